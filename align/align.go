@@ -26,8 +26,20 @@ type job struct {
 	dtype   tensor.DType // of a Fuse; 0 leaves it to the operation
 }
 
-// prepare chooses streams and makes the clock.
+// prepare chooses streams, checks what is asked of them together, and makes the clock.
 func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
+	j, err := prepared(e, plan, fuse)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.fits(); err != nil {
+		return nil, err
+	}
+	return j, j.makeClock()
+}
+
+// prepared checks the plan and chooses streams.
+func prepared(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
@@ -39,13 +51,7 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	if e.Steps && plan.Targets == nil {
 		return nil, &StepsError{plan.Rate}
 	}
-	if err := j.choose(e); err != nil {
-		return nil, err
-	}
-	if err := j.fits(); err != nil {
-		return nil, err
-	}
-	return j, j.makeClock()
+	return j, j.choose(e)
 }
 
 // Snapping returns the snap of a clock of a rate, 0 for one of given times: a microsecond unless given, no limit for one of 0, and no more than half

@@ -168,7 +168,7 @@ func (s *sheet) names(c draw.Canvas, p *panel) {
 	for i, j := range p.show {
 		name := p.name(j)
 		if x+18+small.Width(name) > c.Max.X-40 && i > 0 {
-			write(c, x, y, small, fmt.Sprintf("+%d", len(p.show)-i))
+			write(c, x, y, small, fmt.Sprintf("+%d", len(p.recorded.y)-i))
 			return
 		}
 		c.StrokeLine2(draw.LineStyle{Color: colours[i], Width: 2}, x, y+3, x+12, y+3)

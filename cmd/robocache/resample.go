@@ -194,11 +194,11 @@ func (r *request) snapping() ops.Limit {
 	return snap
 }
 
-// loader reads a recording.
-type loader func(*request) (*work, error)
+// loading reads a recording.
+type loading func(*request) (*work, error)
 
 // put is resample and fuse: it reads a recording, one of an archive as load does, puts it on one clock and writes the output.
-func (a *app) put(r *request, load loader) error {
+func (a *app) put(r *request, load loading) error {
 	if err := r.check(); err != nil {
 		return err
 	}

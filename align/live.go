@@ -1,0 +1,323 @@
+package align
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Live puts samples on the plan's windows as they arrive, so that a policy sees at run time what it saw in training. Its windows have the bits that
+// [Fuse] gives for the whole recording at the same times, of targets whose samples have arrived: those of the kinds previous and the windows need no later
+// one, others need the samples after the target, so that a window is asked for as much later. A target that has none yet is not valid.
+//
+// Calls of a Live follow each other. Once its buffers have the size that the rates need, it allocates nothing.
+type Live struct {
+	device  *ops.Device
+	queue   *ops.Queue
+	streams []liveStream
+	anchor  []int64
+	parts   []LivePart
+	horizon int64 // ns
+	newest  int64
+	plans   []*ops.Plan
+	closed  bool
+}
+
+// LiveStream is a stream that will arrive.
+type LiveStream struct {
+	Name    string
+	Columns []dataset.Column // as a recording of it has them
+	DType   tensor.DType     // of its values in recordings: F32, or F64
+	Hz      float64          // about how many samples a second it will have
+	// Shift, Scale, ClipMin and ClipMax [D] normalise it as in ops.FuseStream: those of the columns that the plan takes.
+	Shift, Scale, ClipMin, ClipMax []float32
+}
+
+// LiveOptions say how long samples are kept.
+type LiveOptions struct {
+	// Horizon is how much later than the newest sample of any stream one may arrive; a second unless given. A sample that comes later than that is
+	// counted and left out.
+	Horizon time.Duration
+}
+
+// LivePart is a stream of a window. The tensors are the same in each window.
+type LivePart struct {
+	Name   string
+	Values *tensor.Tensor // [T,D]
+	Valid  *tensor.Tensor // [T] u8
+	Pad    *tensor.Tensor // [T] u8: 1 where the target is outside of the samples that have arrived
+	Age    *tensor.Tensor // [T] i64, ns
+
+	// What became of the samples so far.
+	Taken     int // in order or not
+	Unordered int // of those, that came after a later one
+	Late      int // left out, beyond the horizon
+}
+
+// liveStream is a stream with the samples that are kept.
+type liveStream struct {
+	name    string
+	columns []int // of a sample, those that are taken
+	width   int   // of a sample
+	reach   int64 // how long before the anchor the earliest target looks, ns
+	offset  int64
+
+	times         []int64
+	f32           []float32
+	f64           []float64
+	lo, hi        int // the samples that are kept
+	start, length []int64
+	part          int
+}
+
+// spare is how many samples before the earliest target are kept: what a kind looks at beside a target.
+const spare = 4
+
+// NewLive prepares a plan for streams that will arrive. The plan's windows say what a window holds, and a stream without one has the anchor alone; its
+// rule for on-change topics is the plan's to say, since nobody knows yet how often they will speak.
+func NewLive(plan Plan, streams []LiveStream, opt LiveOptions) (*Live, error) {
+	if err := plan.Check(); err != nil {
+		return nil, err
+	}
+	if plan.Rate == 0 {
+		return nil, bad("rate", "none", "the rate of the windows' clock")
+	}
+	l := &Live{horizon: int64(cmp.Or(opt.Horizon, time.Second)), anchor: []int64{0}}
+	e := &dataset.Episode{}
+	for i := range streams {
+		s := &streams[i]
+		values, err := tensor.New(cmp.Or(s.DType, tensor.F32), 0, len(s.Columns))
+		if err != nil {
+			return nil, err
+		}
+		made, err := dataset.NewStream(s.Name, nil, values, s.Columns)
+		if err != nil {
+			return nil, err
+		}
+		e.Streams = append(e.Streams, made)
+	}
+	if len(plan.Streams) == 0 {
+		for _, s := range streams {
+			plan.Streams = append(plan.Streams, Stream{Name: s.Name})
+		}
+	}
+	j := &job{plan: plan, fuse: true}
+	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
+	if err := j.choose(e); err != nil {
+		return nil, err
+	}
+	var err error
+	if l.device, err = ops.Open("cpu"); err != nil {
+		return nil, err
+	}
+	if l.queue, err = l.device.NewQueue(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	for i := range j.takes {
+		if err := l.add(j, &j.takes[i], plan, streams); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
+	return l, nil
+}
+
+// add plans a stream: a Fuse of one, so that each has its own window.
+func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
+	in := &streams[slices.IndexFunc(streams, func(s LiveStream) bool { return s.Name == t.from })]
+	deltas := []int64{0}
+	if w, given := plan.Windows[t.stream.Name]; given {
+		if deltas = w.Ticks(plan.Rate); len(deltas) == 0 {
+			return bad("windows."+t.stream.Name, fmt.Sprintf("%v to %v", w.From, w.To), "a window with a tick in it")
+		}
+	}
+	o := j.options(t)
+	o.DType = 0
+	window, _ := o.Window.Get()
+	s := liveStream{name: t.from, width: len(in.Columns), offset: int64(t.how.Offset), reach: int64(window) - deltas[0] + l.horizon, start: []int64{0}, length: []int64{0}, part: len(l.parts)}
+	for _, c := range t.stream.Columns {
+		s.columns = append(s.columns, slices.IndexFunc(in.Columns, func(o dataset.Column) bool { return o == c }))
+	}
+	if t.how.Edge == "" {
+		o.Edge = ops.EdgeClamp
+	}
+	if in.Hz <= 0 {
+		return &StreamError{Stream: s.name, Got: fmt.Sprint(in.Hz, " Hz"), Want: "about how many samples a second there will be"}
+	}
+	room := 2*(int(in.Hz*float64(s.reach)/1e9*1.5)+2*spare) + 64
+	dtype := t.stream.Values.DType()
+	s.times = make([]int64, room)
+	d := len(s.columns)
+	var values *tensor.Tensor
+	var err error
+	if dtype == tensor.F64 {
+		s.f64 = make([]float64, room*d)
+		values, err = tensor.Of(s.f64, room, d)
+	} else {
+		s.f32 = make([]float32, room*d)
+		values, err = tensor.Of(s.f32, room, d)
+	}
+	if err != nil {
+		return err
+	}
+	out := dtype
+	if t.how.DType != 0 {
+		out = t.how.DType
+	}
+	part := LivePart{Name: t.stream.Name}
+	n := len(deltas)
+	list := func(v []int64) *tensor.Tensor { return tensor.Must(tensor.Of(v, len(v))) }
+	var errs [4]error
+	part.Values, errs[0] = tensor.New(out, 1, n, d)
+	part.Valid, errs[1] = tensor.New(tensor.U8, 1, n, 1)
+	part.Pad, errs[2] = tensor.New(tensor.U8, 1, n, 1)
+	part.Age, errs[3] = tensor.New(tensor.I64, 1, n, 1)
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	p, err := l.device.PlanFuse(ops.FuseArgs{Dst: part.Values, Valid: part.Valid, Pad: part.Pad, Age: part.Age, Targets: ops.Anchored(list(l.anchor), list(deltas)),
+		Streams: []ops.FuseStream{{Src: values, SrcTimes: list(s.times), SrcStarts: list(s.start), SrcLengths: list(s.length), Offset: t.how.Offset, Options: o,
+			Shift: in.Shift, Scale: in.Scale, ClipMin: in.ClipMin, ClipMax: in.ClipMax}}}, ops.FuseOptions{TrustTimes: true})
+	if err != nil {
+		return ofStream(s.name, err)
+	}
+	l.plans = append(l.plans, p)
+	for _, v := range []struct {
+		t     **tensor.Tensor
+		shape []int
+	}{{&part.Values, []int{n, d}}, {&part.Valid, []int{n}}, {&part.Pad, []int{n}}, {&part.Age, []int{n}}} {
+		if *v.t, err = (*v.t).Reshape(v.shape...); err != nil {
+			return err
+		}
+	}
+	l.parts = append(l.parts, part)
+	l.streams = append(l.streams, s)
+	return nil
+}
+
+// Push takes a sample of a stream of the recording, all columns of it, at a time in nanoseconds on the stream's own clock. One that comes after a later
+// one is put where it belongs; one beyond the horizon is counted and left out. Another number of values, a time beyond 2^62 ns, or many
+// more samples than the stream was said to have, is a *StreamError, and the sample is not taken.
+func (l *Live) Push(stream string, at int64, values []float64) error {
+	found := false
+	for i := range l.streams { // the plan may take one stream twice, under two names
+		if s := &l.streams[i]; s.name == stream {
+			found = true
+			if len(values) != s.width || at > 1<<62 || at < -1<<62 {
+				return &StreamError{Stream: stream, Got: fmt.Sprintf("%d values at %d ns", len(values), at), Want: fmt.Sprintf("%d, within 2^62 ns of 0", s.width)}
+			}
+			if !l.take(s, at, values) {
+				return &StreamError{Stream: stream, Got: fmt.Sprintf("%d samples since %d ns", len(s.times)/2, s.times[s.lo]), Want: "no more than LiveStream.Hz leaves room for"}
+			}
+		}
+	}
+	if !found {
+		return &MissingError{Stream: stream}
+	}
+	return nil
+}
+
+// take reports whether there was room.
+func (l *Live) take(s *liveStream, at int64, values []float64) bool {
+	part := &l.parts[s.part]
+	common := at + s.offset
+	if common < l.newest-l.horizon && s.hi > s.lo {
+		part.Late++
+		return true
+	}
+	if s.hi == len(s.times) && !s.drop() {
+		return false
+	}
+	l.newest = max(l.newest, common)
+	d := len(s.columns)
+	place := s.hi
+	if s.hi > s.lo && at < s.times[s.hi-1] { // of equal times the later arrival is the later sample
+		place = s.lo + sort.Search(s.hi-s.lo, func(i int) bool { return s.times[s.lo+i] > at })
+		part.Unordered++
+		copy(s.times[place+1:s.hi+1], s.times[place:s.hi])
+		copyRows(s.f32, place, s.hi, d)
+		copyRows(s.f64, place, s.hi, d)
+	}
+	s.times[place] = at
+	for k, c := range s.columns {
+		if s.f64 != nil {
+			s.f64[place*d+k] = values[c]
+		} else {
+			s.f32[place*d+k] = float32(values[c])
+		}
+	}
+	s.hi++
+	part.Taken++
+	return true
+}
+
+// copyRows makes room for a row.
+func copyRows[T float32 | float64](list []T, place, end, d int) {
+	if list != nil {
+		copy(list[(place+1)*d:(end+1)*d], list[place*d:end*d])
+	}
+}
+
+// drop moves the samples that are still needed to the beginning, and reports whether they leave half of the room.
+func (s *liveStream) drop() bool {
+	before := s.times[s.hi-1] - s.reach
+	first := s.lo + sort.Search(s.hi-s.lo, func(i int) bool { return s.times[s.lo+i] > before })
+	first = max(first-spare, s.lo)
+	if s.hi-first > len(s.times)/2 {
+		return false
+	}
+	d := len(s.columns)
+	copy(s.times, s.times[first:s.hi])
+	if s.f64 != nil {
+		copy(s.f64, s.f64[first*d:s.hi*d])
+	} else {
+		copy(s.f32, s.f32[first*d:s.hi*d])
+	}
+	s.lo, s.hi = 0, s.hi-first
+	return true
+}
+
+// Window makes the window at an anchor, ns on the common clock, in the tensors of the parts that it returns.
+func (l *Live) Window(ctx context.Context, anchor int64) ([]LivePart, error) {
+	if l.closed {
+		return nil, fmt.Errorf("align: Live: %w", dataset.ErrClosed)
+	}
+	l.anchor[0] = anchor
+	for i := range l.streams {
+		s := &l.streams[i]
+		s.start[0], s.length[0] = int64(s.lo), int64(s.hi-s.lo)
+		if err := l.plans[i].Run(l.queue); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.queue.Synchronize(ctx); err != nil {
+		return nil, err
+	}
+	return l.parts, nil
+}
+
+// Close releases the plans. Close twice is fine.
+func (l *Live) Close() error {
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	var errs []error
+	for _, p := range l.plans {
+		errs = append(errs, p.Close())
+	}
+	if l.queue != nil {
+		errs = append(errs, l.queue.Close())
+	}
+	return errors.Join(append(errs, l.device.Close())...)
+}
+
+// Parts returns the streams of a window, with what became of their samples so far.
+func (l *Live) Parts() []LivePart { return l.parts }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const kindsRLDS = "../../dataset/rlds/testdata/kinds"
+
+func batchesOf(t *testing.T, in string, args ...string) string {
+	t.Helper()
+	args = append([]string{"batches", in, "--hz=20", "--batch=3", "--seed=7", "--backend=cpu", "--digest", "--window=action=-200ms:300ms", "--window=reward=-100ms:0s", "--stream=action", "--stream=reward"}, args...)
+	if in == kindsRLDS {
+		args = append(args, "--rate=10")
+	}
+	stdout, _ := good(t, args...)
+	return stdout
+}
+
+// The digests of an epoch are those of its positions: from a dataset or its store, by one program or several, in one go or resumed.
+func TestBatchesHaveOneOrder(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "kinds.safetensors")
+	stdout, _ := good(t, "pack", kindsRLDS, "-o", store, "--rate=10")
+	assert.Contains(t, stdout, "packed 5 episodes, ")
+	whole := batchesOf(t, kindsRLDS)
+	lines := strings.Split(strings.TrimSpace(whole), "\n")
+	require.Greater(t, len(lines), 5)
+	assert.Regexp(t, `^0( [0-9a-f]{16}){3}$`, lines[0])
+	assert.Equal(t, whole, batchesOf(t, store))
+
+	state := filepath.Join(dir, "state.json")
+	var resumed strings.Builder
+	for range len(lines)/2 + 2 { // more often than there is something to do
+		resumed.WriteString(batchesOf(t, store, "--state", state, "--steps=2"))
+	}
+	assert.Equal(t, whole, resumed.String())
+
+	var ranks [3][]string
+	for r := range ranks {
+		out := batchesOf(t, store, "--world=3", "--batch=1", "--rank", string(rune('0'+r)))
+		ranks[r] = strings.Split(strings.TrimSpace(out), "\n")
+	}
+	for i, line := range lines {
+		all := line[:strings.IndexByte(line, ' ')]
+		for r := range ranks {
+			all += ranks[r][i][strings.IndexByte(ranks[r][i], ' '):]
+		}
+		assert.Equal(t, line, all)
+	}
+}
+
+func TestBatchesSaysWhatItDrew(t *testing.T) {
+	stdout, _ := good(t, "batches", kindsRLDS, "--rate=10", "--hz=20", "--batch=4", "--backend=cpu", "--stream=action", "--json", "--last=short", "--dtype=bf16")
+	got := unmarshal(t, stdout)
+	assert.Equal(t, got["windows"], got["windows_drawn"])
+	assert.EqualValues(t, 0, got["dropped"])
+	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--hz=20", "--batch=4", "--backend=cpu", "--stream=action")
+	assert.Regexp(t, `(?s)windows of an epoch in \d+ episodes.*drew \d+ windows`, stdout)
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 20\nstreams:\n  - name: act\n    from: action\n    normalise: mean-std\nwindows:\n  act: [0.0, 0.5]\nfilter: {task: do 0}\n"), 0o600))
+	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--plan", plan, "--batch=2", "--backend=cpu", "--json")
+	got = unmarshal(t, stdout)
+	assert.EqualValues(t, 1, got["episodes"])
+	assert.EqualValues(t, 4, got["filtered"])
+}
+
+func TestBatchesRefusesWhatCannotBe(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "s.json")
+	require.NoError(t, os.WriteFile(state, []byte(`{"version":1,"seed":9,"windows":3}`), 0o600))
+	for want, c := range map[string]struct {
+		code int
+		args []string
+	}{
+		"want --hz or --plan":  {exitUsage, nil},
+		"--batch: got 0":       {exitUsage, []string{"--hz=20", "--batch=0"}},
+		"--batch: got 1000000": {exitUsage, []string{"--hz=20", "--batch=1000000"}},
+		"--rank: got 2":        {exitUsage, []string{"--hz=20", "--rank=2", "--world=2"}},
+		"NAME=FROM:TO":         {exitUsage, []string{"--hz=20", "--window=action"}},
+		"one of":               {exitUsage, []string{"--hz=20", "--window=act=0s:1s"}},
+		"which no episode has": {exitUsage, []string{"--hz=20", "--stream=act"}},
+		"state: seed: got 9":   {exitInput, []string{"--hz=20", "--batch=3", "--state", state}},
+	} {
+		code, _, stderr := cli(append([]string{"batches", kindsRLDS, "--rate=10", "--backend=cpu"}, c.args...)...)
+		assert.Equal(t, c.code, code, stderr)
+		assert.Contains(t, stderr, want)
+	}
+	code, _, stderr := cli("batches", kindsRLDS, "--hz=20", "--backend=cpu")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "no streams to pack", "nobody says how long a step is")
+	for _, args := range [][]string{{"pack", kindsRLDS}, {"pack", kindsRLDS, "-o", "x.npz"}, {"pack"}, {"batches"}} {
+		code, _, _ := cli(args...)
+		assert.Equal(t, exitUsage, code)
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+	"github.com/spf13/cobra"
+)
+
+// packing is what says how a dataset is packed, for pack and for batches.
+type packing struct {
+	path    string
+	rate    positiveFlag
+	clock   string
+	streams []string
+	dtype   tensor.DType
+	strict  bool
+}
+
+// packed is what pack says of its work.
+type packed struct {
+	Input    string           `json:"input"`
+	Output   string           `json:"output"`
+	Episodes int              `json:"episodes"`
+	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
+	Streams  []packedStream   `json:"streams"`
+	LeftOut  []leftOut        `json:"left_out"`
+	Remarks  []string         `json:"remarks"`
+}
+
+type packedStream struct {
+	Name       string `json:"name"`
+	Samples    int    `json:"samples"`
+	Columns    int    `json:"columns"`
+	DType      string `json:"dtype"`
+	Rounded    int    `json:"rounded"`    // values that the dtype could not hold
+	Overflowed int    `json:"overflowed"` // of these, those that became infinite
+	Inexact    int    `json:"inexact_integers"`
+}
+
+func (a *app) packCommand() *cobra.Command {
+	p := packing{rate: positiveFlag{max: 1e9, unit: "HZ"}}
+	var out string
+	dtype := choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}
+	cmd := &cobra.Command{
+		Use:   "pack DATASET -o STORE.safetensors",
+		Short: "Pack the episodes of a dataset into one file that batches are drawn from",
+		Long: `Pack reads the episodes of a dataset and packs them stream by stream, as they were recorded, into
+one safetensors file: NAME.values, NAME.times and NAME.offsets of each stream. It holds a hash of
+each file that it was made of; robocache batches takes it in place of the dataset.`,
+		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache batches dataset.safetensors --hz 50",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("pack takes one dataset, got %d: %q", len(args), args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.path, p.dtype = args[0], dtype.value
+			return a.pack(&p, out)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write")
+	f.StringArrayVar(&p.streams, "stream", nil, "a stream to take, all unless given; repeatable")
+	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
+	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&p.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	f.BoolVar(&p.strict, "strict", false, "refuse what is broken")
+	complete(cmd, "dtype", dtype.names)
+	files(cmd, map[string]string{"output": "safetensors"})
+	cmd.ValidArgsFunction = recordingFiles
+	return cmd
+}
+
+// store reads the dataset and packs it.
+func (a *app) store(ctx context.Context, p *packing) (*loader.Store, error) {
+	d, err := dataset.Open(ctx, p.path, dataset.Options{Strict: p.strict, Rate: p.rate.value, Clock: p.clock})
+	if err != nil {
+		return nil, readError(p.path, err)
+	}
+	defer d.Close()
+	bar := a.counting("reading episodes", d.Len())
+	defer bar.done()
+	store, err := loader.Build(ctx, d, loader.BuildOptions{Streams: p.streams, DType: p.dtype, Strict: p.strict, Progress: func(int, int) { bar.add() }})
+	var option *loader.OptionError
+	switch {
+	case errors.As(err, &option):
+		return nil, usagef("--stream: got %s, want %s", option.Got, option.Want)
+	case err != nil:
+		return nil, readError(p.path, err)
+	case len(store.Streams) == 0:
+		return nil, &inputError{Path: p.path, Msg: "no streams to pack: " + whyNone(store)}
+	}
+	return store, nil
+}
+
+// whyNone says why a store has no stream, by its first episode.
+func whyNone(s *loader.Store) string {
+	if len(s.Episodes) == 0 {
+		return fmt.Sprintf("no episode that can be read, of %d", len(s.Skipped))
+	}
+	var list []string
+	for _, l := range s.Episodes[0].LeftOut {
+		list = append(list, l.Name+" ("+l.Reason+")")
+	}
+	return strings.Join(list[:min(len(list), mostRemarks)], ", ")
+}
+
+func (a *app) pack(p *packing, out string) error {
+	switch {
+	case out == "":
+		return usagef("no output given, want -o STORE.safetensors")
+	case !strings.HasSuffix(strings.ToLower(out), ".safetensors"):
+		return usagef("-o: got %q, want a name that ends in .safetensors", out)
+	case sameFile(p.path, out):
+		return usagef("-o: %q is the input %q, want another file", out, p.path)
+	}
+	if err := writable(out); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	store, err := a.store(ctx, p)
+	if err != nil {
+		return err
+	}
+	done := a.step("hashing the files of " + p.path)
+	store.Sources, err = loader.SourcesOf(ctx, p.path)
+	done()
+	if err != nil {
+		return readError(p.path, err)
+	}
+	done = a.step("writing " + out)
+	err = store.Save(out)
+	done()
+	if err != nil {
+		return unwritten(err)
+	}
+	return a.packed(packedOf(p.path, out, store))
+}
+
+func packedOf(in, out string, store *loader.Store) *packed {
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, LeftOut: []leftOut{}, Remarks: []string{}}
+	for i := range store.Streams {
+		s := &store.Streams[i]
+		r.Streams = append(r.Streams, packedStream{s.Name, s.Times.Len(), len(s.Columns), s.Values.DType().String(), s.Rounded, s.Overflowed, s.Inexact})
+		if s.Rounded > 0 {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d values are rounded to %v", s.Name, s.Rounded, s.Values.DType()))
+		}
+	}
+	at := map[string]int{}
+	for _, e := range store.Episodes {
+		for _, l := range e.LeftOut {
+			k, there := at[l.Name]
+			if !there {
+				k = len(r.LeftOut)
+				at[l.Name] = k
+				r.LeftOut = append(r.LeftOut, leftOut{Name: l.Name, Reason: l.Reason})
+			}
+			r.LeftOut[k].Episodes++
+		}
+	}
+	for _, s := range store.Skipped {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d: %s", s.Number, s.Reason))
+	}
+	return r
+}
+
+func (a *app) packed(r *packed) error {
+	if a.json {
+		return a.writeJSON(r)
+	}
+	for _, text := range r.Remarks {
+		a.remark("%s", text)
+	}
+	for _, l := range r.LeftOut {
+		a.remark("left out: %s, %s (in %s)", l.Name, l.Reason, episodes(l.Episodes))
+	}
+	samples := 0
+	for _, s := range r.Streams {
+		samples += s.Samples
+	}
+	_, err := fmt.Fprintf(a.out, "packed %s, %d streams, %d samples, into %s\n", episodes(r.Episodes), len(r.Streams), samples, r.Output)
+	return err
+}

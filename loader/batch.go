@@ -1,0 +1,292 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Batch is B windows, in tensors on the device of the loader.
+type Batch struct {
+	Streams []BatchStream
+	// Episodes, Ticks and Anchors [B], i64: the episode of each window as the loader counts those it draws from ([Loader.EpisodeOf] has its number in the
+	// store), the number of its anchor in the episode, and that's time, ns. A row without a window has episode and tick -1.
+	Episodes, Ticks, Anchors *tensor.Tensor
+
+	loader *Loader
+}
+
+// BatchStream is a stream of a batch. The tensors may be strided: streams with the same window lie side by side.
+type BatchStream struct {
+	Name    string
+	Columns []dataset.Column
+	Values  *tensor.Tensor // [B,T,D]
+	Valid   *tensor.Tensor // [B,T] u8: as in ops.ResampleArgs
+	Pad     *tensor.Tensor // [B,T] u8: 1 where the target lies outside of what the episode has of the stream
+	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
+}
+
+// Stream returns the stream of that name, or nil.
+func (b *Batch) Stream(name string) *BatchStream {
+	for i := range b.Streams {
+		if b.Streams[i].Name == name {
+			return &b.Streams[i]
+		}
+	}
+	return nil
+}
+
+// views gives the streams of a group their parts of its tensors.
+func (b *Batch) views(l *Loader, g *group) error {
+	rows, t, m := g.values.Dim(0), g.values.Dim(1), len(g.parts)
+	lo := 0
+	for k, i := range g.parts {
+		p := &l.parts[i]
+		out := BatchStream{Name: p.name, Columns: p.columns}
+		var errs [4]error
+		out.Values, errs[0] = g.values.Slice(2, lo, lo+p.width)
+		for j, v := range []struct {
+			to   **tensor.Tensor
+			from *tensor.Tensor
+		}{{&out.Valid, g.valid}, {&out.Pad, g.pad}, {&out.Age, g.age}} {
+			if v.from == nil {
+				continue
+			}
+			*v.to, errs[j+1] = v.from.AsStrided([]int{rows, t}, []int{t * m, m}, k)
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return err
+		}
+		b.Streams[i] = out
+		lo += p.width
+	}
+	return nil
+}
+
+// Host returns a copy of the batch on the host, with contiguous tensors.
+func (b *Batch) Host(ctx context.Context) (*Batch, error) {
+	out := &Batch{loader: b.loader, Streams: make([]BatchStream, len(b.Streams))}
+	copied := map[*tensor.Tensor]*tensor.Tensor{}
+	host := func(t *tensor.Tensor) (*tensor.Tensor, error) {
+		if t == nil || copied[t] != nil {
+			return copied[t], nil
+		}
+		c, err := tensor.New(t.DType(), t.Shape()...)
+		if err == nil {
+			err = b.loader.device.Copy(ctx, c, t)
+		}
+		copied[t] = c
+		return c, err
+	}
+	var errs []error
+	keep := func(to **tensor.Tensor, from *tensor.Tensor) {
+		c, err := host(from)
+		*to = c
+		errs = append(errs, err)
+	}
+	keep(&out.Episodes, b.Episodes)
+	keep(&out.Ticks, b.Ticks)
+	keep(&out.Anchors, b.Anchors)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for k := range b.loader.groups { // whole groups: views of what lies on a device cannot be copied
+		g := &b.loader.groups[k]
+		whole := group{parts: g.parts}
+		keep(&whole.values, g.values)
+		keep(&whole.valid, g.valid)
+		keep(&whole.pad, g.pad)
+		keep(&whole.age, g.age)
+		if err := errors.Join(errs...); err != nil {
+			return nil, err
+		}
+		if err := out.views(b.loader, &whole); err != nil {
+			return nil, err
+		}
+	}
+	for i := range out.Streams {
+		s := &out.Streams[i]
+		for _, t := range []**tensor.Tensor{&s.Values, &s.Valid, &s.Pad, &s.Age} {
+			if *t == nil {
+				continue
+			}
+			c, err := (*t).Contiguous()
+			if err != nil {
+				return nil, err
+			}
+			*t = c
+		}
+	}
+	return out, nil
+}
+
+// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream (FNV-1a, 64 bits). Equal windows have
+// equal digests on every device.
+func (b *Batch) Digest(row int) (uint64, error) {
+	h := fnv.New64a()
+	var word [8]byte
+	put := func(v uint64, size int) {
+		binary.LittleEndian.PutUint64(word[:], v)
+		_, _ = h.Write(word[:size]) // which never fails
+	}
+	anchors, err := tensor.Data[int64](b.Anchors)
+	if err != nil {
+		return 0, err
+	}
+	put(uint64(anchors[row]), 8)
+	for i := range b.Streams {
+		s := &b.Streams[i]
+		n := s.Values.Dim(1) * s.Values.Dim(2)
+		bits, size, err := bitsOf(s.Values)
+		if err != nil {
+			return 0, err
+		}
+		for k := row * n; k < (row+1)*n; k++ {
+			put(bits(k), size)
+		}
+		for _, t := range []*tensor.Tensor{s.Valid, s.Pad} {
+			flags, err := tensor.Data[uint8](t)
+			if err != nil {
+				return 0, err
+			}
+			t := s.Values.Dim(1)
+			_, _ = h.Write(flags[row*t : (row+1)*t])
+		}
+	}
+	return h.Sum64(), nil
+}
+
+// bitsOf returns the bits of a tensor's elements and their size in bytes.
+func bitsOf(t *tensor.Tensor) (bits func(i int) uint64, size int, err error) {
+	switch t.DType() {
+	case tensor.F64:
+		list, err := tensor.Data[float64](t)
+		return func(i int) uint64 { return math.Float64bits(list[i]) }, 8, err
+	case tensor.F16:
+		list, err := tensor.Data[tensor.Float16](t)
+		return func(i int) uint64 { return uint64(list[i]) }, 2, err
+	case tensor.BF16:
+		list, err := tensor.Data[tensor.BFloat16](t)
+		return func(i int) uint64 { return uint64(list[i]) }, 2, err
+	}
+	list, err := tensor.Data[float32](t)
+	return func(i int) uint64 { return uint64(math.Float32bits(list[i])) }, 4, err
+}
+
+// EpisodeOf returns the number in the store of an episode of a batch, -1 for one of -1.
+func (l *Loader) EpisodeOf(episode int64) int {
+	if episode < 0 || episode >= int64(len(l.numbers)) {
+		return -1
+	}
+	return l.numbers[episode]
+}
+
+// State is all that has to be kept to go on from a batch: on another device, with another number of ranks or size of batch, the windows that follow are
+// the same. Its JSON names are a contract.
+type State struct {
+	Version int    `json:"version"` // 1
+	Seed    uint64 `json:"seed"`
+	Epoch   int64  `json:"epoch"`
+	Taken   int64  `json:"taken"`   // positions of the epoch that all ranks together have taken
+	Windows int    `json:"windows"` // of an epoch
+}
+
+// State returns the state after the last batch. Batches that were given to a queue of the caller's must be done.
+func (l *Loader) State(ctx context.Context) (State, error) {
+	host, err := tensor.New(tensor.I64, 2)
+	if err != nil {
+		return State{}, err
+	}
+	if err := l.device.Copy(ctx, host, l.cursor); err != nil {
+		return State{}, err
+	}
+	at, err := tensor.Data[int64](host)
+	if err != nil {
+		return State{}, err
+	}
+	return State{Version: 1, Seed: l.order.Seed, Epoch: at[0], Taken: at[1], Windows: l.order.Count}, nil
+}
+
+// StateError is a state that another order of windows has left.
+type StateError struct{ What, Got, Want string }
+
+func (e *StateError) Error() string {
+	return fmt.Sprintf("loader: state: %s: got %s, want %s", e.What, e.Got, e.Want)
+}
+
+// Unwrap returns ops.ErrOption.
+func (e *StateError) Unwrap() error { return ops.ErrOption }
+
+// Resume goes on from a state. One of another seed or of another number of windows is a *StateError: the windows that follow would not be those that the
+// state was followed by.
+func (l *Loader) Resume(ctx context.Context, s State) error {
+	switch {
+	case s.Version != 1:
+		return &StateError{"version", fmt.Sprint(s.Version), "1"}
+	case s.Seed != l.order.Seed:
+		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
+	case s.Windows != l.order.Count:
+		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.order.Count)}
+	case s.Epoch < 0 || s.Taken < 0 || s.Taken > int64(s.Windows):
+		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("at most %d taken", s.Windows)}
+	}
+	at, err := tensor.Of([]int64{s.Epoch, s.Taken}, 2)
+	if err != nil {
+		return err
+	}
+	return l.device.Copy(ctx, l.cursor, at)
+}
+
+// EpochEnds reports whether a state is at the end of its epoch: the next batch is one of another.
+func (l *Loader) EpochEnds(s State) bool {
+	begin, _ := l.order.Next(ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
+	return begin.Epoch != s.Epoch
+}
+
+// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store has it: to look at, or to compare.
+func (l *Loader) Window(ctx context.Context, store *Store, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
+	host, err := b.Host(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	episodes, err := tensor.Data[int64](host.Episodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := host.Stream(stream)
+	if s == nil || row < 0 || row >= len(episodes) || episodes[row] < 0 {
+		return nil, nil, &OptionError{"Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch"}
+	}
+	e, err := store.Episode(ctx, l.EpisodeOf(episodes[row]))
+	if err != nil {
+		return nil, nil, err
+	}
+	anchors, err := tensor.Data[int64](host.Anchors)
+	if err != nil {
+		return nil, nil, err
+	}
+	var times []int64
+	for i := range l.parts {
+		if l.parts[i].name == stream {
+			for _, d := range l.parts[i].deltas {
+				times = append(times, anchors[row]+d)
+			}
+		}
+	}
+	values, err := s.Values.Slice(0, row, row+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if values, err = values.Reshape(s.Values.Dim(1), s.Values.Dim(2)); err != nil {
+		return nil, nil, err
+	}
+	made, err := dataset.NewStream(stream, times, values, s.Columns)
+	return e, &made, err
+}

@@ -1,0 +1,100 @@
+package loader_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+)
+
+// A store that was saved and opened gives the same batches.
+func TestASavedStoreIsTheStore(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	m[4] = nil
+	m[2].Streams = m[2].Streams[:2]
+	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "made.safetensors")
+	require.NoError(t, store.Save(path))
+	assert.True(t, loader.IsStore(path))
+	again, err := loader.Open(path)
+	require.NoError(t, err)
+	assert.Equal(t, store.Episodes, again.Episodes)
+	assert.Equal(t, store.Skipped, again.Skipped)
+	assert.Equal(t, store.Info().Splits, again.Info().Splits)
+	want := map[int64]uint64{}
+	for _, s := range []*loader.Store{store, again} {
+		got := map[int64]uint64{}
+		l, err := loader.New(ctx, open(t, "cpu"), s, plan(), loader.Options{Batch: 8, Last: ops.LastShort})
+		require.NoError(t, err)
+		digests(t, l, got, 0, 1, 8)
+		require.NoError(t, l.Close())
+		if s == store {
+			want = got
+		}
+		assert.Equal(t, want, got)
+	}
+	second := filepath.Join(dir, "again.safetensors")
+	require.NoError(t, again.Save(second))
+	one, err := os.ReadFile(path)
+	require.NoError(t, err)
+	two, err := os.ReadFile(second)
+	require.NoError(t, err)
+	assert.Equal(t, one, two, "equal stores give equal bytes")
+}
+
+func TestWhatIsNoStoreIsRefused(t *testing.T) {
+	ctx := context.Background()
+	store, err := loader.Build(ctx, recordings(t), loader.BuildOptions{})
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "s.safetensors")
+	require.NoError(t, store.Save(path))
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for what, change := range map[string][2]string{
+		"another version": {`\"version\":1`, `\"version\":2`}, "no index": {"robocache.store", "robocache.other"},
+		"a broken index": {`\"episodes\":[`, `\"episodes\":(`},
+	} {
+		text := strings.Replace(string(whole), change[0], change[1], 1)
+		require.NotEqual(t, string(whole), text, what)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := loader.Open(path)
+		var bad *dataset.FormatError
+		assert.ErrorAs(t, err, &bad, what)
+	}
+	require.NoError(t, os.WriteFile(path, whole[:len(whole)-100], 0o600))
+	_, err = loader.Open(path)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	_, err = loader.Open(filepath.Join(t.TempDir(), "none"))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestAStoreKnowsWhenItIsStale(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", ".hidden"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
+	}
+	store := &loader.Store{}
+	var err error
+	store.Sources, err = loader.SourcesOf(ctx, dir)
+	require.NoError(t, err)
+	assert.Len(t, store.Sources, 2)
+	require.NoError(t, store.Fresh(ctx, dir))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "b"), []byte("c"), 0o600))
+	require.NoError(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "d")))
+	err = store.Fresh(ctx, dir)
+	var stale *loader.StaleError
+	require.ErrorAs(t, err, &stale)
+	assert.ElementsMatch(t, []string{"a", "b", "d"}, stale.Changed)
+}

@@ -1,0 +1,294 @@
+package loader_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/tensor"
+)
+
+// made is a dataset of episodes in memory.
+type made []*dataset.Episode
+
+func (m made) Name() string   { return "made" }
+func (m made) Format() string { return "made" }
+func (m made) Info() dataset.Info {
+	s := dataset.Split{Name: "train"}
+	for i := range len(m) - len(m)/3 {
+		s.Episodes = append(s.Episodes, i)
+	}
+	return dataset.Info{Splits: []dataset.Split{s}}
+}
+func (m made) Len() int     { return len(m) }
+func (m made) Close() error { return nil }
+func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
+	if m[i] == nil {
+		return nil, fmt.Errorf("broken")
+	}
+	return m[i], nil
+}
+
+// stream makes a stream of numbers that tell where they are from, at a jittered rate.
+func stream(t *testing.T, r *rand.Rand, name string, episode int, hz float64, seconds float64, width int) dataset.Stream {
+	t.Helper()
+	n := int(hz*seconds) + 1
+	times, values := make([]int64, n), make([]float32, n*width)
+	for i := range times {
+		times[i] = int64((float64(i)+0.3*r.Float64())/hz*1e9) + int64(episode)*1e12
+		for d := range width {
+			values[i*width+d] = float32(math.Sin(float64(i)/hz*3+float64(d))) + float32(episode)
+		}
+	}
+	s, err := dataset.NewStream(name, times, tensor.Must(tensor.Of(values, n, width)), nil)
+	require.NoError(t, err)
+	return s
+}
+
+func recordings(t *testing.T) made {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	var m made
+	for i := range 7 {
+		length := 0.8 + 0.4*float64(i%3)
+		e := &dataset.Episode{Name: fmt.Sprint("e", i), Attributes: dataset.Attributes{Task: []string{"lift", "drop"}[i%2]}}
+		e.Streams = append(e.Streams, stream(t, r, "state", i, 30, length, 5), stream(t, r, "imu", i, 100, length+.1, 3), stream(t, r, "action", i, 30, length, 2))
+		e.Streams[2].Times = e.Streams[0].Times // as in a table
+		m = append(m, e)
+	}
+	return m
+}
+
+func plan() align.Plan {
+	return align.Plan{
+		Rate: 50, Shuffle: "windows",
+		Streams: []align.Stream{
+			{Name: "state", Sampling: align.Sampling{Normalise: "mean-std"}}, {Name: "imu", Columns: []string{"0:2"}, Sampling: align.Sampling{Kind: "nearest"}},
+			{Name: "action", Sampling: align.Sampling{DType: tensor.F64}},
+		},
+		Windows: map[string]align.Window{"state": {From: -200 * time.Millisecond, To: 0}, "action": {From: 0, To: 300 * time.Millisecond}},
+	}
+}
+
+func open(t *testing.T, backend string) *ops.Device {
+	t.Helper()
+	d, err := ops.Open(backend)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d
+}
+
+func load(t *testing.T, backend string, m made, p align.Plan, opt loader.Options) *loader.Loader {
+	t.Helper()
+	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	require.NoError(t, err)
+	l, err := loader.New(context.Background(), open(t, backend), store, p, opt)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	return l
+}
+
+// A window is what Fuse makes of the whole recording at the same times.
+func TestAWindowIsWhatFuseGivesForTheWholeRecording(t *testing.T) {
+	ctx := context.Background()
+	for _, backend := range []string{"cpu", "sim"} {
+		m := recordings(t)
+		l := load(t, backend, m, plan(), loader.Options{Batch: 6, Seed: 3, Last: ops.LastShort})
+		r := l.Report()
+		assert.Equal(t, 7, r.Episodes)
+		host := open(t, "cpu")
+		seen := map[[2]int64]bool{}
+		n := 0
+		for b, err := range l.Epoch(ctx) {
+			require.NoError(t, err)
+			b, err = b.Host(ctx)
+			require.NoError(t, err)
+			if n++; backend == "sim" && n > 2 {
+				break
+			}
+			check(t, host, l, m, b, seen)
+		}
+		if backend == "cpu" {
+			assert.Equal(t, r.Windows, len(seen), "each window once")
+			assert.Equal(t, r.Batches, n)
+		}
+	}
+}
+
+func check(t *testing.T, host *ops.Device, l *loader.Loader, m made, b *loader.Batch, seen map[[2]int64]bool) {
+	t.Helper()
+	ctx := context.Background()
+	episodes, ticks, anchors := data[int64](t, b.Episodes), data[int64](t, b.Ticks), data[int64](t, b.Anchors)
+	for row, e := range episodes {
+		if e < 0 {
+			assert.Equal(t, int64(-1), ticks[row])
+			for _, s := range b.Streams {
+				for k := range s.Valid.Dim(1) {
+					assert.Zero(t, data[uint8](t, s.Valid)[row*s.Valid.Dim(1)+k])
+					assert.Equal(t, uint8(1), data[uint8](t, s.Pad)[row*s.Valid.Dim(1)+k])
+				}
+			}
+			continue
+		}
+		require.False(t, seen[[2]int64{e, ticks[row]}], "a window twice")
+		seen[[2]int64{e, ticks[row]}] = true
+		for _, s := range b.Streams {
+			p := plan()
+			targets := make([]int64, s.Valid.Dim(1))
+			for k := range targets {
+				step := int64(k) * 20e6
+				if s.Name == "state" {
+					step = int64(k-len(targets)+1) * 20e6
+				}
+				targets[k] = anchors[row] + step
+			}
+			one := align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets)))}
+			for _, o := range p.Streams {
+				if o.Name == s.Name {
+					one.Streams = append(one.Streams, o)
+				}
+			}
+			one.Snap = ops.Within(align.Snap)
+			want, err := align.Fuse(ctx, host, m[l.EpisodeOf(e)], one)
+			require.NoError(t, err)
+			assert.Equal(t, data[uint8](t, want.Valid), data[uint8](t, s.Valid)[row*len(targets):(row+1)*len(targets)], s.Name)
+			got, err := tensor.Floats(s.Values)
+			require.NoError(t, err)
+			made, err := tensor.Floats(want.Values)
+			require.NoError(t, err)
+			width := s.Values.Dim(2)
+			stats := l.Stats(s.Name)
+			for k, v := range made {
+				if stats != nil {
+					st := stats[k%width]
+					v = float64((float32(v) - float32(st.Mean)) * float32(1/(st.Std+1e-8)))
+				}
+				require.Equal(t, v, got[row*len(made)+k], "%s, episode %d, tick %d, number %d", s.Name, e, ticks[row], k)
+			}
+		}
+	}
+}
+
+func data[T tensor.Element](t *testing.T, of *tensor.Tensor) []T {
+	t.Helper()
+	list, err := tensor.Data[T](of)
+	require.NoError(t, err)
+	return list
+}
+
+// digests returns the digest of each position of an epoch that a loader's rank has.
+func digests(t *testing.T, l *loader.Loader, into map[int64]uint64, rank, ranks, batch int) {
+	t.Helper()
+	ctx := context.Background()
+	step := int64(0)
+	for b, err := range l.Epoch(ctx) {
+		require.NoError(t, err)
+		b, err = b.Host(ctx)
+		require.NoError(t, err)
+		for i := range batch {
+			if data[int64](t, b.Episodes)[i] < 0 {
+				continue
+			}
+			d, err := b.Digest(i)
+			require.NoError(t, err)
+			position := step + int64(rank+ranks*i)
+			require.NotContains(t, into, position)
+			into[position] = d
+		}
+		step += int64(batch * ranks)
+	}
+}
+
+// The order is the same for any number of ranks, batch and backend.
+func TestOneOrderForAnyNumberOfRanks(t *testing.T) {
+	m := recordings(t)
+	want := map[int64]uint64{}
+	digests(t, load(t, "cpu", m, plan(), loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort}), want, 0, 1, 8)
+	for _, ranks := range []int{2, 4, 7} {
+		got := map[int64]uint64{}
+		for rank := range ranks {
+			digests(t, load(t, "cpu", m, plan(), loader.Options{Batch: 3, Seed: 5, Rank: rank, Ranks: ranks, Last: ops.LastShort}), got, rank, ranks, 3)
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
+// Who goes on from a state gives what would have come.
+func TestResumingGoesOn(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	opt := loader.Options{Batch: 5, Seed: 9}
+	whole := load(t, "cpu", m, plan(), opt)
+	var want []uint64
+	var states []loader.State
+	n := 2*whole.Report().Batches + 3
+	for b, err := range whole.Batches(ctx) {
+		require.NoError(t, err)
+		b, err = b.Host(ctx)
+		require.NoError(t, err)
+		for i := range 5 {
+			d, err := b.Digest(i)
+			require.NoError(t, err)
+			want = append(want, d)
+		}
+		s, err := whole.State(ctx)
+		require.NoError(t, err)
+		states = append(states, s)
+		if len(states) == n {
+			break
+		}
+	}
+	for _, at := range []int{0, 3, whole.Report().Batches - 1, n - 2} {
+		l := load(t, "cpu", m, plan(), opt)
+		require.NoError(t, l.Resume(ctx, states[at]))
+		require.NoError(t, l.Next(ctx))
+		b, err := l.Batch().Host(ctx)
+		require.NoError(t, err)
+		d, err := b.Digest(2)
+		require.NoError(t, err)
+		assert.Equal(t, want[5*(at+1)+2], d, "after batch %d", at)
+	}
+	l := load(t, "cpu", m, plan(), opt)
+	for _, s := range []loader.State{{Version: 2, Seed: 9, Windows: states[0].Windows}, {Version: 1, Seed: 8, Windows: states[0].Windows}, {Version: 1, Seed: 9, Windows: 3}, {Version: 1, Seed: 9, Windows: states[0].Windows, Taken: -1}} {
+		assert.ErrorIs(t, l.Resume(ctx, s), ops.ErrOption)
+	}
+}
+
+func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
+	m := recordings(t)
+	m[3] = nil
+	m[2].Streams = m[2].Streams[:2] // without action
+	m[0].Streams[1].Columns = nil
+	store, err := loader.Build(context.Background(), m, loader.BuildOptions{Workers: 1})
+	require.NoError(t, err)
+	assert.Equal(t, 6, store.Len())
+	require.Len(t, store.Skipped, 1)
+	assert.Equal(t, 3, store.Skipped[0].Number)
+	_, err = loader.Build(context.Background(), m, loader.BuildOptions{Strict: true})
+	assert.ErrorContains(t, err, "episode 3")
+
+	p := plan()
+	p.Filter = align.Filter{Split: "train", Task: "lift"}
+	l, err := loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	require.NoError(t, err)
+	defer l.Close()
+	r := l.Report()
+	assert.Equal(t, 3, r.Episodes, "0, 2 and 4")
+	assert.Equal(t, 3, r.Filtered)
+	assert.Equal(t, 1, r.Streams[2].Empty, "episode 2 has no action")
+	p.Filter.Task = "none"
+	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	require.ErrorIs(t, err, ops.ErrMissing)
+	assert.ErrorContains(t, err, "of 6 episodes the filter leaves out 6")
+}
