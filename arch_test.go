@@ -38,7 +38,7 @@ var rules = map[string][]string{
 	"cudasim":                 {"cudadrv", "internal/ptxparse"},
 	"ptx":                     {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":                 {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
-	"dataset/internal/h5test": {"tensor", "dataset", "github.com/stretchr/testify/..."},
+	"dataset/internal/h5test": {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
 	"dataset/safetensors":     {"tensor", "dataset/...", "internal/atomicfile"},
 	"dataset/lerobot":         {"tensor", "dataset/...", "internal/atomicfile", "internal/summary", "github.com/parquet-go/parquet-go/..."},
 	"internal/summary":        {},

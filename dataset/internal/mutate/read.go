@@ -11,9 +11,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Read opens a dataset and reads all that it has: the episodes, some frames of each media stream. Whole reports whether there was no error, damage or
+// Read opens a dataset and reads all that it has: the first 50 episodes, some frames of each media stream. Whole reports whether there was no error, damage or
 // problem at all. Wrong is what no dataset may do, however broken: an error that is none of a *dataset.FormatError with a kind, an option that is
-// missing and a file that is not there; a stream that is not sound; damage of a strict reader.
+// missing, arrays that do not go together and a file that is not there; a stream that is not sound; damage of a strict reader.
 func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Options) (whole bool, wrong error) {
 	whole = true
 	check := func(err error) bool {
@@ -29,7 +29,7 @@ func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Optio
 	}
 	defer d.Close()
 	whole = whole && len(d.Info().Problems) == 0
-	for i := range d.Len() {
+	for i := range min(d.Len(), 50) {
 		e, err := d.Episode(ctx, i)
 		if !check(err) {
 			continue
@@ -61,7 +61,7 @@ func Untyped(err error) error {
 	switch {
 	case errors.As(err, &bad) && bad.Kind == nil:
 		return fmt.Errorf("an error of no kind: %w", err)
-	case bad == nil && !errors.As(err, &system) && !errors.Is(err, dataset.ErrOption):
+	case bad == nil && !errors.As(err, &system) && !errors.Is(err, dataset.ErrOption) && !errors.Is(err, dataset.ErrShape):
 		return fmt.Errorf("an error without a type: %T: %w", err, err)
 	}
 	return nil
