@@ -93,7 +93,7 @@ func TestATruncatedFileGivesTheFramesThatAreWhole(t *testing.T) {
 	}
 }
 
-func TestMutantsAreErrorsOrDamage(t *testing.T) {
+func TestMutantsDoNoHarm(t *testing.T) {
 	_, names := golden(t)
 	seeds, err := mutate.Files("testdata", names...)
 	require.NoError(t, err)
