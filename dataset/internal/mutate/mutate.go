@@ -106,8 +106,12 @@ func (p *Plan) mutant(r *rand.Rand) Mutant {
 			break
 		}
 		at := r.IntN(len(b))
-		if to := min(len(b), seed.To); seed.From < to && r.IntN(4) > 0 {
-			at = seed.From + r.IntN(to-seed.From)
+		end := len(b)
+		if seed.To > 0 {
+			end = min(end, seed.To)
+		}
+		if seed.From < end && r.IntN(4) > 0 {
+			at = seed.From + r.IntN(end-seed.From)
 		}
 		to := at + r.IntN(min(len(b)-at, 64)+1)
 		kinds := 14

@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,8 +24,8 @@ func TestTheEnvironmentSaysWhichMutants(t *testing.T) {
 // A million mutants of a few short seeds are not the same few thousand again.
 func TestMutantsDifferAndLeaveTheirSeedsAlone(t *testing.T) {
 	text := "a text of some words, of which none is much longer than the others"
-	p := Plan{Seeds: []Seed{{Name: "a", Data: []byte(text), To: 10}, {Name: "b", Data: []byte("0123456789")}, {Name: "nothing"}}, Words: []string{"nan"}}
-	seen, head := map[string]bool{}, 0
+	p := Plan{Seeds: []Seed{{Name: "a", Data: []byte(text), To: 10}, {Name: "b", Data: []byte("0123456789"), From: 9}, {Name: "nothing"}}, Words: []string{"nan"}}
+	seen, head, tail := map[string]bool{}, 0, 0
 	for n := range uint64(10_000) {
 		m := p.mutant(rand.New(rand.NewPCG(0, n)))
 		assert.Equal(t, m, p.mutant(rand.New(rand.NewPCG(0, n))), "the same number is the same mutant")
@@ -32,9 +33,13 @@ func TestMutantsDifferAndLeaveTheirSeedsAlone(t *testing.T) {
 		if m.Seed.Name == "a" && len(m.Data) > 10 && string(m.Data[:10]) != text[:10] {
 			head++
 		}
+		if m.Seed.Name == "b" && !bytes.HasSuffix(m.Data, []byte("9")) {
+			tail++
+		}
 	}
 	assert.Greater(t, len(seen), 5000)
 	assert.Greater(t, head, 1500, "faults of the stretch that was asked for")
+	assert.Greater(t, tail, 1800, "faults of the end")
 	assert.Equal(t, text, string(p.Seeds[0].Data))
 }
 
