@@ -114,8 +114,12 @@ func TestWhatIsNoImageIsNoStreamEither(t *testing.T) {
 }
 
 func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
-	h5test.Hostile(t, "testdata/small.hdf5", aloha.Open, 1, 1000)
-	h5test.Hostile(t, "testdata/jpeg.hdf5", aloha.Open, 41, 1500)
+	h5test.Hostile(t, "testdata/small.hdf5", aloha.Open, 1)
+	h5test.Hostile(t, "testdata/jpeg.hdf5", aloha.Open, 41)
+}
+
+func TestMutantsDoNoHarm(t *testing.T) {
+	h5test.Mutants(t, aloha.Open, 1500, "testdata/small.hdf5", "testdata/jpeg.hdf5", "testdata/raw.hdf5")
 }
 
 func FuzzOpen(f *testing.F) {

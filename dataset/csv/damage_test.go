@@ -1,11 +1,9 @@
 package csv_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/csv"
+	"github.com/robocache/robocache/dataset/internal/mutate"
 	_ "github.com/robocache/robocache/dataset/tum"
 )
 
@@ -90,10 +89,13 @@ func TestATableCutAnywhereKeepsWhatIsWhole(t *testing.T) {
 	}
 }
 
+// ways are how a table may be read.
+var ways = []dataset.Options{{}, {Strict: true}, {Clock: "steps", Rate: 10}}
+
 // check holds what must be so whatever a file holds.
-func check(t testing.TB, path string, text []byte) {
+func check(t testing.TB, path string, text []byte, options ...dataset.Options) {
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	for _, opt := range []dataset.Options{{}, {Strict: true}, {Clock: "steps", Rate: 10}} {
+	for _, opt := range options {
 		s, err := csv.Open(path, opt)
 		var bad *dataset.FormatError
 		if err != nil {
@@ -111,37 +113,28 @@ func check(t testing.TB, path string, text []byte) {
 	}
 }
 
-func TestMutatedTablesDoNoHarm(t *testing.T) {
+// texts are tables of all kinds of clocks and separators.
+var texts = []string{
+	small, "a;b\r1;2\r3;4", "time x\n0 1\n1 2\n", "sec,nsec,x\n1,2,3\n", "time,x\n2024-01-01T00:00:00,1\n", "time,note,x\n0.0,\"two\nlines\",1.5\n0.1,a,2\n",
+}
+
+func TestMutantsDoNoHarm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.csv")
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 1500 {
-		text := []byte(small)
-		for range 1 + r.IntN(5) {
-			at := r.IntN(len(text))
-			switch r.IntN(3) {
-			case 0:
-				text[at] = byte(r.IntN(256))
-			case 1:
-				text = append(text[:at], text[at+r.IntN(len(text)-at):]...)
-			default:
-				text = bytes.Join([][]byte{text[:at], []byte([]string{"\n", " ", "#", "e9", ",", "\r", "1e999", "\"", ";", "\t"}[r.IntN(10)]), text[at:]}, nil)
-			}
-			if len(text) == 0 {
-				text = []byte("1")
-			}
-		}
-		check(t, path, text)
+	var seeds []mutate.Seed
+	for _, text := range texts {
+		seeds = append(seeds, mutate.Seed{Name: text, Data: []byte(text)})
 	}
+	mutate.Run(t, mutate.Plan{
+		Seeds: seeds, Words: []string{"\n", " ", "#", "e9", ",", "\r", "1e999", "\"", ";", "\t", "nan", "timestamp"}, Few: 2000, Most: 16 << 20,
+		Try: func(m mutate.Mutant) { check(t, path, m.Data, ways[m.N%len(ways)]) },
+	})
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(small))
-	f.Add([]byte("a;b\r1;2\r3;4"))
-	f.Add([]byte("time x\n0 1\n1 2\n"))
-	f.Add([]byte("sec,nsec,x\n1,2,3\n"))
-	f.Add([]byte("time,x\n2024-01-01T00:00:00,1\n"))
-	f.Add([]byte("time,note,x\n0.0,\"two\nlines\",1.5\n0.1,a,2\n"))
-	f.Fuzz(func(t *testing.T, text []byte) { check(t, filepath.Join(t.TempDir(), "run.csv"), text) })
+	for _, text := range texts {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { check(t, filepath.Join(t.TempDir(), "run.csv"), text, ways...) })
 }
 
 // Whatever a file begins with: no format's Match panics.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/mutate"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -147,6 +148,17 @@ func TestFilesThatAreCutAreErrorsOrData(t *testing.T) {
 	f, err := NewReader(bytes.NewReader(data[:len(data)-1]), int64(len(data)-1))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"the file ends at byte 9421, and should at 9422"}, f.Warnings())
+}
+
+// In every other mutant all checksums count as right, as a hostile writer would make them.
+func TestMutantsDoNoHarm(t *testing.T) {
+	seeds, err := mutate.Files("testdata", "fletcher32_datasets_earliest.hdf5", "test_attribute_latest.hdf5",
+		"test_compressed_chunked_datasets_latest.hdf5", "test_string_datasets_earliest.hdf5")
+	require.NoError(t, err)
+	mutate.Run(t, mutate.Plan{Seeds: seeds, Few: 2000, Most: 3 * maxUnfilled, Try: func(m mutate.Mutant) {
+		_, wrong := exerciseAs(m.Data, m.N%2 == 0)
+		require.NoError(t, wrong)
+	}})
 }
 
 func FuzzRead(f *testing.F) {

@@ -58,6 +58,8 @@ func TestARobomimicFileIsNone(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-func TestBrokenFilesCostWhatIsBroken(t *testing.T) { h5test.Hostile(t, file, isaaclab.Open, 4001, 300) }
+func TestBrokenFilesCostWhatIsBroken(t *testing.T) { h5test.Hostile(t, file, isaaclab.Open, 4001) }
+
+func TestMutantsDoNoHarm(t *testing.T) { h5test.Mutants(t, isaaclab.Open, 300, file) }
 
 func FuzzOpen(f *testing.F) { h5test.Fuzz(f, isaaclab.Open, file) }

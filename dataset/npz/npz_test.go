@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/mutate"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/tensor"
 )
@@ -389,29 +390,67 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Add(binary.LittleEndian.AppendUint32(make([]byte, 18), 0x06054b50))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		z, err := NewReader(bytes.NewReader(b), int64(len(b)))
-		var bad *dataset.FormatError
-		if err != nil {
+	f.Fuzz(func(t *testing.T, b []byte) { exercise(t, b) })
+}
+
+// exercise reads all of an archive, and returns nil for one that cannot be opened: errors are typed, and streams sound.
+func exercise(t *testing.T, b []byte) *File {
+	z, err := NewReader(bytes.NewReader(b), int64(len(b)))
+	var bad *dataset.FormatError
+	if err != nil {
+		require.ErrorAs(t, err, &bad)
+		return nil
+	}
+	for _, name := range z.Names() {
+		if _, err := z.Tensor(name); err != nil {
 			require.ErrorAs(t, err, &bad)
+		}
+		_, _ = z.Strings(name)
+	}
+	for _, name := range z.StreamNames() {
+		e, _, err := z.Episode(EpisodeOptions{Streams: []string{name}})
+		var stream *StreamError
+		if err != nil {
+			require.ErrorAs(t, err, &stream)
+			continue
+		}
+		require.NoError(t, e.Streams[0].Check())
+	}
+	return z
+}
+
+// Most mutants are arrays in an archive whose checksums are right, the others archives.
+func TestMutantsDoNoHarm(t *testing.T) {
+	seeds, err := mutate.Files("testdata", "stored.npz", "deflated.npz", "names.npz", "streams.npz", "piped.npz", "piped_deflated.npz")
+	require.NoError(t, err)
+	var archives []*mutate.Archive
+	for _, seed := range seeds {
+		a, err := mutate.Unzip(seed, 128)
+		require.NoError(t, err)
+		archives = append(archives, a)
+		seeds = append(seeds, a.Seeds()...)
+	}
+	words := []string{"(", ")", ",", "'", "{", "<f8", "|O", "True", "[", "]", "9999999999", "-1", "<U3", "<M8[ns]"}
+	mutate.Run(t, mutate.Plan{Seeds: seeds, Words: words, Few: 5000, Most: 64 << 20, Try: func(m mutate.Mutant) {
+		for _, a := range archives {
+			if b, ok := a.With(m); ok {
+				m.Data = b
+			}
+		}
+		z := exercise(t, m.Data)
+		if z == nil {
 			return
 		}
-		for _, name := range z.Names() {
-			if _, err := z.Tensor(name); err != nil {
-				require.ErrorAs(t, err, &bad)
-			}
-			_, _ = z.Strings(name)
+		e, _, err := z.Episode(EpisodeOptions{Strict: m.N%2 == 0})
+		var stream *StreamError
+		if err != nil {
+			require.True(t, errors.As(err, &stream) || mutate.Untyped(err) == nil, "%v", err)
+			return
 		}
-		for _, name := range z.StreamNames() {
-			e, _, err := z.Episode(EpisodeOptions{Streams: []string{name}})
-			var stream *StreamError
-			if err != nil {
-				require.ErrorAs(t, err, &stream)
-				continue
-			}
-			require.NoError(t, e.Streams[0].Check())
+		for i := range e.Streams {
+			require.NoError(t, e.Streams[i].Check())
 		}
-	})
+	}})
 }
 
 func Example() {

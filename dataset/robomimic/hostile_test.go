@@ -127,7 +127,11 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 }
 
 func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
-	h5test.Hostile(t, "testdata/demo.hdf5", robomimic.Open, 101, 700)
+	h5test.Hostile(t, "testdata/demo.hdf5", robomimic.Open, 101)
+}
+
+func TestMutantsDoNoHarm(t *testing.T) {
+	h5test.Mutants(t, robomimic.Open, 500, "testdata/demo.hdf5", "testdata/kinds.hdf5", "testdata/hostile.hdf5")
 }
 
 func FuzzOpen(f *testing.F) {

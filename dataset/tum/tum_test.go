@@ -1,11 +1,9 @@
 package tum_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/mutate"
 	"github.com/robocache/robocache/dataset/tum"
 )
 
@@ -137,9 +136,9 @@ func TestATrajectoryCutAnywhereKeepsWhatIsWhole(t *testing.T) {
 }
 
 // check holds what must be so whatever a file holds.
-func check(t testing.TB, path string, text []byte) {
+func check(t testing.TB, path string, text []byte, kinds ...bool) {
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	for _, strict := range []bool{false, true} {
+	for _, strict := range kinds {
 		s, err := tum.Open(path, dataset.Options{Strict: strict})
 		require.NoError(t, err)
 		e, err := s.Episode(context.Background(), 0)
@@ -153,35 +152,27 @@ func check(t testing.TB, path string, text []byte) {
 	}
 }
 
-func TestMutatedTrajectoriesDoNoHarm(t *testing.T) {
+// texts are trajectories as they are found.
+var texts = []string{small, "1403636579763555584.0 0 0 0 0 0 0 1\n", "1 2 3\r4", "1 0 0 0 0 0 0 1\n2 0 0 0 0 0 0 1\r\n3 0 0 0 0 0 0 1"}
+
+func TestMutantsDoNoHarm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "walk.txt")
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
-		text := []byte(small)
-		for range 1 + r.IntN(5) {
-			at := r.IntN(len(text))
-			switch r.IntN(3) {
-			case 0:
-				text[at] = byte(r.IntN(256))
-			case 1:
-				text = append(text[:at], text[at+r.IntN(len(text)-at):]...)
-			default:
-				text = bytes.Join([][]byte{text[:at], []byte([]string{"\n", " ", "#", "e9", "-", "\r", "1e999", "\""}[r.IntN(8)]), text[at:]}, nil)
-			}
-			if len(text) == 0 {
-				text = []byte("1")
-			}
-		}
-		check(t, path, text)
+	var seeds []mutate.Seed
+	for _, text := range texts {
+		seeds = append(seeds, mutate.Seed{Name: text, Data: []byte(text)})
 	}
+	mutate.Run(t, mutate.Plan{
+		Seeds: seeds, Words: []string{"\n", " ", "#", "e9", "-", "\r", "1e999", "\"", "nan", ",", "\n3 1 2 3 0 0 0 1\n"}, Few: 2000, Most: 16 << 20,
+		Try: func(m mutate.Mutant) { check(t, path, m.Data, m.N%2 == 0) },
+	})
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(small))
-	f.Add([]byte("1403636579763555584.0 0 0 0 0 0 0 1\n"))
-	f.Add([]byte("1 2 3\r4"))
+	for _, text := range texts {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		check(t, filepath.Join(t.TempDir(), "walk.txt"), text)
+		check(t, filepath.Join(t.TempDir(), "walk.txt"), text, false, true)
 	})
 }
 

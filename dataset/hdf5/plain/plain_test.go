@@ -106,8 +106,12 @@ func TestAnyFileOpens(t *testing.T) {
 }
 
 func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
-	h5test.Hostile(t, "testdata/several.hdf5", plain.Open, 31, 500)
-	h5test.Hostile(t, "testdata/one.hdf5", plain.Open, 31, 500)
+	h5test.Hostile(t, "testdata/several.hdf5", plain.Open, 31)
+	h5test.Hostile(t, "testdata/one.hdf5", plain.Open, 31)
+}
+
+func TestMutantsDoNoHarm(t *testing.T) {
+	h5test.Mutants(t, plain.Open, 1000, "testdata/one.hdf5", "testdata/several.hdf5")
 }
 
 func FuzzOpen(f *testing.F) {
