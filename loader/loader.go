@@ -131,6 +131,8 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 		return l, &OptionError{"plan.rate", "none", "the rate of the windows' clock"}
 	case plan.Shuffle == "shards":
 		return l, &OptionError{"plan.shuffle", "shards", "windows or none, of a store on a device"}
+	case plan.Padding == "diffusion_policy":
+		return l, &OptionError{"plan.padding", plan.Padding, "lerobot, octo, openpi or robomimic: the end sample is repeated, and pad says where"}
 	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
 		return l, &OptionError{"Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1)}
 	}
