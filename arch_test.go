@@ -39,7 +39,6 @@ var rules = map[string][]string{
 	"ptx":                     {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":                 {"tensor", "dataset/...", "internal/errs", "internal/decimal", "internal/raw"},
 	"dataset/internal/h5test": {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
-	"dataset/hdf5":            {"tensor", "dataset/...", "internal/raw", "github.com/klauspost/compress/zlib"},
 	"dataset/internal/memuse": {"tensor", "dataset", "github.com/stretchr/testify/..."},
 	"dataset/safetensors":     {"tensor", "dataset/...", "internal/atomicfile"},
 	"dataset/lerobot":         {"tensor", "dataset/...", "internal/atomicfile", "internal/summary", "github.com/parquet-go/parquet-go/..."},
