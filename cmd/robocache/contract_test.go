@@ -74,7 +74,7 @@ func TestInspectHasTheKeysThatAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/command-line.md")
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(page), "| key | inspect says |")
-	part, _, _ := strings.Cut(rest, "`voxelize`")
+	part, _, _ := strings.Cut(rest, "\n\n`pack`")
 	var words []string
 	for _, m := range regexp.MustCompile("`([a-z_0-9]+)`").FindAllStringSubmatch(part, -1) {
 		words = append(words, m[1])
