@@ -31,8 +31,8 @@ type Dataset interface {
 	Close() error
 }
 
-// Episodes reads one episode after the other. One that cannot be read comes as an *EpisodeError, and the next follows: who wants all or nothing stops at
-// the first. Only the end of ctx ends it.
+// Episodes reads one episode after the other. One that cannot be read comes as an *EpisodeError, and the next follows: who wants all or nothing stops
+// at the first. Only the end of ctx ends it.
 func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
 		for i := range d.Len() {
@@ -74,11 +74,11 @@ type Format struct {
 	Extensions []string // ".ulg", in lower case: what files of it are called
 	// Match tells a file by its first bytes, HeadBytes of them or all there are; nil if the format has no files of its own.
 	Match func(head []byte) bool
-	// Named tells a file that no format's Match takes, by the same bytes, if it is called by one of Extensions: of formats whose files need not say what
-	// they are, such as numbers with commas between them. Nil where Match tells all.
+	// Named tells a file that no format's Match takes, by the same bytes, if it is called by one of Extensions: of formats whose files need not say
+	// what they are, such as numbers with commas between them. Nil where Match tells all.
 	Named func(head []byte) bool
-	// Inside tells a file that Match takes by what is further inside it, for formats that share a container; nil if the first bytes are enough. Formats
-	// that have it are asked before those that have not, of which one may so be what is left of a container.
+	// Inside tells a file that Match takes by what is further inside it, for formats that share a container; nil if the first bytes are enough.
+	// Formats that have it are asked before those that have not, of which one may so be what is left of a container.
 	Inside func(path string) (bool, error)
 	// Folder tells a folder that is a dataset of the format; nil if it has none.
 	Folder func(path string) bool
@@ -118,12 +118,13 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say.
+// Open opens a file or folder, by its path or file:// URL, of any registered format, which it recognises by its content, and by its name too only
+// where that does not say.
 //
 // A folder of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]. Other files in it are ignored, and the
-// attribute "other files" names them; so are folders, and what begins with a dot. A file of it that cannot be opened is one episode, which is an error;
-// with Options.Strict it is the error of all. So is one that is called as the format's files are and cannot be read, is empty, or begins otherwise; of
-// formats of text, only the first two.
+// attribute "other files" names them; so are folders, and what begins with a dot. A file of it that cannot be opened is one episode, which is an
+// error; with Options.Strict it is the error of all. So is one that is called as the format's files are and cannot be read, is empty, or begins
+// otherwise; of formats of text, only the first two.
 //
 // What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is
 // an *OptionError.
@@ -144,6 +145,11 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 }
 
 func open(ctx context.Context, path string, opt Options) (Dataset, error) {
+	if scheme, rest, url := strings.Cut(path, "://"); url && scheme == "file" {
+		path = rest
+	} else if _, err := os.Stat(path); url && err != nil {
+		return nil, &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "URL", Got: "scheme " + scheme, Want: "a path, or file://"}
+	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return openFolder(ctx, path, opt)
 	}
@@ -170,8 +176,8 @@ func Recognise(path string) (Format, error) {
 	return f, err
 }
 
-// match returns the format of a file, if it is of a known one: by its content, or with named by its name and content. A container that is broken is an
-// error, and of the format that takes what is left of such containers, if there is one.
+// match returns the format of a file, if it is of a known one: by its content, or with named by its name and content. A container that is broken is
+// an error, and of the format that takes what is left of such containers, if there is one.
 func match(path string, named bool) (Format, bool, error) {
 	head, err := headOf(path)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -123,6 +124,18 @@ func TestStepTimesAreRoundedOnce(t *testing.T) {
 	assert.Equal(t, []int64{0, 1e9}, times)
 	_, err = dataset.StepTimes(1<<40, 1e-6)
 	assert.ErrorIs(t, err, dataset.ErrOption)
+}
+
+func TestAFileMayBeNamedByItsURL(t *testing.T) {
+	full, err := filepath.Abs(flight)
+	require.NoError(t, err)
+	d, err := dataset.Open(context.Background(), "file://"+full, dataset.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "ulog", d.Format())
+	require.NoError(t, d.Close())
+	_, err = dataset.Open(context.Background(), "s3://bucket/log.ulg", dataset.Options{})
+	require.ErrorIs(t, err, dataset.ErrUnsupported)
+	assert.ErrorContains(t, err, "got scheme s3, want a path, or file://")
 }
 
 func TestAClockThatADatasetDoesNotHaveIsRefused(t *testing.T) {
