@@ -30,6 +30,7 @@ func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
 // file; whatever is printed names the pipe all the same. clean takes the copy away.
 func (a *app) local(path string) (open string, clean func(), err error) {
 	clean = func() {}
+	path = strings.TrimPrefix(path, "file://")
 	if path != stdin {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {

@@ -40,6 +40,13 @@ func TestInspectListsStreamsAndColumns(t *testing.T) {
 	assert.Regexp(t, `count +4 +0\.2 Hz +0\.000 to 30\.000 s, 1 steps back`, stdout)
 }
 
+func TestAnInputMayBeNamedByItsURL(t *testing.T) {
+	full, err := filepath.Abs(flight)
+	require.NoError(t, err)
+	stdout, _ := good(t, "inspect", "file://"+full)
+	assert.Contains(t, stdout, "sample_log_small, ulog: 70 streams\n")
+}
+
 func TestInspectRefusesWhatItCannotRead(t *testing.T) {
 	code, _, stderr := cli("inspect")
 	assert.Equal(t, exitUsage, code)
