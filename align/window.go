@@ -5,8 +5,8 @@ import "math"
 // Ticks returns the targets of a window at an anchor, as nanoseconds from it: the ticks j of the rate with From < j/rate <= To where To is at most 0, else
 // those with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
 func (w Window) Ticks(rate float64) []int64 {
-	near := func(v float64) float64 { // a tick that a whole number of steps means
-		if r := math.Round(v); math.Abs(v-r) < 1e-6 {
+	near := func(v float64) float64 { // a third of a second is a whole number of steps, but for what a Duration rounds
+		if r := math.Round(v); math.Abs(v-r) < 0.6e-9*rate+1e-14*math.Abs(v) {
 			return r
 		}
 		return v

@@ -1,0 +1,32 @@
+package align_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/robocache/robocache/align"
+)
+
+// A window that ends at the anchor or before it has the ticks after From up to To; any other those from From to before To.
+func TestTicksOfAWindow(t *testing.T) {
+	const step = 20 * time.Millisecond // of 50 Hz
+	for _, c := range []struct {
+		from, to    time.Duration
+		first, last int64 // ticks
+	}{
+		{-time.Second, 0, -49, 0}, {0, time.Second, 0, 49}, {-10 * step, 10 * step, -10, 9}, {-10 * step, -5 * step, -9, -5},
+		{-step / 2, 0, 0, 0}, {-step / 2, step / 2, 0, 0}, {step / 2, 3 * step / 2, 1, 1}, {0, 1, 0, 0},
+	} {
+		var want []int64
+		for j := c.first; j <= c.last; j++ {
+			want = append(want, j*int64(step))
+		}
+		assert.Equal(t, want, align.Window{From: c.from, To: c.to}.Ticks(50), "%v to %v", c.from, c.to)
+	}
+	assert.Empty(t, align.Window{From: step / 4, To: step / 2}.Ticks(50), "between two ticks")
+	assert.Len(t, align.Window{To: time.Second / 3}.Ticks(30), 10, "a third of a second is ten steps, though a Duration holds less")
+	assert.Len(t, align.Window{To: time.Second/3 + 1}.Ticks(30), 11, "and one more nanosecond is past the tenth")
+	assert.Equal(t, []int64{-66666667, -33333333, 0}, align.Window{From: -100 * time.Millisecond}.Ticks(30), "each is rounded by itself, half up")
+}
