@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -65,9 +66,10 @@ type part struct {
 	starts, lengths, ends *tensor.Tensor // on the device
 }
 
-// group is a Fuse: streams that have the same targets and dtype.
+// group is a Fuse: streams of the same dtype whose targets are the same, or the same but for a shift that is taken from their clocks.
 type group struct {
 	parts  []int
+	shifts []int64        // of each part, ns: by how much its targets lie behind those of the first
 	values *tensor.Tensor // [B,T,sum D]
 	valid  *tensor.Tensor // [B,T,M]
 	pad    *tensor.Tensor
@@ -244,12 +246,16 @@ func (l *Loader) plan(ctx context.Context) error {
 		p := &l.parts[i]
 		at := slices.IndexFunc(l.groups, func(g group) bool {
 			q := &l.parts[g.parts[0]]
-			return len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && slices.Equal(q.deltas, p.deltas)
+			_, same := shift(q.deltas, p.deltas)
+			return len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
 		})
 		if at < 0 {
 			l.groups, at = append(l.groups, group{}), len(l.groups)
 		}
-		l.groups[at].parts = append(l.groups[at].parts, i)
+		g := &l.groups[at]
+		g.parts = append(g.parts, i)
+		by, _ := shift(l.parts[g.parts[0]].deltas, p.deltas)
+		g.shifts = append(g.shifts, by)
 	}
 	l.batch = Batch{loader: l, Episodes: l.episodes, Ticks: l.ticks, Anchors: l.anchors, Streams: make([]BatchStream, len(l.parts))}
 	for k := range l.groups {
@@ -257,9 +263,10 @@ func (l *Loader) plan(ctx context.Context) error {
 		first := &l.parts[g.parts[0]]
 		t, m, width := len(first.deltas), len(g.parts), 0
 		var streams []ops.FuseStream
-		for _, i := range g.parts {
+		for j, i := range g.parts {
 			p := &l.parts[i]
-			s := ops.FuseStream{Src: p.values, SrcTimes: p.times, SrcStarts: p.starts, SrcLengths: p.lengths, Offset: p.how.Offset, Options: p.options}
+			s := ops.FuseStream{Src: p.values, SrcTimes: p.times, SrcStarts: p.starts, SrcLengths: p.lengths, Options: p.options}
+			s.Offset = p.how.Offset - time.Duration(g.shifts[j])
 			if a := p.affine; a != nil {
 				s.Shift, s.Scale, s.ClipMin, s.ClipMax = a.shift, a.scale, a.min, a.max
 			}
@@ -314,6 +321,20 @@ func (l *Loader) plan(ctx context.Context) error {
 	}
 	l.held.add(l.graph)
 	return nil
+}
+
+// shift returns by how much one list of targets lies behind another, if it is the same for all.
+func shift(first, second []int64) (by int64, same bool) {
+	if len(first) != len(second) {
+		return 0, false
+	}
+	by = second[0] - first[0]
+	for i := range first {
+		if second[i]-first[i] != by {
+			return 0, false
+		}
+	}
+	return by, true
 }
 
 // Capture returns a graph on a queue of the device whose every launch makes the next batch, in the tensors of [Loader.Batch]. The caller closes it before
