@@ -2,9 +2,11 @@ package loader_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,40 +80,129 @@ func large(t testing.TB, episodes int) *loader.Store {
 	return s
 }
 
-// BenchmarkBatches draws 50 + 50 ticks of 50 Hz of 26 numbers from a store of a million frames, in bf16.
+// million is the store that the benchmarks draw from: ROBOCACHE_STORE, or one of a million frames.
+func million(b *testing.B) *loader.Store {
+	path := os.Getenv("ROBOCACHE_STORE")
+	if path == "" {
+		return large(b, 2000)
+	}
+	s, err := loader.Open(path)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, s.Close()) })
+	return s
+}
+
+// windows draws 50 + 50 ticks of 50 Hz, in bf16.
+func windows(b *testing.B, d *ops.Device, store *loader.Store, batch int) *loader.Loader {
+	l, err := loader.New(context.Background(), d, store, align.Plan{Rate: 50, Shuffle: "windows", Streams: []align.Stream{{Name: "state"}, {Name: "action"}},
+		Windows: map[string]align.Window{"state": {From: -time.Second}, "action": {To: time.Second}}}, loader.Options{Batch: batch, DType: tensor.BF16})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, l.Close()) })
+	return l
+}
+
+// device opens a device for a benchmark, and a queue.
+func device(b *testing.B, backend string) (*ops.Device, *ops.Queue) {
+	d, err := ops.Open(backend)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, d.Close()) })
+	q, err := d.NewQueue()
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, q.Close()) })
+	return d, q
+}
+
+// replay captures what run gives to a queue, replays it n times, each with so many of it, and returns the seconds of one.
+func replay(b *testing.B, q *ops.Queue, n, each int, run func() error) float64 {
+	g, err := q.Capture(func() error {
+		for range each {
+			if err := run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(b, err)
+	defer g.Close()
+	require.NoError(b, g.Launch(q))
+	require.NoError(b, q.Synchronize(context.Background()))
+	begin := time.Now()
+	for range n {
+		require.NoError(b, g.Launch(q))
+	}
+	require.NoError(b, q.Synchronize(context.Background()))
+	return time.Since(begin).Seconds() / float64(n*each)
+}
+
+// BenchmarkBatches draws batches from a store of a million frames of 26 + 26 numbers: a launch each, and 20 in a launch, which is what they take on the
+// device.
 func BenchmarkBatches(b *testing.B) {
-	store := large(b, 2000)
+	store := million(b)
 	for _, backend := range backends(b) {
 		if backend == "sim" {
 			continue
 		}
 		for _, batch := range []int{32, 4096} {
-			b.Run(fmt.Sprintf("backend=%s/B=%d", backend, batch), func(b *testing.B) {
-				d, err := ops.Open(backend)
-				require.NoError(b, err)
-				defer d.Close()
-				l, err := loader.New(context.Background(), d, store, align.Plan{Rate: 50, Shuffle: "windows", Streams: []align.Stream{{Name: "state"}, {Name: "action"}},
-					Windows: map[string]align.Window{"state": {From: -time.Second}, "action": {To: time.Second}}}, loader.Options{Batch: batch, DType: tensor.BF16})
-				require.NoError(b, err)
-				defer l.Close()
-				q, err := d.NewQueue()
-				require.NoError(b, err)
-				defer q.Close()
-				g, err := l.Capture(q)
-				require.NoError(b, err)
-				defer g.Close()
-				require.NoError(b, g.Launch(q))
-				require.NoError(b, q.Synchronize(context.Background()))
-				b.ResetTimer()
-				for range b.N {
-					if err := g.Launch(q); err != nil {
-						b.Fatal(err)
-					}
-				}
-				require.NoError(b, q.Synchronize(context.Background()))
-				b.ReportMetric(float64(batch)*float64(b.N)/b.Elapsed().Seconds(), "windows/s")
-				b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N), "us/batch")
-			})
+			for _, each := range []int{1, 20} {
+				b.Run(fmt.Sprintf("backend=%s/B=%d/each=%d", backend, batch, each), func(b *testing.B) {
+					d, q := device(b, backend)
+					l := windows(b, d, store, batch)
+					b.ResetTimer()
+					took := replay(b, q, b.N, each, func() error { return l.Run(q) })
+					b.ReportMetric(float64(batch)/took, "windows/s")
+					b.ReportMetric(took*1e6, "us/batch")
+				})
+			}
 		}
+	}
+}
+
+// BenchmarkTraining replays a batch of 32 windows and work of about 1.5 ms on the device, and the work alone, in turn.
+func BenchmarkTraining(b *testing.B) {
+	store := million(b)
+	for _, backend := range backends(b) {
+		if backend != "cuda" {
+			continue
+		}
+		d, q := device(b, backend)
+		l := windows(b, d, store, 32)
+		alloc := func(dtype tensor.DType, shape ...int) *tensor.Tensor {
+			t, err := d.Alloc(dtype, shape...)
+			require.NoError(b, err)
+			b.Cleanup(func() { require.NoError(b, t.Close()) })
+			return t
+		}
+		const rows, samples, features = 256, 4096, 256
+		stamps := make([]int64, samples)
+		for i := range stamps {
+			stamps[i] = int64(i) * 1e6
+		}
+		times, err := d.Upload(context.Background(), tensor.Must(tensor.Of(stamps, samples)))
+		require.NoError(b, err)
+		b.Cleanup(func() { require.NoError(b, times.Close()) })
+		work, err := d.PlanResample(ops.ResampleArgs{Dst: alloc(tensor.BF16, rows, samples, features), Src: alloc(tensor.BF16, rows, samples, features), SrcTimes: times,
+			Targets: ops.At(times)}, ops.ResampleOptions{})
+		require.NoError(b, err)
+		b.Cleanup(func() { require.NoError(b, work.Close()) })
+		step := func() error {
+			for range 6 {
+				if err := work.Run(q); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		b.Run("backend="+backend, func(b *testing.B) {
+			var alone, fed []float64
+			for range 9 {
+				alone = append(alone, replay(b, q, 100, 1, step))
+				fed = append(fed, replay(b, q, 100, 1, func() error { return errors.Join(l.Run(q), step()) }))
+			}
+			slices.Sort(alone)
+			slices.Sort(fed)
+			b.ReportMetric(alone[4]*1e3, "ms/step")
+			b.ReportMetric(fed[4]*1e3, "ms/fed-step")
+			b.ReportMetric(alone[4]/fed[4], "busy")
+		})
 	}
 }
