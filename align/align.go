@@ -35,7 +35,10 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	if err := j.fits(); err != nil {
 		return nil, err
 	}
-	return j, j.makeClock()
+	if err := j.makeClock(); err != nil {
+		return j, err
+	}
+	return j, j.makeTargets()
 }
 
 // prepared checks the plan and chooses streams.
@@ -134,13 +137,20 @@ func (j *job) makeClock() error {
 		}
 	}
 	var err error
-	if j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, endSnap(j.snap, dtype, list)); err != nil {
-		return err
+	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, endSnap(j.snap, dtype, list))
+	return err
+}
+
+// makeTargets writes out the clock, if there is room for what comes of it.
+func (j *job) makeTargets() error {
+	if j.plan.Targets != nil {
+		return nil
 	}
 	if err := j.room(); err != nil {
 		return err
 	}
-	j.targets, err = Ticks(j.clock, dtype)
+	var err error
+	j.targets, err = Ticks(j.clock, j.takes[0].stream.Times.DType())
 	return err
 }
 
