@@ -52,6 +52,27 @@ func (c *checker) tensor(arg string, t *tensor.Tensor) bool {
 	return c.err == nil
 }
 
+// copies checks what a copy needs of its tensors: both there, of one dtype and shape, and dst contiguous.
+func (c *checker) copies(dst, src *tensor.Tensor) {
+	c.tensor("dst", dst)
+	c.tensor("src", src)
+	if c.err != nil {
+		return
+	}
+	same := dst.Rank() == src.Rank()
+	for i := 0; same && i < dst.Rank(); i++ {
+		same = dst.Dim(i) == src.Dim(i)
+	}
+	switch {
+	case dst.DType() != src.DType():
+		c.set("src", ErrDType, src.DType().String(), dst.DType().String()+", dst's")
+	case !same:
+		c.set("src", ErrShape, tensor.FormatShape(src.Shape()), tensor.FormatShape(dst.Shape())+", dst's")
+	case !dst.IsContiguous():
+		c.set("dst", ErrStride, tensor.FormatShape(dst.Strides()), "a contiguous tensor")
+	}
+}
+
 func (c *checker) dtype(arg string, t *tensor.Tensor, want ...tensor.DType) {
 	if c.err == nil && !slices.Contains(want, t.DType()) {
 		c.set(arg, ErrDType, t.DType().String(), "one of "+fmt.Sprint(want))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -82,7 +81,7 @@ func NewDevice(b backend.Backend) (*Device, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	dev.queue = &Queue{q}
+	dev.queue = &Queue{queue: q, device: dev}
 	return dev, nil
 }
 
@@ -107,17 +106,37 @@ func (d *Device) Info() Info { return d.info }
 // Alloc returns a tensor on the device, contiguous, with unspecified contents. The caller closes it. A
 // *MemoryError says that there is not the memory for it.
 func (d *Device) Alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
-	if err := d.open("Alloc"); err != nil {
+	if err := d.allocates("Alloc", dtype, shape); err != nil {
 		return nil, err
-	}
-	if n, err := tensor.NumElements(shape...); err != nil {
-		return nil, err
-	} else if dtype.Size() == 0 {
-		return nil, &ArgError{Op: "Alloc", Arg: "dtype", Kind: ErrDType, Got: dtype.String(), Want: "one of f32, f64, f16, bf16, i32, i64, u8"}
-	} else if n > tensor.MaxBytes/dtype.Size() {
-		return nil, &ArgError{Op: "Alloc", Arg: "shape", Kind: ErrTooLarge, Got: tensor.FormatShape(shape), Want: "at most 2^62 bytes"}
 	}
 	return d.backend.Alloc(dtype, shape)
+}
+
+// AllocHost returns a host tensor as Alloc does one on the device: in pinned memory, which the device copies from and to by itself, so that
+// [Queue.Copy] takes it; on the CPU it is a host tensor like others. It is used like any host tensor, but its memory is not Go's: the caller closes it
+// when no work that uses it is left, and must not touch slices of it after that.
+func (d *Device) AllocHost(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	if err := d.allocates("AllocHost", dtype, shape); err != nil {
+		return nil, err
+	}
+	return d.backend.AllocHost(dtype, shape)
+}
+
+// allocates checks what is to be allocated.
+func (d *Device) allocates(op string, dtype tensor.DType, shape []int) error {
+	if err := d.open(op); err != nil {
+		return err
+	}
+	n, err := tensor.NumElements(shape...)
+	switch {
+	case err != nil:
+		return err
+	case dtype.Size() == 0:
+		return &ArgError{Op: op, Arg: "dtype", Kind: ErrDType, Got: dtype.String(), Want: "one of f32, f64, f16, bf16, i32, i64, u8"}
+	case n > tensor.MaxBytes/dtype.Size():
+		return &ArgError{Op: op, Arg: "shape", Kind: ErrTooLarge, Got: tensor.FormatShape(shape), Want: "at most 2^62 bytes"}
+	}
+	return nil
 }
 
 // Upload returns a copy of a host tensor on the device. The caller closes it.
@@ -142,18 +161,9 @@ func (d *Device) Copy(ctx context.Context, dst, src *tensor.Tensor) error {
 		return err
 	}
 	c := checker{op: "Copy", device: d.info.Name, mixed: true}
-	c.tensor("dst", dst)
-	c.tensor("src", src)
-	if c.err != nil {
+	switch c.copies(dst, src); {
+	case c.err != nil:
 		return c.err
-	}
-	switch {
-	case dst.DType() != src.DType():
-		return c.fail("src", ErrDType, src.DType().String(), dst.DType().String()+", dst's")
-	case !slices.Equal(dst.Shape(), src.Shape()):
-		return c.fail("src", ErrShape, tensor.FormatShape(src.Shape()), tensor.FormatShape(dst.Shape())+", dst's")
-	case !dst.IsContiguous():
-		return c.fail("dst", ErrStride, tensor.FormatShape(dst.Strides()), "a contiguous tensor")
 	case !src.OnHost() && !src.IsContiguous():
 		return c.fail("src", ErrStride, tensor.FormatShape(src.Strides()), "a contiguous tensor on the device")
 	}
@@ -176,7 +186,7 @@ func (d *Device) NewQueue() (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{q}, nil
+	return &Queue{queue: q, device: d}, nil
 }
 
 // Queue returns the queue that the device opened with. It is closed with the device.
@@ -200,6 +210,14 @@ func (d *Device) Close() error {
 	}
 	d.closed = true
 	return errors.Join(d.queue.Close(), d.backend.Close())
+}
+
+// home is where tensors of the device say they are.
+func (d *Device) home() string {
+	if d.info.Backend == "cpu" {
+		return "host"
+	}
+	return d.info.Name
 }
 
 func (d *Device) open(op string) error {

@@ -44,6 +44,10 @@ func (b bare) Describe() ops.Info                 { return b.cpu.Describe() }
 func (b bare) Copy(dst, src *tensor.Tensor) error { return b.cpu.Copy(dst, src) }
 func (b bare) NewQueue() (backend.Queue, error)   { return b.cpu.NewQueue() }
 func (b bare) Close() error                       { return b.cpu.Close() }
+func (b bare) NewMark() (backend.Mark, error)     { return b.cpu.NewMark() }
+func (b bare) AllocHost(d tensor.DType, shape []int) (*tensor.Tensor, error) {
+	return b.cpu.AllocHost(d, shape)
+}
 func (b bare) Alloc(d tensor.DType, shape []int) (*tensor.Tensor, error) {
 	return b.cpu.Alloc(d, shape)
 }

@@ -19,6 +19,7 @@ var (
 	ErrTooLarge    = backend.ErrTooLarge
 	ErrMissing     = backend.ErrMissing
 	ErrOverlap     = backend.ErrOverlap
+	ErrPageable    = backend.ErrPageable
 
 	// Kinds of *ValueError.
 	ErrUnsorted   = backend.ErrUnsorted

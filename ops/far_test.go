@@ -64,8 +64,12 @@ func (f *far) Describe() ops.Info {
 	return ops.Info{Backend: "far", Name: "far:0", Product: "the CPU, seen from afar"}
 }
 func (f *far) NewQueue() (backend.Queue, error) { return f.cpu.NewQueue() }
-func (f *far) Close() error                     { return f.cpu.Close() }
-func (f *far) inUse() (bytes int64, count int)  { return f.sum(), len(f.mem) }
+func (f *far) NewMark() (backend.Mark, error)   { return f.cpu.NewMark() }
+func (f *far) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	return f.cpu.AllocHost(dtype, shape)
+}
+func (f *far) Close() error                    { return f.cpu.Close() }
+func (f *far) inUse() (bytes int64, count int) { return f.sum(), len(f.mem) }
 
 func (f *far) sum() (n int64) {
 	f.mu.Lock()

@@ -2,12 +2,21 @@ package ops
 
 import (
 	"context"
+	"errors"
+	"sync"
 
 	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
 )
 
-// Queue is a queue of work that runs in order, on a GPU a stream of the driver's. Its methods may be called from any goroutine.
-type Queue struct{ queue backend.Queue }
+// Queue is a queue of work that runs in order, on a GPU a stream of the driver's. Queues do not wait for each other, unless [Queue.After] says so.
+// Its methods may be called from any goroutine.
+type Queue struct {
+	queue  backend.Queue
+	device *Device
+	mu     sync.Mutex
+	mark   backend.Mark // of what other queues wait for; made when the first does
+}
 
 // Backend returns what the device's backend made, for packages that belong to a backend; nil of nil.
 func (q *Queue) Backend() backend.Queue {
@@ -32,8 +41,36 @@ func (q *Queue) Capture(fn func() error) (*Graph, error) {
 	return &Graph{g}, nil
 }
 
+// Copy gives the queue a copy of src to dst and returns, on a GPU before it is done: until the queue has come past it, which Synchronize and a [Mark]
+// tell, src must not be written, dst not be touched, and neither closed, except by work given to the queue later. It allocates nothing, and a graph
+// captures it. The tensors are contiguous, of one dtype and shape, and share no memory; one at least is on the device, and one on the host is of the
+// device's AllocHost: one in other memory is an *ArgError that is [ErrPageable], as the driver would make it wait. The CPU copies at once, from and to any
+// host tensor.
+func (q *Queue) Copy(dst, src *tensor.Tensor) error {
+	c := checker{op: "Copy", device: q.device.info.Name, mixed: true}
+	switch c.copies(dst, src); {
+	case c.err != nil:
+		return c.err
+	case !src.IsContiguous():
+		return c.fail("src", ErrStride, tensor.FormatShape(src.Strides()), "a contiguous tensor")
+	case dst.OnHost() && src.OnHost() && q.device.home() != "host":
+		return c.fail("dst", ErrWrongDevice, "dst and src on the host", "one of them on "+c.device)
+	case tensor.Overlap(dst, src):
+		return c.fail("dst", ErrOverlap, "memory of src", "memory of its own")
+	}
+	return q.queue.Copy(dst, src)
+}
+
 // Close waits for the work, releases the queue, and returns what Synchronize would have. Close twice is fine.
-func (q *Queue) Close() error { return q.queue.Close() }
+func (q *Queue) Close() error {
+	err := q.queue.Close()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mark != nil {
+		err = errors.Join(err, q.mark.Close())
+	}
+	return err
+}
 
 // Plan is an operation bound to its tensors, or a batch of them.
 type Plan struct{ plan backend.Plan }

@@ -51,14 +51,6 @@ func (d *Device) begin(ctx context.Context, op string) error {
 	return ctx.Err()
 }
 
-// home is where tensors of the device say they are.
-func (d *Device) home() string {
-	if d.info.Backend == "cpu" {
-		return "host"
-	}
-	return d.info.Name
-}
-
 func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, error) {
 	c := &checker{op: "Resample", device: s.d.home(), mixed: true}
 	if err := s.allocate(c, &a, &o); err != nil {

@@ -2,8 +2,8 @@
 //
 // A tensor is a view: a dtype, a shape, one stride a dimension (in elements, never negative) and the memory they
 // describe. Layout is row-major unless strides say otherwise. Of wraps a Go slice without copying it: the slice and the
-// tensor are the same memory. New allocates host memory. Tensors on a device come from a backend, which hands their
-// memory in as a [Buffer]; this package never touches device memory itself.
+// tensor are the same memory, and Over does so for memory that is not Go's. New allocates host memory. Tensors on a device come from a backend, which
+// hands their memory in as a [Buffer]; this package never touches device memory itself.
 //
 // The tensor that allocated, wrapped or was given the memory owns it: its Close releases it, once. Views made by Slice,
 // Expand, Reshape and AsStrided share the memory and own nothing; after the owner's Close they are closed too. Close

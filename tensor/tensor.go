@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 )
@@ -20,10 +21,11 @@ type Buffer interface {
 
 // storage is the memory that a tensor and its views share.
 type storage struct {
-	host any // a typed slice, for host memory
-	buf  Buffer
-	n    int // elements
-	shut atomic.Bool
+	host  any       // a typed slice, for host memory
+	owner io.Closer // of host memory that is not Go's; else nil
+	buf   Buffer
+	n     int // elements
+	shut  atomic.Bool
 }
 
 // Tensor is a view of typed memory. See the package comment for who owns it.
@@ -58,6 +60,16 @@ func Of[T Element](data []T, shape ...int) (*Tensor, error) {
 		return nil, &Error{Op: "Of", Kind: ErrShape, Got: fmt.Sprintf("%d elements", len(data)), Want: fmt.Sprintf("%d for shape %s", n, FormatShape(shape))}
 	}
 	return contiguous(DTypeOf[T](), shape, &storage{host: data, n: n}), nil
+}
+
+// Over is Of for host memory that is not Go's, such as that which a device's driver gave. The tensor takes the owner over: Close closes it, and the
+// memory is gone then, slices of it that [Data] gave before too. If Over fails, the owner stays with the caller.
+func Over[T Element](data []T, owner io.Closer, shape ...int) (*Tensor, error) {
+	t, err := Of(data, shape...)
+	if err == nil {
+		t.mem.owner = owner
+	}
+	return t, err
 }
 
 // OnDevice returns a contiguous tensor over a device buffer, which it owns from then on. The buffer may be longer than
@@ -135,6 +147,9 @@ func (t *Tensor) Device() string {
 // OnHost reports whether the elements are in host memory.
 func (t *Tensor) OnHost() bool { return t.mem.buf == nil }
 
+// Owner returns what [Over] was given for the memory that t lies in; nil of other memory.
+func (t *Tensor) Owner() io.Closer { return t.mem.owner }
+
 // Addr returns the device address of the first element, and false for a host or closed tensor.
 func (t *Tensor) Addr() (uint64, bool) {
 	if t.mem.buf == nil || t.Closed() {
@@ -146,13 +161,16 @@ func (t *Tensor) Addr() (uint64, bool) {
 // Closed reports whether the memory was released.
 func (t *Tensor) Closed() bool { return t.mem.shut.Load() }
 
-// Close releases the memory if t owns it, and does nothing for a view. Host memory is left to the garbage collector.
+// Close releases the memory if t owns it, and does nothing for a view. Host memory of Go's is left to the garbage collector.
 func (t *Tensor) Close() error {
 	if !t.owner || t.mem.shut.Swap(true) {
 		return nil
 	}
-	if t.mem.buf != nil {
+	switch {
+	case t.mem.buf != nil:
 		return t.mem.buf.Close()
+	case t.mem.owner != nil:
+		return t.mem.owner.Close()
 	}
 	return nil
 }

@@ -66,6 +66,35 @@ func (d *Device) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) 
 	return t, nil
 }
 
+// pinned is host memory as a tensor holds it.
+type pinned struct {
+	mem    *cudadrv.HostMem
+	device string
+}
+
+func (m *pinned) Close() error { return m.mem.Close() }
+
+// AllocHost is backend.Backend's.
+func (d *Device) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	n, err := tensor.NumElements(shape...)
+	if err != nil {
+		return nil, err
+	}
+	bytes := int64(n) * int64(dtype.Size())
+	mem, err := d.Ctx.MallocHost(bytes)
+	if errors.Is(err, cudadrv.ErrOutOfMemory) {
+		err = &backend.MemoryError{Device: "host", What: "pinned " + dtype.String() + " " + tensor.FormatShape(shape), Bytes: bytes, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := raw.Over(mem.Bytes(), &pinned{mem, d.name}, dtype, shape...)
+	if err != nil {
+		return nil, errors.Join(err, mem.Close())
+	}
+	return t, nil
+}
+
 // Copy is backend.Backend's.
 func (d *Device) Copy(dst, src *tensor.Tensor) error {
 	n := int64(dst.Len()) * int64(dst.DType().Size())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
 )
 
 // Queue is a queue of work and the plans whose faults its next synchronisation reads.
@@ -153,6 +154,7 @@ type graph struct {
 	d      *Device
 	exec   *cudadrv.GraphExec
 	plans  []Work
+	copies [][2]*tensor.Tensor // dst and src
 	closed atomic.Bool
 }
 
@@ -168,6 +170,9 @@ func (g *graph) Launch(s backend.Queue) error {
 		if err := p.Usable("Launch"); err != nil {
 			return err
 		}
+	}
+	if err := g.copiesOpen(); err != nil {
+		return err
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()

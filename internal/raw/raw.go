@@ -2,6 +2,7 @@ package raw
 
 import (
 	"encoding/binary"
+	"io"
 	"unsafe"
 
 	"github.com/robocache/robocache/tensor"
@@ -41,4 +42,35 @@ func Of(t *tensor.Tensor) ([]byte, error) {
 func of[T tensor.Element](t *tensor.Tensor) ([]byte, error) {
 	data, err := tensor.Data[T](t)
 	return Bytes(data), err
+}
+
+// Over returns a host tensor over bytes that begin at a multiple of 8, as [tensor.Over] does; there are as many as the shape needs.
+func Over(b []byte, owner io.Closer, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	switch dtype {
+	case tensor.F32:
+		return tensor.Over(numbers[float32](b), owner, shape...)
+	case tensor.F64:
+		return tensor.Over(numbers[float64](b), owner, shape...)
+	case tensor.F16:
+		return tensor.Over(numbers[tensor.Float16](b), owner, shape...)
+	case tensor.BF16:
+		return tensor.Over(numbers[tensor.BFloat16](b), owner, shape...)
+	case tensor.I32:
+		return tensor.Over(numbers[int32](b), owner, shape...)
+	case tensor.I64:
+		return tensor.Over(numbers[int64](b), owner, shape...)
+	}
+	return tensor.Over(b, owner, shape...)
+}
+
+// numbers returns memory as numbers.
+func numbers[T tensor.Element](b []byte) []T {
+	var one T
+	n := len(b) / int(unsafe.Sizeof(one))
+	if n == 0 {
+		return nil
+	}
+	// SAFETY: any bits are a number, there are n of them, and the caller says that they are aligned; the slice keeps Go's memory alive, and whoever owns
+	// other memory keeps it.
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }

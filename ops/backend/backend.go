@@ -16,11 +16,15 @@ type Backend interface {
 	Describe() Info
 	// Alloc returns a contiguous tensor whose contents are unspecified, or a *MemoryError if there is not the memory.
 	Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error)
+	// AllocHost is Alloc for a host tensor whose memory Queue.Copy takes.
+	AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error)
 	// Copy copies between contiguous tensors of one dtype and shape, each on the host or on this device, and returns
 	// when it is done.
 	Copy(dst, src *tensor.Tensor) error
 	// NewQueue returns a queue of work.
 	NewQueue() (Queue, error)
+	// NewMark returns a mark.
+	NewMark() (Mark, error)
 	// Close releases the device. Queues and plans must have been closed.
 	Close() error
 }
@@ -61,7 +65,22 @@ type Queue interface {
 	// Capture records the work that fn gives to this queue, without running it. Nothing else may use the queue
 	// meanwhile, and fn must not synchronise it.
 	Capture(fn func() error) (Graph, error)
+	// Copy copies between contiguous tensors of one dtype and shape that share no memory, one at least on the device, and allocates nothing. A host
+	// tensor whose memory the device does not copy from by itself is an *ArgError that is ErrPageable.
+	Copy(dst, src *tensor.Tensor) error
+	// Mark makes a mark of the same device stand for the work given so far. It allocates nothing.
+	Mark(m Mark) error
+	// After makes work given from now on wait for what a mark of the same device stands for. It allocates nothing.
+	After(m Mark) error
 	// Close waits for the work, releases the queue, and returns what Synchronize would have. Close twice is fine.
+	Close() error
+}
+
+// Mark is a point in a queue's work; one that no queue was given stands for no work. Its methods may be called from any goroutine.
+type Mark interface {
+	// Wait returns when the work is done, or the context ends.
+	Wait(ctx context.Context) error
+	// Close releases the mark. Queues that were told to wait for it still do. Close twice is fine.
 	Close() error
 }
 

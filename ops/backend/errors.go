@@ -20,6 +20,7 @@ var (
 	ErrTooLarge    error = errs.TooLarge
 	ErrMissing     error = errs.Missing
 	ErrOverlap           = errors.New("output overlaps itself")
+	ErrPageable          = errors.New("host memory is not the device's")
 
 	// Kinds of *ValueError.
 	ErrUnsorted   = errors.New("time goes backwards")

@@ -100,7 +100,14 @@ func (b *Backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error)
 	return backend.NewHost(dtype, shape)
 }
 
-func (b *Backend) Copy(dst, src *tensor.Tensor) error {
+// AllocHost is Alloc: the CPU copies from and to any memory.
+func (b *Backend) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	return b.Alloc(dtype, shape)
+}
+
+func (b *Backend) Copy(dst, src *tensor.Tensor) error { return copyTensor(dst, src) }
+
+func copyTensor(dst, src *tensor.Tensor) error {
 	switch dst.DType() {
 	case tensor.F32:
 		return copyHost[float32](dst, src)
@@ -130,9 +137,8 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// runnable is a plan of this backend: work that returns the first error in its values.
+// runnable is work of this backend, a plan or a copy, that returns the first error in its values.
 type runnable interface {
-	backend.Plan
 	execute() error
 	stillOpen(op string) error
 }
@@ -186,7 +192,7 @@ func (s *queue) give(p runnable) error {
 		return &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrClosed}
 	}
 	if s.captured != nil {
-		s.captured.plans = append(s.captured.plans, p)
+		s.captured.work = append(s.captured.work, p)
 		return nil
 	}
 	if err := p.execute(); err != nil {
@@ -215,7 +221,7 @@ func (s *queue) Capture(fn func() error) (backend.Graph, error) {
 }
 
 type graph struct {
-	plans  []runnable
+	work   []runnable
 	closed atomic.Bool
 }
 
@@ -227,12 +233,12 @@ func (g *graph) Launch(s backend.Queue) error {
 	if g.closed.Load() {
 		return &backend.ArgError{Op: "Launch", Arg: "graph", Kind: backend.ErrClosed}
 	}
-	for _, p := range g.plans {
+	for _, p := range g.work {
 		if err := p.stillOpen("Launch"); err != nil {
 			return err
 		}
 	}
-	for _, p := range g.plans {
+	for _, p := range g.work {
 		if err := st.give(p); err != nil {
 			return err
 		}

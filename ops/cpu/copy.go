@@ -1,0 +1,80 @@
+package cpu
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// copying is a copy that a graph holds.
+type copying struct{ dst, src *tensor.Tensor }
+
+func (c *copying) execute() error { return copyTensor(c.dst, c.src) }
+
+func (c *copying) stillOpen(string) error {
+	for i, t := range [...]*tensor.Tensor{c.dst, c.src} {
+		if t.Closed() {
+			return &backend.ArgError{Op: "Copy", Arg: [...]string{"dst", "src"}[i], Kind: backend.ErrClosed, Got: "a closed tensor", Want: "tensors that stay open as long as the graph is launched"}
+		}
+	}
+	return nil
+}
+
+// Copy copies at once, or records the copy.
+func (s *queue) Copy(dst, src *tensor.Tensor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return &backend.ArgError{Op: "Copy", Arg: "queue", Kind: backend.ErrClosed}
+	case s.captured != nil:
+		s.captured.work = append(s.captured.work, &copying{dst, src})
+		return nil
+	}
+	return copyTensor(dst, src)
+}
+
+// mark is a point in a queue's work, which is done when a call that gives it returns.
+type mark struct{ closed atomic.Bool }
+
+// NewMark returns a mark.
+func (b *Backend) NewMark() (backend.Mark, error) { return &mark{}, nil }
+
+func (m *mark) Wait(ctx context.Context) error {
+	if m.closed.Load() {
+		return &backend.ArgError{Op: "Wait", Arg: "mark", Kind: backend.ErrClosed}
+	}
+	return ctx.Err()
+}
+
+func (m *mark) Close() error {
+	m.closed.Store(true)
+	return nil
+}
+
+// Mark waits for the call that is giving work to the queue, if there is one.
+func (s *queue) Mark(m backend.Mark) error { return s.with("Mark", m) }
+
+// After has nothing to wait for: Mark did.
+func (s *queue) After(m backend.Mark) error { return s.with("After", m) }
+
+// with checks the queue and the mark.
+func (s *queue) with(op string, of backend.Mark) error {
+	m, ok := of.(*mark)
+	if !ok {
+		return &backend.ArgError{Op: op, Arg: "mark", Kind: backend.ErrWrongDevice, Got: "one of another device", Want: "one of this device"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return &backend.ArgError{Op: op, Arg: "queue", Kind: backend.ErrClosed}
+	case m.closed.Load():
+		return &backend.ArgError{Op: op, Arg: "mark", Kind: backend.ErrClosed}
+	case s.captured != nil:
+		return &backend.ArgError{Op: op, Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is being captured", Want: op + " outside Capture"}
+	}
+	return nil
+}
