@@ -18,6 +18,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+// alignment is what the first tensor's byte in a file is a multiple of, as memory is that processors and devices read in lines.
+const alignment = 64
+
 // Writer writes a file. It is not for use from several goroutines at once.
 type Writer struct {
 	w        io.Writer
@@ -175,7 +178,7 @@ func (w *Writer) write() error {
 		head.WriteString(separator)
 	}
 	head.WriteByte('}')
-	for head.Len()%8 != 0 {
+	for head.Len()%alignment != 0 {
 		head.WriteByte(' ')
 	}
 	if n := head.Len() - prefix; n > maxHeader {

@@ -42,3 +42,46 @@ func of[T tensor.Element](t *tensor.Tensor) ([]byte, error) {
 	data, err := tensor.Data[T](t)
 	return Bytes(data), err
 }
+
+// Tensor returns bytes as a contiguous tensor over the same memory, which must not move. It returns nil, and no error, where the memory cannot be one: it does
+// not lie at a multiple of the element's size, or the machine has other bytes first than files do.
+func Tensor(dtype tensor.DType, b []byte, shape ...int) (*tensor.Tensor, error) {
+	switch dtype {
+	case tensor.F32:
+		return over[float32](b, shape)
+	case tensor.F64:
+		return over[float64](b, shape)
+	case tensor.F16:
+		return over[tensor.Float16](b, shape)
+	case tensor.BF16:
+		return over[tensor.BFloat16](b, shape)
+	case tensor.I32:
+		return over[int32](b, shape)
+	case tensor.I64:
+		return over[int64](b, shape)
+	}
+	return tensor.Of(b, shape...)
+}
+
+func over[T tensor.Element](b []byte, shape []int) (*tensor.Tensor, error) {
+	var none T
+	size := unsafe.Sizeof(none)
+	if len(b) == 0 {
+		return tensor.Of([]T{}, shape...)
+	}
+	if !Little || address(b)%size != 0 || uintptr(len(b))%size != 0 {
+		return nil, nil
+	}
+	// SAFETY: the memory is the bytes' own, which the tensor's slice points to as they do; it is aligned and as long as that.
+	return tensor.Of(unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size)), shape...)
+}
+
+// Holds reports whether an address is one of the bytes.
+func Holds(b []byte, at uintptr) bool {
+	return at >= address(b) && at-address(b) < uintptr(len(b))
+}
+
+func address(b []byte) uintptr {
+	// SAFETY: the address is compared, never followed.
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+}
