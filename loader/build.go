@@ -56,8 +56,8 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	if err != nil {
 		return err
 	}
-	if len(s.Streams) == 0 {
-		return &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped, LeftOut: firstLeftOut(s.Episodes)}
+	if err := s.Any(); err != nil {
+		return err
 	}
 	return s.write(path, p.saved(ctx))
 }
@@ -147,11 +147,16 @@ type NothingError struct {
 	LeftOut  []LeftOut // of the first episode
 }
 
-func firstLeftOut(episodes []Episode) []LeftOut {
-	if len(episodes) == 0 {
+// Any returns a *NothingError if the store has no stream.
+func (s *Store) Any() error {
+	if len(s.Streams) > 0 {
 		return nil
 	}
-	return episodes[0].LeftOut
+	e := &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped}
+	if len(s.Episodes) > 0 {
+		e.LeftOut = s.Episodes[0].LeftOut
+	}
+	return e
 }
 
 func (e *NothingError) Error() string {

@@ -41,7 +41,7 @@ func (c *chosen) choose(ctx context.Context) error {
 			if c.opt.Strict || fatal(err) {
 				return err
 			}
-			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: c.store.Episodes[i].Name, Reason: err.Error()})
+			c.report.LeftOut = append(c.report.LeftOut, LeftOut{c.store.Episodes[i].Name, err.Error()})
 		}
 	}
 	if c.windows[len(c.windows)-1] == 0 {

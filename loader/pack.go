@@ -36,7 +36,14 @@ func (p *packer) add(number int, e *dataset.Episode, splits []string) error {
 		Rotation: e.Rotation, Dropouts: e.Dropouts, Remarks: e.Remarks}
 	leave := func(name, why string) { out.LeftOut = append(out.LeftOut, LeftOut{Name: name, Reason: why}) }
 	for _, l := range e.LeftOut {
-		out.LeftOut = append(out.LeftOut, leftOut(l))
+		leave(l.Name, l.Reason)
+		if l.Columns != nil {
+			empty := EmptyStream{Name: l.Name, Columns: l.Columns}
+			if l.DType != 0 {
+				empty.DType = l.DType.String()
+			}
+			out.Empty = append(out.Empty, empty)
+		}
 	}
 	for _, d := range e.Damage {
 		leave("damage", d.String())

@@ -53,6 +53,7 @@ type Episode struct {
 	Frames   int               `json:"frames,omitempty"`
 	Rotation dataset.Rotation  `json:"rotation,omitempty"` // 1 for xyzw, 2 for wxyz
 	LeftOut  []LeftOut         `json:"left_out,omitempty"` // streams of it that are not packed, and damage
+	Empty    []EmptyStream     `json:"empty,omitempty"`    // of these
 	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
 	Remarks  []string          `json:"remarks,omitempty"`
 }
@@ -61,24 +62,13 @@ type Episode struct {
 type LeftOut struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
-	Count  int    `json:"count,omitempty"` // of its elements or samples
-	// Columns and DType are what the recording says of a stream that has no samples.
+}
+
+// EmptyStream is what a recording says of a stream that is left out because it has no samples.
+type EmptyStream struct {
+	Name    string           `json:"name"`
 	Columns []dataset.Column `json:"columns,omitempty"`
-	DType   string           `json:"dtype,omitempty"`
-}
-
-func leftOut(l dataset.LeftOut) LeftOut {
-	out := LeftOut{Name: l.Name, Reason: l.Reason, Count: l.Count, Columns: l.Columns}
-	if l.DType != 0 {
-		out.DType = l.DType.String()
-	}
-	return out
-}
-
-// dataset returns what leftOut was given.
-func (l *LeftOut) dataset() dataset.LeftOut {
-	dtype, _ := tensor.ParseDType(l.DType) // what is none is 0
-	return dataset.LeftOut{Name: l.Name, Reason: l.Reason, Count: l.Count, Columns: l.Columns, DType: dtype}
+	DType   string           `json:"dtype,omitempty"` // of its values
 }
 
 // Skipped is an episode that could not be read.
@@ -146,6 +136,36 @@ func (s *Store) Stream(name string) *Stream {
 	return nil
 }
 
+// leftOut returns what a recording has of an episode's streams that are not there: those that others have first.
+func (s *Store) leftOut(i int) []dataset.LeftOut {
+	in := &s.Episodes[i]
+	var list []dataset.LeftOut
+	for m := range s.Streams {
+		p := &s.Streams[m]
+		if p.Offsets[i] < p.Offsets[i+1] {
+			continue
+		}
+		l := dataset.LeftOut{Name: p.Name, Reason: "no samples", Columns: p.Columns, DType: p.Values.DType()}
+		if k := slices.IndexFunc(in.LeftOut, func(l LeftOut) bool { return l.Name == p.Name }); k >= 0 {
+			l.Reason = in.LeftOut[k].Reason
+		}
+		list = append(list, l)
+	}
+	packed := len(list)
+	for _, l := range in.LeftOut {
+		if slices.ContainsFunc(list[:packed], func(o dataset.LeftOut) bool { return o.Name == l.Name }) {
+			continue
+		}
+		out := dataset.LeftOut{Name: l.Name, Reason: l.Reason}
+		if k := slices.IndexFunc(in.Empty, func(e EmptyStream) bool { return e.Name == l.Name }); k >= 0 {
+			out.Columns = in.Empty[k].Columns
+			out.DType, _ = tensor.ParseDType(in.Empty[k].DType) // what is none is 0
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
 // Episode returns an episode as views of the packed tensors.
 func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.Episodes) {
@@ -156,15 +176,11 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	}
 	in := &s.Episodes[i]
 	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
-		Dropouts: in.Dropouts, Remarks: in.Remarks}
-	for k := range in.LeftOut {
-		e.LeftOut = append(e.LeftOut, in.LeftOut[k].dataset())
-	}
+		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Remarks: in.Remarks}
 	for m := range s.Streams {
 		p := &s.Streams[m]
 		lo, hi := int(p.Offsets[i]), int(p.Offsets[i+1])
 		if lo == hi {
-			p.leaveOut(e)
 			continue
 		}
 		times, err := p.Times.Slice(0, lo, hi)
@@ -178,16 +194,6 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 		e.Streams = append(e.Streams, dataset.Stream{Name: p.Name, Times: times, Values: values, Columns: p.Columns})
 	}
 	return e, nil
-}
-
-// leaveOut says that an episode has no samples of a stream, and what columns these would have. Why it has none may be known.
-func (p *Stream) leaveOut(e *dataset.Episode) {
-	at := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == p.Name })
-	if at < 0 {
-		at = len(e.LeftOut)
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: p.Name, Reason: "no samples"})
-	}
-	e.LeftOut[at].Columns, e.LeftOut[at].DType = p.Columns, p.Values.DType()
 }
 
 // OptionError is an option that cannot be. It is dataset.ErrOption.
