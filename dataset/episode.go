@@ -66,6 +66,22 @@ func (e *Episode) Stream(name string) *Stream {
 	return nil
 }
 
+// Bytes returns how much memory the episode's numbers and timestamps take. Frames are not among them.
+func (e *Episode) Bytes() int64 {
+	n := 0
+	for i := range e.Streams {
+		for _, t := range []*tensor.Tensor{e.Streams[i].Times, e.Streams[i].Values} {
+			if t != nil {
+				n += t.Len() * t.DType().Size()
+			}
+		}
+	}
+	for i := range e.Media {
+		n += 8 * e.Media[i].Len()
+	}
+	return int64(n)
+}
+
 // Names returns the names of the streams of numbers, in file order.
 func (e *Episode) Names() []string {
 	names := make([]string, len(e.Streams))

@@ -3,12 +3,19 @@ package dataset
 import (
 	"context"
 	"iter"
+	"math"
 	"sync"
 )
 
 // Parallel is Episodes with up to workers episodes read at a time. They come in order all the same, and no more than workers of them are in memory
 // besides the one that was handed over.
 func Parallel(ctx context.Context, d Dataset, workers int) iter.Seq2[*Episode, error] {
+	return ParallelWithin(ctx, d, workers, math.MaxInt64)
+}
+
+// ParallelWithin is Parallel that reads no more episodes at a time than take room bytes together, each as many as the largest so far (see
+// [Episode.Bytes]), and always one. Where room has an end, the first episode is read alone.
+func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) iter.Seq2[*Episode, error] {
 	if workers <= 1 {
 		return Episodes(ctx, d)
 	}
@@ -35,13 +42,21 @@ func Parallel(ctx context.Context, d Dataset, workers int) iter.Seq2[*Episode, e
 				done <- read{e, err}
 			})
 		}
-		for next < min(workers, d.Len()) {
+		most, largest := workers, int64(0)
+		if room < math.MaxInt64 {
+			most = 1
+		}
+		for next < min(most, d.Len()) {
 			start()
 		}
 		for len(ahead) > 0 {
 			r := <-ahead[0]
 			ahead = ahead[1:]
-			if next < d.Len() && ctx.Err() == nil {
+			if r.episode != nil {
+				largest = max(largest, r.episode.Bytes(), 1)
+				most = int(min(int64(workers), max(room/largest, 1)))
+			}
+			for next < d.Len() && len(ahead) < most && ctx.Err() == nil {
 				start()
 			}
 			if !yield(r.episode, r.err) || ctx.Err() != nil {

@@ -1,20 +1,15 @@
 package loader
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/safetensors"
-	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -26,10 +21,17 @@ type index struct {
 	Version  int               `json:"version"` // 1
 	Name     string            `json:"name"`
 	Format   string            `json:"format"`
+	Data     string            `json:"data_version,omitempty"`
 	Rate     float64           `json:"rate,omitempty"`
 	RateFrom string            `json:"rate_from,omitempty"`
+	Clock    string            `json:"clock,omitempty"`
+	Clocks   []string          `json:"clocks,omitempty"`
+	Features []dataset.Feature `json:"features,omitempty"`
+	Tasks    []string          `json:"tasks,omitempty"`
+	Frames   int               `json:"frames,omitempty"`
 	Splits   []dataset.Split   `json:"splits,omitempty"`
 	Other    map[string]string `json:"attributes,omitempty"`
+	Problems []dataset.Problem `json:"problems,omitempty"`
 	Streams  []indexStream     `json:"streams"`
 	Episodes []Episode         `json:"episodes"`
 	Skipped  []Skipped         `json:"skipped,omitempty"`
@@ -44,86 +46,71 @@ type indexStream struct {
 	Inexact    int              `json:"inexact,omitempty"`
 }
 
-// Source is a file that a store was packed from.
-type Source struct {
-	Path   string `json:"path"` // below the dataset's folder, with slashes
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
+func (s *Store) index() *index {
+	i := &s.info
+	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
+		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Problems: i.Problems,
+		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources}
+	for k := range s.Streams {
+		p := &s.Streams[k]
+		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
+	}
+	return x
 }
 
-// SourcesOf hashes the files of a dataset: the file, or all below the folder, in the order of their names. Names that begin with a dot are left out.
-func SourcesOf(ctx context.Context, path string) ([]Source, error) {
-	var list []Source
-	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case file != path && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		info, err := os.Stat(file) // what a link links to
-		if err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		name := filepath.Base(file)
-		if file != path {
-			if name, err = filepath.Rel(path, file); err != nil {
-				return err
-			}
-		}
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		h := sha256.New()
-		n, err := io.Copy(h, f)
-		list = append(list, Source{filepath.ToSlash(name), n, hex.EncodeToString(h.Sum(nil))})
-		return err
-	})
-	return list, err
+func (x *index) info() dataset.Info {
+	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features,
+		Tasks: x.Tasks, Frames: x.Frames, Splits: x.Splits, Attributes: x.Other, Problems: x.Problems}
+}
+
+// saved is a tensor of a store's file.
+type saved struct {
+	name  string
+	dtype tensor.DType
+	shape []int
+	write func(io.Writer) error
+}
+
+// savedOf is a tensor that is in memory.
+func savedOf(name string, t *tensor.Tensor) saved {
+	return saved{name, t.DType(), t.Shape(), func(w io.Writer) error { return npy.WriteData(w, t) }}
+}
+
+// savedInts is a list of whole numbers.
+func savedInts(name string, numbers []int64) saved {
+	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
 // Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, and the rest as
-// JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes.
+// JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes. Pack writes the file of a dataset that is not in memory.
 func (s *Store) Save(path string) error {
-	x := index{Version: 1, Name: s.name, Format: s.format, Rate: s.info.Rate, RateFrom: s.info.RateFrom, Splits: s.info.Splits, Other: s.info.Attributes,
-		Streams: []indexStream{}, Episodes: s.Episodes, Skipped: s.Skipped, Sources: s.Sources}
-	return atomicfile.WriteFile(path, func(w io.Writer) error {
-		f := safetensors.NewWriter(w)
+	return s.Guard(func() error {
+		var all []saved
 		for i := range s.Streams {
 			p := &s.Streams[i]
-			x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
-			offsets, err := tensor.Of(p.Offsets, len(p.Offsets))
-			if err != nil {
-				return err
-			}
-			for _, t := range []struct {
-				part string
-				t    *tensor.Tensor
-			}{{"values", p.Values}, {"times", p.Times}, {"offsets", offsets}} {
-				if err := f.Add(p.Name+"."+t.part, t.t); err != nil {
-					return err
-				}
-			}
+			all = append(all, savedOf(p.Name+".values", p.Values), savedOf(p.Name+".times", p.Times), savedInts(p.Name+".offsets", p.Offsets))
 		}
-		text, err := json.Marshal(x)
-		if err != nil {
-			return err
-		}
-		if err := f.AddText(indexKey, string(text)); err != nil {
-			return err
-		}
-		return f.Close()
+		return s.write(path, all)
 	})
 }
 
-// IsStore reports whether a file is a store that Save wrote.
+// write writes a file of the store with its tensors.
+func (s *Store) write(path string, all []saved) error {
+	return safetensors.WriteFile(path, func(f *safetensors.Writer) error {
+		for _, t := range all {
+			if err := f.AddData(t.name, t.dtype, t.shape, t.write); err != nil {
+				return err
+			}
+		}
+		text, err := json.Marshal(s.index())
+		if err != nil {
+			return err
+		}
+		return f.AddText(indexKey, string(text))
+	})
+}
+
+// IsStore reports whether a file is a store that Save or Pack wrote.
 func IsStore(path string) bool {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -133,52 +120,70 @@ func IsStore(path string) bool {
 	return f.Metadata()[indexKey] != ""
 }
 
-// Open reads a store that Save wrote. A file that is none, or whose parts do not go together, is a *dataset.FormatError.
+// Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the system maps no
+// files. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
 func Open(path string) (*Store, error) {
-	f, err := safetensors.Open(path)
+	f, err := safetensors.Map(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	s := &Store{file: f}
+	if err := f.Guard(func() error { return s.open(path) }); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(path string) error {
 	bad := func(kind error, what, got, want string) error {
 		return &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: kind, Msg: what, Got: got, Want: want}
 	}
-	text := f.Metadata()[indexKey]
+	text := s.file.Metadata()[indexKey]
 	if text == "" {
-		return nil, bad(dataset.ErrUnsupported, "metadata", "no "+indexKey, "a store")
+		return bad(dataset.ErrUnsupported, "metadata", "no "+indexKey, "a store")
 	}
 	var x index
 	if err := json.Unmarshal([]byte(text), &x); err != nil {
-		return nil, bad(dataset.ErrCorrupt, "metadata "+indexKey, err.Error(), "JSON")
+		return bad(dataset.ErrCorrupt, "metadata "+indexKey, err.Error(), "JSON")
 	}
 	if x.Version != 1 {
-		return nil, bad(dataset.ErrUnsupported, "version", fmt.Sprint(x.Version), "1")
+		return bad(dataset.ErrUnsupported, "version", fmt.Sprint(x.Version), "1")
 	}
-	s := &Store{name: x.Name, format: x.Format, Episodes: x.Episodes, Skipped: x.Skipped, Sources: x.Sources,
-		info: dataset.Info{Rate: x.Rate, RateFrom: x.RateFrom, Splits: x.Splits, Attributes: x.Other}}
+	if x.Rate != 0 && !dataset.IsRate(x.Rate) {
+		return bad(dataset.ErrCorrupt, "rate", fmt.Sprint(x.Rate), "steps a second from 1e-6 to 1e9, or 0")
+	}
+	for i := range x.Episodes {
+		if r := x.Episodes[i].Rotation; r > dataset.RotationWXYZ {
+			return bad(dataset.ErrCorrupt, fmt.Sprintf("rotation of episode %d", i), fmt.Sprint(uint8(r)), "0, 1 or 2")
+		}
+	}
+	s.name, s.format, s.info, s.Episodes, s.Skipped, s.Sources = x.Name, x.Format, x.info(), x.Episodes, x.Skipped, x.Sources
 	for _, in := range x.Streams {
 		p := Stream{Name: in.Name, Columns: in.Columns, Rounded: in.Rounded, Overflowed: in.Overflowed, Inexact: in.Inexact}
-		for _, t := range []struct {
-			part string
-			to   **tensor.Tensor
-		}{{"values", &p.Values}, {"times", &p.Times}} {
-			if *t.to, err = f.Tensor(in.Name + "." + t.part); err != nil {
-				return nil, err
-			}
+		if s.Stream(p.Name) != nil {
+			return bad(dataset.ErrCorrupt, "stream "+in.Name, "the name twice", "each name once")
 		}
-		offsets, err := f.Tensor(in.Name + ".offsets")
+		var err error
+		if p.Values, err = s.file.Tensor(in.Name + ".values"); err != nil {
+			return err
+		}
+		if p.Times, err = s.file.Tensor(in.Name + ".times"); err != nil {
+			return err
+		}
+		offsets, err := s.file.Tensor(in.Name + ".offsets")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if p.Offsets, err = tensor.Data[int64](offsets); err != nil {
-			return nil, bad(dataset.ErrCorrupt, "tensor "+in.Name+".offsets", offsets.String(), "i64")
+			return bad(dataset.ErrCorrupt, "tensor "+in.Name+".offsets", offsets.String(), "i64")
 		}
+		p.Offsets = slices.Clone(p.Offsets) // for they are no tensor that can be closed
 		if why := p.check(len(x.Episodes)); why != "" {
-			return nil, bad(dataset.ErrCorrupt, "stream "+in.Name, why, "values [N,D], times [N] and offsets [E+1] that go together")
+			return bad(dataset.ErrCorrupt, "stream "+in.Name, why, "values [N,D], times [N] and offsets [E+1] that go together")
 		}
 		s.Streams = append(s.Streams, p)
 	}
-	return s, nil
+	return nil
 }
 
 // check says what of a packed stream does not go together, or nothing.
@@ -189,54 +194,21 @@ func (p *Stream) check(episodes int) string {
 		return fmt.Sprintf("values %v of %d columns", v, len(p.Columns))
 	case t.DType() != tensor.I64 || t.Rank() != 1 || t.Dim(0) != v.Dim(0):
 		return fmt.Sprintf("times %v of values %v", t, v)
-	case len(p.Offsets) != episodes+1 || p.Offsets[0] != 0 || p.Offsets[episodes] != int64(v.Dim(0)):
-		return fmt.Sprintf("%d offsets of %d episodes and %d samples", len(p.Offsets), episodes, v.Dim(0))
+	case slices.ContainsFunc(p.Columns, func(c dataset.Column) bool { return c.Rotation > dataset.RotationWXYZ }):
+		return "columns with a rotation that there is not"
+	}
+	return checkOffsets(p.Offsets, episodes, v.Dim(0))
+}
+
+// checkOffsets says what is wrong with where episodes begin among samples, or nothing.
+func checkOffsets(offsets []int64, episodes, samples int) string {
+	if len(offsets) != episodes+1 || offsets[0] != 0 || offsets[episodes] != int64(samples) {
+		return fmt.Sprintf("%d offsets of %d episodes and %d samples", len(offsets), episodes, samples)
 	}
 	for e := range episodes {
-		if p.Offsets[e] > p.Offsets[e+1] {
-			return fmt.Sprintf("offsets %d and %d of episode %d", p.Offsets[e], p.Offsets[e+1], e)
+		if offsets[e] > offsets[e+1] {
+			return fmt.Sprintf("offsets %d and %d of episode %d", offsets[e], offsets[e+1], e)
 		}
 	}
 	return ""
-}
-
-// StaleError says that the files which a store was packed from are others now.
-type StaleError struct {
-	Path    string
-	Changed []string // files that are other, gone or new
-}
-
-func (e *StaleError) Error() string {
-	return fmt.Sprintf("loader: the store is stale: of %s %d files differ: %s; want it packed again", e.Path, len(e.Changed), listed(e.Changed))
-}
-
-// Unwrap returns dataset.ErrCorrupt.
-func (e *StaleError) Unwrap() error { return dataset.ErrCorrupt }
-
-// Fresh compares the files of a dataset with those that the store was packed from. Others are a *StaleError.
-func (s *Store) Fresh(ctx context.Context, path string) error {
-	now, err := SourcesOf(ctx, path)
-	if err != nil {
-		return err
-	}
-	was := make(map[string]Source, len(s.Sources))
-	for _, f := range s.Sources {
-		was[f.Path] = f
-	}
-	var changed []string
-	for _, f := range now {
-		if was[f.Path] != f {
-			changed = append(changed, f.Path)
-		}
-		delete(was, f.Path)
-	}
-	for _, f := range s.Sources {
-		if _, gone := was[f.Path]; gone {
-			changed = append(changed, f.Path)
-		}
-	}
-	if len(changed) > 0 {
-		return &StaleError{path, changed}
-	}
-	return nil
 }

@@ -1,7 +1,9 @@
 package loader
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -12,71 +14,36 @@ import (
 
 // packer appends episodes to packed streams.
 type packer struct {
-	dtype    tensor.DType
+	pool
+	as       tensor.DType
 	only     []string
 	at       map[string]int
-	packed   []growing
+	packed   []packing
 	episodes []Episode
 	seen     []string // streams that there are and that nobody asked for, too
 }
 
-// growing is a packed stream of which episodes are still to come.
-type growing struct {
+// packing is a packed stream of which episodes are still to come.
+type packing struct {
 	Stream
-	values values
-	times  []int64
-}
-
-// values are numbers of one dtype that grow.
-type values interface {
-	add(list []float64) (rounded, overflowed int)
-	tensor(width int) (*tensor.Tensor, error)
-}
-
-type numbers[T tensor.Element] struct {
-	list   []T
-	narrow func(float64) T
-	widen  func(T) float64
-}
-
-func (n *numbers[T]) add(list []float64) (rounded, overflowed int) {
-	n.list = slices.Grow(n.list, len(list))
-	for _, v := range list {
-		x := n.narrow(v)
-		if w := n.widen(x); w != v && v == v {
-			rounded++
-			if math.IsInf(w, 0) {
-				overflowed++
-			}
-		}
-		n.list = append(n.list, x)
-	}
-	return rounded, overflowed
-}
-
-func (n *numbers[T]) tensor(width int) (*tensor.Tensor, error) {
-	return tensor.Of(n.list, len(n.list)/max(width, 1), width)
-}
-
-func newValues(dtype tensor.DType) values {
-	switch dtype {
-	case tensor.F64:
-		same := func(v float64) float64 { return v }
-		return &numbers[float64]{narrow: same, widen: same}
-	case tensor.F16:
-		return &numbers[tensor.Float16]{narrow: tensor.F16FromF64, widen: func(h tensor.Float16) float64 { return float64(h.F32()) }}
-	case tensor.BF16:
-		return &numbers[tensor.BFloat16]{narrow: tensor.BF16FromF64, widen: func(b tensor.BFloat16) float64 { return float64(b.F32()) }}
-	}
-	return &numbers[float32]{narrow: func(v float64) float32 { return float32(v) }, widen: func(v float32) float64 { return float64(v) }}
+	values floats
+	times  *list[int64]
 }
 
 // add appends an episode.
 func (p *packer) add(number int, e *dataset.Episode, splits []string) error {
-	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames}
-	leave := func(name, why string) { out.LeftOut = append(out.LeftOut, LeftOut{name, why}) }
+	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
+		Rotation: e.Rotation, Dropouts: e.Dropouts, Remarks: e.Remarks}
+	leave := func(name, why string) { out.LeftOut = append(out.LeftOut, LeftOut{Name: name, Reason: why}) }
 	for _, l := range e.LeftOut {
 		leave(l.Name, l.Reason)
+		if l.Columns != nil {
+			empty := EmptyStream{Name: l.Name, Columns: l.Columns}
+			if l.DType != 0 {
+				empty.DType = l.DType.String()
+			}
+			out.Empty = append(out.Empty, empty)
+		}
 	}
 	for _, d := range e.Damage {
 		leave("damage", d.String())
@@ -109,7 +76,7 @@ func (p *packer) add(number int, e *dataset.Episode, splits []string) error {
 		for len(g.Offsets) <= len(p.episodes) {
 			g.Offsets = append(g.Offsets, g.Offsets[len(g.Offsets)-1])
 		}
-		g.Offsets[len(p.episodes)] = int64(len(g.times))
+		g.Offsets[len(p.episodes)] = int64(g.times.len())
 	}
 	return nil
 }
@@ -129,40 +96,59 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 	if !there {
 		at = len(p.packed)
 		p.at[s.Name] = at
-		g := growing{Stream: Stream{Name: s.Name, Columns: s.Columns, Offsets: make([]int64, len(p.episodes)+1)}, values: newValues(p.dtype)}
-		p.packed = append(p.packed, g)
+		p.packed = append(p.packed, packing{
+			Stream: Stream{Name: s.Name, Columns: s.Columns, Offsets: make([]int64, len(p.episodes)+1)},
+			values: newFloats(&p.pool, p.as), times: growing(&p.pool, &list[int64]{}),
+		})
 	}
 	g := &p.packed[at]
 	if !slices.Equal(g.Columns, s.Columns) {
 		return fmt.Sprintf("columns %s, where others have %s", listed(s.ColumnNames()), listed((&dataset.Stream{Columns: g.Columns}).ColumnNames())), nil
 	}
-	list, err := tensor.Floats(s.Values)
+	rounded, overflowed, err := g.values.floats(&p.pool, s.Values)
 	if err != nil {
 		return "", err
 	}
-	rounded, overflowed := g.values.add(list)
-	g.times = append(g.times, s.Nanoseconds()...)
 	g.Rounded += rounded
 	g.Overflowed += overflowed
 	g.Inexact += s.Inexact
-	return "", nil
+	return "", g.times.add(&p.pool, s.Nanoseconds())
 }
 
-// streams returns the packed streams, when no more episodes come.
+// streams returns the packed streams, when no more episodes come. Their tensors are nil unless all is in memory.
 func (p *packer) streams() ([]Stream, error) {
-	list := make([]Stream, len(p.packed))
+	all := make([]Stream, len(p.packed))
 	for m := range p.packed {
 		g := &p.packed[m]
+		all[m] = g.Stream
+		if p.path != "" {
+			continue
+		}
 		var err error
-		if g.Values, err = g.values.tensor(len(g.Columns)); err != nil {
+		if all[m].Values, err = g.values.tensor(g.times.len(), len(g.Columns)); err != nil {
 			return nil, err
 		}
-		if g.Times, err = tensor.Of(g.times, len(g.times)); err != nil {
+		if all[m].Times, err = g.times.tensor(g.times.len()); err != nil {
 			return nil, err
 		}
-		list[m] = g.Stream
 	}
-	return list, nil
+	return all, nil
+}
+
+// saved returns the packed tensors, when no more episodes come. Their elements are written as long as ctx lasts.
+func (p *packer) saved(ctx context.Context) []saved {
+	var all []saved
+	grown := func(name string, c column, shape ...int) {
+		all = append(all, saved{name, c.dtype(), shape, func(w io.Writer) error { return c.write(&p.pool, whileWanted{ctx, w}) }})
+	}
+	for m := range p.packed {
+		g := &p.packed[m]
+		n := g.times.len()
+		grown(g.Name+".values", g.values, n, len(g.Columns))
+		grown(g.Name+".times", g.times, n)
+		all = append(all, savedInts(g.Name+".offsets", g.Offsets))
+	}
+	return all
 }
 
 // listed writes a few names.

@@ -3,15 +3,22 @@ package loader
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/tensor"
 )
 
 // Store is a dataset whose episodes are packed: of each stream the samples of all episodes, one episode after the other. It is a [dataset.Dataset]
 // of the same episodes, whose streams are views of the packed tensors.
+//
+// The tensors of a store that Open has opened are views of its file, which is mapped into memory: nothing of them is read before it is wanted, and what is
+// not in use takes no memory. They may not be written, and end with Close; so do the episodes. A file that is cut short while it is open takes them with it,
+// and who reads what is gone outside of Guard ends the program, as the system has it. Episode looks at the file's size first.
+//
+// It keeps of an episode what bears on its streams. What else a recording says of itself, Attributes.Other, and where it was, is not there.
 type Store struct {
 	name, format string
 	info         dataset.Info
@@ -19,6 +26,9 @@ type Store struct {
 	Episodes     []Episode
 	Skipped      []Skipped // episodes of the dataset that could not be read
 	Sources      []Source  // the files that it was packed from, if the builder was told: see SourcesOf
+
+	file   *safetensors.File // nil of one that was built
+	closed atomic.Bool
 }
 
 // Stream is a packed stream.
@@ -35,13 +45,17 @@ type Stream struct {
 
 // Episode is what a store knows of an episode besides its samples.
 type Episode struct {
-	Name    string    `json:"name"`
-	Number  int       `json:"number"` // in the dataset
-	Task    string    `json:"task,omitempty"`
-	Success *bool     `json:"success,omitempty"`
-	Splits  []string  `json:"splits,omitempty"`
-	Frames  int       `json:"frames,omitempty"`
-	LeftOut []LeftOut `json:"left_out,omitempty"` // streams of it that are not packed, and damage
+	Name     string            `json:"name"`
+	Number   int               `json:"number"` // in the dataset
+	Task     string            `json:"task,omitempty"`
+	Success  *bool             `json:"success,omitempty"`
+	Splits   []string          `json:"splits,omitempty"`
+	Frames   int               `json:"frames,omitempty"`
+	Rotation dataset.Rotation  `json:"rotation,omitempty"` // 1 for xyzw, 2 for wxyz
+	LeftOut  []LeftOut         `json:"left_out,omitempty"` // streams of it that are not packed, and damage
+	Empty    []EmptyStream     `json:"empty,omitempty"`    // of these
+	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
+	Remarks  []string          `json:"remarks,omitempty"`
 }
 
 // LeftOut is a stream that is not there, and why.
@@ -50,83 +64,17 @@ type LeftOut struct {
 	Reason string `json:"reason"`
 }
 
+// EmptyStream is what a recording says of a stream that is left out because it has no samples.
+type EmptyStream struct {
+	Name    string           `json:"name"`
+	Columns []dataset.Column `json:"columns,omitempty"`
+	DType   string           `json:"dtype,omitempty"` // of its values
+}
+
 // Skipped is an episode that could not be read.
 type Skipped struct {
 	Number int    `json:"number"`
 	Reason string `json:"reason"`
-}
-
-// BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
-type BuildOptions struct {
-	Streams []string     // those to take, by name; all unless given
-	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
-	Workers int          // episodes that are read at a time; as many as there are processors unless given
-	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
-	Strict bool
-	// Progress is told how many episodes are done, after each.
-	Progress func(done, of int)
-}
-
-// Build packs the episodes of a dataset. A stream that another episode has with other columns is left out there, and listed; an episode without any
-// stream has its place all the same.
-func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
-	dtype := opt.DType
-	switch dtype {
-	case 0:
-		dtype = tensor.F32
-	case tensor.F32, tensor.F16, tensor.BF16, tensor.F64:
-	default:
-		return nil, &OptionError{"DType", dtype.String(), "f32, f64, f16 or bf16"}
-	}
-	workers := opt.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	p := packer{dtype: dtype, only: opt.Streams, at: map[string]int{}}
-	info := d.Info()
-	splits := splitsOf(&info, d.Len())
-	var skipped []Skipped
-	i := -1
-	for e, err := range dataset.Parallel(ctx, d, workers) {
-		i++
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		switch {
-		case err != nil && opt.Strict:
-			return nil, err
-		case err != nil:
-			skipped = append(skipped, Skipped{i, err.Error()})
-		default:
-			if err := p.add(i, e, splits[i]); err != nil {
-				return nil, err
-			}
-		}
-		if opt.Progress != nil {
-			opt.Progress(i+1, d.Len())
-		}
-	}
-	s := &Store{name: d.Name(), format: d.Format(), info: info, Episodes: p.episodes, Skipped: skipped}
-	for _, name := range opt.Streams {
-		if _, there := p.at[name]; !there {
-			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
-		}
-	}
-	var err error
-	s.Streams, err = p.streams()
-	return s, err
-}
-
-func splitsOf(info *dataset.Info, n int) [][]string {
-	list := make([][]string, n)
-	for _, s := range info.Splits {
-		for _, e := range s.Episodes {
-			if e >= 0 && e < n {
-				list[e] = append(list[e], s.Name)
-			}
-		}
-	}
-	return list
 }
 
 // Name returns the dataset's name.
@@ -141,8 +89,44 @@ func (s *Store) Info() dataset.Info { return s.info }
 // Len returns the number of episodes.
 func (s *Store) Len() int { return len(s.Episodes) }
 
-// Close closes the packed tensors. Close twice is fine.
-func (s *Store) Close() error { return nil }
+// Close closes the packed tensors and the file, when nothing that is guarded reads them any more. Close twice is fine. Use after it is an error that is
+// dataset.ErrClosed, but for memory that was taken of a tensor before, as tensor.Data gives it: of a mapped file that is gone.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	for i := range s.Streams {
+		s.Streams[i].Values.Close() // which of host memory says no more than that
+		s.Streams[i].Times.Close()
+	}
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// Guard calls do, which may read the packed tensors and the episodes in this goroutine, and returns its error. If the file was cut short under it, that is a
+// *dataset.FormatError that is dataset.ErrTruncated. Close waits for it; after Close it is an error that is dataset.ErrClosed. Guards may be nested.
+func (s *Store) Guard(do func() error) error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if s.file == nil {
+		return do()
+	}
+	return s.file.Guard(do)
+}
+
+// usable returns an error if the store is closed, or its file shorter than it was.
+func (s *Store) usable() error {
+	switch {
+	case s.closed.Load():
+		return fmt.Errorf("loader: %w", dataset.ErrClosed)
+	case s.file != nil:
+		return s.file.Whole()
+	}
+	return nil
+}
 
 // Stream returns the packed stream of that name, or nil.
 func (s *Store) Stream(name string) *Stream {
@@ -152,18 +136,51 @@ func (s *Store) Stream(name string) *Stream {
 	return nil
 }
 
+// leftOut returns what a recording has of an episode's streams that are not there: those that others have first.
+func (s *Store) leftOut(i int) []dataset.LeftOut {
+	in := &s.Episodes[i]
+	var list []dataset.LeftOut
+	for m := range s.Streams {
+		p := &s.Streams[m]
+		if p.Offsets[i] < p.Offsets[i+1] {
+			continue
+		}
+		l := dataset.LeftOut{Name: p.Name, Reason: "no samples", Columns: p.Columns, DType: p.Values.DType()}
+		if k := slices.IndexFunc(in.LeftOut, func(l LeftOut) bool { return l.Name == p.Name }); k >= 0 {
+			l.Reason = in.LeftOut[k].Reason
+		}
+		list = append(list, l)
+	}
+	packed := len(list)
+	for _, l := range in.LeftOut {
+		if slices.ContainsFunc(list[:packed], func(o dataset.LeftOut) bool { return o.Name == l.Name }) {
+			continue
+		}
+		out := dataset.LeftOut{Name: l.Name, Reason: l.Reason}
+		if k := slices.IndexFunc(in.Empty, func(e EmptyStream) bool { return e.Name == l.Name }); k >= 0 {
+			out.Columns = in.Empty[k].Columns
+			out.DType, _ = tensor.ParseDType(in.Empty[k].DType) // what is none is 0
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
 // Episode returns an episode as views of the packed tensors.
 func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.Episodes) {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Episodes)}
 	}
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
 	in := &s.Episodes[i]
-	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success}}
+	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
+		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Remarks: in.Remarks}
 	for m := range s.Streams {
 		p := &s.Streams[m]
 		lo, hi := int(p.Offsets[i]), int(p.Offsets[i+1])
 		if lo == hi {
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: p.Name, Reason: "no samples", Columns: p.Columns, DType: p.Values.DType()})
 			continue
 		}
 		times, err := p.Times.Slice(0, lo, hi)
@@ -175,9 +192,6 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 			return nil, err
 		}
 		e.Streams = append(e.Streams, dataset.Stream{Name: p.Name, Times: times, Values: values, Columns: p.Columns})
-	}
-	for _, l := range in.LeftOut {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: l.Name, Reason: l.Reason})
 	}
 	return e, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -78,38 +79,50 @@ each file that it was made of; robocache batches takes it in place of the datase
 	return cmd
 }
 
-// store reads the dataset and packs it.
-func (a *app) store(ctx context.Context, p *packing) (*loader.Store, error) {
+// read opens the dataset to be packed.
+func (p *packing) read(ctx context.Context) (dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, p.path, dataset.Options{Strict: p.strict, Rate: p.rate.value, Clock: p.clock})
 	if err != nil {
 		return nil, readError(p.path, err)
 	}
+	return d, nil
+}
+
+// options are those of the loader, with a function to call at each episode that is done.
+func (p *packing) options(progress func(done, of int)) loader.BuildOptions {
+	return loader.BuildOptions{Streams: p.streams, DType: p.dtype, Strict: p.strict, Progress: progress}
+}
+
+// explain says what an error of packing means on the command line.
+func (p *packing) explain(err error) error {
+	var option *loader.OptionError
+	var nothing *loader.NothingError
+	switch {
+	case errors.As(err, &option):
+		return usagef("--stream: got %s, want %s", option.Got, option.Want)
+	case errors.As(err, &nothing):
+		return &inputError{Path: p.path, Err: err}
+	}
+	return readError(p.path, err)
+}
+
+// store reads the dataset and packs it into memory.
+func (a *app) store(ctx context.Context, p *packing) (*loader.Store, error) {
+	d, err := p.read(ctx)
+	if err != nil {
+		return nil, err
+	}
 	defer d.Close()
 	bar := a.counting("reading episodes", d.Len())
 	defer bar.done()
-	store, err := loader.Build(ctx, d, loader.BuildOptions{Streams: p.streams, DType: p.dtype, Strict: p.strict, Progress: func(int, int) { bar.add() }})
-	var option *loader.OptionError
-	switch {
-	case errors.As(err, &option):
-		return nil, usagef("--stream: got %s, want %s", option.Got, option.Want)
-	case err != nil:
-		return nil, readError(p.path, err)
-	case len(store.Streams) == 0:
-		return nil, &inputError{Path: p.path, Msg: "no streams to pack: " + whyNone(store)}
+	store, err := loader.Build(ctx, d, p.options(func(int, int) { bar.add() }))
+	if err == nil {
+		err = store.Any()
+	}
+	if err != nil {
+		return nil, p.explain(err)
 	}
 	return store, nil
-}
-
-// whyNone says why a store has no stream, by its first episode.
-func whyNone(s *loader.Store) string {
-	if len(s.Episodes) == 0 {
-		return fmt.Sprintf("no episode that can be read, of %d", len(s.Skipped))
-	}
-	var list []string
-	for _, l := range s.Episodes[0].LeftOut {
-		list = append(list, l.Name+" ("+l.Reason+")")
-	}
-	return strings.Join(list[:min(len(list), mostRemarks)], ", ")
 }
 
 func (a *app) pack(p *packing, out string) error {
@@ -125,23 +138,50 @@ func (a *app) pack(p *packing, out string) error {
 		return err
 	}
 	ctx := context.Background()
-	store, err := a.store(ctx, p)
+	d, err := p.read(ctx)
 	if err != nil {
 		return err
 	}
+	defer d.Close()
 	done := a.step("hashing the files of " + p.path)
-	store.Sources, err = loader.SourcesOf(ctx, p.path)
+	sources, err := loader.SourcesOf(ctx, p.path)
 	done()
 	if err != nil {
 		return readError(p.path, err)
 	}
-	done = a.step("writing " + out)
-	err = store.Save(out)
-	done()
+	if err := a.packInto(ctx, p, d, out, sources); err != nil {
+		return err
+	}
+	store, err := loader.Open(out)
 	if err != nil {
+		return readError(out, err)
+	}
+	defer store.Close()
+	return a.packed(packedOf(p.path, out, store))
+}
+
+// packInto writes the store of a dataset.
+func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out string, sources []loader.Source) error {
+	bar := a.counting("packing episodes", d.Len())
+	defer bar.done()
+	written := func() {}
+	defer func() { written() }()
+	opt := p.options(func(done, of int) {
+		if bar.add(); done == of {
+			bar.done()
+			written = a.step("writing " + out)
+		}
+	})
+	opt.Sources = sources
+	err := loader.Pack(ctx, d, out, opt)
+	var path *fs.PathError
+	if errors.As(err, &path) && path.Path == out {
 		return unwritten(err)
 	}
-	return a.packed(packedOf(p.path, out, store))
+	if err != nil {
+		return p.explain(err)
+	}
+	return nil
 }
 
 func packedOf(in, out string, store *loader.Store) *packed {

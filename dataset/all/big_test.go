@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/memuse"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/memuse"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -88,17 +90,19 @@ func contentOf[T tensor.Element](t *tensor.Tensor, descr string, put func([]byte
 	data, err := tensor.Data[T](t)
 	size := t.DType().Size()
 	return descr, func(w io.Writer) error {
-		buf := make([]byte, 0, min(len(data)*size, chunk))
-		for rest := data; len(rest) > 0; {
-			n := min(len(rest), chunk/size)
-			buf = buf[:0]
-			for _, v := range rest[:n] {
-				buf = put(buf, v)
+		var buf []byte
+		for part := range slices.Chunk(data, chunk/size) {
+			if raw.Little {
+				buf = raw.Bytes(part)
+			} else {
+				buf = buf[:0]
+				for _, v := range part {
+					buf = put(buf, v)
+				}
 			}
 			if _, err := w.Write(buf); err != nil {
 				return err
 			}
-			rest = rest[n:]
 		}
 		return nil
 	}, err

@@ -23,6 +23,7 @@ type File struct {
 	size   int64
 	r      io.ReaderAt
 	closer io.Closer
+	views  *views // of a file that Map opened
 }
 
 // Open opens a file and reads its header. Close it when done; the tensors it gave stay. A header that breaks the format's rules is a
@@ -82,8 +83,13 @@ func (f *File) Header(name string) (Header, error) {
 }
 
 // Tensor reads a tensor; the package comment says as which dtype. A dtype that is not read is a *dataset.FormatError that is dataset.ErrUnsupported, and
-// a tensor that the file ends in, dataset.ErrTruncated.
+// a tensor that the file ends in, dataset.ErrTruncated. Of a file that [Map] opened it is a view of the file, where that can be.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) {
+	if f.views != nil {
+		if t, err := f.views.tensor(f, name); t != nil || err != nil {
+			return t, err
+		}
+	}
 	return read(f, name, npy.ReadData)
 }
 
@@ -111,8 +117,11 @@ func (f *File) Strings(name string) ([]string, error) {
 	return list, nil
 }
 
-// Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
+// Close closes the file that Open or Map opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
+	if f.views != nil {
+		return f.views.close()
+	}
 	if f.closer == nil {
 		return nil
 	}

@@ -18,6 +18,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+// alignment is what the first tensor's byte in a file is a multiple of, as memory is that processors and devices read in lines.
+const alignment = 64
+
 // Writer writes a file. It is not for use from several goroutines at once.
 type Writer struct {
 	w        io.Writer
@@ -29,8 +32,19 @@ type Writer struct {
 }
 
 type named struct {
-	name string
-	t    *tensor.Tensor
+	name  string
+	dtype tensor.DType
+	shape []int
+	write func(io.Writer) error
+}
+
+// bytes is how many there are of it.
+func (n *named) bytes() (int, error) {
+	count, err := tensor.NumElements(n.shape...)
+	if err == nil && count > tensor.MaxBytes/n.dtype.Size() {
+		err = &Error{Name: n.name, Kind: dataset.ErrTooLarge, Got: tensor.FormatShape(n.shape), Want: "at most 2^62 bytes"}
+	}
+	return count * n.dtype.Size(), err
 }
 
 // Error says why a tensor or a text cannot be added.
@@ -73,13 +87,27 @@ func (w *Writer) Add(name string, t *tensor.Tensor) error {
 		return &Error{Name: name, Kind: dataset.ErrClosed, Got: "a closed tensor", Want: "a host tensor"}
 	case !t.OnHost():
 		return &Error{Name: name, Kind: dataset.ErrWrongDevice, Got: t.String(), Want: "a host tensor"}
-	case t.Rank() > maxRank:
-		return &Error{Name: name, Kind: dataset.ErrShape, Got: fmt.Sprintf("rank %d", t.Rank()), Want: fmt.Sprintf("at most %d", maxRank)}
+	}
+	return w.AddData(name, t.DType(), t.Shape(), func(w io.Writer) error { return npy.WriteData(w, t) })
+}
+
+// AddData keeps what writes the elements of a tensor, little-endian and in row-major order, when Close comes to them. To write more or less than the shape
+// takes is an *Error of Close.
+func (w *Writer) AddData(name string, dtype tensor.DType, shape []int, write func(io.Writer) error) error {
+	n := named{name, dtype, slices.Clone(shape), write}
+	switch {
+	case ofTensor[dtype] == "":
+		return &Error{Name: name, Kind: dataset.ErrDType, Got: dtype.String(), Want: "a dtype of tensors"}
+	case len(shape) > maxRank:
+		return &Error{Name: name, Kind: dataset.ErrShape, Got: fmt.Sprintf("rank %d", len(shape)), Want: fmt.Sprintf("at most %d", maxRank)}
+	}
+	if _, err := n.bytes(); err != nil {
+		return err
 	}
 	if err := w.take(name); err != nil {
 		return err
 	}
-	w.list = append(w.list, named{name, t})
+	w.list = append(w.list, n)
 	return nil
 }
 
@@ -140,7 +168,7 @@ var ofTensor = map[tensor.DType]string{
 }
 
 func (w *Writer) write() error {
-	slices.SortStableFunc(w.list, func(a, b named) int { return -cmp.Compare(a.t.DType().Size(), b.t.DType().Size()) })
+	slices.SortStableFunc(w.list, func(a, b named) int { return -cmp.Compare(a.dtype.Size(), b.dtype.Size()) })
 	var head bytes.Buffer
 	head.Write(make([]byte, prefix))
 	separator := "{"
@@ -160,9 +188,13 @@ func (w *Writer) write() error {
 	for _, a := range w.list {
 		head.WriteString(separator)
 		head.Write(text(a.name))
-		end := at + a.t.Len()*a.t.DType().Size()
-		fmt.Fprintf(&head, `:{"dtype":"%s","shape":[`, ofTensor[a.t.DType()])
-		for i, n := range a.t.Shape() {
+		size, err := a.bytes()
+		if err != nil {
+			return err
+		}
+		end := at + size
+		fmt.Fprintf(&head, `:{"dtype":"%s","shape":[`, ofTensor[a.dtype])
+		for i, n := range a.shape {
 			if i > 0 {
 				head.WriteByte(',')
 			}
@@ -175,7 +207,7 @@ func (w *Writer) write() error {
 		head.WriteString(separator)
 	}
 	head.WriteByte('}')
-	for head.Len()%8 != 0 {
+	for head.Len()%alignment != 0 {
 		head.WriteByte(' ')
 	}
 	if n := head.Len() - prefix; n > maxHeader {
@@ -186,11 +218,27 @@ func (w *Writer) write() error {
 		return err
 	}
 	for _, a := range w.list {
-		if err := npy.WriteData(w.w, a.t); err != nil {
+		out := &counter{w: w.w}
+		if err := a.write(out); err != nil {
 			return err
+		}
+		if size, _ := a.bytes(); out.n != size {
+			return &Error{Name: a.name, Kind: dataset.ErrShape, Got: fmt.Sprintf("%d bytes", out.n), Want: fmt.Sprintf("%d of %s", size, tensor.FormatShape(a.shape))}
 		}
 	}
 	return nil
+}
+
+// counter counts what it writes.
+type counter struct {
+	w io.Writer
+	n int
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += n
+	return n, err
 }
 
 // text is a value of strings as JSON, with its characters as they are.

@@ -45,27 +45,36 @@ func create(path string) (*file, error) {
 		}
 		return nil, named(path, errors.New(what))
 	}
+	f, release, err := createBeside(target)
+	if err == nil && old != nil && runtime.GOOS != "windows" {
+		if err = f.Chmod(old.Mode().Perm()); err != nil { // what replaces a file is for those that it was for
+			f.Close()
+			os.Remove(f.Name())
+			release()
+		}
+	}
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return &file{f: f, path: path, target: target, release: release}, nil
+}
+
+// createBeside makes a temporary file beside another.
+func createBeside(target string) (f *os.File, release func(), err error) {
 	for {
 		var salt [8]byte
 		if _, err := rand.Read(salt[:]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
 		release := Temporary(name)
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-		if err == nil && old != nil && runtime.GOOS != "windows" {
-			err = f.Chmod(old.Mode().Perm()) // what replaces a file is for those that it was for
-		}
 		if err == nil {
-			return &file{f: f, path: path, target: target, release: release}, nil
-		}
-		if f != nil {
-			f.Close()
-			os.Remove(name)
+			return f, release, nil
 		}
 		release()
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, named(path, err)
+			return nil, nil, err
 		}
 	}
 }

@@ -44,33 +44,45 @@ func of[T tensor.Element](t *tensor.Tensor) ([]byte, error) {
 	return Bytes(data), err
 }
 
-// Over returns a host tensor over bytes that begin at a multiple of 8, as [tensor.Over] does; there are as many as the shape needs.
+// Over returns a host tensor over bytes, as [tensor.Over] does with their owner, which may be nil; there are as many as the shape needs. It returns nil, and no
+// error, where the memory cannot be a tensor: it does not lie at a multiple of the element's size, or is no multiple of it.
 func Over(b []byte, owner io.Closer, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	switch dtype {
 	case tensor.F32:
-		return tensor.Over(numbers[float32](b), owner, shape...)
+		return over[float32](b, owner, shape)
 	case tensor.F64:
-		return tensor.Over(numbers[float64](b), owner, shape...)
+		return over[float64](b, owner, shape)
 	case tensor.F16:
-		return tensor.Over(numbers[tensor.Float16](b), owner, shape...)
+		return over[tensor.Float16](b, owner, shape)
 	case tensor.BF16:
-		return tensor.Over(numbers[tensor.BFloat16](b), owner, shape...)
+		return over[tensor.BFloat16](b, owner, shape)
 	case tensor.I32:
-		return tensor.Over(numbers[int32](b), owner, shape...)
+		return over[int32](b, owner, shape)
 	case tensor.I64:
-		return tensor.Over(numbers[int64](b), owner, shape...)
+		return over[int64](b, owner, shape)
 	}
 	return tensor.Over(b, owner, shape...)
 }
 
-// numbers returns memory as numbers.
-func numbers[T tensor.Element](b []byte) []T {
+func over[T tensor.Element](b []byte, owner io.Closer, shape []int) (*tensor.Tensor, error) {
 	var one T
-	n := len(b) / int(unsafe.Sizeof(one))
-	if n == 0 {
-		return nil
+	size := unsafe.Sizeof(one)
+	if len(b) == 0 {
+		return tensor.Over([]T{}, owner, shape...)
 	}
-	// SAFETY: any bits are a number, there are n of them, and the caller says that they are aligned; the slice keeps Go's memory alive, and whoever owns
-	// other memory keeps it.
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+	if address(b)%size != 0 || uintptr(len(b))%size != 0 {
+		return nil, nil
+	}
+	// SAFETY: any bits are a number; the memory is aligned and as long as that. The slice keeps Go's memory alive, and whoever owns other memory keeps it.
+	return tensor.Over(unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(size)), owner, shape...)
+}
+
+// Holds reports whether an address is one of the bytes.
+func Holds(b []byte, at uintptr) bool {
+	return at >= address(b) && at-address(b) < uintptr(len(b))
+}
+
+func address(b []byte) uintptr {
+	// SAFETY: the address is compared, never followed.
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 }

@@ -27,3 +27,37 @@ func TestBytesAreTheMemoryOfTheNumbers(t *testing.T) {
 	_, err := Of(tensor.Must(tensor.Must(tensor.New(tensor.F32, 3, 2)).Slice(1, 0, 1)))
 	assert.Error(t, err, "not contiguous")
 }
+
+func TestATensorIsOverTheBytes(t *testing.T) {
+	list := []float64{1, 2, 3}
+	b := Bytes(list)
+	for dtype, n := range map[tensor.DType]int{tensor.F64: 3, tensor.F32: 6, tensor.F16: 12, tensor.BF16: 12, tensor.I64: 3, tensor.I32: 6, tensor.U8: 24} {
+		v, err := Over(b, nil, dtype, n)
+		require.NoError(t, err)
+		same, err := Of(v)
+		require.NoError(t, err)
+		assert.Same(t, &b[0], &same[0], dtype.String())
+		assert.Len(t, same, 24)
+		_, err = Over(b, nil, dtype, n+1)
+		assert.ErrorIs(t, err, tensor.ErrShape)
+		v, err = Over(nil, nil, dtype, 0, 3)
+		require.NoError(t, err)
+		assert.Zero(t, v.Len())
+	}
+	v, err := Over(b[4:20], nil, tensor.F64, 2)
+	require.NoError(t, err)
+	assert.Nil(t, v, "not aligned")
+	v, err = Over(b[4:11], nil, tensor.F32, 1)
+	require.NoError(t, err)
+	assert.Nil(t, v, "no whole number of elements")
+}
+
+func TestHoldsKnowsItsBytes(t *testing.T) {
+	b := make([]byte, 10)
+	at := address(b)
+	assert.True(t, Holds(b, at))
+	assert.True(t, Holds(b[:3], at+2))
+	assert.False(t, Holds(b[:3], at+3))
+	assert.False(t, Holds(b[1:], at))
+	assert.False(t, Holds(nil, at))
+}

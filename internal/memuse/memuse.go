@@ -60,7 +60,7 @@ func Read(t *testing.T, open func() (dataset.Dataset, error), frames bool, large
 	for e, err := range dataset.Episodes(ctx, d) {
 		require.NoError(t, err)
 		count++
-		largest = max(largest, sizeOf(e))
+		largest = max(largest, e.Bytes())
 		for _, m := range e.Media {
 			for i := 0; frames && i < m.Len(); i++ {
 				_, err := m.Frame(ctx, i)
@@ -75,17 +75,4 @@ func Read(t *testing.T, open func() (dataset.Dataset, error), frames bool, large
 	assert.Equal(t, d.Len(), count)
 	assert.Less(t, peak-before-largest, int64(most))
 	require.NoError(t, d.Close())
-}
-
-// sizeOf returns the bytes of an episode's numbers.
-func sizeOf(e *dataset.Episode) int64 {
-	n := 0
-	for i := range e.Streams {
-		v := e.Streams[i].Values
-		n += v.Len()*v.DType().Size() + 8*e.Streams[i].Len()
-	}
-	for i := range e.Media {
-		n += 8 * e.Media[i].Len()
-	}
-	return int64(n)
 }

@@ -1,0 +1,122 @@
+package safetensors
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/mapped"
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Map opens a file as Open does, and maps it into memory. A tensor whose dtype is one of package tensor's, and which lies at a multiple of its element's
+// size as those of a Writer do, is a view of the file then: it may not be written, and it is closed with the file. Any other is read, and stays. So are all
+// where the system maps no files, and where numbers have other bytes first.
+//
+// A file that is cut short after this, which no program should do to a file that is in use, takes the elements with it: to read them is a fault, which ends
+// the program. In [File.Guard] it is an error, and [File.Whole] tells before. A file that is replaced, as WriteFile does it, stays as it was for those who
+// have it open.
+func Map(path string) (*File, error) {
+	s, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mapped.Open(s.closer.(*os.File), s.size)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return s, nil
+	case err != nil:
+		return nil, errors.Join(err, s.Close())
+	}
+	s.views = &views{file: m, tensors: map[string]*tensor.Tensor{}}
+	return s, nil
+}
+
+// Guard calls do, which may read the elements of the file's tensors in this goroutine, and returns its error; of a file that was cut short under it, a
+// *dataset.FormatError that is dataset.ErrTruncated. Close waits for it. After Close it is an error that is dataset.ErrClosed.
+func (f *File) Guard(do func() error) error {
+	if f.views == nil {
+		return do()
+	}
+	var done error
+	if err := f.views.file.Guard(func() error { done = do(); return nil }); err != nil {
+		return f.shrunk(err)
+	}
+	return done
+}
+
+// Whole returns the error that Guard has if the file is shorter now than when Map opened it, or closed. Of another file it is nil.
+func (f *File) Whole() error {
+	if f.views == nil {
+		return nil
+	}
+	return f.shrunk(f.views.file.Whole())
+}
+
+func (f *File) shrunk(err error) error {
+	if errors.Is(err, mapped.ErrShrunk) {
+		return &dataset.FormatError{Format: "safetensors", Path: f.path, Offset: -1, Kind: dataset.ErrTruncated, Msg: "file", Err: err}
+	}
+	return f.explain(err)
+}
+
+// views are the tensors of a mapped file.
+type views struct {
+	file    *mapped.File
+	mu      sync.Mutex
+	tensors map[string]*tensor.Tensor // that were asked for; nil when closed
+}
+
+// ofFormat are the dtypes that tensors have, by the format's names.
+var ofFormat = func() map[string]tensor.DType {
+	m := map[string]tensor.DType{}
+	for d, name := range ofTensor {
+		m[name] = d
+	}
+	return m
+}()
+
+// tensor returns a tensor as a view, or nil if it is to be read.
+func (v *views) tensor(f *File, name string) (*tensor.Tensor, error) {
+	h, err := f.Header(name)
+	dtype, ok := ofFormat[h.DType]
+	if err != nil || !ok {
+		return nil, err
+	}
+	if err := f.cut(name); err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch t := v.tensors[name]; {
+	case v.tensors == nil:
+		return nil, f.explain(fs.ErrClosed)
+	case t != nil && !t.Closed():
+		return t, nil
+	}
+	if err := f.Whole(); err != nil {
+		return nil, err
+	}
+	if !raw.Little && dtype.Size() > 1 { // its bytes are the other way round
+		return nil, nil
+	}
+	t, err := raw.Over(v.file.Bytes()[h.Begin:h.End], nil, dtype, h.Shape...)
+	if t != nil {
+		v.tensors[name] = t
+	}
+	return t, f.explain(err)
+}
+
+// close closes the tensors, and then unmaps their memory.
+func (v *views) close() error {
+	v.mu.Lock()
+	for _, t := range v.tensors {
+		t.Close() // which only says so, of host memory
+	}
+	v.tensors = nil
+	v.mu.Unlock() // for what is guarded may want a tensor, and is waited for
+	return v.file.Close()
+}

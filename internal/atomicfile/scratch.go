@@ -1,0 +1,99 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// Scratch is a file for what is to be in another one later and does not fit into memory. It lies beside that one, on the disk that must hold it anyway,
+// and is gone when it is closed; where the system lets an open file be removed it has no name from the beginning. It is for one goroutine.
+type Scratch struct {
+	f       *os.File
+	path    string // of the other file, for errors
+	size    int64
+	release func()
+}
+
+// Part is what Append has written.
+type Part struct {
+	at, size int64
+	sum      uint32 // CRC-32C
+}
+
+// NewScratch makes a scratch file for the one at path. A failure of it, and of Append, is an *fs.PathError that has this path.
+func NewScratch(path string) (*Scratch, error) {
+	target, err := Follow(path)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	f, release, err := createBeside(target)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	s := &Scratch{f: f, path: path, release: release}
+	if os.Remove(f.Name()) == nil {
+		s.release()
+		s.release = nil
+	}
+	return s, nil
+}
+
+// Append writes what fill writes behind what is there.
+func (s *Scratch) Append(fill func(io.Writer) error) (Part, error) {
+	p := &Part{at: s.size}
+	err := fill(writer(func(b []byte) (int, error) {
+		n, err := s.f.Write(b)
+		p.sum, p.size = crc32.Update(p.sum, sums, b[:n]), p.size+int64(n)
+		if err != nil {
+			err = named(s.path, err)
+		}
+		return n, err
+	}))
+	s.size += p.size
+	return *p, err
+}
+
+// CopyTo writes a part to w. One that is not what was written is ErrReadBack.
+func (s *Scratch) CopyTo(w io.Writer, p Part) error {
+	buf := make([]byte, min(p.size, 1<<18))
+	sum := uint32(0)
+	for at := p.at; at < p.at+p.size; {
+		n, err := s.f.ReadAt(buf[:min(int64(len(buf)), p.at+p.size-at)], at)
+		if err != nil && err != io.EOF {
+			return named(s.path, err)
+		}
+		if n == 0 {
+			break // cut short
+		}
+		sum, at = crc32.Update(sum, sums, buf[:n]), at+int64(n)
+		if _, err := w.Write(buf[:n]); err != nil {
+			return err
+		}
+	}
+	if sum != p.sum {
+		return named(s.path, fmt.Errorf("%w: got CRC-32C %08x, want %08x", ErrReadBack, sum, p.sum))
+	}
+	return nil
+}
+
+// Close removes the file. Close twice is fine.
+func (s *Scratch) Close() error {
+	if s.f == nil {
+		return nil
+	}
+	err := s.f.Close()
+	if s.release != nil {
+		err = errors.Join(err, os.Remove(s.f.Name()))
+		s.release()
+	}
+	s.f = nil
+	return err
+}
+
+// writer is a function that writes.
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }

@@ -1,0 +1,174 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/tensor"
+)
+
+// BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
+type BuildOptions struct {
+	Streams []string     // those to take, by name; all unless given
+	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
+	Workers int          // episodes that are read at a time; as many as there are processors unless given
+	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
+	Strict bool
+	// Progress is told how many episodes are done, after each.
+	Progress func(done, of int)
+	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
+	Sources []Source
+}
+
+// readAhead is how many bytes of numbers Pack has read before they are packed.
+const readAhead = 48 << 20
+
+// Build packs the episodes of a dataset into memory. A stream that another episode has with other columns is left out there, and listed; an episode without any
+// stream has its place all the same.
+func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
+	p, err := newPacker("", &opt)
+	if err != nil {
+		return nil, err
+	}
+	return p.dataset(ctx, d, &opt)
+}
+
+// Pack packs the episodes of a dataset into a file, the one that Save writes of what Build gives, byte for byte. The dataset may be larger than memory: Pack
+// takes some 100 MB beyond the largest episodes, of which it reads at most opt.Workers at a time, and fewer where they are large. What does not fit is
+// written to a file without a name beside path first, so the disk must have room for the store twice. A failure to write, such as a full disk, is an
+// *fs.PathError that has the path, and leaves nothing behind; under the name is what was there before. So it is after the end of ctx. A dataset without any
+// stream to pack is a *NothingError.
+func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions) error {
+	if err := atomicfile.Check(path); err != nil {
+		return err
+	}
+	p, err := newPacker(path, &opt)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	s, err := p.dataset(ctx, d, &opt)
+	if err != nil {
+		return err
+	}
+	if err := s.Any(); err != nil {
+		return err
+	}
+	return s.write(path, p.saved(ctx))
+}
+
+// newPacker returns a packer that keeps all in memory, or with a path what fits; the rest is in a file beside that, until the packer is closed.
+func newPacker(path string, opt *BuildOptions) (*packer, error) {
+	p := &packer{pool: pool{path: path}, as: opt.DType, only: opt.Streams, at: map[string]int{}}
+	switch opt.DType {
+	case 0:
+		p.as = tensor.F32
+	case tensor.F32, tensor.F16, tensor.BF16, tensor.F64:
+	default:
+		return nil, &OptionError{"DType", opt.DType.String(), "f32, f64, f16 or bf16"}
+	}
+	return p, nil
+}
+
+// dataset packs the episodes of a dataset.
+func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptions) (*Store, error) {
+	workers := opt.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources}
+	splits := splitsOf(&s.info, d.Len())
+	i := -1
+	for e, err := range dataset.ParallelWithin(ctx, d, workers, readAhead) {
+		i++
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		switch {
+		case err != nil && opt.Strict:
+			return nil, err
+		case err != nil:
+			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
+		default:
+			if err := p.add(i, e, splits[i]); err != nil {
+				return nil, err
+			}
+		}
+		if opt.Progress != nil {
+			opt.Progress(i+1, d.Len())
+		}
+	}
+	for _, name := range opt.Streams {
+		if _, there := p.at[name]; !there {
+			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
+		}
+	}
+	s.Episodes = p.episodes
+	var err error
+	s.Streams, err = p.streams()
+	return s, err
+}
+
+// splitsOf returns the names of the splits that each of n episodes is in.
+func splitsOf(info *dataset.Info, n int) [][]string {
+	list := make([][]string, n)
+	for _, s := range info.Splits {
+		for _, e := range s.Episodes {
+			if e >= 0 && e < n {
+				list[e] = append(list[e], s.Name)
+			}
+		}
+	}
+	return list
+}
+
+// whileWanted writes as long as a context lasts.
+type whileWanted struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w whileWanted) Write(b []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(b)
+}
+
+// NothingError says that a dataset has no stream to pack.
+type NothingError struct {
+	Episodes int // that were read
+	Skipped  []Skipped
+	LeftOut  []LeftOut // of the first episode
+}
+
+// Any returns a *NothingError if the store has no stream.
+func (s *Store) Any() error {
+	if len(s.Streams) > 0 {
+		return nil
+	}
+	e := &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped}
+	if len(s.Episodes) > 0 {
+		e.LeftOut = s.Episodes[0].LeftOut
+	}
+	return e
+}
+
+func (e *NothingError) Error() string {
+	if e.Episodes == 0 {
+		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped))
+	}
+	var list []string
+	for _, l := range e.LeftOut {
+		list = append(list, l.Name+" ("+l.Reason+")")
+	}
+	return "loader: no streams to pack: " + strings.Join(list[:min(len(list), 5)], ", ")
+}
+
+// Unwrap returns dataset.ErrMissing.
+func (e *NothingError) Unwrap() error { return dataset.ErrMissing }

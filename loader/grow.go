@@ -1,0 +1,228 @@
+package loader
+
+import (
+	"io"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/tensor"
+)
+
+const (
+	mostHeld  = 32 << 20 // bytes of packed numbers that are held in memory when a file is written
+	keptRoom  = 1 << 20  // bytes of room that a list may keep when its numbers were written
+	pieceSize = 1 << 16  // numbers that are packed at a time
+)
+
+// pool is what the packed numbers of a store share: how many are in memory, and where the others are.
+type pool struct {
+	path    string // of the file that is packed; empty if all stay in memory
+	scratch *atomicfile.Scratch
+	columns []column
+	held    int // bytes
+	wide    []float64
+}
+
+func (p *pool) close() error {
+	if p.scratch == nil {
+		return nil
+	}
+	return p.scratch.Close()
+}
+
+// took counts bytes that have come, and makes room if they are too many.
+func (p *pool) took(bytes int) error {
+	if p.held += bytes; p.path == "" || p.held <= mostHeld {
+		return nil
+	}
+	if p.scratch == nil {
+		var err error
+		if p.scratch, err = atomicfile.NewScratch(p.path); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.columns {
+		if err := c.spill(p.scratch); err != nil {
+			return err
+		}
+	}
+	p.held = 0
+	return nil
+}
+
+// column is a packed tensor of which rows are still to come.
+type column interface {
+	len() int // elements
+	dtype() tensor.DType
+	spill(*atomicfile.Scratch) error
+	// write writes the elements as a file has them.
+	write(*pool, io.Writer) error
+	// tensor returns the elements, of a pool that keeps all in memory.
+	tensor(shape ...int) (*tensor.Tensor, error)
+}
+
+// floats is a column of numbers that were others: it counts those that its dtype does not hold, and of these those that became infinite.
+type floats interface {
+	column
+	floats(*pool, *tensor.Tensor) (rounded, overflowed int, err error)
+}
+
+// list is a column.
+type list[T tensor.Element] struct {
+	rows    []T
+	spilled []atomicfile.Part // that come before the rows
+	n       int
+	narrow  func(to []T, from []float64) (rounded, overflowed int)
+}
+
+func newFloats(p *pool, dtype tensor.DType) floats {
+	switch dtype {
+	case tensor.F64:
+		return growing(p, &list[float64]{narrow: func(to, from []float64) (int, int) { copy(to, from); return 0, 0 }})
+	case tensor.F16:
+		return growing(p, &list[tensor.Float16]{narrow: func(to []tensor.Float16, from []float64) (int, int) {
+			return halves(to, from, tensor.F16FromF64)
+		}})
+	case tensor.BF16:
+		return growing(p, &list[tensor.BFloat16]{narrow: func(to []tensor.BFloat16, from []float64) (int, int) {
+			return halves(to, from, tensor.BF16FromF64)
+		}})
+	}
+	return growing(p, &list[float32]{narrow: singles})
+}
+
+// growing adds a column to a pool.
+func growing[C column](p *pool, c C) C {
+	p.columns = append(p.columns, c)
+	return c
+}
+
+func singles(to []float32, from []float64) (rounded, overflowed int) {
+	for i, v := range from {
+		x := float32(v)
+		to[i] = x
+		if w := float64(x); w != v && v == v {
+			rounded++
+			if math.IsInf(w, 0) {
+				overflowed++
+			}
+		}
+	}
+	return rounded, overflowed
+}
+
+func halves[T interface{ F32() float32 }](to []T, from []float64, narrow func(float64) T) (rounded, overflowed int) {
+	for i, v := range from {
+		to[i] = narrow(v)
+		if w := float64(to[i].F32()); w != v && v == v {
+			rounded++
+			if math.IsInf(w, 0) {
+				overflowed++
+			}
+		}
+	}
+	return rounded, overflowed
+}
+
+func (l *list[T]) len() int            { return l.n }
+func (l *list[T]) dtype() tensor.DType { return tensor.DTypeOf[T]() }
+
+// add appends numbers, piece by piece.
+func (l *list[T]) add(p *pool, numbers []T) error {
+	for piece := range slices.Chunk(numbers, pieceSize) {
+		l.rows = append(l.rows, piece...)
+		if err := l.took(p, len(piece)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *list[T]) took(p *pool, n int) error {
+	l.n += n
+	return p.took(n * l.dtype().Size())
+}
+
+// floats appends the elements of a tensor: those of the column's dtype bit for bit.
+func (l *list[T]) floats(p *pool, t *tensor.Tensor) (rounded, overflowed int, err error) {
+	if t, err = t.Contiguous(); err != nil {
+		return 0, 0, err
+	}
+	if t.DType() == l.dtype() {
+		numbers, err := tensor.Data[T](t)
+		if err != nil {
+			return 0, 0, err
+		}
+		return 0, 0, l.add(p, numbers)
+	}
+	switch t.DType() {
+	case tensor.F64:
+		return convert(p, l, t, func(v float64) float64 { return v })
+	case tensor.F16:
+		return convert(p, l, t, func(v tensor.Float16) float64 { return float64(v.F32()) })
+	case tensor.BF16:
+		return convert(p, l, t, func(v tensor.BFloat16) float64 { return float64(v.F32()) })
+	}
+	return convert(p, l, t, func(v float32) float64 { return float64(v) })
+}
+
+func convert[T, S tensor.Element](p *pool, l *list[T], t *tensor.Tensor, widen func(S) float64) (rounded, overflowed int, err error) {
+	numbers, err := tensor.Data[S](t)
+	if err != nil {
+		return 0, 0, err
+	}
+	for piece := range slices.Chunk(numbers, pieceSize) {
+		wide, ok := any(piece).([]float64)
+		if !ok {
+			wide = p.wide[:0]
+			for _, v := range piece {
+				wide = append(wide, widen(v))
+			}
+			p.wide = wide
+		}
+		at := len(l.rows)
+		l.rows = slices.Grow(l.rows, len(piece))[:at+len(piece)]
+		r, o := l.narrow(l.rows[at:], wide)
+		rounded, overflowed = rounded+r, overflowed+o
+		if err := l.took(p, len(piece)); err != nil {
+			return 0, 0, err
+		}
+	}
+	return rounded, overflowed, nil
+}
+
+func (l *list[T]) spill(s *atomicfile.Scratch) error {
+	if len(l.rows) == 0 {
+		return nil
+	}
+	part, err := s.Append(l.writeRows)
+	if err != nil {
+		return err
+	}
+	l.spilled, l.rows = append(l.spilled, part), l.rows[:0]
+	if cap(l.rows)*l.dtype().Size() > keptRoom {
+		l.rows = nil
+	}
+	return nil
+}
+
+func (l *list[T]) writeRows(w io.Writer) error {
+	t, err := tensor.Of(l.rows, len(l.rows))
+	if err != nil {
+		return err
+	}
+	return npy.WriteData(w, t)
+}
+
+func (l *list[T]) write(p *pool, w io.Writer) error {
+	for _, part := range l.spilled {
+		if err := p.scratch.CopyTo(w, part); err != nil {
+			return err
+		}
+	}
+	return l.writeRows(w)
+}
+
+func (l *list[T]) tensor(shape ...int) (*tensor.Tensor, error) { return tensor.Of(l.rows, shape...) }
