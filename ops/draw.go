@@ -45,10 +45,11 @@ type Cursor = backend.Cursor
 
 // DrawOptions says in which order windows are drawn, and how they are dealt out. Rate, Count and Batch must be given.
 //
-// The windows of all episodes are numbered 0 to Count-1. An epoch takes them in an order of its own, by positions 0 to Count-1; with
-// Shuffle that is the permutation of (Seed, epoch), see [DrawOptions.Window], else the order of their numbers. A batch of all ranks
-// takes the next Ranks*Batch positions: row i of rank r has position taken + r + Ranks*i. So a window is a pure function of seed,
-// epoch and position, and whoever goes on from a cursor with other Ranks or another Batch goes on in the same order.
+// The windows of all episodes are numbered 0 to Count-1. An epoch takes them in an order of its own, by positions 0 to Count-1: without
+// Shuffle the order of their numbers; with it a permutation of all of them; and with ShardWindows and MixShards besides, an order in which
+// each stretch of the epoch needs a small part of the store alone, as one that is read from a disk has to. [DrawOptions.Window] has the
+// rules. A batch of all ranks takes the next Ranks*Batch positions: row i of rank r has position taken + r + Ranks*i. So a window is a pure
+// function of seed, epoch and position, and whoever goes on from a cursor with other Ranks or another Batch goes on in the same order.
 type DrawOptions struct {
 	Rate    float64 // of the anchors in Hz: tick j of an episode is at Begins[e] + floor(j*1e9/Rate + 0.5), as of a [Uniform] clock
 	Count   int     // n, the windows of all episodes: what Windows ends with. 1 to 2^62
@@ -58,6 +59,10 @@ type DrawOptions struct {
 	Last    LastBatch
 	Shuffle bool
 	Seed    uint64
+	// ShardWindows is how many windows that follow each other, as their episodes do, make a shard, and MixShards how many shards are drawn from at
+	// a time: an epoch takes the shards in a shuffled order, so many together, and the windows of these in a shuffled order before any of the
+	// next. Both are 0, for an epoch that shuffles all windows, or both at least 1, with Shuffle.
+	ShardWindows, MixShards int
 	// TrustTables leaves out the checks of Windows, Begins, Offsets and the cursor. What is drawn by wrong ones is unspecified; nothing
 	// else is written.
 	TrustTables bool
@@ -68,7 +73,7 @@ type DrawOptions struct {
 
 // order is the part of the options that says in which order windows come.
 func (o *DrawOptions) order() *backend.DrawOrder {
-	return &backend.DrawOrder{Count: o.Count, Batch: o.Batch, Rank: o.Rank, Ranks: o.Ranks, Last: o.Last, Shuffle: o.Shuffle, Seed: o.Seed}
+	return &backend.DrawOrder{Count: o.Count, Batch: o.Batch, Rank: o.Rank, Ranks: o.Ranks, Last: o.Last, Shuffle: o.Shuffle, Seed: o.Seed, ShardWindows: o.ShardWindows, MixShards: o.MixShards}
 }
 
 // Batches returns the number of batches of an epoch, the same for every rank. Count and Batch are at least 1.
@@ -87,15 +92,28 @@ func (o DrawOptions) Next(c Cursor) (begin, after Cursor) { return o.order().Nex
 // Position returns the position of row i in the batch that begins at a cursor; false where the epoch has none for it.
 func (o DrawOptions) Position(begin Cursor, i int) (int64, bool) { return o.order().Position(begin, i) }
 
-// Window returns the number of the window at a position of an epoch, 0 to Count-1.
+// Window returns the number of the window at a position of an epoch, 0 to Count-1. Without Shuffle it is the position.
 //
-// The permutation is a Feistel network (Luby and Rackoff, 1988) on numbers of 2h bits, the smallest even number of bits, at least
-// 2, with 2^2h >= Count. A round makes of the halves (l, r), l the upper one, (r, l ^ (mix(r ^ k) mod 2^h)). There are four
-// rounds, and eight where Count is at most 4096: of halves of few bits four rounds show in how often two neighbours come to lie how
-// far apart. A result of Count or more goes through the network again until one is smaller (cycle-walking: Black and Rogaway,
-// Ciphers with arbitrary finite domains, 2002).
+// With Shuffle it is P(Count, 0, position). P(n, lane, x) is a permutation of the numbers 0 to n-1, a Feistel network (Luby and Rackoff,
+// 1988) on numbers of 2h bits, the smallest even number of bits, at least 2, with 2^2h >= n. A round makes of the halves (l, r), l the
+// upper one, (r, l ^ (mix(r ^ k) mod 2^h)). There are four rounds, and eight where n is at most 4096: of halves of few bits four rounds
+// show in how often two neighbours come to lie how far apart. A result of n or more goes through the network again until one is smaller
+// (cycle-walking: Black and Rogaway, Ciphers with arbitrary finite domains, 2002).
 //
 // mix is the 32-bit finalizer of MurmurHash3 (Appleby): x ^= x>>16, x *= 0x85ebca6b, x ^= x>>13, x *= 0xc2b2ae35, x ^= x>>16. Round i,
-// from 0, has k = mix(mix(mix(mix(lo(Seed) + (i%4+1)*0x9e3779b9) ^ hi(Seed)) ^ lo(epoch)) ^ hi(epoch)) + (i/4)*0x9e3779b9, with lo and
-// hi the halves of 64 bits. All arithmetic is modulo 2^32.
+// from 0, has k = K + (i/4)*0x9e3779b9, where K is mix(mix(mix(mix(lo(Seed) + (i%4+1)*0x9e3779b9) ^ hi(Seed)) ^ lo(epoch)) ^ hi(epoch)) on
+// lane 0, and mix(mix(that ^ lo(lane)) ^ hi(lane)) on any other, with lo and hi the halves of 64 bits. All of this is modulo 2^32.
+//
+// With ShardWindows w and MixShards k, shards are counted from window f = P(Count, 0, 0) on, so that each epoch has its own: shard s is the
+// windows (f + s*w + i) mod Count for i from 0 to w-1. There are W = Count/w whole shards (/ rounds down) and, where Count is not a
+// multiple of w, shard W with the Count mod w windows left. Whole shard P(W, 1, j) comes in slot j of the epoch, and the short one in slot W,
+// the last. Group g is the shards in the slots g*k to g*k+k-1, as far as there are such: it has the positions from g*k*w on, as
+// many as its shards have windows, m. Position g*k*w + x has the window i of the shard in slot g*k + y/w, with y = P(m, 2+g, x) and i = y mod w.
 func (o DrawOptions) Window(epoch, position int64) int64 { return o.order().Window(epoch, position) }
+
+// Shard returns the shard in a slot of an epoch's order, see [DrawOptions.Window]: it has n windows, from first on, and window 0 comes
+// behind window Count-1. With n = 0 there is no such slot, or the order is not one of shards.
+func (o DrawOptions) Shard(epoch, slot int64) (first, n int64) {
+	e := o.order().Epoch(epoch)
+	return e.Shard(slot)
+}

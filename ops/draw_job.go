@@ -47,6 +47,12 @@ func (j drawCheck) checkOptions(c *checker) {
 		c.set("Options.Rank", ErrOption, fmt.Sprint(j.Rank), fmt.Sprintf("0 to %d", j.Ranks-1))
 	case !j.Last.Valid():
 		c.set("Options.Last", ErrOption, j.Last.String(), fmt.Sprintf("one of %v", j.Last.Names()))
+	case j.ShardWindows < 0 || j.ShardWindows == 0 && j.MixShards > 0:
+		c.set("Options.ShardWindows", ErrOption, fmt.Sprint(j.ShardWindows), "1 or more windows, or 0 as MixShards is")
+	case j.MixShards < 0 || j.MixShards == 0 && j.ShardWindows > 0:
+		c.set("Options.MixShards", ErrOption, fmt.Sprint(j.MixShards), "1 or more shards, or 0 as ShardWindows is")
+	case j.ShardWindows > 0 && !j.Shuffle:
+		c.set("Options.ShardWindows", ErrOption, fmt.Sprint(j.ShardWindows), "0 without Shuffle")
 	case j.Batches() == 0:
 		c.set("Options.Batch", ErrOption, fmt.Sprintf("%d rows for each of %d ranks, of %d windows", j.Batch, j.Ranks, j.Count), "at most as many as there are windows, or LastShort")
 	}

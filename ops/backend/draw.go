@@ -63,10 +63,11 @@ func (j *DrawJob) Bound() Bound {
 	return b
 }
 
-// Feistel is what a backend needs of the permutation: the part of the rounds' keys that all epochs have, which are the inner two steps
-// of each, the bits of half a number, and how many rounds there are. [DrawOrder.Window] has the rest.
-func (j *DrawJob) Feistel() (seed [4]uint32, half, rounds int) {
-	return seedKeys(j.Seed), j.half(), j.rounds()
+// Feistel is what a backend needs of the permutation of all windows: the part of the rounds' keys that all epochs have, which are the inner
+// two steps of each, the bits of half a number, and how many rounds there are. [DrawOrder.Window] has the rest.
+func (j *DrawJob) Feistel() (seed Keys, half, rounds int) {
+	n := int64(j.Count)
+	return seedKeys(j.Seed), halfBits(n), roundsOf(n)
 }
 
 // Step is how many positions a batch of all ranks takes.

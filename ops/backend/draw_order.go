@@ -6,6 +6,7 @@ type DrawOrder struct {
 	Last                      LastBatch
 	Shuffle                   bool
 	Seed                      uint64
+	ShardWindows, MixShards   int // 0 or at least 1, both
 }
 
 // Cursor is a place in the order of draws, as the tensor of that name has it: in an epoch, behind so many of its positions. It is all
@@ -57,53 +58,105 @@ func (o DrawOrder) Position(begin Cursor, i int) (int64, bool) {
 	return p, p >= 0 && p < int64(o.Count)
 }
 
-// feistelWide is how many windows take the rounds for many.
-const feistelWide = 1 << 12
-
-// half is how many bits the two halves of a number have in the permutation, and rounds how many rounds it has.
-func (o *DrawOrder) half() int {
-	h := 1
-	for h < 31 && uint64(1)<<(2*h) < uint64(o.Count) {
-		h++
-	}
-	return h
-}
-
-func (o *DrawOrder) rounds() int {
-	if o.Count <= feistelWide {
-		return 8
-	}
-	return 4
-}
-
-// Window returns the number of the window at a position of an epoch, 0 to Count-1.
-//
-// The permutation is a Feistel network (Luby and Rackoff, 1988) on numbers of 2h bits, the smallest even number of bits, at least
-// 2, with 2^2h >= Count. A round makes of the halves (l, r), l the upper one, (r, l ^ (mix(r ^ k) mod 2^h)). There are four
-// rounds, and eight where Count is at most 4096: of halves of few bits four rounds show in how often two neighbours come to lie how
-// far apart. A result of Count or more goes through the network again until one is smaller (cycle-walking: Black and Rogaway,
-// Ciphers with arbitrary finite domains, 2002).
-//
-// mix is the 32-bit finalizer of MurmurHash3 (Appleby): x ^= x>>16, x *= 0x85ebca6b, x ^= x>>13, x *= 0xc2b2ae35, x ^= x>>16. Round i,
-// from 0, has k = mix(mix(mix(mix(lo(Seed) + (i%4+1)*0x9e3779b9) ^ hi(Seed)) ^ lo(epoch)) ^ hi(epoch)) + (i/4)*0x9e3779b9, with lo and
-// hi the halves of 64 bits. All arithmetic is modulo 2^32.
+// Window returns the number of the window at a position of an epoch, 0 to Count-1: DrawOptions.Window of package ops has the rule.
 func (o DrawOrder) Window(epoch, position int64) int64 {
-	if !o.Shuffle {
-		return position
-	}
-	return o.Permute(o.Keys(epoch), position)
+	e := o.Epoch(epoch)
+	return e.Window(position)
 }
+
+// Epoch is the order of an epoch, for many of its windows.
+type Epoch struct {
+	*DrawOrder
+	keys   Keys
+	shards Sharding
+	first  int64 // the window that shards are counted from
+}
+
+// Epoch returns the order of an epoch.
+func (o *DrawOrder) Epoch(epoch int64) Epoch {
+	e := Epoch{DrawOrder: o}
+	if !o.Shuffle {
+		return e
+	}
+	seed := seedKeys(o.Seed)
+	e.keys = seed.lane(uint64(epoch))
+	if o.ShardWindows > 0 {
+		e.shards = o.Sharding()
+		e.first = permute(&e.keys, int64(o.Count), 0)
+	}
+	return e
+}
+
+// Window returns the window at a position of the epoch.
+func (e *Epoch) Window(position int64) int64 {
+	switch {
+	case !e.Shuffle:
+		return position
+	case e.ShardWindows == 0:
+		return permute(&e.keys, int64(e.Count), position)
+	}
+	s, n := &e.shards, int64(e.Count)
+	group := position / s.Span
+	begin := group * s.Span
+	keys := e.keys.lane(laneGroups + uint64(group))
+	in := permute(&keys, min(s.Span, n-begin), position-begin)
+	return e.counted(e.shardAt(group*s.Mix+in/s.Windows)*s.Windows + in%s.Windows)
+}
+
+// shardAt is the number of the shard that comes in a slot of the order.
+func (e *Epoch) shardAt(slot int64) int64 {
+	if slot >= e.shards.Whole { // the short one
+		return e.shards.Whole
+	}
+	keys := e.keys.lane(laneShards)
+	return permute(&keys, e.shards.Whole, slot)
+}
+
+// counted is the window that is so many behind the first.
+func (e *Epoch) counted(i int64) int64 {
+	if left := int64(e.Count) - e.first; i >= left {
+		return i - left
+	}
+	return e.first + i
+}
+
+// Shard returns the shard in a slot of the epoch's order: n windows from first on, window 0 behind the last. It has none where there is no such slot.
+func (e *Epoch) Shard(slot int64) (first, n int64) {
+	s := &e.shards
+	if s.Windows == 0 || slot < 0 || slot > s.Whole {
+		return 0, 0
+	}
+	begin := e.shardAt(slot) * s.Windows
+	if n = min(s.Windows, int64(e.Count)-begin); n == 0 {
+		return 0, 0
+	}
+	return e.counted(begin), n
+}
+
+// Sharding is how an epoch is cut into shards. No shard is larger than the epoch, and no group has more shards than there are, which changes no order and
+// keeps all numbers below 2^63.
+type Sharding struct {
+	Windows int64 // of a whole shard
+	Whole   int64 // shards that are
+	Mix     int64 // shards of a group
+	Span    int64 // positions of a group
+}
+
+// Sharding returns how an epoch is cut. ShardWindows is at least 1.
+func (o *DrawOrder) Sharding() Sharding {
+	n := int64(o.Count)
+	w := min(int64(o.ShardWindows), n)
+	k := min(int64(o.MixShards), (n-1)/w+1)
+	return Sharding{w, n / w, k, k * w}
+}
+
+// The lanes of an epoch's permutations besides 0, that of all windows: of the shards, and of the first group.
+const laneShards, laneGroups = 1, 2
 
 const feistelKeys = 4
 
-// Keys are those of an epoch's permutation.
+// Keys are those of a permutation.
 type Keys [feistelKeys]uint32
-
-// Keys returns the keys of an epoch.
-func (o *DrawOrder) Keys(epoch int64) Keys {
-	seed := seedKeys(o.Seed)
-	return epochKeys(&seed, epoch)
-}
 
 // feistelStep tells the keys of rounds apart.
 const feistelStep = 0x9e3779b9
@@ -117,32 +170,52 @@ func feistelMix(x uint32) uint32 {
 }
 
 // seedKeys is the part of the rounds' keys that every epoch has.
-func seedKeys(seed uint64) (k [feistelKeys]uint32) {
+func seedKeys(seed uint64) (k Keys) {
 	for i := range k {
 		k[i] = feistelMix(feistelMix(uint32(seed)+uint32(i+1)*feistelStep) ^ uint32(seed>>32))
 	}
 	return k
 }
 
-// epochKeys are the keys of an epoch's rounds.
-func epochKeys(seed *[feistelKeys]uint32, epoch int64) (k [feistelKeys]uint32) {
+// lane takes 64 bits more into the keys.
+func (k *Keys) lane(x uint64) (to Keys) {
 	for i := range k {
-		k[i] = feistelMix(feistelMix(seed[i]^uint32(epoch)) ^ uint32(epoch>>32))
+		to[i] = feistelMix(feistelMix(k[i]^uint32(x)) ^ uint32(x>>32))
 	}
-	return k
+	return to
 }
 
-func (o *DrawOrder) Permute(keys Keys, position int64) int64 {
-	h, rounds := o.half(), o.rounds()
+// feistelWide is how many numbers take the rounds for many.
+const feistelWide = 1 << 12
+
+// halfBits is how many bits the two halves of one of n numbers have in their permutation, and roundsOf how many rounds it has.
+func halfBits(n int64) int {
+	h := 1
+	for h < 31 && int64(1)<<(2*h) < n {
+		h++
+	}
+	return h
+}
+
+func roundsOf(n int64) int {
+	if n <= feistelWide {
+		return 8
+	}
+	return 4
+}
+
+// permute is where one of n numbers comes to lie.
+func permute(keys *Keys, n, number int64) int64 {
+	h, rounds := halfBits(n), roundsOf(n)
 	mask := uint32(1)<<h - 1
-	x := uint64(position)
+	x := uint64(number)
 	for {
 		l, r := uint32(x>>h), uint32(x)&mask
 		for i := range rounds {
 			k := keys[i%feistelKeys] + uint32(i/feistelKeys)*feistelStep
 			l, r = r, l^feistelMix(r^k)&mask
 		}
-		if x = uint64(l)<<h | uint64(r); x < uint64(o.Count) {
+		if x = uint64(l)<<h | uint64(r); x < uint64(n) {
 			return int64(x)
 		}
 	}

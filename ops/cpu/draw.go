@@ -16,7 +16,7 @@ type drawPlan struct {
 	episodes, ticks, anchors []int64
 	cursor, windows, begins  []int64
 	streams                  []drawStream
-	keys                     backend.Keys   // of the epoch
+	epoch                    backend.Epoch
 	at                       backend.Cursor // where the batch begins
 	fault                    atomic.Uint64
 	checks, work             task
@@ -73,7 +73,7 @@ func (p *drawPlan) by(do func(*task)) error {
 	}
 	var after backend.Cursor
 	p.at, after = p.Next(backend.Cursor{Epoch: p.cursor[0], Taken: p.cursor[1]})
-	p.keys = p.Keys(p.at.Epoch)
+	p.epoch = p.Epoch(p.at.Epoch)
 	do(&p.work)
 	p.cursor[0], p.cursor[1] = after.Epoch, after.Taken
 	return nil
@@ -113,10 +113,7 @@ func (p *drawPlan) row(i int) {
 	episode, tick, anchor := int64(-1), int64(-1), int64(0)
 	position, drawn := p.Position(p.at, i)
 	if drawn {
-		window := position
-		if p.Shuffle {
-			window = p.Permute(p.keys, position)
-		}
+		window := p.epoch.Window(position)
 		e := max(firstWhere(p.E, func(k int) bool { return p.windows[k] > window })-1, 0)
 		episode, tick = int64(e), window-p.windows[e]
 		anchor = p.tick(e, tick)
