@@ -117,3 +117,15 @@ func (o DrawOptions) Shard(epoch, slot int64) (first, n int64) {
 	e := o.order().Epoch(epoch)
 	return e.Shard(slot)
 }
+
+// Rows writes the windows of the rows of the batch that begins at a cursor, and the slots of their shards, see [DrawOptions.Shard]; both -1 for a row that
+// has none. Both lists are as long as the batch.
+func (o DrawOptions) Rows(begin Cursor, windows, slots []int64) {
+	e := o.order().Epoch(begin.Epoch)
+	for i := range windows {
+		windows[i], slots[i] = -1, -1
+		if p, drawn := e.Position(begin, i); drawn {
+			windows[i], slots[i] = e.Place(p)
+		}
+	}
+}

@@ -61,3 +61,28 @@ func TestAGroupHasTheWindowsOfItsShards(t *testing.T) {
 	_, n = ops.DrawOptions{Count: 10, Shuffle: true}.Shard(0, 0)
 	assert.Zero(t, n)
 }
+
+// Rows gives a batch what Window and Position give its rows, and each window's shard is in the slot that it says.
+func TestRowsAreThoseOfTheBatch(t *testing.T) {
+	for _, o := range append(sharded(), ops.DrawOptions{Count: 100, Shuffle: true, Seed: 3}, ops.DrawOptions{Count: 100}) {
+		o.Batch, o.Rank, o.Ranks, o.Last = 7, 1, 3, ops.LastShort
+		windows, slots := make([]int64, o.Batch), make([]int64, o.Batch)
+		at := ops.Cursor{Epoch: 2}
+		for range min(o.Batches(), 50) {
+			var begin ops.Cursor
+			begin, at = o.Next(at)
+			o.Rows(begin, windows, slots)
+			for i, got := range windows {
+				position, drawn := o.Position(begin, i)
+				if !drawn {
+					assert.Equal(t, []int64{-1, -1}, []int64{got, slots[i]})
+					continue
+				}
+				assert.Equal(t, o.Window(begin.Epoch, position), got)
+				if first, n := o.Shard(begin.Epoch, slots[i]); o.ShardWindows > 0 {
+					assert.Less(t, (got-first+int64(o.Count))%int64(o.Count), n)
+				}
+			}
+		}
+	}
+}

@@ -89,18 +89,25 @@ func (o *DrawOrder) Epoch(epoch int64) Epoch {
 
 // Window returns the window at a position of the epoch.
 func (e *Epoch) Window(position int64) int64 {
+	window, _ := e.Place(position)
+	return window
+}
+
+// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards.
+func (e *Epoch) Place(position int64) (window, slot int64) {
 	switch {
 	case !e.Shuffle:
-		return position
+		return position, 0
 	case e.ShardWindows == 0:
-		return permute(&e.keys, int64(e.Count), position)
+		return permute(&e.keys, int64(e.Count), position), 0
 	}
 	s, n := &e.shards, int64(e.Count)
 	group := position / s.Span
 	begin := group * s.Span
 	keys := e.keys.lane(laneGroups + uint64(group))
 	in := permute(&keys, min(s.Span, n-begin), position-begin)
-	return e.counted(e.shardAt(group*s.Mix+in/s.Windows)*s.Windows + in%s.Windows)
+	slot = group*s.Mix + in/s.Windows
+	return e.counted(e.shardAt(slot)*s.Windows + in%s.Windows), slot
 }
 
 // shardAt is the number of the shard that comes in a slot of the order.
