@@ -196,22 +196,15 @@ type State struct {
 	Epoch   int64  `json:"epoch"`
 	Taken   int64  `json:"taken"`   // positions of the epoch that all ranks together have taken
 	Windows int    `json:"windows"` // of an epoch
+	// ShardWindows and MixShards are those of an order of shards, 0 of another.
+	ShardWindows int `json:"shard_windows,omitempty"`
+	MixShards    int `json:"mix_shards,omitempty"`
 }
 
 // State returns the state after the last batch. Batches that were given to a queue of the caller's must be done.
 func (l *Loader) State(ctx context.Context) (State, error) {
-	host, err := tensor.New(tensor.I64, 2)
-	if err != nil {
-		return State{}, err
-	}
-	if err := l.device.Copy(ctx, host, l.cursor); err != nil {
-		return State{}, err
-	}
-	at, err := tensor.Data[int64](host)
-	if err != nil {
-		return State{}, err
-	}
-	return State{Version: 1, Seed: l.order.Seed, Epoch: at[0], Taken: at[1], Windows: l.order.Count}, nil
+	at, err := l.feed.cursor(ctx)
+	return State{Version: 1, Seed: l.order.Seed, Epoch: at.Epoch, Taken: at.Taken, Windows: l.order.Count, ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards}, err
 }
 
 // StateError is a state that another order of windows has left.
@@ -224,8 +217,8 @@ func (e *StateError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *StateError) Unwrap() error { return ops.ErrOption }
 
-// Resume goes on from a state. One of another seed or of another number of windows is a *StateError: the windows that follow would not be those that the
-// state was followed by.
+// Resume goes on from a state. One of another seed, of another number of windows or of other shards is a *StateError: the windows that follow would not be
+// those that the state was followed by.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	switch {
 	case s.Version != 1:
@@ -234,14 +227,20 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
 	case s.Windows != l.order.Count:
 		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.order.Count)}
+	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
+		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
 	case s.Epoch < 0 || s.Taken < 0 || s.Taken > int64(s.Windows):
 		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("at most %d taken", s.Windows)}
 	}
-	at, err := tensor.Of([]int64{s.Epoch, s.Taken}, 2)
-	if err != nil {
-		return err
+	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
+}
+
+// shardsOf writes how an order is cut into shards.
+func shardsOf(windows, mix int) string {
+	if windows == 0 {
+		return "none"
 	}
-	return l.device.Copy(ctx, l.cursor, at)
+	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
 }
 
 // EpochEnds reports whether a state is at the end of its epoch: the next batch is one of another.
@@ -250,8 +249,9 @@ func (l *Loader) EpochEnds(s State) bool {
 	return begin.Epoch != s.Epoch
 }
 
-// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store has it: to look at, or to compare.
-func (l *Loader) Window(ctx context.Context, store *Store, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
+// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store or dataset has it: to look at, or to
+// compare.
+func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
 	if err != nil {
 		return nil, nil, err

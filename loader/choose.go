@@ -4,55 +4,166 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// chosen are the episodes and streams of a store that a plan takes.
+// chosen are the episodes and streams that a plan takes.
 type chosen struct {
-	store  *Store
-	plan   align.Plan
-	opt    *Options
-	report *Report
+	from    episodes
+	plan    align.Plan
+	opt     *Options
+	report  *Report
+	keep    bool // the rows, to be packed; else they are read again when they are needed
 
 	numbers         []int // of the episodes, in the store
+	names           []string
 	windows, begins []int64
 	parts           []part
-	rows            [][]row // of each part, an episode each
+	rows            [][]row     // of each part, an episode each, if they are kept
+	gather          []*gatherer // of each part, if they are not
+	seen            []seen      // of each episode
+}
+
+// episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
+type episodes interface {
+	Len() int
+	// read returns an episode as a store has it, and what is known of it besides.
+	read(ctx context.Context, i int) (*dataset.Episode, *Episode, error)
 }
 
 // row is what an episode has of a stream.
 type row struct{ values, times *tensor.Tensor }
 
+// seen is what shows whether an episode that is read again is what it was, and how it is read.
+type seen struct {
+	whole bool   // see looked.columns
+	times uint64 // a hash of all timestamps
+}
+
+// looked is what the first look at an episode found.
+type looked struct {
+	about    *Episode
+	filtered bool
+	err      error
+	prepared *align.Prepared
+	clocks   []int // of each stream, the first that has its timestamps
+	// columns is where each stream's columns begin in the recording's; nil unless all streams are taken as they were recorded: all samples, of columns
+	// that follow each other. Such an episode need not be prepared again.
+	columns []int
+	times   uint64 // see seen
+}
+
 func (c *chosen) choose(ctx context.Context) error {
 	c.windows = []int64{0}
-	for i := range c.store.Episodes {
+	for i, l := range inOrder(ctx, c.from.Len(), c.opt.Workers, c.look) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !c.passes(&c.store.Episodes[i]) {
+		if l.filtered {
 			c.report.Filtered++
 			continue
 		}
-		if err := c.episode(ctx, i); err != nil {
+		err := l.err
+		if err == nil {
+			err = c.take(i, &l)
+		}
+		if err != nil {
 			if c.opt.Strict || fatal(err) {
 				return err
 			}
-			c.report.LeftOut = append(c.report.LeftOut, LeftOut{c.store.Episodes[i].Name, err.Error()})
+			c.report.LeftOut = append(c.report.LeftOut, LeftOut{l.about.Name, err.Error()})
 		}
 	}
 	if c.windows[len(c.windows)-1] == 0 {
-		return &EmptyError{Episodes: len(c.store.Episodes), Filtered: c.report.Filtered, LeftOut: c.report.LeftOut}
-	}
-	for m := range c.parts {
-		if err := c.pack(m); err != nil {
-			return err
-		}
+		return &EmptyError{Episodes: c.from.Len(), Filtered: c.report.Filtered, LeftOut: c.report.LeftOut}
 	}
 	return nil
+}
+
+// look reads an episode and prepares it.
+func (c *chosen) look(ctx context.Context, i int) (l looked) {
+	defer whereCut(i, &l.err)()
+	l.about = &Episode{Name: fmt.Sprint(i)}
+	var e *dataset.Episode
+	if e, l.about, l.err = c.from.read(ctx, i); l.err != nil {
+		return l
+	}
+	if l.filtered = !c.passes(l.about); l.filtered {
+		return l
+	}
+	if l.prepared, l.err = align.Prepare(e, c.plan); l.err != nil {
+		return l
+	}
+	streams := l.prepared.Streams
+	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
+	for m := range streams {
+		if l.times, l.err = hashed(l.times, streams[m].Times); l.err != nil {
+			return l
+		}
+		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o align.PreparedStream) bool { return sameTimes(o.Times, streams[m].Times) })
+		if l.columns != nil {
+			if at := columnOf(recordedAs(e, streams[m].From), &streams[m].Stream); at >= 0 {
+				l.columns[m] = at
+			} else {
+				l.columns = nil
+			}
+		}
+	}
+	return l
+}
+
+// sameTimes reports whether two streams have the same timestamps.
+func sameTimes(a, b *tensor.Tensor) bool {
+	if a == b || a.Len() != b.Len() {
+		return a == b
+	}
+	mine, err := tensor.Data[int64](a)
+	theirs, failed := tensor.Data[int64](b)
+	return err == nil && failed == nil && slices.Equal(mine, theirs)
+}
+
+// hashed takes timestamps into a hash.
+func hashed(h uint64, t *tensor.Tensor) (uint64, error) {
+	times, err := tensor.Data[int64](t)
+	for _, x := range times {
+		h = bits.RotateLeft64((h^uint64(x))*0x9e3779b97f4a7c15, 29)
+	}
+	return h + uint64(len(times)), err
+}
+
+// columnOf returns where in the columns of a recorded stream those of a prepared one begin, -1 if that is not a part of it with all of its samples. Of a
+// stream without samples it is 0.
+func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
+	switch {
+	case recorded.Len() != prepared.Len():
+		return -1
+	case prepared.Len() == 0:
+		return 0
+	}
+	memory, lo, hi := recorded.Times.Extent()
+	if m, l, h := prepared.Times.Extent(); m != memory || l != lo || h != hi {
+		return -1
+	}
+	memory, lo, _ = recorded.Values.Extent()
+	m, l, _ := prepared.Values.Extent()
+	if m != memory || prepared.Values.Stride(0) != recorded.Values.Stride(0) || prepared.Values.Stride(1) != 1 {
+		return -1
+	}
+	return (l - lo) / recorded.Values.DType().Size()
+}
+
+// recordedAs returns the stream of a recording that has that name, one without samples where there is none.
+func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
+	if s := e.Stream(name); s != nil {
+		return s
+	}
+	return &dataset.Stream{}
 }
 
 // fatal tells a mistake in the plan, or a stream that no episode can have, from an episode that is not as the others.
@@ -68,25 +179,13 @@ func (c *chosen) passes(e *Episode) bool {
 	return (f.Split == "" || slices.Contains(e.Splits, f.Split)) && (f.Task == "" || f.Task == e.Task) && (f.Success == nil || e.Success != nil && *e.Success == *f.Success)
 }
 
-func (c *chosen) episode(ctx context.Context, i int) error {
-	e, err := c.store.Episode(ctx, i)
-	if err != nil {
-		return err
-	}
-	p, err := align.Prepare(e, c.plan)
-	if err != nil {
-		return err
-	}
-	if c.parts == nil {
-		if err := c.begin(p); err != nil {
-			return err
-		}
-	}
-	if len(p.Streams) != len(c.parts) {
-		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(c.parts))
+// fits reports in what a prepared episode is not as the first.
+func fits(p *align.Prepared, parts []part) error {
+	if len(p.Streams) != len(parts) {
+		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(parts))
 	}
 	for m := range p.Streams {
-		s, q := &p.Streams[m], &c.parts[m]
+		s, q := &p.Streams[m], &parts[m]
 		switch {
 		case s.Name != q.name:
 			return fmt.Errorf("stream %s, where the first episode has %s", s.Name, q.name)
@@ -94,6 +193,22 @@ func (c *chosen) episode(ctx context.Context, i int) error {
 			return fmt.Errorf("stream %s has columns of other kinds than in the first episode", s.Name)
 		}
 	}
+	return nil
+}
+
+// take adds an episode to those that are chosen.
+func (c *chosen) take(i int, l *looked) error {
+	p := l.prepared
+	if c.parts == nil {
+		if err := c.begin(p); err != nil {
+			return err
+		}
+	}
+	if err := fits(p, c.parts); err != nil {
+		return err
+	}
+	whole := l.columns != nil
+	clocks := make([]int, len(p.Streams))
 	for m := range p.Streams {
 		s, q := &p.Streams[m], &c.parts[m]
 		if s.Len() > 0 && !s.OnChange && q.how.Edge == "hold" && c.unsaid(m) { // it speaks more often here
@@ -104,11 +219,26 @@ func (c *chosen) episode(ctx context.Context, i int) error {
 		r.Stray += s.Stray
 		if s.Len() == 0 {
 			r.Empty++
+		} else if whole {
+			if q.column < 0 {
+				q.column = l.columns[m]
+			}
+			whole = q.column == l.columns[m]
 		}
-		c.rows[m] = append(c.rows[m], row{s.Values, s.Times})
+		for clocks[m] = 0; c.parts[clocks[m]].clock != q.clock || l.clocks[clocks[m]] != l.clocks[m]; clocks[m]++ { // up to m, at most
+		}
+		if c.keep {
+			c.rows[m] = append(c.rows[m], row{s.Values, s.Times})
+		} else if err := c.gather[m].add(s.Values); err != nil {
+			return err
+		}
 		q.offsets = append(q.offsets, q.offsets[len(q.offsets)-1]+int64(s.Len()))
 	}
-	c.numbers = append(c.numbers, i)
+	for m, first := range clocks {
+		c.parts[m].clock = first
+	}
+	c.seen = append(c.seen, seen{whole, l.times})
+	c.numbers, c.names = append(c.numbers, i), append(c.names, l.about.Name)
 	c.begins = append(c.begins, p.Clock.Start)
 	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(p.Clock.Count))
 	return nil
@@ -124,7 +254,7 @@ func (c *chosen) begin(p *align.Prepared) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]
 		w, given := c.plan.Windows[s.Name]
-		q := part{name: s.Name, columns: s.Columns, options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: []int64{0}}
+		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: []int64{0}}
 		if given {
 			if q.deltas = w.Ticks(c.plan.Rate); len(q.deltas) == 0 {
 				return &OptionError{"plan.windows." + s.Name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, c.plan.Rate), "a window with a tick in it"}
@@ -142,40 +272,23 @@ func (c *chosen) begin(p *align.Prepared) error {
 		c.report.Streams = append(c.report.Streams, StreamsReport{Name: q.name, Columns: q.width, Targets: len(q.deltas), DType: q.dtype.String()})
 	}
 	c.rows = make([][]row, len(c.parts))
+	for m := range c.parts {
+		c.gather = append(c.gather, gathered(&c.parts[m]))
+	}
 	return nil
 }
 
-// pack joins the rows of a stream: the store's own tensors where all of these are taken as they are.
-func (c *chosen) pack(m int) error {
+// pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.
+func (c *chosen) pack(m int, store *Store) (err error) {
 	p := &c.parts[m]
-	s := c.store.Stream(c.source(m))
+	s := store.Stream(p.from)
 	n := int(p.offsets[len(p.offsets)-1])
-	var err error
-	if s != nil && n == s.Times.Len() && p.width == s.Values.Dim(1) && len(c.numbers) == c.store.Len() && c.untouched(m, s) {
+	if s != nil && n == s.Times.Len() && p.width == s.Values.Dim(1) && len(c.numbers) == store.Len() && c.untouched(m, s) {
 		p.values, p.times = s.Values, s.Times
-	} else if p.values, p.times, err = joined(c.rows[m], p.width, n, s.Values.DType()); err != nil {
-		return err
+		return nil
 	}
-	if p.how.Normalise != "" && p.how.Normalise != "none" {
-		if p.stats, err = statsOf(p.values); err != nil {
-			return err
-		}
-		p.affine = normalise(p.how.Normalise, p.stats)
-	}
-	return nil
-}
-
-// source is the name that a part has in the store.
-func (c *chosen) source(m int) string {
-	for i := range c.plan.Streams {
-		if s := &c.plan.Streams[i]; s.Name == c.parts[m].name {
-			if s.From != "" {
-				return s.From
-			}
-			break
-		}
-	}
-	return c.parts[m].name
+	p.values, p.times, err = joined(c.rows[m], p.width, n, p.packed)
+	return err
 }
 
 // untouched reports whether the rows are those of the packed stream: the same memory, one behind the other.

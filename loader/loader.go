@@ -1,10 +1,12 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"time"
 
@@ -26,9 +28,20 @@ type Options struct {
 	Age   bool         // also gives each target's age: see ops.ResampleArgs
 	// Strict makes an episode that the plan cannot take an error; else it is left out and listed in the report.
 	Strict bool
+	// ShardWindows and MixShards are those of the plan's shuffle "shards", see ops.DrawOptions: how many windows that follow each other make a shard, and
+	// how many shards are mixed at a time. Together with seed and epoch they are the order, so who goes on from a state has the same. 4096 and 16 unless given.
+	ShardWindows, MixShards int
+	// Workers is how many goroutines read episodes; as many as there are processors unless given.
+	Workers int
 }
 
-// Loader draws batches of windows from a store that it keeps on a device. Its methods are for one goroutine at a time.
+const (
+	shardWindows = 4096
+	mixShards    = 16
+)
+
+// Loader draws batches of windows: from a store that it keeps on a device, see [New], or from a dataset that it reads meanwhile, see [NewStreaming]. Its methods
+// are for one goroutine at a time.
 type Loader struct {
 	device *ops.Device
 	order  ops.DrawOptions
@@ -36,7 +49,7 @@ type Loader struct {
 	report Report
 	held   held
 
-	cursor          *tensor.Tensor
+	feed            feed
 	episodes, ticks *tensor.Tensor // [B]
 	anchors         *tensor.Tensor // [B]
 	groups          []group
@@ -48,10 +61,27 @@ type Loader struct {
 	closed, age     bool
 }
 
+// feed is how the rows and anchors of a batch come to be where the Fuses read them: the part in which a loader that keeps its store on the device and
+// one that reads it from a disk are not the same.
+type feed interface {
+	// next brings those of the batch behind the last one that was made, by work for the queue or before it returns.
+	next(ctx context.Context, q *ops.Queue) error
+	// made is told that the batch is.
+	made()
+	// cursor is the place behind the last batch that was made, and seek goes elsewhere.
+	cursor(ctx context.Context) (ops.Cursor, error)
+	seek(ctx context.Context, at ops.Cursor) error
+	Close() error
+}
+
 // part is a stream of the batches.
 type part struct {
 	name    string
+	from    string // its name in the recordings
+	column  int    // where its columns begin in the recorded stream's; -1 of a stream that is empty so far
+	clock   int    // the first part that has the same timestamps in all episodes
 	columns []dataset.Column
+	packed  tensor.DType // of the recorded values
 	options ops.ResampleOptions
 	how     align.Sampling
 	deltas  []int64
@@ -60,10 +90,9 @@ type part struct {
 	affine  *affine
 	stats   []ColumnStats
 
-	offsets               []int64
-	values, times         *tensor.Tensor // packed, on the host and then on the device
-	stamps                *tensor.Tensor // times on the host, while parts are compared
-	starts, lengths, ends *tensor.Tensor // on the device
+	offsets         []int64        // [E+1], of the samples of the episodes one behind the other
+	values, times   *tensor.Tensor // packed, on the host and then on the device
+	starts, lengths *tensor.Tensor // [B] on the device: the rows of a batch
 }
 
 // group is a Fuse: streams of the same dtype whose targets are the same, or the same but for a shift that is taken from their clocks.
@@ -101,6 +130,10 @@ type Report struct {
 	LeftOut  []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
 	Streams  []StreamsReport `json:"streams"`
 	Bytes    int             `json:"bytes"` // on the device
+
+	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
+	MixShards    int        `json:"mix_shards,omitempty"`
+	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that reads meanwhile
 }
 
 // StreamsReport is a stream of the batches.
@@ -114,9 +147,31 @@ type StreamsReport struct {
 	Empty   int    `json:"empty"` // episodes without samples of it
 }
 
-// New prepares a loader: it chooses episodes and streams by the plan, puts them on the device, and plans what a batch takes. The plan names its
-// streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of [align.Prepare].
-func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan, opt Options) (l *Loader, err error) {
+// New prepares a loader that keeps a store on the device: it chooses episodes and streams by the plan, puts them there, and plans what a batch takes.
+// The plan names its streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of
+// [align.Prepare]. A store for which the device has not the memory is an *ops.MemoryError: see [NewStreaming].
+func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan, opt Options) (*Loader, error) {
+	return open(ctx, device, plan, &opt, func(l *Loader) error {
+		c := chosen{from: store, plan: named(plan, store.names()), opt: &opt, report: &l.report, keep: true}
+		if err := l.choose(ctx, &c); err != nil {
+			return err
+		}
+		for m := range l.parts {
+			if err := c.pack(m, store); err != nil {
+				return err
+			}
+			g := gathered(&l.parts[m])
+			if err := g.add(l.parts[m].values); err != nil {
+				return err
+			}
+			g.normalise()
+		}
+		return l.upload(ctx, &c)
+	})
+}
+
+// open makes a loader of checked options. Prepare chooses what it draws from, and gives it a feed and the parts their packed tensors and rows.
+func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader) error) (l *Loader, err error) {
 	l = &Loader{device: device, order: ops.DrawOptions{
 		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchDependent,
 	}, age: opt.Age}
@@ -126,115 +181,61 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 			l = nil
 		}
 	}()
+	opt.ShardWindows, opt.MixShards, opt.Workers = cmp.Or(opt.ShardWindows, shardWindows), cmp.Or(opt.MixShards, mixShards), cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	switch {
 	case opt.Batch < 1:
 		return l, &OptionError{"Batch", fmt.Sprint(opt.Batch), "1 or more"}
 	case plan.Targets != nil || plan.Rate == 0:
 		return l, &OptionError{"plan.rate", "none", "the rate of the windows' clock"}
-	case plan.Shuffle == "shards":
-		return l, &OptionError{"plan.shuffle", "shards", "windows or none, of a store on a device"}
 	case plan.Padding == "diffusion_policy":
 		return l, &OptionError{"plan.padding", plan.Padding, "lerobot, octo, openpi or robomimic: the end sample is repeated, and pad says where"}
 	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
 		return l, &OptionError{"Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1)}
+	case opt.ShardWindows < 1:
+		return l, &OptionError{"ShardWindows", fmt.Sprint(opt.ShardWindows), "1 or more"}
+	case opt.MixShards < 1:
+		return l, &OptionError{"MixShards", fmt.Sprint(opt.MixShards), "1 or more"}
+	case opt.Workers < 1:
+		return l, &OptionError{"Workers", fmt.Sprint(opt.Workers), "1 or more"}
 	}
+	if plan.Shuffle == "shards" {
+		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
+		l.report.ShardWindows, l.report.MixShards = opt.ShardWindows, opt.MixShards
+	}
+	if err := prepare(l); err != nil {
+		return l, err
+	}
+	l.held.add(l.feed)
+	return l, l.plan(ctx)
+}
+
+// named is a plan that names its streams: those of the list, if it names none.
+func named(plan align.Plan, names []string) align.Plan {
 	if len(plan.Streams) == 0 {
-		for _, s := range store.Streams {
-			plan.Streams = append(plan.Streams, align.Stream{Name: s.Name})
+		for _, name := range names {
+			plan.Streams = append(plan.Streams, align.Stream{Name: name})
 		}
 	}
-	c := chosen{store: store, plan: plan, opt: &opt, report: &l.report}
+	return plan
+}
+
+// hold keeps a tensor on the device until the loader closes.
+func (l *Loader) hold(t *tensor.Tensor) {
+	l.held.add(t)
+	l.report.Bytes += t.Len() * t.DType().Size()
+}
+
+// choose chooses by the plan what windows there are.
+func (l *Loader) choose(ctx context.Context, c *chosen) error {
 	if err := c.choose(ctx); err != nil {
-		return l, err
+		return err
 	}
 	l.parts, l.numbers = c.parts, c.numbers
 	l.order.Count = int(c.windows[len(c.windows)-1])
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(c.numbers), l.order.Count, l.order.Batches(), l.order.Dropped(), l.order.Missing()
 	if r.Batches == 0 {
-		return l, &OptionError{"Batch", fmt.Sprintf("%d of each of %d ranks", opt.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows)}
-	}
-	if err := l.upload(ctx, &c); err != nil {
-		return l, err
-	}
-	return l, l.plan(ctx)
-}
-
-// upload puts the store on the device.
-func (l *Loader) upload(ctx context.Context, c *chosen) error {
-	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
-		on, err := l.device.Upload(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		l.held.add(on)
-		l.report.Bytes += on.Len() * on.DType().Size()
-		return on, nil
-	}
-	ints := func(list []int64) (*tensor.Tensor, error) {
-		t, err := tensor.Of(list, len(list))
-		if err != nil {
-			return nil, err
-		}
-		return up(t)
-	}
-	draw := ops.DrawArgs{}
-	var errs [6]error
-	draw.Windows, errs[0] = ints(c.windows)
-	draw.Begins, errs[1] = ints(c.begins)
-	draw.Cursor, errs[2] = ints([]int64{0, 0})
-	draw.Episodes, errs[3] = ints(make([]int64, l.order.Batch))
-	draw.Ticks, errs[4] = ints(make([]int64, l.order.Batch))
-	draw.Anchors, errs[5] = ints(make([]int64, l.order.Batch))
-	if err := errors.Join(errs[:]...); err != nil {
-		return err
-	}
-	l.cursor, l.episodes, l.ticks, l.anchors = draw.Cursor, draw.Episodes, draw.Ticks, draw.Anchors
-	for m := range l.parts {
-		p := &l.parts[m]
-		var errs [5]error
-		p.values, errs[0] = up(p.values)
-		if o := l.sameClock(m); o != nil { // as the streams of a table are
-			p.times, p.starts, p.lengths = o.times, o.starts, o.lengths
-		} else {
-			p.stamps = p.times
-			p.times, errs[1] = up(p.times)
-			p.ends, errs[2] = ints(p.offsets)
-			p.starts, errs[3] = ints(make([]int64, l.order.Batch))
-			p.lengths, errs[4] = ints(make([]int64, l.order.Batch))
-			draw.Streams = append(draw.Streams, ops.DrawStream{Starts: p.starts, Lengths: p.lengths, Offsets: p.ends})
-		}
-		if err := errors.Join(errs[:]...); err != nil {
-			return err
-		}
-	}
-	for m := range l.parts {
-		l.parts[m].stamps = nil // which may be large
-	}
-	plan, err := l.device.PlanDraw(draw, l.order)
-	if err != nil {
-		return err
-	}
-	l.held.add(plan)
-	l.plans = append(l.plans, plan)
-	return nil
-}
-
-// sameClock returns an earlier part that has a part's timestamps, all of them, or nil.
-func (l *Loader) sameClock(m int) *part {
-	p := &l.parts[m]
-	mine, err := tensor.Data[int64](p.times)
-	if err != nil {
-		return nil
-	}
-	for i := range m {
-		o := &l.parts[i]
-		if o.stamps == nil || !slices.Equal(o.offsets, p.offsets) {
-			continue
-		}
-		if theirs, err := tensor.Data[int64](o.stamps); err == nil && slices.Equal(mine, theirs) {
-			return o
-		}
+		return &OptionError{"Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows)}
 	}
 	return nil
 }
@@ -316,7 +317,7 @@ func (l *Loader) plan(ctx context.Context) error {
 		return err
 	}
 	l.held.add(l.queue)
-	if l.graph, err = l.Capture(l.queue); err != nil {
+	if l.graph, err = l.queue.Capture(func() error { return l.run(l.queue) }); err != nil {
 		return err
 	}
 	l.held.add(l.graph)
@@ -338,13 +339,24 @@ func shift(first, second []int64) (by int64, same bool) {
 }
 
 // Capture returns a graph on a queue of the device whose every launch makes the next batch, in the tensors of [Loader.Batch]. The caller closes it before
-// the loader. It may be a part of a larger one: the cursor is on the device.
+// the loader. It may be a part of a larger one: the cursor is on the device. Of a loader that reads meanwhile it is a *StreamingError.
 func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
-	return q.Capture(func() error { return l.Run(q) })
+	if l.report.Streaming != nil {
+		return nil, &StreamingError{"Capture"}
+	}
+	return q.Capture(func() error { return l.run(q) })
 }
 
-// Run gives the next batch to a queue of the device: a draw, and a Fuse for each group of streams with the same window and dtype.
+// Run gives the next batch to a queue of the device: a draw, and a Fuse for each group of streams with the same window and dtype. Of a loader that reads
+// meanwhile it is a *StreamingError.
 func (l *Loader) Run(q *ops.Queue) error {
+	if l.report.Streaming != nil {
+		return &StreamingError{"Run"}
+	}
+	return l.run(q)
+}
+
+func (l *Loader) run(q *ops.Queue) error {
 	for _, p := range l.plans {
 		if err := p.Run(q); err != nil {
 			return err
@@ -409,14 +421,18 @@ func (l *Loader) Next(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := l.feed.next(ctx, l.queue); err != nil {
+		return err
+	}
 	if err := l.graph.Launch(l.queue); err != nil {
 		return err
 	}
-	return l.queue.Synchronize(ctx)
+	if err := l.queue.Synchronize(ctx); err != nil {
+		return err
+	}
+	l.feed.made()
+	return nil
 }
-
-// Report says what the loader draws from.
-func (l *Loader) Report() Report { return l.report }
 
 // Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.
 func (l *Loader) Stats(stream string) []ColumnStats {

@@ -16,25 +16,47 @@ type ColumnStats struct {
 	Q01, Q10, Q90, Q99 float64 // linear between the nearest ranks, as numpy's quantile
 }
 
-// statsOf returns the statistics of each column of values [N,D].
-func statsOf(t *tensor.Tensor) ([]ColumnStats, error) {
+// gatherer gathers the statistics of a part's columns.
+type gatherer struct {
+	part    *part
+	columns [][]float64 // finite samples
+}
+
+// gathered returns what gathers statistics of a part, nothing of one that is not normalised.
+func gathered(p *part) *gatherer {
+	g := &gatherer{part: p}
+	if p.how.Normalise != "" && p.how.Normalise != "none" {
+		g.columns = make([][]float64, p.width)
+	}
+	return g
+}
+
+// add adds values [N,D].
+func (g *gatherer) add(t *tensor.Tensor) error {
+	if g.columns == nil {
+		return nil
+	}
 	list, err := tensor.Floats(t)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	width := t.Dim(1)
-	out := make([]ColumnStats, width)
-	column := make([]float64, 0, t.Dim(0))
-	for d := range out {
-		column = column[:0]
-		for i := d; i < len(list); i += width {
-			if v := list[i]; v-v == 0 {
-				column = append(column, v)
-			}
+	for i, v := range list {
+		if v-v == 0 {
+			g.columns[i%len(g.columns)] = append(g.columns[i%len(g.columns)], v)
 		}
-		out[d] = columnStats(column)
 	}
-	return out, nil
+	return nil
+}
+
+// normalise gives the part its statistics, and what normalises it.
+func (g *gatherer) normalise() {
+	if g.columns == nil {
+		return
+	}
+	for _, column := range g.columns {
+		g.part.stats = append(g.part.stats, columnStats(column))
+	}
+	g.part.affine = normalise(g.part.how.Normalise, g.part.stats)
 }
 
 // columnStats returns the statistics of finite numbers, which it sorts.

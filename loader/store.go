@@ -196,6 +196,21 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return e, nil
 }
 
+// names returns those of the packed streams.
+func (s *Store) names() []string {
+	list := make([]string, len(s.Streams))
+	for i := range s.Streams {
+		list[i] = s.Streams[i].Name
+	}
+	return list
+}
+
+// read returns an episode and what is known of it.
+func (s *Store) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
+	e, err := s.Episode(ctx, i)
+	return e, &s.Episodes[i], err
+}
+
 // OptionError is an option that cannot be. It is dataset.ErrOption.
 type OptionError struct{ Arg, Got, Want string }
 

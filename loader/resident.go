@@ -1,0 +1,95 @@
+package loader
+
+import (
+	"context"
+	"errors"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// resident is the feed of a store that is on the device: a Draw, which the loader's graph begins with.
+type resident struct {
+	device *ops.Device
+	at     *tensor.Tensor // [2], the cursor, on the device
+}
+
+func (r *resident) next(context.Context, *ops.Queue) error { return nil }
+
+func (r *resident) made() {}
+
+func (r *resident) cursor(ctx context.Context) (ops.Cursor, error) {
+	var at [2]int64
+	host, err := tensor.Of(at[:], 2)
+	if err == nil {
+		err = r.device.Copy(ctx, host, r.at)
+	}
+	return ops.Cursor{Epoch: at[0], Taken: at[1]}, err
+}
+
+func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
+	host, err := tensor.Of([]int64{at.Epoch, at.Taken}, 2)
+	if err != nil {
+		return err
+	}
+	return r.device.Copy(ctx, r.at, host)
+}
+
+func (r *resident) Close() error { return nil }
+
+// upload puts what was chosen on the device, and plans the Draw from it.
+func (l *Loader) upload(ctx context.Context, c *chosen) error {
+	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
+		on, err := l.device.Upload(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		l.hold(on)
+		return on, nil
+	}
+	ints := func(list []int64) (*tensor.Tensor, error) {
+		t, err := tensor.Of(list, len(list))
+		if err != nil {
+			return nil, err
+		}
+		return up(t)
+	}
+	draw := ops.DrawArgs{}
+	var errs [6]error
+	draw.Windows, errs[0] = ints(c.windows)
+	draw.Begins, errs[1] = ints(c.begins)
+	draw.Cursor, errs[2] = ints([]int64{0, 0})
+	draw.Episodes, errs[3] = ints(make([]int64, l.order.Batch))
+	draw.Ticks, errs[4] = ints(make([]int64, l.order.Batch))
+	draw.Anchors, errs[5] = ints(make([]int64, l.order.Batch))
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	l.feed, l.episodes, l.ticks, l.anchors = &resident{l.device, draw.Cursor}, draw.Episodes, draw.Ticks, draw.Anchors
+	for m := range l.parts {
+		p := &l.parts[m]
+		var errs [5]error
+		p.values, errs[0] = up(p.values)
+		if o := &l.parts[p.clock]; o != p { // as the streams of a table have
+			p.times, p.starts, p.lengths = o.times, o.starts, o.lengths
+		} else {
+			d := ops.DrawStream{}
+			p.times, errs[1] = up(p.times)
+			d.Offsets, errs[2] = ints(p.offsets)
+			d.Starts, errs[3] = ints(make([]int64, l.order.Batch))
+			d.Lengths, errs[4] = ints(make([]int64, l.order.Batch))
+			p.starts, p.lengths = d.Starts, d.Lengths
+			draw.Streams = append(draw.Streams, d)
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return err
+		}
+	}
+	plan, err := l.device.PlanDraw(draw, l.order)
+	if err != nil {
+		return err
+	}
+	l.held.add(plan)
+	l.plans = append(l.plans, plan)
+	return nil
+}

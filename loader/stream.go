@@ -1,0 +1,431 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Streaming is what a loader that reads meanwhile holds, and what became of what it read.
+type Streaming struct {
+	Slots     int `json:"slots"`          // shards that there is room for on the device: two groups of those that are mixed
+	SlotBytes int `json:"slot_bytes"`     // of each: what the largest shard needs
+	Pinned    int `json:"pinned_bytes"`   // on the host, from which shards are copied to the device
+	Workers   int `json:"workers"`        // goroutines that read shards
+	Unread    int `json:"unread_windows"` // rows given without a window, since their episode could not be read again
+}
+
+// Waits says what a loader that reads meanwhile has waited for, since it was opened. Where Next waits for shards, reading is the bottleneck: more workers,
+// a faster disk or a packed store help. Where workers wait for slots it is what batches are used for.
+type Waits struct {
+	Shards  time.Duration // Next, for shards to be read
+	Slots   time.Duration // all workers together, for shards that may be read, since a slot is free
+	Reading time.Duration // all workers together, reading shards and copying them to the device
+	Bytes   int64         // that were read: samples and timestamps as they are on the device
+	Read    int64         // shards that were read
+}
+
+// StreamingError says that a loader which reads meanwhile cannot do what needs the device alone: the host has to read shards before their windows are drawn.
+type StreamingError struct{ Op string }
+
+func (e *StreamingError) Error() string {
+	return fmt.Sprintf("loader: %s: got a loader that reads its shards meanwhile, on the host, want Next, or a store that is kept on the device", e.Op)
+}
+
+// Unwrap returns dataset.ErrUnsupported.
+func (e *StreamingError) Unwrap() error { return dataset.ErrUnsupported }
+
+// RoomError says that the device has not the memory for the slots. Fewer shards mixed at a time, or smaller ones, need less: the greatest MixShards of these
+// ShardWindows, halved and halved again, for which there is the room, or the greatest ShardWindows of one; 0 if there is for neither.
+type RoomError struct {
+	ShardWindows, MixShards int
+	Bytes                   int // of all slots
+	FitWindows, FitMix      int // for which there is the room
+	Err                     error
+}
+
+func (e *RoomError) Error() string {
+	want := "a device with more memory, or shorter episodes"
+	if e.FitMix > 0 {
+		want = fmt.Sprintf("%d mixed of %d windows", e.FitMix, e.FitWindows)
+	}
+	return fmt.Sprintf("loader: no room on the device for the slots of two groups of %d shards of %d windows, %d bytes: want %s: %v", e.MixShards, e.ShardWindows, e.Bytes, want, e.Err)
+}
+
+// Unwrap returns the device's own error, an *ops.MemoryError.
+func (e *RoomError) Unwrap() error { return e.Err }
+
+// streamer is the feed of a dataset that is read meanwhile. Workers read the shards of a group into its slots while the group before is drawn from.
+type streamer struct {
+	device *ops.Device
+	order  ops.DrawOptions
+	from   episodes
+	plan   align.Plan
+	strict bool
+	chosen *chosen
+	shards sharding
+	clocks []clock // of the parts that have timestamps of their own
+	slots  []target
+	queues []*ops.Queue // of each worker
+	staged [][]target   // of each worker, from which its shards are copied; nil where the slots are on the host
+
+	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, and of each clock starts and lengths, on the host and on the device
+	rows           [][]int64      // of the table
+	window, slot   []int64        // [B]
+
+	at, after ops.Cursor // behind the last batch that was made, and behind the one that is
+	making    bool       // a batch whose work may still be running
+	missing   int        // rows without a window of the batch that is made, since their episodes could not be read again
+	reading   *reading   // nil until it begins
+
+	mu     sync.Mutex
+	report *Report
+	unread map[int]bool // episodes that could not be read again
+	waits  struct{ shards, slots, reading, bytes, read atomic.Int64 }
+}
+
+// sharding is how an epoch is cut.
+type sharding struct{ windows, mix, span int64 }
+
+// clock is a part that has timestamps of its own.
+type clock struct{ part, capacity int }
+
+// target is where the samples of a part go: [rows,D] and [rows], of a part with another's timestamps values alone.
+type target struct{ values, times *tensor.Tensor }
+
+// NewStreaming prepares a loader that reads meanwhile: what it keeps on the device is not the whole dataset but the shards that batches are drawn from, and those
+// that come next. It is for what does not fit the device. The dataset may be a store, or recordings, which each worker packs as [Build] does, in float32. It
+// stays open as long as the loader is, and is not closed by it.
+//
+// The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states are those of a loader that [New]
+// makes with the same plan and options, to the bit. First every episode is read once, for the windows that it has, and the statistics if there is something to normalise;
+// recordings without a plan that names its streams once more before that, for their names. An episode that cannot be read, or is not as it was, when
+// its shard is, is an error of Next with Options.Strict; else its rows are given without a window, and counted: Report.Streaming.Unread.
+//
+// There is room for two groups of MixShards shards, each as large as the largest: a *RoomError says that there is not. A batch of all ranks must not be larger
+// than a group. Whole episodes are read, so shards should be several times as long as episodes.
+func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, plan align.Plan, opt Options) (*Loader, error) {
+	switch plan.Shuffle {
+	case "":
+		plan.Shuffle = "shards"
+	case "windows":
+		return nil, &OptionError{"plan.shuffle", plan.Shuffle, "shards or none: windows shuffled all at once need the whole store on the device"}
+	}
+	return open(ctx, device, plan, &opt, func(l *Loader) error {
+		var from interface {
+			episodes
+			names() []string
+		}
+		if store, packed := d.(*Store); packed {
+			from = store
+		} else {
+			var sources []string
+			for _, s := range plan.Streams {
+				sources = append(sources, cmp.Or(s.From, s.Name))
+			}
+			u, err := unpack(ctx, d, sources, &opt)
+			if err != nil {
+				return err
+			}
+			from = u
+		}
+		plan = named(plan, from.names())
+		c := &chosen{from: from, plan: plan, opt: &opt, report: &l.report}
+		if err := l.choose(ctx, c); err != nil {
+			return err
+		}
+		for _, g := range c.gather {
+			g.normalise()
+		}
+		c.gather = nil
+		return l.stream(c)
+	})
+}
+
+// stream makes the feed.
+func (l *Loader) stream(c *chosen) error {
+	s := &streamer{device: l.device, order: l.order, from: c.from, plan: c.plan, strict: c.opt.Strict, chosen: c, report: &l.report, unread: map[int]bool{},
+		window: make([]int64, l.order.Batch), slot: make([]int64, l.order.Batch)}
+	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
+	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
+		return &OptionError{"MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step)}
+	}
+	slots := int(2 * s.shards.mix)
+	rows := s.capacities(s.shards.windows)
+	r := &Streaming{Slots: slots, Workers: min(c.opt.Workers, slots)}
+	l.report.Streaming = r
+	var err error
+	if s.slots, err = s.targets(rows, slots, l.device.Alloc, l.hold); err != nil {
+		return s.noRoom(err)
+	}
+	r.SlotBytes = l.report.Bytes / slots
+	for m := range l.parts {
+		p := &l.parts[m]
+		p.values, p.times = s.slots[m].values, s.slots[p.clock].times
+		if p.clock == m {
+			s.clocks = append(s.clocks, clock{m, rows[m]})
+		}
+	}
+	if err := s.tables(l); err != nil {
+		return err
+	}
+	for range r.Workers {
+		q, err := l.device.NewQueue()
+		if err != nil {
+			return err
+		}
+		l.held.add(q)
+		s.queues = append(s.queues, q)
+		if s.tableOn.OnHost() {
+			continue
+		}
+		staged, err := s.targets(rows, 1, tensor.New, func(t *tensor.Tensor) {
+			l.held.add(t)
+			r.Pinned += t.Len() * t.DType().Size()
+		})
+		if err != nil {
+			return err
+		}
+		s.staged = append(s.staged, staged)
+	}
+	l.feed = s
+	return nil
+}
+
+// cut is how an epoch is cut into shards of so many windows, so many mixed at a time: no larger and no more than there are.
+func (s *streamer) cut(windows, mix int64) sharding {
+	n := int64(s.order.Count)
+	w := min(windows, n)
+	k := min(mix, (n-1)/w+1)
+	return sharding{w, k, k * w}
+}
+
+// targets makes the tensors of each part for so many times the rows that it has.
+func (s *streamer) targets(rows []int, times int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]target, error) {
+	list := make([]target, len(rows))
+	for m := range list {
+		p, t := &s.chosen.parts[m], &list[m]
+		var err error
+		if t.values, err = alloc(p.packed, times*rows[m], p.width); err != nil {
+			return nil, err
+		}
+		hold(t.values)
+		if p.clock != m {
+			continue
+		}
+		if t.times, err = alloc(tensor.I64, times*rows[m]); err != nil {
+			return nil, err
+		}
+		hold(t.times)
+	}
+	return list, nil
+}
+
+// tables makes the tables of a batch's rows.
+func (s *streamer) tables(l *Loader) error {
+	b, n := l.order.Batch, 3+2*len(s.clocks)
+	var err error
+	if s.tableOn, err = l.device.Alloc(tensor.I64, n, b); err != nil {
+		return err
+	}
+	l.hold(s.tableOn)
+	if s.table = s.tableOn; !s.table.OnHost() {
+		if s.table, err = tensor.New(tensor.I64, n, b); err != nil {
+			return err
+		}
+	}
+	list, err := tensor.Data[int64](s.table)
+	if err != nil {
+		return err
+	}
+	row := func(i int) *tensor.Tensor {
+		t, failed := s.tableOn.AsStrided([]int{b}, []int{1}, i*b)
+		err = errors.Join(err, failed)
+		return t
+	}
+	for i := range n {
+		s.rows = append(s.rows, list[i*b:(i+1)*b])
+	}
+	l.episodes, l.ticks, l.anchors = row(0), row(1), row(2)
+	for i, c := range s.clocks {
+		l.parts[c.part].starts, l.parts[c.part].lengths = row(3+2*i), row(4+2*i)
+	}
+	for m := range l.parts {
+		p := &l.parts[m]
+		p.starts, p.lengths = l.parts[p.clock].starts, l.parts[p.clock].lengths
+	}
+	return err
+}
+
+// bytes is what so many rows of each part need.
+func (s *streamer) bytes(rows []int) (n int) {
+	for m, count := range rows {
+		p := &s.chosen.parts[m]
+		n += count * p.width * p.packed.Size()
+		if p.clock == m {
+			n += count * tensor.I64.Size()
+		}
+	}
+	return n
+}
+
+// noRoom says what there would be room for.
+func (s *streamer) noRoom(err error) error {
+	var memory *ops.MemoryError
+	if !errors.As(err, &memory) {
+		return err
+	}
+	e := &RoomError{ShardWindows: s.chosen.opt.ShardWindows, MixShards: s.chosen.opt.MixShards, Err: err}
+	need := func(c sharding) int { return int(2*c.mix) * s.bytes(s.capacities(c.windows)) }
+	e.Bytes = need(s.shards)
+	step := int64(s.order.Batch) * int64(max(s.order.Ranks, 1))
+	for w, k := int64(e.ShardWindows), int64(e.MixShards); w > 0 && e.FitMix == 0; {
+		if k > 1 {
+			k /= 2
+		} else {
+			w /= 2
+		}
+		if c := s.cut(max(w, 1), k); w > 0 && c.span >= min(step, int64(s.order.Count)) {
+			if t, err := s.device.Alloc(tensor.U8, need(c)); err == nil && t.Close() == nil {
+				e.FitWindows, e.FitMix = int(w), int(k)
+			}
+		}
+	}
+	return e
+}
+
+// next implements feed.
+func (s *streamer) next(ctx context.Context, q *ops.Queue) error {
+	if s.making { // and was given up: the table may still be read
+		if err := q.Synchronize(ctx); err != nil {
+			return err
+		}
+	}
+	var begin ops.Cursor
+	begin, s.after = s.order.Next(s.at)
+	if s.reading == nil {
+		s.start(begin)
+	}
+	var open [2]*mixed // the groups that the batch is of
+	first := begin.Taken / s.shards.span
+	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
+		var err error
+		if open[g-first], err = s.reading.group(ctx, begin.Epoch, g); err != nil {
+			return err
+		}
+	}
+	s.fill(begin, first, &open)
+	s.making = true
+	if s.table != s.tableOn {
+		return s.device.Copy(ctx, s.tableOn, s.table)
+	}
+	return nil
+}
+
+// fill writes the table of a batch.
+func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
+	s.order.Rows(begin, s.window, s.slot)
+	c := s.chosen
+	s.missing = 0
+	for i, w := range s.window {
+		e, tick, anchor := int64(-1), int64(-1), int64(0)
+		var sl *slot
+		if w >= 0 {
+			if !s.order.Shuffle {
+				s.slot[i] = w / s.shards.windows
+			}
+			sl = &open[s.slot[i]/s.shards.mix-first].slots[s.slot[i]%s.shards.mix]
+			e = int64(s.episodeOf(w))
+			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
+				e, tick, sl = -1, -1, nil
+				s.missing++
+			} else {
+				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
+			}
+		}
+		s.rows[0][i], s.rows[1][i], s.rows[2][i] = e, tick, anchor
+		for k, clock := range s.clocks {
+			start, length := int64(0), int64(0)
+			if sl != nil {
+				offsets := c.parts[clock.part].offsets
+				start = int64(sl.place)*int64(clock.capacity) + distance(offsets, int64(sl.first), e)
+				length = offsets[e+1] - offsets[e]
+			}
+			s.rows[3+2*k][i], s.rows[4+2*k][i] = start, length
+		}
+	}
+}
+
+// episodeOf returns the episode of a window.
+func (s *streamer) episodeOf(w int64) int {
+	return sort.Search(len(s.chosen.numbers), func(e int) bool { return s.chosen.windows[e+1] > w })
+}
+
+// distance is how many samples lie between the beginnings of two episodes, where the first comes behind the last.
+func distance(offsets []int64, from, to int64) int64 {
+	if to < from {
+		return offsets[len(offsets)-1] - offsets[from] + offsets[to]
+	}
+	return offsets[to] - offsets[from]
+}
+
+// made implements feed.
+func (s *streamer) made() {
+	s.making, s.at = false, s.after
+	s.mu.Lock()
+	s.report.Streaming.Unread += s.missing
+	s.mu.Unlock()
+	begin, _ := s.order.Next(s.at)
+	s.reading.release(begin.Epoch, begin.Taken/s.shards.span)
+}
+
+func (s *streamer) cursor(context.Context) (ops.Cursor, error) { return s.at, nil }
+
+func (s *streamer) seek(_ context.Context, at ops.Cursor) error {
+	s.at = at
+	return s.Close()
+}
+
+// Close ends the reading, and returns when no worker is at work.
+func (s *streamer) Close() error {
+	if s.reading != nil {
+		s.reading.end()
+		s.reading = nil
+	}
+	return nil
+}
+
+// Report says what the loader draws from.
+func (l *Loader) Report() Report {
+	s, streaming := l.feed.(*streamer)
+	if !streaming {
+		return l.report
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := l.report
+	now := *r.Streaming
+	r.Streaming, r.LeftOut = &now, slices.Clone(r.LeftOut)
+	return r
+}
+
+// Waits says what a loader that reads meanwhile has waited for; nothing of one that keeps its store on the device.
+func (l *Loader) Waits() Waits {
+	s, streaming := l.feed.(*streamer)
+	if !streaming {
+		return Waits{}
+	}
+	w := &s.waits
+	return Waits{time.Duration(w.shards.Load()), time.Duration(w.slots.Load()), time.Duration(w.reading.Load()), w.bytes.Load(), w.read.Load()}
+}

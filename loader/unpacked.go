@@ -1,0 +1,116 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// unpacked is a dataset whose episodes are packed one by one, as Build packs them all: what is read has the dtype, the streams and the columns of the
+// store that Build makes.
+type unpacked struct {
+	dataset.Dataset
+	dtype   tensor.DType
+	streams []dataset.LeftOut // those that there are: name, columns, dtype, as of one without samples
+	splits  [][]string
+}
+
+// unpack finds the streams of the plan's names, or all without one. It reads episodes until it has the columns of those that are named.
+func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options) (*unpacked, error) {
+	info := d.Info()
+	u := &unpacked{Dataset: d, dtype: tensor.F32, splits: splitsOf(&info, d.Len())}
+	type found struct {
+		streams []Stream
+		err     error
+	}
+	look := func(ctx context.Context, i int) (f found) {
+		s, err := u.packed(ctx, i, names)
+		if err != nil {
+			return found{err: err}
+		}
+		return found{streams: s.Streams}
+	}
+	for _, f := range inOrder(ctx, d.Len(), opt.Workers, look) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if f.err != nil && opt.Strict {
+			return nil, f.err
+		}
+		for i := range f.streams {
+			if s := &f.streams[i]; !slices.ContainsFunc(u.streams, func(o dataset.LeftOut) bool { return o.Name == s.Name }) {
+				u.streams = append(u.streams, dataset.LeftOut{Name: s.Name, Reason: "no samples", Columns: s.Columns, DType: u.dtype})
+			}
+		}
+		if len(names) > 0 && len(u.streams) == len(names) {
+			break
+		}
+	}
+	return u, nil
+}
+
+// names returns those of the streams.
+func (u *unpacked) names() []string {
+	list := make([]string, len(u.streams))
+	for i := range u.streams {
+		list[i] = u.streams[i].Name
+	}
+	return list
+}
+
+// one is a dataset of one episode.
+type one struct {
+	dataset.Dataset
+	episode *dataset.Episode
+}
+
+func (o one) Len() int { return 1 }
+
+func (o one) Info() dataset.Info { return dataset.Info{} }
+
+func (o one) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
+
+// packed reads an episode and packs it, those of the named streams that it has, or all.
+func (u *unpacked) packed(ctx context.Context, i int, names []string) (*Store, error) {
+	e, err := u.Episode(ctx, i)
+	if err != nil {
+		return nil, &dataset.EpisodeError{Episode: i, Err: err}
+	}
+	if len(names) > 0 {
+		some := *e
+		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
+		e = &some
+	}
+	return Build(ctx, one{u.Dataset, e}, BuildOptions{DType: u.dtype, Workers: 1})
+}
+
+func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
+	about := &Episode{Name: fmt.Sprint(i), Number: i, Splits: u.splits[i]}
+	s, err := u.packed(ctx, i, u.names())
+	if err != nil {
+		return nil, about, err
+	}
+	e, known, err := s.read(ctx, 0)
+	if err != nil {
+		return nil, about, err
+	}
+	known.Number, known.Splits = i, u.splits[i]
+	streams := e.Streams
+	e.Streams = nil
+	for _, o := range u.streams {
+		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
+		switch {
+		case at >= 0 && slices.Equal(streams[at].Columns, o.Columns):
+			e.Streams = append(e.Streams, streams[at])
+			continue
+		case at >= 0:
+			o.Reason = "other columns"
+		}
+		// Those of a store stand before what else was left out.
+		e.LeftOut = slices.Insert(e.LeftOut, 0, o)
+	}
+	return e, known, nil
+}
