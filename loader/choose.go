@@ -15,11 +15,11 @@ import (
 
 // chosen are the episodes and streams that a plan takes.
 type chosen struct {
-	from    episodes
-	plan    align.Plan
-	opt     *Options
-	report  *Report
-	keep    bool // the rows, to be packed; else they are read again when they are needed
+	from   episodes
+	plan   align.Plan
+	opt    *Options
+	report *Report
+	keep   bool // the rows, to be packed; else they are read again when they are needed
 
 	numbers         []int // of the episodes, in the store
 	names           []string

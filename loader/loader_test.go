@@ -180,7 +180,7 @@ func check(t *testing.T, host *ops.Device, l *loader.Loader, m made, b *loader.B
 	}
 }
 
-func data[T tensor.Element](t *testing.T, of *tensor.Tensor) []T {
+func data[T tensor.Element](t testing.TB, of *tensor.Tensor) []T {
 	t.Helper()
 	list, err := tensor.Data[T](of)
 	require.NoError(t, err)

@@ -3,7 +3,10 @@ package loader_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,8 +73,282 @@ func same(t *testing.T, want, got map[int64]uint64, what string, args ...any) {
 	}
 }
 
-var _ = fmt.Sprint
-var _ = runtime.NumGoroutine
-var _ = time.Second
-var _ = tensor.F32
-var _ = assert.Equal
+
+// kept returns the digests of so many batches, and the state after each.
+func kept(t *testing.T, l *loader.Loader, batch, n int) (sums [][]uint64, states []loader.State) {
+	t.Helper()
+	ctx := context.Background()
+	for range n {
+		require.NoError(t, l.Next(ctx))
+		b, err := l.Batch().Host(ctx)
+		require.NoError(t, err)
+		var list []uint64
+		for i := range batch {
+			d, err := b.Digest(i)
+			require.NoError(t, err)
+			list = append(list, d)
+		}
+		s, err := l.State(ctx)
+		require.NoError(t, err)
+		sums, states = append(sums, list), append(states, s)
+	}
+	return sums, states
+}
+
+// Several epochs follow each other as they do from a store on the device, whatever becomes of the end of one, shuffled or in order, on every device; and who goes
+// on from any state, here or there, goes on in them.
+func TestStreamingGoesOnFromAnyState(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	for _, c := range []struct {
+		backend, shuffle string
+		last             ops.LastBatch
+	}{{"cpu", "shards", ops.LastDrop}, {"cpu", "shards", ops.LastShort}, {"cpu", "none", ops.LastDrop}, {"sim", "shards", ops.LastShort}} {
+		what := fmt.Sprintf("%+v", c)
+		p := plan()
+		p.Shuffle = c.shuffle
+		opt := loader.Options{Batch: 11, Seed: 9, Last: c.last, ShardWindows: 32, MixShards: 2, Workers: 3}
+		resident := load(t, "cpu", m, p, opt)
+		n := 2*resident.Report().Batches + 3
+		if c.backend == "sim" {
+			n = 9
+		}
+		want, states := kept(t, resident, 11, n)
+		l := stream2(t, c.backend, m, p, opt)
+		got, theirs := kept(t, l, 11, n)
+		require.Equal(t, want, got, what)
+		require.Equal(t, states, theirs, what)
+		for _, at := range []int{n - 2, 0, 3, 5, resident.Report().Batches - 1} {
+			if at >= n-1 {
+				continue
+			}
+			require.NoError(t, l.Resume(ctx, states[at]))
+			got, _ := kept(t, l, 11, 1)
+			require.Equal(t, want[at+1], got[0], "%s, after batch %d", what, at)
+		}
+	}
+}
+
+// With other ranks and another batch it goes on in the same order, in the middle of a group.
+func TestStreamingGoesOnWithOtherRanks(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	opt := loader.Options{Batch: 8, Seed: 2, Last: ops.LastShort, ShardWindows: 32, MixShards: 2}
+	want := map[int64]uint64{}
+	whole := stream2(t, "cpu", m, shards(), opt)
+	digests(t, whole, want, 0, 1, 8)
+	got := map[int64]uint64{}
+	first := stream2(t, "cpu", m, shards(), opt)
+	sums, states := kept(t, first, 8, 5)
+	for i, list := range sums {
+		for k, d := range list {
+			got[int64(8*i+k)] = d
+		}
+	}
+	const ranks, batch = 3, 5
+	for rank := range ranks {
+		opt.Batch, opt.Rank, opt.Ranks = batch, rank, ranks
+		l := stream2(t, "cpu", m, shards(), opt)
+		require.NoError(t, l.Resume(ctx, states[4]))
+		part := map[int64]uint64{}
+		digests(t, l, part, rank, ranks, batch)
+		for position, d := range part {
+			got[40+position] = d
+		}
+	}
+	same(t, want, got, "resumed by %d ranks", ranks)
+	opt.ShardWindows = 33
+	l := stream2(t, "cpu", m, shards(), opt)
+	var bad *loader.StateError
+	require.ErrorAs(t, l.Resume(ctx, states[4]), &bad)
+	assert.Equal(t, "shards", bad.What)
+}
+
+// failing is a dataset of which some episodes fail, or are others, when they are read again.
+type failing struct {
+	made
+	again  atomic.Bool // what was fine the first time is not any more
+	broken map[int]error
+	others map[int]*dataset.Episode
+	slow   chan struct{} // what later reads wait for
+}
+
+func (f *failing) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if f.again.Load() {
+		if f.slow != nil {
+			select {
+			case <-f.slow:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		if err := f.broken[i]; err != nil {
+			return nil, err
+		}
+		if e := f.others[i]; e != nil {
+			return e, nil
+		}
+	}
+	return f.made.Episode(ctx, i)
+}
+
+// An episode that cannot be read again, or is another by then, is an error with its number and why, or costs its windows alone, which are counted.
+func TestAnEpisodeThatCannotBeReadAgainCostsItsWindows(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	longer := *m[5]
+	longer.Streams = slices.Clone(longer.Streams)
+	longer.Streams[1] = stream(t, rand.New(rand.NewPCG(1, 2)), "imu", 5, 100, 2, 3)
+	later := *m[6]
+	later.Streams = slices.Clone(later.Streams)
+	later.Streams[1].Times = tensor.Must(tensor.Of(slices.Clone(data[int64](t, later.Streams[1].Times)), later.Streams[1].Len()))
+	data[int64](t, later.Streams[1].Times)[7]++
+	make := func() *failing {
+		return &failing{made: m, broken: map[int]error{3: fmt.Errorf("the cable is cut")}, others: map[int]*dataset.Episode{5: &longer, 6: &later}}
+	}
+	opt := loader.Options{Batch: 8, Seed: 2, Last: ops.LastShort, ShardWindows: 32, MixShards: 2, Workers: 2}
+	p := shards()
+	p.Streams[0].Normalise = ""
+	f := make()
+	l := stream2(t, "cpu", f, p, opt)
+	f.again.Store(true)
+	missing := 0
+	want := map[int64]uint64{}
+	digests(t, load(t, "cpu", m, p, opt), want, 0, 1, 8)
+	step := int64(0)
+	for b, err := range l.Epoch(ctx) {
+		require.NoError(t, err)
+		b, err = b.Host(ctx)
+		require.NoError(t, err)
+		for i, e := range data[int64](t, b.Episodes) {
+			if step+int64(i) >= int64(l.Report().Windows) {
+				break
+			}
+			if e < 0 {
+				missing++
+				continue
+			}
+			assert.NotContains(t, []int64{3, 5, 6}, e)
+			d, err := b.Digest(i)
+			require.NoError(t, err)
+			assert.Equal(t, want[step+int64(i)], d)
+		}
+		step += 8
+	}
+	r := l.Report()
+	assert.Equal(t, missing, r.Streaming.Unread)
+	assert.Greater(t, missing, 50)
+	require.Len(t, r.LeftOut, 3)
+	all := fmt.Sprint(r.LeftOut)
+	assert.Contains(t, all, "episode 3: the cable is cut")
+	assert.Contains(t, all, "episode 5: loader: changed since the loader was opened: samples of imu: got 201, want")
+	assert.Contains(t, all, "episode 6: loader: changed since the loader was opened: timestamps")
+
+	opt.Strict = true
+	f = make()
+	l = stream2(t, "cpu", f, p, opt)
+	f.again.Store(true)
+	var err error
+	for err == nil {
+		err = l.Next(ctx)
+	}
+	var episode *dataset.EpisodeError
+	require.ErrorAs(t, err, &episode)
+	assert.Contains(t, []int{3, 5, 6}, episode.Episode)
+	assert.ErrorContains(t, err, "loader: epoch 0, shard of")
+	assert.Equal(t, err, l.Next(ctx), "and again")
+}
+
+// Who stops waits for no shard, loses none, and leaves nothing behind when the loader is closed.
+func TestStreamingStopsWhenItIsTold(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	opt := loader.Options{Batch: 8, Seed: 2, ShardWindows: 32, MixShards: 2, Workers: 5}
+	want, _ := kept(t, stream2(t, "cpu", m, shards(), opt), 8, 1)
+	f := &failing{made: m, slow: make(chan struct{})}
+	d, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer d.Close()
+	before := runtime.NumGoroutine()
+	l, err := loader.NewStreaming(ctx, d, f, shards(), opt)
+	require.NoError(t, err)
+	f.again.Store(true)
+	soon, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, l.Next(soon), context.DeadlineExceeded)
+	assert.Greater(t, l.Waits().Shards, 10*time.Millisecond)
+	close(f.slow)
+	got, _ := kept(t, l, 8, 1)
+	assert.Equal(t, want, got, "nothing was lost")
+	require.NoError(t, l.Close())
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, l.Next(ctx), dataset.ErrClosed)
+	for range 100 { // those that have ended need not have gone yet
+		if runtime.NumGoroutine() <= before {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+
+	f.slow = make(chan struct{}) // and it is closed while workers wait
+	l, err = loader.NewStreaming(soon, d, f, shards(), opt)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Nil(t, l)
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before+1)
+}
+
+// What is read is in step with what is drawn: nothing beyond two groups, and Waits says who waits for whom.
+func TestReadingWaitsForFreeSlots(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	opt := loader.Options{Batch: 8, Seed: 2, ShardWindows: 32, MixShards: 2, Workers: 5}
+	l := stream2(t, "cpu", m, shards(), opt)
+	require.NoError(t, l.Next(ctx))
+	for range 100 {
+		if l.Waits().Read == 4 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	assert.EqualValues(t, 4, l.Waits().Read)
+	r := l.Report().Streaming
+	assert.Equal(t, 4, r.Slots)
+	assert.LessOrEqual(t, l.Waits().Bytes, int64(r.Slots*r.SlotBytes))
+	for range 8 {
+		require.NoError(t, l.Next(ctx))
+	}
+	assert.Eventually(t, func() bool { return l.Waits().Slots > 20*time.Millisecond }, time.Second, time.Millisecond)
+	assert.EqualValues(t, 0, load(t, "cpu", m, shards(), opt).Waits().Bytes)
+}
+
+func TestStreamingRefusesWhatCannotBe(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	d := open(t, "cpu")
+	opt := loader.Options{Batch: 8, ShardWindows: 32, MixShards: 2}
+	l := stream2(t, "cpu", m, shards(), opt)
+	_, err := l.Capture(d.Queue())
+	var streaming *loader.StreamingError
+	require.ErrorAs(t, err, &streaming)
+	require.ErrorAs(t, l.Run(d.Queue()), &streaming)
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+	for want, o := range map[string]loader.Options{
+		"option ShardWindows: got -1": {Batch: 8, ShardWindows: -1}, "option MixShards: got -1": {Batch: 8, MixShards: -1}, "option Workers: got -1": {Batch: 8, Workers: -1},
+		"option MixShards: got 2 of 32 windows, want at least the 66 windows": {Batch: 33, Ranks: 2, ShardWindows: 32, MixShards: 2},
+	} {
+		_, err := loader.NewStreaming(ctx, d, m, shards(), o)
+		assert.ErrorContains(t, err, want)
+		assert.ErrorIs(t, err, dataset.ErrOption)
+	}
+	_, err = loader.NewStreaming(ctx, d, m, plan(), opt)
+	assert.ErrorContains(t, err, "shards or none")
+	p := shards()
+	p.Streams[0].Name, p.Windows = "stat", nil
+	_, err = loader.NewStreaming(ctx, d, m, p, opt)
+	var missing *align.MissingError
+	assert.ErrorAs(t, err, &missing)
+	_, err = loader.NewStreaming(ctx, d, made{}, shards(), opt)
+	assert.ErrorIs(t, err, ops.ErrMissing)
+}
