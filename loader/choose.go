@@ -86,25 +86,37 @@ func (c *chosen) choose(ctx context.Context) error {
 	return nil
 }
 
+// guarded calls do, which reads episodes, as the Guard of a store does: where a file was cut meanwhile, that is an error.
+func guarded(from episodes, do func() error) error {
+	if g, mapped := from.(interface{ Guard(func() error) error }); mapped {
+		return g.Guard(do)
+	}
+	return do()
+}
+
 // look reads an episode and prepares it.
 func (c *chosen) look(ctx context.Context, i int) (l looked) {
-	defer whereCut(i, &l.err)()
 	l.about = &Episode{Name: fmt.Sprint(i)}
+	l.err = guarded(c.from, func() error { return c.lookAt(ctx, i, &l) })
+	return l
+}
+
+func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	var e *dataset.Episode
-	if e, l.about, l.err = c.from.read(ctx, i); l.err != nil {
-		return l
+	if e, l.about, err = c.from.read(ctx, i); err != nil {
+		return err
 	}
 	if l.filtered = !c.passes(l.about); l.filtered {
-		return l
+		return nil
 	}
-	if l.prepared, l.err = align.Prepare(e, c.plan); l.err != nil {
-		return l
+	if l.prepared, err = align.Prepare(e, c.plan); err != nil {
+		return err
 	}
 	streams := l.prepared.Streams
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
 	for m := range streams {
-		if l.times, l.err = hashed(l.times, streams[m].Times); l.err != nil {
-			return l
+		if l.times, err = hashed(l.times, streams[m].Times); err != nil {
+			return err
 		}
 		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o align.PreparedStream) bool { return sameTimes(o.Times, streams[m].Times) })
 		if l.columns != nil {
@@ -115,7 +127,7 @@ func (c *chosen) look(ctx context.Context, i int) (l looked) {
 			}
 		}
 	}
-	return l
+	return nil
 }
 
 // sameTimes reports whether two streams have the same timestamps.

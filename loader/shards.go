@@ -3,8 +3,6 @@ package loader
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -325,52 +323,32 @@ func (s *streamer) cannot(e int, err error) {
 	}
 }
 
-// whereCut makes what a goroutine does from here on to the call of what it returns end in an error where a mapped file turns out to be shorter than it was,
-// in place of the end of the program.
-func whereCut(episode int, err *error) (done func()) {
-	before := debug.SetPanicOnFault(true)
-	return func() {
-		debug.SetPanicOnFault(before)
-		fault := recover()
-		if fault == nil {
-			return
-		}
-		cut, ok := fault.(interface {
-			runtime.Error
-			Addr() uintptr
-		})
-		if !ok {
-			panic(fault)
-		}
-		*err = &dataset.EpisodeError{Episode: episode, Err: fmt.Errorf("%w: its file was cut while it was read: %v", dataset.ErrTruncated, cut)}
-	}
-}
-
 // episode reads an episode to where its rows begin.
-func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) (err error) {
+func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
 	c := w.s.chosen
 	number := c.numbers[e]
-	defer whereCut(number, &err)()
-	recorded, _, err := w.s.from.read(ctx, number)
-	if err != nil {
-		return err
-	}
-	streams, err := c.again(e, recorded)
-	if err != nil {
-		return &dataset.EpisodeError{Episode: number, Err: err}
-	}
-	for m := range streams {
-		if err := place(to[m].values, at[m], streams[m].values); err != nil {
+	return guarded(w.s.from, func() error {
+		recorded, _, err := w.s.from.read(ctx, number)
+		if err != nil {
 			return err
 		}
-		if c.parts[m].clock != m {
-			continue
+		streams, err := c.again(e, recorded)
+		if err != nil {
+			return &dataset.EpisodeError{Episode: number, Err: err}
 		}
-		if err := place(to[m].times, at[m], streams[m].times); err != nil {
-			return err
+		for m := range streams {
+			if err := place(to[m].values, at[m], streams[m].values); err != nil {
+				return err
+			}
+			if c.parts[m].clock != m {
+				continue
+			}
+			if err := place(to[m].times, at[m], streams[m].times); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // again returns what each part has of an episode that was read again, and finds out whether that is what it was.

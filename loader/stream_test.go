@@ -73,7 +73,6 @@ func same(t *testing.T, want, got map[int64]uint64, what string, args ...any) {
 	}
 }
 
-
 // kept returns the digests of so many batches, and the state after each.
 func kept(t *testing.T, l *loader.Loader, batch, n int) (sums [][]uint64, states []loader.State) {
 	t.Helper()
