@@ -25,9 +25,8 @@ type chosen struct {
 	names           []string
 	windows, begins []int64
 	parts           []part
-	rows            [][]row     // of each part, an episode each, if they are kept
-	gather          []*gatherer // of each part, if they are not
-	seen            []seen      // of each episode
+	rows            [][]row // of each part, an episode each, if they are kept
+	seen            []seen  // of each episode
 }
 
 // episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
@@ -241,8 +240,6 @@ func (c *chosen) take(i int, l *looked) error {
 		}
 		if c.keep {
 			c.rows[m] = append(c.rows[m], row{s.Values, s.Times})
-		} else if err := c.gather[m].add(s.Values); err != nil {
-			return err
 		}
 		q.offsets = append(q.offsets, q.offsets[len(q.offsets)-1]+int64(s.Len()))
 	}
@@ -284,9 +281,6 @@ func (c *chosen) begin(p *align.Prepared) error {
 		c.report.Streams = append(c.report.Streams, StreamsReport{Name: q.name, Columns: q.width, Targets: len(q.deltas), DType: q.dtype.String()})
 	}
 	c.rows = make([][]row, len(c.parts))
-	for m := range c.parts {
-		c.gather = append(c.gather, gathered(&c.parts[m]))
-	}
 	return nil
 }
 

@@ -160,11 +160,9 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 			if err := c.pack(m, store); err != nil {
 				return err
 			}
-			g := gathered(&l.parts[m])
-			if err := g.add(l.parts[m].values); err != nil {
-				return err
-			}
-			g.normalise()
+		}
+		if err := statistics(l.parts, packedPass(ctx, l.parts, opt.Workers)); err != nil {
+			return err
 		}
 		return l.upload(ctx, &c)
 	})

@@ -145,10 +145,9 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}
-		for _, g := range c.gather {
-			g.normalise()
+		if err := statistics(l.parts, func(visit visitor) error { return c.pass(ctx, visit) }); err != nil {
+			return err
 		}
-		c.gather = nil
 		return l.stream(c)
 	})
 }
