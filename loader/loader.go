@@ -64,7 +64,9 @@ type Loader struct {
 // feed is how the rows and anchors of a batch come to be where the Fuses read them: the part in which a loader that keeps its store on the device and
 // one that reads it from a disk are not the same.
 type feed interface {
-	// next brings those of the batch behind the last one that was made, by work for the queue or before it returns.
+	// give gives a queue the work that comes before a batch's Fuses. It is captured.
+	give(q *ops.Queue) error
+	// next does what the host has to, for the batch behind the last one that was made, before that work runs.
 	next(ctx context.Context, q *ops.Queue) error
 	// made is told that the batch is.
 	made()
@@ -355,6 +357,9 @@ func (l *Loader) Run(q *ops.Queue) error {
 }
 
 func (l *Loader) run(q *ops.Queue) error {
+	if err := l.feed.give(q); err != nil {
+		return err
+	}
 	for _, p := range l.plans {
 		if err := p.Run(q); err != nil {
 			return err

@@ -11,8 +11,11 @@ import (
 // resident is the feed of a store that is on the device: a Draw, which the loader's graph begins with.
 type resident struct {
 	device *ops.Device
+	draw   *ops.Plan
 	at     *tensor.Tensor // [2], the cursor, on the device
 }
+
+func (r *resident) give(q *ops.Queue) error { return r.draw.Run(q) }
 
 func (r *resident) next(context.Context, *ops.Queue) error { return nil }
 
@@ -65,7 +68,7 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	l.feed, l.episodes, l.ticks, l.anchors = &resident{l.device, draw.Cursor}, draw.Episodes, draw.Ticks, draw.Anchors
+	l.episodes, l.ticks, l.anchors = draw.Episodes, draw.Ticks, draw.Anchors
 	for m := range l.parts {
 		p := &l.parts[m]
 		var errs [5]error
@@ -90,6 +93,6 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 		return err
 	}
 	l.held.add(plan)
-	l.plans = append(l.plans, plan)
+	l.feed = &resident{l.device, plan, draw.Cursor}
 	return nil
 }

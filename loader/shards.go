@@ -284,24 +284,24 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 		if w.staged == nil || n == 0 {
 			continue
 		}
-		if err := w.copy(ctx, s.slots[m].values, to[m].values, sl.place*s.room(m), n); err != nil {
+		if err := w.copy(s.slots[m].values, to[m].values, sl.place*s.room(m), n); err != nil {
 			return err
 		}
 		if p.clock != m {
 			continue
 		}
-		if err := w.copy(ctx, s.slots[m].times, to[m].times, sl.place*s.room(m), n); err != nil {
+		if err := w.copy(s.slots[m].times, to[m].times, sl.place*s.room(m), n); err != nil {
 			return err
 		}
 	}
-	return nil
+	return w.queue.Synchronize(context.Background()) // the copies take no longer than is worth waiting for: the memory is used again
 }
 
 // room is how many rows of a part a slot has.
 func (s *streamer) room(m int) int { return s.slots[m].values.Dim(0) / s.report.Streaming.Slots }
 
 // copy copies the first n rows of what is staged to the rows of a slot.
-func (w *shardReader) copy(ctx context.Context, on, staged *tensor.Tensor, at, n int) error {
+func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	dst, err := on.Slice(0, at, at+n)
 	if err != nil {
 		return err
@@ -310,7 +310,7 @@ func (w *shardReader) copy(ctx context.Context, on, staged *tensor.Tensor, at, n
 	if err != nil {
 		return err
 	}
-	return w.s.device.Copy(ctx, dst, src)
+	return w.queue.Copy(dst, src)
 }
 
 // cannot notes that an episode could not be read again.

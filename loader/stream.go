@@ -189,7 +189,7 @@ func (l *Loader) stream(c *chosen) error {
 		if s.tableOn.OnHost() {
 			continue
 		}
-		staged, err := s.targets(rows, 1, tensor.New, func(t *tensor.Tensor) {
+		staged, err := s.targets(rows, 1, l.device.AllocHost, func(t *tensor.Tensor) {
 			l.held.add(t)
 			r.Pinned += t.Len() * t.DType().Size()
 		})
@@ -240,9 +240,10 @@ func (s *streamer) tables(l *Loader) error {
 	}
 	l.hold(s.tableOn)
 	if s.table = s.tableOn; !s.table.OnHost() {
-		if s.table, err = tensor.New(tensor.I64, n, b); err != nil {
+		if s.table, err = l.device.AllocHost(tensor.I64, n, b); err != nil {
 			return err
 		}
+		l.held.add(s.table)
 	}
 	list, err := tensor.Data[int64](s.table)
 	if err != nil {
@@ -326,10 +327,15 @@ func (s *streamer) next(ctx context.Context, q *ops.Queue) error {
 	}
 	s.fill(begin, first, &open)
 	s.making = true
-	if s.table != s.tableOn {
-		return s.device.Copy(ctx, s.tableOn, s.table)
-	}
 	return nil
+}
+
+// give implements feed: it copies the table to the device.
+func (s *streamer) give(q *ops.Queue) error {
+	if s.table == s.tableOn {
+		return nil
+	}
+	return q.Copy(s.tableOn, s.table)
 }
 
 // fill writes the table of a batch.
