@@ -164,20 +164,22 @@ func (l *Loader) stream(c *chosen) error {
 	rows := s.capacities(s.shards.windows)
 	r := &Streaming{Slots: slots, Workers: min(c.opt.Workers, slots)}
 	l.report.Streaming = r
-	var err error
-	if s.slots, err = s.targets(rows, slots, l.device.Alloc, l.hold); err != nil {
-		return s.noRoom(err)
-	}
-	r.SlotBytes = l.report.Bytes / slots
+	r.SlotBytes = s.bytes(rows)
 	for m := range l.parts {
-		p := &l.parts[m]
-		p.values, p.times = s.slots[m].values, s.slots[p.clock].times
-		if p.clock == m {
+		if l.parts[m].clock == m {
 			s.clocks = append(s.clocks, clock{m, rows[m]})
 		}
 	}
-	if err := s.tables(l); err != nil {
+	err := s.tables(l)
+	if err != nil {
 		return err
+	}
+	if s.slots, err = s.targets(rows, slots, l.device.Alloc, l.hold); err != nil {
+		return s.noRoom(err)
+	}
+	for m := range l.parts {
+		p := &l.parts[m]
+		p.values, p.times = s.slots[m].values, s.slots[p.clock].times
 	}
 	for range r.Workers {
 		q, err := l.device.NewQueue()
@@ -296,13 +298,20 @@ func (s *streamer) noRoom(err error) error {
 		} else {
 			w /= 2
 		}
-		if c := s.cut(max(w, 1), k); w > 0 && c.span >= min(step, int64(s.order.Count)) {
-			if t, err := s.device.Alloc(tensor.U8, need(c)); err == nil && t.Close() == nil {
-				e.FitWindows, e.FitMix = int(w), int(k)
-			}
+		if c := s.cut(max(w, 1), k); w > 0 && c.span >= min(step, int64(s.order.Count)) && s.hasRoom(need(c)) {
+			e.FitWindows, e.FitMix = int(w), int(k)
 		}
 	}
 	return e
+}
+
+// hasRoom reports whether the device has so much memory.
+func (s *streamer) hasRoom(bytes int) bool {
+	if s.tableOn.OnHost() {
+		return int64(bytes) <= tensor.Available()
+	}
+	t, err := s.device.Alloc(tensor.U8, bytes)
+	return err == nil && t.Close() == nil
 }
 
 // next implements feed.

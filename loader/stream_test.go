@@ -351,3 +351,38 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 	_, err = loader.NewStreaming(ctx, d, made{}, shards(), opt)
 	assert.ErrorIs(t, err, ops.ErrMissing)
 }
+
+// A device that has not the memory is an error that says how much was wanted, and what there would be room for.
+func TestADeviceThatIsTooSmallIsToldWhatFits(t *testing.T) {
+	const n = 200_000
+	times := make([]int64, n)
+	for i := range times {
+		times[i] = int64(i) * 1e6
+	}
+	s, err := dataset.NewStream("s", times, tensor.Must(tensor.New(tensor.F32, n, 4)), nil)
+	require.NoError(t, err)
+	m := made{{Name: "long", Streams: []dataset.Stream{s}}}
+	p := align.Plan{Rate: 1000, Streams: []align.Stream{{Name: "s"}}}
+	_, err = loader.NewStreaming(context.Background(), open(t, "cpu"), m, p, loader.Options{Batch: 8, ShardWindows: 1, MixShards: n})
+	var room *loader.RoomError
+	require.ErrorAs(t, err, &room)
+	assert.ErrorIs(t, err, ops.ErrOutOfMemory)
+	assert.Equal(t, 2*n*n*(4*4+8), room.Bytes, "each shard is of the whole episode")
+	assert.Equal(t, 1, room.FitWindows)
+	assert.Less(t, room.FitMix, n)
+	assert.ErrorContains(t, err, fmt.Sprintf("want %d mixed of 1 windows", room.FitMix))
+}
+
+// Next allocates nothing but for what reads the shards.
+func TestDrawingAllocatesNothing(t *testing.T) {
+	ctx := context.Background()
+	store := large(t, 20)
+	l, err := loader.NewStreaming(ctx, open(t, "cpu"), store, align.Plan{Rate: 30, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}, loader.Options{Batch: 8, ShardWindows: 2000, MixShards: 2})
+	require.NoError(t, err)
+	defer l.Close()
+	require.NoError(t, l.Next(ctx))
+	for l.Waits().Read < 4 {
+		time.Sleep(time.Millisecond)
+	}
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { require.NoError(t, l.Next(ctx)) }), 0.0)
+}
