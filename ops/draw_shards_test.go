@@ -3,6 +3,7 @@ package ops_test
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// sharded are orders of shards whose epochs can be looked at whole: with a short shard and without, one shard larger than the epoch, more shards at a time
-// than there are, shards of one window, and groups of more than 4096 windows.
+// sharded are orders of shards whose epochs can be looked at whole: with a short shard and without, one shard larger than the epoch, more
+// shards at a time than there are, shards of one window, and groups of more than 4096 windows.
 func sharded() (all []ops.DrawOptions) {
 	for _, c := range [][3]int{
 		{1, 1, 1}, {1, 5, 9}, {2, 1, 1}, {5, 2, 1}, {10, 5, 2}, {10, 3, 2}, {10, 10, 1}, {10, 11, 1}, {9, 11, 7}, {17, 4, 3}, {100, 7, 4}, {100, 7, 15}, {100, 7, 16}, {100, 1, 10}, {100, 1, 1},
@@ -85,4 +86,51 @@ func TestRowsAreThoseOfTheBatch(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Over epochs each window comes to each position as often as by chance, and two windows that follow each other in a group are of one shard
+// as often as by chance. The seed is fixed; a good order exceeds 4 standard deviations once in 10,000 such counts.
+func TestShardsAreDrawnAsByChance(t *testing.T) {
+	for _, c := range [][3]int{{2, 1, 1}, {5, 2, 1}, {10, 3, 2}, {30, 29, 1}, {64, 8, 3}, {1000, 64, 4}, {100_003, 1000, 8}, {1<<40 + 3, 1 << 20, 16}, {1<<62 - 57, 1<<50 + 1, 9}} {
+		n, w, k := int64(c[0]), int64(c[1]), int64(c[2])
+		o := ops.DrawOptions{Count: c[0], ShardWindows: c[1], MixShards: c[2], Shuffle: true, Seed: uint64(c[0])}
+		bins := min(n, 32)
+		for _, p := range []int64{0, 1, max(min(w*k, n)-2, 0), n / 2, n - 2} {
+			const epochs = 4000
+			places, together := make([]float64, bins), 0.0
+			in := min(w*k, n-p/(w*k)*w*k) // windows of the group
+			paired := p%(w*k)+1 < in && in%w == 0
+			for epoch := range int64(epochs) {
+				a := o.Window(epoch, p)
+				places[share(a, bins, n)]++
+				if !paired {
+					continue
+				}
+				b := o.Window(epoch, p+1)
+				for slot := p / (w * k) * k; slot < p/(w*k)*k+in/w; slot++ {
+					first, size := o.Shard(epoch, slot)
+					if (a-first+n)%n < size && (b-first+n)%n < size {
+						together++
+					}
+				}
+			}
+			want := make([]float64, bins)
+			for b := range bins { // as many windows as begin in it
+				lo, hi := math.Ceil(float64(b)*float64(n)/float64(bins)), math.Ceil(float64(b+1)*float64(n)/float64(bins))
+				want[b] = epochs * (hi - lo) / float64(n)
+			}
+			assert.Less(t, excess(places, want, int(bins-1)), 4.0, "%v: windows at position %d", c, p)
+			if paired && in > w && w > 1 {
+				same := epochs * float64(w-1) / float64(in-1)
+				assert.Less(t, excess([]float64{together, epochs - together}, []float64{same, epochs - same}, 1), 8.0, "%v: positions %d and the next, %v of one shard, want %v", c, p, together, same)
+			}
+		}
+	}
+}
+
+// share is a*b/n.
+func share(a, b, n int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, _ := bits.Div64(hi, lo, uint64(n))
+	return int64(q)
 }

@@ -1,7 +1,7 @@
 // draw.cu draws a batch of windows: positions of an epoch become windows by a permutation, and windows the episodes that have them. The
 // cursor lies on the device and each launch advances it, so that a captured graph goes on by itself.
 //
-// One warp draws one window. All its lanes permute the position; then they search its episode together, 64 places per step, of which the
+// One warp draws one window. All its lanes permute the position, but in an order of shards: see sharded. Then they search its episode together, 64 places per step, of which the
 // first do not depend on the window and are loaded before the cursor is known: episodes of up to 4096 take two steps, of up to
 // 262144 three. Two lanes per stream look up where the episode's samples begin and end. Meanwhile one more warp counts the block as having
 // read the cursor, and that of the last block advances it. Blocks behind those check the tables, one table each, an episode per thread
@@ -47,10 +47,16 @@ RC_HOST struct draw_params {
     u32 flags, unused;
     const draw_lookup *lookups; // two a stream
 
-    RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation
-    RC_FLAG(flags, bool, wide, 5, 1)     // it has four rounds, not eight
-    RC_FLAG(flags, bool, shuffle, 6, 1)
-    RC_FLAG(flags, bool, short_last, 7, 1) // an epoch ends with its last window, not with its last whole batch
+    // Of an order of shards.
+    u64 shard; // windows of a whole one
+    u64 whole; // how many are
+    u64 mixed; // shards of a group
+    u64 span;  // positions of a group
+
+    RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation of all windows
+    RC_FLAG(flags, bool, shuffle, 5, 1)
+    RC_FLAG(flags, bool, short_last, 6, 1) // an epoch ends with its last window, not with its last whole batch
+    RC_FLAG(flags, bool, sharded, 7, 1)
     RC_FLAG(flags, bool, ready, 31, 1)   // see begin
     RC_FN_MEMBER u64 stream_bits() const { return 0; }
 };
@@ -61,6 +67,8 @@ constexpr u64 fault_cursor = 0, fault_windows = 1ull << 62, fault_begins = 2ull 
 
 constexpr u32 places = 2 * warp_size; // that a step of a search reads
 constexpr u32 key_step = 0x9e3779b9;
+constexpr u64 few = 4096; // numbers at most whose permutation has eight rounds, not four
+constexpr u64 lane_shards = 1, lane_groups = 2; // of an epoch's permutations, as package ops counts them
 
 // tables are what a kernel of before may have written.
 struct tables {
@@ -101,24 +109,69 @@ RC_FN u32 mix(u32 x) {
     return x ^ x >> 16;
 }
 
-// permuted is the window at a position of an epoch: DrawOptions.Window of package ops has the rule.
-RC_FN u64 permuted(const draw_params &p, u64 epoch, u64 x) {
+// feistel is a permutation of n numbers: DrawOptions.Window of package ops has the rule.
+struct feistel {
     u32 key[4];
-    RC_UNROLL for (u32 i = 0; i < 4; i++) key[i] = mix(mix(p.key[i] ^ (u32)epoch) ^ (u32)(epoch >> 32));
-    const u32 half = p.half(), mask = (1u << half) - 1;
-    do {
-        u32 l = (u32)(x >> half), r = (u32)x & mask, more = 0;
-        for (;;) {
-            RC_UNROLL for (u32 i = 0; i < 4; i++) {
-                const u32 next = l ^ (mix(r ^ (key[i] + more)) & mask);
-                l = r, r = next;
+    u32 half; // bits of half a number
+    u64 n;
+
+    // take takes 64 bits more into the keys.
+    RC_FN_MEMBER void take(const u32 (&from)[4], u64 x) {
+        RC_UNROLL for (u32 i = 0; i < 4; i++) key[i] = mix(mix(from[i] ^ (u32)x) ^ (u32)(x >> 32));
+    }
+    RC_FN_MEMBER u64 at(u64 x) const {
+        const u32 mask = (1u << half) - 1;
+        do {
+            u32 l = (u32)(x >> half), r = (u32)x & mask, more = 0;
+            for (;;) {
+                RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                    const u32 next = l ^ (mix(r ^ (key[i] + more)) & mask);
+                    l = r, r = next;
+                }
+                if (n > few || more != 0) break;
+                more = key_step;
             }
-            if (p.wide() || more != 0) break;
-            more = key_step;
-        }
-        x = (u64)l << half | r;
-    } while (x >= p.count);
-    return x;
+            x = (u64)l << half | r;
+        } while (x >= n);
+        return x;
+    }
+};
+
+// of_windows permutes all windows of an epoch.
+RC_FN feistel of_windows(const draw_params &p, u64 epoch) {
+    feistel f = {{}, p.half(), p.count};
+    f.take(p.key, epoch);
+    return f;
+}
+
+// of_lane permutes n other numbers of the epoch.
+RC_FN feistel of_lane(const feistel &windows, u64 lane_number, u64 n) {
+    const u32 bits_of = n > 4 ? 64 - (u32)__builtin_clzll(n - 1) : 2;
+    feistel f = {{}, (bits_of + 1) / 2, n};
+    f.take(windows.key, lane_number);
+    return f;
+}
+
+// sharded is the window at a position of an epoch that takes its shards some at a time. Half the lanes find the window that shards are
+// counted from while the others permute the group.
+RC_FN u64 sharded(const draw_params &p, const feistel &windows, u64 position) {
+    const bool of_group = lane() < warp_size / 2;
+    const u64 group = position / p.span, begin = group * p.span, left = p.count - begin;
+    feistel f = of_lane(windows, lane_groups + group, left < p.span ? left : p.span);
+    if (!of_group) f = windows;
+    const u64 x = f.at(of_group ? position - begin : 0);
+    const u64 in = shuffle_from(x, 0), first = shuffle_from(x, warp_size / 2), place = in / p.shard;
+    u64 number = group * p.mixed + place;
+    if (number < p.whole) number = of_lane(windows, lane_shards, p.whole).at(number);
+    number = number * p.shard + (in - place * p.shard);
+    return number < p.count - first ? number + first : number + first - p.count;
+}
+
+// permuted is the window at a position of an epoch.
+RC_FN u64 permuted(const draw_params &p, u64 epoch, u64 position) {
+    const feistel windows = of_windows(p, epoch);
+    if (RC_UNLIKELY(p.sharded())) return sharded(p, windows, position);
+    return windows.at(position);
 }
 
 // seek is a step of looking for the last episode from lo to hi - 1 that begins at or before a window; that at lo does. A lane has two

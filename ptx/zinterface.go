@@ -167,7 +167,7 @@ func (p *DrawLookup) append(b []byte) []byte {
 	return b
 }
 
-// DrawParams is draw_params of draw.cu: 152 bytes.
+// DrawParams is draw_params of draw.cu: 184 bytes.
 type DrawParams struct {
 	Cursor    uint64    // offset 0: epoch, positions taken
 	Ticket    uint64    // offset 8: blocks that have read the cursor; 0 between launches
@@ -191,10 +191,14 @@ type DrawParams struct {
 	Flags     uint32    // offset 136
 	Unused    uint32    // offset 140
 	Lookups   uint64    // offset 144: two a stream
+	Shard     uint64    // offset 152: windows of a whole one
+	Whole     uint64    // offset 160: how many are
+	Mixed     uint64    // offset 168: shards of a group
+	Span      uint64    // offset 176: positions of a group
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 152)) }
+func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
 
 func (p *DrawParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Cursor)
@@ -221,24 +225,28 @@ func (p *DrawParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
 	b = binary.LittleEndian.AppendUint32(b, p.Unused)
 	b = binary.LittleEndian.AppendUint64(b, p.Lookups)
+	b = binary.LittleEndian.AppendUint64(b, p.Shard)
+	b = binary.LittleEndian.AppendUint64(b, p.Whole)
+	b = binary.LittleEndian.AppendUint64(b, p.Mixed)
+	b = binary.LittleEndian.AppendUint64(b, p.Span)
 	return b
 }
 
 // DrawParamsFlags are the fields of flags in draw_params of draw.cu.
 type DrawParamsFlags struct {
-	Half      uint32 // bits 0 to 4: bits of half a number in the permutation
-	Wide      bool   // bit 5: it has four rounds, not eight
-	Shuffle   bool   // bit 6
-	ShortLast bool   // bit 7: an epoch ends with its last window, not with its last whole batch
+	Half      uint32 // bits 0 to 4: bits of half a number in the permutation of all windows
+	Shuffle   bool   // bit 5
+	ShortLast bool   // bit 6: an epoch ends with its last window, not with its last whole batch
+	Sharded   bool   // bit 7
 	Ready     bool   // bit 31: see begin
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
 func (f DrawParamsFlags) Word() uint32 {
 	return numberOf("DrawParamsFlags.Half", f.Half, 0, 5) |
-		flagOf(f.Wide, 5) |
-		flagOf(f.Shuffle, 6) |
-		flagOf(f.ShortLast, 7) |
+		flagOf(f.Shuffle, 5) |
+		flagOf(f.ShortLast, 6) |
+		flagOf(f.Sharded, 7) |
 		flagOf(f.Ready, 31)
 }
 

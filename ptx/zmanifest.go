@@ -121,7 +121,7 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "6be42e44fa593ee5469eab53f43123622e678f37986abb8d53797f639eb95700"},
+			{"draw.cu", "44453bfc82ccb4baad412a63bc4d6adb164fa1b0395bb117dc8e10b1761ff072"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
@@ -132,7 +132,7 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "draw", MaxThreads: 160, Params: []Param{
-				{"b8", 152, 8},
+				{"b8", 184, 8},
 			}},
 		},
 		images: []Image{
@@ -144,15 +144,15 @@ var manifest = []family{
 			},
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
-				PTXHash: "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
-				stored:  source{"draw.sm_90.ptx.gz", "b873dfe07799596052831322bd28392a71e47d60d7ccf45de153cef2b69832f4"},
+				Hash:    "2b713017c0382b6a2443e33f3a3ba362b60eb841644f8e8b0eb14865c0d66b34",
+				PTXHash: "2b713017c0382b6a2443e33f3a3ba362b60eb841644f8e8b0eb14865c0d66b34",
+				stored:  source{"draw.sm_90.ptx.gz", "3ff2847b754680a61c4db81d60d505b81bffcb1e867c0f23f258159cab119ed0"},
 			},
 			{
 				File: "draw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b107bbeb678c3b304d8731ed8bc151cab566604e7a4f9ed48c7fa5896ff1aba8",
-				PTXHash: "b107bbeb678c3b304d8731ed8bc151cab566604e7a4f9ed48c7fa5896ff1aba8",
-				stored:  source{"draw.sm_80.ptx.gz", "c2e372f5f1ea874a82d1d66800acdd4919c4f6c47ae569393f4a917040bde8fe"},
+				Hash:    "e954a8c4fbefc65af3fcaf0c80d4e378e1e521f871ed021ff7d1848d1bea7275",
+				PTXHash: "e954a8c4fbefc65af3fcaf0c80d4e378e1e521f871ed021ff7d1848d1bea7275",
+				stored:  source{"draw.sm_80.ptx.gz", "1c2360c1984bf74bbc988b0535ad071b607aff16b47fccdf45d929a03bde61df"},
 			},
 		},
 	},

@@ -3,8 +3,9 @@
 
     python3 scripts/gen_draw_golden.py
 
-The permutation is written here once more, from the documentation of DrawOptions.Window in package ops: another program that
-draws the same windows can be tested against the same file. A case has the windows at the positions first, first + step and so on.
+The rules are written here once more, from the documentation of DrawOptions.Window in package ops: another program that
+draws the same windows can be tested against the same file. A case has the windows at the positions first, first + step and so on,
+in an order of shards if it says how many windows a shard has and how many shards are mixed.
 """
 import json
 import os
@@ -21,14 +22,13 @@ def mix(x):
     return x ^ x >> 16
 
 
-def window(seed, epoch, n, x):
+def permutation(seed, epoch, lane, n, x):
     h = max(((n - 1).bit_length() + 1) // 2, 1)
     keys = []
     for i in range(8 if n <= 4096 else 4):
         k = mix((seed + (i % 4 + 1) * 0x9E3779B9) % WORD)
-        k = mix(k ^ seed >> 32)
-        k = mix(k ^ epoch % WORD)
-        k = mix(k ^ epoch >> 32)
+        for number in [seed >> 32, epoch % WORD, epoch >> 32] + ([lane % WORD, lane >> 32] if lane else []):
+            k = mix(k ^ number)
         keys.append((k + i // 4 * 0x9E3779B9) % WORD)
     while True:
         left, right = x >> h, x % 2**h
@@ -37,6 +37,17 @@ def window(seed, epoch, n, x):
         x = left << h | right
         if x < n:
             return x
+
+
+def window(seed, epoch, n, position, w=0, k=0):
+    if w == 0:
+        return permutation(seed, epoch, 0, n, position)
+    first, whole = permutation(seed, epoch, 0, n, 0), n // w
+    g, x = divmod(position, k * w)
+    y = permutation(seed, epoch, 2 + g, min(k * w, n - g * k * w), x)
+    slot = g * k + y // w
+    shard = permutation(seed, epoch, 1, whole, slot) if slot < whole else whole
+    return (first + shard * w + y % w) % n
 
 
 def main():
@@ -51,6 +62,20 @@ def main():
     whole = [window(42, 3, 100, x) for x in range(100)]
     assert sorted(whole) == list(range(100))
     cases.append({"seed": 42, "epoch": 3, "count": 100, "first": 0, "step": 1, "windows": whole})
+    for seed, epoch in [(7, 0), (2**64 - 1, 12), (0x0123456789ABCDEF, 2**32 + 5)]:
+        for n, w, k in [
+            (1, 1, 1), (2, 5, 9), (5, 2, 1), (17, 4, 3), (17, 17, 2), (17, 18, 1), (100, 7, 15), (4097, 64, 1000), (20001, 1000, 5),
+            (10**6, 1000, 8), (2**31 - 1, 5000, 16), (10**12 + 1, 10**4, 5), (2**62, 2**20 + 1, 2**20), (2**62 - 1, 2**62, 2**62), (2**62, 1, 3),
+        ]:
+            count = min(n, 16)
+            step = max(n // (count + 1), 1)
+            first = min(epoch % 7, n - 1 - (count - 1) * step)
+            at = range(first, first + count * step, step)
+            windows = [window(seed, epoch, n, x, w, k) for x in at]
+            cases.append({"seed": seed, "epoch": epoch, "count": n, "shard": w, "mix": k, "first": first, "step": step, "windows": windows})
+    whole = [window(42, 3, 100, x, 9, 4) for x in range(100)]
+    assert sorted(whole) == list(range(100))
+    cases.append({"seed": 42, "epoch": 3, "count": 100, "shard": 9, "mix": 4, "first": 0, "step": 1, "windows": whole})
     lines = ",\n".join(json.dumps(c) for c in cases)
     with open(os.path.join(ROOT, "ops", "opstest", "testdata", "draw_golden.json"), "w") as f:
         f.write('{"cases": [\n' + lines + "\n]}\n")

@@ -64,11 +64,8 @@ func (j *DrawJob) Bound() Bound {
 }
 
 // Feistel is what a backend needs of the permutation of all windows: the part of the rounds' keys that all epochs have, which are the inner
-// two steps of each, the bits of half a number, and how many rounds there are. [DrawOrder.Window] has the rest.
-func (j *DrawJob) Feistel() (seed Keys, half, rounds int) {
-	n := int64(j.Count)
-	return seedKeys(j.Seed), halfBits(n), roundsOf(n)
-}
+// two steps of each, and the bits of half a number. DrawOptions.Window of package ops has the rest.
+func (j *DrawJob) Feistel() (seed Keys, half int) { return seedKeys(j.Seed), halfBits(int64(j.Count)) }
 
 // Step is how many positions a batch of all ranks takes.
 func (j *DrawJob) Step() int64 { return j.step() }

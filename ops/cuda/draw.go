@@ -36,12 +36,17 @@ func drawLookups(job *backend.DrawJob) (list []ptx.DrawLookup) {
 
 // drawParams fills in the parameter of draw.cu.
 func (p *plan) drawParams(job *backend.DrawJob, blocks int) *ptx.DrawParams {
-	key, half, rounds := job.Feistel()
+	key, half := job.Feistel()
+	var shards backend.Sharding
+	if job.ShardWindows > 0 {
+		shards = job.Sharding()
+	}
 	return &ptx.DrawParams{
 		Cursor: address(job.Cursor), Ticket: uint64(p.table.Ptr()), Episodes: address(job.Episodes), Ticks: address(job.Ticks), Anchors: address(job.Anchors),
 		Windows: address(job.Windows), Begins: address(job.Begins), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Rate: job.Rate,
 		Count: uint64(job.Count), Step: uint64(job.Step()), Rank: uint32(job.Rank), Ranks: uint32(job.Ranks), B: uint32(job.Batch), E: uint32(job.E),
 		Blocks: uint32(blocks), Streams: uint32(len(job.Streams)), Key: key, Lookups: uint64(p.table.Ptr()) + drawTicket,
-		Flags: ptx.DrawParamsFlags{Half: uint32(half), Wide: rounds == 4, Shuffle: job.Shuffle, ShortLast: job.Last == backend.LastShort, Ready: job.Launch == backend.LaunchInputsReady}.Word(),
+		Shard: uint64(shards.Windows), Whole: uint64(shards.Whole), Mixed: uint64(shards.Mix), Span: uint64(shards.Span),
+		Flags: ptx.DrawParamsFlags{Half: uint32(half), Shuffle: job.Shuffle, Sharded: job.ShardWindows > 0, ShortLast: job.Last == backend.LastShort, Ready: job.Launch == backend.LaunchInputsReady}.Word(),
 	}
 }

@@ -55,6 +55,10 @@ func generateDrawing(name string, seed uint64) *drawing {
 	if g.one(2) {
 		c.From.Taken = g.Int64N(n + 1)
 	}
+	if o.Shuffle && g.one(2) {
+		o.ShardWindows = 1 + int(g.Int64N([]int64{n, n + 3, min(n, 100), max(n/50, 1)}[g.IntN(4)]))
+		o.MixShards = 1 + g.IntN(1+min(20, 2*int(n)/o.ShardWindows))
+	}
 	return c
 }
 

@@ -92,6 +92,14 @@ func drawMisuses() (all []drawMisuse) {
 	option("a rank below 0", "Rank", func(o *ops.DrawOptions) { o.Rank = -1 })
 	option("a batch that no epoch fills", "Batch", func(o *ops.DrawOptions) { o.Ranks = 3 })
 	option("a bad rule for the last batch", "Last", func(o *ops.DrawOptions) { o.Last = 2 })
+	shards := func(name, arg string, windows, mix int, shuffle bool) {
+		option(name, arg, func(o *ops.DrawOptions) { o.ShardWindows, o.MixShards, o.Shuffle = windows, mix, shuffle })
+	}
+	shards("shards of windows below 0", "ShardWindows", -1, 1, true)
+	shards("shards of no windows", "ShardWindows", 0, 1, true)
+	shards("shards below 0 at a time", "MixShards", 1, -1, true)
+	shards("no shards at a time", "MixShards", 1, 0, true)
+	shards("shards in order", "ShardWindows", 1, 1, false)
 	option("a bad launch", "Launch", func(o *ops.DrawOptions) { o.Launch = 3 })
 	add("17 streams", "Streams", ops.ErrShape, func(c *drawCall) { c.args.Streams = make([]ops.DrawStream, 17) })
 	add("no episodes", "Windows", ops.ErrShape, func(c *drawCall) { c.args.Windows = c.ints(0) })

@@ -64,9 +64,31 @@ func (s *suite) drawNamed(t *testing.T) {
 		c := &drawing{Name: fmt.Sprint("windows ", n), Counts: []int64{n / 2, n - n/2}, Opts: ops.DrawOptions{Batch: int(min(n, 12)), Shuffle: true, Seed: 3}, Batches: 2}
 		cases = append(cases, c)
 	}
-	for _, c := range cases {
+	for _, c := range append(cases, shardDrawings()...) {
 		t.Run(c.Name, func(t *testing.T) { s.drawn(t, c) })
 	}
+}
+
+// shardDrawings draw from shards: windows n, of a shard and shards at a time around each other's ends, across the groups' borders and in the last one.
+func shardDrawings() (cases []*drawing) {
+	for _, x := range [][3]int{
+		{1, 1, 1}, {1, 2, 2}, {30, 1, 1}, {30, 1, 30}, {30, 5, 2}, {30, 7, 2}, {30, 29, 1}, {30, 30, 1}, {30, 31, 1}, {31, 30, 9}, {31, 5, 6}, {31, 5, 7}, {30, math.MaxInt, math.MaxInt}, {9001, 4096, 1},
+		{9001, 4097, 1}, {9001, 64, 70},
+	} {
+		n, w, k := int64(x[0]), x[1], x[2]
+		c := &drawing{Name: fmt.Sprintf("shards of %d, %d of %d windows at a time", w, k, n), Counts: []int64{n / 3, 0, n - n/3}, Samples: [][]int64{{3, 1, 2}}}
+		c.Opts = ops.DrawOptions{Batch: 10, Shuffle: true, Seed: uint64(n), ShardWindows: w, MixShards: k, Last: ops.LastShort}
+		if n > 1000 {
+			c.From.Taken = n - 25
+		}
+		c.Batches = 5
+		cases = append(cases, c)
+	}
+	far := &drawing{Name: "shards of long episodes", Counts: evenly(500, math.MaxInt32), Samples: [][]int64{evenly(500, math.MaxInt32)}, From: ops.Cursor{Epoch: 1<<33 + 1, Taken: 1<<39 + 5}, Batches: 2}
+	far.Opts = ops.DrawOptions{Batch: 33, Shuffle: true, Rate: 1000, ShardWindows: 1<<33 + 1, MixShards: 3, Seed: math.MaxUint64}
+	ranks := &drawing{Name: "shards by the last of three ranks", Counts: []int64{400, 90}, Samples: [][]int64{{3, 1}}, Batches: 30}
+	ranks.Opts = ops.DrawOptions{Batch: 7, Ranks: 3, Rank: 2, Shuffle: true, ShardWindows: 20, MixShards: 4}
+	return append(cases, far, ranks)
 }
 
 // drawValues: wrong values in the tables are found where the work is done. Of several the first by class, stream and episode is reported.

@@ -31,7 +31,7 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 			if p := taken + int64(c.Opts.Rank) + i*w; p < n {
 				episode, tick = 0, p
 				if c.Opts.Shuffle {
-					tick = feistel(c.Opts.Seed, epoch, n, p)
+					tick = shuffled(&c.Opts, epoch, p)
 				}
 				for tick >= c.Counts[episode] {
 					tick -= c.Counts[episode]
@@ -63,8 +63,31 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 	return all, nil
 }
 
-// feistel is the window at a position, by arithmetic on numbers without a width.
-func feistel(seed uint64, epoch, n, position int64) int64 {
+// shuffled is the window at a position, shard by shard.
+func shuffled(o *ops.DrawOptions, epoch, position int64) int64 {
+	n, w, k := int64(o.Count), int64(o.ShardWindows), int64(o.MixShards)
+	if w == 0 {
+		return feistel(o.Seed, epoch, 0, n, position)
+	}
+	slot, begin, m := int64(0), int64(0), n
+	if whole := n / w; k <= whole { // there is more than a group, or a whole one
+		group := position / (k * w)
+		slot, begin = group*k, group*k*w
+		m = min(k*w, n-begin)
+	}
+	y := feistel(o.Seed, epoch, uint64(2+slot/k), m, position-begin)
+	for ; y >= w; y -= w {
+		slot++
+	}
+	shard := n / w
+	if slot < shard {
+		shard = feistel(o.Seed, epoch, 1, shard, slot)
+	}
+	return (feistel(o.Seed, epoch, 0, n, 0) + shard*w + y) % n
+}
+
+// feistel is a number of n permuted, by arithmetic on numbers without a width.
+func feistel(seed uint64, epoch int64, lane uint64, n, position int64) int64 {
 	const word = 1 << 32
 	mix := func(x uint64) uint64 {
 		for _, step := range [][2]uint64{{1 << 16, 0x85ebca6b}, {1 << 13, 0xc2b2ae35}, {1 << 16, 1}} {
@@ -85,7 +108,11 @@ func feistel(seed uint64, epoch, n, position int64) int64 {
 		l, r := x/side, x%side
 		for i := range rounds {
 			key := (seed + (i%4+1)*0x9e3779b9) % word
-			for _, part := range []uint64{seed / word, uint64(epoch) % word, uint64(epoch) / word} {
+			parts := []uint64{seed / word, uint64(epoch) % word, uint64(epoch) / word}
+			if lane > 0 {
+				parts = append(parts, lane%word, lane/word)
+			}
+			for _, part := range parts {
 				key = mix(key) ^ part
 			}
 			key = (mix(key) + i/4*0x9e3779b9) % word

@@ -19,20 +19,21 @@ import (
 //go:embed testdata/draw_golden.json
 var drawGoldenJSON []byte
 
-// drawGolden: the permutation is that of another program, on the host and where windows are drawn.
+// drawGolden: the order is that of another program, on the host and where windows are drawn.
 func (s *suite) drawGolden(t *testing.T) {
 	var file struct {
 		Cases []struct {
 			Seed                      uint64
 			Epoch, Count, First, Step int64
+			Shard, Mix                int
 			Windows                   []int64
 		}
 	}
 	require.NoError(t, json.Unmarshal(drawGoldenJSON, &file))
 	require.NotEmpty(t, file.Cases)
 	for _, g := range file.Cases {
-		what := fmt.Sprintf("seed %d, epoch %d, %d windows", g.Seed, g.Epoch, g.Count)
-		o := ops.DrawOptions{Rate: 50, Count: int(g.Count), Batch: len(g.Windows), Shuffle: true, Seed: g.Seed, Last: ops.LastShort}
+		what := fmt.Sprintf("seed %d, epoch %d, %d windows, shards of %d, %d at a time", g.Seed, g.Epoch, g.Count, g.Shard, g.Mix)
+		o := ops.DrawOptions{Rate: 50, Count: int(g.Count), Batch: len(g.Windows), Shuffle: true, Seed: g.Seed, Last: ops.LastShort, ShardWindows: g.Shard, MixShards: g.Mix}
 		for i, want := range g.Windows {
 			assert.Equal(t, want, o.Window(g.Epoch, g.First+int64(i)*g.Step), what)
 		}
@@ -87,7 +88,13 @@ func (s *suite) drawAll(t *testing.T, c drawing, batches int) (list []int64, at 
 // drawOrder: every rank has as many batches, together they draw each window of an epoch once but for those that are counted as dropped,
 // and whoever goes on from a cursor, with other ranks and batches, goes on in the same order.
 func (s *suite) drawOrder(t *testing.T) {
-	store := drawing{Counts: []int64{40, 0, 1, 25, 0, 35}, Samples: [][]int64{{4, 5, 6, 7, 8, 9}}, Opts: ops.DrawOptions{Batch: 7, Ranks: 2, Shuffle: true, Seed: 99}}
+	t.Run("all windows", func(t *testing.T) { s.drawOrderOf(t, ops.DrawOptions{Shuffle: true}) })
+	t.Run("shards", func(t *testing.T) { s.drawOrderOf(t, ops.DrawOptions{Shuffle: true, ShardWindows: 8, MixShards: 3}) })
+}
+
+func (s *suite) drawOrderOf(t *testing.T, o ops.DrawOptions) {
+	o.Batch, o.Ranks, o.Seed = 7, 2, 99
+	store := drawing{Counts: []int64{40, 0, 1, 25, 0, 35}, Samples: [][]int64{{4, 5, 6, 7, 8, 9}}, Opts: o}
 	store.ready()
 	n := store.Opts.Count
 	want := func(epoch int64) (list []int64) {

@@ -42,11 +42,19 @@ func TestDrawingsHoldWhatTheyAreThereFor(t *testing.T) {
 		seen["three steps of the search"] = seen["three steps of the search"] || len(c.Counts) > 4096
 		seen["four rounds"] = seen["four rounds"] || c.Opts.Count > 4096 && c.Opts.Shuffle
 		seen["eight rounds"] = seen["eight rounds"] || c.Opts.Count <= 4096 && c.Opts.Shuffle
+		if w, k := c.Opts.ShardWindows, c.Opts.MixShards; w > 0 {
+			last := int(c.From.Taken) / (w * k) * k * w
+			seen["a short shard"] = seen["a short shard"] || c.Opts.Count%w > 0 && w > 1
+			seen["a shard larger than the epoch"] = seen["a shard larger than the epoch"] || w > c.Opts.Count
+			seen["several groups"] = seen["several groups"] || w*k < c.Opts.Count
+			seen["a group of more shards than there are"] = seen["a group of more shards than there are"] || w*(k-1) > c.Opts.Count
+			seen["a group behind the first"] = seen["a group behind the first"] || last > 0
+		}
 		seen["one block"] = seen["one block"] || c.Opts.Batch <= 4
 		seen["no streams"] = seen["no streams"] || len(c.Offsets) == 0
 	}
 	for what, is := range seen {
 		assert.True(t, is, what)
 	}
-	assert.Len(t, seen, 8)
+	assert.Len(t, seen, 13)
 }
