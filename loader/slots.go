@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -262,7 +263,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && s.strict:
+		case err != nil && (s.strict || errors.Is(err, dataset.ErrClosed)):
 			return err
 		case err != nil:
 			sl.unread = append(sl.unread, e)

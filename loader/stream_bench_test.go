@@ -4,40 +4,34 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
-// BenchmarkStreaming reads shards of the store of BenchmarkBatches: windows of one target, so that reading is what is measured, beside a copy of as many
-// bytes. On the CPU a shard is read into its slot itself.
+// BenchmarkStreaming reads shards of a store of a million frames, 26 numbers of state and of action: anchors of 1 Hz have few windows, so that reading is
+// what is measured, beside a plain copy of the samples to as much memory as the slots have. On the CPU a shard is read into its slot itself. It reports
+// bytes read a second, and the parts of the time in which Next waited for shards and workers for free slots.
 func BenchmarkStreaming(b *testing.B) {
 	ctx := context.Background()
 	store := large(b, 2000)
 	d, err := ops.Open("cpu")
 	require.NoError(b, err)
 	defer d.Close()
-	b.Run("copy", func(b *testing.B) {
-		values := make([]byte, 0)
-		_ = values
-		src := tensor.Must(tensor.New(tensor.F32, store.Streams[0].Values.Shape()...))
-		from, to := data[float32](b, store.Streams[0].Values), data[float32](b, src)
-		b.SetBytes(int64(4 * len(to)))
-		for range b.N {
-			copy(to, from)
-		}
-	})
+	opt := loader.Options{Batch: 64, ShardWindows: 1024, MixShards: 4}
+	plan := align.Plan{Rate: 1, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}
+	room := 0
 	for _, workers := range []int{1, 2} {
-		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			l, err := loader.NewStreaming(ctx, d, store, align.Plan{Rate: 1, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}, loader.Options{Batch: 64, ShardWindows: 320, MixShards: 4, Workers: workers})
+		b.Run(fmt.Sprintf("read=stream/workers=%d", workers), func(b *testing.B) {
+			opt.Workers = workers
+			l, err := loader.NewStreaming(ctx, d, store, plan, opt)
 			require.NoError(b, err)
 			defer l.Close()
 			require.NoError(b, l.Next(ctx))
+			room = l.Report().Streaming.Slots * l.Report().Streaming.SlotBytes
 			before := l.Waits()
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -46,13 +40,25 @@ func BenchmarkStreaming(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			w := l.Waits()
-			s := b.Elapsed().Seconds()
+			w, s := l.Waits(), b.Elapsed().Seconds()
 			b.ReportMetric(float64(w.Bytes-before.Bytes)/s/1e9, "GB/s")
-			b.ReportMetric((w.Shards-before.Shards).Seconds()/s, "waiting/s")
-			b.ReportMetric((w.Slots-before.Slots).Seconds()/s, "free/s")
+			b.ReportMetric((w.Shards-before.Shards).Seconds()/s, "shards-waited")
+			b.ReportMetric((w.Slots-before.Slots).Seconds()/s/float64(workers), "slots-waited")
 		})
 	}
+	b.Run("read=copy", func(b *testing.B) {
+		state, action, times := data[float32](b, store.Streams[0].Values), data[float32](b, store.Streams[1].Values), data[int64](b, store.Streams[0].Times)
+		const rows = 500
+		frames := max(room/(2*26*4+8)/rows, 1) * rows
+		to, also, stamps := make([]float32, frames*26), make([]float32, frames*26), make([]int64, frames)
+		copied := 0
+		b.ResetTimer()
+		for i := range b.N {
+			for k := range 68 { // the episodes of a shard
+				from, at := (i*68+k)%2000*rows, (i*68+k)*rows%frames
+				copied += 4*copy(to[at*26:(at+rows)*26], state[from*26:]) + 4*copy(also[at*26:(at+rows)*26], action[from*26:]) + 8*copy(stamps[at:at+rows], times[from:])
+			}
+		}
+		b.ReportMetric(float64(copied)/b.Elapsed().Seconds()/1e9, "GB/s")
+	})
 }
-
-var _ = time.Second
