@@ -112,3 +112,15 @@ func BenchmarkResample(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRows takes the windows of 4096 rows in an order of shards.
+func BenchmarkRows(b *testing.B) {
+	o := ops.DrawOptions{Count: 1_000_000, Shuffle: true, ShardWindows: 4096, MixShards: 16, Batch: 4096}
+	windows, slots := make([]int64, o.Batch), make([]int64, o.Batch)
+	at := ops.Cursor{}
+	for range b.N {
+		var begin ops.Cursor
+		begin, at = o.Next(at)
+		o.Rows(begin, windows, slots)
+	}
+}

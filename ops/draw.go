@@ -122,10 +122,11 @@ func (o DrawOptions) Shard(epoch, slot int64) (first, n int64) {
 // has none. Both lists are as long as the batch.
 func (o DrawOptions) Rows(begin Cursor, windows, slots []int64) {
 	e := o.order().Epoch(begin.Epoch)
+	var g backend.Group
 	for i := range windows {
 		windows[i], slots[i] = -1, -1
 		if p, drawn := e.Position(begin, i); drawn {
-			windows[i], slots[i] = e.Place(p)
+			windows[i], slots[i] = e.Place(&g, p)
 		}
 	}
 }

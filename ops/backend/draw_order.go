@@ -1,5 +1,7 @@
 package backend
 
+import "math/bits"
+
 // DrawOrder says in which order windows are drawn, and how they are dealt to the ranks. Package ops has it as part of DrawOptions.
 type DrawOrder struct {
 	Count, Batch, Rank, Ranks int
@@ -69,6 +71,7 @@ type Epoch struct {
 	*DrawOrder
 	keys   Keys
 	shards Sharding
+	ofAll  Keys  // of the permutation of the shards
 	first  int64 // the window that shards are counted from
 }
 
@@ -82,6 +85,7 @@ func (o *DrawOrder) Epoch(epoch int64) Epoch {
 	e.keys = seed.lane(uint64(epoch))
 	if o.ShardWindows > 0 {
 		e.shards = o.Sharding()
+		e.ofAll = e.keys.lane(laneShards)
 		e.first = permute(&e.keys, int64(o.Count), 0)
 	}
 	return e
@@ -89,24 +93,35 @@ func (o *DrawOrder) Epoch(epoch int64) Epoch {
 
 // Window returns the window at a position of the epoch.
 func (e *Epoch) Window(position int64) int64 {
-	window, _ := e.Place(position)
+	var g Group
+	window, _ := e.Place(&g, position)
 	return window
 }
 
-// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards.
-func (e *Epoch) Place(position int64) (window, slot int64) {
+// Group is what positions of one group share. The zero value is of none.
+type Group struct {
+	keys             Keys
+	number, begin, n int64
+}
+
+// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that of the position
+// then; the one of the position before is taken up faster.
+func (e *Epoch) Place(g *Group, position int64) (window, slot int64) {
 	switch {
 	case !e.Shuffle:
 		return position, 0
 	case e.ShardWindows == 0:
 		return permute(&e.keys, int64(e.Count), position), 0
 	}
-	s, n := &e.shards, int64(e.Count)
-	group := position / s.Span
-	begin := group * s.Span
-	keys := e.keys.lane(laneGroups + uint64(group))
-	in := permute(&keys, min(s.Span, n-begin), position-begin)
-	slot = group*s.Mix + in/s.Windows
+	s := &e.shards
+	if uint64(position-g.begin) >= uint64(g.n) {
+		g.number = position / s.Span
+		g.begin = g.number * s.Span
+		g.n = min(s.Span, int64(e.Count)-g.begin)
+		g.keys = e.keys.lane(laneGroups + uint64(g.number))
+	}
+	in := permute(&g.keys, g.n, position-g.begin)
+	slot = g.number*s.Mix + in/s.Windows
 	return e.counted(e.shardAt(slot)*s.Windows + in%s.Windows), slot
 }
 
@@ -115,8 +130,7 @@ func (e *Epoch) shardAt(slot int64) int64 {
 	if slot >= e.shards.Whole { // the short one
 		return e.shards.Whole
 	}
-	keys := e.keys.lane(laneShards)
-	return permute(&keys, e.shards.Whole, slot)
+	return permute(&e.ofAll, e.shards.Whole, slot)
 }
 
 // counted is the window that is so many behind the first.
@@ -197,11 +211,7 @@ const feistelWide = 1 << 12
 
 // halfBits is how many bits the two halves of one of n numbers have in their permutation, and roundsOf how many rounds it has.
 func halfBits(n int64) int {
-	h := 1
-	for h < 31 && int64(1)<<(2*h) < n {
-		h++
-	}
-	return h
+	return min(max((bits.Len64(uint64(n-1))+1)/2, 1), 31)
 }
 
 func roundsOf(n int64) int {
