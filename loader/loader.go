@@ -300,8 +300,11 @@ func (l *Loader) plan(ctx context.Context) error {
 			l.held.add(*o.to)
 		}
 		launch := ops.LaunchDependent // on the draw
-		if k > 0 {
+		switch {
+		case k > 0:
 			launch = ops.LaunchInputsReady // the group before has waited for the draw, and writes nothing that this one reads
+		case l.report.Streaming != nil:
+			launch = ops.LaunchDefault // behind a copy
 		}
 		plan, err := l.device.PlanFuse(ops.FuseArgs{Dst: g.values, Valid: g.valid, Pad: g.pad, Age: g.age, Streams: streams, Targets: ops.Anchored(l.anchors, deltas)}, ops.FuseOptions{TrustTimes: true, Launch: launch})
 		if err != nil {

@@ -386,3 +386,48 @@ func TestDrawingAllocatesNothing(t *testing.T) {
 	}
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { require.NoError(t, l.Next(ctx)) }), 0.0)
 }
+
+// grown is a dataset whose episodes are made when they are read: 500 frames of 26 numbers, in doubles.
+type grown struct {
+	made
+	n int
+}
+
+func (g grown) Len() int           { return g.n }
+func (g grown) Info() dataset.Info { return dataset.Info{} }
+func (g grown) Episode(_ context.Context, i int) (*dataset.Episode, error) {
+	const frames, width = 500, 26
+	times, values := make([]int64, frames), make([]float64, frames*width)
+	for k := range times {
+		times[k] = int64(k) * 1e9 / 30
+	}
+	for k := range values {
+		values[k] = float64(i) + float64(k)/1e6
+	}
+	s, err := dataset.NewStream("state", times, tensor.Must(tensor.Of(values, frames, width)), nil)
+	return &dataset.Episode{Name: fmt.Sprint(i), Streams: []dataset.Stream{s}}, err
+}
+
+// What is kept of a dataset of any size is the slots, and a few numbers of each episode.
+func TestMemoryDoesNotGrowWithTheDataset(t *testing.T) {
+	ctx := context.Background()
+	live := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := live()
+	p := align.Plan{Rate: 1, Streams: []align.Stream{{Name: "state", Sampling: align.Sampling{Normalise: "q01-q99"}}}}
+	l := stream2(t, "cpu", grown{n: 600}, p, loader.Options{Batch: 32, ShardWindows: 64, MixShards: 2, Workers: 3})
+	r := l.Report()
+	assert.Less(t, r.Bytes, 4<<20)
+	for i := range 2 * r.Batches {
+		require.NoError(t, l.Next(ctx))
+		if i%200 == 100 {
+			assert.Less(t, live()-before, r.Bytes+(4<<20), "the values of all episodes are 31 MB")
+		}
+	}
+	assert.Greater(t, l.Waits().Bytes, int64(60<<20))
+	assert.InDelta(t, 300, l.Stats("state")[0].Mean, 1)
+}
