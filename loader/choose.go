@@ -76,7 +76,7 @@ func (c *chosen) choose(ctx context.Context) error {
 			if c.opt.Strict || fatal(err) {
 				return err
 			}
-			c.report.LeftOut = append(c.report.LeftOut, LeftOut{l.about.Name, err.Error()})
+			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: err.Error()})
 		}
 	}
 	if c.windows[len(c.windows)-1] == 0 {

@@ -59,11 +59,11 @@ func (s *streamer) run(from, windows int64) (first, count int) {
 // runLength is how many samples a run of episodes has.
 func runLength(offsets []int64, first, count int) int {
 	all := len(offsets) - 1
-	if end := first + count; end > all {
+	end := first + count
+	if end > all { // and begins anew
 		return int(offsets[all] - offsets[first] + offsets[end-all])
-	} else {
-		return int(offsets[end] - offsets[first])
 	}
+	return int(offsets[end] - offsets[first])
 }
 
 // shard returns the shard in a slot of an epoch's order, none with n of 0.
@@ -255,7 +255,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	}
 	at := make([]int, len(c.parts)) // where the next episode's rows begin
 	for m := range at {
-		at[m] = base * s.room(m)
+		at[m] = base * s.rooms[m]
 	}
 	for k := range sl.count {
 		e := (sl.first + k) % len(c.numbers)
@@ -275,31 +275,22 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 		}
 	}
 	for m := range at {
-		n := at[m] - base*s.room(m)
-		p := &c.parts[m]
-		size := n * p.width * p.packed.Size()
-		if p.clock == m {
-			size += n * tensor.I64.Size()
-		}
-		s.waits.bytes.Add(int64(size))
+		n := at[m] - base*s.rooms[m]
+		s.waits.bytes.Add(int64(n * s.size(m)))
 		if w.staged == nil || n == 0 {
 			continue
 		}
-		if err := w.copy(s.slots[m].values, to[m].values, sl.place*s.room(m), n); err != nil {
-			return err
+		err := w.copy(s.slots[m].values, to[m].values, sl.place*s.rooms[m], n)
+		if err == nil && to[m].times != nil {
+			err = w.copy(s.slots[m].times, to[m].times, sl.place*s.rooms[m], n)
 		}
-		if p.clock != m {
-			continue
-		}
-		if err := w.copy(s.slots[m].times, to[m].times, sl.place*s.room(m), n); err != nil {
-			return err
+		if err != nil {
+			return errors.Join(err, w.queue.Synchronize(context.Background()))
 		}
 	}
-	return w.queue.Synchronize(context.Background()) // the copies take no longer than is worth waiting for: the memory is used again
+	// What is staged is written again when this returns, and a copy takes no longer than is worth waiting for.
+	return w.queue.Synchronize(context.Background())
 }
-
-// room is how many rows of a part a slot has.
-func (s *streamer) room(m int) int { return s.slots[m].values.Dim(0) / s.report.Streaming.Slots }
 
 // copy copies the first n rows of what is staged to the rows of a slot.
 func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
@@ -320,7 +311,7 @@ func (s *streamer) cannot(e int, err error) {
 	defer s.mu.Unlock()
 	if !s.unread[e] {
 		s.unread[e] = true
-		s.report.LeftOut = append(s.report.LeftOut, LeftOut{s.chosen.names[e], err.Error()})
+		s.report.LeftOut = append(s.report.LeftOut, LeftOut{Name: s.chosen.names[e], Reason: err.Error()})
 	}
 }
 
@@ -338,10 +329,13 @@ func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int)
 			return &dataset.EpisodeError{Episode: number, Err: err}
 		}
 		for m := range streams {
+			if streams[m].values == nil { // it has no samples
+				continue
+			}
 			if err := place(to[m].values, at[m], streams[m].values); err != nil {
 				return err
 			}
-			if c.parts[m].clock != m {
+			if to[m].times == nil {
 				continue
 			}
 			if err := place(to[m].times, at[m], streams[m].times); err != nil {
@@ -404,11 +398,8 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]row, error) {
 	return rows, nil
 }
 
-// place copies rows to where they begin in a contiguous tensor on the host.
+// place copies rows, as they were recorded or prepared, to where they begin in a contiguous tensor on the host.
 func place(to *tensor.Tensor, at int, from *tensor.Tensor) error {
-	if from == nil {
-		return nil
-	}
 	switch from.DType() {
 	case tensor.F64:
 		return placed[float64](to, at, from)

@@ -75,8 +75,9 @@ type streamer struct {
 	strict bool
 	chosen *chosen
 	shards sharding
-	clocks []clock // of the parts that have timestamps of their own
-	slots  []target
+	clocks []int        // the parts that have timestamps of their own
+	rooms  []int        // the rows of each part that a slot has
+	slots  []target     // of each part
 	queues []*ops.Queue // of each worker
 	staged [][]target   // of each worker, from which its shards are copied; nil where the slots are on the host
 
@@ -97,9 +98,6 @@ type streamer struct {
 
 // sharding is how an epoch is cut.
 type sharding struct{ windows, mix, span int64 }
-
-// clock is a part that has timestamps of its own.
-type clock struct{ part, capacity int }
 
 // target is where the samples of a part go: [rows,D] and [rows], of a part with another's timestamps values alone.
 type target struct{ values, times *tensor.Tensor }
@@ -161,20 +159,20 @@ func (l *Loader) stream(c *chosen) error {
 		return &OptionError{"MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step)}
 	}
 	slots := int(2 * s.shards.mix)
-	rows := s.capacities(s.shards.windows)
+	s.rooms = s.capacities(s.shards.windows)
 	r := &Streaming{Slots: slots, Workers: min(c.opt.Workers, slots)}
 	l.report.Streaming = r
-	r.SlotBytes = s.bytes(rows)
+	r.SlotBytes = s.bytes(s.rooms)
 	for m := range l.parts {
 		if l.parts[m].clock == m {
-			s.clocks = append(s.clocks, clock{m, rows[m]})
+			s.clocks = append(s.clocks, m)
 		}
 	}
 	err := s.tables(l)
 	if err != nil {
 		return err
 	}
-	if s.slots, err = s.targets(rows, slots, l.device.Alloc, l.hold); err != nil {
+	if s.slots, err = s.targets(slots, l.device.Alloc, l.hold); err != nil {
 		return s.noRoom(err)
 	}
 	for m := range l.parts {
@@ -191,7 +189,7 @@ func (l *Loader) stream(c *chosen) error {
 		if s.tableOn.OnHost() {
 			continue
 		}
-		staged, err := s.targets(rows, 1, l.device.AllocHost, func(t *tensor.Tensor) {
+		staged, err := s.targets(1, l.device.AllocHost, func(t *tensor.Tensor) {
 			l.held.add(t)
 			r.Pinned += t.Len() * t.DType().Size()
 		})
@@ -212,20 +210,20 @@ func (s *streamer) cut(windows, mix int64) sharding {
 	return sharding{w, k, k * w}
 }
 
-// targets makes the tensors of each part for so many times the rows that it has.
-func (s *streamer) targets(rows []int, times int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]target, error) {
-	list := make([]target, len(rows))
+// targets makes the tensors of each part for so many slots.
+func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]target, error) {
+	list := make([]target, len(s.rooms))
 	for m := range list {
 		p, t := &s.chosen.parts[m], &list[m]
 		var err error
-		if t.values, err = alloc(p.packed, times*rows[m], p.width); err != nil {
+		if t.values, err = alloc(p.packed, slots*s.rooms[m], p.width); err != nil {
 			return nil, err
 		}
 		hold(t.values)
 		if p.clock != m {
 			continue
 		}
-		if t.times, err = alloc(tensor.I64, times*rows[m]); err != nil {
+		if t.times, err = alloc(tensor.I64, slots*s.rooms[m]); err != nil {
 			return nil, err
 		}
 		hold(t.times)
@@ -260,8 +258,8 @@ func (s *streamer) tables(l *Loader) error {
 		s.rows = append(s.rows, list[i*b:(i+1)*b])
 	}
 	l.episodes, l.ticks, l.anchors = row(0), row(1), row(2)
-	for i, c := range s.clocks {
-		l.parts[c.part].starts, l.parts[c.part].lengths = row(3+2*i), row(4+2*i)
+	for i, m := range s.clocks {
+		l.parts[m].starts, l.parts[m].lengths = row(3+2*i), row(4+2*i)
 	}
 	for m := range l.parts {
 		p := &l.parts[m]
@@ -270,14 +268,20 @@ func (s *streamer) tables(l *Loader) error {
 	return err
 }
 
+// size is the bytes of a row of a part, with its timestamp where that is its own.
+func (s *streamer) size(m int) int {
+	p := &s.chosen.parts[m]
+	n := p.width * p.packed.Size()
+	if p.clock == m {
+		n += tensor.I64.Size()
+	}
+	return n
+}
+
 // bytes is what so many rows of each part need.
 func (s *streamer) bytes(rows []int) (n int) {
 	for m, count := range rows {
-		p := &s.chosen.parts[m]
-		n += count * p.width * p.packed.Size()
-		if p.clock == m {
-			n += count * tensor.I64.Size()
-		}
+		n += count * s.size(m)
 	}
 	return n
 }
@@ -369,11 +373,11 @@ func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
 			}
 		}
 		s.rows[0][i], s.rows[1][i], s.rows[2][i] = e, tick, anchor
-		for k, clock := range s.clocks {
+		for k, m := range s.clocks {
 			start, length := int64(0), int64(0)
 			if sl != nil {
-				offsets := c.parts[clock.part].offsets
-				start = int64(sl.place)*int64(clock.capacity) + distance(offsets, int64(sl.first), e)
+				offsets := c.parts[m].offsets
+				start = int64(sl.place*s.rooms[m]) + distance(offsets, int64(sl.first), e)
 				length = offsets[e+1] - offsets[e]
 			}
 			s.rows[3+2*k][i], s.rows[4+2*k][i] = start, length
