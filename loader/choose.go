@@ -22,7 +22,7 @@ type chosen struct {
 	keep   bool // the rows, to be packed; else they are read again when they are needed
 
 	numbers         []int // of the episodes, in the store
-	names           []string
+	known           []known
 	windows, begins []int64
 	parts           []part
 	rows            [][]row // of each part, an episode each, if they are kept
@@ -38,6 +38,12 @@ type episodes interface {
 
 // row is what an episode has of a stream.
 type row struct{ values, times *tensor.Tensor }
+
+// known is what an episode is called, and its number in the dataset.
+type known struct {
+	name   string
+	number int
+}
 
 // seen is what shows whether an episode that is read again is what it was, and how it is read.
 type seen struct {
@@ -247,7 +253,7 @@ func (c *chosen) take(i int, l *looked) error {
 		c.parts[m].clock = first
 	}
 	c.seen = append(c.seen, seen{whole, l.times})
-	c.numbers, c.names = append(c.numbers, i), append(c.names, l.about.Name)
+	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
 	c.begins = append(c.begins, p.Clock.Start)
 	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(p.Clock.Count))
 	return nil

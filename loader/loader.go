@@ -57,6 +57,7 @@ type Loader struct {
 	queue           *ops.Queue
 	graph           *ops.Graph
 	numbers         []int   // of the store, by the numbers that Draw has
+	known           []known // of the episodes
 	windows         []int64 // [E+1], as Draw has them
 	batch           Batch
 	closed, age     bool
@@ -231,7 +232,7 @@ func (l *Loader) choose(ctx context.Context, c *chosen) error {
 	if err := c.choose(ctx); err != nil {
 		return err
 	}
-	l.parts, l.numbers, l.windows = c.parts, c.numbers, c.windows
+	l.parts, l.numbers, l.known, l.windows = c.parts, c.numbers, c.known, c.windows
 	l.order.Count = int(c.windows[len(c.windows)-1])
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(c.numbers), l.order.Count, l.order.Batches(), l.order.Dropped(), l.order.Missing()

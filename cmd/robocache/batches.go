@@ -17,6 +17,7 @@ import (
 // batching is what the flags of batches ask for.
 type batching struct {
 	packing
+	streaming                    streaming
 	planFile, backend, state     string
 	out, metrics, fresh          string
 	hz                           positiveFlag
@@ -31,7 +32,7 @@ type batching struct {
 
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
 clock on the device, in an order that depends on the seed, the epoch and the number of windows
-alone. The dataset is read once and kept on the device; a store that
+alone. The dataset is read once and kept on the device, or read meanwhile; a store that
 robocache pack has made of it is read more quickly, and --check-fresh DATASET refuses one that was
 made of other files than the dataset has now.
 
@@ -54,6 +55,8 @@ sees no other's file goes on from its own. A batch is done once its state is sav
 its line and its file: a program that is killed in between makes it again, under the same number,
 and leaves none out. So of lines with the same number the later counts, and one of another --world
 or --batch replaces all that have its number or more; a last line without an end is none.
+
+` + streamingHelp + `
 
 A signal ends the command after a whole batch, with its state saved and exit code 1; a second one
 ends it at once.`
@@ -102,6 +105,10 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
+	f.BoolVar(&b.streaming.on, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
+	f.IntVar(&b.streaming.workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
+	f.IntVar(&b.streaming.shardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
+	f.IntVar(&b.streaming.mixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
 	f.Var(&b.rate, "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&b.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
 	f.BoolVar(&b.strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
@@ -160,10 +167,10 @@ func (a *app) batchesOn(b *batching, device *ops.Device) error {
 		d.meter = m
 		d.remark("metrics at http://%s/metrics", m.at)
 	}
+	defer d.close()
 	if err := d.begin(device); err != nil {
 		return err
 	}
-	defer d.l.Close()
 	if err := d.draw(); err != nil {
 		return err
 	}
@@ -180,48 +187,56 @@ func (a *app) batchesOn(b *batching, device *ops.Device) error {
 func (d *drawing) begin(device *ops.Device) error {
 	ctx := context.Background() // a signal ends it at once: nothing is written yet
 	began := time.Now()
-	var err error
-	if d.store, err = d.open(ctx); err != nil {
+	if err := d.open(ctx); err != nil {
 		return err
 	}
-	plan, err := d.plan()
-	if err != nil {
+	if err := d.load(ctx, device); err != nil {
 		return err
-	}
-	done := d.app.step("putting the store on " + device.Name())
-	d.l, err = loader.New(ctx, device, d.store, plan, loader.Options{Batch: d.batch, Seed: d.seed, Rank: d.number, Ranks: d.world, Last: d.last.value, DType: d.values.value, Strict: d.strict})
-	done()
-	if err != nil {
-		return d.explain(err)
 	}
 	at, begun, err := d.resume(ctx, d.l)
 	if err != nil {
-		return errors.Join(err, d.l.Close())
+		return err
 	}
 	d.step, d.begun = at.Step, begun
 	d.out.of(d.store, d.l)
-	d.out.Hz, d.out.Read = plan.Rate, time.Since(began).Seconds()
+	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil
 }
 
-// open opens a store, or packs a dataset.
-func (d *drawing) open(ctx context.Context) (*loader.Store, error) {
-	if !loader.IsStore(d.path) {
-		if d.fresh != "" {
-			return nil, usagef("--check-fresh: got it with %q, want a store that robocache pack has written", d.path)
+// close closes the loader and what it reads.
+func (d *drawing) close() {
+	if d.l != nil {
+		_ = d.l.Close() // of which nothing more is wanted
+	}
+	if d.data != nil {
+		_ = d.data.Close()
+	}
+}
+
+// open opens a store, or a dataset to be read meanwhile, or packs one.
+func (d *drawing) open(ctx context.Context) (err error) {
+	switch {
+	case loader.IsStore(d.path):
+		if d.store, err = loader.Open(d.path); err != nil {
+			return readError(d.path, err)
 		}
-		return d.app.store(ctx, &d.packing)
+	case d.fresh != "":
+		return usagef("--check-fresh: got it with %q, want a store that robocache pack has written", d.path)
+	case d.streaming.on:
+		d.data, err = d.packing.read(ctx)
+		return err
+	default:
+		if d.store, err = d.app.store(ctx, &d.packing); err != nil {
+			return err
+		}
 	}
-	s, err := loader.Open(d.path)
-	if err != nil {
-		return nil, readError(d.path, err)
-	}
+	d.data = d.store
 	if d.fresh == "" {
-		return s, nil
+		return nil
 	}
 	done := d.app.step("hashing the files of " + d.fresh)
-	err = s.Fresh(ctx, d.fresh)
+	err = d.store.Fresh(ctx, d.fresh)
 	done()
 	var stale *loader.StaleError
 	if err != nil && !errors.As(err, &stale) {
@@ -229,7 +244,7 @@ func (d *drawing) open(ctx context.Context) (*loader.Store, error) {
 	} else if err != nil {
 		err = &inputError{Path: d.path, Err: err}
 	}
-	return s, err
+	return err
 }
 
 // explain says what an error of the loader means on the command line.
@@ -239,9 +254,15 @@ func (b *batching) explain(err error) error {
 	var missing *align.MissingError
 	switch {
 	case errors.As(err, &option):
-		return usagef("--%s: got %s, want %s", strings.ToLower(strings.TrimPrefix(option.Arg, "plan.")), option.Got, option.Want)
+		name := strings.TrimPrefix(option.Arg, "plan.")
+		for i, of := range []string{"ShardWindows", "MixShards"} {
+			if name == of {
+				name = []string{"shard-windows", "mix-shards"}[i]
+			}
+		}
+		return usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
 	case errors.As(err, &empty), errors.As(err, &missing):
 		return &inputError{Path: b.path, Err: err}
 	}
-	return err
+	return b.noRoom(err)
 }

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
@@ -18,7 +19,8 @@ import (
 type drawing struct {
 	*batching
 	app   *app
-	store *loader.Store
+	data  dataset.Dataset
+	store *loader.Store // data, if that is one
 	l     *loader.Loader
 	meter *meter // nil without --metrics
 	begun spot   // where this and the ranks beside it took up the order
@@ -45,7 +47,8 @@ type batched struct {
 	Rate     float64          `json:"windows_per_second"`
 	Read     float64          `json:"read_seconds"`
 	spent
-	Bound     string           `json:"bound_by"` // what most of the time went into, in words
+	Reading   *reading         `json:"reading,omitempty"` // of --streaming
+	Bound     string           `json:"bound_by"`          // what most of the time went into, in words
 	ByEpisode []episodeWindows `json:"by_episode"`
 	State     loader.State     `json:"state"`
 	Ended     bool             `json:"ended_by_signal"`
@@ -63,19 +66,26 @@ type episodeWindows struct {
 	Invalid int    `json:"invalid"`
 }
 
-// of says what the batches are drawn from.
+// of says what the batches are drawn from. The store is nil of a dataset that is read meanwhile.
 func (out *batched) of(s *loader.Store, l *loader.Loader) {
-	out.Report, out.Skipped = l.Report(), append([]loader.Skipped{}, s.Skipped...)
+	out.Report = l.Report()
 	if out.LeftOut == nil {
 		out.LeftOut = []loader.LeftOut{}
 	}
-	for _, p := range s.Streams {
-		out.Rounded += p.Rounded
+	if out.ByEpisode != nil {
+		return
+	}
+	out.Skipped = []loader.Skipped{}
+	if s != nil {
+		out.Skipped = append(out.Skipped, s.Skipped...)
+		for _, p := range s.Streams {
+			out.Rounded += p.Rounded
+		}
 	}
 	out.ByEpisode = make([]episodeWindows, out.Episodes)
 	for i := range out.ByEpisode {
-		e := &s.Episodes[l.EpisodeOf(int64(i))]
-		out.ByEpisode[i] = episodeWindows{Number: e.Number, Name: e.Name, Windows: l.Windows(int64(i))}
+		name, number := l.Known(int64(i))
+		out.ByEpisode[i] = episodeWindows{Number: number, Name: name, Windows: l.Windows(int64(i))}
 	}
 }
 
@@ -137,6 +147,7 @@ func (d *drawing) draw() error {
 	}
 	d.out.Rate = float64(d.out.Drawn) / max(d.out.Seconds, 1e-9)
 	d.out.Bound, d.out.State = boundBy(d.out.shares()), state
+	d.streamed()
 	return nil
 }
 
@@ -157,9 +168,10 @@ func (d *drawing) left(s loader.State) int {
 func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.State, error) {
 	at, begin := time.Now(), d.l.Begin(state)
 	if err := d.l.Next(ctx); err != nil {
-		return state, err
+		return state, d.unreadable(err)
 	}
 	since(&at, &d.out.spent.Device)
+	d.out.reads(d.l.Waits().Shards.Seconds())
 	host, err := d.l.Batch().Host(ctx)
 	if err != nil {
 		return state, err
@@ -183,7 +195,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 		return state, err
 	}
 	since(&at, &d.out.Count)
-	if err := d.file(d.store, d.l, host, begin, d.step); err != nil {
+	if err := d.file(d.l, host, begin, d.step); err != nil {
 		return state, err
 	}
 	if line != nil {
@@ -319,6 +331,7 @@ func (d *drawing) drew() error {
 	if out.Bound != "" {
 		fmt.Fprintf(&b, "%s\n", out.Bound)
 	}
+	out.Reading.write(&b)
 	_, err := a.out.Write(b.Bytes())
 	return err
 }

@@ -68,7 +68,7 @@ func (b *batching) outputs() error {
 }
 
 // file writes a batch that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
-func (b *batching) file(store *loader.Store, l *loader.Loader, host *loader.Batch, begin loader.State, step int64) error {
+func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64) error {
 	if b.out == "" {
 		return nil
 	}
@@ -83,8 +83,9 @@ func (b *batching) file(store *loader.Store, l *loader.Loader, host *loader.Batc
 	numbers := make([]int64, len(drawn))
 	for i, e := range drawn {
 		numbers[i] = -1
-		if n := l.EpisodeOf(e); n >= 0 {
-			numbers[i] = int64(store.Episodes[n].Number)
+		if e >= 0 {
+			_, number := l.Known(e)
+			numbers[i] = int64(number)
 		}
 	}
 	episodes, err := tensor.Of(numbers, len(numbers))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // plan is the plan file, or what the flags say; the rate that the dataset declares, where nothing else does.
-func (d *drawing) plan() (align.Plan, error) {
+func (d *drawing) plan(ctx context.Context) (align.Plan, error) {
 	if d.planFile != "" {
 		p, err := align.ReadPlan(d.planFile)
 		var bad *align.PlanError
@@ -20,8 +21,11 @@ func (d *drawing) plan() (align.Plan, error) {
 		return p, err
 	}
 	p := align.Plan{Rate: d.hz.value, Shuffle: "windows", Windows: map[string]align.Window{}}
+	if d.streaming.shards() {
+		p.Shuffle = "shards"
+	}
 	if p.Rate == 0 {
-		info := d.store.Info()
+		info := d.data.Info()
 		if info.Rate == 0 {
 			return p, usagef("no clock given, want --hz or --plan: %s declares no rate", d.path)
 		}
@@ -30,8 +34,9 @@ func (d *drawing) plan() (align.Plan, error) {
 	}
 	names := d.streams
 	if len(names) == 0 {
-		for _, s := range d.store.Streams {
-			names = append(names, s.Name)
+		var err error
+		if names, err = d.names(ctx); err != nil {
+			return p, err
 		}
 	}
 	for _, name := range names {

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+)
+
+// streaming are the flags of batches that say how what does not fit the device is read meanwhile.
+type streaming struct {
+	on                               bool
+	workers, shardWindows, mixShards int
+}
+
+const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:
+for datasets that are larger than the device's memory, or the machine's. It takes windows from
+--mix-shards shards at a time, each --shard-windows windows that follow each other, in a shuffled
+order; --workers goroutines read the shards that come next. A store that robocache pack has made is
+read as fast as the disk gives it; recordings are decoded anew in each epoch. With the same two
+numbers the batches are the same without --streaming. Each rank reads all shards.`
+
+// shards says that the order is one of shards.
+func (s *streaming) shards() bool { return s.on || s.shardWindows != 0 || s.mixShards != 0 }
+
+// options adds to those of the loader.
+func (s *streaming) options(o loader.Options) loader.Options {
+	o.Workers, o.ShardWindows, o.MixShards = s.workers, s.shardWindows, s.mixShards
+	return o
+}
+
+// load makes the loader.
+func (d *drawing) load(ctx context.Context, device *ops.Device) error {
+	plan, err := d.plan(ctx)
+	if err != nil {
+		return err
+	}
+	d.out.Hz = plan.Rate
+	opt := d.streaming.options(loader.Options{Batch: d.batch, Seed: d.seed, Rank: d.number, Ranks: d.world, Last: d.last.value, DType: d.values.value, Strict: d.strict})
+	if d.streaming.on {
+		done := d.app.step("looking at the episodes")
+		d.l, err = loader.NewStreaming(ctx, device, d.data, plan, opt)
+		done()
+	} else {
+		done := d.app.step("putting the store on " + device.Name())
+		d.l, err = loader.New(ctx, device, d.store, plan, opt)
+		done()
+	}
+	return d.explain(err)
+}
+
+// noRoom says which flags need less memory than there is; err itself where they do not matter.
+func (b *batching) noRoom(err error) error {
+	var room *loader.RoomError
+	var memory *ops.MemoryError
+	switch {
+	case errors.As(err, &room) && room.FitMix > 0:
+		return fmt.Errorf("%w; want --mix-shards %d and --shard-windows %d, which are another order", err, room.FitMix, room.FitWindows)
+	case errors.As(err, &memory) && !b.streaming.on:
+		return fmt.Errorf("%w; --streaming keeps a small part of the dataset there and reads the rest meanwhile", err)
+	}
+	return err
+}
+
+// names returns those of the streams: of a dataset that is no store those of the first episode that can be read.
+func (d *drawing) names(ctx context.Context) (names []string, err error) {
+	if d.store != nil {
+		for _, s := range d.store.Streams {
+			names = append(names, s.Name)
+		}
+		return names, nil
+	}
+	for e, failed := range dataset.Episodes(ctx, d.data) {
+		if failed == nil {
+			return e.Names(), nil
+		}
+		err = errors.Join(err, failed)
+	}
+	return nil, readError(d.path, err)
+}
+
+// reading is what is said of a loader that reads meanwhile.
+type reading struct {
+	Shards  int64   `json:"shards"` // that were read
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`              // of all workers, reading
+	Waited  float64 `json:"slots_waited_seconds"` // of all workers, for a slot on the device
+}
+
+// streamed takes up what was read so far.
+func (d *drawing) streamed() {
+	if !d.streaming.on {
+		return
+	}
+	w := d.l.Waits()
+	d.out.Reading = &reading{w.Read, w.Bytes, w.Reading.Seconds(), w.Slots.Seconds()}
+	d.out.of(d.store, d.l)
+	if n := d.out.Streaming.Unread; n > 0 {
+		d.remark("%d windows were given as rows without one: their episodes could not be read again", n)
+	}
+}
+
+// unreadable says that an error is one of the dataset, where it is.
+func (b *batching) unreadable(err error) error {
+	var episode *dataset.EpisodeError
+	if errors.As(err, &episode) {
+		return &inputError{Path: b.path, Err: err}
+	}
+	return err
+}
+
+// write says in words what was read.
+func (r *reading) write(w io.Writer) {
+	if r == nil || r.Seconds+r.Waited == 0 {
+		return
+	}
+	fmt.Fprintf(w, "read %d shards, %.1f MiB; readers waited for free slots %.0f %% of their time\n", r.Shards, float64(r.Bytes)/(1<<20), 100*r.Waited/(r.Seconds+r.Waited))
+}
