@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// BenchmarkStreaming reads shards of a store of a million frames, 26 numbers of state and of action: anchors of 1 Hz have few windows, so that reading is
+// BenchmarkStreaming reads shards of a store of a million frames, 26 numbers of state and of action: anchors of 0.2 Hz are few windows, so that reading is
 // what is measured, beside a plain copy of the samples to as much memory as the slots have. On the CPU a shard is read into its slot itself. It reports
 // bytes read a second, and the parts of the time in which Next waited for shards and workers for free slots.
 func BenchmarkStreaming(b *testing.B) {
@@ -21,8 +21,8 @@ func BenchmarkStreaming(b *testing.B) {
 	d, err := ops.Open("cpu")
 	require.NoError(b, err)
 	defer d.Close()
-	opt := loader.Options{Batch: 64, ShardWindows: 1024, MixShards: 4}
-	plan := align.Plan{Rate: 1, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}
+	opt := loader.Options{Batch: 64, ShardWindows: 256, MixShards: 4}
+	plan := align.Plan{Rate: .2, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}
 	room := 0
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("read=stream/workers=%d", workers), func(b *testing.B) {
