@@ -255,7 +255,9 @@ func (c *chosen) take(i int, l *looked) error {
 	c.seen = append(c.seen, seen{whole, l.times})
 	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
 	c.begins = append(c.begins, p.Clock.Start)
-	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(p.Clock.Count))
+	anchors := c.plan.Anchors(p.Clock.Count)
+	c.report.Unanchored += p.Clock.Count - anchors
+	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(anchors))
 	return nil
 }
 

@@ -125,15 +125,17 @@ func (h *held) close() error {
 
 // Report says what a loader draws from.
 type Report struct {
-	Episodes int             `json:"episodes"` // that windows are drawn from
-	Windows  int             `json:"windows"`  // of an epoch
-	Batches  int             `json:"batches"`  // of an epoch, for every rank
-	Dropped  int             `json:"dropped"`  // windows that no rank draws in an epoch
-	Missing  int             `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
-	Filtered int             `json:"filtered"` // episodes that the plan's filter leaves out
-	LeftOut  []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
-	Streams  []StreamsReport `json:"streams"`
-	Bytes    int             `json:"bytes"` // on the device
+	Episodes int `json:"episodes"` // that windows are drawn from
+	Windows  int `json:"windows"`  // of an epoch
+	Batches  int `json:"batches"`  // of an epoch, for every rank
+	Dropped  int `json:"dropped"`  // windows that no rank draws in an epoch
+	Missing  int `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
+	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
+	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
+	Unanchored int             `json:"ticks_without_window"`
+	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
+	Streams    []StreamsReport `json:"streams"`
+	Bytes      int             `json:"bytes"` // on the device
 
 	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
 	MixShards    int        `json:"mix_shards,omitempty"`
@@ -189,8 +191,6 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		return l, &OptionError{"Batch", fmt.Sprint(opt.Batch), "1 or more"}
 	case plan.Targets != nil || plan.Rate == 0:
 		return l, &OptionError{"plan.rate", "none", "the rate of the windows' clock"}
-	case plan.Padding == "diffusion_policy":
-		return l, &OptionError{"plan.padding", plan.Padding, "lerobot, octo, openpi or robomimic: the end sample is repeated, and pad says where"}
 	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
 		return l, &OptionError{"Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1)}
 	case opt.ShardWindows < 1:

@@ -239,10 +239,11 @@ func (d *drawing) open(ctx context.Context) (err error) {
 	err = d.store.Fresh(ctx, d.fresh)
 	done()
 	var stale *loader.StaleError
-	if err != nil && !errors.As(err, &stale) {
-		err = readError(d.fresh, err)
-	} else if err != nil {
+	switch {
+	case errors.As(err, &stale):
 		err = &inputError{Path: d.path, Err: err}
+	case err != nil:
+		err = readError(d.fresh, err)
 	}
 	return err
 }

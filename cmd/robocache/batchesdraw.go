@@ -170,7 +170,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	if err := d.l.Next(ctx); err != nil {
 		return state, d.unreadable(err)
 	}
-	since(&at, &d.out.spent.Device)
+	since(&at, &d.out.Compute)
 	d.out.reads(d.l.Waits().Shards.Seconds())
 	host, err := d.l.Batch().Host(ctx)
 	if err != nil {

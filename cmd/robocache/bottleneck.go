@@ -10,11 +10,11 @@ import (
 
 // spent is what the time that batches took went into, in seconds.
 type spent struct {
-	Device float64 `json:"device_seconds"` // launching batches and waiting for them
-	Copy   float64 `json:"copy_seconds"`   // copying them to the host
-	Count  float64 `json:"count_seconds"`  // counting what is padded and invalid, and hashing windows
-	Write  float64 `json:"write_seconds"`  // lines, files and the state
-	Shards float64 `json:"shards_seconds"` // waiting for shards to be read, with --streaming
+	Compute float64 `json:"device_seconds"` // launching batches and waiting for them
+	Copy    float64 `json:"copy_seconds"`   // copying them to the host
+	Count   float64 `json:"count_seconds"`  // counting what is padded and invalid, and hashing windows
+	Write   float64 `json:"write_seconds"`  // lines, files and the state
+	Shards  float64 `json:"shards_seconds"` // waiting for shards to be read, with --streaming
 }
 
 // share is a part of the time.
@@ -25,14 +25,14 @@ type share struct {
 
 // reads takes up how long batches have waited for shards so far, which is no work of the device.
 func (s *spent) reads(seconds float64) {
-	s.Device -= seconds - s.Shards
+	s.Compute -= seconds - s.Shards
 	s.Shards = seconds
 }
 
 func (s *spent) shares() []share {
 	return []share{
 		{"reading", "waiting for shards to be read", s.Shards},
-		{"the device", "launching batches and waiting for them", s.Device},
+		{"the device", "launching batches and waiting for them", s.Compute},
 		{"copying", "copying batches to the host", s.Copy},
 		{"counting", "counting and hashing what batches hold", s.Count},
 		{"writing", "writing lines, files and the state", s.Write},
