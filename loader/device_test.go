@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -35,20 +36,28 @@ func backends(t testing.TB) []string {
 	return list
 }
 
-// An epoch has the same digests on every device.
+// An epoch has the same digests on every device, in every order.
 func TestEveryDeviceGivesTheSameBits(t *testing.T) {
 	m := recordings(t)
 	p := plan()
 	p.Streams[0].Normalise, p.Streams[1].Normalise = "robomimic", "gr00t"
-	want := map[int64]uint64{}
-	for _, backend := range backends(t) {
-		got := map[int64]uint64{}
-		digests(t, load(t, backend, m[:3], p, loader.Options{Batch: 16, Seed: 5, DType: tensor.BF16}), got, 0, 1, 16)
-		if backend == "cpu" {
-			want = got
-			assert.NotEmpty(t, want)
+	orders := map[string]map[int64]uint64{}
+	for _, p.Shuffle = range []string{"windows", "shards", "none"} {
+		for _, backend := range backends(t) {
+			got := map[int64]uint64{}
+			digests(t, load(t, backend, m[:3], p, loader.Options{Batch: 16, Seed: 5, Last: ops.LastShort, DType: tensor.BF16, ShardWindows: 30, MixShards: 2}), got, 0, 1, 16)
+			if backend == "cpu" {
+				orders[p.Shuffle] = got
+			}
+			assert.Equal(t, orders[p.Shuffle], got, "%s, %s", p.Shuffle, backend)
 		}
-		assert.Equal(t, want, got, backend)
+	}
+	assert.NotEqual(t, orders["windows"], orders["shards"])
+	assert.NotEqual(t, orders["none"], orders["shards"])
+	var windows [3][]uint64
+	for i, shuffle := range []string{"windows", "shards", "none"} {
+		windows[i] = slices.Sorted(maps.Values(orders[shuffle]))
+		assert.Equal(t, windows[0], windows[i], "the same windows")
 	}
 }
 

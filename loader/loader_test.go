@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -262,6 +263,36 @@ func TestResumingGoesOn(t *testing.T) {
 	l := load(t, "cpu", m, plan(), opt)
 	for _, s := range []loader.State{{Version: 2, Seed: 9, Windows: states[0].Windows}, {Version: 1, Seed: 8, Windows: states[0].Windows}, {Version: 1, Seed: 9, Windows: 3}, {Version: 1, Seed: 9, Windows: states[0].Windows, Taken: -1}} {
 		assert.ErrorIs(t, l.Resume(ctx, s), ops.ErrOption)
+	}
+}
+
+// A state's JSON is a contract: one that an earlier program has written says nothing of shards, and is of an order without.
+func TestStatesOfBothOrdersAreRead(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	p := plan()
+	for shuffle, want := range map[string]string{
+		"windows": `{"version":1,"seed":9,"epoch":0,"taken":5,"windows":402}`,
+		"shards":  `{"version":1,"seed":9,"epoch":0,"taken":5,"windows":402,"shard_windows":30,"mix_shards":2}`,
+	} {
+		p.Shuffle = shuffle
+		l := load(t, "cpu", m, p, loader.Options{Batch: 5, Seed: 9, ShardWindows: 30, MixShards: 2})
+		require.NoError(t, l.Next(ctx))
+		s, err := l.State(ctx)
+		require.NoError(t, err)
+		text, err := json.Marshal(s)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+		var again loader.State
+		require.NoError(t, json.Unmarshal(text, &again))
+		require.NoError(t, l.Resume(ctx, again))
+		p.Shuffle = map[string]string{"windows": "shards", "shards": "windows"}[shuffle]
+		other := load(t, "cpu", m, p, loader.Options{Batch: 5, Seed: 9, ShardWindows: 30, MixShards: 2})
+		var bad *loader.StateError
+		require.ErrorAs(t, other.Resume(ctx, again), &bad)
+		assert.Equal(t, "shards", bad.What)
+		again.MixShards++
+		assert.ErrorAs(t, l.Resume(ctx, again), &bad)
 	}
 }
 

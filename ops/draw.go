@@ -47,8 +47,10 @@ type Cursor = backend.Cursor
 //
 // The windows of all episodes are numbered 0 to Count-1. An epoch takes them in an order of its own, by positions 0 to Count-1: without
 // Shuffle the order of their numbers; with it a permutation of all of them; and with ShardWindows and MixShards besides, an order in which
-// each stretch of the epoch needs a small part of the store alone, as one that is read from a disk has to. [DrawOptions.Window] has the
-// rules. A batch of all ranks takes the next Ranks*Batch positions: row i of rank r has position taken + r + Ranks*i. So a window is a pure
+// each stretch of the epoch needs a small part of the store alone, as one that is read from a disk has to. Of a mixture of datasets, with
+// Sources, an epoch draws as many windows of each as the weights have it. [DrawOptions.Window] has the rules.
+//
+// A batch of all ranks takes the next Ranks*Batch positions: row i of rank r has position taken + r + Ranks*i. So a window is a pure
 // function of seed, epoch and position, and whoever goes on from a cursor with other Ranks or another Batch goes on in the same order.
 type DrawOptions struct {
 	Rate    float64 // of the anchors in Hz: tick j of an episode is at Begins[e] + floor(j*1e9/Rate + 0.5), as of a [Uniform] clock
@@ -63,6 +65,11 @@ type DrawOptions struct {
 	// a time: an epoch takes the shards in a shuffled order, so many together, and the windows of these in a shuffled order before any of the
 	// next. Both are 0, for an epoch that shuffles all windows, or both at least 1, with Shuffle.
 	ShardWindows, MixShards int
+	// Sources are the datasets of a weighted mixture, at most MaxSources, whose windows follow each other in the store and are Count together.
+	// Positions is how many windows an epoch then draws, 1 to 2^62; Count unless given. Each source is gone through in full epochs of its own:
+	// none of its windows is drawn again before all have been. Without sources the store is one dataset. Not with ShardWindows.
+	Sources   []DrawSource
+	Positions int
 	// TrustTables leaves out the checks of Windows, Begins, Offsets and the cursor. What is drawn by wrong ones is unspecified; nothing
 	// else is written.
 	TrustTables bool
@@ -71,9 +78,18 @@ type DrawOptions struct {
 	Launch LaunchMode
 }
 
+// DrawSource is one of the datasets that a mixture is drawn from: Windows, at least 1, is how many it has, and Weight, finite and not below 0,
+// how often it is drawn from, relative to the weights of the others, of which one at least is not 0.
+type DrawSource = backend.DrawSource
+
+// MaxSources is how many datasets a mixture can have.
+const MaxSources = 64
+
 // order is the part of the options that says in which order windows come.
 func (o *DrawOptions) order() *backend.DrawOrder {
-	return &backend.DrawOrder{Count: o.Count, Batch: o.Batch, Rank: o.Rank, Ranks: o.Ranks, Last: o.Last, Shuffle: o.Shuffle, Seed: o.Seed, ShardWindows: o.ShardWindows, MixShards: o.MixShards}
+	return &backend.DrawOrder{Count: o.Count, Batch: o.Batch, Rank: o.Rank, Ranks: o.Ranks, Last: o.Last, Shuffle: o.Shuffle, Seed: o.Seed,
+		ShardWindows: o.ShardWindows, MixShards: o.MixShards,
+		Sources: o.Sources, Positions: o.Positions}
 }
 
 // Batches returns the number of batches of an epoch, the same for every rank. Count and Batch are at least 1.
@@ -109,6 +125,12 @@ func (o DrawOptions) Position(begin Cursor, i int) (int64, bool) { return o.orde
 // multiple of w, shard W with the Count mod w windows left. Whole shard P(W, 1, j) comes in slot j of the epoch, and the short one in slot W,
 // the last. Group g is the shards in the slots g*k to g*k+k-1, as far as there are such: it has the positions from g*k*w on, as
 // many as its shards have windows, m. Position g*k*w + x has the window i of the shard in slot g*k + y/w, with y = P(m, 2+g, x) and i = y mod w.
+//
+// With Sources, source d, from 0, has s[d] of an epoch's N positions, see [DrawOptions.Shares]: of the numbers 0 to N-1 the first s[0] are
+// source 0's, the next s[1] source 1's, and so on. The position has number v = P(N, 0, position), or v = position without Shuffle. Let v be
+// the j-th of source d's, from 0. Of all that is drawn from this source in all epochs that is number a = epoch*s[d] + j, modulo 2^64, which is
+// place x = a mod n of the source's own epoch a/n, where n is how many windows it has. It is the source's window P(n, 2^32+d, x), with a/n for
+// the epoch, or its window x without Shuffle.
 func (o DrawOptions) Window(epoch, position int64) int64 { return o.order().Window(epoch, position) }
 
 // Shard returns the shard in a slot of an epoch's order, see [DrawOptions.Window]: it has n windows, from first on, and window 0 comes
@@ -118,8 +140,19 @@ func (o DrawOptions) Shard(epoch, slot int64) (first, n int64) {
 	return e.Shard(slot)
 }
 
-// Rows writes the windows of the rows of the batch that begins at a cursor, and the slots of their shards, see [DrawOptions.Shard]; both -1 for a row that
-// has none. Both lists are as long as the batch.
+// Shares returns how many of an epoch's N positions each source of a mixture has: the whole part of N*Weight/(sum of the weights), exactly, and one
+// more for as many sources as it takes to make N, those with the largest fractional parts, of equal ones the earlier (the method of largest
+// remainders).
+func (o DrawOptions) Shares() []int {
+	var list []int
+	for _, s := range o.order().Shares() {
+		list = append(list, int(s.Draws))
+	}
+	return list
+}
+
+// Rows writes the windows of the rows of the batch that begins at a cursor, and the slots of their shards, see [DrawOptions.Shard]; both -1
+// for a row that has none. Both lists are as long as the batch.
 func (o DrawOptions) Rows(begin Cursor, windows, slots []int64) {
 	e := o.order().Epoch(begin.Epoch)
 	var g backend.Group

@@ -22,6 +22,10 @@ func newDrawJob(c *checker, a DrawArgs, o DrawOptions) (*backend.DrawJob, error)
 	j.checkOptions(c)
 	j.checkInputs(c)
 	j.checkOutputs(c)
+	if c.err == nil && len(j.Sources) > 0 {
+		j.Sources = slices.Clone(j.Sources)
+		j.Mixture = j.Shares()
+	}
 	return j.DrawJob, c.err
 }
 
@@ -34,6 +38,7 @@ func (j drawCheck) checkOptions(c *checker) {
 	if j.Ranks == 0 {
 		j.Ranks = 1
 	}
+	j.checkSources(c)
 	switch {
 	case !(j.Rate > 0) || math.IsInf(j.Rate, 1):
 		c.set("Options.Rate", ErrOption, fmt.Sprint(j.Rate), "a positive rate in Hz")
@@ -54,9 +59,40 @@ func (j drawCheck) checkOptions(c *checker) {
 	case j.ShardWindows > 0 && !j.Shuffle:
 		c.set("Options.ShardWindows", ErrOption, fmt.Sprint(j.ShardWindows), "0 without Shuffle")
 	case j.Batches() == 0:
-		c.set("Options.Batch", ErrOption, fmt.Sprintf("%d rows for each of %d ranks, of %d windows", j.Batch, j.Ranks, j.Count), "at most as many as there are windows, or LastShort")
+		c.set("Options.Batch", ErrOption, fmt.Sprintf("%d rows for each of %d ranks, of %d windows", j.Batch, j.Ranks, j.Length()), "at most as many as there are windows, or LastShort")
 	}
 	checkLaunch(c, j.Launch)
+}
+
+func (j drawCheck) checkSources(c *checker) {
+	switch {
+	case j.Positions < 0 || j.Positions > maxWindows:
+		c.set("Options.Positions", ErrOption, fmt.Sprint(j.Positions), "1 to 2^62, or 0 for Count")
+	case len(j.Sources) == 0 && j.Positions > 0:
+		c.set("Options.Positions", ErrOption, fmt.Sprint(j.Positions), "0 without Sources")
+	case len(j.Sources) == 0:
+		return
+	case len(j.Sources) > MaxSources:
+		c.set("Options.Sources", ErrOption, fmt.Sprintf("%d sources", len(j.Sources)), fmt.Sprintf("at most %d", MaxSources))
+	case j.ShardWindows > 0:
+		c.set("Options.ShardWindows", ErrOption, fmt.Sprint(j.ShardWindows), "0 with Sources")
+	}
+	left, weight := j.Count, false
+	for d, s := range j.Sources {
+		switch {
+		case s.Windows < 1 || s.Windows > left:
+			c.set(fmt.Sprintf("Options.Sources[%d].Windows", d), ErrOption, fmt.Sprint(s.Windows), "1 or more, Count in all")
+		case !(s.Weight >= 0) || math.IsInf(s.Weight, 1):
+			c.set(fmt.Sprintf("Options.Sources[%d].Weight", d), ErrOption, fmt.Sprint(s.Weight), "a finite weight, not below 0")
+		}
+		left, weight = left-s.Windows, weight || s.Weight > 0
+	}
+	switch {
+	case left > 0:
+		c.set("Options.Sources", ErrOption, fmt.Sprintf("%d windows in all", j.Count-left), fmt.Sprintf("Count, %d", j.Count))
+	case !weight:
+		c.set("Options.Sources", ErrOption, "weights of 0", "one at least that is not")
+	}
 }
 
 // checkInputs finds E.

@@ -1,11 +1,11 @@
 // draw.cu draws a batch of windows: positions of an epoch become windows by a permutation, and windows the episodes that have them. The
 // cursor lies on the device and each launch advances it, so that a captured graph goes on by itself.
 //
-// One warp draws one window. All its lanes permute the position, but in an order of shards: see sharded. Then they search its episode together, 64 places per step, of which the
-// first do not depend on the window and are loaded before the cursor is known: episodes of up to 4096 take two steps, of up to
-// 262144 three. Two lanes per stream look up where the episode's samples begin and end. Meanwhile one more warp counts the block as having
-// read the cursor, and that of the last block advances it. Blocks behind those check the tables, one table each, an episode per thread
-// at a time.
+// One warp draws one window. All its lanes permute the position, but in an order of shards, see sharded, and of a mixture, see mixed. Then
+// they search its episode together, 64 places per step, of which the first do not depend on the window and are loaded before the cursor is
+// known: episodes of up to 4096 take two steps, of up to 262144 three. Two lanes per stream look up where the episode's samples begin and
+// end. Meanwhile one more warp counts the block as having read the cursor, and that of the last block advances it. Blocks behind those
+// check the tables, one table each, an episode per thread at a time.
 //
 // Bytes moved: 8 * (3 + 2 * streams) written per window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
 // checked.
@@ -27,6 +27,14 @@ RC_HOST struct draw_lookup {
     i64 *to;         // [b]
 };
 
+RC_HOST enum draw_order : u32 { draw_order_windows, draw_order_shards, draw_order_mixture };
+
+// draw_source is a source of a mixture.
+RC_HOST struct draw_source {
+    u64 begin, draws;   // it has the numbers begin to begin + draws - 1 of an epoch
+    u64 first, windows; // and these windows
+};
+
 RC_HOST struct draw_params {
     u64 *cursor; // epoch, positions taken
     u32 *ticket; // blocks that have read the cursor; 0 between launches
@@ -37,15 +45,18 @@ RC_HOST struct draw_params {
     u64 *fault;
     u32 *fault_flag;
     double rate;
-    u64 count; // windows of all episodes
+    u64 count;  // windows of all episodes
+    u64 length; // positions of an epoch
     u64 step;  // positions that a batch of all ranks takes
     u32 rank, ranks;
     u32 b, e;
     u32 blocks;      // that draw; those behind them check
     u32 streams;
     u32 key[4];      // of the permutation's rounds: what all epochs have
-    u32 flags, unused;
+    u32 flags;
+    u32 source_count;           // of a mixture, else 0
     const draw_lookup *lookups; // two a stream
+    const draw_source *sources;
 
     // Of an order of shards.
     u64 shard; // windows of a whole one
@@ -53,10 +64,10 @@ RC_HOST struct draw_params {
     u64 mixed; // shards of a group
     u64 span;  // positions of a group
 
-    RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation of all windows
+    RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation of an epoch's positions
     RC_FLAG(flags, bool, shuffle, 5, 1)
     RC_FLAG(flags, bool, short_last, 6, 1) // an epoch ends with its last window, not with its last whole batch
-    RC_FLAG(flags, bool, sharded, 7, 1)
+    RC_FLAG(flags, draw_order, order, 7, 2)
     RC_FLAG(flags, bool, ready, 31, 1)   // see begin
     RC_FN_MEMBER u64 stream_bits() const { return 0; }
 };
@@ -68,7 +79,7 @@ constexpr u64 fault_cursor = 0, fault_windows = 1ull << 62, fault_begins = 2ull 
 constexpr u32 places = 2 * warp_size; // that a step of a search reads
 constexpr u32 key_step = 0x9e3779b9;
 constexpr u64 few = 4096; // numbers at most whose permutation has eight rounds, not four
-constexpr u64 lane_shards = 1, lane_groups = 2; // of an epoch's permutations, as package ops counts them
+constexpr u64 lane_shards = 1, lane_groups = 2, lane_sources = 1ull << 32; // of an epoch's permutations, as package ops counts them
 
 // tables are what a kernel of before may have written.
 struct tables {
@@ -90,13 +101,13 @@ RC_FN cursor read_cursor(const draw_params &p) {
     cursor c = {ld_relaxed(p.cursor), (i64)ld_relaxed(p.cursor + 1)};
     if (RC_UNLIKELY(((i64)c.epoch | c.taken) < 0) && blocks_x() > p.blocks && block_x() == 0 && thread_x() == 0)
         report(p, fault_cursor, (i64)c.epoch < 0 ? 0 : 1, 0);
-    if (c.taken >= (i64)p.count || (!p.short_last() && c.taken > (i64)(p.count - p.step))) c = {c.epoch + 1, 0};
+    if (c.taken >= (i64)p.length || (!p.short_last() && c.taken > (i64)(p.length - p.step))) c = {c.epoch + 1, 0};
     return c;
 }
 
 // move_cursor writes where the next batch begins.
 RC_FN void move_cursor(const draw_params &p, const cursor &c) {
-    const u64 left = p.count - (u64)c.taken;
+    const u64 left = p.length - (u64)c.taken;
     st_relaxed(p.cursor, c.epoch);
     st_relaxed(p.cursor + 1, (u64)c.taken + (left < p.step ? left : p.step));
 }
@@ -137,41 +148,55 @@ struct feistel {
     }
 };
 
-// of_windows permutes all windows of an epoch.
-RC_FN feistel of_windows(const draw_params &p, u64 epoch) {
-    feistel f = {{}, p.half(), p.count};
+// of_positions permutes all positions of an epoch.
+RC_FN feistel of_positions(const draw_params &p, u64 epoch) {
+    feistel f = {{}, p.half(), p.length};
     f.take(p.key, epoch);
     return f;
 }
 
 // of_lane permutes n other numbers of the epoch.
-RC_FN feistel of_lane(const feistel &windows, u64 lane_number, u64 n) {
+RC_FN feistel of_lane(const feistel &all, u64 lane_number, u64 n) {
     const u32 bits_of = n > 4 ? 64 - (u32)__builtin_clzll(n - 1) : 2;
     feistel f = {{}, (bits_of + 1) / 2, n};
-    f.take(windows.key, lane_number);
+    f.take(all.key, lane_number);
     return f;
 }
 
 // sharded is the window at a position of an epoch that takes its shards some at a time. Half the lanes find the window that shards are
 // counted from while the others permute the group.
-RC_FN u64 sharded(const draw_params &p, const feistel &windows, u64 position) {
+RC_FN u64 sharded(const draw_params &p, u64 epoch, u64 position) {
+    const feistel all = of_positions(p, epoch);
     const bool of_group = lane() < warp_size / 2;
     const u64 group = position / p.span, begin = group * p.span, left = p.count - begin;
-    feistel f = of_lane(windows, lane_groups + group, left < p.span ? left : p.span);
-    if (!of_group) f = windows;
+    feistel f = of_lane(all, lane_groups + group, left < p.span ? left : p.span);
+    if (!of_group) f = all;
     const u64 x = f.at(of_group ? position - begin : 0);
     const u64 in = shuffle_from(x, 0), first = shuffle_from(x, warp_size / 2), place = in / p.shard;
     u64 number = group * p.mixed + place;
-    if (number < p.whole) number = of_lane(windows, lane_shards, p.whole).at(number);
+    if (number < p.whole) number = of_lane(all, lane_shards, p.whole).at(number);
     number = number * p.shard + (in - place * p.shard);
     return number < p.count - first ? number + first : number + first - p.count;
 }
 
-// permuted is the window at a position of an epoch.
-RC_FN u64 permuted(const draw_params &p, u64 epoch, u64 position) {
-    const feistel windows = of_windows(p, epoch);
-    if (RC_UNLIKELY(p.sharded())) return sharded(p, windows, position);
-    return windows.at(position);
+// mixed is the window at a position of an epoch of a mixture. A lane looks at two of its sources.
+RC_FN u64 mixed(const draw_params &p, u64 epoch, u64 position) {
+    const u64 number = p.shuffle() ? of_positions(p, epoch).at(position) : position;
+    u64 low = ~0ull, high = ~0ull;
+    if (lane() < p.source_count) low = ld_nc_u64(&p.sources[lane()].begin);
+    if (lane() + warp_size < p.source_count) high = ld_nc_u64(&p.sources[lane() + warp_size].begin);
+    const u32 at = count_bits(votes(low <= number)) + count_bits(votes(high <= number)) - 1;
+    const draw_source *s = p.sources + at;
+    const u64 n = ld_nc_u64(&s->windows), place = epoch * ld_nc_u64(&s->draws) + (number - ld_nc_u64(&s->begin)), own = place / n;
+    u64 window = place - own * n;
+    if (p.shuffle()) window = of_lane(of_positions(p, own), lane_sources + at, n).at(window);
+    return ld_nc_u64(&s->first) + window;
+}
+
+// window_at is the window at a position of an epoch.
+RC_FN u64 window_at(const draw_params &p, u64 epoch, u64 position) {
+    if (RC_UNLIKELY(p.order() != draw_order_windows)) return p.order() == draw_order_shards ? sharded(p, epoch, position) : mixed(p, epoch, position);
+    return p.shuffle() ? of_positions(p, epoch).at(position) : position;
 }
 
 // seek is a step of looking for the last episode from lo to hi - 1 that begins at or before a window; that at lo does. A lane has two
@@ -210,8 +235,8 @@ struct ticked {
 RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_lookup &lookup, const cursor &c, u32 b) {
     const u64 position = (u64)c.taken + p.rank + (u64)p.ranks * b;
     i64 episode = -1, tick_number = -1, anchor = 0, mine = 0;
-    if (position < p.count) {
-        const i64 window = (i64)(p.shuffle() ? permuted(p, c.epoch, position) : position);
+    if (position < p.length) {
+        const i64 window = (i64)window_at(p, c.epoch, position);
         const u32 e = episode_of(t, s, window);
         if (lane() < 2 * p.streams) mine = (i64)ld_nc_u64(lookup.from + e);
         const i64 first = (i64)ld_nc_u64(t.windows + e);

@@ -167,38 +167,68 @@ func (p *DrawLookup) append(b []byte) []byte {
 	return b
 }
 
-// DrawParams is draw_params of draw.cu: 184 bytes.
-type DrawParams struct {
-	Cursor    uint64    // offset 0: epoch, positions taken
-	Ticket    uint64    // offset 8: blocks that have read the cursor; 0 between launches
-	Episodes  uint64    // offset 16: [b], or null
-	Ticks     uint64    // offset 24: [b], or null
-	Anchors   uint64    // offset 32: [b]
-	Windows   uint64    // offset 40: [e + 1]
-	Begins    uint64    // offset 48: [e]
-	Fault     uint64    // offset 56
-	FaultFlag uint64    // offset 64
-	Rate      float64   // offset 72
-	Count     uint64    // offset 80: windows of all episodes
-	Step      uint64    // offset 88: positions that a batch of all ranks takes
-	Rank      uint32    // offset 96
-	Ranks     uint32    // offset 100
-	B         uint32    // offset 104
-	E         uint32    // offset 108
-	Blocks    uint32    // offset 112: that draw; those behind them check
-	Streams   uint32    // offset 116
-	Key       [4]uint32 // offset 120: of the permutation's rounds: what all epochs have
-	Flags     uint32    // offset 136
-	Unused    uint32    // offset 140
-	Lookups   uint64    // offset 144: two a stream
-	Shard     uint64    // offset 152: windows of a whole one
-	Whole     uint64    // offset 160: how many are
-	Mixed     uint64    // offset 168: shards of a group
-	Span      uint64    // offset 176: positions of a group
+// The enumerators of draw_order, of draw.cu
+const (
+	DrawOrderWindows = 0
+	DrawOrderShards  = 1
+	DrawOrderMixture = 2
+)
+
+// DrawSource is draw_source of draw.cu: 32 bytes.
+//
+// draw_source is a source of a mixture.
+type DrawSource struct {
+	Begin   uint64 // offset 0: it has the numbers begin to begin + draws - 1 of an epoch
+	Draws   uint64 // offset 8: it has the numbers begin to begin + draws - 1 of an epoch
+	First   uint64 // offset 16: and these windows
+	Windows uint64 // offset 24: and these windows
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
+func (p *DrawSource) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+
+func (p *DrawSource) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Begin)
+	b = binary.LittleEndian.AppendUint64(b, p.Draws)
+	b = binary.LittleEndian.AppendUint64(b, p.First)
+	b = binary.LittleEndian.AppendUint64(b, p.Windows)
+	return b
+}
+
+// DrawParams is draw_params of draw.cu: 200 bytes.
+type DrawParams struct {
+	Cursor      uint64    // offset 0: epoch, positions taken
+	Ticket      uint64    // offset 8: blocks that have read the cursor; 0 between launches
+	Episodes    uint64    // offset 16: [b], or null
+	Ticks       uint64    // offset 24: [b], or null
+	Anchors     uint64    // offset 32: [b]
+	Windows     uint64    // offset 40: [e + 1]
+	Begins      uint64    // offset 48: [e]
+	Fault       uint64    // offset 56
+	FaultFlag   uint64    // offset 64
+	Rate        float64   // offset 72
+	Count       uint64    // offset 80: windows of all episodes
+	Length      uint64    // offset 88: positions of an epoch
+	Step        uint64    // offset 96: positions that a batch of all ranks takes
+	Rank        uint32    // offset 104
+	Ranks       uint32    // offset 108
+	B           uint32    // offset 112
+	E           uint32    // offset 116
+	Blocks      uint32    // offset 120: that draw; those behind them check
+	Streams     uint32    // offset 124
+	Key         [4]uint32 // offset 128: of the permutation's rounds: what all epochs have
+	Flags       uint32    // offset 144
+	SourceCount uint32    // offset 148: of a mixture, else 0
+	Lookups     uint64    // offset 152: two a stream
+	Sources     uint64    // offset 160
+	Shard       uint64    // offset 168: windows of a whole one
+	Whole       uint64    // offset 176: how many are
+	Mixed       uint64    // offset 184: shards of a group
+	Span        uint64    // offset 192: positions of a group
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 200)) }
 
 func (p *DrawParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Cursor)
@@ -212,6 +242,7 @@ func (p *DrawParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
 	b = binary.LittleEndian.AppendUint64(b, p.Count)
+	b = binary.LittleEndian.AppendUint64(b, p.Length)
 	b = binary.LittleEndian.AppendUint64(b, p.Step)
 	b = binary.LittleEndian.AppendUint32(b, p.Rank)
 	b = binary.LittleEndian.AppendUint32(b, p.Ranks)
@@ -223,8 +254,9 @@ func (p *DrawParams) append(b []byte) []byte {
 		b = binary.LittleEndian.AppendUint32(b, p.Key[i])
 	}
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
-	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	b = binary.LittleEndian.AppendUint32(b, p.SourceCount)
 	b = binary.LittleEndian.AppendUint64(b, p.Lookups)
+	b = binary.LittleEndian.AppendUint64(b, p.Sources)
 	b = binary.LittleEndian.AppendUint64(b, p.Shard)
 	b = binary.LittleEndian.AppendUint64(b, p.Whole)
 	b = binary.LittleEndian.AppendUint64(b, p.Mixed)
@@ -234,10 +266,10 @@ func (p *DrawParams) append(b []byte) []byte {
 
 // DrawParamsFlags are the fields of flags in draw_params of draw.cu.
 type DrawParamsFlags struct {
-	Half      uint32 // bits 0 to 4: bits of half a number in the permutation of all windows
+	Half      uint32 // bits 0 to 4: bits of half a number in the permutation of an epoch's positions
 	Shuffle   bool   // bit 5
 	ShortLast bool   // bit 6: an epoch ends with its last window, not with its last whole batch
-	Sharded   bool   // bit 7
+	Order     uint32 // bits 7 to 8
 	Ready     bool   // bit 31: see begin
 }
 
@@ -246,7 +278,7 @@ func (f DrawParamsFlags) Word() uint32 {
 	return numberOf("DrawParamsFlags.Half", f.Half, 0, 5) |
 		flagOf(f.Shuffle, 5) |
 		flagOf(f.ShortLast, 6) |
-		flagOf(f.Sharded, 7) |
+		numberOf("DrawParamsFlags.Order", f.Order, 7, 2) |
 		flagOf(f.Ready, 31)
 }
 

@@ -121,7 +121,7 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "44453bfc82ccb4baad412a63bc4d6adb164fa1b0395bb117dc8e10b1761ff072"},
+			{"draw.cu", "4041571b63bf88bee3e86ce3ca35c4e3bbbbed01773f88a8028df1babfa86a3a"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
@@ -132,7 +132,7 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "draw", MaxThreads: 160, Params: []Param{
-				{"b8", 184, 8},
+				{"b8", 200, 8},
 			}},
 		},
 		images: []Image{
@@ -144,15 +144,15 @@ var manifest = []family{
 			},
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "2b713017c0382b6a2443e33f3a3ba362b60eb841644f8e8b0eb14865c0d66b34",
-				PTXHash: "2b713017c0382b6a2443e33f3a3ba362b60eb841644f8e8b0eb14865c0d66b34",
-				stored:  source{"draw.sm_90.ptx.gz", "3ff2847b754680a61c4db81d60d505b81bffcb1e867c0f23f258159cab119ed0"},
+				Hash:    "1a1d452a265d36af71ccacc8724ff3f2a7c82cff52f42efa45ba44526f9ddd43",
+				PTXHash: "1a1d452a265d36af71ccacc8724ff3f2a7c82cff52f42efa45ba44526f9ddd43",
+				stored:  source{"draw.sm_90.ptx.gz", "0f39ea4cec44b455e28d7bb5b65e107f9ad3789356f5826cb2f80c8c4228ee5c"},
 			},
 			{
 				File: "draw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "e954a8c4fbefc65af3fcaf0c80d4e378e1e521f871ed021ff7d1848d1bea7275",
-				PTXHash: "e954a8c4fbefc65af3fcaf0c80d4e378e1e521f871ed021ff7d1848d1bea7275",
-				stored:  source{"draw.sm_80.ptx.gz", "1c2360c1984bf74bbc988b0535ad071b607aff16b47fccdf45d929a03bde61df"},
+				Hash:    "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
+				PTXHash: "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
+				stored:  source{"draw.sm_80.ptx.gz", "3b4091bbdc0162ef032fbd1a4f60361de0dba18b9c4ea58805399be64e8cc087"},
 			},
 		},
 	},

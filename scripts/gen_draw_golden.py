@@ -5,10 +5,11 @@
 
 The rules are written here once more, from the documentation of DrawOptions.Window in package ops: another program that
 draws the same windows can be tested against the same file. A case has the windows at the positions first, first + step and so on,
-in an order of shards if it says how many windows a shard has and how many shards are mixed.
+in an order of shards if it says how many windows a shard has and how many shards are mixed, of a mixture if it has sources.
 """
 import json
 import os
+from fractions import Fraction
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 WORD = 2**32
@@ -50,6 +51,25 @@ def window(seed, epoch, n, position, w=0, k=0):
     return (first + shard * w + y % w) % n
 
 
+def shares(weights, n):
+    exact = [Fraction(w) * n / sum(map(Fraction, weights)) for w in weights]
+    whole = [int(x) for x in exact]
+    for d in sorted(range(len(exact)), key=lambda d: whole[d] - exact[d])[: n - sum(whole)]:
+        whole[d] += 1
+    return whole
+
+
+def mixed(seed, epoch, sources, n, shuffle, position):
+    v = permutation(seed, epoch, 0, n, position) if shuffle else position
+    first = 0
+    for d, (windows, s) in enumerate(zip([w for w, _ in sources], shares([w for _, w in sources], n))):
+        if v < s:
+            own, x = divmod((epoch * s + v) % 2**64, windows)
+            return first + (permutation(seed, own, 2**32 + d, windows, x) if shuffle else x)
+        v -= s
+        first += windows
+
+
 def main():
     cases = []
     for seed, epoch in [(0, 0), (1, 0), (0, 1), (2**64 - 1, 12), (0x0123456789ABCDEF, 2**32 + 5)]:
@@ -76,6 +96,20 @@ def main():
     whole = [window(42, 3, 100, x, 9, 4) for x in range(100)]
     assert sorted(whole) == list(range(100))
     cases.append({"seed": 42, "epoch": 3, "count": 100, "shard": 9, "mix": 4, "first": 0, "step": 1, "windows": whole})
+    for seed, epoch in [(7, 0), (2**64 - 1, 12), (0x0123456789ABCDEF, 2**32 + 5), (5, 2**63 - 1)]:
+        for n, sources in [
+            (1, [(1, 1.0)]), (10, [(3, 1.0), (20, 0.0), (5, 2.0)]), (10, [(3, 1.0), (4, 1.0), (3, 1.0)]), (7, [(7, 0.1), (100, 0.2), (3, 0.3), (2, 0.4)]),
+            (1000, [(1, 1e-300), (5000, 1 / 3), (17, 0.7)]), (10**6, [(10**6, 2.0), (999, 1.0)]), (10**6, [(50, 1.0), (2**30, 1e300)]),
+            (2**62, [(2**61, 3.0), (2**61, 0.1)]), (64, [(d + 1, d * 1.5) for d in range(64)]),
+        ]:
+            for shuffle in [True, False]:
+                count = min(n, 16)
+                step = max(n // (count + 1), 1)
+                first = min(epoch % 7, n - 1 - (count - 1) * step)
+                windows = [mixed(seed, epoch, sources, n, shuffle, x) for x in range(first, first + count * step, step)]
+                case = {"seed": seed, "epoch": epoch, "count": sum(w for w, _ in sources), "first": first, "step": step, "windows": windows}
+                case |= {"positions": n, "in_order": not shuffle, "sources": [{"windows": w, "weight": x} for w, x in sources]}
+                cases.append(case | {"shares": shares([x for _, x in sources], n)})
     lines = ",\n".join(json.dumps(c) for c in cases)
     with open(os.path.join(ROOT, "ops", "opstest", "testdata", "draw_golden.json"), "w") as f:
         f.write('{"cases": [\n' + lines + "\n]}\n")

@@ -63,9 +63,12 @@ func (j *DrawJob) Bound() Bound {
 	return b
 }
 
-// Feistel is what a backend needs of the permutation of all windows: the part of the rounds' keys that all epochs have, which are the inner
+// Feistel is what a backend needs of the permutation of an epoch's positions: the part of the rounds' keys that all epochs have, which are the inner
 // two steps of each, and the bits of half a number. DrawOptions.Window of package ops has the rest.
-func (j *DrawJob) Feistel() (seed Keys, half int) { return seedKeys(j.Seed), halfBits(int64(j.Count)) }
+func (j *DrawJob) Feistel() (seed Keys, half int) { return seedKeys(j.Seed), halfBits(j.positions()) }
+
+// Length is how many positions an epoch has.
+func (j *DrawJob) Length() int64 { return j.positions() }
 
 // Step is how many positions a batch of all ranks takes.
 func (j *DrawJob) Step() int64 { return j.step() }

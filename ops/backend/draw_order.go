@@ -9,6 +9,17 @@ type DrawOrder struct {
 	Shuffle                   bool
 	Seed                      uint64
 	ShardWindows, MixShards   int // 0 or at least 1, both
+	Sources                   []DrawSource
+	Positions                 int     // of an epoch of a mixture; 0 is Count
+	Mixture                   []Share // Shares, if they are counted already
+}
+
+// positions is how many an epoch has.
+func (o *DrawOrder) positions() int64 {
+	if o.Positions > 0 {
+		return int64(o.Positions)
+	}
+	return int64(o.Count)
 }
 
 // Cursor is a place in the order of draws, as the tensor of that name has it: in an epoch, behind so many of its positions. It is all
@@ -20,7 +31,7 @@ func (o *DrawOrder) step() int64 { return int64(o.Batch) * int64(max(o.Ranks, 1)
 
 // Batches returns the number of batches of an epoch, the same for every rank. Count and Batch are at least 1.
 func (o DrawOrder) Batches() int {
-	n, step := int64(o.Count), o.step()
+	n, step := o.positions(), o.step()
 	if o.Last == LastDrop {
 		return int(n / step)
 	}
@@ -32,7 +43,7 @@ func (o DrawOrder) Dropped() int {
 	if o.Last == LastShort {
 		return 0
 	}
-	return int(int64(o.Count) % o.step())
+	return int(o.positions() % o.step())
 }
 
 // Missing returns how many rows of an epoch's last batch, those of all ranks together, have no window: under LastShort.
@@ -40,13 +51,13 @@ func (o DrawOrder) Missing() int {
 	if o.Last == LastDrop {
 		return 0
 	}
-	return int((o.step() - int64(o.Count)%o.step()) % o.step())
+	return int((o.step() - o.positions()%o.step()) % o.step())
 }
 
 // Next returns where the batch that is drawn next begins, which is in the next epoch where this one has no more, and the cursor behind
 // it.
 func (o DrawOrder) Next(c Cursor) (begin, after Cursor) {
-	n, step := int64(o.Count), o.step()
+	n, step := o.positions(), o.step()
 	if o.Last == LastDrop && c.Taken > n-step || c.Taken >= n {
 		c = Cursor{c.Epoch + 1, 0}
 	}
@@ -57,7 +68,7 @@ func (o DrawOrder) Next(c Cursor) (begin, after Cursor) {
 // Position returns the position of row i in the batch that begins at a cursor; false where the epoch has none for it.
 func (o DrawOrder) Position(begin Cursor, i int) (int64, bool) {
 	p := begin.Taken + int64(o.Rank) + int64(max(o.Ranks, 1))*int64(i)
-	return p, p >= 0 && p < int64(o.Count)
+	return p, p >= 0 && p < o.positions()
 }
 
 // Window returns the number of the window at a position of an epoch, 0 to Count-1: DrawOptions.Window of package ops has the rule.
@@ -69,20 +80,24 @@ func (o DrawOrder) Window(epoch, position int64) int64 {
 // Epoch is the order of an epoch, for many of its windows.
 type Epoch struct {
 	*DrawOrder
-	keys   Keys
-	shards Sharding
-	ofAll  Keys  // of the permutation of the shards
-	first  int64 // the window that shards are counted from
+	number     int64
+	seed, keys Keys
+	shards     Sharding
+	ofAll      Keys  // of the permutation of the shards
+	first      int64 // the window that shards are counted from
 }
 
 // Epoch returns the order of an epoch.
 func (o *DrawOrder) Epoch(epoch int64) Epoch {
-	e := Epoch{DrawOrder: o}
+	if len(o.Sources) > 0 && o.Mixture == nil {
+		o.Mixture = o.Shares()
+	}
+	e := Epoch{DrawOrder: o, number: epoch}
 	if !o.Shuffle {
 		return e
 	}
-	seed := seedKeys(o.Seed)
-	e.keys = seed.lane(uint64(epoch))
+	e.seed = seedKeys(o.Seed)
+	e.keys = e.seed.lane(uint64(epoch))
 	if o.ShardWindows > 0 {
 		e.shards = o.Sharding()
 		e.ofAll = e.keys.lane(laneShards)
@@ -107,11 +122,14 @@ type Group struct {
 // Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that of the position
 // then; the one of the position before is taken up faster.
 func (e *Epoch) Place(g *Group, position int64) (window, slot int64) {
-	switch {
-	case !e.Shuffle:
+	if e.ShardWindows == 0 {
+		if e.Shuffle {
+			position = permute(&e.keys, e.positions(), position)
+		}
+		if e.Mixture != nil {
+			position = e.drawn(position)
+		}
 		return position, 0
-	case e.ShardWindows == 0:
-		return permute(&e.keys, int64(e.Count), position), 0
 	}
 	s := &e.shards
 	if uint64(position-g.begin) >= uint64(g.n) {
@@ -154,8 +172,8 @@ func (e *Epoch) Shard(slot int64) (first, n int64) {
 	return e.counted(begin), n
 }
 
-// Sharding is how an epoch is cut into shards. No shard is larger than the epoch, and no group has more shards than there are, which changes no order and
-// keeps all numbers below 2^63.
+// Sharding is how an epoch is cut into shards. No shard is larger than the epoch, and no group has more shards than there are, which changes
+// no order and keeps all numbers below 2^63.
 type Sharding struct {
 	Windows int64 // of a whole shard
 	Whole   int64 // shards that are
@@ -171,8 +189,8 @@ func (o *DrawOrder) Sharding() Sharding {
 	return Sharding{w, n / w, k, k * w}
 }
 
-// The lanes of an epoch's permutations besides 0, that of all windows: of the shards, and of the first group.
-const laneShards, laneGroups = 1, 2
+// The lanes of an epoch's permutations besides 0, that of all windows: of the shards, of the first group, and of the first source of a mixture.
+const laneShards, laneGroups, laneSources = 1, 2, 1 << 32
 
 const feistelKeys = 4
 

@@ -55,11 +55,37 @@ func generateDrawing(name string, seed uint64) *drawing {
 	if g.one(2) {
 		c.From.Taken = g.Int64N(n + 1)
 	}
-	if o.Shuffle && g.one(2) {
+	switch {
+	case g.one(3):
+		g.mixture(c, n)
+	case o.Shuffle && g.one(2):
 		o.ShardWindows = 1 + int(g.Int64N([]int64{n, n + 3, min(n, 100), max(n/50, 1)}[g.IntN(4)]))
 		o.MixShards = 1 + g.IntN(1+min(20, 2*int(n)/o.ShardWindows))
 	}
 	return c
+}
+
+// mixture cuts a case's windows into sources.
+func (g *generator) mixture(c *drawing, n int64) {
+	o := &c.Opts
+	sources := 1 + g.IntN(min(ops.MaxSources, int(n)))
+	for left := int(n); len(o.Sources) < sources; {
+		s := ops.DrawSource{Windows: left, Weight: float64(g.IntN(1<<20)) / 1024}
+		if more := sources - len(o.Sources) - 1; more > 0 {
+			s.Windows = 1 + g.IntN(left-more)
+		}
+		o.Sources, left = append(o.Sources, s), left-s.Windows
+	}
+	o.Sources[g.IntN(sources)].Weight = 1
+	if g.one(2) {
+		o.Positions = 1 + int(g.Int64N(1<<(1+g.IntN(60))))
+	}
+	if p := int64(o.Positions); p > 0 {
+		c.From.Taken = g.Int64N(p + 1)
+		if int64(max(o.Ranks, 1)*o.Batch) > p {
+			o.Last = ops.LastShort
+		}
+	}
 }
 
 // FuzzDraw draws from stores and cursors of any seed on the devices.

@@ -100,6 +100,24 @@ func drawMisuses() (all []drawMisuse) {
 	shards("shards below 0 at a time", "MixShards", 1, -1, true)
 	shards("no shards at a time", "MixShards", 1, 0, true)
 	shards("shards in order", "ShardWindows", 1, 1, false)
+	mixture := func(name, arg string, positions int, sources ...ops.DrawSource) {
+		option(name, arg, func(o *ops.DrawOptions) { o.Positions, o.Sources = positions, sources })
+	}
+	mixture("positions below 0", "Positions", -1, ops.DrawSource{Windows: 5, Weight: 1})
+	mixture("more than 2^62 positions", "Positions", 1<<62+1, ops.DrawSource{Windows: 5, Weight: 1})
+	mixture("positions without sources", "Positions", 5)
+	mixture("65 sources", "Sources", 0, make([]ops.DrawSource, ops.MaxSources+1)...)
+	mixture("a source without windows", "Sources[1].Windows", 0, ops.DrawSource{Windows: 5, Weight: 1}, ops.DrawSource{Weight: 1})
+	mixture("sources of more windows than there are", "Sources[1].Windows", 0, ops.DrawSource{Windows: 3, Weight: 1}, ops.DrawSource{Windows: 3, Weight: 1})
+	mixture("sources of fewer windows than there are", "Sources", 0, ops.DrawSource{Windows: 3, Weight: 1}, ops.DrawSource{Windows: 1, Weight: 1})
+	mixture("a weight below 0", "Sources[0].Weight", 0, ops.DrawSource{Windows: 5, Weight: -1})
+	mixture("an infinite weight", "Sources[0].Weight", 0, ops.DrawSource{Windows: 5, Weight: math.Inf(1)})
+	mixture("a NaN of a weight", "Sources[0].Weight", 0, ops.DrawSource{Windows: 5, Weight: math.NaN()})
+	mixture("no weight", "Sources", 0, ops.DrawSource{Windows: 3}, ops.DrawSource{Windows: 2})
+	mixture("fewer positions than a batch", "Batch", 1, ops.DrawSource{Windows: 5, Weight: 1})
+	option("a mixture in shards", "ShardWindows", func(o *ops.DrawOptions) {
+		o.ShardWindows, o.MixShards, o.Shuffle, o.Sources = 1, 1, true, []ops.DrawSource{{Windows: 5, Weight: 1}}
+	})
 	option("a bad launch", "Launch", func(o *ops.DrawOptions) { o.Launch = 3 })
 	add("17 streams", "Streams", ops.ErrShape, func(c *drawCall) { c.args.Streams = make([]ops.DrawStream, 17) })
 	add("no episodes", "Windows", ops.ErrShape, func(c *drawCall) { c.args.Windows = c.ints(0) })

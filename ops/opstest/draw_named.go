@@ -3,6 +3,7 @@ package opstest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/robocache/robocache/ops"
@@ -64,12 +65,13 @@ func (s *suite) drawNamed(t *testing.T) {
 		c := &drawing{Name: fmt.Sprint("windows ", n), Counts: []int64{n / 2, n - n/2}, Opts: ops.DrawOptions{Batch: int(min(n, 12)), Shuffle: true, Seed: 3}, Batches: 2}
 		cases = append(cases, c)
 	}
-	for _, c := range append(cases, shardDrawings()...) {
+	for _, c := range slices.Concat(cases, shardDrawings(), mixedDrawings()) {
 		t.Run(c.Name, func(t *testing.T) { s.drawn(t, c) })
 	}
 }
 
-// shardDrawings draw from shards: windows n, of a shard and shards at a time around each other's ends, across the groups' borders and in the last one.
+// shardDrawings draw from shards: windows, those of a shard and shards at a time around each other's ends, across the groups' borders and in
+// the last one.
 func shardDrawings() (cases []*drawing) {
 	for _, x := range [][3]int{
 		{1, 1, 1}, {1, 2, 2}, {30, 1, 1}, {30, 1, 30}, {30, 5, 2}, {30, 7, 2}, {30, 29, 1}, {30, 30, 1}, {30, 31, 1}, {31, 30, 9}, {31, 5, 6}, {31, 5, 7}, {30, math.MaxInt, math.MaxInt}, {9001, 4096, 1},
@@ -89,6 +91,40 @@ func shardDrawings() (cases []*drawing) {
 	ranks := &drawing{Name: "shards by the last of three ranks", Counts: []int64{400, 90}, Samples: [][]int64{{3, 1}}, Batches: 30}
 	ranks.Opts = ops.DrawOptions{Batch: 7, Ranks: 3, Rank: 2, Shuffle: true, ShardWindows: 20, MixShards: 4}
 	return append(cases, far, ranks)
+}
+
+// mixedDrawings draw from mixtures: of a source and of as many as there can be, one that a batch goes through several times and one that it
+// never draws from, epochs in which a source's own begin and end.
+func mixedDrawings() (cases []*drawing) {
+	add := func(name string, shuffle bool, positions int, sources ...ops.DrawSource) {
+		c := &drawing{Name: fmt.Sprintf("%s, shuffled %t", name, shuffle), Batches: 7}
+		for _, s := range sources {
+			c.Counts = append(c.Counts, int64(s.Windows)/2, int64(s.Windows)-int64(s.Windows)/2)
+		}
+		c.Samples = [][]int64{evenly(len(c.Counts), 3)}
+		c.Opts = ops.DrawOptions{Batch: 10, Ranks: 2, Rank: 1, Last: ops.LastShort, Shuffle: shuffle, Seed: 77, Positions: positions, Sources: sources}
+		cases = append(cases, c)
+	}
+	of := func(windows int, weight float64) ops.DrawSource {
+		return ops.DrawSource{Windows: windows, Weight: weight}
+	}
+	var most []ops.DrawSource
+	for d := range ops.MaxSources {
+		most = append(most, of(1+3*d%17, float64(d%5)))
+	}
+	for _, shuffle := range []bool{true, false} {
+		add("a mixture of one", shuffle, 0, of(30, 0.5))
+		add("a mixture of two", shuffle, 0, of(30, 2), of(20, 1))
+		add("a mixture with a source that has no share", shuffle, 0, of(30, 1), of(7, 0), of(20, 1), of(5, 0))
+		add("a mixture that draws a window several times", shuffle, 100, of(3, 9), of(50, 1))
+		add("a mixture of short epochs", shuffle, 12, of(31, 1), of(50, 1))
+		add("a mixture of as many as can be", shuffle, 0, most...)
+		add("a mixture of 33", shuffle, 0, most[:33]...)
+		add("a mixture of many windows", shuffle, 1<<40, of(1<<31, 3), of(1<<31+5, 1))
+	}
+	far := *cases[0]
+	far.Name, far.From = "a mixture in a far epoch", ops.Cursor{Epoch: math.MaxInt64 - 3, Taken: 3}
+	return append(cases, &far)
 }
 
 // drawValues: wrong values in the tables are found where the work is done. Of several the first by class, stream and episode is reported.

@@ -3,6 +3,7 @@ package opstest
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/robocache/robocache/ops"
 )
@@ -15,6 +16,9 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 		}
 	}
 	n, w := int64(c.Opts.Count), int64(c.Opts.Ranks)
+	if c.Opts.Positions > 0 {
+		n = int64(c.Opts.Positions)
+	}
 	if w == 0 {
 		w = 1
 	}
@@ -30,7 +34,10 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 			episode, tick, anchor := int64(-1), int64(-1), int64(0)
 			if p := taken + int64(c.Opts.Rank) + i*w; p < n {
 				episode, tick = 0, p
-				if c.Opts.Shuffle {
+				switch {
+				case len(c.Opts.Sources) > 0:
+					tick = mixed(&c.Opts, epoch, n, p)
+				case c.Opts.Shuffle:
 					tick = shuffled(&c.Opts, epoch, p)
 				}
 				for tick >= c.Counts[episode] {
@@ -84,6 +91,47 @@ func shuffled(o *ops.DrawOptions, epoch, position int64) int64 {
 		shard = feistel(o.Seed, epoch, 1, shard, slot)
 	}
 	return (feistel(o.Seed, epoch, 0, n, 0) + shard*w + y) % n
+}
+
+// mixed is the window at a position of an epoch of a mixture whose weights are multiples of 1/1024.
+func mixed(o *ops.DrawOptions, epoch, n, position int64) int64 {
+	all := uint64(0)
+	for _, s := range o.Sources {
+		all += uint64(s.Weight * 1024)
+	}
+	type part struct{ draws, rest uint64 }
+	parts, left := make([]part, len(o.Sources)), uint64(n)
+	for d, s := range o.Sources {
+		hi, lo := bits.Mul64(uint64(n), uint64(s.Weight*1024))
+		parts[d].draws, parts[d].rest = bits.Div64(hi, lo, all)
+		left -= parts[d].draws
+	}
+	for ; left > 0; left-- {
+		most := 0
+		for d := range parts {
+			if parts[d].rest > parts[most].rest {
+				most = d
+			}
+		}
+		parts[most].draws, parts[most].rest = parts[most].draws+1, 0
+	}
+	if o.Shuffle {
+		position = feistel(o.Seed, epoch, 0, n, position)
+	}
+	first, number := int64(0), uint64(position)
+	for d, s := range o.Sources {
+		if number < parts[d].draws {
+			number += uint64(epoch) * parts[d].draws
+			own, at := int64(number/uint64(s.Windows)), int64(number%uint64(s.Windows))
+			if o.Shuffle {
+				at = feistel(o.Seed, own, 1<<32+uint64(d), int64(s.Windows), at)
+			}
+			return first + at
+		}
+		number -= parts[d].draws
+		first += int64(s.Windows)
+	}
+	panic("no source has the number")
 }
 
 // feistel is a number of n permuted, by arithmetic on numbers without a width.

@@ -25,15 +25,19 @@ func (s *suite) drawGolden(t *testing.T) {
 		Cases []struct {
 			Seed                      uint64
 			Epoch, Count, First, Step int64
-			Shard, Mix                int
+			Shard, Mix, Positions     int
+			InOrder                   bool `json:"in_order"`
+			Sources                   []ops.DrawSource
+			Shares                    []int
 			Windows                   []int64
 		}
 	}
 	require.NoError(t, json.Unmarshal(drawGoldenJSON, &file))
 	require.NotEmpty(t, file.Cases)
 	for _, g := range file.Cases {
-		what := fmt.Sprintf("seed %d, epoch %d, %d windows, shards of %d, %d at a time", g.Seed, g.Epoch, g.Count, g.Shard, g.Mix)
-		o := ops.DrawOptions{Rate: 50, Count: int(g.Count), Batch: len(g.Windows), Shuffle: true, Seed: g.Seed, Last: ops.LastShort, ShardWindows: g.Shard, MixShards: g.Mix}
+		what := fmt.Sprintf("seed %d, epoch %d, %d windows, shards of %d, %d at a time, %d positions of %v", g.Seed, g.Epoch, g.Count, g.Shard, g.Mix, g.Positions, g.Sources)
+		o := ops.DrawOptions{Rate: 50, Count: int(g.Count), Batch: len(g.Windows), Shuffle: !g.InOrder, Seed: g.Seed, Last: ops.LastShort, ShardWindows: g.Shard, MixShards: g.Mix, Sources: g.Sources, Positions: g.Positions}
+		assert.Equal(t, g.Shares, o.Shares(), what)
 		for i, want := range g.Windows {
 			assert.Equal(t, want, o.Window(g.Epoch, g.First+int64(i)*g.Step), what)
 		}
@@ -89,6 +93,9 @@ func (s *suite) drawAll(t *testing.T, c drawing, batches int) (list []int64, at 
 // and whoever goes on from a cursor, with other ranks and batches, goes on in the same order.
 func (s *suite) drawOrder(t *testing.T) {
 	t.Run("all windows", func(t *testing.T) { s.drawOrderOf(t, ops.DrawOptions{Shuffle: true}) })
+	t.Run("a mixture", func(t *testing.T) {
+		s.drawOrderOf(t, ops.DrawOptions{Shuffle: true, Sources: []ops.DrawSource{{Windows: 41, Weight: 2}, {Windows: 60, Weight: 1}}})
+	})
 	t.Run("shards", func(t *testing.T) { s.drawOrderOf(t, ops.DrawOptions{Shuffle: true, ShardWindows: 8, MixShards: 3}) })
 }
 
@@ -113,8 +120,9 @@ func (s *suite) drawOrderOf(t *testing.T, o ops.DrawOptions) {
 				assert.Equal(t, want(epoch)[:drawn], list, "%v, epoch %d", last, epoch)
 				assert.Equal(t, ops.Cursor{Epoch: epoch, Taken: int64(drawn)}, at)
 				assert.Equal(t, n+c.Opts.Missing(), c.Opts.Batches()*14+c.Opts.Dropped(), "rows of all batches")
-				slices.Sort(list)
-				assert.Len(t, slices.Compact(list), drawn, "windows drawn twice")
+				if slices.Sort(list); len(c.Opts.Sources) == 0 {
+					assert.Len(t, slices.Compact(list), drawn, "windows drawn twice")
+				}
 				c.From = at
 				next, _ := s.drawAll(t, c, 1)
 				assert.Equal(t, want(epoch + 1)[:14], next, "%v, the epoch after %d", last, epoch)

@@ -50,11 +50,19 @@ func TestDrawingsHoldWhatTheyAreThereFor(t *testing.T) {
 			seen["a group of more shards than there are"] = seen["a group of more shards than there are"] || w*(k-1) > c.Opts.Count
 			seen["a group behind the first"] = seen["a group behind the first"] || last > 0
 		}
+		if d := len(c.Opts.Sources); d > 0 {
+			shares := c.Opts.Shares()
+			seen["more than a source a lane"] = seen["more than a source a lane"] || d > 32
+			seen["a source without a share"] = seen["a source without a share"] || slices.Contains(shares, 0)
+			seen["a source drawn more than once an epoch"] = seen["a source drawn more than once an epoch"] || shares[0] > c.Opts.Sources[0].Windows
+			seen["a mixture in order"] = seen["a mixture in order"] || !c.Opts.Shuffle
+			seen["other positions than windows"] = seen["other positions than windows"] || c.Opts.Positions > 0
+		}
 		seen["one block"] = seen["one block"] || c.Opts.Batch <= 4
 		seen["no streams"] = seen["no streams"] || len(c.Offsets) == 0
 	}
 	for what, is := range seen {
 		assert.True(t, is, what)
 	}
-	assert.Len(t, seen, 13)
+	assert.Len(t, seen, 18)
 }
