@@ -40,14 +40,20 @@ type Tensor struct {
 
 // New returns a host tensor of zeros, contiguous. One that is larger than what is Available is an error, ErrOutOfMemory.
 func New(dtype DType, shape ...int) (*Tensor, error) {
-	n, err := sized("New", dtype, shape)
-	if err == nil {
-		err = roomFor("New", dtype, n, shape)
-	}
+	n, err := Fits(dtype, shape...)
 	if err != nil {
 		return nil, err
 	}
 	return contiguous(dtype, shape, &storage{host: makeHost(dtype, n), n: n}), nil
+}
+
+// Fits returns how many elements a tensor has that New would return, or the error that it would.
+func Fits(dtype DType, shape ...int) (int, error) {
+	n, err := sized("New", dtype, shape)
+	if err == nil {
+		err = roomFor("New", dtype, n, shape)
+	}
+	return n, err
 }
 
 // Of returns a host tensor over data, which it does not copy. The length of data must be the shape's product.
