@@ -27,6 +27,7 @@ type builder struct {
 	steps   int
 	times   []int64        // [steps]
 	clocked *tensor.Tensor // of these, which the steps' streams share
+	shared  []float32      // room for the numbers of small streams
 }
 
 // part is a leaf as a record has it.
@@ -80,6 +81,11 @@ func (b *builder) build() error {
 		return err
 	}
 	b.e.Streams = make([]dataset.Stream, 0, len(parts))
+	shared := 0
+	for i := range parts {
+		shared += parts[i].small()
+	}
+	b.shared = make([]float32, shared)
 	for i := range parts {
 		p := &parts[i]
 		if err := b.add(p); err != nil {
@@ -206,6 +212,14 @@ func (p *part) width() (int, bool) {
 	return 1, true
 }
 
+// small returns how many numbers a stream has that shares its memory with the episode's other small ones, 0 for others.
+func (p *part) small() int {
+	if p.n > 1024 || p.kind != numbers || p.encoding != "" || !p.perStep() || !p.scalar.FitsF32() {
+		return 0
+	}
+	return p.n
+}
+
 // vote returns how many steps the feature speaks for, and false if it does not tell.
 func (p *part) vote() (int, bool) {
 	width, closed := p.width()
@@ -295,10 +309,12 @@ func (b *builder) rows(p *part) (int, []int64, error) {
 
 // stream makes a stream of rows of numbers.
 func (b *builder) stream(p *part, rows int, times []int64) error {
-	v, err := p.decode(p.feature, p.n)
+	n := p.small()
+	v, err := p.decode(p.feature, p.n, b.shared[:0:n])
 	if err != nil {
 		return err
 	}
+	b.shared = b.shared[n:]
 	columns := p.columns
 	if columns == nil { // what is open is what the values give
 		if rows == 0 || v.len() == 0 {
@@ -412,7 +428,7 @@ func (p *part) print() (list []string, err error) {
 		})
 		return list, err
 	}
-	v, err := p.decode(p.feature, p.n)
+	v, err := p.decode(p.feature, p.n, nil)
 	if err != nil {
 		return nil, err
 	}

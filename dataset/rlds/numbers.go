@@ -122,11 +122,14 @@ func (v *values) tensor(rows, width int) (*tensor.Tensor, error) {
 	return tensor.Of(v.narrow, rows, width)
 }
 
-// room makes room for n numbers, which the file has.
-func (v *values) room(n int) {
-	if v.wide {
+// room makes room for n numbers, which the file has, unless there is some that is for them.
+func (v *values) room(n int, shared []float32) {
+	switch {
+	case v.wide:
 		v.double = make([]float64, 0, n)
-	} else {
+	case cap(shared) >= n:
+		v.narrow = shared
+	default:
 		v.narrow = make([]float32, 0, n)
 	}
 }
@@ -142,13 +145,13 @@ func (l *leaf) list() listKind {
 	return floatList
 }
 
-// decode reads the numbers of a feature, of which there are n in its list.
-func (l *leaf) decode(f feature, n int) (v values, err error) {
+// decode reads the numbers of a feature, of which there are n in its list, if they are f32 into room that there may be for them.
+func (l *leaf) decode(f feature, n int, shared []float32) (v values, err error) {
 	v.wide = !l.scalar.FitsF32()
 	if l.encoding != "" {
 		return v, l.decodeItems(&v, f.items(n))
 	}
-	v.room(n)
+	v.room(n, shared)
 	unsigned := l.scalar == records.U64
 	for w := f.body; ; {
 		s, ok, err := w.stretch(f.listed)

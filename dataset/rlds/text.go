@@ -55,11 +55,10 @@ func (b *builder) text(p *part) {
 	var changes []string
 	step, bad, several := 0, -1, false
 	for w := p.body; ; step++ {
-		item, ok, _ := w.stretch(bytesList) // count has seen that it is sound
+		text, ok := w.item() // count has seen that all are sound
 		if !ok {
 			break
 		}
-		text := item.body.b
 		if step > 0 && bytes.Equal(text, last) {
 			continue
 		}

@@ -201,13 +201,8 @@ func featureOf(entry wire) (key []byte, value feature, err error) {
 // stretch returns the next of a list's values, and false after the last: an item of bytes_list, some of float_list in 4 bytes each, of int64_list the
 // varints of some, or one number, which is then in value and not in body.
 func (w *wire) stretch(listed listKind) (f field, ok bool, err error) {
-	from := w.pos
-	if rest := w.b[from:]; listed == bytesList && len(rest) > 1 && rest[0] == 1<<3|wireBytes && rest[1] < 0x80 && int(rest[1]) <= len(rest)-2 {
-		w.pos += 2 + int(rest[1]) // a short item, as most are
-		return field{num: 1, kind: wireBytes, body: wire{b: rest[2 : 2+int(rest[1])], at: w.at + int64(from) + 2}}, true, nil
-	}
 	for {
-		from = w.pos
+		from := w.pos
 		if f, ok, err = w.next(); err != nil || !ok {
 			return f, false, err
 		}
@@ -221,6 +216,25 @@ func (w *wire) stretch(listed listKind) (f field, ok bool, err error) {
 		}
 		return f, true, nil
 	}
+}
+
+// item returns the next item of a bytes_list, and false after the last or where something is broken.
+func (w *wire) item() (b []byte, ok bool) {
+	if size := w.short(); size >= 0 {
+		b = w.b[w.pos+2 : w.pos+2+size]
+		w.pos += 2 + size
+		return b, true
+	}
+	s, ok, _ := w.stretch(bytesList)
+	return s.body.b, ok
+}
+
+// short returns how many bytes the next item of a bytes_list has if it is in its usual form and less than 128 bytes, else -1.
+func (w *wire) short() int {
+	if b := w.b[w.pos:]; len(b) > 1 && b[0] == 1<<3|wireBytes && b[1] < 0x80 && int(b[1]) <= len(b)-2 {
+		return int(b[1])
+	}
+	return -1
 }
 
 // numbers visits the numbers of an int64_list one by one.
@@ -246,6 +260,14 @@ func (f feature) numbers(visit func(v uint64)) error {
 // count returns how many values the list has, and an error if one of them is broken.
 func (f feature) count() (n int, err error) {
 	for w := f.body; ; {
+		for f.listed == bytesList {
+			size := w.short()
+			if size < 0 {
+				break
+			}
+			w.pos += 2 + size
+			n++
+		}
 		s, ok, err := w.stretch(f.listed)
 		switch {
 		case err != nil || !ok:
@@ -254,7 +276,7 @@ func (f feature) count() (n int, err error) {
 			n += len(s.body.b) / 4
 		case f.listed == bytesList || s.kind == wireVarint:
 			n++
-		case short(s.body.b):
+		case bytewise(s.body.b):
 			n += len(s.body.b)
 		default:
 			for ; s.body.pos < len(s.body.b); n++ {
@@ -266,8 +288,8 @@ func (f feature) count() (n int, err error) {
 	}
 }
 
-// short reports whether varints take a byte each, as those of truth values and small numbers do.
-func short(b []byte) bool {
+// bytewise reports whether varints take a byte each, as those of truth values and small numbers do.
+func bytewise(b []byte) bool {
 	const high = 0x8080808080808080
 	all := uint64(0)
 	for ; len(b) >= 8; b = b[8:] {
