@@ -79,7 +79,7 @@ func run(args []string, out io.Writer) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	fmt.Fprintln(out, "| file | job | MB | ours, ms | MB/s | page faults | h5py, ms | theirs | theirs / ours |\n|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(out, "| file | job | MB | ours, ms | MB/s | page faults | h5py, ms | page faults | theirs / ours |\n|---|---|---|---|---|---|---|---|---|")
 	var wrong error
 	for _, path := range flags.Args() {
 		for _, job := range []string{"read", "frames"} {

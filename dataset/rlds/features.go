@@ -47,7 +47,7 @@ type leaf struct {
 	slots   slots
 }
 
-// slots are the numbers of what a record may have of a leaf.
+// slots are the numbers of what a record may have of a leaf: flat and lengths of one in several sequences, shape and value of one that is not read.
 type slots struct {
 	own, flat, shape, value int
 	lengths                 []int
@@ -65,7 +65,13 @@ func numbered(leaves []*leaf) map[string]int {
 			}
 			return i
 		}
-		l.slots = slots{own: slot(""), flat: slot("/ragged_flat_values"), shape: slot("/shape"), value: slot("/value")}
+		l.slots.own = slot("")
+		if l.depth > 1 {
+			l.slots.flat = slot("/ragged_flat_values")
+		}
+		if l.why != "" {
+			l.slots.shape, l.slots.value = slot("/shape"), slot("/value")
+		}
 		for i := range min(l.depth, maxRank) - 1 {
 			l.slots.lengths = append(l.slots.lengths, slot(fmt.Sprint("/ragged_row_lengths_", i)))
 		}
