@@ -152,7 +152,13 @@ func (s *Store) open(path string) error {
 	if x.Rate != 0 && !dataset.IsRate(x.Rate) {
 		return bad(dataset.ErrCorrupt, "rate", fmt.Sprint(x.Rate), "steps a second from 1e-6 to 1e9, or 0")
 	}
+	if x.Frames < 0 {
+		return bad(dataset.ErrCorrupt, "frames", fmt.Sprint(x.Frames), "0 or more")
+	}
 	for i := range x.Episodes {
+		if n := x.Episodes[i].Frames; n < 0 {
+			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames of episode %d", i), fmt.Sprint(n), "0 or more")
+		}
 		if r := x.Episodes[i].Rotation; r > dataset.RotationWXYZ {
 			return bad(dataset.ErrCorrupt, fmt.Sprintf("rotation of episode %d", i), fmt.Sprint(uint8(r)), "0, 1 or 2")
 		}
