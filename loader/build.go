@@ -88,6 +88,10 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	}
 	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources}
 	splits := splitsOf(&s.info, d.Len())
+	guard := func(do func() error) error { return do() }
+	if from, ok := d.(*Store); ok {
+		guard = from.Guard
+	}
 	i := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, workers, readAhead) {
 		i++
@@ -100,7 +104,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil:
 			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
 		default:
-			if err := p.add(ctx, i, e, splits[i]); err != nil {
+			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
 				return nil, err
 			}
 		}

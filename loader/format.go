@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
-// A store is a format of datasets too: dataset.Open gives a *Store.
+// A store is a format of datasets too.
 func init() {
 	dataset.Register(dataset.Format{
 		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,
@@ -22,7 +22,31 @@ func init() {
 			if clock := s.info.Clock; opt.Clock != "" && opt.Clock != clock {
 				return nil, errors.Join(&dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprintf("%q, which it was packed with", clock)}, s.Close())
 			}
-			return s, nil
+			return detached{s}, nil
 		},
 	})
+}
+
+// detached is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of every
+// dataset do.
+type detached struct{ *Store }
+
+// Episode returns an episode.
+func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
+	err = d.Guard(func() error {
+		if e, err = d.Store.Episode(ctx, i); err != nil {
+			return err
+		}
+		for k := range e.Streams {
+			s := &e.Streams[k]
+			if s.Values, s.Times, err = joined([]row{{values: s.Values, times: s.Times}}, len(s.Columns), s.Len(), s.Values.DType()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }

@@ -225,7 +225,7 @@ func TestRecordedFramesComeOutOfAStore(t *testing.T) {
 		require.NoError(t, loader.Pack(ctx, d, to, loader.BuildOptions{Media: []string{"all"}}), folder)
 		s, err := dataset.Open(ctx, to, dataset.Options{})
 		require.NoError(t, err)
-		require.IsType(t, &loader.Store{}, s)
+		assert.Equal(t, d.Format(), s.Format())
 		frames := 0
 		for i := range d.Len() {
 			want, err := d.Episode(ctx, i)
@@ -269,4 +269,45 @@ func TestAStoreIsOpenedWithItsOwnClock(t *testing.T) {
 		assert.Equal(t, 7, d.Len())
 		require.NoError(t, d.Close())
 	}
+}
+
+// What dataset.Open gives of a store are episodes as any other's, which stay.
+func TestEpisodesOfAStoreAsADatasetStay(t *testing.T) {
+	ctx := context.Background()
+	m := recordings(t)
+	_, _, path := saved(t, m, loader.BuildOptions{})
+	d, err := dataset.Open(ctx, path, dataset.Options{})
+	require.NoError(t, err)
+	e, err := d.Episode(ctx, 3)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, 100))
+	_, err = d.Episode(ctx, 3)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	require.NoError(t, d.Close())
+	_, err = d.Episode(ctx, 3)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+	for i := range m[3].Streams {
+		want, got := &m[3].Streams[i], &e.Streams[i]
+		assert.Equal(t, want.Nanoseconds(), got.Nanoseconds())
+		a, err := tensor.Floats(want.Values)
+		require.NoError(t, err)
+		b, err := tensor.Floats(got.Values)
+		require.NoError(t, err)
+		assert.Equal(t, a, b)
+	}
+}
+
+// A store is packed again into what it is.
+func TestAPackedStoreIsTheStore(t *testing.T) {
+	ctx := context.Background()
+	_, opened, path := saved(t, filmed(t), loader.BuildOptions{Media: []string{"all"}})
+	again := filepath.Join(t.TempDir(), "again")
+	require.NoError(t, loader.Pack(ctx, opened, again, loader.BuildOptions{Media: []string{"all"}}))
+	s, err := loader.Open(again)
+	require.NoError(t, err)
+	defer s.Close()
+	assert.Equal(t, opened.MediaStream("eye").Offsets, s.MediaStream("eye").Offsets)
+	assert.Equal(t, opened.Stream("imu").Offsets, s.Stream("imu").Offsets)
+	require.NoError(t, os.Truncate(path, 4096))
+	assert.ErrorIs(t, loader.Pack(ctx, opened, again, loader.BuildOptions{Strict: true}), dataset.ErrTruncated)
 }
