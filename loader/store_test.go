@@ -17,6 +17,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -95,6 +96,27 @@ func TestAStoreThatIsCutShortWhileItIsOpenIsAnError(t *testing.T) {
 	})
 	assert.ErrorIs(t, err, dataset.ErrTruncated, "while it is read")
 	assert.ErrorContains(t, err, path)
+}
+
+// A loader of a store that is cut short, or of a closed one, is an error; one that was made needs the store no more.
+func TestALoaderIsMadeOfAWholeStore(t *testing.T) {
+	ctx := context.Background()
+	device := open(t, "cpu")
+	opt := loader.Options{Batch: 8, Last: ops.LastShort}
+	_, opened, path := saved(t, recordings(t), loader.BuildOptions{})
+	l, err := loader.New(ctx, device, opened, plan(), opt)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, 4096))
+	_, err = loader.New(ctx, device, opened, plan(), opt)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	require.NoError(t, opened.Close())
+	_, err = loader.New(ctx, device, opened, plan(), opt)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+	got, want := map[int64]uint64{}, map[int64]uint64{}
+	digests(t, l, got, 0, 1, 8)
+	require.NoError(t, l.Close())
+	digests(t, load(t, "cpu", recordings(t), plan(), opt), want, 0, 1, 8)
+	assert.Equal(t, want, got)
 }
 
 // told is a dataset that has much to say.
