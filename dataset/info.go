@@ -61,7 +61,7 @@ func StepTimes(n int, rate float64) ([]int64, error) {
 	}
 	times := make([]int64, n)
 	for i := range times {
-		times[i], _ = stepTime(i, rate)
+		times[i] = int64(math.Round(exactTime(i, rate)))
 	}
 	return times, nil
 }
@@ -78,11 +78,16 @@ func StepTimesOf(steps []int, rate float64) ([]int64, error) {
 	return times, nil
 }
 
-func stepTime(step int, rate float64) (int64, error) {
+// exactTime is the time of a step before it is rounded.
+func exactTime(step int, rate float64) float64 {
 	if rate == 0 {
 		rate = 1
 	}
-	at := float64(step) * 1e9 / rate
+	return float64(step) * 1e9 / rate
+}
+
+func stepTime(step int, rate float64) (int64, error) {
+	at := exactTime(step, rate)
 	if at >= 1<<62 {
 		return 0, &OptionError{"Rate", strconv.FormatFloat(rate, 'g', -1, 64), fmt.Sprintf("more: %d steps take more than 146 years", step)}
 	}

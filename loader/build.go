@@ -2,9 +2,11 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -15,6 +17,7 @@ import (
 // BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
 type BuildOptions struct {
 	Streams []string     // those to take, by name; all unless given
+	Media   []string     // media streams to take, by name, or AllMedia; none unless given. Videos are left out: a frame of theirs is made of others
 	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
 	Workers int          // episodes that are read at a time; as many as there are processors unless given
 	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
@@ -23,7 +26,12 @@ type BuildOptions struct {
 	Progress func(done, of int)
 	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
 	Sources []Source
+
+	shard *Shard // the part of the dataset to pack; all of it unless given
 }
+
+// AllMedia stands for all media streams in BuildOptions.Media.
+const AllMedia = "all"
 
 // readAhead is how many bytes of numbers Pack has read before they are packed.
 const readAhead = 48 << 20
@@ -56,15 +64,17 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	if err != nil {
 		return err
 	}
-	if err := s.Any(); err != nil {
-		return err
+	if s.Shard == nil { // else another shard may have them
+		if err := s.Any(); err != nil {
+			return err
+		}
 	}
 	return s.write(path, p.saved(ctx))
 }
 
 // newPacker returns a packer that keeps all in memory, or with a path what fits; the rest is in a file beside that, until the packer is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, only: opt.Streams, at: map[string]int{}}
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, at: map[string]int{}, cameras: opt.Media}
 	switch opt.DType {
 	case 0:
 		p.as = tensor.F32
@@ -81,11 +91,22 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources}
+	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources, Shard: opt.shard}
 	splits := splitsOf(&s.info, d.Len())
-	i := -1
-	for e, err := range dataset.ParallelWithin(ctx, d, workers, readAhead) {
+	guard := func(do func() error) error { return do() }
+	if from, ok := d.(*Store); ok {
+		guard = from.Guard
+	}
+	run := run{Dataset: d, end: d.Len()}
+	if s.Shard != nil {
+		run.begin, run.end = s.Shard.run()
+	}
+	i := run.begin - 1
+	for e, err := range dataset.ParallelWithin(ctx, run, workers, readAhead) {
 		i++
+		if failed := (*dataset.EpisodeError)(nil); errors.As(err, &failed) {
+			failed.Episode = i
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -95,22 +116,29 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil:
 			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
 		default:
-			if err := p.add(i, e, splits[i]); err != nil {
+			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
 				return nil, err
 			}
 		}
 		if opt.Progress != nil {
-			opt.Progress(i+1, d.Len())
+			opt.Progress(i+1-run.begin, run.Len())
 		}
 	}
 	for _, name := range opt.Streams {
-		if _, there := p.at[name]; !there && len(p.seen) > 0 { // where there is none at all, Any says why
+		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why
 			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
+		}
+	}
+	for _, name := range opt.Media {
+		if name != AllMedia && !slices.Contains(p.seenMedia, name) && s.Shard == nil {
+			return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or media streams of the dataset: " + listed(p.seenMedia)}
 		}
 	}
 	s.Episodes = p.episodes
 	var err error
-	s.Streams, err = p.streams()
+	if s.Streams, err = p.streams(); err == nil {
+		s.Media, err = p.packedMedia()
+	}
 	return s, err
 }
 
@@ -147,9 +175,9 @@ type NothingError struct {
 	LeftOut  []LeftOut // of the first episode
 }
 
-// Any returns a *NothingError if the store has no stream.
+// Any returns a *NothingError if the store has no stream, of numbers or of media.
 func (s *Store) Any() error {
-	if len(s.Streams) > 0 {
+	if len(s.Streams)+len(s.Media) > 0 {
 		return nil
 	}
 	e := &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped}

@@ -34,6 +34,8 @@ type episodes interface {
 	Len() int
 	// read returns an episode as a store has it, and what is known of it besides.
 	read(ctx context.Context, i int) (*dataset.Episode, *Episode, error)
+	// guard calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
+	guard(i int, do func() error) error
 }
 
 // row is what an episode has of a stream.
@@ -82,6 +84,9 @@ func (c *chosen) choose(ctx context.Context) error {
 			if c.opt.Strict || fatal(err) {
 				return err
 			}
+			if err := c.from.guard(i, func() error { return nil }); err != nil { // and so it is of others
+				return err
+			}
 			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: err.Error()})
 		}
 	}
@@ -91,18 +96,10 @@ func (c *chosen) choose(ctx context.Context) error {
 	return nil
 }
 
-// guarded calls do, which reads episodes, as the Guard of a store does: where a file was cut meanwhile, that is an error.
-func guarded(from episodes, do func() error) error {
-	if g, mapped := from.(interface{ Guard(func() error) error }); mapped {
-		return g.Guard(do)
-	}
-	return do()
-}
-
 // look reads an episode and prepares it.
 func (c *chosen) look(ctx context.Context, i int) (l looked) {
 	l.about = &Episode{Name: fmt.Sprint(i)}
-	l.err = guarded(c.from, func() error { return c.lookAt(ctx, i, &l) })
+	l.err = c.from.guard(i, func() error { return c.lookAt(ctx, i, &l) })
 	return l
 }
 
@@ -297,7 +294,7 @@ func (c *chosen) pack(m int, store *Store) (err error) {
 	p := &c.parts[m]
 	s := store.Stream(p.from)
 	n := int(p.offsets[len(p.offsets)-1])
-	if s != nil && n == s.Times.Len() && p.width == s.Values.Dim(1) && len(c.numbers) == store.Len() && c.untouched(m, s) {
+	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == store.Len() && c.untouched(m, s) {
 		p.values, p.times = s.Values, s.Times
 		return nil
 	}

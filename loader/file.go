@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -33,9 +35,11 @@ type index struct {
 	Other    map[string]string `json:"attributes,omitempty"`
 	Problems []dataset.Problem `json:"problems,omitempty"`
 	Streams  []indexStream     `json:"streams"`
+	Media    []indexMedia      `json:"media,omitempty"`
 	Episodes []Episode         `json:"episodes"`
 	Skipped  []Skipped         `json:"skipped,omitempty"`
 	Sources  []Source          `json:"sources,omitempty"`
+	Shard    *Shard            `json:"shard,omitempty"`
 }
 
 type indexStream struct {
@@ -46,14 +50,25 @@ type indexStream struct {
 	Inexact    int              `json:"inexact,omitempty"`
 }
 
+type indexMedia struct {
+	Name     string `json:"name"`
+	Encoding string `json:"encoding"`
+	Width    int    `json:"width,omitempty"`
+	Height   int    `json:"height,omitempty"`
+}
+
 func (s *Store) index() *index {
 	i := &s.info
 	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
 		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Problems: i.Problems,
-		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources}
+		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
 	for k := range s.Streams {
 		p := &s.Streams[k]
 		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
+	}
+	for k := range s.Media {
+		m := &s.Media[k]
+		x.Media = append(x.Media, indexMedia{m.Name, m.Encoding, m.Width, m.Height})
 	}
 	return x
 }
@@ -71,9 +86,16 @@ type saved struct {
 	write func(io.Writer) error
 }
 
-// savedOf is a tensor that is in memory.
-func savedOf(name string, t *tensor.Tensor) saved {
-	return saved{name, t.DType(), t.Shape(), func(w io.Writer) error { return npy.WriteData(w, t) }}
+// savedOf are tensors, one after the other.
+func savedOf(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) saved {
+	return saved{name, dtype, shape, func(w io.Writer) error {
+		for _, t := range parts {
+			if err := npy.WriteData(w, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }
 
 // savedInts is a list of whole numbers.
@@ -81,14 +103,16 @@ func savedInts(name string, numbers []int64) saved {
 	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
-// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, and the rest as
-// JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes. Pack writes the file of a dataset that is not in memory.
+// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of
+// media see Media, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes. Pack writes the file of a dataset that is not in memory.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []saved
 		for i := range s.Streams {
-			p := &s.Streams[i]
-			all = append(all, savedOf(p.Name+".values", p.Values), savedOf(p.Name+".times", p.Times), savedInts(p.Name+".offsets", p.Offsets))
+			all = append(all, s.Streams[i].saved()...)
+		}
+		for i := range s.Media {
+			all = append(all, s.Media[i].saved()...)
 		}
 		return s.write(path, all)
 	})
@@ -110,8 +134,11 @@ func (s *Store) write(path string, all []saved) error {
 	})
 }
 
-// IsStore reports whether a file is a store that Save or Pack wrote.
+// IsStore reports whether a file is a store that Save or Pack wrote, or a folder has one that PackShard wrote.
 func IsStore(path string) bool {
+	if names, _ := shardNames(path); len(names) > 0 {
+		path = filepath.Join(path, names[0].name)
+	}
 	f, err := safetensors.Open(path)
 	if err != nil {
 		return false
@@ -122,7 +149,18 @@ func IsStore(path string) bool {
 
 // Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the system maps no
 // files. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
+//
+// A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
+// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of the
+// dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
 func Open(path string) (*Store, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return openShards(path)
+	}
+	return openFile(path)
+}
+
+func openFile(path string) (*Store, error) {
 	f, err := safetensors.Map(path)
 	if err != nil {
 		return nil, err
@@ -152,38 +190,74 @@ func (s *Store) open(path string) error {
 	if x.Rate != 0 && !dataset.IsRate(x.Rate) {
 		return bad(dataset.ErrCorrupt, "rate", fmt.Sprint(x.Rate), "steps a second from 1e-6 to 1e9, or 0")
 	}
+	if x.Frames < 0 {
+		return bad(dataset.ErrCorrupt, "frames", fmt.Sprint(x.Frames), "0 or more")
+	}
 	for i := range x.Episodes {
+		if n := x.Episodes[i].Frames; n < 0 {
+			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames of episode %d", i), fmt.Sprint(n), "0 or more")
+		}
 		if r := x.Episodes[i].Rotation; r > dataset.RotationWXYZ {
 			return bad(dataset.ErrCorrupt, fmt.Sprintf("rotation of episode %d", i), fmt.Sprint(uint8(r)), "0, 1 or 2")
 		}
 	}
-	s.name, s.format, s.info, s.Episodes, s.Skipped, s.Sources = x.Name, x.Format, x.info(), x.Episodes, x.Skipped, x.Sources
+	s.name, s.format, s.info, s.Episodes, s.Skipped, s.Sources, s.Shard = x.Name, x.Format, x.info(), x.Episodes, x.Skipped, x.Sources, x.Shard
+	if why := s.Shard.check(s); why != "" {
+		return bad(dataset.ErrCorrupt, "shard", why, "one of so many, with the episodes that are its own")
+	}
 	for _, in := range x.Streams {
 		p := Stream{Name: in.Name, Columns: in.Columns, Rounded: in.Rounded, Overflowed: in.Overflowed, Inexact: in.Inexact}
 		if s.Stream(p.Name) != nil {
 			return bad(dataset.ErrCorrupt, "stream "+in.Name, "the name twice", "each name once")
 		}
 		var err error
-		if p.Values, err = s.file.Tensor(in.Name + ".values"); err != nil {
+		if p.Offsets, err = s.tensors(in.Name, tensorOf{"values", &p.Values}, tensorOf{"times", &p.Times}); err != nil {
 			return err
 		}
-		if p.Times, err = s.file.Tensor(in.Name + ".times"); err != nil {
-			return err
-		}
-		offsets, err := s.file.Tensor(in.Name + ".offsets")
-		if err != nil {
-			return err
-		}
-		if p.Offsets, err = tensor.Data[int64](offsets); err != nil {
-			return bad(dataset.ErrCorrupt, "tensor "+in.Name+".offsets", offsets.String(), "i64")
-		}
-		p.Offsets = slices.Clone(p.Offsets) // for they are no tensor that can be closed
 		if why := p.check(len(x.Episodes)); why != "" {
 			return bad(dataset.ErrCorrupt, "stream "+in.Name, why, "values [N,D], times [N] and offsets [E+1] that go together")
 		}
 		s.Streams = append(s.Streams, p)
 	}
+	for _, in := range x.Media {
+		m := Media{Name: in.Name, Encoding: in.Encoding, Width: in.Width, Height: in.Height}
+		if s.Stream(m.Name) != nil || s.MediaStream(m.Name) != nil {
+			return bad(dataset.ErrCorrupt, "media "+in.Name, "the name twice", "each name once")
+		}
+		var err error
+		if m.Offsets, err = s.tensors(in.Name, tensorOf{"frames", &m.Frames}, tensorOf{"frame_offsets", &m.FrameOffsets}, tensorOf{"times", &m.Times}); err != nil {
+			return err
+		}
+		if why := m.check(len(x.Episodes)); why != "" {
+			return bad(dataset.ErrCorrupt, "media "+in.Name, why, "frames [bytes], frame_offsets [S+1], times [S] and offsets [E+1] that go together")
+		}
+		s.Media = append(s.Media, m)
+	}
 	return nil
+}
+
+// tensorOf is a tensor of a stream, by the last part of its name.
+type tensorOf struct {
+	part string
+	to   **tensor.Tensor
+}
+
+// tensors reads those of a stream, and where its episodes begin.
+func (s *Store) tensors(name string, list ...tensorOf) (offsets []int64, err error) {
+	for _, t := range list {
+		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {
+			return nil, err
+		}
+	}
+	t, err := s.file.Tensor(name + ".offsets")
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := tensor.Data[int64](t)
+	if err != nil {
+		return nil, &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "tensor " + name + ".offsets", Got: t.String(), Want: "i64"}
+	}
+	return slices.Clone(numbers), nil // for they are no tensor, which knows when it is closed
 }
 
 // check says what of a packed stream does not go together, or nothing.

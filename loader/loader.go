@@ -162,15 +162,17 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 		if err := l.choose(ctx, &c); err != nil {
 			return err
 		}
-		for m := range l.parts {
-			if err := c.pack(m, store); err != nil {
+		return store.Guard(func() error {
+			for m := range l.parts {
+				if err := c.pack(m, store); err != nil {
+					return err
+				}
+			}
+			if err := statistics(l.parts, c.packedPass(ctx, store)); err != nil {
 				return err
 			}
-		}
-		if err := statistics(l.parts, packedPass(ctx, l.parts, opt.Workers)); err != nil {
-			return err
-		}
-		return l.upload(ctx, &c)
+			return l.upload(ctx, &c)
+		})
 	})
 }
 

@@ -43,12 +43,12 @@ func (r *resident) Close() error { return nil }
 // upload puts what was chosen on the device, and plans the Draw from it.
 func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
-		on, err := l.device.Upload(ctx, t)
+		on, err := l.device.Alloc(t.DType(), t.Shape()...)
 		if err != nil {
 			return nil, err
 		}
-		l.hold(on)
-		return on, nil
+		l.hold(on) // before it is filled, which may end as Guard says
+		return on, l.device.Copy(ctx, on, t)
 	}
 	ints := func(list []int64) (*tensor.Tensor, error) {
 		t, err := tensor.Of(list, len(list))

@@ -319,7 +319,7 @@ func (s *streamer) cannot(e int, err error) {
 func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
 	c := w.s.chosen
 	number := c.numbers[e]
-	return guarded(w.s.from, func() error {
+	return w.s.from.guard(number, func() error {
 		recorded, _, err := w.s.from.read(ctx, number)
 		if err != nil {
 			return err

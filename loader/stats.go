@@ -299,9 +299,10 @@ func moments(n int, sum, squares *exact) (mean, std float64) {
 	return mean, scaled(root.Quo(root, divisor))
 }
 
-// packedPass passes over packed values, which are in memory.
-func packedPass(ctx context.Context, parts []part, workers int) func(visitor) error {
+// packedPass returns a pass over the packed values.
+func (c *chosen) packedPass(ctx context.Context, store *Store) func(visitor) error {
 	const rows = 1 << 14 // of a piece
+	parts := c.parts
 	var pieces [][2]int
 	for m := range parts {
 		for at := 0; at < parts[m].values.Dim(0); at += rows {
@@ -309,14 +310,14 @@ func packedPass(ctx context.Context, parts []part, workers int) func(visitor) er
 		}
 	}
 	return func(visit visitor) error {
-		for _, err := range inOrder(ctx, len(pieces), workers, func(_ context.Context, i int) error {
+		for _, err := range inOrder(ctx, len(pieces), c.opt.Workers, func(_ context.Context, i int) error {
 			m, at := pieces[i][0], pieces[i][1]
 			v := parts[m].values
 			piece, err := v.Slice(0, at, min(at+rows, v.Dim(0)))
-			if err == nil {
-				err = visit(m, piece)
+			if err != nil {
+				return err
 			}
-			return err
+			return store.Guard(func() error { return visit(m, piece) })
 		}) {
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return err
@@ -329,7 +330,7 @@ func packedPass(ctx context.Context, parts []part, workers int) func(visitor) er
 // pass passes over the samples of the episodes that were chosen, which it reads again.
 func (c *chosen) pass(ctx context.Context, visit visitor) error {
 	read := func(ctx context.Context, e int) error {
-		return guarded(c.from, func() error {
+		return c.from.guard(c.numbers[e], func() error {
 			recorded, _, err := c.from.read(ctx, c.numbers[e])
 			if err != nil {
 				return err

@@ -74,22 +74,3 @@ func DTypeOf[T Element]() DType {
 	}
 	return U8
 }
-
-// makeHost allocates n zero elements of a dtype as a typed slice.
-func makeHost(d DType, n int) any {
-	switch d {
-	case F32:
-		return make([]float32, n)
-	case F64:
-		return make([]float64, n)
-	case F16:
-		return make([]Float16, n)
-	case BF16:
-		return make([]BFloat16, n)
-	case I32:
-		return make([]int32, n)
-	case I64:
-		return make([]int64, n)
-	}
-	return make([]uint8, n)
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -41,18 +42,16 @@ func elements(op string, shape []int) (int, error) {
 
 // FormatShape writes a shape as [2,3,4].
 func FormatShape(shape []int) string {
-	return strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
+	return strings.ReplaceAll(fmt.Sprint(slices.Clone(shape)), " ", ",") // of a copy, so that shapes can stay where they are
 }
 
-// rowMajor returns the strides of a contiguous tensor.
-func rowMajor(shape []int) []int {
-	strides := make([]int, len(shape))
+// rowMajor writes the strides of a contiguous tensor.
+func rowMajor(strides, shape []int) {
 	n := 1
 	for i := len(shape) - 1; i >= 0; i-- {
 		strides[i] = n
 		n *= max(shape[i], 1)
 	}
-	return strides
 }
 
 // reach returns the number of elements between the first and one past the last that a view touches; 0 if it has none.

@@ -21,7 +21,7 @@ type Buffer interface {
 
 // storage is the memory that a tensor and its views share.
 type storage struct {
-	host  any       // a typed slice, for host memory
+	host  any       // a pointer to a typed slice, for host memory
 	owner io.Closer // of host memory that is not Go's; else nil
 	buf   Buffer
 	n     int // elements
@@ -38,16 +38,49 @@ type Tensor struct {
 	owner   bool
 }
 
+// block is a contiguous tensor, its memory's description and, if they are few, its dimensions and strides: one allocation for them all.
+type block struct {
+	t     Tensor
+	mem   storage
+	lists [8]int
+}
+
+// hosted is a block of host memory.
+type hosted[T Element] struct {
+	block
+	data []T
+}
+
 // New returns a host tensor of zeros, contiguous. One that is larger than what is Available is an error, ErrOutOfMemory.
 func New(dtype DType, shape ...int) (*Tensor, error) {
+	n, err := Fits(dtype, shape...)
+	if err != nil {
+		return nil, err
+	}
+	switch dtype {
+	case F32:
+		return host(make([]float32, n), shape), nil
+	case F64:
+		return host(make([]float64, n), shape), nil
+	case F16:
+		return host(make([]Float16, n), shape), nil
+	case BF16:
+		return host(make([]BFloat16, n), shape), nil
+	case I32:
+		return host(make([]int32, n), shape), nil
+	case I64:
+		return host(make([]int64, n), shape), nil
+	}
+	return host(make([]uint8, n), shape), nil
+}
+
+// Fits returns how many elements a tensor has that New would return, or the error that it would.
+func Fits(dtype DType, shape ...int) (int, error) {
 	n, err := sized("New", dtype, shape)
 	if err == nil {
 		err = roomFor("New", dtype, n, shape)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return contiguous(dtype, shape, &storage{host: makeHost(dtype, n), n: n}), nil
+	return n, err
 }
 
 // Of returns a host tensor over data, which it does not copy. The length of data must be the shape's product.
@@ -59,7 +92,7 @@ func Of[T Element](data []T, shape ...int) (*Tensor, error) {
 	if n != len(data) {
 		return nil, &Error{Op: "Of", Kind: ErrShape, Got: fmt.Sprintf("%d elements", len(data)), Want: fmt.Sprintf("%d for shape %s", n, FormatShape(shape))}
 	}
-	return contiguous(DTypeOf[T](), shape, &storage{host: data, n: n}), nil
+	return host(data, shape), nil
 }
 
 // Over is Of for host memory that is not Go's, such as that which a device's driver gave. The tensor takes the owner over: Close closes it, and the
@@ -82,7 +115,8 @@ func OnDevice(buf Buffer, dtype DType, shape ...int) (*Tensor, error) {
 	if need := int64(n) * int64(dtype.Size()); buf.Size() < need {
 		return nil, &Error{Op: "OnDevice", Kind: ErrShape, Got: fmt.Sprintf("a buffer of %d bytes", buf.Size()), Want: fmt.Sprintf("%d for %s %s", need, dtype, FormatShape(shape))}
 	}
-	return contiguous(dtype, shape, &storage{buf: buf, n: int(buf.Size() / int64(dtype.Size()))}), nil
+	b := &block{mem: storage{buf: buf, n: int(buf.Size() / int64(dtype.Size()))}}
+	return b.contiguous(dtype, shape), nil
 }
 
 // Must returns t, or panics with err. It is for tensors whose shape is written in the program.
@@ -105,8 +139,23 @@ func sized(op string, dtype DType, shape []int) (int, error) {
 	return n, err
 }
 
-func contiguous(dtype DType, shape []int, mem *storage) *Tensor {
-	return &Tensor{dtype: dtype, shape: slices.Clone(shape), strides: rowMajor(shape), mem: mem, owner: true}
+func host[T Element](data []T, shape []int) *Tensor {
+	h := &hosted[T]{data: data}
+	h.mem.host, h.mem.n = &h.data, len(data)
+	return h.contiguous(DTypeOf[T](), shape)
+}
+
+// contiguous makes the tensor of a block that has its memory.
+func (b *block) contiguous(dtype DType, shape []int) *Tensor {
+	rank, lists := len(shape), b.lists[:]
+	if 2*rank > len(lists) {
+		lists = make([]int, 2*rank)
+	}
+	b.t.dtype, b.t.mem, b.t.owner = dtype, &b.mem, true
+	b.t.shape, b.t.strides = lists[:rank:rank], lists[rank:2*rank:2*rank]
+	copy(b.t.shape, shape)
+	rowMajor(b.t.strides, shape)
+	return &b.t
 }
 
 // DType returns the type of the elements.

@@ -72,7 +72,9 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	if !t.IsContiguous() {
 		return nil, &Error{Op: "Reshape", Kind: ErrStride, Got: FormatShape(t.strides), Want: "a contiguous tensor"}
 	}
-	return t.AsStrided(shape, rowMajor(shape), 0)
+	strides := make([]int, len(shape))
+	rowMajor(strides, shape)
+	return t.AsStrided(shape, strides, 0)
 }
 
 // Elements returns the host memory from t's first element to the last that it touches, without copying. A strided
@@ -87,7 +89,7 @@ func Elements[T Element](t *Tensor) ([]T, error) {
 	if t.Closed() {
 		return nil, &Error{Op: "Elements", Kind: ErrClosed}
 	}
-	data := t.mem.host.([]T)
+	data := *t.mem.host.(*[]T)
 	n, err := reach("Elements", t.shape, t.strides)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/robocache/robocache/dataset/hdf5"
 )
@@ -36,6 +35,7 @@ type row struct {
 	CRC      uint32  `json:"crc"`
 	MedianMs float64 `json:"median_ms"`
 	MinMs    float64 `json:"min_ms"`
+	Faults   int64   `json:"faults"` // of pages, the median
 }
 
 func main() {
@@ -79,7 +79,7 @@ func run(args []string, out io.Writer) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	fmt.Fprintln(out, "| file | job | MB | ours, ms | MB/s | h5py, ms | theirs / ours |\n|---|---|---|---|---|---|---|")
+	fmt.Fprintln(out, "| file | job | MB | ours, ms | MB/s | page faults | h5py, ms | page faults | theirs / ours |\n|---|---|---|---|---|---|---|---|---|")
 	var wrong error
 	for _, path := range flags.Args() {
 		for _, job := range []string{"read", "frames"} {
@@ -90,9 +90,9 @@ func run(args []string, out io.Writer) error {
 			if r.Bytes == 0 {
 				continue
 			}
-			line := fmt.Sprintf("| %s | %s | %.1f | %.2f | %.0f |", r.File, r.Job, float64(r.Bytes)/1e6, r.MedianMs, float64(r.Bytes)/1e3/r.MedianMs)
+			line := fmt.Sprintf("| %s | %s | %.1f | %.2f | %.0f | %d |", r.File, r.Job, float64(r.Bytes)/1e6, r.MedianMs, float64(r.Bytes)/1e3/r.MedianMs, r.Faults)
 			if t, ok := theirs[[2]string{r.Job, r.File}]; ok {
-				line += fmt.Sprintf(" %.2f | %.2f |", t.MedianMs, t.MedianMs/r.MedianMs)
+				line += fmt.Sprintf(" %.2f | %d | %.2f |", t.MedianMs, t.Faults, t.MedianMs/r.MedianMs)
 				if t.Bytes != r.Bytes || t.CRC != r.CRC {
 					wrong = errors.Join(wrong, fmt.Errorf("%s %s: %d bytes with the sum %08x, and h5py reads %d with %08x", job, r.File, r.Bytes, r.CRC, t.Bytes, t.CRC))
 				}
@@ -113,27 +113,32 @@ func measure(job, path string, samples int) (row, error) {
 		return r, nil
 	}
 	var times []float64
+	var faults []int64
 	for range samples {
 		runtime.GC() // what earlier runs left is not this one's
-		began := processorTime()
+		before := usage()
 		if _, err := read(job, path, nil); err != nil {
 			return r, err
 		}
-		times = append(times, (processorTime()-began).Seconds()*1e3)
+		after := usage()
+		times = append(times, float64(processorTime(after)-processorTime(before))/1e6)
+		faults = append(faults, int64(after.Minflt-before.Minflt))
 	}
 	slices.Sort(times)
-	r.MedianMs, r.MinMs = times[len(times)/2], times[0]
+	slices.Sort(faults)
+	r.MedianMs, r.MinMs, r.Faults = times[len(times)/2], times[0], faults[len(faults)/2]
 	return r, nil
 }
 
-// processorTime returns what this program has had of the processor, the user's part and the system's.
-func processorTime() time.Duration {
-	var u syscall.Rusage
+func usage() (u syscall.Rusage) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err) // it fails for wrong arguments only
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return u
 }
+
+// processorTime is what a program has had of the processor, the user's part and the system's, in nanoseconds.
+func processorTime(u syscall.Rusage) int64 { return u.Utime.Nano() + u.Stime.Nano() }
 
 // read does a job. Without see it is as it is timed.
 func read(job, path string, see func([]byte)) (int, error) {

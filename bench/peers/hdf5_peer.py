@@ -12,6 +12,7 @@ cache: each job runs once before it is timed. `crc` is over all bytes that are r
 import argparse
 import json
 import os
+import resource
 import sys
 import time
 import zlib
@@ -63,14 +64,15 @@ def measure(job, path, samples):
     n = job(path, see)
     if n == 0:
         return None
-    times = []
+    times, faults = [], []
     for _ in range(samples):
-        began = time.process_time()
+        began, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         job(path, None)
         times.append(time.process_time() - began)
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
     times.sort()
     return {"program": f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}", "job": job.__name__, "file": os.path.basename(path), "bytes": n, "crc": crc,
-            "median_ms": 1e3 * times[len(times) // 2], "min_ms": 1e3 * times[0]}
+            "median_ms": 1e3 * times[len(times) // 2], "min_ms": 1e3 * times[0], "faults": sorted(faults)[len(faults) // 2]}
 
 
 def noise(rng, scene):

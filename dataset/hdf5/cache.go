@@ -3,6 +3,8 @@ package hdf5
 import (
 	"container/list"
 	"sync"
+
+	"github.com/robocache/robocache/internal/raw"
 )
 
 // scratch is memory that the chunks of one read take in turn: what is stored, and what filters make of it.
@@ -11,7 +13,7 @@ type scratch [3][]byte
 // take returns n bytes, whatever they hold, which are good until the next take of the same number.
 func (s *scratch) take(i, n int) []byte {
 	if cap(s[i]) < n {
-		s[i] = make([]byte, n)
+		s[i] = raw.Memory(n)
 	}
 	return s[i][:n]
 }

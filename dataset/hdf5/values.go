@@ -137,24 +137,44 @@ func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	} else if lo == hi {
 		shape = []int{0}
 	}
-	t, err := tensor.New(dtype, append(shape, dims...)...)
+	whole, err := v.data.whole(v, lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	create := tensor.New
+	if whole {
+		create = raw.New // all of it is written below
+	}
+	t, err := create(dtype, append(shape, dims...)...)
 	if err != nil || n == 0 {
 		return t, err
 	}
-	if d, ok := v.data.(contiguous); ok && v.plain(base, dtype) {
+	if whole && v.plain(base, dtype) {
 		out, err := raw.Of(t)
-		if err == nil {
-			err = d.direct(v, lo, hi, out)
-		}
 		if err != nil {
 			return nil, err
 		}
-		return t, nil
+		if done, err := v.direct(lo, hi, out); err != nil {
+			return nil, err
+		} else if done {
+			return t, nil
+		}
 	}
 	if err := v.each(lo, hi, filler(v, base, t)); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// direct reads rows, all of which were written, to where they are wanted as they are in the file, and reports whether the storage can.
+func (v *Values) direct(lo, hi int, out []byte) (bool, error) {
+	switch d := v.data.(type) {
+	case contiguous:
+		return true, d.direct(v, lo, hi, out)
+	case *chunked:
+		return d.direct(v, lo, hi, out)
+	}
+	return false, nil
 }
 
 // Raw returns the bytes of rows lo to hi as they are in the file, filters undone.
@@ -168,12 +188,22 @@ func (v *Values) Raw(lo, hi int) ([]byte, error) {
 			return data, err
 		}
 	}
-	out := make([]byte, n*v.typ.Size)
-	if d, ok := v.data.(contiguous); ok && v.stored == v.typ.Size {
-		if err := d.direct(v, lo, hi, out); err != nil {
+	whole, err := v.data.whole(v, lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	if whole {
+		out = raw.Memory(n * v.typ.Size) // all of it is written below
+	} else {
+		out = make([]byte, n*v.typ.Size)
+	}
+	if whole && v.stored == v.typ.Size {
+		if done, err := v.direct(lo, hi, out); err != nil {
 			return nil, err
+		} else if done {
+			return out, nil
 		}
-		return out, nil
 	}
 	err = v.each(lo, hi, func(at int, b []byte) error {
 		if len(out) == n*v.stored {

@@ -18,15 +18,16 @@ const lostFeature = "features that are broken"
 
 // builder makes an episode of a record.
 type builder struct {
-	set      *Set
-	shard    *shard
-	data     []byte // the record
-	at       int64  // where it begins in the file
-	features map[string]feature
-	e        *dataset.Episode
-	steps    int
-	times    []int64        // [steps]
-	clocked  *tensor.Tensor // of these, which the steps' streams share
+	set     *Set
+	shard   *shard
+	data    []byte // the record
+	at      int64  // where it begins in the file
+	room    *room
+	e       *dataset.Episode
+	steps   int
+	times   []int64        // [steps]
+	clocked *tensor.Tensor // of these, which the steps' streams share
+	shared  []float32      // room for the numbers of small streams
 }
 
 // part is a leaf as a record has it.
@@ -41,15 +42,19 @@ type part struct {
 
 // build fills the episode. A feature that is broken costs itself, unless the set is strict.
 func (b *builder) build() error {
-	var err error
-	if b.features, err = scan(b.data, b.at); err != nil {
+	slots, leaves := b.set.slots, b.set.leaves
+	b.room.found, b.room.parts = slices.Grow(b.room.found[:0], len(slots))[:len(slots)], slices.Grow(b.room.parts[:0], len(leaves))[:len(leaves)]
+	clear(b.room.found)
+	clear(b.room.parts)
+	others, err := scan(b.data, b.at, slots, b.room.found)
+	if err != nil {
 		return err
 	}
-	parts := make([]*part, 0, len(b.set.leaves))
+	parts := b.room.parts[:0] // those that are read
 	votes := map[int]int{}
-	for _, l := range b.set.leaves {
-		p, err := b.part(l)
-		if err != nil {
+	for i, l := range leaves {
+		p := &b.room.parts[i]
+		if err := b.part(l, p); err != nil {
 			if err := b.lose(l, p, err); err != nil {
 				return err
 			}
@@ -59,19 +64,13 @@ func (b *builder) build() error {
 			b.leave(l.name(), p.n, l.why)
 			continue
 		}
-		parts = append(parts, p)
 		if n, ok := p.vote(); ok {
 			votes[n]++
 		}
+		parts = append(parts, *p)
 	}
-	for _, key := range slices.Sorted(maps.Keys(b.features)) {
-		f := b.features[key]
-		n, err := f.count()
-		if err == nil {
-			b.leave(key, n, "not in features.json")
-		} else if err := b.lose(&leaf{key: key}, &part{bytes: f.size, n: n}, err); err != nil {
-			return err
-		}
+	if err := b.rest(others); err != nil {
+		return err
 	}
 	for n, count := range votes {
 		if best := votes[b.steps]; count > best || count == best && n > b.steps {
@@ -82,11 +81,42 @@ func (b *builder) build() error {
 		return err
 	}
 	b.e.Streams = make([]dataset.Stream, 0, len(parts))
-	for _, p := range parts {
+	shared := 0
+	for i := range parts {
+		shared += parts[i].small()
+	}
+	b.shared = make([]float32, shared)
+	for i := range parts {
+		p := &parts[i]
 		if err := b.add(p); err != nil {
 			if err := b.lose(p.leaf, p, err); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// rest notes the features that no leaf took, by name.
+func (b *builder) rest(others map[string]feature) error {
+	if slices.ContainsFunc(b.room.found, func(f feature) bool { return f.there }) {
+		others = maps.Clone(others)
+		if others == nil {
+			others = map[string]feature{}
+		}
+		for key, slot := range b.set.slots {
+			if f := b.room.found[slot]; f.there {
+				others[key] = f
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(others)) {
+		f := others[key]
+		n, err := f.count()
+		if err == nil {
+			b.leave(key, n, "not in features.json")
+		} else if err := b.lose(&leaf{key: key}, &part{bytes: f.size, n: n}, err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -117,50 +147,54 @@ func (b *builder) clock() (err error) {
 }
 
 // part takes a leaf's features from the record's, and counts their values.
-func (b *builder) part(l *leaf) (*part, error) {
-	p := &part{leaf: l}
-	take := func(suffix string) (f feature, ok bool) {
-		f, ok = b.features[l.key+suffix]
-		delete(b.features, l.key+suffix)
-		p.bytes, p.there = p.bytes+f.size, p.there || ok
-		return f, ok
+func (b *builder) part(l *leaf, p *part) error {
+	p.leaf = l
+	take := func(slot int) (f feature, ok bool) {
+		f, b.room.found[slot] = b.room.found[slot], feature{}
+		p.bytes, p.there = p.bytes+f.size, p.there || f.there
+		return f, f.there
 	}
-	p.feature, _ = take("")
+	p.feature, _ = take(l.slots.own)
 	lengths, measured := feature{}, false
-	for i := range min(l.depth, maxRank) - 1 {
-		if f, ok := take(fmt.Sprint("/ragged_row_lengths_", i)); i == 0 {
+	for i, slot := range l.slots.lengths {
+		if f, ok := take(slot); i == 0 {
 			lengths, measured = f, ok
 		}
 	}
 	if l.depth > 1 && p.feature.listed == noList {
-		p.feature, _ = take("/ragged_flat_values")
+		p.feature, _ = take(l.slots.flat)
 	}
 	if l.why != "" {
-		take("/shape")
-		if f, ok := take("/value"); ok {
+		take(l.slots.shape)
+		if f, ok := take(l.slots.value); ok {
 			p.feature = f
 		}
 	}
 	var err error
 	if p.n, err = p.feature.count(); err != nil {
-		return p, err
+		return err
 	}
 	if l.why == "" && p.n > 0 && p.feature.listed != l.list() {
-		return p, p.body.bad(0, "feature "+quote(l.key), p.feature.listed.String(), l.list().String())
+		return p.body.bad(0, "feature "+quote(l.key), p.feature.listed.String(), l.list().String())
 	}
 	if measured {
 		p.lengths, err = lengthsOf(l, lengths)
 	}
-	return p, err
+	return err
 }
 
 // lengthsOf reads how many values each step has. It is not nil.
 func lengthsOf(l *leaf, f feature) ([]int, error) {
 	lengths, worst := []int{}, uint64(0)
-	err := f.values(func(v uint64) {
-		worst = max(worst, v) // a negative one is large
-		lengths = append(lengths, int(v))
-	}, func(wire) { worst = math.MaxUint64 })
+	var err error
+	if f.listed == int64List {
+		err = f.numbers(func(v uint64) {
+			worst = max(worst, v) // a negative one is large
+			lengths = append(lengths, int(v))
+		})
+	} else if n, bad := f.count(); bad != nil || n > 0 {
+		worst, err = math.MaxUint64, bad
+	}
 	if err == nil && worst > math.MaxInt32 {
 		err = f.body.bad(0, "lengths of feature "+quote(l.key), f.listed.String()+" with "+strconv.FormatInt(int64(worst), 10), "whole numbers from 0 on")
 	}
@@ -176,6 +210,14 @@ func (p *part) width() (int, bool) {
 		return p.inner, true
 	}
 	return 1, true
+}
+
+// small returns how many numbers a stream has that shares its memory with the episode's other small ones, 0 for others.
+func (p *part) small() int {
+	if p.n > 1024 || p.kind != numbers || p.encoding != "" || !p.perStep() || !p.scalar.FitsF32() {
+		return 0
+	}
+	return p.n
 }
 
 // vote returns how many steps the feature speaks for, and false if it does not tell.
@@ -267,10 +309,12 @@ func (b *builder) rows(p *part) (int, []int64, error) {
 
 // stream makes a stream of rows of numbers.
 func (b *builder) stream(p *part, rows int, times []int64) error {
-	v, err := p.decode(p.feature, p.n)
+	n := p.small()
+	v, err := p.decode(p.feature, p.n, b.shared[:0:n])
 	if err != nil {
 		return err
 	}
+	b.shared = b.shared[n:]
 	columns := p.columns
 	if columns == nil { // what is open is what the values give
 		if rows == 0 || v.len() == 0 {
@@ -372,7 +416,7 @@ func (b *builder) fact(p *part) error {
 // print returns numbers as text, exactly.
 func (p *part) print() (list []string, err error) {
 	if p.encoding == "" && p.feature.listed == int64List {
-		err = p.values(func(v uint64) {
+		err = p.numbers(func(v uint64) {
 			switch p.dtype {
 			case "bool":
 				list = append(list, strconv.FormatBool(v != 0))
@@ -381,10 +425,10 @@ func (p *part) print() (list []string, err error) {
 			default:
 				list = append(list, strconv.FormatInt(int64(v), 10))
 			}
-		}, nil)
+		})
 		return list, err
 	}
-	v, err := p.decode(p.feature, p.n)
+	v, err := p.decode(p.feature, p.n, nil)
 	if err != nil {
 		return nil, err
 	}

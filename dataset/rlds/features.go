@@ -44,6 +44,39 @@ type leaf struct {
 	classes  number // of a class label, how many there are; 0 where features.json does not say
 
 	columns []dataset.Column // nil where a dimension is open
+	slots   slots
+}
+
+// slots are the numbers of what a record may have of a leaf: flat and lengths of one in several sequences, shape and value of one that is not read.
+type slots struct {
+	own, flat, shape, value int
+	lengths                 []int
+}
+
+// numbered gives the leaves' slots their numbers, and returns them by the names of features. Leaves that may take the same share a slot.
+func numbered(leaves []*leaf) map[string]int {
+	all := map[string]int{}
+	for _, l := range leaves {
+		slot := func(suffix string) int {
+			i, ok := all[l.key+suffix]
+			if !ok {
+				i = len(all)
+				all[l.key+suffix] = i
+			}
+			return i
+		}
+		l.slots.own = slot("")
+		if l.depth > 1 {
+			l.slots.flat = slot("/ragged_flat_values")
+		}
+		if l.why != "" {
+			l.slots.shape, l.slots.value = slot("/shape"), slot("/value")
+		}
+		for i := range min(l.depth, maxRank) - 1 {
+			l.slots.lengths = append(l.slots.lengths, slot(fmt.Sprint("/ragged_row_lengths_", i)))
+		}
+	}
+	return all
 }
 
 // perStep reports whether the feature has values in each step; the others have them once an episode.

@@ -49,7 +49,7 @@ func TestNumbersOfEveryDTypeAreRead(t *testing.T) {
 }
 
 // raw is the bytes of numbers, as a Tensor of encoding bytes has them.
-func raw(t *testing.T, v any) string {
+func rawBytes(t *testing.T, v any) string {
 	var b bytes.Buffer
 	require.NoError(t, binary.Write(&b, binary.LittleEndian, v))
 	return b.String()
@@ -71,7 +71,7 @@ func TestEncodedTensorsAreReadAsTheyWere(t *testing.T) {
 		"float32":  {[]float32{1, 2}, []float32{3, 4}, []float64{1, 2, 3, 4}},
 		"float64":  {[]float64{0.1, math.Pi}, []float64{-1, 4}, []float64{0.1, math.Pi, -1, 4}},
 	} {
-		a, b := raw(t, c.a), raw(t, c.b)
+		a, b := rawBytes(t, c.a), rawBytes(t, c.b)
 		for encoding, items := range map[string][]string{"bytes": {a, b}, "zlib": {string(deflated([]byte(a))), string(deflated([]byte(b)))}} {
 			for _, shape := range [][]int{{2}, {-1}, {1, 2}, {1, -1}} {
 				e := mustOne(t, plainWith("x", encoded(encoding, dtype, shape...)), plain.with(example{"steps/x": items}))
@@ -237,7 +237,7 @@ func TestWhatIsBesideTheStepsIsAnAttribute(t *testing.T) {
 	features := map[string]string{"big": array("uint64"), "f": array("float32"), "d": encoded("bytes", "float64"), "m": array("float64", 2, 2), "success": array("bool"),
 		"path": class("Text", ""), "image": picture("uint8", "png", 1, 1, 3), "open": array("float32", -1), "wide": array("int32", 65), "beside": sequence(-1, array("int32"))}
 	root := dict(map[string]string{"steps": class("Dataset", `,"sequence":{"feature":`+dict(plainFeatures)+`}`), "id": array("int32"), "meta": dict(features)})
-	e := mustOne(t, root, plain.with(example{"meta/big": []int64{-1}, "meta/f": []float32{0.1}, "meta/d": []string{raw(t, []float64{0.1})}, "meta/m": []float32{1, 2.5, 3, -4},
+	e := mustOne(t, root, plain.with(example{"meta/big": []int64{-1}, "meta/f": []float32{0.1}, "meta/d": []string{rawBytes(t, []float64{0.1})}, "meta/m": []float32{1, 2.5, 3, -4},
 		"meta/success": []int64{1}, "meta/path": []string{"/a"}, "meta/image": []string{png}, "meta/open": []float32{1}, "meta/wide": make([]int64, 65), "meta/beside": []int64{1, 2}}))
 	assert.Equal(t, map[string]string{"id": "7", "tfds_id": onlyShard + "__0", "meta/big": "18446744073709551615", "meta/f": "0.1", "meta/d": "0.1",
 		"meta/m": "[1 2.5 3 -4]", "meta/success": "true", "meta/path": "/a"}, e.Attributes.Other)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -65,9 +67,43 @@ func (v *values) putUint(x uint64) {
 	}
 }
 
-// putFloats adds what a float_list has.
-func (v *values) putFloats(stretch wire) {
-	for b := stretch.b; len(b) >= 4; b = b[4:] {
+// putInts adds what an int64_list has as bytes: varints.
+func (v *values) putInts(w wire, unsigned bool) error {
+	for w.pos < len(w.b) {
+		if c := w.b[w.pos]; c < 0x80 { // most are truth values and small numbers
+			if w.pos++; v.wide {
+				v.double = append(v.double, float64(c))
+			} else {
+				v.narrow = append(v.narrow, float32(c))
+			}
+			continue
+		}
+		x, err := w.varint()
+		if err != nil {
+			return err
+		}
+		v.putWhole(x, unsigned)
+	}
+	return nil
+}
+
+// putWhole adds a number of an int64_list, which has the bits of uint64 as those of int64.
+func (v *values) putWhole(x uint64, unsigned bool) {
+	if unsigned {
+		v.putUint(x)
+	} else {
+		v.putInt(x)
+	}
+}
+
+// putFloats adds what a float_list has: little-endian float32.
+func (v *values) putFloats(b []byte) {
+	if at := len(v.narrow); raw.Little && !v.wide {
+		v.narrow = slices.Grow(v.narrow, len(b)/4)[:at+len(b)/4]
+		copy(raw.Bytes(v.narrow[at:]), b)
+		return
+	}
+	for ; len(b) >= 4; b = b[4:] {
 		x := math.Float32frombits(binary.LittleEndian.Uint32(b))
 		if v.wide {
 			v.double = append(v.double, float64(x))
@@ -86,11 +122,14 @@ func (v *values) tensor(rows, width int) (*tensor.Tensor, error) {
 	return tensor.Of(v.narrow, rows, width)
 }
 
-// room makes room for n numbers, which the file has.
-func (v *values) room(n int) {
-	if v.wide {
+// room makes room for n numbers, which the file has, unless there is some that is for them.
+func (v *values) room(n int, shared []float32) {
+	switch {
+	case v.wide:
 		v.double = make([]float64, 0, n)
-	} else {
+	case cap(shared) >= n:
+		v.narrow = shared
+	default:
 		v.narrow = make([]float32, 0, n)
 	}
 }
@@ -106,18 +145,29 @@ func (l *leaf) list() listKind {
 	return floatList
 }
 
-// decode reads the numbers of a feature, of which there are n in its list.
-func (l *leaf) decode(f feature, n int) (*values, error) {
-	v := &values{wide: !l.scalar.FitsF32()}
+// decode reads the numbers of a feature, of which there are n in its list, if they are f32 into room that there may be for them.
+func (l *leaf) decode(f feature, n int, shared []float32) (v values, err error) {
+	v.wide = !l.scalar.FitsF32()
 	if l.encoding != "" {
-		return v, l.decodeItems(v, f.items(n))
+		return v, l.decodeItems(&v, f.items(n))
 	}
-	v.room(n)
-	whole := v.putInt
-	if l.scalar == records.U64 {
-		whole = v.putUint // its bits are stored as those of int64
+	v.room(n, shared)
+	unsigned := l.scalar == records.U64
+	for w := f.body; ; {
+		s, ok, err := w.stretch(f.listed)
+		switch {
+		case err != nil || !ok:
+			return v, err
+		case f.listed == floatList:
+			v.putFloats(s.body.b)
+		case s.kind == wireVarint:
+			v.putWhole(s.value, unsigned)
+		default:
+			if err := v.putInts(s.body, unsigned); err != nil {
+				return v, err
+			}
+		}
 	}
-	return v, f.values(whole, v.putFloats)
 }
 
 // decodeItems reads items of which each is a value's bytes.

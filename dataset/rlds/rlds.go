@@ -29,15 +29,22 @@ type Set struct {
 	info       dataset.Info
 	damage     dataset.Damages
 	leaves     []*leaf
-	task       *leaf // says what is to be done; nil if none does
+	slots      map[string]int // of features of a record, which leaves take
+	task       *leaf          // says what is to be done; nil if none does
 	shards     []*shard
 	len        int                       // episodes
 	files      openfiles.Cache[*os.File] // shards, of which a few stay open
 	closed     atomic.Bool
 }
 
-// rooms are for records: one of megabytes would else be garbage for each episode.
-var rooms = sync.Pool{New: func() any { return new([]byte) }}
+// room is memory that an episode is made in, and of which it keeps nothing: a record of megabytes would else be garbage for each.
+type room struct {
+	record []byte
+	found  []feature
+	parts  []part
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // rates are the steps a second of datasets that are well known, by what dataset_info.json calls them.
 var rates = map[string]float64{
@@ -67,7 +74,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		return nil, err
 	}
 	plan.readLabels(leaves)
-	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, task: taskOf(leaves)}
+	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, slots: numbered(leaves), task: taskOf(leaves)}
 	s.files.Format, s.files.Open, s.files.Most = "rlds", os.Open, maxOpen
 	s.info.Features = declared(leaves)
 	if err := s.info.ChooseRate(opt.Rate, 0, rates[plan.name]); err != nil {
@@ -132,19 +139,19 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	}
 	from := s.shards[sort.Search(len(s.shards), func(k int) bool { return s.shards[k].episode > i })-1]
 	record := i - from.episode
-	room := rooms.Get().(*[]byte)
+	room := rooms.Get().(*room)
 	defer rooms.Put(room)
-	data, err := from.read(ctx, record, *room)
+	data, err := from.read(ctx, record, room.record)
 	if err != nil {
 		return nil, err
 	}
 	if from.packed == nil {
-		*room = data // of which the episode keeps nothing
+		room.record = data
 	}
-	e := &dataset.Episode{Name: fmt.Sprintf("%s_%d", from.split, from.first+record), Steps: s.rate == 0}
+	e := &dataset.Episode{Name: from.split + "_" + strconv.Itoa(from.first+record), Steps: s.rate == 0}
 	e.Attributes.Source = from.path
-	e.Attributes.Other = map[string]string{"tfds_id": fmt.Sprintf("%s__%d", filepath.Base(from.path), record)}
-	b := &builder{set: s, shard: from, data: data, at: from.records[record].at, e: e}
+	e.Attributes.Other = map[string]string{"tfds_id": filepath.Base(from.path) + "__" + strconv.Itoa(record)}
+	b := &builder{set: s, shard: from, data: data, at: from.records[record].at, room: room, e: e}
 	if err := b.build(); err != nil {
 		return nil, withPath(err, from.path)
 	}

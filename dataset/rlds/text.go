@@ -51,30 +51,37 @@ func (b *builder) say(p *part, text string) {
 // not make a task another one.
 func (b *builder) text(p *part) {
 	var last, only []byte // the text before; the only one that is not empty
+	var first []byte
 	var changes []string
 	step, bad, several := 0, -1, false
-	_ = p.values(nil, func(w wire) { // count has seen that it is sound
-		if step == 0 || !bytes.Equal(w.b, last) {
-			if bad < 0 && !utf8.Valid(w.b) {
-				bad = step
-			}
-			if bad < 0 {
-				changes = append(changes, fmt.Sprintf("%d: %s", step, w.b))
-			}
-			if last = w.b; len(w.b) > 0 {
-				several = several || len(only) > 0 && !bytes.Equal(w.b, only)
-				only = w.b
-			}
+	for w := p.body; ; step++ {
+		text, ok := w.item() // count has seen that all are sound
+		if !ok {
+			break
 		}
-		step++
-	})
+		if step > 0 && bytes.Equal(text, last) {
+			continue
+		}
+		if bad < 0 && !utf8.Valid(text) {
+			bad = step
+		}
+		if bad < 0 && step == 0 {
+			first = text
+		} else if bad < 0 {
+			changes = append(changes, fmt.Sprintf("%d: %s", step, text))
+		}
+		if last = text; len(text) > 0 {
+			several = several || len(only) > 0 && !bytes.Equal(text, only)
+			only = text
+		}
+	}
 	switch {
 	case bad >= 0:
 		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", bad))
-	case len(changes) == 1:
+	case step > 0 && len(changes) == 0:
 		b.say(p, string(last))
-	case len(changes) > 1:
-		b.e.Attributes.Other[p.key] = strings.Join(changes, "\n")
+	case step > 0:
+		b.e.Attributes.Other[p.key] = strings.Join(append([]string{fmt.Sprintf("0: %s", first)}, changes...), "\n")
 		if p.leaf == b.set.task && !several {
 			b.e.Attributes.Task = string(only)
 		}

@@ -208,14 +208,14 @@ func readFile(path string, at, n int64, room []byte) ([]byte, error) {
 
 // readFrom is readFile of an open file.
 func readFrom(file *os.File, at, n int64, room []byte) ([]byte, error) {
-	st, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if st.Size()-at < n {
-		return nil, formatError(dataset.ErrTruncated, file.Name(), at, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
-	}
 	if n > int64(cap(room)) {
+		st, err := file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		if st.Size()-at < n {
+			return nil, formatError(dataset.ErrTruncated, file.Name(), at, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
+		}
 		room = make([]byte, n)
 	}
 	data := room[:n]

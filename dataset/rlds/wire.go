@@ -3,7 +3,6 @@ package rlds
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -89,23 +88,21 @@ func (w *wire) varint() (uint64, error) {
 	return v, nil
 }
 
-// message visits the fields of a message that have wire type bytes and a number from 1 to most; what has another number is of a later version.
-func (w wire) message(most int, visit func(f field) error) error {
+// part returns the next field that has wire type bytes and a number from 1 to most, and false after the last; what has another number is of a later
+// version.
+func (w *wire) part(most int) (f field, ok bool, err error) {
 	for {
 		from := w.pos
-		f, ok, err := w.next()
-		if err != nil || !ok {
-			return err
+		if f, ok, err = w.next(); err != nil || !ok {
+			return f, false, err
 		}
 		if f.num > most {
 			continue
 		}
 		if f.kind != wireBytes {
-			return w.bad(from, "field", fmt.Sprintf("wire type %d", f.kind), "bytes")
+			return f, false, w.bad(from, "field", fmt.Sprintf("wire type %d", f.kind), "bytes")
 		}
-		if err := visit(f); err != nil {
-			return err
-		}
+		return f, true, nil
 	}
 }
 
@@ -125,107 +122,193 @@ func (k listKind) String() string {
 
 // feature is a feature of a tf.train.Example, which is not decoded yet.
 type feature struct {
+	there  bool
 	listed listKind
 	body   wire // of the list
 	size   int  // bytes of the file
 }
 
-// scan lists the features of a tf.train.Example, which begins at a byte of its file.
-func scan(data []byte, at int64) (map[string]feature, error) {
-	all := map[string]feature{}
+// scan finds the features of a tf.train.Example, which begins at a byte of its file: those that leaves may take in their slots, the others by name.
+func scan(data []byte, at int64, slots map[string]int, found []feature) (others map[string]feature, err error) {
 	example := wire{b: data, at: at}
-	err := example.message(1, func(features field) error {
-		return features.body.message(1, func(entry field) error {
-			var key string
-			var value feature
-			err := entry.body.message(2, func(f field) (err error) {
-				if f.num == 1 {
-					key = string(f.body.b)
-				} else {
-					value, err = featureOf(f.body)
+	for {
+		features, ok, err := example.part(1)
+		if err != nil || !ok {
+			return others, err
+		}
+		for {
+			entry, ok, err := features.body.part(1)
+			if err != nil {
+				return others, err
+			}
+			if !ok {
+				break
+			}
+			key, value, err := featureOf(entry.body)
+			if err != nil {
+				return others, err
+			}
+			slot, known := slots[string(key)]
+			twice := known && found[slot].there
+			if !known {
+				_, twice = others[string(key)]
+			}
+			switch {
+			case twice:
+				return others, entry.body.bad(0, "feature "+quote(string(key)), "a second one", "each once")
+			case known:
+				found[slot] = value
+			default:
+				if others == nil {
+					others = map[string]feature{}
 				}
-				return err
-			})
+				others[string(key)] = value
+			}
+		}
+	}
+}
+
+// featureOf reads an entry of the map of features: its name and the feature, of which the last one counts.
+func featureOf(entry wire) (key []byte, value feature, err error) {
+	size := len(entry.b)
+	for {
+		f, ok, err := entry.part(2)
+		switch {
+		case err != nil || !ok:
+			value.there, value.size = true, size
+			return key, value, err
+		case f.num == 1:
+			key = f.body.b
+			continue
+		}
+		value = feature{}
+		for w := f.body; ; {
+			list, ok, err := w.part(int(int64List))
+			if err != nil {
+				return nil, value, err
+			}
+			if !ok {
+				break
+			}
+			if value.listed != noList {
+				return nil, value, f.body.bad(0, "feature", "two lists", "one")
+			}
+			value.listed, value.body = listKind(list.num), list.body
+		}
+	}
+}
+
+// stretch returns the next of a list's values, and false after the last: an item of bytes_list, some of float_list in 4 bytes each, of int64_list the
+// varints of some, or one number, which is then in value and not in body.
+func (w *wire) stretch(listed listKind) (f field, ok bool, err error) {
+	for {
+		from := w.pos
+		if f, ok, err = w.next(); err != nil || !ok {
+			return f, false, err
+		}
+		switch {
+		case f.num != 1:
+			continue
+		case listed == int64List && (f.kind == wireVarint || f.kind == wireBytes), listed == bytesList && f.kind == wireBytes:
+		case listed == floatList && (f.kind == wireFixed32 || f.kind == wireBytes && len(f.body.b)%4 == 0):
+		default:
+			return f, false, w.bad(from, listed.String(), fmt.Sprintf("wire type %d, %d bytes", f.kind, len(f.body.b)), "its own values")
+		}
+		return f, true, nil
+	}
+}
+
+// item returns the next item of a bytes_list, and false after the last or where something is broken.
+func (w *wire) item() (b []byte, ok bool) {
+	if size := w.short(); size >= 0 {
+		b = w.b[w.pos+2 : w.pos+2+size]
+		w.pos += 2 + size
+		return b, true
+	}
+	s, ok, _ := w.stretch(bytesList)
+	return s.body.b, ok
+}
+
+// short returns how many bytes the next item of a bytes_list has if it is in its usual form and less than 128 bytes, else -1.
+func (w *wire) short() int {
+	if b := w.b[w.pos:]; len(b) > 1 && b[0] == 1<<3|wireBytes && b[1] < 0x80 && int(b[1]) <= len(b)-2 {
+		return int(b[1])
+	}
+	return -1
+}
+
+// numbers visits the numbers of an int64_list one by one.
+func (f feature) numbers(visit func(v uint64)) error {
+	for w := f.body; ; {
+		s, ok, err := w.stretch(int64List)
+		switch {
+		case err != nil || !ok:
+			return err
+		case s.kind == wireVarint:
+			visit(s.value)
+		}
+		for s.body.pos < len(s.body.b) {
+			v, err := s.body.varint()
 			if err != nil {
 				return err
 			}
-			if _, twice := all[key]; twice {
-				return entry.body.bad(0, "feature "+quote(key), "a second one", "each once")
-			}
-			value.size = len(entry.body.b)
-			all[key] = value
-			return nil
-		})
-	})
-	return all, err
-}
-
-func featureOf(w wire) (f feature, err error) {
-	err = w.message(int(int64List), func(list field) error {
-		if f.listed != noList {
-			return w.bad(0, "feature", "two lists", "one")
-		}
-		f.listed, f.body = listKind(list.num), list.body
-		return nil
-	})
-	return f, err
-}
-
-// values visits the list's values, packed or not: numbers of int64_list one by one, of float_list as stretches of 4 bytes a number, and the bytes
-// of bytes_list item by item.
-func (f feature) values(number func(v uint64), stretch func(b wire)) error {
-	w := f.body
-	for {
-		from := w.pos
-		v, ok, err := w.next()
-		if err != nil || !ok {
-			return err
-		}
-		switch {
-		case v.num != 1:
-		case f.listed == int64List && v.kind == wireVarint:
-			number(v.value)
-		case f.listed == int64List && v.kind == wireBytes:
-			for v.body.pos < len(v.body.b) {
-				if c := v.body.b[v.body.pos]; c < 0x80 { // most are truth values and small numbers
-					number(uint64(c))
-					v.body.pos++
-					continue
-				}
-				n, err := v.body.varint()
-				if err != nil {
-					return err
-				}
-				number(n)
-			}
-		case f.listed == floatList && (v.kind == wireFixed32 || v.kind == wireBytes && len(v.body.b)%4 == 0), f.listed == bytesList && v.kind == wireBytes:
-			stretch(v.body)
-		default:
-			return w.bad(from, f.listed.String(), fmt.Sprintf("wire type %d, %d bytes", v.kind, len(v.body.b)), "its own values")
+			visit(v)
 		}
 	}
 }
 
-// count returns how many values the list has.
+// count returns how many values the list has, and an error if one of them is broken.
 func (f feature) count() (n int, err error) {
-	if w := f.body; f.listed == int64List { // of numbers that take a byte each, as truth values do, the bytes are counted
-		if v, ok, err := w.next(); ok && err == nil && v.num == 1 && v.kind == wireBytes && w.pos == len(w.b) && !slices.ContainsFunc(v.body.b, func(c byte) bool { return c >= 0x80 }) {
-			return len(v.body.b), nil
-		}
-	}
-	err = f.values(func(uint64) { n++ }, func(b wire) {
-		if f.listed == floatList {
-			n += len(b.b) / 4
-		} else {
+	for w := f.body; ; {
+		for f.listed == bytesList {
+			size := w.short()
+			if size < 0 {
+				break
+			}
+			w.pos += 2 + size
 			n++
 		}
-	})
-	return n, err
+		s, ok, err := w.stretch(f.listed)
+		switch {
+		case err != nil || !ok:
+			return n, err
+		case f.listed == floatList:
+			n += len(s.body.b) / 4
+		case f.listed == bytesList || s.kind == wireVarint:
+			n++
+		case bytewise(s.body.b):
+			n += len(s.body.b)
+		default:
+			for ; s.body.pos < len(s.body.b); n++ {
+				if _, err := s.body.varint(); err != nil {
+					return n, err
+				}
+			}
+		}
+	}
+}
+
+// bytewise reports whether varints take a byte each, as those of truth values and small numbers do.
+func bytewise(b []byte) bool {
+	const high = 0x8080808080808080
+	all := uint64(0)
+	for ; len(b) >= 8; b = b[8:] {
+		all |= binary.LittleEndian.Uint64(b)
+	}
+	for _, c := range b {
+		all |= uint64(c)
+	}
+	return all&high == 0
 }
 
 // items returns the values of a bytes_list, of which there are n.
 func (f feature) items(n int) []wire {
 	list := make([]wire, 0, n)
-	_ = f.values(nil, func(b wire) { list = append(list, b) }) // count has seen that it is sound
-	return list
+	for w := f.body; ; {
+		item, ok, _ := w.stretch(f.listed) // count has seen that it is sound
+		if !ok {
+			return list
+		}
+		list = append(list, item.body)
+	}
 }

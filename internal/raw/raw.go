@@ -3,6 +3,7 @@ package raw
 import (
 	"encoding/binary"
 	"io"
+	"strings"
 	"unsafe"
 
 	"github.com/robocache/robocache/tensor"
@@ -83,6 +84,41 @@ func Holds(b []byte, at uintptr) bool {
 }
 
 func address(b []byte) uintptr {
-	// SAFETY: the address is compared, never followed.
+	// SAFETY: the address is compared and counted with, never followed.
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+const (
+	large    = 1 << 15 // bytes from which memory is not cleared
+	hugePage = 2 << 20 // bytes of one, on most machines
+	advised  = 2 * hugePage
+)
+
+// Memory returns n bytes that may hold anything, for callers that write all of them. Of 4 MiB and more the system is asked to back them with huge
+// pages: new memory is then a fault for each 2 MiB, not for each 4 KiB.
+func Memory(n int) []byte {
+	if n < large {
+		return make([]byte, n)
+	}
+	var b strings.Builder // the one allocation of the standard library that is not cleared
+	b.Grow(n)
+	b.WriteByte(0)
+	// SAFETY: Grow made room for n bytes behind the pointer, which keeps them alive. The string ends here, and nobody else has it.
+	list := unsafe.Slice(unsafe.StringData(b.String()), n)
+	if n >= advised {
+		// The first and the last huge page may reach over the list: Go reserves its memory by larger pieces.
+		begin := address(list) / hugePage * hugePage
+		end := (address(list) + uintptr(n) + hugePage - 1) / hugePage * hugePage
+		huge(begin, end-begin)
+	}
+	return list
+}
+
+// New is tensor.New, with memory as Memory returns it.
+func New(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	n, err := tensor.Fits(dtype, shape...)
+	if err != nil || n*dtype.Size() < large {
+		return tensor.New(dtype, shape...)
+	}
+	return Over(Memory(n*dtype.Size()), nil, dtype, shape...) // which begins with a page, so is aligned
 }

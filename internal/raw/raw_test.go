@@ -1,8 +1,10 @@
 package raw
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,4 +62,39 @@ func TestHoldsKnowsItsBytes(t *testing.T) {
 	assert.False(t, Holds(b[:3], at+3))
 	assert.False(t, Holds(b[1:], at))
 	assert.False(t, Holds(nil, at))
+}
+
+// Memory is of the length that was asked for, and apart from all other memory, whatever it holds.
+func TestMemoryIsTheCallersAlone(t *testing.T) {
+	var lists [][]byte
+	for i, n := range []int{0, 1, large - 1, large, large + 1, advised - 1, advised, advised + 1, 3*advised + 4097} {
+		b := Memory(n)
+		require.Len(t, b, n)
+		for k := range b {
+			b[k] = byte(i)
+		}
+		lists = append(lists, b)
+	}
+	runtime.GC()
+	for i, b := range lists {
+		assert.Equal(t, len(b), bytes.Count(b, []byte{byte(i)}), "%d bytes", len(b))
+	}
+}
+
+func TestNewTensorsAreThoseOfTheirShape(t *testing.T) {
+	for dtype, size := range map[tensor.DType]int{tensor.F64: 8, tensor.F32: 4, tensor.F16: 2, tensor.BF16: 2, tensor.I64: 8, tensor.I32: 4, tensor.U8: 1} {
+		for _, rows := range []int{0, 1, large / size, 3 * large / size} {
+			x, err := New(dtype, rows, 3)
+			require.NoError(t, err)
+			assert.Equal(t, []int{rows, 3}, x.Shape())
+			assert.Equal(t, dtype, x.DType())
+			b, err := Of(x)
+			require.NoError(t, err)
+			assert.Len(t, b, 3*rows*size, dtype.String())
+		}
+	}
+	for kind, shape := range map[error][]int{tensor.ErrOutOfMemory: {1 << 46}, tensor.ErrShape: {-1}, tensor.ErrTooLarge: {1 << 30, 1 << 31}} {
+		_, err := New(tensor.F32, shape...)
+		assert.ErrorIs(t, err, kind)
+	}
 }

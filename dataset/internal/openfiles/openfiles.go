@@ -51,10 +51,12 @@ func (c *Cache[T]) entry(path string) (*File[T], error) {
 	if c.closed {
 		return nil, fmt.Errorf("%s: %s: %w", c.Format, path, dataset.ErrClosed)
 	}
-	o := &File[T]{Path: path}
+	var o *File[T]
 	if i := slices.IndexFunc(c.open, func(o *File[T]) bool { return o.Path == path }); i >= 0 {
 		o = c.open[i]
 		c.open = slices.Delete(c.open, i, i+1)
+	} else {
+		o = &File[T]{Path: path}
 	}
 	c.open = append(c.open, o)
 	o.users++

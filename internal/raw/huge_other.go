@@ -1,0 +1,5 @@
+//go:build !linux
+
+package raw
+
+func huge(uintptr, uintptr) {}
