@@ -27,9 +27,9 @@ func TestAFileThatIsCutWhileItIsRead(t *testing.T) {
 	store, err := loader.Open(path)
 	require.NoError(t, err)
 	defer store.Close()
-	l := stream2(t, "cpu", store, p, opt)
+	l := streamed(t, "cpu", store, p, opt)
 	opt.Strict = false
-	lenient := stream2(t, "cpu", store, p, opt)
+	lenient := streamed(t, "cpu", store, p, opt)
 	require.NoError(t, l.Next(ctx))
 	require.NoError(t, os.Truncate(path, int64(len(whole)/2)))
 	var failed error

@@ -26,7 +26,7 @@ func shards() align.Plan {
 	return p
 }
 
-func stream2(t *testing.T, backend string, d dataset.Dataset, p align.Plan, opt loader.Options) *loader.Loader {
+func streamed(t *testing.T, backend string, d dataset.Dataset, p align.Plan, opt loader.Options) *loader.Loader {
 	t.Helper()
 	l, err := loader.NewStreaming(context.Background(), open(t, backend), d, p, opt)
 	require.NoError(t, err)
@@ -34,22 +34,30 @@ func stream2(t *testing.T, backend string, d dataset.Dataset, p align.Plan, opt 
 	return l
 }
 
-// A loader that reads meanwhile gives the windows of one that keeps its store, in the same order, to the bit: from recordings or their store, on every
-// device, with any number of workers, shards and ranks.
+// A loader that reads meanwhile gives the windows of one that keeps its store, in the same order, to the bit: from recordings or their store, in one file or
+// several, with any number of workers, shards and ranks.
 func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 	m := recordings(t)
 	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
 	require.NoError(t, err)
+	dir := t.TempDir()
+	for i := range 3 {
+		_, err := loader.PackShard(context.Background(), m, t.TempDir(), dir, i, 3, loader.BuildOptions{})
+		require.NoError(t, err)
+	}
+	files, err := loader.Open(dir)
+	require.NoError(t, err)
+	defer files.Close()
 	for _, c := range []struct{ windows, mix int }{{16, 3}, {30, 2}, {64, 2}, {1000, 1}, {100, 9}} {
 		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, ShardWindows: c.windows, MixShards: c.mix}
 		want := map[int64]uint64{}
 		digests(t, load(t, "cpu", m, shards(), opt), want, 0, 1, 8)
-		require.True(t, len(want) == 402)
-		for _, d := range []dataset.Dataset{store, m} {
+		require.Equal(t, 402, len(want))
+		for _, d := range []dataset.Dataset{store, files, m} {
 			for _, workers := range []int{1, 16} {
 				opt.Workers = workers
 				got := map[int64]uint64{}
-				digests(t, stream2(t, "cpu", d, shards(), opt), got, 0, 1, 8)
+				digests(t, streamed(t, "cpu", d, shards(), opt), got, 0, 1, 8)
 				same(t, want, got, "%+v, %d workers, %T", c, workers, d)
 			}
 		}
@@ -57,7 +65,7 @@ func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 			got := map[int64]uint64{}
 			for rank := range ranks {
 				opt.Batch, opt.Rank, opt.Ranks = 3, rank, ranks
-				digests(t, stream2(t, "cpu", store, shards(), opt), got, rank, ranks, 3)
+				digests(t, streamed(t, "cpu", store, shards(), opt), got, rank, ranks, 3)
 			}
 			same(t, want, got, "%d ranks", ranks)
 		}
@@ -113,7 +121,7 @@ func TestStreamingGoesOnFromAnyState(t *testing.T) {
 			n = 9
 		}
 		want, states := kept(t, resident, 11, n)
-		l := stream2(t, c.backend, m, p, opt)
+		l := streamed(t, c.backend, m, p, opt)
 		got, theirs := kept(t, l, 11, n)
 		require.Equal(t, want, got, what)
 		require.Equal(t, states, theirs, what)
@@ -134,10 +142,10 @@ func TestStreamingGoesOnWithOtherRanks(t *testing.T) {
 	m := recordings(t)
 	opt := loader.Options{Batch: 8, Seed: 2, Last: ops.LastShort, ShardWindows: 32, MixShards: 2}
 	want := map[int64]uint64{}
-	whole := stream2(t, "cpu", m, shards(), opt)
+	whole := streamed(t, "cpu", m, shards(), opt)
 	digests(t, whole, want, 0, 1, 8)
 	got := map[int64]uint64{}
-	first := stream2(t, "cpu", m, shards(), opt)
+	first := streamed(t, "cpu", m, shards(), opt)
 	sums, states := kept(t, first, 8, 5)
 	for i, list := range sums {
 		for k, d := range list {
@@ -147,7 +155,7 @@ func TestStreamingGoesOnWithOtherRanks(t *testing.T) {
 	const ranks, batch = 3, 5
 	for rank := range ranks {
 		opt.Batch, opt.Rank, opt.Ranks = batch, rank, ranks
-		l := stream2(t, "cpu", m, shards(), opt)
+		l := streamed(t, "cpu", m, shards(), opt)
 		require.NoError(t, l.Resume(ctx, states[4]))
 		part := map[int64]uint64{}
 		digests(t, l, part, rank, ranks, batch)
@@ -157,7 +165,7 @@ func TestStreamingGoesOnWithOtherRanks(t *testing.T) {
 	}
 	same(t, want, got, "resumed by %d ranks", ranks)
 	opt.ShardWindows = 33
-	l := stream2(t, "cpu", m, shards(), opt)
+	l := streamed(t, "cpu", m, shards(), opt)
 	var bad *loader.StateError
 	require.ErrorAs(t, l.Resume(ctx, states[4]), &bad)
 	assert.Equal(t, "shards", bad.What)
@@ -209,7 +217,7 @@ func TestAnEpisodeThatCannotBeReadAgainCostsItsWindows(t *testing.T) {
 	p := shards()
 	p.Streams[0].Normalise = ""
 	f := make()
-	l := stream2(t, "cpu", f, p, opt)
+	l := streamed(t, "cpu", f, p, opt)
 	f.again.Store(true)
 	missing := 0
 	want := map[int64]uint64{}
@@ -245,7 +253,7 @@ func TestAnEpisodeThatCannotBeReadAgainCostsItsWindows(t *testing.T) {
 
 	opt.Strict = true
 	f = make()
-	l = stream2(t, "cpu", f, p, opt)
+	l = streamed(t, "cpu", f, p, opt)
 	f.again.Store(true)
 	var err error
 	for err == nil {
@@ -263,7 +271,7 @@ func TestStreamingStopsWhenItIsTold(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
 	opt := loader.Options{Batch: 8, Seed: 2, ShardWindows: 32, MixShards: 2, Workers: 5}
-	want, _ := kept(t, stream2(t, "cpu", m, shards(), opt), 8, 1)
+	want, _ := kept(t, streamed(t, "cpu", m, shards(), opt), 8, 1)
 	f := &failing{made: m, slow: make(chan struct{})}
 	d, err := ops.Open("cpu")
 	require.NoError(t, err)
@@ -302,7 +310,7 @@ func TestReadingWaitsForFreeSlots(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
 	opt := loader.Options{Batch: 8, Seed: 2, ShardWindows: 32, MixShards: 2, Workers: 5}
-	l := stream2(t, "cpu", m, shards(), opt)
+	l := streamed(t, "cpu", m, shards(), opt)
 	require.NoError(t, l.Next(ctx))
 	for range 100 {
 		if l.Waits().Read == 4 {
@@ -327,7 +335,7 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 	m := recordings(t)
 	d := open(t, "cpu")
 	opt := loader.Options{Batch: 8, ShardWindows: 32, MixShards: 2}
-	l := stream2(t, "cpu", m, shards(), opt)
+	l := streamed(t, "cpu", m, shards(), opt)
 	_, err := l.Capture(d.Queue())
 	var streaming *loader.StreamingError
 	require.ErrorAs(t, err, &streaming)
@@ -419,7 +427,7 @@ func TestMemoryDoesNotGrowWithTheDataset(t *testing.T) {
 	}
 	before := live()
 	p := align.Plan{Rate: 1, Streams: []align.Stream{{Name: "state", Sampling: align.Sampling{Normalise: "q01-q99"}}}}
-	l := stream2(t, "cpu", grown{n: 600}, p, loader.Options{Batch: 32, ShardWindows: 64, MixShards: 2, Workers: 3})
+	l := streamed(t, "cpu", grown{n: 600}, p, loader.Options{Batch: 32, ShardWindows: 64, MixShards: 2, Workers: 3})
 	r := l.Report()
 	assert.Less(t, r.Bytes, 4<<20)
 	for i := range 2 * r.Batches {
