@@ -76,11 +76,17 @@ func TestSeveralDevicesOfOneProgramShareTheOrder(t *testing.T) {
 	require.NotEmpty(t, want)
 
 	opt.Batch = 8
-	got := map[int64]uint64{}
-	positions(t, grouped(t, "sim:all", m, opt), got, 0, 2, 0)
-	assert.Equal(t, want, got, "two devices")
+	for _, backend := range backends(t) {
+		g := grouped(t, backend+":all", m, opt)
+		n := map[string]int{"cpu": 1, "sim": 2, "cuda": len(g.Loaders())}[backend]
+		require.Len(t, g.Loaders(), n)
+		got := map[int64]uint64{}
+		positions(t, g, got, 0, n, 0)
+		assert.Equal(t, want, got, "%d devices of %s", n, backend)
+	}
 
-	opt.Batch, opt.Ranks, got = 5, 3, map[int64]uint64{} // a program of two, and one of another kind beside it
+	got := map[int64]uint64{}
+	opt.Batch, opt.Ranks = 5, 3 // a program of two, and one of another kind beside it
 	positions(t, grouped(t, "sim:0,cpu", m, opt), got, 0, 3, 0)
 	opt.Rank = 2
 	positions(t, grouped(t, "cpu", m, opt), got, 2, 3, 0)
