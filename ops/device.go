@@ -253,8 +253,8 @@ func (d *Device) Synchronize(ctx context.Context) error {
 	return d.queue.Synchronize(ctx)
 }
 
-// Close waits for the device's own queue and releases the device. Close twice is fine; tensors, plans, graphs and
-// queues of the device must have been closed before.
+// Close waits for the device's own queue and releases the device. Close twice is fine; tensors, plans, graphs, marks
+// and queues of the device must have been closed before.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
