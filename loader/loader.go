@@ -43,7 +43,8 @@ type Loader struct {
 	plans           []*ops.Plan
 	queue           *ops.Queue
 	graph           *ops.Graph
-	numbers         []int // of the store, by the numbers that Draw has
+	numbers         []int   // of the store, by the numbers that Draw has
+	windows         []int64 // [E+1], as Draw has them
 	batch           Batch
 	closed, age     bool
 }
@@ -147,7 +148,7 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 	if err := c.choose(ctx); err != nil {
 		return l, err
 	}
-	l.parts, l.numbers = c.parts, c.numbers
+	l.parts, l.numbers, l.windows = c.parts, c.numbers, c.windows
 	l.order.Count = int(c.windows[len(c.windows)-1])
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(c.numbers), l.order.Count, l.order.Batches(), l.order.Dropped(), l.order.Missing()
