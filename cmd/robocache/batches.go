@@ -194,9 +194,10 @@ func (d *drawing) begin(device *ops.Device) error {
 	if err != nil {
 		return d.explain(err)
 	}
-	if d.step, err = d.resume(ctx, d.l); err != nil {
+	if d.begun, err = d.resume(ctx, d.l); err != nil {
 		return errors.Join(err, d.l.Close())
 	}
+	d.step = d.begun.Step
 	d.out.of(d.store, d.l)
 	d.out.Hz, d.out.Read = plan.Rate, time.Since(began).Seconds()
 	d.remarks()

@@ -20,6 +20,7 @@ type drawing struct {
 	store *loader.Store
 	l     *loader.Loader
 	meter *meter // nil without --metrics
+	begun spot   // where the order was taken up
 	step  int64  // of the batch that comes next
 	out   *batched
 }
@@ -189,7 +190,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	}
 	d.step++
 	d.out.Steps++
-	err = d.save(state, d.step)
+	err = d.save(state, d.step, d.begun)
 	since(&at, &d.out.Write)
 	return state, err
 }

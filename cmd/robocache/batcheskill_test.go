@@ -143,11 +143,11 @@ func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
 		state := filepath.Join(dir, fmt.Sprintf("state%d.json", round))
 		seen := make([]bool, windows*epochs)
 		for try := 0; ; try++ {
-			k, _, err := lastState(state)
+			last, _, _, err := lastSpot(state)
 			require.NoError(t, err)
 			at, first := int64(0), int64(0) // the position over all epochs and the step that come next
-			if k != nil {
-				at, first = k.Epoch*windows+k.Taken, *k.Step
+			if last != nil {
+				at, first = last.Epoch*windows+last.Taken, last.Step
 			}
 			for p := range at {
 				require.True(t, seen[p], "%d is behind the place that was saved and nobody gave it", p)
@@ -225,9 +225,9 @@ func TestASignalEndsBatchesAfterAWholeOne(t *testing.T) {
 		require.ErrorAs(t, cmd.Wait(), &exit)
 		assert.Equal(t, exitOther, exit.ExitCode(), "it ends by itself")
 		assert.Contains(t, stderr.String(), fmt.Sprintf("robocache: cut short after %d batches\n", steps))
-		k, _, err := lastState(filepath.Join(dir, "state.json"))
+		last, _, _, err := lastSpot(filepath.Join(dir, "state.json"))
 		require.NoError(t, err)
-		assert.EqualValues(t, steps, *k.Step)
+		assert.EqualValues(t, steps, last.Step)
 		assert.Len(t, listed(t, filepath.Join(dir, "out")), steps)
 		assert.Equal(t, []string{"out", "state.json"}, listed(t, dir))
 		assert.Empty(t, listed(t, temp))

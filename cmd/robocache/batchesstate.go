@@ -7,24 +7,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/loader"
 )
 
-// kept is what a state file holds: the loader's state, and how many batches led to it. Its JSON names are a contract.
+// kept is what a state file holds: the loader's state, and what led to it. Its JSON names are a contract.
 type kept struct {
 	loader.State
-	Step *int64 `json:"step,omitempty"` // of the batch that comes next
+	Step  *int64 `json:"step,omitempty"` // of the batch that comes next
+	Batch int    `json:"batch,omitempty"`
+	Begun *spot  `json:"begun,omitempty"` // where the program that wrote it began: all that comes before was drawn by then
 }
 
-// before compares places in the order.
-func (k *kept) before(o *kept) bool {
-	return cmp.Or(cmp.Compare(k.Epoch, o.Epoch), cmp.Compare(k.Taken, o.Taken)) < 0
+// spot is a place in the order, and the number of the step that comes next there.
+type spot struct {
+	Epoch int64 `json:"epoch"`
+	Taken int64 `json:"taken"`
+	Step  int64 `json:"step"`
+}
+
+func (s *spot) compare(o *spot) int {
+	return cmp.Or(cmp.Compare(s.Epoch, o.Epoch), cmp.Compare(s.Taken, o.Taken))
+}
+
+// spot is the file's place. A state that a program has kept has no step, which is -1 here.
+func (k *kept) spot() *spot {
+	s := &spot{k.Epoch, k.Taken, -1}
+	if k.Step != nil {
+		s.Step = *k.Step
+	}
+	return s
 }
 
 // stateFile is the state file of a rank: the name itself of one that is alone, else with the rank before its ending, "run-00001-of-00004.json".
@@ -36,15 +54,15 @@ func stateFile(path string, rank, world int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(path, ext), rank, world, ext)
 }
 
-// readState reads one; nil if it is not there.
+// readState reads one.
 func readState(path string) (*kept, error) {
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	var k kept
 	if err == nil {
 		err = json.Unmarshal(text, &k)
+	}
+	if err == nil && (k.Step != nil && *k.Step < 0 || k.Begun != nil && k.Begun.Step < 0) {
+		err = errors.New("step: got less than 0")
 	}
 	if err != nil {
 		return nil, readError(path, err)
@@ -52,78 +70,91 @@ func readState(path string) (*kept, error) {
 	return &k, nil
 }
 
-// lastState returns the place that the ranks which wrote state files have reached together, and the file that says so; nil if there is none. Of ranks that
-// ran at a time the one that is furthest behind counts, and if one of them has no file they have none. Of several such runs, with other numbers of ranks,
-// the furthest counts.
-func lastState(path string) (last *kept, file string, err error) {
-	worlds := []int{1}
-	ext := filepath.Ext(path)
+// lastSpot is the furthest place before which all was drawn, as the state files say, and the file that says so; nil if there are none.
+//
+// All that comes before the place where a program began was drawn. So was all that comes before the place of the rank that is furthest behind, of ranks
+// that began at the same place with batches of the same size; but not if one of them has no file, or has one that it wrote when it began elsewhere.
+func lastSpot(path string) (last *spot, of *kept, file string, err error) {
+	worlds, err := ranksOf(path)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	take := func(s *spot, k *kept, from string) {
+		if s != nil && (last == nil || s.compare(last) > 0) {
+			last, of, file = s, k, from
+		}
+	}
+	for _, world := range slices.Sorted(maps.Keys(worlds)) {
+		var first *kept
+		var behind *spot
+		together := len(worlds[world]) == world
+		for _, rank := range worlds[world] {
+			name := stateFile(path, rank, world)
+			k, err := readState(name)
+			if err != nil {
+				return nil, nil, "", err
+			}
+			take(k.Begun, k, name)
+			if first == nil {
+				first = k
+			}
+			together = together && (world == 1 || k.Begun != nil && first.Begun != nil && *k.Begun == *first.Begun && k.Batch == first.Batch)
+			if at := k.spot(); behind == nil || at.compare(behind) < 0 {
+				behind = at
+			}
+		}
+		if together {
+			take(behind, first, stateFile(path, 0, world))
+		}
+	}
+	return last, of, file, nil
+}
+
+// ranksOf are the ranks that have written state files, by how many there were.
+func ranksOf(path string) (map[int][]int, error) {
 	list, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
-		return nil, "", unwritten(err)
+		return nil, readError(filepath.Dir(path), err)
 	}
-	stem := strings.TrimSuffix(filepath.Base(path), ext)
+	worlds := map[int][]int{}
+	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	for _, entry := range list {
-		var rank, world int
+		rank, world := 0, 1
 		name := entry.Name()
-		if _, err := fmt.Sscanf(strings.TrimPrefix(name, stem), "-%05d-of-%05d", &rank, &world); err == nil && rank == 0 && world > 1 && name == filepath.Base(stateFile(path, rank, world)) {
-			worlds = append(worlds, world)
+		_, _ = fmt.Sscanf(strings.TrimPrefix(name, stem), "-%d-of-%d", &rank, &world)
+		if world >= 1 && rank >= 0 && rank < world && name == filepath.Base(stateFile(path, rank, world)) {
+			worlds[world] = append(worlds[world], rank)
 		}
 	}
-	for _, world := range worlds {
-		k, from, err := together(path, world)
-		if err != nil {
-			return nil, "", err
-		}
-		if k != nil && (last == nil || last.before(k)) {
-			last, file = k, from
-		}
-	}
-	return last, file, nil
+	return worlds, nil
 }
 
-// together is the place of the rank of so many that is furthest behind; nil if one has no file.
-func together(path string, world int) (last *kept, file string, err error) {
-	for rank := range world {
-		name := stateFile(path, rank, world)
-		k, err := readState(name)
-		if k == nil || err != nil {
-			return nil, "", err
-		}
-		if last == nil || k.before(last) {
-			last, file = k, name
-		}
-	}
-	return last, file, nil
-}
-
-// resume goes on from the state files, if there are any, and returns the number of the step that comes next.
-func (b *batching) resume(ctx context.Context, l *loader.Loader) (step int64, err error) {
+// resume goes on from the state files, if there are any, and returns where that is.
+func (b *batching) resume(ctx context.Context, l *loader.Loader) (spot, error) {
 	if b.state == "" {
-		return 0, nil
+		return spot{}, nil
 	}
-	k, file, err := lastState(b.state)
-	if k == nil || err != nil {
-		return 0, err
+	at, k, file, err := lastSpot(b.state)
+	if at == nil || err != nil {
+		return spot{}, err
 	}
-	if err := l.Resume(ctx, k.State); err != nil {
-		return 0, &inputError{Path: file, Err: err}
+	s := k.State
+	s.Epoch, s.Taken = at.Epoch, at.Taken
+	if err := l.Resume(ctx, s); err != nil {
+		return spot{}, &inputError{Path: file, Err: err}
 	}
-	switch {
-	case k.Step == nil: // a state that a program has kept: as if all batches before had been of this size
-		return k.Epoch*int64(l.Report().Batches) + k.Taken/int64(b.batch*b.world), nil
-	case *k.Step < 0:
-		return 0, &inputError{Path: file, Msg: fmt.Sprintf("step: got %d, want 0 or more", *k.Step)}
+	if at.Step < 0 { // as if all batches before had been of the size of now
+		at.Step = s.Epoch*int64(l.Report().Batches) + s.Taken/(int64(b.batch)*int64(b.world))
 	}
-	return *k.Step, nil
+	return *at, nil
 }
 
 // save writes the state file.
-func (b *batching) save(s loader.State, step int64) error {
+func (b *batching) save(s loader.State, step int64, begun spot) error {
 	if b.state == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s, &step})
+	text, err := json.Marshal(kept{s, &step, b.batch, &begun})
 	if err != nil {
 		return err
 	}
