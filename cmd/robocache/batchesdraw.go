@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -185,8 +186,10 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	if err := d.file(d.store, d.l, host, begin, d.step); err != nil {
 		return state, err
 	}
-	if _, err := d.app.out.Write(line); err != nil {
-		return state, err
+	if line != nil {
+		if _, err := d.app.out.Write(line); err != nil {
+			return state, err
+		}
 	}
 	d.step++
 	d.out.Steps++
@@ -285,7 +288,7 @@ func (d *drawing) tell(s loader.State) {
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
 	}
 	for _, p := range o.shares() {
-		list = append(list, metric{"robocache_spent_seconds_total", "Seconds that batches took, by what they went into.", "counter", []string{"into", p.into}, p.seconds})
+		list = append(list, metric{"robocache_spent_seconds_total", "Seconds that batches took, by what they went into.", "counter", []string{"on", strings.TrimPrefix(p.by, "the ")}, p.seconds})
 	}
 	d.meter.set(list)
 }
