@@ -49,11 +49,11 @@ and 0 in a row without a window. With several ranks each has a folder, DIR/rank-
 
 --state FILE is read if it is there and written after each step: whoever starts the command again
 goes on where it ended, with another --world or --batch too. With several ranks each writes a file
-of its own, FILE-00001-of-00004, and all go on from the one that is furthest behind. A batch is done
-once its state is saved, which comes after its line and its file: a program that is killed in
-between makes it again, under the same number, and leaves none out. So of lines with the same number
-the later counts, and one of another --world or --batch replaces all that have its number or more; a
-last line without an end is none.
+of its own, FILE-00001-of-00004, and all go on from the one that is furthest behind; a rank that
+sees no other's file goes on from its own. A batch is done once its state is saved, which comes after
+its line and its file: a program that is killed in between makes it again, under the same number,
+and leaves none out. So of lines with the same number the later counts, and one of another --world
+or --batch replaces all that have its number or more; a last line without an end is none.
 
 A signal ends the command after a whole batch, with its state saved and exit code 1; a second one
 ends it at once.`
@@ -194,10 +194,11 @@ func (d *drawing) begin(device *ops.Device) error {
 	if err != nil {
 		return d.explain(err)
 	}
-	if d.begun, err = d.resume(ctx, d.l); err != nil {
+	at, begun, err := d.resume(ctx, d.l)
+	if err != nil {
 		return errors.Join(err, d.l.Close())
 	}
-	d.step = d.begun.Step
+	d.step, d.begun = at.Step, begun
 	d.out.of(d.store, d.l)
 	d.out.Hz, d.out.Read = plan.Rate, time.Since(began).Seconds()
 	d.remarks()

@@ -21,7 +21,7 @@ type drawing struct {
 	store *loader.Store
 	l     *loader.Loader
 	meter *meter // nil without --metrics
-	begun spot   // where the order was taken up
+	begun spot   // where this and the ranks beside it took up the order
 	step  int64  // of the batch that comes next
 	out   *batched
 }

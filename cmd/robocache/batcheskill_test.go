@@ -143,12 +143,10 @@ func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
 		state := filepath.Join(dir, fmt.Sprintf("state%d.json", round))
 		seen := make([]bool, windows*epochs)
 		for try := 0; ; try++ {
-			last, _, _, err := lastSpot(state)
+			// at is the position over all epochs that comes next, to whoever has no file of its own.
+			last, err := lastSpot(state, 0, 1)
 			require.NoError(t, err)
-			at, first := int64(0), int64(0) // the position over all epochs and the step that come next
-			if last != nil {
-				at, first = last.Epoch*windows+last.Taken, last.Step
-			}
+			at := last.at.Epoch*windows + last.at.Taken
 			for p := range at {
 				require.True(t, seen[p], "%d is behind the place that was saved and nobody gave it", p)
 			}
@@ -157,7 +155,13 @@ func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
 			}
 			world, batch := []int{1, 2, 4, 7}[try%4], 1+r.IntN(3)
 			lines, ends := make([][]string, world), make([]bool, world)
+			begins := make([]goOn, world)
 			var wait sync.WaitGroup
+			for rank := range world {
+				begins[rank], err = lastSpot(state, rank, world)
+				require.NoError(t, err)
+				require.Equal(t, last.at, begins[rank].begun)
+			}
 			for rank := range world {
 				own := rand.New(rand.NewPCG(r.Uint64(), 0))
 				wait.Go(func() {
@@ -173,11 +177,12 @@ func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
 					hashes := strings.Fields(line)
 					step, err := strconv.ParseInt(hashes[0], 10, 64)
 					require.NoError(t, err)
-					require.GreaterOrEqual(t, step, first)
+					from := begins[rank].at
+					require.GreaterOrEqual(t, step, from.Step)
 					if i > 0 {
 						require.True(t, strings.HasPrefix(lines[rank][i-1], fmt.Sprint(step-1, " ")) || lines[rank][i-1] == fmt.Sprint(step-1))
 					}
-					epoch, taken := placeAfter(at, step-first, windows, int64(batch*world))
+					epoch, taken := placeAfter(from.Epoch*windows+from.Taken, step-from.Step, windows, int64(batch*world))
 					for row, hash := range hashes[1:] {
 						p := taken + int64(rank+world*row)
 						require.Less(t, p, int64(windows))
@@ -225,9 +230,9 @@ func TestASignalEndsBatchesAfterAWholeOne(t *testing.T) {
 		require.ErrorAs(t, cmd.Wait(), &exit)
 		assert.Equal(t, exitOther, exit.ExitCode(), "it ends by itself")
 		assert.Contains(t, stderr.String(), fmt.Sprintf("robocache: cut short after %d batches\n", steps))
-		last, _, _, err := lastSpot(filepath.Join(dir, "state.json"))
+		last, err := lastSpot(filepath.Join(dir, "state.json"), 0, 1)
 		require.NoError(t, err)
-		assert.EqualValues(t, steps, last.Step)
+		assert.EqualValues(t, steps, last.at.Step)
 		assert.Len(t, listed(t, filepath.Join(dir, "out")), steps)
 		assert.Equal(t, []string{"out", "state.json"}, listed(t, dir))
 		assert.Empty(t, listed(t, temp))

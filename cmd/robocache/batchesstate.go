@@ -70,29 +70,40 @@ func readState(path string) (*kept, error) {
 	return &k, nil
 }
 
-// lastSpot is the furthest place before which all was drawn, as the state files say, and the file that says so; nil if there are none.
+// goOn is where a rank goes on.
+type goOn struct {
+	at, begun spot
+	of        *kept  // what says so; nil where there is nothing to go on from
+	file      string // that it is in
+}
+
+// lastSpot is where a rank goes on: the furthest place before which all was drawn, as the state files of any number of ranks say.
 //
 // All that comes before the place where a program began was drawn. So was all that comes before the place of the rank that is furthest behind, of ranks
-// that began at the same place with batches of the same size; but not if one of them has no file, or has one that it wrote when it began elsewhere.
-func lastSpot(path string) (last *spot, of *kept, file string, err error) {
+// that began at the same place with batches of the same size; but not if one of them has no file, or has one that it wrote when it began elsewhere. A rank
+// that sees no file but its own, as where each keeps its files to itself, goes on from its own place: what is before it, it has drawn.
+func lastSpot(path string, me, of int) (goOn, error) {
+	var last goOn
 	worlds, err := ranksOf(path)
 	if err != nil {
-		return nil, nil, "", err
+		return last, err
 	}
 	take := func(s *spot, k *kept, from string) {
-		if s != nil && (last == nil || s.compare(last) > 0) {
-			last, of, file = s, k, from
+		if s != nil && (last.of == nil || s.compare(&last.at) > 0) {
+			last = goOn{*s, *s, k, from}
 		}
 	}
+	var own *kept
 	for _, world := range slices.Sorted(maps.Keys(worlds)) {
 		var first *kept
 		var behind *spot
-		together := len(worlds[world]) == world
-		for _, rank := range worlds[world] {
+		ranks := worlds[world]
+		together := len(ranks) == world
+		for _, rank := range ranks {
 			name := stateFile(path, rank, world)
 			k, err := readState(name)
 			if err != nil {
-				return nil, nil, "", err
+				return last, err
 			}
 			take(k.Begun, k, name)
 			if first == nil {
@@ -106,8 +117,14 @@ func lastSpot(path string) (last *spot, of *kept, file string, err error) {
 		if together {
 			take(behind, first, stateFile(path, 0, world))
 		}
+		if world == of && len(ranks) == 1 && ranks[0] == me {
+			own = first
+		}
 	}
-	return last, of, file, nil
+	if own != nil && own.Begun != nil && own.Begun.compare(&last.at) == 0 {
+		last = goOn{*own.spot(), *own.Begun, own, stateFile(path, me, of)}
+	}
+	return last, nil
 }
 
 // ranksOf are the ranks that have written state files, by how many there were.
@@ -129,24 +146,26 @@ func ranksOf(path string) (map[int][]int, error) {
 	return worlds, nil
 }
 
-// resume goes on from the state files, if there are any, and returns where that is.
-func (b *batching) resume(ctx context.Context, l *loader.Loader) (spot, error) {
+// resume goes on from the state files, if there are any, and returns where that is, and where those who went there began.
+func (b *batching) resume(ctx context.Context, l *loader.Loader) (at, begun spot, err error) {
 	if b.state == "" {
-		return spot{}, nil
+		return at, begun, nil
 	}
-	at, k, file, err := lastSpot(b.state)
-	if at == nil || err != nil {
-		return spot{}, err
+	last, err := lastSpot(b.state, b.number, b.world)
+	if last.of == nil || err != nil {
+		return at, begun, err
 	}
-	s := k.State
-	s.Epoch, s.Taken = at.Epoch, at.Taken
+	s := last.of.State
+	s.Epoch, s.Taken = last.at.Epoch, last.at.Taken
 	if err := l.Resume(ctx, s); err != nil {
-		return spot{}, &inputError{Path: file, Err: err}
+		return at, begun, &inputError{Path: last.file, Err: err}
 	}
-	if at.Step < 0 { // as if all batches before had been of the size of now
-		at.Step = s.Epoch*int64(l.Report().Batches) + s.Taken/(int64(b.batch)*int64(b.world))
+	for _, p := range []*spot{&last.at, &last.begun} {
+		if p.Step < 0 { // as if all batches before had been of the size of now
+			p.Step = p.Epoch*int64(l.Report().Batches) + p.Taken/(int64(b.batch)*int64(b.world))
+		}
 	}
-	return *at, nil
+	return last.at, last.begun, nil
 }
 
 // save writes the state file.
