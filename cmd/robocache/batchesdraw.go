@@ -159,7 +159,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 	if err := d.l.Next(ctx); err != nil {
 		return state, err
 	}
-	since(&at, &d.out.spent.Device)
+	since(&at, &d.out.Compute)
 	host, err := d.l.Batch().Host(ctx)
 	if err != nil {
 		return state, err

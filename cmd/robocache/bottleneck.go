@@ -10,10 +10,10 @@ import (
 
 // spent is what the time that batches took went into, in seconds.
 type spent struct {
-	Device float64 `json:"device_seconds"` // launching batches and waiting for them
-	Copy   float64 `json:"copy_seconds"`   // copying them to the host
-	Count  float64 `json:"count_seconds"`  // counting what is padded and invalid, and hashing windows
-	Write  float64 `json:"write_seconds"`  // lines, files and the state
+	Compute float64 `json:"device_seconds"` // launching batches and waiting for them
+	Copy    float64 `json:"copy_seconds"`   // copying them to the host
+	Count   float64 `json:"count_seconds"`  // counting what is padded and invalid, and hashing windows
+	Write   float64 `json:"write_seconds"`  // lines, files and the state
 }
 
 // share is a part of the time.
@@ -24,7 +24,7 @@ type share struct {
 
 func (s *spent) shares() []share {
 	return []share{
-		{"the device", "launching batches and waiting for them", s.Device},
+		{"the device", "launching batches and waiting for them", s.Compute},
 		{"copying", "copying batches to the host", s.Copy},
 		{"counting", "counting and hashing what batches hold", s.Count},
 		{"writing", "writing lines, files and the state", s.Write},
