@@ -160,7 +160,11 @@ func (a *app) batchesOn(b *batching, device *ops.Device) error {
 		d.meter = m
 		d.remark("metrics at http://%s/metrics", m.at)
 	}
-	if err := d.begin(device); err != nil {
+	err := d.begin(device)
+	if d.store != nil {
+		defer d.store.Close()
+	}
+	if err != nil {
 		return err
 	}
 	defer d.l.Close()
@@ -224,10 +228,11 @@ func (d *drawing) open(ctx context.Context) (*loader.Store, error) {
 	err = s.Fresh(ctx, d.fresh)
 	done()
 	var stale *loader.StaleError
-	if err != nil && !errors.As(err, &stale) {
-		err = readError(d.fresh, err)
-	} else if err != nil {
+	switch {
+	case errors.As(err, &stale):
 		err = &inputError{Path: d.path, Err: err}
+	case err != nil:
+		err = readError(d.fresh, err)
 	}
 	return s, err
 }
