@@ -31,9 +31,9 @@ type batching struct {
 
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
 clock on the device, in an order that depends on the seed, the epoch and the number of windows
-alone. The dataset is read once and kept on the device; a store that
-robocache pack has made of it is read more quickly, and --check-fresh DATASET refuses one that was
-made of other files than the dataset has now.
+alone. The dataset is read once and kept on the device; a store that robocache pack has made of it
+is read more quickly, and --check-fresh DATASET refuses one that was made of other files than the
+dataset has now.
 
 A plan file says which streams, windows and kinds; without one --hz is the rate of the clock, that
 of the dataset if it declares one, all streams are taken, and --window NAME=FROM:TO gives a stream a
@@ -50,10 +50,10 @@ and 0 in a row without a window. With several ranks each has a folder, DIR/rank-
 --state FILE is read if it is there and written after each step: whoever starts the command again
 goes on where it ended, with another --world or --batch too. With several ranks each writes a file
 of its own, FILE-00001-of-00004, and all go on from the one that is furthest behind; a rank that
-sees no other's file goes on from its own. A batch is done once its state is saved, which comes after
-its line and its file: a program that is killed in between makes it again, under the same number,
-and leaves none out. So of lines with the same number the later counts, and one of another --world
-or --batch replaces all that have its number or more; a last line without an end is none.
+sees no other's file goes on from its own. A batch is done once its state is saved, which comes
+after its line and its file: a program that is killed in between makes it again, under the same
+number, and leaves none out. So of lines with the same number the later counts, and one of another
+--world or --batch replaces all that have its number or more; a last line without an end is none.
 
 A signal ends the command after a whole batch, with its state saved and exit code 1; a second one
 ends it at once.`
@@ -135,8 +135,8 @@ func (a *app) batches(b *batching) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if b.digest && a.json {
-		return usagef("--digest: got it with --json, want one of them")
+	if b.digest && (a.json || b.episodes) {
+		return usagef("--digest: got it with --json or --episodes, want one of them")
 	}
 	if err := b.outputs(); err != nil {
 		return err

@@ -120,6 +120,7 @@ func (d *drawing) draw() error {
 	if err != nil {
 		return err
 	}
+	d.tell(state)
 	bar := d.app.rating("drawing batches", d.left(state), "windows")
 	defer bar.done()
 	begin := time.Now()
