@@ -318,7 +318,7 @@ func (d *decoder) plan(n ast.Node) (p Plan) {
 	version := 0.0
 	d.fields(n, "", map[string]func(ast.Node, string){
 		"version": d.number(&version), "rate": d.number(&p.Rate), "snap": d.limit(&p.Snap),
-		"unordered": d.text(&p.Unordered), "padding": d.text(&p.Padding), "shuffle": d.text(&p.Shuffle),
+		"unordered": d.text(&p.Unordered), "padding": d.text(&p.Padding), "pad_after": d.limit(&p.PadAfter), "shuffle": d.text(&p.Shuffle),
 		"range":    func(n ast.Node, key string) { p.Range = d.span(n, key) },
 		"defaults": func(n ast.Node, key string) { d.fields(n, key, d.sampling(&p.Defaults)) },
 		"streams": func(n ast.Node, key string) {

@@ -38,8 +38,10 @@ type Plan struct {
 
 	Windows map[string]Window // of streams by name: seconds from each anchor
 	Padding string            // one of Paddings: what a window gets beyond its episode
-	Shuffle string            // one of Shuffles
-	Filter  Filter
+	// PadAfter is how far windows may reach beyond the last tick of an episode's clock, of the padding diffusion_policy, which needs it: see Anchors.
+	PadAfter ops.Limit
+	Shuffle  string // one of Shuffles
+	Filter   Filter
 
 	origin *origin // of a plan that was read from a file
 }
@@ -248,6 +250,9 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 		}
 	}
 	if err := named("padding", p.Padding, Paddings); err != nil {
+		return err
+	}
+	if err := p.checkPadding(); err != nil {
 		return err
 	}
 	return named("shuffle", p.Shuffle, Shuffles)

@@ -1,24 +1,83 @@
 package align
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // Ticks returns the targets of a window at an anchor, as nanoseconds from it: the ticks j of the rate with From < j/rate <= To where To is at most 0, else
 // those with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
 func (w Window) Ticks(rate float64) []int64 {
-	near := func(v float64) float64 { // a third of a second is a whole number of steps, but for what a Duration rounds
-		if r := math.Round(v); math.Abs(v-r) < 0.6e-9*rate+1e-14*math.Abs(v) {
-			return r
-		}
-		return v
-	}
-	from, to := near(w.From.Seconds()*rate), near(w.To.Seconds()*rate)
-	lo, hi := math.Ceil(from), math.Ceil(to)-1
-	if w.To <= 0 {
-		lo, hi = math.Floor(from)+1, math.Floor(to)
-	}
+	lo, hi := w.span(rate)
 	var list []int64
 	for j := lo; j <= hi; j++ {
 		list = append(list, int64(math.Floor(j*1e9/rate+0.5)))
 	}
 	return list
+}
+
+// span is the first and the last tick of a window, or the other way round if it has none.
+func (w Window) span(rate float64) (lo, hi float64) {
+	from, to := steps(w.From, rate), steps(w.To, rate)
+	if w.To <= 0 {
+		return math.Floor(from) + 1, math.Floor(to)
+	}
+	return math.Ceil(from), math.Ceil(to) - 1
+}
+
+// steps is how many steps of a rate a duration takes. A third of a second is a whole number of them, but for what a Duration rounds.
+func steps(d time.Duration, rate float64) float64 {
+	v := d.Seconds() * rate
+	if r := math.Round(v); math.Abs(v-r) < 0.6e-9*rate+1e-14*math.Abs(v) {
+		return r
+	}
+	return v
+}
+
+// diffusionPolicy is the padding that says which windows there are, too.
+const diffusionPolicy = "diffusion_policy"
+
+// Anchors returns how many of an episode's ticks have a window, of a checked plan with a rate: the first ones, which are all unless the padding is
+// diffusion_policy. There no window reaches beyond the last tick by more than PadAfter.
+//
+// Source: the sequence sampler of the diffusion policy project, as published in 2023. Of an episode of n steps it takes the sequences of h steps that begin
+// at steps -before to n-h+after; steps outside of the episode are its first or last. Here h are the ticks from the first of any window to the last, the
+// anchor among them, and before those ahead of it, n_obs_steps-1 in its configurations: so the first tick is an anchor. after is PadAfter, n_action_steps-1
+// steps in its configurations, which leaves out the last anchors alone.
+func (p *Plan) Anchors(ticks int) int {
+	if p.Padding != diffusionPolicy {
+		return ticks
+	}
+	after, _ := p.PadAfter.Get()
+	return max(0, ticks-int(p.ahead()-math.Floor(steps(after, p.Rate))))
+}
+
+// ahead is how many ticks windows reach beyond their anchor.
+func (p *Plan) ahead() float64 {
+	most := 0.0
+	for _, w := range p.Windows {
+		_, hi := w.span(p.Rate)
+		most = max(most, hi)
+	}
+	return most
+}
+
+func (p *Plan) checkPadding() error {
+	after, given := p.PadAfter.Get()
+	if p.Padding != diffusionPolicy {
+		if given {
+			return bad("pad_after", after.String(), "none, unless padding is "+diffusionPolicy)
+		}
+		return nil
+	}
+	switch {
+	case p.Targets != nil:
+		return bad("padding", diffusionPolicy+" with targets", "a rate")
+	case !given:
+		return bad("pad_after", "none", "how far windows may reach beyond an episode: n_action_steps-1 steps in the project's configurations")
+	case after < 0 || steps(after, p.Rate) > p.ahead():
+		return bad("pad_after", after.String(), fmt.Sprintf("0s to %v, which is as far as windows reach beyond their anchor", time.Duration(p.ahead()/p.Rate*1e9)))
+	}
+	return nil
 }

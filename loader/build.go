@@ -104,7 +104,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		}
 	}
 	for _, name := range opt.Streams {
-		if _, there := p.at[name]; !there {
+		if _, there := p.at[name]; !there && len(p.seen) > 0 { // where there is none at all, Any says why
 			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
 		}
 	}

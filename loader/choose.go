@@ -110,7 +110,9 @@ func (c *chosen) episode(ctx context.Context, i int) error {
 	}
 	c.numbers = append(c.numbers, i)
 	c.begins = append(c.begins, p.Clock.Start)
-	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(p.Clock.Count))
+	anchors := c.plan.Anchors(p.Clock.Count)
+	c.report.Unanchored += p.Clock.Count - anchors
+	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(anchors))
 	return nil
 }
 

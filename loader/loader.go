@@ -43,7 +43,8 @@ type Loader struct {
 	plans           []*ops.Plan
 	queue           *ops.Queue
 	graph           *ops.Graph
-	numbers         []int // of the store, by the numbers that Draw has
+	numbers         []int   // of the store, by the numbers that Draw has
+	windows         []int64 // [E+1], as Draw has them
 	batch           Batch
 	closed, age     bool
 }
@@ -92,15 +93,17 @@ func (h *held) close() error {
 
 // Report says what a loader draws from.
 type Report struct {
-	Episodes int             `json:"episodes"` // that windows are drawn from
-	Windows  int             `json:"windows"`  // of an epoch
-	Batches  int             `json:"batches"`  // of an epoch, for every rank
-	Dropped  int             `json:"dropped"`  // windows that no rank draws in an epoch
-	Missing  int             `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
-	Filtered int             `json:"filtered"` // episodes that the plan's filter leaves out
-	LeftOut  []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
-	Streams  []StreamsReport `json:"streams"`
-	Bytes    int             `json:"bytes"` // on the device
+	Episodes int `json:"episodes"` // that windows are drawn from
+	Windows  int `json:"windows"`  // of an epoch
+	Batches  int `json:"batches"`  // of an epoch, for every rank
+	Dropped  int `json:"dropped"`  // windows that no rank draws in an epoch
+	Missing  int `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
+	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
+	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
+	Unanchored int             `json:"ticks_without_window"`
+	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
+	Streams    []StreamsReport `json:"streams"`
+	Bytes      int             `json:"bytes"` // on the device
 }
 
 // StreamsReport is a stream of the batches.
@@ -133,8 +136,6 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 		return l, &OptionError{"plan.rate", "none", "the rate of the windows' clock"}
 	case plan.Shuffle == "shards":
 		return l, &OptionError{"plan.shuffle", "shards", "windows or none, of a store on a device"}
-	case plan.Padding == "diffusion_policy":
-		return l, &OptionError{"plan.padding", plan.Padding, "lerobot, octo, openpi or robomimic: the end sample is repeated, and pad says where"}
 	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
 		return l, &OptionError{"Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1)}
 	}
@@ -147,7 +148,7 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 	if err := c.choose(ctx); err != nil {
 		return l, err
 	}
-	l.parts, l.numbers = c.parts, c.numbers
+	l.parts, l.numbers, l.windows = c.parts, c.numbers, c.windows
 	l.order.Count = int(c.windows[len(c.windows)-1])
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(c.numbers), l.order.Count, l.order.Batches(), l.order.Dropped(), l.order.Missing()

@@ -287,10 +287,7 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 	assert.Equal(t, 3, r.Episodes, "0, 2 and 4")
 	assert.Equal(t, 3, r.Filtered)
 	assert.Equal(t, 1, r.Streams[2].Empty, "episode 2 has no action")
-	p.Padding = "diffusion_policy"
-	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
-	assert.ErrorIs(t, err, dataset.ErrOption, "which is another rule")
-	p.Padding, p.Filter.Task = "lerobot", "none"
+	p.Filter.Task = "none"
 	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
 	require.ErrorIs(t, err, ops.ErrMissing)
 	assert.ErrorContains(t, err, "of 6 episodes the filter leaves out 6")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,7 +78,9 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 		code int
 		args []string
 	}{
-		"want --hz or --plan":  {exitUsage, nil},
+		"--digest: got it":     {exitUsage, []string{"--hz=20", "--digest", "--json"}},
+		"or --episodes":        {exitUsage, []string{"--hz=20", "--digest", "--episodes"}},
+		"that robocache pack":  {exitUsage, []string{"--hz=20", "--check-fresh=."}},
 		"--batch: got 0":       {exitUsage, []string{"--hz=20", "--batch=0"}},
 		"--batch: got 1000000": {exitUsage, []string{"--hz=20", "--batch=1000000"}},
 		"--rank: got 2":        {exitUsage, []string{"--hz=20", "--rank=2", "--world=2"}},
@@ -86,9 +89,9 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 		"which no episode has": {exitUsage, []string{"--hz=20", "--stream=act"}},
 		"state: seed: got 9":   {exitInput, []string{"--hz=20", "--batch=3", "--state", state}},
 	} {
-		code, _, stderr := cli(append([]string{"batches", kindsRLDS, "--rate=10", "--backend=cpu"}, c.args...)...)
-		assert.Equal(t, c.code, code, stderr)
-		assert.Contains(t, stderr, want)
+		code, stdout, stderr := cli(append([]string{"batches", kindsRLDS, "--rate=10", "--backend=cpu"}, c.args...)...)
+		assert.Equal(t, c.code, code, want)
+		assert.Contains(t, stdout+stderr, want)
 	}
 	code, _, stderr := cli("batches", kindsRLDS, "--hz=20", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
@@ -97,4 +100,59 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 		code, _, _ := cli(args...)
 		assert.Equal(t, exitUsage, code)
 	}
+}
+
+// A dataset that declares a rate needs no plan; one that does not is told what it lacks.
+func TestTheClockIsThatOfTheDataset(t *testing.T) {
+	stdout, stderr := good(t, "batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu")
+	assert.Contains(t, stderr, "robocache: the clock has 10 Hz, as the dataset has; --hz takes another\n")
+	assert.Regexp(t, `drew \d+ windows in \d+ steps, \d+ a second; .*\nbound by .*: \d+ % of the time went into `, stdout)
+	at := func(args ...string) string {
+		stdout, _ := good(t, append([]string{"batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest"}, args...)...)
+		return stdout
+	}
+	assert.Equal(t, at("--hz=10"), at())
+	stdout, _ = good(t, "batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--json")
+	got := unmarshal(t, stdout)
+	assert.EqualValues(t, 10, got["hz"])
+	assert.Contains(t, got["remarks"], "the clock has 10 Hz, as the dataset has; --hz takes another")
+	code, _, stderr := cli("batches", twoStreams(t, nil), "--backend=cpu")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "no clock given, want --hz or --plan: ")
+	assert.Contains(t, stderr, "declares no rate")
+}
+
+// The digests are those of the positions, on every device, for any number of ranks, and with batches of any size.
+func TestDigestsAreThoseOfThePositions(t *testing.T) {
+	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--seed=3", "--digest", "--last=short", "--window=action=-100ms:200ms", "--stream=action", "--stream=reward", "--epochs=2"}
+	// drawn are the windows by epoch and position.
+	drawn := func(backend string, world, batch int) []string {
+		var all []string
+		var lines [][]string
+		for rank := range world {
+			stdout, _ := good(t, append(args, "--backend="+backend, fmt.Sprintf("--world=%d", world), fmt.Sprintf("--rank=%d", rank), fmt.Sprintf("--batch=%d", batch))...)
+			lines = append(lines, strings.Split(strings.TrimSpace(stdout), "\n"))
+		}
+		for step := range lines[0] {
+			for row := range batch {
+				for rank := range world {
+					if f := strings.Fields(lines[rank][step]); row+1 < len(f) {
+						all = append(all, f[row+1])
+					}
+				}
+			}
+		}
+		return all
+	}
+	want := drawn("cpu", 1, 1)
+	require.Len(t, want, 2*38)
+	assert.NotEqual(t, want[:38], want[38:])
+	for _, batch := range []int{2, 5, 38, 100} {
+		assert.Equal(t, want, drawn("cpu", 1, batch))
+	}
+	for _, world := range []int{2, 4, 7} {
+		assert.Equal(t, want, drawn("cpu", world, 3))
+	}
+	assert.Equal(t, want, drawn("sim", 1, 8))
+	assert.Equal(t, want, drawn("sim", 2, 16))
 }

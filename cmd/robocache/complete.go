@@ -38,6 +38,15 @@ func files(cmd *cobra.Command, kinds map[string]string) {
 	}
 }
 
+// folders says which flags of a command name folders.
+func folders(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		if err := cmd.MarkFlagDirname(flag); err != nil {
+			panic(err) // as above
+		}
+	}
+}
+
 // completeStream returns the streams of the input that were not given yet, and after a name and a colon the kinds.
 func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {

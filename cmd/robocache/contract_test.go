@@ -56,35 +56,63 @@ func TestJSONHasTheKeysThatAreDocumented(t *testing.T) {
 	assert.Equal(t, []string{"dtype", "first", "last", "targets"}, keys(unmarshal(t, stdout)["clock"]))
 }
 
-// The JSON of inspect has the keys that the page names, and no others.
-func TestInspectHasTheKeysThatAreDocumented(t *testing.T) {
-	var tags func(of reflect.Type) []string
-	tags = func(of reflect.Type) (list []string) {
-		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-			of = of.Elem()
-		}
-		if of.Kind() == reflect.Struct {
-			for i := range of.NumField() {
-				name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-				list = append(append(list, name), tags(of.Field(i).Type)...)
-			}
-		}
-		return list
+// tags are the JSON keys of a type and of all that is in it.
+func tags(of reflect.Type) (list []string) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
 	}
+	if of.Kind() == reflect.Struct {
+		for i := range of.NumField() {
+			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
+				list = append(list, name)
+			}
+			list = append(list, tags(of.Field(i).Type)...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// The JSON of inspect, pack and batches has the keys that the page names, and no others.
+func TestTablesOfKeysNameEachKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/command-line.md")
 	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(page), "| key | inspect says |")
-	part, _, _ := strings.Cut(rest, "\n\n`pack`")
-	var words []string
-	for _, m := range regexp.MustCompile("`([a-z_0-9]+)`").FindAllStringSubmatch(part, -1) {
-		words = append(words, m[1])
+	for command, of := range map[string]reflect.Type{"inspect": reflect.TypeFor[inspection](), "pack": reflect.TypeFor[packed](), "batches": reflect.TypeFor[batched]()} {
+		_, rest, found := strings.Cut(string(page), "| key | "+command+" says |")
+		require.True(t, found, command)
+		part, _, _ := strings.Cut(rest, "\n\n")
+		var words []string
+		for _, m := range regexp.MustCompile("`([a-z_0-9]+)`").FindAllStringSubmatch(part, -1) {
+			words = append(words, m[1])
+		}
+		slices.Sort(words)
+		assert.Equal(t, slices.Compact(words), tags(of), command)
 	}
-	got := tags(reflect.TypeFor[inspection]())
-	for _, list := range []*[]string{&words, &got} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
+}
+
+// What pack and batches write has all of their keys, but those of what is not there: lists are empty and not null.
+func TestPackAndBatchesWriteEachKey(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "s.safetensors")
+	stdout, _ := good(t, "pack", kindsRLDS, "-o", store, "--rate=10", "--json")
+	checkKeys(t, stdout, reflect.TypeFor[packed]())
+	stdout, _ = good(t, "batches", store, "--batch=2", "--backend=cpu", "--json", "--out", t.TempDir())
+	checkKeys(t, stdout, reflect.TypeFor[batched]())
+}
+
+func checkKeys(t *testing.T, stdout string, of reflect.Type) {
+	t.Helper()
+	var want []string
+	for _, f := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			want = append(want, name)
+		}
 	}
-	assert.Equal(t, words, got)
+	slices.Sort(want)
+	got := unmarshal(t, stdout)
+	assert.Equal(t, want, keys(got))
+	for key, value := range got {
+		assert.NotNil(t, value, key)
+	}
 }
 
 // What standard error has as text, remarks has under --json: the same lines.

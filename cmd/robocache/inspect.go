@@ -298,7 +298,7 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	garbage := newCollector()
 	for e, err := range list {
 		at++
-		progress.add()
+		progress.add(1)
 		garbage.adjust()
 		switch {
 		case ctx.Err() != nil:

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/robocache/robocache/tensor"
@@ -165,28 +163,6 @@ func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {
 	assert.EqualValues(t, 3+2+1, rounded["obs/large"], "every second one from 2^53 on, of 7, 5 and 3 steps")
 	assert.EqualValues(t, 0, rounded["obs/small"])
 	assert.Contains(t, got["remarks"], "obs/large: whole numbers that are rounded since f64 does not hold them: 6")
-}
-
-func TestEveryKeyThatInspectWritesIsDocumented(t *testing.T) {
-	docs, err := os.ReadFile("../../docs/command-line.md")
-	require.NoError(t, err)
-	_, table, _ := strings.Cut(string(docs), "| key | inspect says |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	var keys func(reflect.Type)
-	keys = func(typ reflect.Type) {
-		for typ.Kind() == reflect.Slice || typ.Kind() == reflect.Pointer {
-			typ = typ.Elem()
-		}
-		if typ.Kind() != reflect.Struct {
-			return
-		}
-		for i := range typ.NumField() {
-			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			assert.Contains(t, table, "`"+key+"`")
-			keys(typ.Field(i).Type)
-		}
-	}
-	keys(reflect.TypeFor[inspection]())
 }
 
 func TestInspectNamesAFewOfManyClocks(t *testing.T) {

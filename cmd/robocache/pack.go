@@ -115,7 +115,7 @@ func (a *app) store(ctx context.Context, p *packing) (*loader.Store, error) {
 	defer d.Close()
 	bar := a.counting("reading episodes", d.Len())
 	defer bar.done()
-	store, err := loader.Build(ctx, d, p.options(func(int, int) { bar.add() }))
+	store, err := loader.Build(ctx, d, p.options(func(int, int) { bar.add(1) }))
 	if err == nil {
 		err = store.Any()
 	}
@@ -167,7 +167,7 @@ func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out s
 	written := func() {}
 	defer func() { written() }()
 	opt := p.options(func(done, of int) {
-		if bar.add(); done == of {
+		if bar.add(1); done == of {
 			bar.done()
 			written = a.step("writing " + out)
 		}

@@ -25,17 +25,24 @@ func (a *app) step(what string) func() {
 type bar struct{ *progressbar.ProgressBar }
 
 // counting begins a bar. It shows once the work has taken a while.
-func (a *app) counting(what string, of int) bar {
+func (a *app) counting(what string, of int) bar { return a.bar(what, of) }
+
+// rating begins a bar that says how many things of a unit a second are done, too.
+func (a *app) rating(what string, of int, unit string) bar {
+	return a.bar(what, of, progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
+}
+
+func (a *app) bar(what string, of int, more ...progressbar.Option) bar {
 	if a.announce == nil || a.json || of < 2 {
 		return bar{}
 	}
-	return bar{progressbar.NewOptions(of, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(a.pipe.text(what)), progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
+	return bar{progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(a.pipe.text(what)), progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))...)}
 }
 
-func (b bar) add() {
+func (b bar) add(n int) {
 	if b.ProgressBar != nil {
-		_ = b.Add(1) // a bar that cannot be drawn is no reason to stop
+		_ = b.Add(n) // a bar that cannot be drawn is no reason to stop
 	}
 }
 

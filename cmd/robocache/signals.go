@@ -13,7 +13,7 @@ import (
 )
 
 // interrupts is what a signal that asks the program to end does. A command ends at once, as by the signal itself, and leaves no file that is half
-// made; one that has called untilCut ends by itself with the results that it has, unless a second signal comes.
+// made; one that has called untilCut ends by itself with the results that it has and exit code 1, unless a second signal comes.
 type interrupts struct {
 	sync.Mutex
 	soft func() // nil: end at once

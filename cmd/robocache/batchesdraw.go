@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// drawing is batches at work.
+type drawing struct {
+	*batching
+	app   *app
+	store *loader.Store
+	l     *loader.Loader
+	meter *meter // nil without --metrics
+	begun spot   // where this and the ranks beside it took up the order
+	step  int64  // of the batch that comes next
+	out   *batched
+}
+
+// batched is what batches says of its work.
+type batched struct {
+	Input  string `json:"input"`
+	Output string `json:"output,omitempty"` // the folder of --out
+	loader.Report
+	Hz       float64          `json:"hz"` // of the windows' clock
+	Device   deviceInfo       `json:"device"`
+	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
+	Rounded  int              `json:"rounded"` // values that the store's dtype could not hold
+	Steps    int              `json:"steps"`   // batches of this rank
+	Drawn    int              `json:"windows_drawn"`
+	Undrawn  int              `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
+	Unfilled int              `json:"rows_missing"`    // rows of the batches that hold no window
+	Padded   int              `json:"padded"`          // targets outside of what the episode has, of the windows that were drawn
+	Invalid  int              `json:"invalid"`         // targets that are not valid, padded or not
+	Seconds  float64          `json:"seconds"`
+	Rate     float64          `json:"windows_per_second"`
+	Read     float64          `json:"read_seconds"`
+	spent
+	Bound     string           `json:"bound_by"` // what most of the time went into, in words
+	ByEpisode []episodeWindows `json:"by_episode"`
+	State     loader.State     `json:"state"`
+	Ended     bool             `json:"ended_by_signal"`
+	Remarks   []string         `json:"remarks"`
+}
+
+// episodeWindows is what became of an episode's windows.
+type episodeWindows struct {
+	Number  int    `json:"number"` // in the dataset
+	Name    string `json:"name"`
+	Windows int    `json:"windows"` // of an epoch
+	Drawn   int    `json:"drawn"`
+	Dropped int    `json:"dropped"`
+	Padded  int    `json:"padded"`
+	Invalid int    `json:"invalid"`
+}
+
+// of says what the batches are drawn from.
+func (out *batched) of(s *loader.Store, l *loader.Loader) {
+	out.Report, out.Skipped = l.Report(), append([]loader.Skipped{}, s.Skipped...)
+	if out.LeftOut == nil {
+		out.LeftOut = []loader.LeftOut{}
+	}
+	for _, p := range s.Streams {
+		out.Rounded += p.Rounded
+	}
+	out.ByEpisode = make([]episodeWindows, out.Episodes)
+	for i := range out.ByEpisode {
+		e := &s.Episodes[l.EpisodeOf(int64(i))]
+		out.ByEpisode[i] = episodeWindows{Number: e.Number, Name: e.Name, Windows: l.Windows(int64(i))}
+	}
+}
+
+// remark tells the user something that is not the result, and keeps it for the JSON.
+func (d *drawing) remark(format string, args ...any) {
+	d.out.Remarks = append(d.out.Remarks, fmt.Sprintf(format, args...))
+	d.app.remark(format, args...)
+}
+
+// remarks says what is not drawn from; the JSON has all of it in lists of its own.
+func (d *drawing) remarks() {
+	for i, s := range d.out.Skipped {
+		if i == mostRemarks {
+			d.remark("skipped: %s more", episodes(len(d.out.Skipped)-i))
+			break
+		}
+		d.remark("skipped: episode %d: %s", s.Number, s.Reason)
+	}
+	for i, s := range d.out.LeftOut {
+		if i == mostRemarks {
+			d.remark("left out: %s more", episodes(len(d.out.LeftOut)-i))
+			break
+		}
+		d.remark("left out: episode %s: %s", s.Name, s.Reason)
+	}
+	if d.out.Rounded > 0 {
+		d.remark("%d values were rounded", d.out.Rounded)
+	}
+}
+
+// over reports whether all epochs are drawn.
+func (d *drawing) over(s loader.State) bool {
+	return s.Epoch >= int64(d.epochs) || s.Epoch == int64(d.epochs)-1 && d.l.EpochEnds(s)
+}
+
+// draw makes the batches, until all are made or a signal comes; a batch that was begun is ended.
+func (d *drawing) draw() error {
+	ctx, ended, stop := d.app.untilCut(0)
+	defer stop()
+	ctx = context.WithoutCancel(ctx)
+	state, err := d.l.State(ctx)
+	if err != nil {
+		return err
+	}
+	d.tell(state)
+	bar := d.app.rating("drawing batches", d.left(state), "windows")
+	defer bar.done()
+	begin := time.Now()
+	for !d.over(state) && (d.steps == 0 || d.out.Steps < d.steps) {
+		if d.out.Ended = ended(); d.out.Ended {
+			break
+		}
+		drawn := d.out.Drawn
+		if state, err = d.batchAfter(ctx, state); err != nil {
+			return err
+		}
+		bar.add(d.out.Drawn - drawn)
+		d.out.Seconds = time.Since(begin).Seconds()
+		d.tell(state)
+	}
+	d.out.Rate = float64(d.out.Drawn) / max(d.out.Seconds, 1e-9)
+	d.out.Bound, d.out.State = boundBy(d.out.shares()), state
+	return nil
+}
+
+// left is about how many windows there are to draw.
+func (d *drawing) left(s loader.State) int {
+	r := d.l.Report()
+	if d.over(s) {
+		return 0
+	}
+	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.batch*d.world)
+	if d.steps > 0 {
+		batches = min(batches, d.steps)
+	}
+	return batches * d.batch
+}
+
+// batchAfter makes the batch after a state, and returns the state after it: saved, and that after whatever is to be written of the batch.
+func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.State, error) {
+	at, begin := time.Now(), d.l.Begin(state)
+	if err := d.l.Next(ctx); err != nil {
+		return state, err
+	}
+	since(&at, &d.out.Compute)
+	host, err := d.l.Batch().Host(ctx)
+	if err != nil {
+		return state, err
+	}
+	if state, err = d.l.State(ctx); err != nil {
+		return state, err
+	}
+	since(&at, &d.out.Copy)
+	if err := d.out.count(host); err != nil {
+		return state, err
+	}
+	if d.l.EpochEnds(state) {
+		for p := state.Taken; p < int64(state.Windows); p++ {
+			e, _ := d.l.At(state.Epoch, p)
+			d.out.ByEpisode[e].Dropped++
+			d.out.Undrawn++
+		}
+	}
+	line, err := d.line(host)
+	if err != nil {
+		return state, err
+	}
+	since(&at, &d.out.Count)
+	if err := d.file(d.store, d.l, host, begin, d.step); err != nil {
+		return state, err
+	}
+	if line != nil {
+		if _, err := d.app.out.Write(line); err != nil {
+			return state, err
+		}
+	}
+	d.step++
+	d.out.Steps++
+	err = d.save(state, d.step, d.begun)
+	since(&at, &d.out.Write)
+	return state, err
+}
+
+// count adds what became of the windows of a batch.
+func (out *batched) count(b *loader.Batch) error {
+	episodes, err := tensor.Data[int64](b.Episodes)
+	if err != nil {
+		return err
+	}
+	for _, e := range episodes {
+		if e < 0 {
+			out.Unfilled++
+			continue
+		}
+		out.Drawn++
+		out.ByEpisode[e].Drawn++
+	}
+	for i := range b.Streams {
+		s := &b.Streams[i]
+		valid, err := tensor.Data[uint8](s.Valid)
+		if err != nil {
+			return err
+		}
+		pad, err := tensor.Data[uint8](s.Pad)
+		if err != nil {
+			return err
+		}
+		t := s.Valid.Dim(1)
+		for row, e := range episodes {
+			if e < 0 {
+				continue
+			}
+			padded, invalid := 0, 0
+			for k := row * t; k < (row+1)*t; k++ {
+				padded += int(pad[k])
+				invalid += 1 - int(valid[k])
+			}
+			out.Padded += padded
+			out.Invalid += invalid
+			out.ByEpisode[e].Padded += padded
+			out.ByEpisode[e].Invalid += invalid
+		}
+	}
+	return nil
+}
+
+// line is what --digest prints of a batch: its step and the hashes of its windows. Without --digest it is empty.
+func (d *drawing) line(b *loader.Batch) ([]byte, error) {
+	if !d.digest {
+		return nil, nil
+	}
+	line := strconv.AppendInt(nil, d.step, 10)
+	episodes, err := tensor.Data[int64](b.Episodes)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range episodes {
+		if e < 0 {
+			continue
+		}
+		hash, err := b.Digest(i)
+		if err != nil {
+			return nil, err
+		}
+		line = fmt.Appendf(line, " %016x", hash)
+	}
+	return append(line, '\n'), nil
+}
+
+// tell gives --metrics the numbers as they are now.
+func (d *drawing) tell(s loader.State) {
+	if d.meter == nil {
+		return
+	}
+	o := d.out
+	counter := func(name, help string, value int) metric { return metric{name, help, "counter", nil, float64(value)} }
+	gauge := func(name, help string, value float64) metric { return metric{name, help, "gauge", nil, value} }
+	list := []metric{
+		counter("robocache_windows_total", "Windows that this rank has drawn.", o.Drawn),
+		counter("robocache_batches_total", "Batches that this rank has drawn.", o.Steps),
+		counter("robocache_padded_targets_total", "Targets of the windows outside of what the episode has.", o.Padded),
+		counter("robocache_invalid_targets_total", "Targets of the windows that are not valid, padded or not.", o.Invalid),
+		counter("robocache_missing_rows_total", "Rows of the batches that hold no window.", o.Unfilled),
+		counter("robocache_dropped_windows_total", "Windows of ended epochs that no rank has drawn.", o.Undrawn),
+		gauge("robocache_epoch", "The epoch that is drawn from, counted from 0.", float64(s.Epoch)),
+		gauge("robocache_epoch_windows", "Windows of an epoch.", float64(o.Windows)),
+		gauge("robocache_episodes", "Episodes that windows are drawn from.", float64(o.Episodes)),
+		gauge("robocache_skipped_episodes", "Episodes that could not be read.", float64(len(o.Skipped))),
+		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.LeftOut))),
+		gauge("robocache_device_bytes", "Bytes of the dataset and the batch on the device.", float64(o.Bytes)),
+		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
+	}
+	for _, p := range o.shares() {
+		list = append(list, metric{"robocache_spent_seconds_total", "Seconds that batches took, by what they went into.", "counter", []string{"on", strings.TrimPrefix(p.by, "the ")}, p.seconds})
+	}
+	d.meter.set(list)
+}
+
+// drew prints what was done.
+func (d *drawing) drew() error {
+	a, out := d.app, d.out
+	if a.json {
+		return a.writeJSON(out)
+	}
+	if d.digest {
+		return nil
+	}
+	var b bytes.Buffer
+	if d.episodes {
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(w, "number\tepisode\twindows\tdrawn\tdropped\tpadded\tinvalid\t\n")
+		for _, e := range out.ByEpisode {
+			fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t\n", e.Number, printed.Text(e.Name), e.Windows, e.Drawn, e.Dropped, e.Padded, e.Invalid)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(&b, "%d windows of an epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
+		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.Device.Name)
+	fmt.Fprintf(&b, "drew %d windows in %d steps, %.0f a second; %d targets padded, %d not valid; read in %.2f s\n", out.Drawn, out.Steps, out.Rate, out.Padded, out.Invalid, out.Read)
+	if out.Bound != "" {
+		fmt.Fprintf(&b, "%s\n", out.Bound)
+	}
+	_, err := a.out.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// batchKey is the text of the metadata that says which batch a file holds.
+const batchKey = "robocache.batch"
+
+// batchIndex is that text. Its JSON names are a contract.
+type batchIndex struct {
+	Version int    `json:"version"` // 1
+	Step    int64  `json:"step"`
+	Seed    uint64 `json:"seed"`
+	Epoch   int64  `json:"epoch"`
+	Taken   int64  `json:"taken"` // positions of the epoch before the batch: row i has the position taken + rank + world*i
+	Rank    int    `json:"rank"`
+	World   int    `json:"world"`
+}
+
+// folder is where this rank's batches are written: --out itself of one that is alone.
+func (b *batching) folder() string {
+	if b.world == 1 {
+		return b.out
+	}
+	return filepath.Join(b.out, fmt.Sprintf("rank-%05d-of-%05d", b.number, b.world))
+}
+
+func (b *batching) batchFile(step int64) string {
+	return filepath.Join(b.folder(), fmt.Sprintf("batch-%07d.safetensors", step))
+}
+
+// outputs makes the folder of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
+func (b *batching) outputs() error {
+	if b.state != "" {
+		path := stateFile(b.state, b.number, b.world)
+		if err := writable(path); err != nil {
+			return err
+		}
+		if err := atomicfile.Sweep(filepath.Dir(path), func(name string) bool { return name == filepath.Base(path) }); err != nil {
+			return unwritten(err)
+		}
+	}
+	if b.out == "" {
+		return nil
+	}
+	if err := os.MkdirAll(b.folder(), 0o777); err != nil {
+		return unwritten(err)
+	}
+	if err := writable(b.batchFile(0)); err != nil {
+		return err
+	}
+	return unwritten(atomicfile.Sweep(b.folder(), func(name string) bool {
+		number, found := strings.CutPrefix(strings.TrimSuffix(name, ".safetensors"), "batch-")
+		step, err := strconv.ParseInt(number, 10, 64)
+		return found && err == nil && name == filepath.Base(b.batchFile(step))
+	}))
+}
+
+// file writes a batch that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
+func (b *batching) file(store *loader.Store, l *loader.Loader, host *loader.Batch, begin loader.State, step int64) error {
+	if b.out == "" {
+		return nil
+	}
+	index, err := json.Marshal(batchIndex{1, step, begin.Seed, begin.Epoch, begin.Taken, b.number, b.world})
+	if err != nil {
+		return err
+	}
+	drawn, err := tensor.Data[int64](host.Episodes)
+	if err != nil {
+		return err
+	}
+	numbers := make([]int64, len(drawn))
+	for i, e := range drawn {
+		numbers[i] = -1
+		if n := l.EpisodeOf(e); n >= 0 {
+			numbers[i] = int64(store.Episodes[n].Number)
+		}
+	}
+	episodes, err := tensor.Of(numbers, len(numbers))
+	if err != nil {
+		return err
+	}
+	return unwritten(safetensors.WriteFile(b.batchFile(step), func(w *safetensors.Writer) error {
+		for i := range host.Streams {
+			s := &host.Streams[i]
+			var columns []string
+			for _, c := range s.Columns {
+				columns = append(columns, c.Name)
+			}
+			if err := w.AddStrings(s.Name+".columns", columns); err != nil {
+				return err
+			}
+			for _, t := range []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}} {
+				if err := w.Add(t.name, t.t); err != nil {
+					return err
+				}
+			}
+		}
+		for _, t := range []named{{"episodes", episodes}, {"ticks", host.Ticks}, {"anchors", host.Anchors}} {
+			if err := w.Add(t.name, t.t); err != nil {
+				return err
+			}
+		}
+		return w.AddText(batchKey, string(index))
+	}))
+}
+
+// named is a tensor with its name in a file.
+type named struct {
+	name string
+	t    *tensor.Tensor
+}

@@ -1,0 +1,240 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// kills is how many programs a test kills, or times it kills all ranks: ROBOCACHE_KILLS, or a few.
+func kills(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("ROBOCACHE_KILLS")
+	if text == "" {
+		return 5
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, "ROBOCACHE_KILLS")
+	return n
+}
+
+// drawnFrom packs a dataset, and returns the arguments that draw 344 windows an epoch from it.
+func drawnFrom(t *testing.T) []string {
+	t.Helper()
+	store := filepath.Join(t.TempDir(), "kinds.safetensors")
+	good(t, "pack", kindsRLDS, "-o", store, "--rate=10")
+	return []string{"batches", store, "--hz=200", "--seed=7", "--backend=cpu", "--digest", "--stream=action", "--stream=reward", "--window=reward=-100ms:0s", "--last=short"}
+}
+
+// killedAfter runs a program and kills it with -9 some microseconds after so many of its lines, or some milliseconds after its start for none. It returns
+// the lines that are whole, and whether the program had ended before.
+func killedAfter(t *testing.T, r *rand.Rand, lines int, args ...string) (whole []string, ended bool) {
+	t.Helper()
+	cmd, _ := program(t, args...)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	delay := time.Duration(r.IntN(2000)) * time.Microsecond
+	if lines == 0 {
+		delay *= 20
+	}
+	require.NoError(t, cmd.Start())
+	kill := func() {
+		time.Sleep(delay)
+		_ = cmd.Process.Kill()
+	}
+	if lines == 0 {
+		go kill()
+	}
+	in := bufio.NewReader(stdout)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			assert.ErrorIs(t, err, io.EOF)
+			break // what has no end is no line
+		}
+		if whole = append(whole, strings.TrimSuffix(line, "\n")); len(whole) == lines {
+			go kill()
+		}
+	}
+	err = cmd.Wait()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() {
+		require.NoError(t, err, stderr.String())
+		return whole, true
+	}
+	return whole, false
+}
+
+// Who is killed at whatever moment and started again gives the lines and files of one that was not, if of lines with the same number the later is taken.
+func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
+	base := append(drawnFrom(t), "--batch=5", "--epochs=2")
+	dir := t.TempDir()
+	whole, _ := good(t, append(base, "--out", filepath.Join(dir, "whole"))...)
+	files := listed(t, filepath.Join(dir, "whole"))
+	require.Equal(t, 2*69, len(files))
+	r := rand.New(rand.NewPCG(1, 9))
+	repeated := 0
+	for killed, round := 0, 0; killed < kills(t); round++ {
+		out := filepath.Join(dir, "out", strconv.Itoa(round))
+		args := append(base, "--state", filepath.Join(dir, fmt.Sprintf("state%d.json", round)), "--out", out)
+		var lines []string
+		for ended := false; !ended; {
+			var more []string
+			if more, ended = killedAfter(t, r, r.IntN(30), args...); !ended {
+				killed++
+			}
+			for _, line := range more {
+				number, _, _ := strings.Cut(line, " ")
+				step, err := strconv.Atoi(number)
+				require.NoError(t, err)
+				require.LessOrEqual(t, step, len(lines), "a batch was left out")
+				require.GreaterOrEqual(t, step, len(lines)-1, "at most the last one is made again")
+				if step < len(lines) {
+					repeated++
+					lines[step] = line
+					continue
+				}
+				lines = append(lines, line)
+			}
+		}
+		require.Equal(t, whole, strings.Join(lines, "\n")+"\n")
+		require.Equal(t, files, listed(t, out), "what was half-written is gone")
+		for _, name := range files {
+			want, err := os.ReadFile(filepath.Join(dir, "whole", name))
+			require.NoError(t, err)
+			got, err := os.ReadFile(filepath.Join(out, name))
+			require.NoError(t, err)
+			require.Equal(t, want, got, name)
+		}
+		require.NoError(t, os.RemoveAll(out))
+	}
+	t.Logf("%d lines came twice", repeated)
+}
+
+// Several ranks that are killed, each at a moment of its own, go on with any other number of ranks and rows: no window is left out, and each is what it
+// would have been.
+func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
+	base := drawnFrom(t)
+	const windows, epochs = 344, 2
+	stdout, _ := good(t, append(base, "--batch=1", "--epochs=2")...)
+	want := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.Equal(t, windows*epochs, len(want))
+	dir := t.TempDir()
+	r := rand.New(rand.NewPCG(2, 9))
+	killed := 0
+	for round := 0; killed < kills(t); round++ {
+		state := filepath.Join(dir, fmt.Sprintf("state%d.json", round))
+		seen := make([]bool, windows*epochs)
+		for try := 0; ; try++ {
+			// at is the position over all epochs that comes next, to whoever has no file of its own.
+			last, err := lastSpot(state, 0, 1)
+			require.NoError(t, err)
+			at := last.at.Epoch*windows + last.at.Taken
+			for p := range at {
+				require.True(t, seen[p], "%d is behind the place that was saved and nobody gave it", p)
+			}
+			if at == windows*epochs {
+				break
+			}
+			world, batch := []int{1, 2, 4, 7}[try%4], 1+r.IntN(3)
+			lines, ends := make([][]string, world), make([]bool, world)
+			begins := make([]goOn, world)
+			var wait sync.WaitGroup
+			for rank := range world {
+				begins[rank], err = lastSpot(state, rank, world)
+				require.NoError(t, err)
+				require.Equal(t, last.at, begins[rank].begun)
+			}
+			for rank := range world {
+				own := rand.New(rand.NewPCG(r.Uint64(), 0))
+				wait.Go(func() {
+					lines[rank], ends[rank] = killedAfter(t, own, own.IntN(12), append(base, "--epochs=2", "--state", state, fmt.Sprintf("--batch=%d", batch), fmt.Sprintf("--world=%d", world), fmt.Sprintf("--rank=%d", rank))...)
+				})
+			}
+			wait.Wait()
+			for rank := range world {
+				if !ends[rank] {
+					killed++
+				}
+				for i, line := range lines[rank] {
+					hashes := strings.Fields(line)
+					step, err := strconv.ParseInt(hashes[0], 10, 64)
+					require.NoError(t, err)
+					from := begins[rank].at
+					require.GreaterOrEqual(t, step, from.Step)
+					if i > 0 {
+						require.True(t, strings.HasPrefix(lines[rank][i-1], fmt.Sprint(step-1, " ")) || lines[rank][i-1] == fmt.Sprint(step-1))
+					}
+					epoch, taken := placeAfter(from.Epoch*windows+from.Taken, step-from.Step, windows, int64(batch*world))
+					for row, hash := range hashes[1:] {
+						p := taken + int64(rank+world*row)
+						require.Less(t, p, int64(windows))
+						require.Equal(t, strings.Fields(want[epoch*windows+p])[1], hash, "epoch %d, position %d", epoch, p)
+						seen[epoch*windows+p] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// placeAfter is where a batch begins, so many batches after a position over all epochs.
+func placeAfter(at, batches int64, windows, taken int64) (epoch, position int64) {
+	epoch, position = at/windows, at%windows
+	for range batches {
+		if position += taken; position >= windows {
+			epoch, position = epoch+1, 0
+		}
+	}
+	return epoch, position
+}
+
+// A signal ends it after a whole batch: what is printed, written and saved goes together.
+func TestASignalEndsBatchesAfterAWholeOne(t *testing.T) {
+	dir := t.TempDir()
+	base := append(drawnFrom(t), "--batch=2", "--epochs=1000", "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state.json"))
+	steps := 0
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		cmd, temp := program(t, base...)
+		stdout, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		require.NoError(t, cmd.Start())
+		in := bufio.NewScanner(stdout)
+		for n := 0; in.Scan(); n++ {
+			require.True(t, strings.HasPrefix(in.Text(), strconv.Itoa(steps)+" "), in.Text())
+			steps++
+			if n == 3 {
+				require.NoError(t, cmd.Process.Signal(sig))
+			}
+		}
+		var exit *exec.ExitError
+		require.ErrorAs(t, cmd.Wait(), &exit)
+		assert.Equal(t, exitOther, exit.ExitCode(), "it ends by itself")
+		assert.Contains(t, stderr.String(), fmt.Sprintf("robocache: cut short after %d batches\n", steps))
+		last, err := lastSpot(filepath.Join(dir, "state.json"), 0, 1)
+		require.NoError(t, err)
+		assert.EqualValues(t, steps, last.at.Step)
+		assert.Len(t, listed(t, filepath.Join(dir, "out")), steps)
+		assert.Equal(t, []string{"out", "state.json"}, listed(t, dir))
+		assert.Empty(t, listed(t, temp))
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// spent is what the time that batches took went into, in seconds.
+type spent struct {
+	Compute float64 `json:"device_seconds"` // launching batches and waiting for them
+	Copy    float64 `json:"copy_seconds"`   // copying them to the host
+	Count   float64 `json:"count_seconds"`  // counting what is padded and invalid, and hashing windows
+	Write   float64 `json:"write_seconds"`  // lines, files and the state
+}
+
+// share is a part of the time.
+type share struct {
+	by, into string // "writing", "files and the state": what a run is bound by, and what the time went into
+	seconds  float64
+}
+
+func (s *spent) shares() []share {
+	return []share{
+		{"the device", "launching batches and waiting for them", s.Compute},
+		{"copying", "copying batches to the host", s.Copy},
+		{"counting", "counting and hashing what batches hold", s.Count},
+		{"writing", "writing lines, files and the state", s.Write},
+	}
+}
+
+// since adds the time that has passed to a part of the time, and begins anew.
+func since(begin *time.Time, part *float64) {
+	now := time.Now()
+	*part += now.Sub(*begin).Seconds()
+	*begin = now
+}
+
+// boundBy says what most of the time went into, and what else a tenth or more of it; nothing if none was measured.
+func boundBy(shares []share) string {
+	total := 0.0
+	for _, s := range shares {
+		total += s.seconds
+	}
+	if total <= 0 {
+		return ""
+	}
+	shares = slices.Clone(shares)
+	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.seconds, a.seconds) })
+	bound := shares[0].by
+	if len(shares) > 1 && shares[1].seconds > 0.9*shares[0].seconds {
+		bound += " and " + shares[1].by + " alike"
+	}
+	var parts []string
+	for i, s := range shares {
+		if part := s.seconds / total; i == 0 || part >= 0.1 {
+			parts = append(parts, fmt.Sprintf("%.0f %% %sinto %s", 100*part, []string{"of the time went ", ""}[min(i, 1)], s.into))
+		}
+	}
+	return fmt.Sprintf("bound by %s: %s", bound, strings.Join(parts, ", "))
+}

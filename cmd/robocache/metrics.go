@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// metric is a number that --metrics tells.
+type metric struct {
+	name   string // its samples stand together, in the order in which they are given
+	help   string
+	kind   string // "counter", whose name ends in _total, or "gauge"
+	labels []string
+	value  float64
+}
+
+// meter tells metrics to whoever asks, in Prometheus' text format 0.0.4.
+type meter struct {
+	mu     sync.Mutex
+	list   []metric
+	server *http.Server
+	done   chan struct{}
+	at     string // where it is asked: "127.0.0.1:9100"
+}
+
+// metricsAddress is where to listen; of this machine alone unless an address is given.
+func metricsAddress(flag string) (string, error) {
+	host, port, err := net.SplitHostPort(flag)
+	n, failed := strconv.ParseUint(port, 10, 16)
+	if err != nil || failed != nil {
+		return "", usagef("--metrics: got %q, want :PORT or ADDRESS:PORT, such as :9100 or 0.0.0.0:9100", flag)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(n, 10)), nil
+}
+
+// newMeter begins to listen. Close ends it.
+func newMeter(flag string) (*meter, error) {
+	address, err := metricsAddress(flag)
+	if err != nil {
+		return nil, err
+	}
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	if err != nil {
+		var cause *net.OpError
+		if errors.As(err, &cause) {
+			err = cause.Err
+		}
+		return nil, fmt.Errorf("--metrics: cannot listen on %s: %w", address, err)
+	}
+	m := &meter{done: make(chan struct{}), at: l.Addr().String()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(m.text()) // whoever asked may be gone
+	})
+	m.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	v := versionOf()
+	m.set([]metric{{"robocache_build_info", "The program that tells this.", "gauge", []string{"version", v.Version, "revision", v.Revision, "go", v.Go, "platform", v.Platform}, 1}})
+	go func() {
+		defer close(m.done)
+		_ = m.server.Serve(l) // it ends with Close
+	}()
+	return m, nil
+}
+
+// set says what is told from now on, besides what was told first.
+func (m *meter) set(list []metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list[:min(len(m.list), 1)], list...)
+}
+
+func (m *meter) text() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var b bytes.Buffer
+	for i, x := range m.list {
+		if i == 0 || m.list[i-1].name != x.name {
+			fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", x.name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(x.help), x.name, x.kind)
+		}
+		b.WriteString(x.name)
+		for k := 0; k < len(x.labels); k += 2 {
+			fmt.Fprintf(&b, `%c%s="%s"`, "{,"[min(k, 1)], x.labels[k], strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(x.labels[k+1]))
+		}
+		if len(x.labels) > 0 {
+			b.WriteByte('}')
+		}
+		fmt.Fprintf(&b, " %s\n", strconv.FormatFloat(x.value, 'g', -1, 64))
+	}
+	return b.Bytes()
+}
+
+// close ends it, without waiting for who asks. Of a meter that there is not it does nothing.
+func (m *meter) close() {
+	if m != nil {
+		_ = m.server.Close()
+		<-m.done
+	}
+}

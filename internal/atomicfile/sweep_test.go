@@ -1,0 +1,26 @@
+package atomicfile
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSweepTakesWhatAKilledProgramLeftAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	f, err := create(filepath.Join(dir, "own.json")) // and never finished
+	require.NoError(t, err)
+	require.NoError(t, f.f.Close())
+	left := filepath.Base(f.f.Name())
+	kept := []string{strings.Replace(left, "own", "other", 1), left[1:], strings.TrimSuffix(left, ".tmp"), ".own.json.0123.tmp", "own.json"}
+	for _, name := range kept {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	require.NoError(t, Sweep(dir, func(name string) bool { return name == "own.json" }))
+	assert.ElementsMatch(t, kept, names(t, dir))
+	assert.Error(t, Sweep(filepath.Join(dir, "none"), func(string) bool { return true }))
+}
