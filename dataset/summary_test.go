@@ -115,6 +115,36 @@ func TestParallelReadsInOrder(t *testing.T) {
 	}
 }
 
+// sized is a dataset of episodes of a thousand numbers.
+type sized struct{ slow }
+
+func (s *sized) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	e, err := s.slow.Episode(ctx, i)
+	if err == nil {
+		e.Streams = []dataset.Stream{{Times: tensor.Must(tensor.New(tensor.I64, 1000)), Values: tensor.Must(tensor.New(tensor.F64, 1000, 1))}}
+		e.Media = []dataset.Media{{Times: make([]int64, 500)}}
+	}
+	return e, err
+}
+
+func TestParallelWithinReadsWhatHasRoom(t *testing.T) {
+	for room, want := range map[int64]int64{1: 1, 20_000: 1, 39_999: 1, 60_000: 3, 1e9: 8} { // an episode takes 20,000 bytes
+		d := &sized{slow{n: 60}}
+		n := 0
+		for e, err := range dataset.ParallelWithin(context.Background(), d, 8, room) {
+			if n++; err == nil {
+				assert.Equal(t, int64(20_000), e.Bytes())
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+		assert.Equal(t, 60, n)
+		assert.LessOrEqual(t, d.most.Load(), want, room)
+		if want > 1 {
+			assert.Greater(t, d.most.Load(), int64(1), room)
+		}
+	}
+}
+
 func TestStepTimesAreRoundedOnce(t *testing.T) {
 	times, err := dataset.StepTimes(4, 30)
 	require.NoError(t, err)

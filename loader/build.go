@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -15,6 +16,7 @@ import (
 // BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
 type BuildOptions struct {
 	Streams []string     // those to take, by name; all unless given
+	Media   []string     // media streams to take, by name, or AllMedia; none unless given. Videos are left out: a frame of theirs is made of others
 	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
 	Workers int          // episodes that are read at a time; as many as there are processors unless given
 	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
@@ -24,6 +26,9 @@ type BuildOptions struct {
 	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
 	Sources []Source
 }
+
+// AllMedia stands for all media streams in BuildOptions.Media.
+const AllMedia = "all"
 
 // readAhead is how many bytes of numbers Pack has read before they are packed.
 const readAhead = 48 << 20
@@ -64,7 +69,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 
 // newPacker returns a packer that keeps all in memory, or with a path what fits; the rest is in a file beside that, until the packer is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, only: opt.Streams, at: map[string]int{}}
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, at: map[string]int{}, cameras: opt.Media}
 	switch opt.DType {
 	case 0:
 		p.as = tensor.F32
@@ -83,6 +88,10 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	}
 	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources}
 	splits := splitsOf(&s.info, d.Len())
+	guard := func(do func() error) error { return do() }
+	if from, ok := d.(*Store); ok {
+		guard = from.Guard
+	}
 	i := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, workers, readAhead) {
 		i++
@@ -95,7 +104,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil:
 			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
 		default:
-			if err := p.add(i, e, splits[i]); err != nil {
+			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
 				return nil, err
 			}
 		}
@@ -108,9 +117,16 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
 		}
 	}
+	for _, name := range opt.Media {
+		if name != AllMedia && !slices.Contains(p.seenMedia, name) {
+			return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or media streams of the dataset: " + listed(p.seenMedia)}
+		}
+	}
 	s.Episodes = p.episodes
 	var err error
-	s.Streams, err = p.streams()
+	if s.Streams, err = p.streams(); err == nil {
+		s.Media, err = p.packedMedia()
+	}
 	return s, err
 }
 
@@ -147,9 +163,9 @@ type NothingError struct {
 	LeftOut  []LeftOut // of the first episode
 }
 
-// Any returns a *NothingError if the store has no stream.
+// Any returns a *NothingError if the store has no stream, of numbers or of media.
 func (s *Store) Any() error {
-	if len(s.Streams) > 0 {
+	if len(s.Streams)+len(s.Media) > 0 {
 		return nil
 	}
 	e := &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped}

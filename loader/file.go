@@ -33,6 +33,7 @@ type index struct {
 	Other    map[string]string `json:"attributes,omitempty"`
 	Problems []dataset.Problem `json:"problems,omitempty"`
 	Streams  []indexStream     `json:"streams"`
+	Media    []indexMedia      `json:"media,omitempty"`
 	Episodes []Episode         `json:"episodes"`
 	Skipped  []Skipped         `json:"skipped,omitempty"`
 	Sources  []Source          `json:"sources,omitempty"`
@@ -46,6 +47,13 @@ type indexStream struct {
 	Inexact    int              `json:"inexact,omitempty"`
 }
 
+type indexMedia struct {
+	Name     string `json:"name"`
+	Encoding string `json:"encoding"`
+	Width    int    `json:"width,omitempty"`
+	Height   int    `json:"height,omitempty"`
+}
+
 func (s *Store) index() *index {
 	i := &s.info
 	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
@@ -54,6 +62,10 @@ func (s *Store) index() *index {
 	for k := range s.Streams {
 		p := &s.Streams[k]
 		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
+	}
+	for k := range s.Media {
+		m := &s.Media[k]
+		x.Media = append(x.Media, indexMedia{m.Name, m.Encoding, m.Width, m.Height})
 	}
 	return x
 }
@@ -81,14 +93,19 @@ func savedInts(name string, numbers []int64) saved {
 	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
-// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, and the rest as
-// JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes. Pack writes the file of a dataset that is not in memory.
+// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of
+// media see Media, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes. Pack writes the file of a dataset that is not in memory.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []saved
 		for i := range s.Streams {
 			p := &s.Streams[i]
 			all = append(all, savedOf(p.Name+".values", p.Values), savedOf(p.Name+".times", p.Times), savedInts(p.Name+".offsets", p.Offsets))
+		}
+		for i := range s.Media {
+			m := &s.Media[i]
+			all = append(all, savedOf(m.Name+".frames", m.Frames), savedOf(m.Name+".frame_offsets", m.FrameOffsets), savedOf(m.Name+".times", m.Times),
+				savedInts(m.Name+".offsets", m.Offsets))
 		}
 		return s.write(path, all)
 	})
@@ -152,7 +169,13 @@ func (s *Store) open(path string) error {
 	if x.Rate != 0 && !dataset.IsRate(x.Rate) {
 		return bad(dataset.ErrCorrupt, "rate", fmt.Sprint(x.Rate), "steps a second from 1e-6 to 1e9, or 0")
 	}
+	if x.Frames < 0 {
+		return bad(dataset.ErrCorrupt, "frames", fmt.Sprint(x.Frames), "0 or more")
+	}
 	for i := range x.Episodes {
+		if n := x.Episodes[i].Frames; n < 0 {
+			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames of episode %d", i), fmt.Sprint(n), "0 or more")
+		}
 		if r := x.Episodes[i].Rotation; r > dataset.RotationWXYZ {
 			return bad(dataset.ErrCorrupt, fmt.Sprintf("rotation of episode %d", i), fmt.Sprint(uint8(r)), "0, 1 or 2")
 		}
@@ -164,26 +187,53 @@ func (s *Store) open(path string) error {
 			return bad(dataset.ErrCorrupt, "stream "+in.Name, "the name twice", "each name once")
 		}
 		var err error
-		if p.Values, err = s.file.Tensor(in.Name + ".values"); err != nil {
+		if p.Offsets, err = s.tensors(in.Name, tensorOf{"values", &p.Values}, tensorOf{"times", &p.Times}); err != nil {
 			return err
 		}
-		if p.Times, err = s.file.Tensor(in.Name + ".times"); err != nil {
-			return err
-		}
-		offsets, err := s.file.Tensor(in.Name + ".offsets")
-		if err != nil {
-			return err
-		}
-		if p.Offsets, err = tensor.Data[int64](offsets); err != nil {
-			return bad(dataset.ErrCorrupt, "tensor "+in.Name+".offsets", offsets.String(), "i64")
-		}
-		p.Offsets = slices.Clone(p.Offsets) // for they are no tensor that can be closed
 		if why := p.check(len(x.Episodes)); why != "" {
 			return bad(dataset.ErrCorrupt, "stream "+in.Name, why, "values [N,D], times [N] and offsets [E+1] that go together")
 		}
 		s.Streams = append(s.Streams, p)
 	}
+	for _, in := range x.Media {
+		m := Media{Name: in.Name, Encoding: in.Encoding, Width: in.Width, Height: in.Height}
+		if s.Stream(m.Name) != nil || s.MediaStream(m.Name) != nil {
+			return bad(dataset.ErrCorrupt, "media "+in.Name, "the name twice", "each name once")
+		}
+		var err error
+		if m.Offsets, err = s.tensors(in.Name, tensorOf{"frames", &m.Frames}, tensorOf{"frame_offsets", &m.FrameOffsets}, tensorOf{"times", &m.Times}); err != nil {
+			return err
+		}
+		if why := m.check(len(x.Episodes)); why != "" {
+			return bad(dataset.ErrCorrupt, "media "+in.Name, why, "frames [bytes], frame_offsets [S+1], times [S] and offsets [E+1] that go together")
+		}
+		s.Media = append(s.Media, m)
+	}
 	return nil
+}
+
+// tensorOf is a tensor of a stream, by the last part of its name.
+type tensorOf struct {
+	part string
+	to   **tensor.Tensor
+}
+
+// tensors reads those of a stream, and where its episodes begin.
+func (s *Store) tensors(name string, list ...tensorOf) (offsets []int64, err error) {
+	for _, t := range list {
+		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {
+			return nil, err
+		}
+	}
+	t, err := s.file.Tensor(name + ".offsets")
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := tensor.Data[int64](t)
+	if err != nil {
+		return nil, &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "tensor " + name + ".offsets", Got: t.String(), Want: "i64"}
+	}
+	return slices.Clone(numbers), nil // for they are no tensor, which knows when it is closed
 }
 
 // check says what of a packed stream does not go together, or nothing.

@@ -145,7 +145,7 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 		}
 	}
 	c := chosen{store: store, plan: plan, opt: &opt, report: &l.report}
-	if err := c.choose(ctx); err != nil {
+	if err := store.Guard(func() error { return c.choose(ctx) }); err != nil {
 		return l, err
 	}
 	l.parts, l.numbers, l.windows = c.parts, c.numbers, c.windows
@@ -155,7 +155,7 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 	if r.Batches == 0 {
 		return l, &OptionError{"Batch", fmt.Sprintf("%d of each of %d ranks", opt.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows)}
 	}
-	if err := l.upload(ctx, &c); err != nil {
+	if err := store.Guard(func() error { return l.upload(ctx, &c) }); err != nil {
 		return l, err
 	}
 	return l, l.plan(ctx)
@@ -164,13 +164,13 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 // upload puts the store on the device.
 func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
-		on, err := l.device.Upload(ctx, t)
+		on, err := l.device.Alloc(t.DType(), t.Shape()...)
 		if err != nil {
 			return nil, err
 		}
-		l.held.add(on)
+		l.held.add(on) // before it is filled, which may end as Guard says
 		l.report.Bytes += on.Len() * on.DType().Size()
-		return on, nil
+		return on, l.device.Copy(ctx, on, t)
 	}
 	ints := func(list []int64) (*tensor.Tensor, error) {
 		t, err := tensor.Of(list, len(list))

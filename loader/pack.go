@@ -16,11 +16,16 @@ import (
 type packer struct {
 	pool
 	as       tensor.DType
+	strict   bool
 	only     []string
 	at       map[string]int
 	packed   []packing
 	episodes []Episode
 	seen     []string // streams that there are and that nobody asked for, too
+
+	cameras   []string // as BuildOptions.Media
+	media     []packingMedia
+	seenMedia []string
 }
 
 // packing is a packed stream of which episodes are still to come.
@@ -30,8 +35,11 @@ type packing struct {
 	times  *list[int64]
 }
 
+// onlySteps is why a stream is left out that has no times.
+const onlySteps = "timestamps that count steps, of which nobody says how many a second there are"
+
 // add appends an episode.
-func (p *packer) add(number int, e *dataset.Episode, splits []string) error {
+func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
 	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
 		Rotation: e.Rotation, Dropouts: e.Dropouts, Remarks: e.Remarks}
 	leave := func(name, why string) { out.LeftOut = append(out.LeftOut, LeftOut{Name: name, Reason: why}) }
@@ -61,7 +69,7 @@ func (p *packer) add(number int, e *dataset.Episode, splits []string) error {
 			continue
 		}
 		if e.Steps {
-			leave(s.Name, "timestamps that count steps, of which nobody says how many a second there are")
+			leave(s.Name, onlySteps)
 			continue
 		}
 		if why, err := p.stream(s); err != nil {
@@ -70,15 +78,28 @@ func (p *packer) add(number int, e *dataset.Episode, splits []string) error {
 			leave(s.Name, why)
 		}
 	}
+	if err := p.addMedia(ctx, e, leave); err != nil {
+		return err
+	}
 	p.episodes = append(p.episodes, out)
 	for m := range p.packed { // those that had no samples too
 		g := &p.packed[m]
-		for len(g.Offsets) <= len(p.episodes) {
-			g.Offsets = append(g.Offsets, g.Offsets[len(g.Offsets)-1])
-		}
-		g.Offsets[len(p.episodes)] = int64(g.times.len())
+		g.Offsets = endAt(g.Offsets, len(p.episodes), g.times.len())
+	}
+	for m := range p.media {
+		g := &p.media[m]
+		g.Offsets = endAt(g.Offsets, len(p.episodes), g.times.len())
 	}
 	return nil
+}
+
+// endAt notes where the samples of so many episodes end. Those of episodes that have none are where others end.
+func endAt(offsets []int64, episodes, end int) []int64 {
+	for len(offsets) <= episodes {
+		offsets = append(offsets, offsets[len(offsets)-1])
+	}
+	offsets[episodes] = int64(end)
+	return offsets
 }
 
 // stream appends the samples of a stream, or says why not.
@@ -93,6 +114,9 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 		}
 	}
 	at, there := p.at[s.Name]
+	if !there && slices.ContainsFunc(p.media, func(m packingMedia) bool { return m.Name == s.Name }) {
+		return "a media stream has the name", nil
+	}
 	if !there {
 		at = len(p.packed)
 		p.at[s.Name] = at
@@ -146,6 +170,13 @@ func (p *packer) saved(ctx context.Context) []saved {
 		n := g.times.len()
 		grown(g.Name+".values", g.values, n, len(g.Columns))
 		grown(g.Name+".times", g.times, n)
+		all = append(all, savedInts(g.Name+".offsets", g.Offsets))
+	}
+	for m := range p.media {
+		g := &p.media[m]
+		grown(g.Name+".frames", g.frames, g.frames.len())
+		grown(g.Name+".frame_offsets", g.ends, g.ends.len())
+		grown(g.Name+".times", g.times, g.times.len())
 		all = append(all, savedInts(g.Name+".offsets", g.Offsets))
 	}
 	return all

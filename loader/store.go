@@ -23,6 +23,7 @@ type Store struct {
 	name, format string
 	info         dataset.Info
 	Streams      []Stream
+	Media        []Media
 	Episodes     []Episode
 	Skipped      []Skipped // episodes of the dataset that could not be read
 	Sources      []Source  // the files that it was packed from, if the builder was told: see SourcesOf
@@ -98,6 +99,9 @@ func (s *Store) Close() error {
 	for i := range s.Streams {
 		s.Streams[i].Values.Close() // which of host memory says no more than that
 		s.Streams[i].Times.Close()
+	}
+	for i := range s.Media {
+		s.Media[i].close()
 	}
 	if s.file == nil {
 		return nil
@@ -193,7 +197,7 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 		}
 		e.Streams = append(e.Streams, dataset.Stream{Name: p.Name, Times: times, Values: values, Columns: p.Columns})
 	}
-	return e, nil
+	return e, s.addMedia(e, i)
 }
 
 // OptionError is an option that cannot be. It is dataset.ErrOption.

@@ -19,6 +19,7 @@ type packing struct {
 	rate    positiveFlag
 	clock   string
 	streams []string
+	media   []string
 	dtype   tensor.DType
 	strict  bool
 }
@@ -30,6 +31,7 @@ type packed struct {
 	Episodes int              `json:"episodes"`
 	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
 	Streams  []packedStream   `json:"streams"`
+	Media    []packedMedia    `json:"media"`
 	LeftOut  []leftOut        `json:"left_out"`
 	Remarks  []string         `json:"remarks"`
 }
@@ -44,6 +46,13 @@ type packedStream struct {
 	Inexact    int    `json:"inexact_integers"`
 }
 
+type packedMedia struct {
+	Name     string `json:"name"`
+	Encoding string `json:"encoding"`
+	Frames   int    `json:"frames"`
+	Bytes    int    `json:"bytes"`
+}
+
 func (a *app) packCommand() *cobra.Command {
 	p := packing{rate: positiveFlag{max: 1e9, unit: "HZ"}}
 	var out string
@@ -53,8 +62,19 @@ func (a *app) packCommand() *cobra.Command {
 		Short: "Pack the episodes of a dataset into one file that batches are drawn from",
 		Long: `Pack reads the episodes of a dataset and packs them stream by stream, as they were recorded, into
 one safetensors file: NAME.values, NAME.times and NAME.offsets of each stream. It holds a hash of
-each file that it was made of; robocache batches takes it in place of the dataset.`,
-		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache batches dataset.safetensors --hz 50",
+each file that it was made of. Robocache takes it in place of the dataset.
+
+The dataset may be larger than memory. What does not fit is put aside on the disk of the store,
+which needs room for it twice.
+
+With --media the frames of cameras are packed too, as they were encoded. Videos are left out: their
+frames are made of each other. In Python, frame i of episode e is
+
+  t = safetensors.numpy.load_file("dataset.safetensors")
+  k = t["NAME.offsets"][e] + i
+  begin, end = t["NAME.frame_offsets"][k : k + 2]
+  jpeg = t["NAME.frames"][begin:end].tobytes()`,
+		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("pack takes one dataset, got %d: %q", len(args), args)
@@ -69,6 +89,7 @@ each file that it was made of; robocache batches takes it in place of the datase
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write")
 	f.StringArrayVar(&p.streams, "stream", nil, "a stream to take, all unless given; repeatable")
+	f.StringArrayVar(&p.media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
 	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&p.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
@@ -90,7 +111,7 @@ func (p *packing) read(ctx context.Context) (dataset.Dataset, error) {
 
 // options are those of the loader, with a function to call at each episode that is done.
 func (p *packing) options(progress func(done, of int)) loader.BuildOptions {
-	return loader.BuildOptions{Streams: p.streams, DType: p.dtype, Strict: p.strict, Progress: progress}
+	return loader.BuildOptions{Streams: p.streams, Media: p.media, DType: p.dtype, Strict: p.strict, Progress: progress}
 }
 
 // explain says what an error of packing means on the command line.
@@ -99,7 +120,8 @@ func (p *packing) explain(err error) error {
 	var nothing *loader.NothingError
 	switch {
 	case errors.As(err, &option):
-		return usagef("--stream: got %s, want %s", option.Got, option.Want)
+		flag := map[string]string{"Streams": "stream", "Media": "media"}[option.Arg]
+		return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
 	case errors.As(err, &nothing):
 		return &inputError{Path: p.path, Err: err}
 	}
@@ -185,13 +207,17 @@ func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out s
 }
 
 func packedOf(in, out string, store *loader.Store) *packed {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, LeftOut: []leftOut{}, Remarks: []string{}}
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}}
 	for i := range store.Streams {
 		s := &store.Streams[i]
 		r.Streams = append(r.Streams, packedStream{s.Name, s.Times.Len(), len(s.Columns), s.Values.DType().String(), s.Rounded, s.Overflowed, s.Inexact})
 		if s.Rounded > 0 {
 			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d values are rounded to %v", s.Name, s.Rounded, s.Values.DType()))
 		}
+	}
+	for i := range store.Media {
+		m := &store.Media[i]
+		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Times.Len(), m.Frames.Len()})
 	}
 	at := map[string]int{}
 	for _, e := range store.Episodes {
@@ -225,6 +251,13 @@ func (a *app) packed(r *packed) error {
 	for _, s := range r.Streams {
 		samples += s.Samples
 	}
-	_, err := fmt.Fprintf(a.out, "packed %s, %d streams, %d samples, into %s\n", episodes(r.Episodes), len(r.Streams), samples, r.Output)
+	frames, media := 0, ""
+	for _, m := range r.Media {
+		frames += m.Frames
+	}
+	if len(r.Media) > 0 {
+		media = fmt.Sprintf(", %d frames of %d media streams", frames, len(r.Media))
+	}
+	_, err := fmt.Fprintf(a.out, "packed %s, %d streams, %d samples%s, into %s\n", episodes(r.Episodes), len(r.Streams), samples, media, r.Output)
 	return err
 }

@@ -15,15 +15,15 @@ import (
 
 func init() {
 	dataset.Register(dataset.Format{
-		Name: "safetensors", Extensions: []string{".safetensors"}, Match: match,
+		Name: "safetensors", Extensions: []string{".safetensors"}, Match: Match,
 		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			return dataset.Single("safetensors", path, func(context.Context) (*dataset.Episode, error) { return ReadFile(path, opt) }), nil
 		},
 	})
 }
 
-// match tells a file by a header's length, and the beginning of an object.
-func match(head []byte) bool {
+// Match tells a file by its first bytes: a header's length, and the beginning of an object.
+func Match(head []byte) bool {
 	if len(head) < prefix+2 || head[prefix] != '{' || binary.LittleEndian.Uint64(head) > maxHeader {
 		return false
 	}

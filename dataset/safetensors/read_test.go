@@ -263,6 +263,6 @@ func TestAFileIsToldByItsFirstBytes(t *testing.T) {
 		"\x08\x00\x00\x00\x00\x00\x00\x00{}      ": true, "\x10\x00\x00\x00\x00\x00\x00\x00{ \"a\":": true, "\x10\x00\x00\x00\x00\x00\x00\x00{ ": false,
 		"\x10\x00\x00\x00\x00\x00\x00\x00{{": false, "\x10\x00\x00\x00\x00\x00\x00\x00[\"": false, "\x10\x00\x00\x00\x00\x00\x00\x01{\"": false, "{\"a\":1}": false, "": false,
 	} {
-		assert.Equal(t, is, match([]byte(head)), "%q", head)
+		assert.Equal(t, is, Match([]byte(head)), "%q", head)
 	}
 }

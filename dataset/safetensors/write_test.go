@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,6 +72,35 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, h.Begin%int64(v.DType().Size()), "%s lies at a multiple of its element's size", name)
 	}
+}
+
+// What writes itself is a tensor as any other, if it writes what it said.
+func TestDataThatIsWrittenLateFillsItsShape(t *testing.T) {
+	data := func(n int) func(io.Writer) error {
+		return func(w io.Writer) error {
+			for range n {
+				if _, err := w.Write([]byte{1}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	got := written(t, func(w *Writer) { require.NoError(t, w.AddData("a", tensor.U8, []int{3}, data(3))) })
+	assert.Equal(t, written(t, func(w *Writer) { require.NoError(t, w.Add("a", vec[uint8](1, 1, 1))) }), got)
+	for _, n := range []int{2, 4} {
+		w := NewWriter(io.Discard)
+		require.NoError(t, w.AddData("a", tensor.U8, []int{3}, data(n)))
+		var bad *Error
+		require.ErrorAs(t, w.Close(), &bad)
+		assert.ErrorIs(t, bad, dataset.ErrShape)
+	}
+	w := NewWriter(io.Discard)
+	assert.ErrorIs(t, w.AddData("a", 0, []int{3}, data(3)), dataset.ErrDType)
+	assert.Error(t, w.AddData("a", tensor.U8, []int{-1}, data(3)))
+	assert.ErrorIs(t, w.AddData("a", tensor.F64, []int{1 << 61}, data(3)), dataset.ErrTooLarge)
+	require.NoError(t, w.AddData("a", tensor.U8, []int{3}, func(io.Writer) error { return errors.ErrUnsupported }))
+	assert.ErrorIs(t, w.Close(), errors.ErrUnsupported)
 }
 
 func TestTheSameTensorsGiveTheSameBytes(t *testing.T) {

@@ -1,0 +1,52 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/safetensors"
+)
+
+// A store is a format of datasets too.
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,
+		Inside: func(path string) (bool, error) { return IsStore(path), nil },
+		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			s, err := Open(path)
+			if err != nil {
+				return nil, err
+			}
+			if clock := s.info.Clock; opt.Clock != "" && opt.Clock != clock {
+				return nil, errors.Join(&dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprintf("%q, which it was packed with", clock)}, s.Close())
+			}
+			return detached{s}, nil
+		},
+	})
+}
+
+// detached is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of every
+// dataset do.
+type detached struct{ *Store }
+
+// Episode returns an episode.
+func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
+	err = d.Guard(func() error {
+		if e, err = d.Store.Episode(ctx, i); err != nil {
+			return err
+		}
+		for k := range e.Streams {
+			s := &e.Streams[k]
+			if s.Values, s.Times, err = joined([]row{{values: s.Values, times: s.Times}}, len(s.Columns), s.Len(), s.Values.DType()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}

@@ -1,0 +1,229 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Media is a packed media stream: the frames of all episodes as they were encoded, one after the other. In a store's file its tensors are NAME.frames,
+// NAME.frame_offsets, NAME.times and NAME.offsets, and any program has frame i of episode e by slices of them. In Python:
+//
+//	t = safetensors.numpy.load_file("store.safetensors")
+//	k = t["NAME.offsets"][e] + i
+//	begin, end = t["NAME.frame_offsets"][k : k + 2]
+//	jpeg = t["NAME.frames"][begin:end].tobytes()
+type Media struct {
+	Name     string
+	Encoding string // of all frames: "jpeg", "png", or one of raw pixels
+	// Width and Height are those of all frames, pixels; 0 if a dataset does not say, or if frames that say it themselves are of several sizes.
+	Width, Height int
+	Frames        *tensor.Tensor // [bytes], u8
+	FrameOffsets  *tensor.Tensor // [S+1], i64: frame k is the bytes FrameOffsets[k] to FrameOffsets[k+1]-1
+	Times         *tensor.Tensor // [S], i64 nanoseconds
+	Offsets       []int64        // [E+1]: episode e has the frames Offsets[e] to Offsets[e+1]-1
+}
+
+// MediaStream returns the packed media stream of that name, or nil.
+func (s *Store) MediaStream(name string) *Media {
+	if i := slices.IndexFunc(s.Media, func(m Media) bool { return m.Name == name }); i >= 0 {
+		return &s.Media[i]
+	}
+	return nil
+}
+
+func (m *Media) close() {
+	for _, t := range []*tensor.Tensor{m.Frames, m.FrameOffsets, m.Times} {
+		t.Close() // which of host memory only says so
+	}
+}
+
+// check says what of a packed media stream does not go together, or nothing. Where each frame ends is looked at when it is read.
+func (m *Media) check(episodes int) string {
+	f, o, t := m.Frames, m.FrameOffsets, m.Times
+	switch {
+	case m.Encoding == "" || m.Width < 0 || m.Height < 0:
+		return fmt.Sprintf("encoding %q of %dx%d pixels", m.Encoding, m.Width, m.Height)
+	case f.DType() != tensor.U8 || f.Rank() != 1:
+		return fmt.Sprintf("frames %v", f)
+	case t.DType() != tensor.I64 || t.Rank() != 1:
+		return fmt.Sprintf("times %v", t)
+	case o.DType() != tensor.I64 || o.Rank() != 1 || o.Dim(0) != t.Dim(0)+1:
+		return fmt.Sprintf("frame_offsets %v of times %v", o, t)
+	}
+	return checkOffsets(m.Offsets, episodes, t.Dim(0))
+}
+
+// addMedia gives an episode its frames.
+func (s *Store) addMedia(e *dataset.Episode, i int) error {
+	for k := range s.Media {
+		m := &s.Media[k]
+		lo, hi := int(m.Offsets[i]), int(m.Offsets[i+1])
+		if lo == hi {
+			if !slices.ContainsFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == m.Name }) {
+				e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: m.Name, Reason: "no frames"})
+			}
+			continue
+		}
+		out := dataset.Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: &packedFrames{s, m, lo}}
+		err := s.Guard(func() error {
+			times, err := tensor.Data[int64](m.Times)
+			if err == nil {
+				out.Times = slices.Clone(times[lo:hi])
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		e.Media = append(e.Media, out)
+	}
+	return nil
+}
+
+// packedFrames are the frames of an episode, from one on.
+type packedFrames struct {
+	store *Store
+	media *Media
+	from  int
+}
+
+// ReadFrame returns a copy of a frame.
+func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err error) {
+	err = p.store.Guard(func() error {
+		offsets, err := tensor.Data[int64](p.media.FrameOffsets)
+		if err != nil {
+			return err
+		}
+		frames, err := tensor.Data[uint8](p.media.Frames)
+		if err != nil {
+			return err
+		}
+		lo, hi := offsets[p.from+i], offsets[p.from+i+1]
+		if lo < 0 || hi < lo || hi > int64(len(frames)) {
+			return &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("frame %d of %s", i, p.media.Name),
+				Got: fmt.Sprintf("bytes %d to %d", lo, hi), Want: fmt.Sprintf("within 0 to %d", len(frames))}
+		}
+		frame = bytes.Clone(frames[lo:hi])
+		return nil
+	})
+	return frame, err
+}
+
+// packingMedia is a packed media stream of which episodes are still to come.
+type packingMedia struct {
+	Media
+	sized  bool // its frames do not say their own size
+	frames *list[uint8]
+	ends   *list[int64]
+	times  *list[int64]
+}
+
+// videos are encodings whose frames are made of others.
+var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpeg2"}
+
+// addMedia appends the frames of an episode, those that are asked for.
+func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(name, why string)) error {
+	for k := range e.Media {
+		m := &e.Media[k]
+		if !slices.Contains(p.seenMedia, m.Name) {
+			p.seenMedia = append(p.seenMedia, m.Name)
+		}
+		if !slices.Contains(p.cameras, m.Name) && !slices.Contains(p.cameras, AllMedia) {
+			continue
+		}
+		if e.Steps {
+			leave(m.Name, onlySteps)
+			continue
+		}
+		why, err := p.frames(ctx, m)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			leave(m.Name, why)
+		}
+	}
+	return nil
+}
+
+// frames appends the frames of a media stream, or says why not, or which of them not.
+func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err error) {
+	if _, decodes := m.Source.(dataset.FrameDecoder); decodes || slices.Contains(videos, m.Encoding) {
+		return fmt.Sprintf("a video (%s): its frames are made of others, so none is packed by itself", m.Encoding), nil
+	}
+	if m.Encoding == "" {
+		return "frames of which nobody says how they are encoded", nil
+	}
+	at := slices.IndexFunc(p.media, func(o packingMedia) bool { return o.Name == m.Name })
+	if _, taken := p.at[m.Name]; taken && at < 0 {
+		return "a stream of numbers has the name", nil
+	}
+	if at < 0 {
+		at = len(p.media)
+		g := packingMedia{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
+			sized: m.Encoding != "jpeg" && m.Encoding != "png", frames: growing(&p.pool, &list[uint8]{}), ends: growing(&p.pool, &list[int64]{}), times: growing(&p.pool, &list[int64]{})}
+		p.media = append(p.media, g)
+		if err := g.ends.add(&p.pool, []int64{0}); err != nil {
+			return "", err
+		}
+	}
+	g := &p.media[at]
+	if same := m.Width == g.Width && m.Height == g.Height; m.Encoding != g.Encoding || g.sized && !same {
+		return fmt.Sprintf("%s frames of %dx%d pixels, where others have %s of %dx%d", m.Encoding, m.Width, m.Height, g.Encoding, g.Width, g.Height), nil
+	} else if !same {
+		g.Width, g.Height = 0, 0
+	}
+	lost, first := 0, ""
+	for i, at := range m.Times {
+		frame, err := m.Frame(ctx, i)
+		switch {
+		case err != nil && (p.strict || ctx.Err() != nil):
+			return "", err
+		case err != nil:
+			if lost++; lost == 1 {
+				first = err.Error()
+			}
+			continue
+		}
+		if err := g.frames.add(&p.pool, frame); err != nil {
+			return "", err
+		}
+		if err := g.ends.add(&p.pool, []int64{int64(g.frames.len())}); err != nil {
+			return "", err
+		}
+		if err := g.times.add(&p.pool, []int64{at}); err != nil {
+			return "", err
+		}
+	}
+	if lost > 0 {
+		return fmt.Sprintf("%d of %d frames cannot be read (first: %s)", lost, m.Len(), first), nil
+	}
+	return "", nil
+}
+
+// packedMedia returns the packed media streams, when no more episodes come. Their tensors are nil unless all is in memory.
+func (p *packer) packedMedia() ([]Media, error) {
+	var all []Media
+	for k := range p.media {
+		g := &p.media[k]
+		m := g.Media
+		if p.path == "" {
+			for _, t := range []struct {
+				to   **tensor.Tensor
+				from column
+			}{{&m.Frames, g.frames}, {&m.FrameOffsets, g.ends}, {&m.Times, g.times}} {
+				var err error
+				if *t.to, err = t.from.tensor(t.from.len()); err != nil {
+					return nil, err
+				}
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
