@@ -269,12 +269,12 @@ func tiny(t testing.TB) []byte {
 func TestAStoreThatEndsTooSoonIsRefused(t *testing.T) {
 	whole := tiny(t)
 	path := filepath.Join(t.TempDir(), "s.safetensors")
-	for n := range whole {
-		require.NoError(t, os.WriteFile(path, whole[:n], 0o600))
+	require.NoError(t, os.WriteFile(path, whole, 0o600))
+	for n := len(whole) - 1; n >= 0; n-- {
+		require.NoError(t, os.Truncate(path, int64(n)))
 		_, err := loader.Open(path)
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, "%d bytes", n)
-		assert.False(t, loader.IsStore(path) && n < 64)
 	}
 	require.NoError(t, os.WriteFile(path, whole, 0o600))
 	s, err := loader.Open(path)

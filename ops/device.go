@@ -72,6 +72,59 @@ func Open(name string) (*Device, error) {
 	return nil, &OpenError{Backend: name, Kind: ErrUnknownBackend, Want: "auto, " + strings.Join(Backends(), ", ") + ", or one of these with a device after a colon"}
 }
 
+// OpenAll opens several devices: names are separated by commas, each as Open takes it, or KIND:all, which is every device of a kind: "cuda:all",
+// "cuda:0,cuda:2". The caller closes each. After an error none is open.
+func OpenAll(names string) (devices []*Device, err error) {
+	defer func() {
+		if err != nil {
+			for _, d := range devices {
+				err = errors.Join(err, d.Close())
+			}
+			devices = nil
+		}
+	}()
+	for name := range strings.SplitSeq(names, ",") {
+		each, err := named(name)
+		if err != nil {
+			return devices, err
+		}
+		for _, name := range each {
+			d, err := Open(name)
+			if err != nil {
+				return devices, err
+			}
+			devices = append(devices, d)
+		}
+	}
+	return devices, nil
+}
+
+// named returns the names of the devices that a name stands for.
+func named(name string) ([]string, error) {
+	kind, arg, _ := strings.Cut(name, ":")
+	if arg != "all" {
+		return []string{name}, nil
+	}
+	for _, o := range backend.Openers() {
+		if o.Name != kind {
+			continue
+		}
+		if o.Count == nil {
+			return []string{kind}, nil
+		}
+		n, err := o.Count()
+		if err != nil || n == 0 {
+			return nil, &OpenError{Backend: name, Kind: ErrNoDevice, Err: err}
+		}
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf("%s:%d", kind, i))
+		}
+		return list, nil
+	}
+	return []string{name}, nil // Open says that there is none
+}
+
 // NewDevice is the device of a backend that was opened by other means than Open. The device closes the backend; so does
 // NewDevice if it fails.
 func NewDevice(b backend.Backend) (*Device, error) {
@@ -200,8 +253,8 @@ func (d *Device) Synchronize(ctx context.Context) error {
 	return d.queue.Synchronize(ctx)
 }
 
-// Close waits for the device's own queue and releases the device. Close twice is fine; tensors, plans, graphs and
-// queues of the device must have been closed before.
+// Close waits for the device's own queue and releases the device. Close twice is fine; tensors, plans, graphs, marks
+// and queues of the device must have been closed before.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

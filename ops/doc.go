@@ -27,6 +27,19 @@
 // that. Errors in shapes, dtypes and options are returned as an [*ArgError] before anything is written, and so is a
 // [*MemoryError] where there is not the memory that was asked for.
 //
+// Data streams in beside the work: [Device.AllocHost] gives host tensors that the device copies from by itself, [Queue.Copy] gives a copy to a queue and
+// returns, [Queue.After] makes one queue wait for another on the device, and a [Mark] tells the host that a queue has come past a copy, so that its buffer
+// may be written again:
+//
+//	mark.Wait(ctx)           // the last copy out of buffer is done
+//	read(buffer)             // by the host
+//	loads.After(used)        // what reads place is done
+//	loads.Copy(place, buffer)
+//	loads.Mark(mark)
+//	work.After(mark)
+//	plan.Run(work)           // reads place
+//	work.Mark(used)
+//
 // What is of use to a backend only, and the types that jobs are made of, is in package ops/backend; names here that stand for types there are documented here.
 //
 // Arithmetic: each step rounds on its own, without fused multiply-add. f16 and bf16 are computed in float32, f64 in

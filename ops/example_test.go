@@ -39,6 +39,48 @@ func ExampleDevice_Resample() {
 	// [1 1 1 0] [0 8000000 6000000 4000000]
 }
 
+// One buffer of the host brings recordings to the device while the ones before are worked on: a queue copies, another works and waits for the copies on the
+// device, and the host waits for nothing but its buffer.
+func ExampleQueue_Copy() {
+	ctx := context.Background()
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	const ms = 1_000_000
+	buffer, err1 := dev.AllocHost(tensor.F32, 2, 1)
+	src, err2 := dev.Alloc(tensor.F32, 2, 1)
+	dst, err3 := dev.Alloc(tensor.F32, 3, 1)
+	times, err4 := dev.Upload(ctx, tensor.Must(tensor.Of([]int64{0, 10 * ms}, 2)))
+	plan, err5 := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: ops.Uniform(0, 200, 3)}, ops.ResampleOptions{})
+	load, err6 := dev.NewQueue()
+	loaded, err7 := dev.NewMark()
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+		fmt.Println(err)
+		return
+	}
+	work := dev.Queue()
+	fill, _ := tensor.Data[float32](buffer)
+	for i := range 3 {
+		errs := []error{loaded.Wait(ctx)} // the buffer may be written again
+		fill[0], fill[1] = float32(i), float32(i+1)
+		errs = append(errs, load.After(work), load.Copy(src, buffer), load.Mark(loaded), work.After(loaded), plan.Run(work))
+		if err := errors.Join(errs...); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	err = work.Synchronize(ctx)
+	last, _ := tensor.Data[float32](dst) // on the CPU; a GPU's is copied first
+	fmt.Println(last, err)
+	fmt.Println(errors.Join(plan.Close(), loaded.Close(), load.Close(), buffer.Close(), src.Close(), dst.Close(), times.Close()))
+	// Output:
+	// [2 2.5 3] <nil>
+	// <nil>
+}
+
 // Joints at 100 Hz and a camera's features at 20 Hz, side by side at 50 Hz. The camera's clock is 5 ms behind, its features are
 // normalised, and it begins late: until then its columns are 0 and its flag is.
 func ExampleDevice_Fuse() {

@@ -25,6 +25,8 @@ type far struct {
 	mem map[uint64]*farBuffer
 	at  uint64
 
+	pinned map[any]bool // memory of AllocHost
+
 	room int // allocations until there is no more memory, if above 0
 }
 
@@ -43,7 +45,7 @@ func init() {
 		if arg != "" && arg != "0" {
 			return nil, fmt.Errorf("got device %q, there is only 0", arg)
 		}
-		lastFar = &far{cpu: cpu.New(2), mem: map[uint64]*farBuffer{}}
+		lastFar = &far{cpu: cpu.New(2), mem: map[uint64]*farBuffer{}, pinned: map[any]bool{}}
 		return lastFar, nil
 	}})
 }
@@ -62,11 +64,6 @@ func (b *farBuffer) Close() error {
 func (f *far) Name() string { return "far:0" }
 func (f *far) Describe() ops.Info {
 	return ops.Info{Backend: "far", Name: "far:0", Product: "the CPU, seen from afar"}
-}
-func (f *far) NewQueue() (backend.Queue, error) { return f.cpu.NewQueue() }
-func (f *far) NewMark() (backend.Mark, error)   { return f.cpu.NewMark() }
-func (f *far) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
-	return f.cpu.AllocHost(dtype, shape)
 }
 func (f *far) Close() error                    { return f.cpu.Close() }
 func (f *far) inUse() (bytes int64, count int) { return f.sum(), len(f.mem) }
@@ -130,7 +127,7 @@ func (p *farPlan) Run(q backend.Queue) error {
 	if err := p.bound.CheckOpen(); err != nil {
 		return err
 	}
-	return p.Plan.Run(q)
+	return p.Plan.Run(inside(q))
 }
 
 // Tensors are those of the plan.
@@ -148,12 +145,12 @@ func (p *farBatch) Run(q backend.Queue) error {
 			return &ops.BatchError{Index: i, Err: err}
 		}
 	}
-	return p.Plan.Run(q)
+	return p.Plan.Run(inside(q))
 }
 
 func (f *far) Batch(plans []backend.Plan, o ops.BatchOptions) (backend.Plan, error) {
 	m := &farBatch{}
-	var inside []backend.Plan
+	var near []backend.Plan
 	for i, p := range plans {
 		x, ok := p.(*farPlan)
 		if v, is := p.(*farVoxels); is {
@@ -162,10 +159,10 @@ func (f *far) Batch(plans []backend.Plan, o ops.BatchOptions) (backend.Plan, err
 		if !ok {
 			return nil, &ops.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: ops.ErrWrongDevice}
 		}
-		m.plans, inside = append(m.plans, x), append(inside, x.Plan)
+		m.plans, near = append(m.plans, x), append(near, x.Plan)
 	}
 	var err error
-	m.Plan, err = f.cpu.Batch(inside, o)
+	m.Plan, err = f.cpu.Batch(near, o)
 	return m, err
 }
 

@@ -28,7 +28,7 @@ func (q *Queue) Backend() backend.Queue {
 
 // Synchronize waits until the work given so far is done, or the context ends, and returns the errors found in values
 // since the last call, joined if there are several. After the context has ended work may still run: what it reads and writes stays open
-// until a later call has waited for it.
+// until a later call has waited for it. Who gives work to the queue meanwhile waits too: a [Mark] can be waited for without that.
 func (q *Queue) Synchronize(ctx context.Context) error { return q.queue.Synchronize(ctx) }
 
 // Capture records the work that fn gives to this queue, without running it. Nothing else may use the queue

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestWhatTheSystemSaysIsAvailable(t *testing.T) {
@@ -27,4 +28,37 @@ func TestMoreMemoryThanThereIsIsAnError(t *testing.T) {
 	wide := Must(one.Expand(1<<22, 1<<22, 8))
 	_, err = wide.Contiguous()
 	assert.ErrorIs(t, err, ErrOutOfMemory)
+}
+
+// closes counts how often it was closed.
+type closes int
+
+func (c *closes) Close() error {
+	*c++
+	return nil
+}
+
+func TestMemoryThatIsNotGosIsClosedOnceByItsTensor(t *testing.T) {
+	var owner closes
+	data := []float32{1, 2, 3, 4}
+	x, err := Over(data, &owner, 2, 2)
+	require.NoError(t, err)
+	assert.True(t, x.OnHost())
+	view := Must(x.Slice(0, 1, 2))
+	assert.Same(t, &owner, view.Owner())
+	require.NoError(t, view.Close())
+	assert.Zero(t, owner, "a view owns nothing")
+	got, err := Data[float32](view)
+	require.NoError(t, err)
+	assert.Equal(t, []float32{3, 4}, got)
+	require.NoError(t, x.Close())
+	require.NoError(t, x.Close())
+	assert.EqualValues(t, 1, owner)
+	_, err = Data[float32](view)
+	assert.ErrorIs(t, err, ErrClosed)
+
+	_, err = Over(data, &owner, 3)
+	assert.ErrorIs(t, err, ErrShape)
+	assert.EqualValues(t, 1, owner, "it stays with the caller")
+	assert.Nil(t, Must(Of(data, 4)).Owner())
 }

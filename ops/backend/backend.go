@@ -128,6 +128,8 @@ type Opener struct {
 	Auto int
 	// Open opens the device named by what follows the colon, "" for the default one. The error says why there is none.
 	Open func(arg string) (Backend, error)
+	// Count returns how many devices there are, numbered from 0. It is nil of a kind that has one, without a number.
+	Count func() (int, error)
 }
 
 var openers struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/device"
@@ -30,17 +31,24 @@ func init() {
 			return nil, err
 		}
 		return New(drv, ordinal)
+	}, Count: func() (int, error) {
+		drv, err := cudadrv.Open()
+		if err != nil {
+			return 0, err
+		}
+		return drv.DeviceCount()
 	}})
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
 // there.
 func New(drv *cudadrv.Driver, ordinal int) (backend.Backend, error) {
-	return NewAs("cuda", drv, ordinal)
+	return NewAs(fmt.Sprintf("cuda:%d", ordinal), drv, ordinal)
 }
 
-// NewAs is New for a driver of another kind: the device is called kind:ordinal.
-func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (backend.Backend, error) {
+// NewAs is New for a driver of another kind. The device's name begins with the kind: "sim:1".
+func NewAs(name string, drv *cudadrv.Driver, ordinal int) (backend.Backend, error) {
+	kind, _, _ := strings.Cut(name, ":")
 	count, err := drv.DeviceCount()
 	if err != nil {
 		return nil, err
@@ -63,7 +71,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (backend.Backend, erro
 	if err != nil {
 		return nil, err
 	}
-	b.Device, b.kernels = device.New(ctx, fmt.Sprintf("%s:%d", kind, ordinal)), kernels.New(ctx)
+	b.Device, b.kernels = device.New(ctx, name), kernels.New(ctx)
 	if err := b.prepare(); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}

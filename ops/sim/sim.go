@@ -13,35 +13,85 @@ import (
 )
 
 func init() {
-	backend.Register(backend.Opener{Name: "sim", Open: func(arg string) (backend.Backend, error) {
-		if arg != "" && arg != "0" {
-			return nil, fmt.Errorf("sim: device number: got %q, want 0: there is one", arg)
-		}
-		if _, err := Device(); err != nil {
+	backend.Register(backend.Opener{Name: "sim", Count: count, Open: func(arg string) (backend.Backend, error) {
+		n, err := count()
+		if err != nil {
 			return nil, err
 		}
-		return cuda.NewAs("sim", shared.driver, 0)
+		i := 0
+		if arg != "" {
+			if i, err = strconv.Atoi(arg); err != nil || i < 0 || i >= n {
+				return nil, fmt.Errorf("sim: device number: got %q, want less than %d, the devices there are", arg, n)
+			}
+		}
+		s, err := at(i)
+		if err != nil {
+			return nil, err
+		}
+		return cuda.NewAs(fmt.Sprintf("sim:%d", i), s.driver, 0)
 	}})
 }
 
-// shared is the device behind ops.Open.
-var shared struct {
-	once   sync.Once
+// simulated is a device behind ops.Open. Each has a driver of its own.
+type simulated struct {
 	device *cudasim.Device
 	driver *cudadrv.Driver
-	err    error
+}
+
+// shared are those that were opened, by number.
+var shared struct {
+	sync.Mutex
+	list map[int]*simulated
+}
+
+// at returns a device, and makes it first if nobody has.
+func at(i int) (*simulated, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if s := shared.list[i]; s != nil {
+		return s, nil
+	}
+	cfg, err := config()
+	if err != nil {
+		return nil, err
+	}
+	s := &simulated{device: cudasim.New(cfg)}
+	if s.driver, err = cudadrv.NewDriver(s.device.FunctionTable()); err != nil {
+		return nil, err
+	}
+	if shared.list == nil {
+		shared.list = map[int]*simulated{}
+	}
+	shared.list[i] = s
+	return s, nil
 }
 
 // Device gives the device that ops.Open("sim") opens, for its faults, its leaks, and the counters of its launches.
 func Device() (*cudasim.Device, error) {
-	shared.once.Do(func() {
-		var cfg cudasim.Config
-		if cfg, shared.err = config(); shared.err == nil {
-			shared.device = cudasim.New(cfg)
-			shared.driver, shared.err = cudadrv.NewDriver(shared.device.FunctionTable())
-		}
-	})
-	return shared.device, shared.err
+	s, err := at(0)
+	if err != nil {
+		return nil, err
+	}
+	return s.device, nil
+}
+
+// CountEnv is a variable that says how many devices there are, to try on one machine what is for several; 1 unless it is set. They are independent of each
+// other, and called sim:0, sim:1 and so on.
+const CountEnv = "ROBOCACHE_SIM_DEVICES"
+
+// mostDevices is as many as the largest machines have.
+const mostDevices = 16
+
+func count() (int, error) {
+	text := os.Getenv(CountEnv)
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostDevices {
+		return 0, fmt.Errorf("sim: %s: got %q, want a number of devices, 1 to %d", CountEnv, text, mostDevices)
+	}
+	return n, nil
 }
 
 // SeedEnv is a variable whose number, if it is not 0, makes the blocks and warps of the shared device take turns in an
@@ -66,5 +116,5 @@ func New(d *cudasim.Device) (backend.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cuda.NewAs("sim", drv, 0)
+	return cuda.NewAs("sim:0", drv, 0)
 }

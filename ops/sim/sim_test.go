@@ -153,6 +153,49 @@ func TestInfoSaysThatItIsSimulated(t *testing.T) {
 	assert.ErrorIs(t, err, ops.ErrNoDevice)
 }
 
+func TestSeveralSimulatedDevicesAreIndependent(t *testing.T) {
+	t.Setenv(sim.CountEnv, "3")
+	all, err := ops.OpenAll("sim:all")
+	require.NoError(t, err)
+	some, err := ops.OpenAll("sim:2,cpu,sim,cpu:all")
+	require.NoError(t, err)
+	var names []string
+	for _, d := range append(all, some...) {
+		names = append(names, d.Name())
+		defer d.Close()
+	}
+	assert.Equal(t, []string{"sim:0", "sim:1", "sim:2", "sim:2", "cpu", "sim:0", "cpu"}, names)
+
+	one, err := all[1].Upload(context.Background(), tensor.Must(tensor.Of([]int64{5}, 1)))
+	require.NoError(t, err)
+	defer one.Close()
+	assert.Equal(t, "sim:1", one.Device())
+	back := tensor.Must(tensor.New(tensor.I64, 1))
+	require.NoError(t, all[1].Copy(context.Background(), back, one))
+	assert.ErrorIs(t, all[2].Copy(context.Background(), back, one), ops.ErrWrongDevice)
+	pinned, err := all[2].AllocHost(tensor.I64, 1)
+	require.NoError(t, err)
+	defer pinned.Close()
+	assert.ErrorIs(t, all[1].Queue().Copy(pinned, one), ops.ErrPageable, "pinned for another device")
+	mark, err := all[2].NewMark()
+	require.NoError(t, err)
+	defer mark.Close()
+	assert.ErrorIs(t, all[1].Queue().Mark(mark), ops.ErrWrongDevice)
+	assert.ErrorIs(t, all[1].Queue().After(all[2].Queue()), ops.ErrWrongDevice)
+
+	for name, kind := range map[string]error{"sim:3": ops.ErrNoDevice, "sim:x": ops.ErrNoDevice, "sim:0,sim:3": ops.ErrNoDevice, "": ops.ErrUnknownBackend, "sim,": ops.ErrUnknownBackend, "tpu:all": ops.ErrUnknownBackend, "auto:all": ops.ErrUnknownBackend} {
+		got, err := ops.OpenAll(name)
+		assert.Empty(t, got)
+		assert.ErrorIs(t, err, kind, name)
+	}
+	for _, n := range []string{"0", "17", "two"} {
+		t.Setenv(sim.CountEnv, n)
+		_, err := ops.OpenAll("sim:all")
+		assert.ErrorIs(t, err, ops.ErrNoDevice)
+		assert.ErrorContains(t, err, sim.CountEnv)
+	}
+}
+
 func TestAutoDoesNotTakeIt(t *testing.T) {
 	dev, err := ops.Open("auto")
 	require.NoError(t, err)

@@ -1,0 +1,152 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+)
+
+// Group draws for several devices of one program: it has a [Loader] on each, of ranks that follow each other, so that the devices share the order of every
+// epoch as programs of one device each would. Its methods are for one goroutine at a time.
+type Group struct {
+	loaders []*Loader
+	batches []*Batch
+	apart   error // of a step that not all devices have made
+}
+
+// NewGroup makes a loader on each device by open, all at once: by [New], for instance. Options.Rank is that of the first device, and Options.Ranks counts those
+// of all devices of all programs; 0 stands for the devices here. The caller closes the group, and the devices after it. An error is that of the first
+// device that has one; nothing is open then.
+func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options) (*Loader, error)) (*Group, error) {
+	if opt.Ranks == 0 {
+		opt.Ranks = len(devices)
+	}
+	if len(devices) == 0 {
+		return nil, &OptionError{"devices", "none", "1 or more"}
+	}
+	g := &Group{loaders: make([]*Loader, len(devices))}
+	err := each(g.loaders, func(i int, _ *Loader) error {
+		mine := opt
+		mine.Rank += i
+		l, err := open(devices[i], mine)
+		g.loaders[i] = l
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	for _, l := range g.loaders {
+		g.batches = append(g.batches, l.Batch())
+	}
+	return g, nil
+}
+
+// each calls fn for all loaders at once and returns the first one's error that has one.
+func each(loaders []*Loader, fn func(i int, l *Loader) error) error {
+	errs := make([]error, len(loaders))
+	var all sync.WaitGroup
+	for i, l := range loaders {
+		all.Go(func() { errs[i] = fn(i, l) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Loaders are those of the devices, in the order of their ranks. They are not to be stepped one by one.
+func (g *Group) Loaders() []*Loader { return g.loaders }
+
+// Next makes the next batch on every device at once, and returns when all are done. After an error some devices may have made a batch more than others:
+// Next then returns it again, until Resume has brought them together.
+func (g *Group) Next(ctx context.Context) error {
+	if g.apart != nil {
+		return g.apart
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := each(g.loaders, func(_ int, l *Loader) error { return l.Next(ctx) })
+	if err != nil {
+		g.apart = fmt.Errorf("loader: a step that not all devices have made: %w", err)
+	}
+	return err
+}
+
+// Batch returns the tensors that each device's batches are in. Row i of device d, of D devices here, is at position i*Ranks+Rank+d behind the state before the
+// step: the positions of a step run through the devices first, then through the rows.
+func (g *Group) Batch() []*Batch { return g.batches }
+
+// Batches makes one batch after the other on every device, without end, as [Loader.Batches] does.
+func (g *Group) Batches(ctx context.Context) iter.Seq2[[]*Batch, error] {
+	return func(yield func([]*Batch, error) bool) {
+		for {
+			if err := g.Next(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(g.batches, nil) {
+				return
+			}
+		}
+	}
+}
+
+// State returns the state after the last step that all devices have made. It is that of any loader of the same order: a group may go on from it as well as
+// programs of one device.
+func (g *Group) State(ctx context.Context) (State, error) {
+	var least State
+	for i, l := range g.loaders {
+		s, err := l.State(ctx)
+		if err != nil {
+			return State{}, err
+		}
+		if i == 0 || s.Epoch < least.Epoch || s.Epoch == least.Epoch && s.Taken < least.Taken {
+			least = s
+		}
+	}
+	return least, nil
+}
+
+// Resume makes all devices go on from a state. The errors are those of [Loader.Resume].
+func (g *Group) Resume(ctx context.Context, s State) error {
+	for _, l := range g.loaders {
+		if err := l.Resume(ctx, s); err != nil {
+			return err
+		}
+	}
+	g.apart = nil
+	return nil
+}
+
+// EpochEnds reports whether a state is at the end of its epoch.
+func (g *Group) EpochEnds(s State) bool { return g.loaders[0].EpochEnds(s) }
+
+// Report says what the group draws from. Bytes is the sum of what is on the devices.
+func (g *Group) Report() Report {
+	r := g.loaders[0].Report()
+	for _, l := range g.loaders[1:] {
+		r.Bytes += l.Report().Bytes
+	}
+	return r
+}
+
+// Close closes the loaders. Close twice is fine.
+func (g *Group) Close() error {
+	g.apart = fmt.Errorf("loader: %w", dataset.ErrClosed)
+	var errs []error
+	for _, l := range g.loaders {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
