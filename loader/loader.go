@@ -140,7 +140,7 @@ type Report struct {
 	Streams    []StreamsReport `json:"streams"`
 	Bytes      int             `json:"bytes"` // on the device
 
-	Mixture []MixtureReport `json:"mixture,omitempty"` // of a loader that draws from several stores, or with a weight
+	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
 
 	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
 	MixShards    int        `json:"mix_shards,omitempty"`

@@ -170,7 +170,7 @@ func (a *app) batches(b *batching) error {
 
 // batchesOn draws the batches on a device that is open.
 func (a *app) batchesOn(b *batching, device *ops.Device) error {
-	d := &drawing{app: a, batching: b, out: &batched{Input: b.path, Output: b.out, Device: deviceOf(device.Info()), Remarks: []string{}}}
+	d := &drawing{app: a, batching: b, out: &batched{Input: b.path, Inputs: b.paths(), Output: b.out, Device: deviceOf(device.Info()), Remarks: []string{}}}
 	if b.metrics != "" {
 		m, err := newMeter(b.metrics)
 		if err != nil {
@@ -179,9 +179,6 @@ func (a *app) batchesOn(b *batching, device *ops.Device) error {
 		defer m.close()
 		d.meter = m
 		d.remark("metrics at http://%s/metrics", m.at)
-	}
-	if len(b.mixing.others)+len(b.mixing.weights) > 0 {
-		d.out.Inputs = b.paths()
 	}
 	defer d.close()
 	if err := d.begin(device); err != nil {

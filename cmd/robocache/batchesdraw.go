@@ -33,7 +33,7 @@ type drawing struct {
 // batched is what batches says of its work.
 type batched struct {
 	Input  string   `json:"input"`
-	Inputs []string `json:"inputs,omitempty"` // of several datasets, all
+	Inputs []string `json:"inputs"`           // all datasets
 	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
 	Hz       float64          `json:"hz"` // of the windows' clock
@@ -60,8 +60,8 @@ type batched struct {
 
 // episodeWindows is what became of an episode's windows.
 type episodeWindows struct {
-	Dataset int    `json:"dataset,omitempty"` // of several, counted from 0
-	Number  int    `json:"number"`            // in the dataset
+	Dataset int    `json:"dataset"` // of several, counted from 0
+	Number  int    `json:"number"`  // in the dataset
 	Name    string `json:"name"`
 	Windows int    `json:"windows"` // that it has
 	Drawn   int    `json:"drawn"`
@@ -75,6 +75,9 @@ func (out *batched) of(stores []*loader.Store, l *loader.Loader) {
 	out.Report = l.Report()
 	if out.LeftOut == nil {
 		out.LeftOut = []loader.LeftOut{}
+	}
+	if out.Mixture == nil {
+		out.Mixture = []loader.MixtureReport{}
 	}
 	if out.ByEpisode != nil {
 		return

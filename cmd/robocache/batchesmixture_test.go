@@ -65,7 +65,7 @@ func TestBatchesOfAMixture(t *testing.T) {
 		e := e.(map[string]any)
 		drawn[e["dataset"]] += e["drawn"].(float64)
 	}
-	assert.Equal(t, map[any]float64{nil: 30, 1.0: 10}, drawn)
+	assert.Equal(t, map[any]float64{0.0: 30, 1.0: 10}, drawn)
 	counts := map[int64]int{}
 	names, err := filepath.Glob(filepath.Join(out, "*.safetensors"))
 	require.NoError(t, err)
