@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
@@ -199,12 +200,15 @@ type State struct {
 	// ShardWindows and MixShards are those of an order of shards, 0 of another.
 	ShardWindows int `json:"shard_windows,omitempty"`
 	MixShards    int `json:"mix_shards,omitempty"`
+	// Mixture is the stores of a weighted mixture.
+	Mixture []MixtureState `json:"mixture,omitempty"`
 }
 
 // State returns the state after the last batch. Batches that were given to a queue of the caller's must be done.
 func (l *Loader) State(ctx context.Context) (State, error) {
 	at, err := l.feed.cursor(ctx)
-	return State{Version: 1, Seed: l.order.Seed, Epoch: at.Epoch, Taken: at.Taken, Windows: l.order.Count, ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards}, err
+	return State{Version: 1, Seed: l.order.Seed, Epoch: at.Epoch, Taken: at.Taken, Windows: l.report.Windows,
+		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}, err
 }
 
 // StateError is a state that another order of windows has left.
@@ -217,7 +221,7 @@ func (e *StateError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *StateError) Unwrap() error { return ops.ErrOption }
 
-// Resume goes on from a state. One of another seed, of another number of windows or of other shards is a *StateError: the windows that follow would not be
+// Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows that follow would not be
 // those that the state was followed by.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	switch {
@@ -225,8 +229,10 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 		return &StateError{"version", fmt.Sprint(s.Version), "1"}
 	case s.Seed != l.order.Seed:
 		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
-	case s.Windows != l.order.Count:
-		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.order.Count)}
+	case s.Windows != l.report.Windows:
+		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
+	case !slices.Equal(s.Mixture, l.mixtureStates()):
+		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
 		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
 	case s.Epoch < 0 || s.Taken < 0 || s.Taken > int64(s.Windows):

@@ -290,11 +290,11 @@ func (c *chosen) begin(p *align.Prepared) error {
 }
 
 // pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.
-func (c *chosen) pack(m int, store *Store) (err error) {
+func (c *chosen) pack(m int, from stores) (err error) {
 	p := &c.parts[m]
-	s := store.Stream(p.from)
+	s := from.whole(p.from)
 	n := int(p.offsets[len(p.offsets)-1])
-	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == store.Len() && c.untouched(m, s) {
+	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.untouched(m, s) {
 		p.values, p.times = s.Values, s.Times
 		return nil
 	}

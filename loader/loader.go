@@ -31,6 +31,8 @@ type Options struct {
 	// ShardWindows and MixShards are those of the plan's shuffle "shards", see ops.DrawOptions: how many windows that follow each other make a shard, and
 	// how many shards are mixed at a time. Together with seed and epoch they are the order, so who goes on from a state has the same. 4096 and 16 unless given.
 	ShardWindows, MixShards int
+	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
+	EpochWindows int
 	// Workers is how many goroutines read episodes; as many as there are processors unless given.
 	Workers int
 }
@@ -57,6 +59,7 @@ type Loader struct {
 	queue           *ops.Queue
 	graph           *ops.Graph
 	numbers         []int   // of the store, by the numbers that Draw has
+	stores          []int   // of each episode, as NewMixture's list has them
 	known           []known // of the episodes
 	windows         []int64 // [E+1], as Draw has them
 	batch           Batch
@@ -137,6 +140,8 @@ type Report struct {
 	Streams    []StreamsReport `json:"streams"`
 	Bytes      int             `json:"bytes"` // on the device
 
+	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
+
 	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
 	MixShards    int        `json:"mix_shards,omitempty"`
 	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that reads meanwhile
@@ -157,23 +162,7 @@ type StreamsReport struct {
 // The plan names its streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of
 // [align.Prepare]. A store for which the device has not the memory is an *ops.MemoryError: see [NewStreaming].
 func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan, opt Options) (*Loader, error) {
-	return open(ctx, device, plan, &opt, func(l *Loader) error {
-		c := chosen{from: store, plan: named(plan, store.names()), opt: &opt, report: &l.report, keep: true}
-		if err := l.choose(ctx, &c); err != nil {
-			return err
-		}
-		return store.Guard(func() error {
-			for m := range l.parts {
-				if err := c.pack(m, store); err != nil {
-					return err
-				}
-			}
-			if err := statistics(l.parts, c.packedPass(ctx, store)); err != nil {
-				return err
-			}
-			return l.upload(ctx, &c)
-		})
-	})
+	return NewMixture(ctx, device, []Weighted{{Store: store}}, plan, opt)
 }
 
 // open makes a loader of checked options. Prepare chooses what it draws from, and gives it a feed and the parts their packed tensors and rows.
@@ -236,8 +225,13 @@ func (l *Loader) choose(ctx context.Context, c *chosen) error {
 	}
 	l.parts, l.numbers, l.known, l.windows = c.parts, c.numbers, c.known, c.windows
 	l.order.Count = int(c.windows[len(c.windows)-1])
+	return nil
+}
+
+// count counts what an epoch has, once it is known how windows are drawn.
+func (l *Loader) count() error {
 	r := &l.report
-	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(c.numbers), l.order.Count, l.order.Batches(), l.order.Dropped(), l.order.Missing()
+	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()
 	if r.Batches == 0 {
 		return &OptionError{"Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows)}
 	}

@@ -300,7 +300,7 @@ func moments(n int, sum, squares *exact) (mean, std float64) {
 }
 
 // packedPass returns a pass over the packed values.
-func (c *chosen) packedPass(ctx context.Context, store *Store) func(visitor) error {
+func (c *chosen) packedPass(ctx context.Context, from stores) func(visitor) error {
 	const rows = 1 << 14 // of a piece
 	parts := c.parts
 	var pieces [][2]int
@@ -317,7 +317,7 @@ func (c *chosen) packedPass(ctx context.Context, store *Store) func(visitor) err
 			if err != nil {
 				return err
 			}
-			return store.Guard(func() error { return visit(m, piece) })
+			return from.Guard(func() error { return visit(m, piece) })
 		}) {
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return err

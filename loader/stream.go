@@ -120,6 +120,9 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	case "windows":
 		return nil, &OptionError{"plan.shuffle", plan.Shuffle, "shards or none: windows shuffled all at once need the whole store on the device"}
 	}
+	if opt.EpochWindows != 0 {
+		return nil, &OptionError{"EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset"}
+	}
 	return open(ctx, device, plan, &opt, func(l *Loader) error {
 		var from interface {
 			episodes
@@ -141,6 +144,9 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 		plan = named(plan, from.names())
 		c := &chosen{from: from, plan: plan, opt: &opt, report: &l.report}
 		if err := l.choose(ctx, c); err != nil {
+			return err
+		}
+		if err := l.count(); err != nil {
 			return err
 		}
 		if err := statistics(l.parts, func(visit visitor) error { return c.pass(ctx, visit) }); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 type batching struct {
 	packing
 	streaming                    streaming
+	mixing                       mixing
+	shuffle                      string
 	planFile, backend, state     string
 	out, metrics, fresh          string
 	hz                           positiveFlag
@@ -45,7 +48,8 @@ second from the anchor on.
 NAME.values [B,T,D], NAME.valid and NAME.pad [B,T], which are 1 where a value counts and where it
 lies beyond the episode, and NAME.columns in the metadata; episodes, ticks and anchors [B], the
 episode's number in the dataset, the anchor's in the episode, and its time in nanoseconds, -1, -1
-and 0 in a row without a window. With several ranks each has a folder, DIR/rank-00001-of-00004.
+and 0 in a row without a window; and of several datasets their numbers from 0, datasets [B], -1 in
+such a row. With several ranks each has a folder, DIR/rank-00001-of-00004.
 --digest prints a line for each step: its number and a hash of each window.
 
 --state FILE is read if it is there and written after each step: whoever starts the command again
@@ -58,6 +62,8 @@ number, and leaves none out. So of lines with the same number the later counts, 
 
 ` + streamingHelp + `
 
+` + mixingHelp + `
+
 A signal ends the command after a whole batch, with its state saved and exit code 1; a second one
 ends it at once.`
 
@@ -67,19 +73,20 @@ func (a *app) batchesCommand() *cobra.Command {
 		values: choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
 	}
 	cmd := &cobra.Command{
-		Use:   "batches DATASET",
-		Short: "Draw training batches of windows from a dataset",
+		Use:   "batches DATASET...",
+		Short: "Draw training batches of windows from a dataset, or a mixture of several",
 		Long:  batchesHelp,
 		Example: "  robocache batches dataset/ --batch 32 --seed 7 --out batches/\n  robocache batches dataset/ --plan plan.yaml --state run.json --metrics :9100\n" +
-			"  robocache batches demos.hdf5 --rate 20 --hz 20 --window obs/state=-1s:0s --window actions=0s:1s --digest",
+			"  robocache batches demos.hdf5 --rate 20 --hz 20 --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
+			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("batches takes one dataset, got %d: %q", len(args), args)
+			if len(args) < 1 {
+				return usagef("batches takes a dataset or several, got none")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b.path = args[0]
+			b.path, b.mixing.others = args[0], args[1:]
 			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed("rank") || cmd.Flags().Changed("world")); err != nil {
 				return err
 			}
@@ -105,6 +112,9 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
+	f.StringVar(&b.shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given")
+	f.Float64SliceVar(&b.mixing.weights, "weight", nil, "how often windows of a dataset are drawn relative to the others; one for each, in their order")
+	f.IntVar(&b.mixing.windows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
 	f.BoolVar(&b.streaming.on, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
 	f.IntVar(&b.streaming.workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
 	f.IntVar(&b.streaming.shardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
@@ -115,6 +125,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "last", b.last.names)
+	complete(cmd, "shuffle", func() []string { return align.Shuffles })
 	complete(cmd, "dtype", b.values.names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
@@ -132,10 +143,12 @@ func (b *batching) check() error {
 		return usagef("--steps: got %d, want 0 or more", b.steps)
 	case b.world < 1 || b.number < 0 || b.number >= b.world:
 		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
-	case b.planFile != "" && (b.hz.value > 0 || len(b.streams) > 0 || len(b.windows) > 0):
-		return usagef("--plan: got it with --hz, --stream or --window, want what they say in the plan")
+	case b.planFile != "" && (b.hz.value > 0 || len(b.streams) > 0 || len(b.windows) > 0 || b.shuffle != ""):
+		return usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
+	case b.shuffle != "" && !slices.Contains(align.Shuffles, b.shuffle):
+		return usagef("--shuffle: got %q, want %s", b.shuffle, strings.Join(align.Shuffles, ", "))
 	}
-	return nil
+	return b.mixed()
 }
 
 func (a *app) batches(b *batching) error {
@@ -157,7 +170,7 @@ func (a *app) batches(b *batching) error {
 
 // batchesOn draws the batches on a device that is open.
 func (a *app) batchesOn(b *batching, device *ops.Device) error {
-	d := &drawing{app: a, batching: b, out: &batched{Input: b.path, Output: b.out, Device: deviceOf(device.Info()), Remarks: []string{}}}
+	d := &drawing{app: a, batching: b, out: &batched{Input: b.path, Inputs: b.paths(), Output: b.out, Device: deviceOf(device.Info()), Remarks: []string{}}}
 	if b.metrics != "" {
 		m, err := newMeter(b.metrics)
 		if err != nil {
@@ -198,7 +211,7 @@ func (d *drawing) begin(device *ops.Device) error {
 		return err
 	}
 	d.step, d.begun = at.Step, begun
-	d.out.of(d.store, d.l)
+	d.out.of(d.stores, d.l)
 	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil
@@ -212,25 +225,28 @@ func (d *drawing) close() {
 	if d.data != nil {
 		_ = d.data.Close()
 	}
+	for _, s := range d.stores {
+		_ = s.Close()
+	}
 }
 
-// open opens a store, or a dataset to be read meanwhile, or packs one.
+// open opens stores, or a dataset to be read meanwhile, or packs what is no store.
 func (d *drawing) open(ctx context.Context) (err error) {
 	switch {
-	case loader.IsStore(d.path):
-		if d.store, err = loader.Open(d.path); err != nil {
-			return readError(d.path, err)
-		}
-	case d.fresh != "":
+	case d.fresh != "" && !loader.IsStore(d.path):
 		return usagef("--check-fresh: got it with %q, want a store that robocache pack has written", d.path)
-	case d.streaming.on:
+	case d.streaming.on && !loader.IsStore(d.path):
 		d.data, err = d.packing.read(ctx)
 		return err
-	default:
-		if d.store, err = d.app.store(ctx, &d.packing); err != nil {
+	}
+	for _, path := range d.paths() {
+		s, err := d.openStore(ctx, path)
+		if err != nil {
 			return err
 		}
+		d.stores = append(d.stores, s)
 	}
+	d.store = d.stores[0]
 	d.data = d.store
 	if d.fresh == "" {
 		return nil
@@ -253,12 +269,17 @@ func (b *batching) explain(err error) error {
 	var option *loader.OptionError
 	var empty *loader.EmptyError
 	var missing *align.MissingError
+	var mixture *loader.MixtureError
 	switch {
+	case errors.As(err, &mixture) && mixture.What == "weight":
+		return usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
+	case errors.As(err, &mixture):
+		return &inputError{Path: b.paths()[mixture.Store], Err: err}
 	case errors.As(err, &option):
 		name := strings.TrimPrefix(option.Arg, "plan.")
-		for i, of := range []string{"ShardWindows", "MixShards"} {
+		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
 			if name == of {
-				name = []string{"shard-windows", "mix-shards"}[i]
+				name = []string{"shard-windows", "mix-shards", "epoch-windows"}[i]
 			}
 		}
 		return usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)

@@ -21,17 +21,20 @@ type drawing struct {
 	app   *app
 	data  dataset.Dataset
 	store *loader.Store // data, if that is one
-	l     *loader.Loader
-	meter *meter // nil without --metrics
-	begun spot   // where this and the ranks beside it took up the order
-	step  int64  // of the batch that comes next
-	out   *batched
+	// stores are all that are drawn from, store first; none of a dataset that is read meanwhile.
+	stores []*loader.Store
+	l      *loader.Loader
+	meter  *meter // nil without --metrics
+	begun  spot   // where this and the ranks beside it took up the order
+	step   int64  // of the batch that comes next
+	out    *batched
 }
 
 // batched is what batches says of its work.
 type batched struct {
-	Input  string `json:"input"`
-	Output string `json:"output,omitempty"` // the folder of --out
+	Input  string   `json:"input"`
+	Inputs []string `json:"inputs"`           // all datasets
+	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
 	Hz       float64          `json:"hz"` // of the windows' clock
 	Device   deviceInfo       `json:"device"`
@@ -57,27 +60,36 @@ type batched struct {
 
 // episodeWindows is what became of an episode's windows.
 type episodeWindows struct {
-	Number  int    `json:"number"` // in the dataset
+	Dataset int    `json:"dataset"` // of several, counted from 0
+	Number  int    `json:"number"`  // in the dataset
 	Name    string `json:"name"`
-	Windows int    `json:"windows"` // of an epoch
+	Windows int    `json:"windows"` // that it has
 	Drawn   int    `json:"drawn"`
 	Dropped int    `json:"dropped"`
 	Padded  int    `json:"padded"`
 	Invalid int    `json:"invalid"`
 }
 
-// of says what the batches are drawn from. The store is nil of a dataset that is read meanwhile.
-func (out *batched) of(s *loader.Store, l *loader.Loader) {
+// of says what the batches are drawn from. There are no stores of a dataset that is read meanwhile.
+func (out *batched) of(stores []*loader.Store, l *loader.Loader) {
 	out.Report = l.Report()
 	if out.LeftOut == nil {
 		out.LeftOut = []loader.LeftOut{}
+	}
+	if out.Mixture == nil {
+		out.Mixture = []loader.MixtureReport{}
 	}
 	if out.ByEpisode != nil {
 		return
 	}
 	out.Skipped = []loader.Skipped{}
-	if s != nil {
-		out.Skipped = append(out.Skipped, s.Skipped...)
+	for i, s := range stores {
+		for _, skipped := range s.Skipped {
+			if len(stores) > 1 {
+				skipped.Reason = out.Inputs[i] + ": " + skipped.Reason
+			}
+			out.Skipped = append(out.Skipped, skipped)
+		}
 		for _, p := range s.Streams {
 			out.Rounded += p.Rounded
 		}
@@ -85,7 +97,8 @@ func (out *batched) of(s *loader.Store, l *loader.Loader) {
 	out.ByEpisode = make([]episodeWindows, out.Episodes)
 	for i := range out.ByEpisode {
 		name, number := l.Known(int64(i))
-		out.ByEpisode[i] = episodeWindows{Number: number, Name: name, Windows: l.Windows(int64(i))}
+		dataset, _ := l.StoreOf(int64(i))
+		out.ByEpisode[i] = episodeWindows{Dataset: dataset, Number: number, Name: name, Windows: l.Windows(int64(i))}
 	}
 }
 
@@ -329,6 +342,7 @@ func (d *drawing) drew() error {
 	fmt.Fprintf(&b, "%d windows of an epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
 		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.Device.Name)
 	fmt.Fprintf(&b, "drew %d windows in %d steps, %.0f a second; %d targets padded, %d not valid; read in %.2f s\n", out.Drawn, out.Steps, out.Rate, out.Padded, out.Invalid, out.Read)
+	out.writeMixture(&b)
 	if out.Bound != "" {
 		fmt.Fprintf(&b, "%s\n", out.Bound)
 	}

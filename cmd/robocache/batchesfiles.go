@@ -80,17 +80,26 @@ func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State
 	if err != nil {
 		return err
 	}
-	numbers := make([]int64, len(drawn))
+	numbers, datasets := make([]int64, len(drawn)), make([]int64, len(drawn))
 	for i, e := range drawn {
-		numbers[i] = -1
+		numbers[i], datasets[i] = -1, -1
 		if e >= 0 {
 			_, number := l.Known(e)
-			numbers[i] = int64(number)
+			dataset, _ := l.StoreOf(e)
+			numbers[i], datasets[i] = int64(number), int64(dataset)
 		}
 	}
 	episodes, err := tensor.Of(numbers, len(numbers))
 	if err != nil {
 		return err
+	}
+	rows := []named{{"episodes", episodes}, {"ticks", host.Ticks}, {"anchors", host.Anchors}}
+	if len(b.mixing.others) > 0 {
+		list, err := tensor.Of(datasets, len(datasets))
+		if err != nil {
+			return err
+		}
+		rows = append(rows, named{"datasets", list})
 	}
 	return unwritten(safetensors.WriteFile(b.batchFile(step), func(w *safetensors.Writer) error {
 		for i := range host.Streams {
@@ -108,7 +117,7 @@ func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State
 				}
 			}
 		}
-		for _, t := range []named{{"episodes", episodes}, {"ticks", host.Ticks}, {"anchors", host.Anchors}} {
+		for _, t := range rows {
 			if err := w.Add(t.name, t.t); err != nil {
 				return err
 			}

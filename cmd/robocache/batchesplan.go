@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,6 +25,7 @@ func (d *drawing) plan(ctx context.Context) (align.Plan, error) {
 	if d.streaming.shards() {
 		p.Shuffle = "shards"
 	}
+	p.Shuffle = cmp.Or(d.shuffle, p.Shuffle)
 	if p.Rate == 0 {
 		info := d.data.Info()
 		if info.Rate == 0 {

@@ -40,14 +40,14 @@ func (d *drawing) load(ctx context.Context, device *ops.Device) error {
 		return err
 	}
 	d.out.Hz = plan.Rate
-	opt := d.streaming.options(loader.Options{Batch: d.batch, Seed: d.seed, Rank: d.number, Ranks: d.world, Last: d.last.value, DType: d.values.value, Strict: d.strict})
+	opt := d.streaming.options(loader.Options{Batch: d.batch, Seed: d.seed, Rank: d.number, Ranks: d.world, Last: d.last.value, DType: d.values.value, Strict: d.strict, EpochWindows: d.mixing.windows})
 	if d.streaming.on {
 		done := d.app.step("looking at the episodes")
 		d.l, err = loader.NewStreaming(ctx, device, d.data, plan, opt)
 		done()
 	} else {
 		done := d.app.step("putting the store on " + device.Name())
-		d.l, err = loader.New(ctx, device, d.store, plan, opt)
+		d.l, err = loader.NewMixture(ctx, device, d.weighted(), plan, opt)
 		done()
 	}
 	return d.explain(err)
@@ -98,7 +98,7 @@ func (d *drawing) streamed() {
 	}
 	w := d.l.Waits()
 	d.out.Reading = &reading{w.Read, w.Bytes, w.Reading.Seconds(), w.Slots.Seconds()}
-	d.out.of(d.store, d.l)
+	d.out.of(d.stores, d.l)
 	if n := d.out.Streaming.Unread; n > 0 {
 		d.remark("%d windows were given as rows without one: their episodes could not be read again", n)
 	}
