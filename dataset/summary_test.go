@@ -115,6 +115,35 @@ func TestParallelReadsInOrder(t *testing.T) {
 	}
 }
 
+// large is a dataset of episodes of 800 bytes that knows how many were begun.
+type large struct {
+	dataset.Dataset
+	t     *testing.T
+	begun atomic.Int64
+}
+
+func (l *large) Len() int { return 12 }
+
+func (l *large) Episode(context.Context, int) (*dataset.Episode, error) {
+	l.begun.Add(1)
+	return &dataset.Episode{Streams: []dataset.Stream{streamOf(l.t, "a", tensor.F64, 1, make([]int64, 50)...)}}, nil
+}
+
+func TestParallelWithinCountsTheEpisodeThatWasHandedOver(t *testing.T) {
+	for _, c := range []struct{ room, most int64 }{{1, 1}, {1599, 1}, {1600, 2}, {2500, 3}, {1 << 40, 5}} {
+		d := &large{t: t}
+		n := int64(0)
+		for e, err := range dataset.ParallelWithin(context.Background(), d, 4, c.room) {
+			require.NoError(t, err)
+			require.Equal(t, int64(800), e.Bytes())
+			n++
+			time.Sleep(time.Millisecond) // they would begin
+			assert.LessOrEqual(t, d.begun.Load(), n-1+c.most, "episode %d of room %d", n, c.room)
+		}
+		assert.Equal(t, int64(12), n)
+	}
+}
+
 func TestStepTimesAreRoundedOnce(t *testing.T) {
 	times, err := dataset.StepTimes(4, 30)
 	require.NoError(t, err)
