@@ -13,9 +13,9 @@ func Parallel(ctx context.Context, d Dataset, workers int) iter.Seq2[*Episode, e
 	return ParallelWithin(ctx, d, workers, math.MaxInt64)
 }
 
-// ParallelWithin is Parallel that has no more episodes in memory than take room bytes together, each counted as the largest so far (see
-// [Episode.Bytes]), the one that was handed over among them, and always one: where two do not fit, the next is read when that is done with. Where room
-// has an end, the first episode is read alone.
+// ParallelWithin is Parallel that has no more episodes in memory than take room bytes together, each counted as the largest so far (its
+// [Episode.Bytes] and its Record), the one that was handed over among them, and always one: where two do not fit, the next is read when that is done
+// with. Where room has an end, the first episode is read alone.
 func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) iter.Seq2[*Episode, error] {
 	if workers <= 1 {
 		return Episodes(ctx, d)
@@ -57,7 +57,7 @@ func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) ite
 			r := <-ahead[0]
 			ahead = ahead[1:]
 			if r.episode != nil {
-				largest = max(largest, r.episode.Bytes(), 1)
+				largest = max(largest, r.episode.Bytes()+r.episode.Record, 1)
 				most = int(min(int64(workers), max(room/largest-1, 0)))
 			}
 			for next < d.Len() && len(ahead) < most && ctx.Err() == nil {

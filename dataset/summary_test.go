@@ -126,7 +126,7 @@ func (l *large) Len() int { return 12 }
 
 func (l *large) Episode(context.Context, int) (*dataset.Episode, error) {
 	l.begun.Add(1)
-	return &dataset.Episode{Streams: []dataset.Stream{streamOf(l.t, "a", tensor.F64, 1, make([]int64, 50)...)}}, nil
+	return &dataset.Episode{Streams: []dataset.Stream{streamOf(l.t, "a", tensor.F64, 1, make([]int64, 30)...)}, Record: 320}, nil
 }
 
 func TestParallelWithinCountsTheEpisodeThatWasHandedOver(t *testing.T) {
@@ -135,7 +135,7 @@ func TestParallelWithinCountsTheEpisodeThatWasHandedOver(t *testing.T) {
 		n := int64(0)
 		for e, err := range dataset.ParallelWithin(context.Background(), d, 4, c.room) {
 			require.NoError(t, err)
-			require.Equal(t, int64(800), e.Bytes())
+			require.Equal(t, int64(800), e.Bytes()+e.Record)
 			n++
 			time.Sleep(time.Millisecond) // they would begin
 			assert.LessOrEqual(t, d.begun.Load(), n-1+c.most, "episode %d of room %d", n, c.room)

@@ -254,7 +254,7 @@ func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) 
 const mostRemarks = 20
 
 // inspectRoom is how many bytes of episodes inspect has in memory, unless one alone has more.
-const inspectRoom = 64 << 20
+const inspectRoom = 32 << 20
 
 // look reads the episode that was asked for, or all of them. It returns one that can be drawn, too: the one that was asked for, or the only one.
 func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection, *dataset.Episode, error) {
