@@ -34,8 +34,8 @@ const AllMedia = "all"
 // mostAhead is how many bytes of numbers Pack has read before they are packed.
 const mostAhead = 48 << 20
 
-// Build packs the episodes of a dataset into memory. A stream that another episode has with other columns is left out there, and listed; an episode without any
-// stream has its place all the same.
+// Build packs the episodes of a dataset into memory. A stream that another episode has with other columns is left out there, and listed; an episode
+// without any stream has its place all the same.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
 	p, err := newPacker("", &opt)
 	if err != nil {

@@ -93,8 +93,9 @@ func savedInts(name string, numbers []int64) saved {
 	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
-// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of
-// media see Media, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes. Pack writes the file of a dataset that is not in memory.
+// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of each of
+// media what [Media] says, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes.
+// Pack writes the file of a dataset that is not in memory.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []saved
