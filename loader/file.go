@@ -164,7 +164,7 @@ func IsStore(path string) bool {
 // files. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
 //
 // A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
-// *dataset.FormatError that says which is not, ErrMissing or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of the
+// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of the
 // dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
 func Open(path string) (*Store, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -65,7 +65,7 @@ func openShards(path string) (s *Store, err error) {
 				missing = append(missing, ShardName(i, n))
 			}
 		}
-		return nil, bad(dataset.ErrMissing, "shards", fmt.Sprintf("%d of %d", len(names), n), listed(missing)+" too")
+		return nil, bad(dataset.ErrNotFound, "shards", fmt.Sprintf("%d of %d", len(names), n), listed(missing)+" too")
 	}
 	s = &Store{}
 	defer func() {
@@ -90,7 +90,7 @@ func openShards(path string) (s *Store, err error) {
 	s.join()
 	for _, name := range s.shards[0].Shard.Streams {
 		if s.Stream(name) == nil {
-			return s, bad(dataset.ErrMissing, "stream", "none called "+name+" in any shard", "a stream that an episode has")
+			return s, bad(dataset.ErrNotFound, "stream", "none called "+name+" in any shard", "a stream that an episode has")
 		}
 	}
 	return s, nil
