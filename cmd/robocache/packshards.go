@@ -100,7 +100,7 @@ func (p *packing) unpacked(err error, out string) error {
 	switch {
 	case errors.As(err, &option) && option.Arg == "Shard":
 		return usagef("--shards: got %s, want %s", option.Got, option.Want)
-	case errors.As(err, &path) && (path.Op == "mkdir" || filepath.Dir(path.Path) == filepath.Clean(out)):
+	case errors.As(err, &path) && (path.Op == "mkdir" || path.Path == out || filepath.Dir(path.Path) == filepath.Clean(out)):
 		return unwritten(err)
 	}
 	return p.explain(err)
