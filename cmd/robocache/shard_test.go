@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -126,6 +127,26 @@ func TestPackShardsRefusesWhatCannotBe(t *testing.T) {
 	code, _, stderr = cli("pack", kindsRLDS, "--rate=10", "--shards=2", "--stream=none", "-o", filepath.Join(dir, "none"))
 	assert.Equal(t, exitInput, code, stderr)
 	assert.Contains(t, stderr, "none called none in any shard")
+}
+
+// The pods of examples/cluster run commands whose flags there are.
+func TestManifestsRunCommands(t *testing.T) {
+	manifests, err := filepath.Glob("../../examples/cluster/*-job.yaml")
+	require.NoError(t, err)
+	require.Len(t, manifests, 2)
+	for _, name := range manifests {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		found := regexp.MustCompile(`command: \[robocache, (.*)\]`).FindSubmatch(text)
+		require.NotNil(t, found, name)
+		var args []string
+		for _, word := range strings.Split(string(found[1]), ", ") {
+			args = append(args, strings.Trim(word, `"`))
+		}
+		good(t, append(args, "--help")...)
+		code, _, _ := cli(append(args, "--no-such-flag", "--help")...)
+		assert.Equal(t, exitUsage, code)
+	}
 }
 
 // listedStores are stores within the dataset of the tests.
