@@ -122,25 +122,33 @@ seq 300 324 | xargs -P 8 -I{} "$robocache" resample examples/data/flight.ulg -o 
 idle() { [ "$(sinfo -h -o '%D %T' 2>/dev/null)" = "4 idle" ]; }
 await 20 idle || fail "the nodes do not come up: $(sinfo -N -l)"
 
-# The array. Task 3 runs a millisecond at a time until it has begun to write its shard, and is killed then.
+# The array. Task 3 waits, then runs less than a millisecond at a time until it has begun to write its shard, and is killed.
+cat >"$dir/held" <<'END'
+#!/bin/bash
+here=$(dirname "$0")
+if [ "$SLURM_ARRAY_TASK_ID" = 3 ] && [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
+	echo $$ >"$here/pid"
+	kill -STOP $$
+fi
+exec "$here/robocache" "$@"
+END
+chmod +x "$dir/held"
 cd "$dir/jobs"
-job=$(DATASET=$dir/episodes STORE=$dir/many ROBOCACHE=$robocache PACK_FLAGS='--dtype f64' sbatch --parsable --array=0-7 "$repo/examples/cluster/pack.sbatch")
+job=$(DATASET=$dir/episodes STORE=$dir/many ROBOCACHE=$dir/held PACK_FLAGS='--dtype f64' sbatch --parsable --array=0-7 "$repo/examples/cluster/pack.sbatch")
 echo "slurm: array $job of 8 tasks"
-victim() {
-	local p
-	for p in $(pgrep -x robocache); do
-		if tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx SLURM_ARRAY_TASK_ID=3; then
-			pid=$p
-			return 0
-		fi
+writing() {
+	local f
+	for f in "$dir"/many/.shard-00003-of-00008.safetensors.*.tmp; do
+		[ -s "$f" ] && return
 	done
 	return 1
 }
-writing() { compgen -G "$dir/many/.shard-00003-of-00008.safetensors.*.tmp" >/dev/null; }
-await 20 victim || fail "task 3 does not start"
+await 20 test -s "$dir/pid" || fail "task 3 does not start"
+pid=$(cat "$dir/pid")
+exec {never}<> <(:) # from which nothing comes, so that to read it is to wait
 until writing; do
-	kill -CONT "$pid"
-	sleep 0.001
+	kill -CONT "$pid" || fail "task 3 ended before it was seen to write"
+	read -rt 0.0003 -u $never || true
 	kill -STOP "$pid" || fail "task 3 ended before it was seen to write"
 done
 [ ! -e "$dir/many/shard-00003-of-00008.safetensors" ] || fail "the shard has its name before it is whole"
@@ -150,7 +158,7 @@ echo "slurm: task 3 was killed while it wrote $(cd "$dir/many" && wc -c .shard-0
 requeued() { [ "$(squeue -h -j "${job}_3" -o '%T %r' 2>/dev/null)" = "PENDING BeginTime" ]; }
 await 20 requeued || fail "task 3 is not requeued: $(squeue)"
 scontrol update JobId="${job}_3" StartTime=now
-finished() { [ -z "$(squeue -h -j "$job" 2>/dev/null)" ]; }
+finished() { [ "$(scontrol show job "$job" | grep -c 'JobState=COMPLETED')" = 8 ]; }
 await 60 finished || fail "the array does not end: $(squeue)"
 grep -q 'ended by signal 9' robocache-pack-"$job"-3.log || fail "task 3 was not killed"
 [ "$(scontrol show job "${job}_3" | grep -o 'Restarts=[0-9]*')" = Restarts=1 ] || fail "task 3 was not requeued"
