@@ -130,7 +130,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		}
 	}
 	for _, name := range opt.Media {
-		if name != AllMedia && !slices.Contains(p.seenMedia, name) {
+		if name != AllMedia && !slices.Contains(p.seenMedia, name) && s.Shard == nil {
 			return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or media streams of the dataset: " + listed(p.seenMedia)}
 		}
 	}

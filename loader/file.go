@@ -86,21 +86,11 @@ type saved struct {
 	write func(io.Writer) error
 }
 
-// saved is the stream's values or times, from one shard after the other where there are several.
-func (p *Stream) saved(part string, shape ...int) saved {
-	of, dtype := func(s *Stream) *tensor.Tensor { return s.Values }, p.DType()
-	if part == ".times" {
-		of, dtype = func(s *Stream) *tensor.Tensor { return s.Times }, tensor.I64
-	}
-	return saved{p.Name + part, dtype, shape, func(w io.Writer) error {
-		if p.shards == nil {
-			return npy.WriteData(w, of(p))
-		}
-		for _, s := range p.shards {
-			if s == nil {
-				continue
-			}
-			if err := npy.WriteData(w, of(s)); err != nil {
+// savedOf are tensors, one after the other.
+func savedOf(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) saved {
+	return saved{name, dtype, shape, func(w io.Writer) error {
+		for _, t := range parts {
+			if err := npy.WriteData(w, t); err != nil {
 				return err
 			}
 		}
@@ -119,13 +109,10 @@ func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []saved
 		for i := range s.Streams {
-			p := &s.Streams[i]
-			all = append(all, p.saved(".values", p.Samples(), len(p.Columns)), p.saved(".times", p.Samples()), savedInts(p.Name+".offsets", p.Offsets))
+			all = append(all, s.Streams[i].saved()...)
 		}
 		for i := range s.Media {
-			m := &s.Media[i]
-			all = append(all, savedOf(m.Name+".frames", m.Frames), savedOf(m.Name+".frame_offsets", m.FrameOffsets), savedOf(m.Name+".times", m.Times),
-				savedInts(m.Name+".offsets", m.Offsets))
+			all = append(all, s.Media[i].saved()...)
 		}
 		return s.write(path, all)
 	})

@@ -14,6 +14,7 @@ func init() {
 	dataset.Register(dataset.Format{
 		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,
 		Inside: func(path string) (bool, error) { return IsStore(path), nil },
+		Folder: IsStore,
 		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			s, err := Open(path)
 			if err != nil {

@@ -115,7 +115,7 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 	}
 	at, there := p.at[s.Name]
 	if !there && slices.ContainsFunc(p.media, func(m packingMedia) bool { return m.Name == s.Name }) {
-		return "a media stream has the name", nil
+		return nameOfMedia, nil
 	}
 	if !there {
 		at = len(p.packed)

@@ -57,12 +57,26 @@ func (p *Stream) Samples() int { return int(p.Offsets[len(p.Offsets)-1]) }
 
 // DType returns the dtype of the values.
 func (p *Stream) DType() tensor.DType {
-	for _, s := range p.shards {
-		if s != nil {
-			return s.DType()
-		}
+	return p.parts()[0].Values.DType()
+}
+
+// parts are the stream in the files that have it.
+func (p *Stream) parts() []*Stream {
+	if p.shards == nil {
+		return []*Stream{p}
 	}
-	return p.Values.DType()
+	return slices.DeleteFunc(slices.Clone(p.shards), func(s *Stream) bool { return s == nil })
+}
+
+// saved are the stream's tensors.
+func (p *Stream) saved() []saved {
+	var values, times []*tensor.Tensor
+	for _, s := range p.parts() {
+		values, times = append(values, s.Values), append(times, s.Times)
+	}
+	n := p.Samples()
+	return []saved{savedOf(p.Name+".values", p.DType(), []int{n, len(p.Columns)}, values...), savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
+		savedInts(p.Name+".offsets", p.Offsets)}
 }
 
 // of returns views of an episode's samples.

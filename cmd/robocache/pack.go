@@ -246,7 +246,7 @@ func packedOf(in, out string, store *loader.Store) *packed {
 	}
 	for i := range store.Media {
 		m := &store.Media[i]
-		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Times.Len(), m.Frames.Len()})
+		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Len(), m.Bytes()})
 	}
 	at := map[string]int{}
 	for _, e := range store.Episodes {

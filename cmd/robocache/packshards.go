@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -27,10 +28,8 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 	}
 	defer d.Close()
 	fresh := 0
-	bar := a.counting("packing episodes", d.Len())
-	defer bar.done()
 	for i := begin; i < end; i++ {
-		there, err := loader.PackShard(ctx, d, p.path, out, i, count, p.options(func(int, int) { bar.add() }))
+		there, err := a.packShard(ctx, p, d, out, i, count)
 		if err != nil {
 			return p.unpacked(err, out)
 		}
@@ -38,7 +37,6 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 			fresh++
 		}
 	}
-	bar.done()
 	written := out
 	if end-begin == 1 && count > 1 {
 		written = filepath.Join(out, loader.ShardName(begin, count))
@@ -65,6 +63,19 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%d of %d shards were there already, packed alike of the same files: they stay", fresh, end-begin))
 	}
 	return a.packed(r)
+}
+
+// packShard packs a shard, and shows somebody who looks how far it is.
+func (a *app) packShard(ctx context.Context, p *packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
+	done, episodes := a.step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), bar{}
+	defer func() { done(); episodes.done() }()
+	return loader.PackShard(ctx, d, p.path, out, index, count, p.options(func(at, of int) {
+		if at == 1 {
+			done()
+			episodes = a.counting(fmt.Sprintf("packing shard %d of %d", index, count), of)
+		}
+		episodes.add()
+	}))
 }
 
 // shardsFolder refuses what cannot be the folder of a store.

@@ -333,3 +333,70 @@ func TestWhatCannotBeWrittenOfAShardIsSaid(t *testing.T) {
 	assert.ErrorContains(t, err, "episode 4: broken")
 	assert.Empty(t, names(t, folder))
 }
+
+// Frames of cameras are packed in shards too, and those that differ from the first shard's left out by name.
+func TestFramesInShardsAreThoseOfOneFile(t *testing.T) {
+	ctx := context.Background()
+	d := sources(t)
+	d.made = filmed(t)
+	opt := loader.BuildOptions{Media: []string{loader.AllMedia}}
+	dir := t.TempDir()
+	all, err := loader.SourcesOf(ctx, d.dir)
+	require.NoError(t, err)
+	single := filepath.Join(dir, "single.safetensors")
+	opt.Sources = all
+	require.NoError(t, loader.Pack(ctx, d, single, opt))
+	want := opened(t, single)
+	for _, n := range []int{2, 7, 9} {
+		folder := filepath.Join(dir, fmt.Sprint(n))
+		d.packAll(t, folder, n, opt)
+		got := opened(t, folder)
+		require.Len(t, got.Media, 2)
+		for i := range want.Media {
+			a, b := &want.Media[i], &got.Media[i]
+			assert.Equal(t, []any{a.Name, a.Encoding, a.Width, a.Height, a.Offsets, a.Len(), a.Bytes()}, []any{b.Name, b.Encoding, b.Width, b.Height, b.Offsets, b.Len(), b.Bytes()})
+		}
+		for i := range want.Len() {
+			assert.ElementsMatch(t, want.Episodes[i].LeftOut, got.Episodes[i].LeftOut)
+			a, err := want.Episode(ctx, i)
+			require.NoError(t, err)
+			b, err := got.Episode(ctx, i)
+			require.NoError(t, err)
+			require.Len(t, b.Media, len(a.Media))
+			for m := range a.Media {
+				assert.Equal(t, a.Media[m].Times, b.Media[m].Times)
+				for k := range a.Media[m].Len() {
+					x, err := a.Media[m].Frame(ctx, k)
+					require.NoError(t, err)
+					y, err := b.Media[m].Frame(ctx, k)
+					require.NoError(t, err)
+					assert.Equal(t, x, y)
+				}
+			}
+		}
+		again := filepath.Join(dir, "again.safetensors")
+		require.NoError(t, got.Save(again))
+		if n == 2 { // where nothing is left out on joining, which is said last
+			assert.True(t, string(content(t, single)) == string(content(t, again)))
+		}
+	}
+	folder := t.TempDir()
+	d.packAll(t, folder, 2, loader.BuildOptions{Media: []string{"none"}})
+	_, err = loader.Open(folder)
+	assert.ErrorContains(t, err, "none called none in any shard")
+}
+
+// A folder of shards is a dataset of the format that one file is.
+func TestAFolderOfShardsIsADataset(t *testing.T) {
+	d := sources(t)
+	folder := t.TempDir()
+	d.packAll(t, folder, 3, loader.BuildOptions{})
+	s, err := dataset.Open(context.Background(), folder, dataset.Options{})
+	require.NoError(t, err)
+	assert.IsType(t, &loader.Store{}, s)
+	assert.Equal(t, 6, s.Len())
+	require.NoError(t, s.Close())
+	require.NoError(t, os.Remove(filepath.Join(folder, loader.ShardName(1, 3))))
+	_, err = dataset.Open(context.Background(), folder, dataset.Options{})
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+}

@@ -88,8 +88,8 @@ func openShards(path string) (s *Store, err error) {
 		}
 	}
 	s.join()
-	for _, name := range s.shards[0].Shard.Streams {
-		if s.Stream(name) == nil {
+	for _, name := range append(slices.Clone(s.shards[0].Shard.Streams), s.shards[0].Shard.Media...) {
+		if s.Stream(name) == nil && s.MediaStream(name) == nil && name != AllMedia {
 			return s, bad(dataset.ErrNotFound, "stream", "none called "+name+" in any shard", "a stream that an episode has")
 		}
 	}
@@ -104,6 +104,7 @@ func (s *Store) unlike(first *Store) (what, got, want string) {
 		{"format", s.format, first.format},
 		{"episodes of the dataset", fmt.Sprint(a.Episodes), fmt.Sprint(b.Episodes)},
 		{"streams asked for", listed(a.Streams), listed(b.Streams)},
+		{"media asked for", listed(a.Media), listed(b.Media)},
 		{"dtype", a.DType, b.DType},
 		{"rate", fmt.Sprint(s.info.Rate), fmt.Sprint(first.info.Rate)},
 		{"clock", s.info.Clock, first.info.Clock},
@@ -139,48 +140,97 @@ func (s *Store) join() {
 	}
 	for k, shard := range s.shards {
 		for m := range shard.Streams {
-			p := &shard.Streams[m]
-			if at := s.Stream(p.Name); at == nil {
-				s.Streams = append(s.Streams, Stream{Name: p.Name, Columns: p.Columns, shards: make([]*Stream, len(s.shards)), begins: s.begins})
-			} else if why := at.other(p.Columns); why != "" {
-				s.leaveOut(k, p, why)
-				continue
-			}
-			to := s.Stream(p.Name)
-			to.shards[k] = p
-			to.Rounded += p.Rounded
-			to.Overflowed += p.Overflowed
-			to.Inexact += p.Inexact
+			s.joinStream(k, &shard.Streams[m])
+		}
+		for m := range shard.Media {
+			s.joinMedia(k, &shard.Media[m])
 		}
 	}
 	for m := range s.Streams {
-		s.Streams[m].joinOffsets(s)
-	}
-}
-
-// leaveOut says of the episodes of a shard that have a stream why they have it not.
-func (s *Store) leaveOut(shard int, p *Stream, why string) {
-	for i := range s.shards[shard].Episodes {
-		if p.Offsets[i] < p.Offsets[i+1] {
-			e := &s.Episodes[s.begins[shard]+i]
-			e.LeftOut = append(slices.Clone(e.LeftOut), LeftOut{Name: p.Name, Reason: why})
-		}
-	}
-}
-
-// joinOffsets says where each episode's samples would begin if all were in one file.
-func (p *Stream) joinOffsets(s *Store) {
-	p.Offsets = make([]int64, 1, len(s.Episodes)+1)
-	for k, shard := range s.shards {
-		begin := p.Samples()
-		for i := range shard.Episodes {
-			at := int64(begin)
-			if from := p.shards[k]; from != nil {
-				at += from.Offsets[i+1]
+		p := &s.Streams[m]
+		p.Offsets = s.offsets(func(k int) []int64 {
+			if p.shards[k] == nil {
+				return nil
 			}
-			p.Offsets = append(p.Offsets, at)
+			return p.shards[k].Offsets
+		})
+	}
+	for i := range s.Media {
+		m := &s.Media[i]
+		m.Offsets = s.offsets(func(k int) []int64 {
+			if m.shards[k] == nil {
+				return nil
+			}
+			return m.shards[k].Offsets
+		})
+	}
+}
+
+// joinStream adds a stream of a shard.
+func (s *Store) joinStream(shard int, p *Stream) {
+	to := s.Stream(p.Name)
+	switch {
+	case to == nil && s.MediaStream(p.Name) != nil:
+		s.leaveOut(shard, p.Name, p.Offsets, nameOfMedia)
+		return
+	case to == nil:
+		s.Streams = append(s.Streams, Stream{Name: p.Name, Columns: p.Columns, shards: make([]*Stream, len(s.shards)), begins: s.begins})
+		to = &s.Streams[len(s.Streams)-1]
+	default:
+		if why := to.other(p.Columns); why != "" {
+			s.leaveOut(shard, p.Name, p.Offsets, why)
+			return
 		}
 	}
+	to.shards[shard] = p
+	to.Rounded += p.Rounded
+	to.Overflowed += p.Overflowed
+	to.Inexact += p.Inexact
+}
+
+// joinMedia adds a media stream of a shard.
+func (s *Store) joinMedia(shard int, m *Media) {
+	to := s.MediaStream(m.Name)
+	switch {
+	case to == nil && s.Stream(m.Name) != nil:
+		s.leaveOut(shard, m.Name, m.Offsets, nameOfStream)
+		return
+	case to == nil:
+		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, shards: make([]*Media, len(s.shards)), begins: s.begins})
+		to = &s.Media[len(s.Media)-1]
+	default:
+		if why := to.other(m.Encoding, m.Width, m.Height); why != "" {
+			s.leaveOut(shard, m.Name, m.Offsets, why)
+			return
+		}
+	}
+	to.shards[shard] = m
+}
+
+// leaveOut says of the episodes of a shard that have samples of a stream why they have them not.
+func (s *Store) leaveOut(shard int, name string, offsets []int64, why string) {
+	for i := range s.shards[shard].Episodes {
+		if offsets[i] < offsets[i+1] {
+			e := &s.Episodes[s.begins[shard]+i]
+			e.LeftOut = append(slices.Clone(e.LeftOut), LeftOut{Name: name, Reason: why})
+		}
+	}
+}
+
+// offsets says where each episode's samples would begin if all were in one file, by the offsets in each shard; nil where a shard has none.
+func (s *Store) offsets(of func(shard int) []int64) []int64 {
+	list := make([]int64, 1, len(s.Episodes)+1)
+	for k, shard := range s.shards {
+		begin, from := list[len(list)-1], of(k)
+		for i := range shard.Episodes {
+			at := begin
+			if from != nil {
+				at += from[i+1]
+			}
+			list = append(list, at)
+		}
+	}
+	return list
 }
 
 // shardAt returns the shard that an episode is in, of shards whose first episodes have these numbers.

@@ -29,6 +29,7 @@ type Shard struct {
 	Listing  string `json:"listing"`  // SHA-256 of the names and sizes of all files
 	// What the packing was asked for.
 	Streams []string `json:"streams,omitempty"`
+	Media   []string `json:"media,omitempty"`
 	DType   string   `json:"dtype"`
 	Strict  bool     `json:"strict,omitempty"`
 }
@@ -98,7 +99,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 			return false, &OptionError{"Shard", fmt.Sprintf("%d shards, where %s has %s", count, folder, n.name), "another folder, or that file removed"}
 		}
 	}
-	h := &Shard{Index: index, Count: count, Episodes: d.Len(), Streams: opt.Streams, DType: p.as.String(), Strict: opt.Strict}
+	h := &Shard{Index: index, Count: count, Episodes: d.Len(), Streams: opt.Streams, Media: opt.Media, DType: p.as.String(), Strict: opt.Strict}
 	if opt.Sources, err = h.sources(ctx, source); err != nil {
 		return false, err
 	}
@@ -120,10 +121,10 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	return false, Pack(ctx, d, path, opt)
 }
 
-// head is what the index has besides episodes and streams, of which sources are a part: it is equal of stores that were packed alike.
+// head is what the index has besides episodes, streams and media, of which sources are a part: it is equal of stores that were packed alike.
 func (s *Store) head() string {
 	x := s.index()
-	x.Streams, x.Episodes, x.Skipped, x.Sources = nil, nil, nil, nil
+	x.Streams, x.Media, x.Episodes, x.Skipped, x.Sources = nil, nil, nil, nil, nil
 	text, err := json.Marshal(x)
 	if err != nil {
 		return err.Error() // of what cannot be written at all
