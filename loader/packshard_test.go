@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,19 +23,22 @@ import (
 // sourced is a dataset that says which episodes are read of it, and the folder of its files.
 type sourced struct {
 	made
+	mu   *sync.Mutex
 	read *[]int
 	dir  string
 }
 
 func (s sourced) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	s.mu.Lock()
 	*s.read = append(*s.read, i)
+	s.mu.Unlock()
 	return s.made.Episode(ctx, i)
 }
 
 // sources are recordings of which one is broken and one has a stream less, and five files.
 func sources(t *testing.T) sourced {
 	t.Helper()
-	s := sourced{recordings(t), &[]int{}, t.TempDir()}
+	s := sourced{recordings(t), &sync.Mutex{}, &[]int{}, t.TempDir()}
 	s.made[4] = nil
 	s.made[2].Streams = s.made[2].Streams[:2]
 	s.made[0].Streams = s.made[0].Streams[1:]
