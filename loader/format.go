@@ -34,7 +34,7 @@ type detached struct{ *Store }
 
 // Episode returns an episode.
 func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
-	err = d.Guard(func() error {
+	err = d.holder(i).Guard(func() error {
 		if e, err = d.Store.Episode(ctx, i); err != nil {
 			return err
 		}

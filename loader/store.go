@@ -230,6 +230,14 @@ func (s *Store) leftOut(i int) []dataset.LeftOut {
 	return list
 }
 
+// holder returns the store whose file an episode is in: a shard of a folder, or the store itself.
+func (s *Store) holder(i int) *Store {
+	if s.shards == nil || i < 0 || i >= len(s.Episodes) {
+		return s
+	}
+	return s.shards[shardAt(s.begins, i)]
+}
+
 // Episode returns an episode as views of the packed tensors.
 func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.Episodes) {
@@ -238,10 +246,8 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	if s.shards != nil {
-		if err := s.shards[shardAt(s.begins, i)].usable(); err != nil {
-			return nil, err
-		}
+	if err := s.holder(i).usable(); err != nil {
+		return nil, err
 	}
 	in := &s.Episodes[i]
 	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
