@@ -105,7 +105,8 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 		return false, err
 	}
 	opt.shard = h
-	path := filepath.Join(folder, ShardName(index, count))
+	name := ShardName(index, count)
+	path := filepath.Join(folder, name)
 	if there, err := openFile(path); err == nil {
 		fresh = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) &&
 			there.head() == (&Store{name: d.Name(), format: d.Format(), info: d.Info(), Shard: h}).head()
@@ -116,7 +117,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return false, err
 	}
-	if err := atomicfile.Sweep(path); err != nil {
+	if err := atomicfile.Sweep(folder, func(left string) bool { return left == name }); err != nil {
 		return false, err
 	}
 	return false, Pack(ctx, d, path, opt)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 )
 
 // file is a file that is being written and has not got its name yet.
@@ -60,13 +59,10 @@ func create(path string) (*file, error) {
 	return &file{f: f, path: path, target: target, release: release}, nil
 }
 
-// saltBytes are those that tell the temporary files of one file apart.
-const saltBytes = 8
-
 // createBeside makes a temporary file beside another.
 func createBeside(target string) (f *os.File, release func(), err error) {
 	for {
-		var salt [saltBytes]byte
+		var salt [8]byte
 		if _, err := rand.Read(salt[:]); err != nil {
 			return nil, nil, err
 		}
@@ -247,30 +243,6 @@ func Check(path string) error {
 	}
 	f.close()
 	return nil
-}
-
-// Sweep removes what programs that were killed while they wrote a file have left beside it. One that writes it now fails when it would give it its
-// name, so it is for a file that one program writes at a time.
-func Sweep(path string) error {
-	target, err := Follow(path)
-	if err != nil {
-		return named(path, err)
-	}
-	entries, err := os.ReadDir(filepath.Dir(target))
-	if err != nil {
-		return named(path, err)
-	}
-	var errs []error
-	for _, e := range entries {
-		salt, left := strings.CutPrefix(e.Name(), "."+filepath.Base(target)+".")
-		salt, temporary := strings.CutSuffix(salt, ".tmp")
-		if bytes, err := hex.DecodeString(salt); left && temporary && err == nil && len(bytes) == saltBytes {
-			if err := os.Remove(filepath.Join(filepath.Dir(target), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, named(path, err))
-			}
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // syncDir makes a rename last. Where a folder cannot be flushed, as on Windows, the rename alone must do.
