@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -26,6 +27,8 @@ type BuildOptions struct {
 	Progress func(done, of int)
 	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
 	Sources []Source
+
+	shard *Shard // the part of the dataset to pack; all of it unless given
 }
 
 // AllMedia stands for all media streams in BuildOptions.Media.
@@ -62,8 +65,10 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	if err != nil {
 		return err
 	}
-	if err := s.Any(); err != nil {
-		return err
+	if s.Shard == nil { // else another shard may have them
+		if err := s.Any(); err != nil {
+			return err
+		}
 	}
 	return s.write(path, p.saved(ctx))
 }
@@ -91,15 +96,22 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources}
+	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources, Shard: opt.shard}
 	splits := splitsOf(&s.info, d.Len())
 	guard := func(do func() error) error { return do() }
 	if from, ok := d.(*Store); ok {
 		guard = from.Guard
 	}
-	i := -1
-	for e, err := range dataset.ParallelWithin(ctx, d, workers, readAhead) {
+	run := run{Dataset: d, end: d.Len()}
+	if s.Shard != nil {
+		run.begin, run.end = s.Shard.run()
+	}
+	i := run.begin - 1
+	for e, err := range dataset.ParallelWithin(ctx, run, workers, readAhead) {
 		i++
+		if failed := (*dataset.EpisodeError)(nil); errors.As(err, &failed) {
+			failed.Episode = i
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -114,16 +126,16 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			}
 		}
 		if opt.Progress != nil {
-			opt.Progress(i+1, d.Len())
+			opt.Progress(i+1-run.begin, run.Len())
 		}
 	}
 	for _, name := range opt.Streams {
-		if _, there := p.at[name]; !there && len(p.seen) > 0 { // where there is none at all, Any says why
+		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why
 			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
 		}
 	}
 	for _, name := range opt.Media {
-		if name != AllMedia && !slices.Contains(p.seenMedia, name) {
+		if name != AllMedia && !slices.Contains(p.seenMedia, name) && s.Shard == nil {
 			return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or media streams of the dataset: " + listed(p.seenMedia)}
 		}
 	}

@@ -153,9 +153,9 @@ func (c *chosen) pack(m int) error {
 	s := c.store.Stream(c.source(m))
 	n := int(p.offsets[len(p.offsets)-1])
 	var err error
-	if s != nil && n == s.Times.Len() && p.width == s.Values.Dim(1) && len(c.numbers) == c.store.Len() && c.untouched(m, s) {
+	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == c.store.Len() && c.untouched(m, s) {
 		p.values, p.times = s.Values, s.Times
-	} else if p.values, p.times, err = joined(c.rows[m], p.width, n, s.Values.DType()); err != nil {
+	} else if p.values, p.times, err = joined(c.rows[m], p.width, n, s.DType()); err != nil {
 		return err
 	}
 	if p.how.Normalise != "" && p.how.Normalise != "none" {

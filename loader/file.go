@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -37,6 +39,7 @@ type index struct {
 	Episodes []Episode         `json:"episodes"`
 	Skipped  []Skipped         `json:"skipped,omitempty"`
 	Sources  []Source          `json:"sources,omitempty"`
+	Shard    *Shard            `json:"shard,omitempty"`
 }
 
 type indexStream struct {
@@ -58,7 +61,7 @@ func (s *Store) index() *index {
 	i := &s.info
 	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
 		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Problems: i.Problems,
-		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources}
+		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
 	for k := range s.Streams {
 		p := &s.Streams[k]
 		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
@@ -83,9 +86,16 @@ type saved struct {
 	write func(io.Writer) error
 }
 
-// savedOf is a tensor that is in memory.
-func savedOf(name string, t *tensor.Tensor) saved {
-	return saved{name, t.DType(), t.Shape(), func(w io.Writer) error { return npy.WriteData(w, t) }}
+// savedOf are tensors, one after the other.
+func savedOf(name string, dtype tensor.DType, shape []int, parts ...*tensor.Tensor) saved {
+	return saved{name, dtype, shape, func(w io.Writer) error {
+		for _, t := range parts {
+			if err := npy.WriteData(w, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }
 
 // savedInts is a list of whole numbers.
@@ -100,13 +110,10 @@ func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []saved
 		for i := range s.Streams {
-			p := &s.Streams[i]
-			all = append(all, savedOf(p.Name+".values", p.Values), savedOf(p.Name+".times", p.Times), savedInts(p.Name+".offsets", p.Offsets))
+			all = append(all, s.Streams[i].saved()...)
 		}
 		for i := range s.Media {
-			m := &s.Media[i]
-			all = append(all, savedOf(m.Name+".frames", m.Frames), savedOf(m.Name+".frame_offsets", m.FrameOffsets), savedOf(m.Name+".times", m.Times),
-				savedInts(m.Name+".offsets", m.Offsets))
+			all = append(all, s.Media[i].saved()...)
 		}
 		return s.write(path, all)
 	})
@@ -128,8 +135,11 @@ func (s *Store) write(path string, all []saved) error {
 	})
 }
 
-// IsStore reports whether a file is a store that Save or Pack wrote.
+// IsStore reports whether a file is a store that Save or Pack wrote, or a folder has one that PackShard wrote.
 func IsStore(path string) bool {
+	if names, _ := shardNames(path); len(names) > 0 {
+		path = filepath.Join(path, names[0].name)
+	}
 	f, err := safetensors.Open(path)
 	if err != nil {
 		return false
@@ -140,7 +150,18 @@ func IsStore(path string) bool {
 
 // Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the system maps no
 // files. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
+//
+// A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
+// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of the
+// dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
 func Open(path string) (*Store, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return openShards(path)
+	}
+	return openFile(path)
+}
+
+func openFile(path string) (*Store, error) {
 	f, err := safetensors.Map(path)
 	if err != nil {
 		return nil, err
@@ -181,7 +202,10 @@ func (s *Store) open(path string) error {
 			return bad(dataset.ErrCorrupt, fmt.Sprintf("rotation of episode %d", i), fmt.Sprint(uint8(r)), "0, 1 or 2")
 		}
 	}
-	s.name, s.format, s.info, s.Episodes, s.Skipped, s.Sources = x.Name, x.Format, x.info(), x.Episodes, x.Skipped, x.Sources
+	s.name, s.format, s.info, s.Episodes, s.Skipped, s.Sources, s.Shard = x.Name, x.Format, x.info(), x.Episodes, x.Skipped, x.Sources, x.Shard
+	if why := s.Shard.check(s); why != "" {
+		return bad(dataset.ErrCorrupt, "shard", why, "one of so many, with the episodes that are its own")
+	}
 	for _, in := range x.Streams {
 		p := Stream{Name: in.Name, Columns: in.Columns, Rounded: in.Rounded, Overflowed: in.Overflowed, Inexact: in.Inexact}
 		if s.Stream(p.Name) != nil {

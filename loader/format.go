@@ -14,6 +14,7 @@ func init() {
 	dataset.Register(dataset.Format{
 		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,
 		Inside: func(path string) (bool, error) { return IsStore(path), nil },
+		Folder: IsStore,
 		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			s, err := Open(path)
 			if err != nil {
@@ -33,7 +34,7 @@ type detached struct{ *Store }
 
 // Episode returns an episode.
 func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
-	err = d.Guard(func() error {
+	err = d.holder(i).Guard(func() error {
 		if e, err = d.Store.Episode(ctx, i); err != nil {
 			return err
 		}

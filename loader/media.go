@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -22,10 +23,65 @@ type Media struct {
 	Encoding string // of all frames: "jpeg", "png", or one of raw pixels
 	// Width and Height are those of all frames, pixels; 0 if a dataset does not say, or if frames that say it themselves are of several sizes.
 	Width, Height int
-	Frames        *tensor.Tensor // [bytes], u8
+	Frames        *tensor.Tensor // [bytes], u8; nil of a store in several files, as are the next two: its frames are had by Store.Episode
 	FrameOffsets  *tensor.Tensor // [S+1], i64: frame k is the bytes FrameOffsets[k] to FrameOffsets[k+1]-1
 	Times         *tensor.Tensor // [S], i64 nanoseconds
 	Offsets       []int64        // [E+1]: episode e has the frames Offsets[e] to Offsets[e+1]-1
+
+	shards []*Media // as those of a Stream
+	begins []int
+}
+
+// Len returns S, the frames of all episodes.
+func (m *Media) Len() int { return int(m.Offsets[len(m.Offsets)-1]) }
+
+// Bytes returns how many bytes the frames of all episodes have.
+func (m *Media) Bytes() int {
+	n := 0
+	for _, s := range m.parts() {
+		n += s.Frames.Len()
+	}
+	return n
+}
+
+// parts are the media stream in the files that have it.
+func (m *Media) parts() []*Media {
+	if m.shards == nil {
+		return []*Media{m}
+	}
+	return slices.DeleteFunc(slices.Clone(m.shards), func(s *Media) bool { return s == nil })
+}
+
+// saved are its tensors.
+func (m *Media) saved() []saved {
+	var frames, times []*tensor.Tensor
+	parts := m.parts()
+	for _, s := range parts {
+		frames, times = append(frames, s.Frames), append(times, s.Times)
+	}
+	offsets := saved{m.Name + ".frame_offsets", tensor.I64, []int{m.Len() + 1}, func(w io.Writer) error {
+		if err := (&list[int64]{rows: []int64{0}}).writeRows(w); err != nil {
+			return err
+		}
+		begin := int64(0)
+		for _, s := range parts {
+			ends, err := tensor.Data[int64](s.FrameOffsets)
+			if err != nil {
+				return err
+			}
+			ends = slices.Clone(ends[1:])
+			for i := range ends {
+				ends[i] += begin
+			}
+			if err := (&list[int64]{rows: ends}).writeRows(w); err != nil {
+				return err
+			}
+			begin += int64(s.Frames.Len())
+		}
+		return nil
+	}}
+	return []saved{savedOf(m.Name+".frames", tensor.U8, []int{m.Bytes()}, frames...), offsets, savedOf(m.Name+".times", tensor.I64, []int{m.Len()}, times...),
+		savedInts(m.Name+".offsets", m.Offsets)}
 }
 
 // MediaStream returns the packed media stream of that name, or nil.
@@ -69,11 +125,16 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 			}
 			continue
 		}
-		out := dataset.Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: &packedFrames{s, m, lo}}
-		err := s.Guard(func() error {
-			times, err := tensor.Data[int64](m.Times)
+		from := &packedFrames{s, m, lo}
+		if m.shards != nil {
+			k := shardAt(m.begins, i)
+			from = &packedFrames{s.shards[k], m.shards[k], int(m.shards[k].Offsets[i-m.begins[k]])}
+		}
+		out := dataset.Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: from}
+		err := from.store.Guard(func() error {
+			times, err := tensor.Data[int64](from.media.Times)
 			if err == nil {
-				out.Times = slices.Clone(times[lo:hi])
+				out.Times = slices.Clone(times[from.from:][:hi-lo])
 			}
 			return err
 		})
@@ -117,11 +178,16 @@ func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err er
 // packingMedia is a packed media stream of which episodes are still to come.
 type packingMedia struct {
 	Media
-	sized  bool // its frames do not say their own size
 	frames *list[uint8]
 	ends   *list[int64]
 	times  *list[int64]
 }
+
+// Why a stream or media stream is left out whose name is taken.
+const (
+	nameOfStream = "a stream of numbers has the name"
+	nameOfMedia  = "a media stream has the name"
+)
 
 // videos are encodings whose frames are made of others.
 var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpeg2"}
@@ -161,22 +227,20 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 	}
 	at := slices.IndexFunc(p.media, func(o packingMedia) bool { return o.Name == m.Name })
 	if _, taken := p.at[m.Name]; taken && at < 0 {
-		return "a stream of numbers has the name", nil
+		return nameOfStream, nil
 	}
 	if at < 0 {
 		at = len(p.media)
 		g := packingMedia{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
-			sized: m.Encoding != "jpeg" && m.Encoding != "png", frames: growing(&p.pool, &list[uint8]{}), ends: growing(&p.pool, &list[int64]{}), times: growing(&p.pool, &list[int64]{})}
+			frames: growing(&p.pool, &list[uint8]{}), ends: growing(&p.pool, &list[int64]{}), times: growing(&p.pool, &list[int64]{})}
 		p.media = append(p.media, g)
 		if err := g.ends.add(&p.pool, []int64{0}); err != nil {
 			return "", err
 		}
 	}
 	g := &p.media[at]
-	if same := m.Width == g.Width && m.Height == g.Height; m.Encoding != g.Encoding || g.sized && !same {
-		return fmt.Sprintf("%s frames of %dx%d pixels, where others have %s of %dx%d", m.Encoding, m.Width, m.Height, g.Encoding, g.Width, g.Height), nil
-	} else if !same {
-		g.Width, g.Height = 0, 0
+	if why := g.other(m.Encoding, m.Width, m.Height); why != "" {
+		return why, nil
 	}
 	lost, first := 0, ""
 	for i, at := range m.Times {
@@ -204,6 +268,19 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 		return fmt.Sprintf("%d of %d frames cannot be read (first: %s)", lost, m.Len(), first), nil
 	}
 	return "", nil
+}
+
+// other says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it
+// for all.
+func (m *Media) other(encoding string, width, height int) string {
+	same := width == m.Width && height == m.Height
+	if encoding != m.Encoding || !same && encoding != "jpeg" && encoding != "png" {
+		return fmt.Sprintf("%s frames of %dx%d pixels, where others have %s of %dx%d", encoding, width, height, m.Encoding, m.Width, m.Height)
+	}
+	if !same {
+		m.Width, m.Height = 0, 0
+	}
+	return ""
 }
 
 // packedMedia returns the packed media streams, when no more episodes come. Their tensors are nil unless all is in memory.

@@ -115,7 +115,7 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 	}
 	at, there := p.at[s.Name]
 	if !there && slices.ContainsFunc(p.media, func(m packingMedia) bool { return m.Name == s.Name }) {
-		return "a media stream has the name", nil
+		return nameOfMedia, nil
 	}
 	if !there {
 		at = len(p.packed)
@@ -126,8 +126,8 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 		})
 	}
 	g := &p.packed[at]
-	if !slices.Equal(g.Columns, s.Columns) {
-		return fmt.Sprintf("columns %s, where others have %s", listed(s.ColumnNames()), listed((&dataset.Stream{Columns: g.Columns}).ColumnNames())), nil
+	if why := g.other(s.Columns); why != "" {
+		return why, nil
 	}
 	rounded, overflowed, err := g.values.floats(&p.pool, s.Values)
 	if err != nil {
@@ -137,6 +137,14 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 	g.Overflowed += overflowed
 	g.Inexact += s.Inexact
 	return "", g.times.add(&p.pool, s.Nanoseconds())
+}
+
+// other says how columns differ from the stream's, or nothing.
+func (p *Stream) other(columns []dataset.Column) string {
+	if slices.Equal(p.Columns, columns) {
+		return ""
+	}
+	return fmt.Sprintf("columns %s, where others have %s", listed((&dataset.Stream{Columns: columns}).ColumnNames()), listed((&dataset.Stream{Columns: p.Columns}).ColumnNames()))
 }
 
 // streams returns the packed streams, when no more episodes come. Their tensors are nil unless all is in memory.

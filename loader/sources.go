@@ -23,6 +23,15 @@ type Source struct {
 
 // SourcesOf hashes the files of a dataset: the file, or all below the folder, in the order of their names. Names that begin with a dot are left out.
 func SourcesOf(ctx context.Context, path string) ([]Source, error) {
+	list, err := filesOf(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return list, hashAll(ctx, path, list)
+}
+
+// filesOf lists what SourcesOf hashes.
+func filesOf(ctx context.Context, path string) ([]Source, error) {
 	var list []Source
 	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 		switch {
@@ -46,17 +55,43 @@ func SourcesOf(ctx context.Context, path string) ([]Source, error) {
 				return err
 			}
 		}
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		h := sha256.New()
-		n, err := io.Copy(h, f)
-		list = append(list, Source{filepath.ToSlash(name), n, hex.EncodeToString(h.Sum(nil))})
-		return err
+		list = append(list, Source{Path: filepath.ToSlash(name), Bytes: info.Size()})
+		return nil
 	})
 	return list, err
+}
+
+// hashAll reads the files of a list, and fills in what they are.
+func hashAll(ctx context.Context, path string, list []Source) error {
+	single := false
+	if info, err := os.Stat(path); err == nil {
+		single = !info.IsDir()
+	}
+	for i := range list {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		file := path
+		if !single {
+			file = filepath.Join(path, filepath.FromSlash(list[i].Path))
+		}
+		if err := list[i].hash(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Source) hash(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	s.Bytes, err = io.Copy(h, f)
+	s.SHA256 = hex.EncodeToString(h.Sum(nil))
+	return err
 }
 
 // StaleError says that the files which a store was packed from are others now.
@@ -72,9 +107,19 @@ func (e *StaleError) Error() string {
 // Unwrap returns dataset.ErrCorrupt.
 func (e *StaleError) Unwrap() error { return dataset.ErrCorrupt }
 
-// Fresh compares the files of a dataset with those that the store was packed from. Others are a *StaleError.
+// Fresh compares the files of a dataset with those that the store was packed from. Others are a *StaleError. Of a store that is one of several files it
+// reads those that this one has hashed, and compares the others' names and sizes.
 func (s *Store) Fresh(ctx context.Context, path string) error {
-	now, err := SourcesOf(ctx, path)
+	var now []Source
+	var err error
+	if s.Shard == nil {
+		now, err = SourcesOf(ctx, path)
+	} else {
+		is := *s.Shard
+		if now, err = is.sources(ctx, path); err == nil && is.Listing != s.Shard.Listing {
+			return &StaleError{path, []string{fmt.Sprintf("%d files, of which some have another name or size than the %d that there were", is.Files, s.Shard.Files)}}
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -27,8 +28,12 @@ type Store struct {
 	Episodes     []Episode
 	Skipped      []Skipped // episodes of the dataset that could not be read
 	Sources      []Source  // the files that it was packed from, if the builder was told: see SourcesOf
+	// Shard says which part of the dataset it has, if it is one file of a store in several; nil of a whole store, be it one file or a folder.
+	Shard *Shard
 
 	file   *safetensors.File // nil of one that was built
+	shards []*Store          // of a folder, in order; each has its file
+	begins []int             // of the shards: the number that their first episode has here
 	closed atomic.Bool
 }
 
@@ -36,12 +41,56 @@ type Store struct {
 type Stream struct {
 	Name    string
 	Columns []dataset.Column
-	Values  *tensor.Tensor // [N,D]
-	Times   *tensor.Tensor // [N], i64 nanoseconds
+	Values  *tensor.Tensor // [N,D]; nil of a store in several files: what is not in one piece is had by Store.Episode
+	Times   *tensor.Tensor // [N], i64 nanoseconds; nil likewise
 	Offsets []int64        // [E+1]: episode e has the samples Offsets[e] to Offsets[e+1]-1
 	// Rounded counts the values that the dtype of Values could not hold, Overflowed those of them that became infinite, and Inexact the whole numbers
 	// that had been rounded when they were read.
 	Rounded, Overflowed, Inexact int
+
+	shards []*Stream // of a store in several files, where it is in each; nil where it is not
+	begins []int     // as those of the store
+}
+
+// Samples returns N, the samples of all episodes.
+func (p *Stream) Samples() int { return int(p.Offsets[len(p.Offsets)-1]) }
+
+// DType returns the dtype of the values.
+func (p *Stream) DType() tensor.DType {
+	return p.parts()[0].Values.DType()
+}
+
+// parts are the stream in the files that have it.
+func (p *Stream) parts() []*Stream {
+	if p.shards == nil {
+		return []*Stream{p}
+	}
+	return slices.DeleteFunc(slices.Clone(p.shards), func(s *Stream) bool { return s == nil })
+}
+
+// saved are the stream's tensors.
+func (p *Stream) saved() []saved {
+	var values, times []*tensor.Tensor
+	for _, s := range p.parts() {
+		values, times = append(values, s.Values), append(times, s.Times)
+	}
+	n := p.Samples()
+	return []saved{savedOf(p.Name+".values", p.DType(), []int{n, len(p.Columns)}, values...), savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
+		savedInts(p.Name+".offsets", p.Offsets)}
+}
+
+// of returns views of an episode's samples.
+func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
+	if p.shards != nil {
+		k := shardAt(p.begins, i)
+		return p.shards[k].of(i - p.begins[k])
+	}
+	lo, hi := int(p.Offsets[i]), int(p.Offsets[i+1])
+	if times, err = p.Times.Slice(0, lo, hi); err != nil {
+		return nil, nil, err
+	}
+	values, err = p.Values.Slice(0, lo, hi)
+	return times, values, err
 }
 
 // Episode is what a store knows of an episode besides its samples.
@@ -96,6 +145,13 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	if s.shards != nil {
+		var errs []error
+		for _, shard := range s.shards {
+			errs = append(errs, shard.Close())
+		}
+		return errors.Join(errs...)
+	}
 	for i := range s.Streams {
 		s.Streams[i].Values.Close() // which of host memory says no more than that
 		s.Streams[i].Times.Close()
@@ -114,6 +170,10 @@ func (s *Store) Close() error {
 func (s *Store) Guard(do func() error) error {
 	if err := s.usable(); err != nil {
 		return err
+	}
+	for _, shard := range s.shards {
+		inner := do
+		do = func() error { return shard.Guard(inner) }
 	}
 	if s.file == nil {
 		return do()
@@ -149,7 +209,7 @@ func (s *Store) leftOut(i int) []dataset.LeftOut {
 		if p.Offsets[i] < p.Offsets[i+1] {
 			continue
 		}
-		l := dataset.LeftOut{Name: p.Name, Reason: "no samples", Columns: p.Columns, DType: p.Values.DType()}
+		l := dataset.LeftOut{Name: p.Name, Reason: "no samples", Columns: p.Columns, DType: p.DType()}
 		if k := slices.IndexFunc(in.LeftOut, func(l LeftOut) bool { return l.Name == p.Name }); k >= 0 {
 			l.Reason = in.LeftOut[k].Reason
 		}
@@ -170,6 +230,14 @@ func (s *Store) leftOut(i int) []dataset.LeftOut {
 	return list
 }
 
+// holder returns the store whose file an episode is in: a shard of a folder, or the store itself.
+func (s *Store) holder(i int) *Store {
+	if s.shards == nil || i < 0 || i >= len(s.Episodes) {
+		return s
+	}
+	return s.shards[shardAt(s.begins, i)]
+}
+
 // Episode returns an episode as views of the packed tensors.
 func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.Episodes) {
@@ -178,20 +246,18 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
+	if err := s.holder(i).usable(); err != nil {
+		return nil, err
+	}
 	in := &s.Episodes[i]
 	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
 		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Remarks: in.Remarks}
 	for m := range s.Streams {
 		p := &s.Streams[m]
-		lo, hi := int(p.Offsets[i]), int(p.Offsets[i+1])
-		if lo == hi {
+		if p.Offsets[i] == p.Offsets[i+1] {
 			continue
 		}
-		times, err := p.Times.Slice(0, lo, hi)
-		if err != nil {
-			return nil, err
-		}
-		values, err := p.Values.Slice(0, lo, hi)
+		times, values, err := p.of(i)
 		if err != nil {
 			return nil, err
 		}

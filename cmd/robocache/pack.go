@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -34,6 +35,9 @@ type packed struct {
 	Media    []packedMedia    `json:"media"`
 	LeftOut  []leftOut        `json:"left_out"`
 	Remarks  []string         `json:"remarks"`
+	Shards   int              `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
+	Packed   []int            `json:"packed_shards"` // which of them were packed, from 0
+	Fresh    []int            `json:"fresh_shards"`  // which were there already
 }
 
 type packedStream struct {
@@ -56,6 +60,8 @@ type packedMedia struct {
 func (a *app) packCommand() *cobra.Command {
 	p := packing{rate: positiveFlag{max: 1e9, unit: "HZ"}}
 	var out string
+	var shard shardFlag
+	var shards int
 	dtype := choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}
 	cmd := &cobra.Command{
 		Use:   "pack DATASET -o STORE.safetensors",
@@ -73,8 +79,13 @@ frames are made of each other. In Python, frame i of episode e is
   t = safetensors.numpy.load_file("dataset.safetensors")
   k = t["NAME.offsets"][e] + i
   begin, end = t["NAME.frame_offsets"][k : k + 2]
-  jpeg = t["NAME.frames"][begin:end].tobytes()`,
-		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50",
+  jpeg = t["NAME.frames"][begin:end].tobytes()
+
+A store may be a folder of N such files, each with a run of the episodes, which several programs
+pack at a time: --shard I/N packs one, and --shards N the one that the variables of Slurm's array,
+Kubernetes' Indexed Job or another launcher name, or all where there are none. They are the same
+bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume.`,
+		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack dataset/ -o store/ --shard 3/8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("pack takes one dataset, got %d: %q", len(args), args)
@@ -82,12 +93,30 @@ frames are made of each other. In Python, frame i of episode e is
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.path, p.dtype = args[0], dtype.value
+			p.path, p.dtype = strings.TrimPrefix(args[0], "file://"), dtype.value
+			switch given := cmd.Flags().Changed; {
+			case given("shard"):
+				if given("shards") && shards != shard.count {
+					return usagef("--shards: got %d with --shard %v, want these equal, or one of them", shards, &shard)
+				}
+				return a.packShards(&p, out, shard.index, shard.index+1, shard.count, "")
+			case given("shards"):
+				if shards < 1 || shards > loader.MostShards {
+					return usagef("--shards: got %d, want 1 to %d", shards, loader.MostShards)
+				}
+				begin, end, from, err := shardsOf(shards, os.Getenv)
+				if err != nil {
+					return err
+				}
+				return a.packShards(&p, out, begin, end, shards, from)
+			}
 			return a.pack(&p, out)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write")
+	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write; with --shard or --shards a folder")
+	f.Var(&shard, "shard", "pack one shard, I from 0, of a store in N files")
+	f.IntVar(&shards, "shards", 0, "pack a store in `N` files: this task's of an array or other launcher, or all")
 	f.StringArrayVar(&p.streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&p.media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
@@ -207,17 +236,17 @@ func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out s
 }
 
 func packedOf(in, out string, store *loader.Store) *packed {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}}
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
 	for i := range store.Streams {
 		s := &store.Streams[i]
-		r.Streams = append(r.Streams, packedStream{s.Name, s.Times.Len(), len(s.Columns), s.Values.DType().String(), s.Rounded, s.Overflowed, s.Inexact})
+		r.Streams = append(r.Streams, packedStream{s.Name, s.Samples(), len(s.Columns), s.DType().String(), s.Rounded, s.Overflowed, s.Inexact})
 		if s.Rounded > 0 {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d values are rounded to %v", s.Name, s.Rounded, s.Values.DType()))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d values are rounded to %v", s.Name, s.Rounded, s.DType()))
 		}
 	}
 	for i := range store.Media {
 		m := &store.Media[i]
-		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Times.Len(), m.Frames.Len()})
+		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Len(), m.Bytes()})
 	}
 	at := map[string]int{}
 	for _, e := range store.Episodes {

@@ -32,7 +32,7 @@ func placeOf(rank, world int, given bool, getenv func(string) string) (place, er
 	found := place{0, 1, ""}
 	for _, l := range launchers {
 		i, n := getenv(l.index), getenv(l.count)
-		if i == "" && n == "" {
+		if i == "" && n == "" || l.name == "srun" && n == "" { // a batch script is process 0, and may not say of how many
 			continue
 		}
 		p := place{from: l.index + " and " + l.count}

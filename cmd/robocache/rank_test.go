@@ -23,6 +23,7 @@ func TestARankIsToldByFlagsThenByLaunchers(t *testing.T) {
 		{env: map[string]string{"ROBOCACHE_RANK": "2", "ROBOCACHE_WORLD": "3", "RANK": "1", "WORLD_SIZE": "2"}, want: place{2, 3, "ROBOCACHE_RANK and ROBOCACHE_WORLD"}},
 		{env: map[string]string{"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, err: "RANK and WORLD_SIZE say rank 1 of 2, SLURM_PROCID and SLURM_NTASKS 0 of 2"},
 		{env: map[string]string{"RANK": "2", "WORLD_SIZE": "2"}, err: `got "2" of "2"`},
+		{env: map[string]string{"SLURM_PROCID": "0"}, want: place{0, 1, ""}},
 		{env: map[string]string{"RANK": "2"}, err: `got "2" of ""`},
 	} {
 		got, err := placeOf(3, 4, c.given, func(name string) string { return c.env[name] })

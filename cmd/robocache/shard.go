@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// arrays are the variables by which schedulers tell a task of an array its number, and how many there are; Kubernetes does not say.
+var arrays = []struct{ index, count string }{
+	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"},
+	{"JOB_COMPLETION_INDEX", ""},
+	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE"},
+	{"BATCH_TASK_INDEX", "BATCH_TASK_COUNT"},
+	{"CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT"},
+}
+
+// shardFlag is I/N.
+type shardFlag struct {
+	index, count int
+}
+
+func (s *shardFlag) String() string {
+	if s.count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.index, s.count)
+}
+
+func (s *shardFlag) Type() string { return "I/N" }
+
+func (s *shardFlag) Set(text string) error {
+	first, rest, found := strings.Cut(text, "/")
+	index, err := strconv.Atoi(first)
+	count, failed := strconv.Atoi(rest)
+	if !found || err != nil || failed != nil || count < 1 || index < 0 || index >= count {
+		return fmt.Errorf("got %q, want a shard of so many, counted from 0, such as 3/8", text)
+	}
+	*s = shardFlag{index, count}
+	return nil
+}
+
+// shardsOf returns which of count shards this program packs, and who says so: all of them if it is no task of an array and no program of several.
+// Variables that disagree with each other, or with count, are an error.
+func shardsOf(count int, getenv func(string) string) (begin, end int, from string, err error) {
+	find := func(index, of int, by string) error {
+		switch {
+		case of != count:
+			return usagef("--shards: got %d, where %s says %d, want these equal, or --shard I/N", count, by, of)
+		case from != "" && index != begin:
+			return usagef("%s says shard %d, %s says %d, want --shard I/N", from, begin, by, index)
+		case from == "":
+			begin, end, from = index, index+1, by
+		}
+		return nil
+	}
+	begin, end = 0, count
+	for _, a := range arrays {
+		if getenv(a.index) == "" {
+			continue
+		}
+		index, of, by := 0, count, a.index
+		if index, err = variable(getenv, a.index); err == nil && a.count != "" {
+			by += " and " + a.count
+			of, err = variable(getenv, a.count)
+		}
+		if err == nil && a.index == "SLURM_ARRAY_TASK_ID" { // whose numbers are the user's: 1-8, or 0-14:2
+			index, err = slurmIndex(getenv, index)
+		}
+		if err != nil {
+			return 0, 0, "", err
+		}
+		if index >= of {
+			return 0, 0, "", usagef("%s: got %d, want less than the number of shards, %d, or --shard I/N", a.index, index, of)
+		}
+		if err := find(index, of, by); err != nil {
+			return 0, 0, "", err
+		}
+	}
+	p, err := placeOf(0, 1, false, getenv)
+	if err == nil && p.count > 1 {
+		err = find(p.index, p.count, p.from)
+	}
+	if err != nil {
+		return 0, 0, "", err
+	}
+	return begin, end, from, nil
+}
+
+// slurmIndex is a task's number among those of its array, from 0.
+func slurmIndex(getenv func(string) string, id int) (int, error) {
+	least, step := 0, 1
+	var err error
+	if getenv("SLURM_ARRAY_TASK_MIN") != "" {
+		if least, err = variable(getenv, "SLURM_ARRAY_TASK_MIN"); err != nil {
+			return 0, err
+		}
+	}
+	if getenv("SLURM_ARRAY_TASK_STEP") != "" {
+		if step, err = variable(getenv, "SLURM_ARRAY_TASK_STEP"); err != nil {
+			return 0, err
+		}
+	}
+	if step < 1 || id < least || (id-least)%step != 0 {
+		return 0, usagef("SLURM_ARRAY_TASK_ID: got %d, of an array from %d in steps of %d, want --shard I/N", id, least, step)
+	}
+	return (id - least) / step, nil
+}
+
+// variable is a number that a variable has.
+func variable(getenv func(string) string, name string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSpace(getenv(name)))
+	if err != nil || n < 0 {
+		return 0, usagef("%s: got %q, want a whole number", name, getenv(name))
+	}
+	return n, nil
+}

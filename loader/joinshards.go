@@ -1,0 +1,239 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// shardFile is a file in a folder that is called as a shard is.
+type shardFile struct {
+	name         string
+	index, count int
+}
+
+var shardPattern = regexp.MustCompile(`^shard-(\d{5})-of-(\d{5})\.safetensors$`)
+
+// shardNames returns the files of a folder that are called as shards are, in the order of their names.
+func shardNames(folder string) ([]shardFile, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var list []shardFile
+	for _, e := range entries {
+		if m := shardPattern.FindStringSubmatch(e.Name()); m != nil {
+			index, _ := strconv.Atoi(m[1])
+			count, _ := strconv.Atoi(m[2])
+			list = append(list, shardFile{e.Name(), index, count})
+		}
+	}
+	return list, nil
+}
+
+// openShards opens the folder of a store in several files.
+func openShards(path string) (s *Store, err error) {
+	bad := func(kind error, what, got, want string) error {
+		return &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: kind, Msg: what, Got: got, Want: want}
+	}
+	names, err := shardNames(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, bad(dataset.ErrUnsupported, "folder", "no shard", "files such as "+ShardName(0, 8))
+	}
+	n := names[0].count
+	there := map[int]bool{}
+	for _, f := range names {
+		if f.count != n || f.index >= n {
+			return nil, bad(dataset.ErrCorrupt, "shards", names[0].name+" and "+f.name, "those of one packing")
+		}
+		there[f.index] = true
+	}
+	if len(names) < n {
+		var missing []string
+		for i := range n {
+			if !there[i] {
+				missing = append(missing, ShardName(i, n))
+			}
+		}
+		return nil, bad(dataset.ErrNotFound, "shards", fmt.Sprintf("%d of %d", len(names), n), listed(missing)+" too")
+	}
+	s = &Store{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+			s = nil
+		}
+	}()
+	for i, f := range names {
+		shard, err := openFile(filepath.Join(path, f.name))
+		if err != nil {
+			return s, err
+		}
+		s.shards = append(s.shards, shard)
+		if h := shard.Shard; h == nil || h.Index != i || h.Count != n {
+			return s, bad(dataset.ErrCorrupt, f.name, "another shard", fmt.Sprintf("shard %d of %d", i, n))
+		}
+		if what, got, want := shard.unlike(s.shards[0]); what != "" {
+			return s, bad(dataset.ErrCorrupt, f.name+": "+what, got, want+", as "+names[0].name+" has")
+		}
+	}
+	s.join()
+	for _, name := range append(slices.Clone(s.shards[0].Shard.Streams), s.shards[0].Shard.Media...) {
+		if s.Stream(name) == nil && s.MediaStream(name) == nil && name != AllMedia {
+			return s, bad(dataset.ErrNotFound, "stream", "none called "+name+" in any shard", "a stream that an episode has")
+		}
+	}
+	return s, nil
+}
+
+// unlike says in what a shard was packed otherwise than the first, or nothing.
+func (s *Store) unlike(first *Store) (what, got, want string) {
+	a, b := *s.Shard, *first.Shard
+	for _, c := range []struct{ what, got, want string }{
+		{"name", s.name, first.name},
+		{"format", s.format, first.format},
+		{"episodes of the dataset", fmt.Sprint(a.Episodes), fmt.Sprint(b.Episodes)},
+		{"streams asked for", listed(a.Streams), listed(b.Streams)},
+		{"media asked for", listed(a.Media), listed(b.Media)},
+		{"dtype", a.DType, b.DType},
+		{"rate", fmt.Sprint(s.info.Rate), fmt.Sprint(first.info.Rate)},
+		{"clock", s.info.Clock, first.info.Clock},
+		{"files of the dataset", fmt.Sprintf("%d, %s", a.Files, a.Listing), fmt.Sprintf("%d, %s", b.Files, b.Listing)},
+	} {
+		if c.got != c.want {
+			return c.what, c.got, c.want
+		}
+	}
+	for i := range s.Streams {
+		if got := s.Streams[i].DType().String(); got != a.DType {
+			return "dtype of stream " + s.Streams[i].Name, got, a.DType
+		}
+	}
+	a.Index = b.Index
+	if other := (&Store{name: s.name, format: s.format, info: s.info, Shard: &a}); other.head() != first.head() {
+		return "what the dataset says of itself", "something", "the same"
+	}
+	return "", "", ""
+}
+
+// join makes the store of its shards, whose tensors stay where they are.
+func (s *Store) join() {
+	first := s.shards[0]
+	s.name, s.format, s.info = first.name, first.format, first.info
+	for _, shard := range s.shards {
+		s.begins = append(s.begins, len(s.Episodes))
+		s.Episodes = append(s.Episodes, shard.Episodes...)
+		s.Skipped = append(s.Skipped, shard.Skipped...)
+	}
+	for j := range first.Shard.Files {
+		s.Sources = append(s.Sources, s.shards[j%len(s.shards)].Sources[j/len(s.shards)])
+	}
+	for k, shard := range s.shards {
+		for m := range shard.Streams {
+			s.joinStream(k, &shard.Streams[m])
+		}
+		for m := range shard.Media {
+			s.joinMedia(k, &shard.Media[m])
+		}
+	}
+	for m := range s.Streams {
+		p := &s.Streams[m]
+		p.Offsets = s.offsets(func(k int) []int64 {
+			if p.shards[k] == nil {
+				return nil
+			}
+			return p.shards[k].Offsets
+		})
+	}
+	for i := range s.Media {
+		m := &s.Media[i]
+		m.Offsets = s.offsets(func(k int) []int64 {
+			if m.shards[k] == nil {
+				return nil
+			}
+			return m.shards[k].Offsets
+		})
+	}
+}
+
+// joinStream adds a stream of a shard.
+func (s *Store) joinStream(shard int, p *Stream) {
+	to := s.Stream(p.Name)
+	switch {
+	case to == nil && s.MediaStream(p.Name) != nil:
+		s.leaveOut(shard, p.Name, p.Offsets, nameOfMedia)
+		return
+	case to == nil:
+		s.Streams = append(s.Streams, Stream{Name: p.Name, Columns: p.Columns, shards: make([]*Stream, len(s.shards)), begins: s.begins})
+		to = &s.Streams[len(s.Streams)-1]
+	default:
+		if why := to.other(p.Columns); why != "" {
+			s.leaveOut(shard, p.Name, p.Offsets, why)
+			return
+		}
+	}
+	to.shards[shard] = p
+	to.Rounded += p.Rounded
+	to.Overflowed += p.Overflowed
+	to.Inexact += p.Inexact
+}
+
+// joinMedia adds a media stream of a shard.
+func (s *Store) joinMedia(shard int, m *Media) {
+	to := s.MediaStream(m.Name)
+	switch {
+	case to == nil && s.Stream(m.Name) != nil:
+		s.leaveOut(shard, m.Name, m.Offsets, nameOfStream)
+		return
+	case to == nil:
+		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, shards: make([]*Media, len(s.shards)), begins: s.begins})
+		to = &s.Media[len(s.Media)-1]
+	default:
+		if why := to.other(m.Encoding, m.Width, m.Height); why != "" {
+			s.leaveOut(shard, m.Name, m.Offsets, why)
+			return
+		}
+	}
+	to.shards[shard] = m
+}
+
+// leaveOut says of the episodes of a shard that have samples of a stream why they have them not.
+func (s *Store) leaveOut(shard int, name string, offsets []int64, why string) {
+	for i := range s.shards[shard].Episodes {
+		if offsets[i] < offsets[i+1] {
+			e := &s.Episodes[s.begins[shard]+i]
+			e.LeftOut = append(slices.Clone(e.LeftOut), LeftOut{Name: name, Reason: why})
+		}
+	}
+}
+
+// offsets says where each episode's samples would begin if all were in one file, by the offsets in each shard; nil where a shard has none.
+func (s *Store) offsets(of func(shard int) []int64) []int64 {
+	list := make([]int64, 1, len(s.Episodes)+1)
+	for k, shard := range s.shards {
+		begin, from := list[len(list)-1], of(k)
+		for i := range shard.Episodes {
+			at := begin
+			if from != nil {
+				at += from[i+1]
+			}
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// shardAt returns the shard that an episode is in, of shards whose first episodes have these numbers.
+func shardAt(begins []int, episode int) int {
+	return sort.SearchInts(begins, episode+1) - 1
+}
