@@ -30,6 +30,8 @@ type Episode struct {
 	Remarks []string
 	// Damage is what was lost because the file is broken there; nil where it is whole.
 	Damage Damages
+	// Record is how many bytes of the file were in memory together while the episode was read, of formats that have its frames among them.
+	Record int64
 }
 
 // Attributes are what a file says of an episode.

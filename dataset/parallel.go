@@ -8,13 +8,14 @@ import (
 )
 
 // Parallel is Episodes with up to workers episodes read at a time. They come in order all the same, and no more than workers of them are in memory
-// besides the one that was handed over.
+// besides the one that was handed over; what was dropped before may take as much again, until Go's collector runs (GOGC).
 func Parallel(ctx context.Context, d Dataset, workers int) iter.Seq2[*Episode, error] {
 	return ParallelWithin(ctx, d, workers, math.MaxInt64)
 }
 
-// ParallelWithin is Parallel that reads no more episodes at a time than take room bytes together, each as many as the largest so far (see
-// [Episode.Bytes]), and always one. Where room has an end, the first episode is read alone.
+// ParallelWithin is Parallel that has no more episodes in memory than take room bytes together, each counted as the largest so far (its
+// [Episode.Bytes] and its Record), the one that was handed over among them, and always one: where two do not fit, the next is read when that is done
+// with. Where room has an end, the first episode is read alone.
 func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) iter.Seq2[*Episode, error] {
 	if workers <= 1 {
 		return Episodes(ctx, d)
@@ -42,19 +43,22 @@ func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) ite
 				done <- read{e, err}
 			})
 		}
-		most, largest := workers, int64(0)
+		most, largest := workers, int64(0) // how many to read at a time
 		if room < math.MaxInt64 {
 			most = 1
 		}
 		for next < min(most, d.Len()) {
 			start()
 		}
-		for len(ahead) > 0 {
+		for next < d.Len() || len(ahead) > 0 {
+			if len(ahead) == 0 {
+				start()
+			}
 			r := <-ahead[0]
 			ahead = ahead[1:]
 			if r.episode != nil {
-				largest = max(largest, r.episode.Bytes(), 1)
-				most = int(min(int64(workers), max(room/largest, 1)))
+				largest = max(largest, r.episode.Bytes()+r.episode.Record, 1)
+				most = int(min(int64(workers), max(room/largest-1, 0)))
 			}
 			for next < d.Len() && len(ahead) < most && ctx.Err() == nil {
 				start()

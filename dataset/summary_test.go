@@ -115,33 +115,32 @@ func TestParallelReadsInOrder(t *testing.T) {
 	}
 }
 
-// sized is a dataset of episodes of a thousand numbers.
-type sized struct{ slow }
-
-func (s *sized) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
-	e, err := s.slow.Episode(ctx, i)
-	if err == nil {
-		e.Streams = []dataset.Stream{{Times: tensor.Must(tensor.New(tensor.I64, 1000)), Values: tensor.Must(tensor.New(tensor.F64, 1000, 1))}}
-		e.Media = []dataset.Media{{Times: make([]int64, 500)}}
-	}
-	return e, err
+// large is a dataset of episodes of 800 bytes that knows how many were begun.
+type large struct {
+	dataset.Dataset
+	t     *testing.T
+	begun atomic.Int64
 }
 
-func TestParallelWithinReadsWhatHasRoom(t *testing.T) {
-	for room, want := range map[int64]int64{1: 1, 20_000: 1, 39_999: 1, 60_000: 3, 1e9: 8} { // an episode takes 20,000 bytes
-		d := &sized{slow{n: 60}}
-		n := 0
-		for e, err := range dataset.ParallelWithin(context.Background(), d, 8, room) {
-			if n++; err == nil {
-				assert.Equal(t, int64(20_000), e.Bytes())
-				time.Sleep(100 * time.Microsecond)
-			}
+func (l *large) Len() int { return 12 }
+
+func (l *large) Episode(context.Context, int) (*dataset.Episode, error) {
+	l.begun.Add(1)
+	return &dataset.Episode{Streams: []dataset.Stream{streamOf(l.t, "a", tensor.F64, 1, make([]int64, 30)...)}, Record: 320}, nil
+}
+
+func TestParallelWithinCountsTheEpisodeThatWasHandedOver(t *testing.T) {
+	for _, c := range []struct{ room, most int64 }{{1, 1}, {1599, 1}, {1600, 2}, {2500, 3}, {1 << 40, 5}} {
+		d := &large{t: t}
+		n := int64(0)
+		for e, err := range dataset.ParallelWithin(context.Background(), d, 4, c.room) {
+			require.NoError(t, err)
+			require.Equal(t, int64(800), e.Bytes()+e.Record)
+			n++
+			time.Sleep(time.Millisecond) // they would begin
+			assert.LessOrEqual(t, d.begun.Load(), n-1+c.most, "episode %d of room %d", n, c.room)
 		}
-		assert.Equal(t, 60, n)
-		assert.LessOrEqual(t, d.most.Load(), want, room)
-		if want > 1 {
-			assert.Greater(t, d.most.Load(), int64(1), room)
-		}
+		assert.Equal(t, int64(12), n)
 	}
 }
 

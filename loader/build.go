@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,11 +34,11 @@ type BuildOptions struct {
 // AllMedia stands for all media streams in BuildOptions.Media.
 const AllMedia = "all"
 
-// readAhead is how many bytes of numbers Pack has read before they are packed.
-const readAhead = 48 << 20
+// mostAhead is how many bytes of numbers Pack has read before they are packed.
+const mostAhead = 48 << 20
 
-// Build packs the episodes of a dataset into memory. A stream that another episode has with other columns is left out there, and listed; an episode without any
-// stream has its place all the same.
+// Build packs the episodes of a dataset into memory. A stream that another episode has with other columns is left out there, and listed; an episode
+// without any stream has its place all the same.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
 	p, err := newPacker("", &opt)
 	if err != nil {
@@ -87,6 +88,10 @@ func newPacker(path string, opt *BuildOptions) (*packer, error) {
 
 // dataset packs the episodes of a dataset.
 func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptions) (*Store, error) {
+	readAhead := int64(mostAhead)
+	if p.path == "" { // memory has to hold them all
+		readAhead = math.MaxInt64
+	}
 	workers := opt.Workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

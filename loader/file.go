@@ -103,8 +103,9 @@ func savedInts(name string, numbers []int64) saved {
 	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
-// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of
-// media see Media, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes. Pack writes the file of a dataset that is not in memory.
+// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of each of
+// media what [Media] says, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes.
+// Pack writes the file of a dataset that is not in memory.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []saved
@@ -211,7 +212,7 @@ func (s *Store) open(path string) error {
 			return bad(dataset.ErrCorrupt, "stream "+in.Name, "the name twice", "each name once")
 		}
 		var err error
-		if p.Offsets, err = s.tensors(in.Name, tensorOf{"values", &p.Values}, tensorOf{"times", &p.Times}); err != nil {
+		if p.Offsets, err = s.tensors(path, in.Name, tensorOf{"values", &p.Values}, tensorOf{"times", &p.Times}); err != nil {
 			return err
 		}
 		if why := p.check(len(x.Episodes)); why != "" {
@@ -225,7 +226,7 @@ func (s *Store) open(path string) error {
 			return bad(dataset.ErrCorrupt, "media "+in.Name, "the name twice", "each name once")
 		}
 		var err error
-		if m.Offsets, err = s.tensors(in.Name, tensorOf{"frames", &m.Frames}, tensorOf{"frame_offsets", &m.FrameOffsets}, tensorOf{"times", &m.Times}); err != nil {
+		if m.Offsets, err = s.tensors(path, in.Name, tensorOf{"frames", &m.Frames}, tensorOf{"frame_offsets", &m.FrameOffsets}, tensorOf{"times", &m.Times}); err != nil {
 			return err
 		}
 		if why := m.check(len(x.Episodes)); why != "" {
@@ -243,7 +244,7 @@ type tensorOf struct {
 }
 
 // tensors reads those of a stream, and where its episodes begin.
-func (s *Store) tensors(name string, list ...tensorOf) (offsets []int64, err error) {
+func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, err error) {
 	for _, t := range list {
 		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {
 			return nil, err
@@ -255,7 +256,7 @@ func (s *Store) tensors(name string, list ...tensorOf) (offsets []int64, err err
 	}
 	numbers, err := tensor.Data[int64](t)
 	if err != nil {
-		return nil, &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "tensor " + name + ".offsets", Got: t.String(), Want: "i64"}
+		return nil, &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "tensor " + name + ".offsets", Got: t.String(), Want: "i64"}
 	}
 	return slices.Clone(numbers), nil // for they are no tensor, which knows when it is closed
 }

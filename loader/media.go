@@ -270,7 +270,8 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 	return "", nil
 }
 
-// other says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it for all.
+// other says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it
+// for all.
 func (m *Media) other(encoding string, width, height int) string {
 	same := width == m.Width && height == m.Height
 	if encoding != m.Encoding || !same && encoding != "jpeg" && encoding != "png" {

@@ -18,9 +18,9 @@ import (
 // MostShards is how many files a store may be in.
 const MostShards = 99999
 
-// Shard says which part of a dataset a file of a store in several has: of E episodes those from ceil(Index*E/Count) to ceil((Index+1)*E/Count)-1, so that
-// episode e is in shard floor(e*Count/E). Nobody knows how many frames an episode has before it is read, so they are shared by their number. Its JSON
-// names are a contract.
+// Shard says which part of a dataset a file of a store in several has: of E episodes those from ceil(Index*E/Count) to ceil((Index+1)*E/Count)-1, so
+// that episode e is in shard floor(e*Count/E). Nobody knows how many frames an episode has before it is read, so they are shared by their number.
+// Its JSON names are a contract.
 type Shard struct {
 	Index    int    `json:"index"` // from 0
 	Count    int    `json:"count"`
@@ -75,12 +75,13 @@ func (h *Shard) sources(ctx context.Context, path string) ([]Source, error) {
 	return mine, hashAll(ctx, path, mine)
 }
 
-// PackShard packs shard index of count of a dataset into a folder, which it makes, as ShardName has it: what Pack writes of the shard's episodes alone, under
-// the numbers that they have in the dataset. It reads no others. Whoever packs the shards, and in how many programs, they are the same bytes, and Open
-// takes the folder as one store when all are there. source is the dataset's path, whose files are hashed.
+// PackShard packs shard index of count of a dataset into a folder, which it makes, under the name of ShardName: what Pack writes of the shard's
+// episodes alone, with the numbers that they have in the dataset. It reads no others. Whoever packs the shards, and in how many programs, they are
+// the same bytes, and Open takes the folder as one store when all are there. source is the dataset's path, whose files are hashed.
 //
-// A shard that is there already and was packed alike, from files that are as they were, stays: then fresh is true, and no episode was read. What a program that
-// was killed has left of the shard is removed; so of two that pack one shard at a time the first fails, which is no *dataset.FormatError.
+// A shard that is there already and was packed alike, from files that are as they were, stays: then fresh is true, and no episode was read. What a
+// program that was killed has left of the shard is removed; so of two that pack one shard at a time the first fails, which is no
+// *dataset.FormatError.
 // A shard may have no episodes, if there are more shards than episodes, and no streams. A folder with shards of another count is an *OptionError.
 func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, index, count int, opt BuildOptions) (fresh bool, err error) {
 	if count < 1 || count > MostShards || index < 0 || index >= count {
@@ -104,7 +105,8 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 		return false, err
 	}
 	opt.shard = h
-	path := filepath.Join(folder, ShardName(index, count))
+	name := ShardName(index, count)
+	path := filepath.Join(folder, name)
 	if there, err := openFile(path); err == nil {
 		fresh = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) &&
 			there.head() == (&Store{name: d.Name(), format: d.Format(), info: d.Info(), Shard: h}).head()
@@ -115,7 +117,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return false, err
 	}
-	if err := atomicfile.Sweep(folder, func(name string) bool { return name == ShardName(index, count) }); err != nil {
+	if err := atomicfile.Sweep(folder, func(left string) bool { return left == name }); err != nil {
 		return false, err
 	}
 	return false, Pack(ctx, d, path, opt)

@@ -28,7 +28,7 @@ type Store struct {
 	Episodes     []Episode
 	Skipped      []Skipped // episodes of the dataset that could not be read
 	Sources      []Source  // the files that it was packed from, if the builder was told: see SourcesOf
-	// Shard says which part of the dataset it has, if it is one file of a store in several; nil of a whole store, be it in one file or a folder of them.
+	// Shard says which part of the dataset it has, if it is one file of a store in several; nil of a whole store, be it one file or a folder.
 	Shard *Shard
 
 	file   *safetensors.File // nil of one that was built

@@ -253,6 +253,9 @@ func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) 
 // mostRemarks is how many one reads.
 const mostRemarks = 20
 
+// inspectRoom is how many bytes of episodes inspect has in memory, unless one alone has more.
+const inspectRoom = 32 << 20
+
 // look reads the episode that was asked for, or all of them. It returns one that can be drawn, too: the one that was asked for, or the only one.
 func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection, *dataset.Episode, error) {
 	n := d.Len()
@@ -284,7 +287,7 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	}
 	var one *dataset.Episode
 	steps := false
-	list, numbers := dataset.Parallel(ctx, d, runtime.GOMAXPROCS(0)), n
+	list, numbers := dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), inspectRoom), n
 	if in.episode >= 0 {
 		numbers = 1
 		list = func(yield func(*dataset.Episode, error) bool) {

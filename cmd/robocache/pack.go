@@ -35,9 +35,9 @@ type packed struct {
 	Media    []packedMedia    `json:"media"`
 	LeftOut  []leftOut        `json:"left_out"`
 	Remarks  []string         `json:"remarks"`
-	Shards   int              `json:"shards,omitempty"` // files of the store, if it is in a folder
-	Shard    *int             `json:"shard,omitempty"`  // the one that was packed, from 0, if it was one
-	Fresh    int              `json:"fresh,omitempty"`  // shards that were there already
+	Shards   int              `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
+	Packed   []int            `json:"packed_shards"` // which of them were packed, from 0
+	Fresh    []int            `json:"fresh_shards"`  // which were there already
 }
 
 type packedStream struct {
@@ -93,7 +93,7 @@ bytes whoever packs them. A shard that is there and fresh stays, so to run it ag
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.path, p.dtype = args[0], dtype.value
+			p.path, p.dtype = strings.TrimPrefix(args[0], "file://"), dtype.value
 			switch given := cmd.Flags().Changed; {
 			case given("shard"):
 				if given("shards") && shards != shard.count {
@@ -236,7 +236,7 @@ func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out s
 }
 
 func packedOf(in, out string, store *loader.Store) *packed {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}}
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
 	for i := range store.Streams {
 		s := &store.Streams[i]
 		r.Streams = append(r.Streams, packedStream{s.Name, s.Samples(), len(s.Columns), s.DType().String(), s.Rounded, s.Overflowed, s.Inexact})

@@ -27,14 +27,16 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 		return err
 	}
 	defer d.Close()
-	fresh := 0
+	packed, fresh := []int{}, []int{}
 	for i := begin; i < end; i++ {
 		there, err := a.packShard(ctx, p, d, out, i, count)
 		if err != nil {
 			return p.unpacked(err, out)
 		}
 		if there {
-			fresh++
+			fresh = append(fresh, i)
+		} else {
+			packed = append(packed, i)
 		}
 	}
 	written := out
@@ -50,17 +52,16 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 	}
 	defer store.Close()
 	r := packedOf(p.path, written, store)
-	r.Shards, r.Fresh = count, fresh
+	r.Shards, r.Packed, r.Fresh = count, packed, fresh
 	if h := store.Shard; h != nil {
-		r.Shard = &h.Index
 		for _, name := range h.Streams {
 			if store.Stream(name) == nil {
 				r.Remarks = append(r.Remarks, "no episode of this shard has stream "+name)
 			}
 		}
 	}
-	if fresh > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%d of %d shards were there already, packed alike of the same files: they stay", fresh, end-begin))
+	if len(fresh) > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%d of %d shards were there already, packed alike of the same files: they stay", len(fresh), end-begin))
 	}
 	return a.packed(r)
 }

@@ -66,7 +66,7 @@ func TestPackShards(t *testing.T) {
 	dir := t.TempDir()
 	one, many, file := filepath.Join(dir, "one"), filepath.Join(dir, "many"), filepath.Join(dir, "file.safetensors")
 	pack := func(args ...string) (stdout, stderr string) {
-		return good(t, append([]string{"pack", kindsRLDS, "--rate=10"}, args...)...)
+		return good(t, append([]string{"pack", "file://" + kindsRLDS, "--rate=10"}, args...)...)
 	}
 	pack("-o", file)
 	stdout, _ := pack("-o", one, "--shards=8")
@@ -94,7 +94,7 @@ func TestPackShards(t *testing.T) {
 
 	stdout, _ = pack("-o", many, "--shards=8", "--json")
 	got := unmarshal(t, stdout)
-	assert.EqualValues(t, []any{1., 8., 0.}, []any{got["fresh"], got["shards"], got["shard"]})
+	assert.Equal(t, []any{8., []any{}, []any{0.}}, []any{got["shards"], got["packed_shards"], got["fresh_shards"]})
 	_, stderr = pack("-o", many, "--shard=4/8", "--stream=none")
 	assert.Contains(t, stderr, "no episode of this shard has stream none")
 }

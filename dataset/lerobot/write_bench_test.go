@@ -3,7 +3,7 @@ package lerobot
 import (
 	"context"
 	"fmt"
-	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
@@ -13,16 +13,40 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// BenchmarkWrite writes, reads back and compares datasets of episodes of 500 rows of 52 float32.
+// BenchmarkWrite writes, reads back and compares datasets of episodes of 500 rows of two streams of float32.
 func BenchmarkWrite(b *testing.B) {
-	const rows, width = 500, 26
+	for _, width := range []int{14, 26} {
+		e := randomEpisode(b, 500, width)
+		for _, episodes := range []int{1, 200} {
+			b.Run(fmt.Sprintf("columns=%d/episodes=%d", 2*width, episodes), func(b *testing.B) {
+				rows := episodes * 500
+				b.SetBytes(int64(rows * width * 2 * 4))
+				b.ReportAllocs()
+				dir := b.TempDir()
+				for i := 0; b.Loop(); i++ {
+					w, err := Create(filepath.Join(dir, fmt.Sprint(i)), WriteOptions{FPS: 30})
+					require.NoError(b, err)
+					for range episodes {
+						require.NoError(b, w.Add(context.Background(), e))
+					}
+					require.NoError(b, w.Commit(context.Background()))
+				}
+				b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
+			})
+		}
+	}
+}
+
+// randomEpisode returns rows of two streams of as many columns.
+func randomEpisode(b *testing.B, rows, width int) *dataset.Episode {
 	times, err := dataset.StepTimes(rows, 30)
 	require.NoError(b, err)
+	rng := rand.New(rand.NewPCG(1, 2))
 	e := &dataset.Episode{}
-	for k, name := range []string{"observation.state", "action"} {
+	for _, name := range []string{"observation.state", "action"} {
 		values := make([]float32, rows*width)
 		for i := range values {
-			values[i] = float32(math.Sin(float64(i*(k+1)) / 100))
+			values[i] = rng.Float32()
 		}
 		columns := make([]dataset.Column, width)
 		for i := range columns {
@@ -32,20 +56,5 @@ func BenchmarkWrite(b *testing.B) {
 		require.NoError(b, err)
 		e.Streams = append(e.Streams, s)
 	}
-	for _, episodes := range []int{1, 100} {
-		b.Run(fmt.Sprintf("episodes=%d", episodes), func(b *testing.B) {
-			b.SetBytes(int64(episodes * rows * width * 2 * 4))
-			b.ReportAllocs()
-			dir := b.TempDir()
-			for i := 0; b.Loop(); i++ {
-				w, err := Create(filepath.Join(dir, fmt.Sprint(i)), WriteOptions{FPS: 30})
-				require.NoError(b, err)
-				for range episodes {
-					require.NoError(b, w.Add(context.Background(), e))
-				}
-				require.NoError(b, w.Commit(context.Background()))
-			}
-			b.ReportMetric(float64(episodes*rows*b.N)/b.Elapsed().Seconds(), "rows/s")
-		})
-	}
+	return e
 }

@@ -148,7 +148,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if from.packed == nil {
 		room.record = data
 	}
-	e := &dataset.Episode{Name: from.split + "_" + strconv.Itoa(from.first+record), Steps: s.rate == 0}
+	e := &dataset.Episode{Name: from.split + "_" + strconv.Itoa(from.first+record), Steps: s.rate == 0, Record: int64(len(data))}
 	e.Attributes.Source = from.path
 	e.Attributes.Other = map[string]string{"tfds_id": filepath.Base(from.path) + "__" + strconv.Itoa(record)}
 	b := &builder{set: s, shard: from, data: data, at: from.records[record].at, room: room, e: e}

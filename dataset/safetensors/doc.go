@@ -15,9 +15,11 @@
 //
 // and names any other dtype as one that is not supported. Of a file that ends too soon the tensors that are whole are read.
 //
+// [Map] gives tensors as views of the file, which is mapped into memory, so that nothing is read before it is wanted.
+//
 // The format has no lists of strings. Here one is a text of the metadata, a JSON list, under the name that the array would have: "imu.columns". What a
 // [Writer] writes depends on nothing but what it was given: the header lists the tensors as they lie in the file, those with the larger elements first,
-// so that each lies at a multiple of its element's size, and otherwise in the order in which they were added.
+// so that each lies at a multiple of its element's size, the first at a multiple of 64, and otherwise in the order in which they were added.
 //
 // As a dataset a file is an episode. Its streams are NAME.values and NAME.times, with NAME.columns, as package npz has them.
 package safetensors

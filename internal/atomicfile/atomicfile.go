@@ -59,13 +59,10 @@ func create(path string) (*file, error) {
 	return &file{f: f, path: path, target: target, release: release}, nil
 }
 
-// saltBytes are those that tell the temporary files of one file apart.
-const saltBytes = 8
-
 // createBeside makes a temporary file beside another.
 func createBeside(target string) (f *os.File, release func(), err error) {
 	for {
-		var salt [saltBytes]byte
+		var salt [8]byte
 		if _, err := rand.Read(salt[:]); err != nil {
 			return nil, nil, err
 		}

@@ -208,15 +208,3 @@ func TestAbandonLeavesNothing(t *testing.T) {
 		return nil
 	}})
 }
-
-// What killed programs left of a file goes, and nothing else.
-func TestSweepRemovesWhatWasLeftOfAFile(t *testing.T) {
-	dir := t.TempDir()
-	kept := []string{".f.0123456789abcdef.bak", ".f.0123456789abcdeg.tmp", ".f.0123.tmp", ".ff.0123456789abcdef.tmp", "f", "f.0123456789abcdef.tmp"}
-	for _, name := range append([]string{".f.0123456789abcdef.tmp", ".f.ffffffffffffffff.tmp"}, kept...) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
-	}
-	require.NoError(t, Sweep(dir, func(name string) bool { return name == "f" }))
-	assert.ElementsMatch(t, kept, names(t, dir))
-	assert.ErrorIs(t, Sweep(filepath.Join(dir, "none"), nil), fs.ErrNotExist)
-}

@@ -2,15 +2,13 @@ package atomicfile
 
 import (
 	"encoding/hex"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Sweep removes from a folder what programs that were killed have left of files that they were writing there, of names that the caller knows for its own.
-// One that writes such a file now fails when it would give it its name, so it is for files that one program writes at a time.
+// Sweep removes from a folder what programs that were killed have left of files that they were writing there, of names that the caller knows for its own:
+// nobody may be writing them now.
 func Sweep(dir string, own func(name string) bool) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -23,10 +21,10 @@ func Sweep(dir string, own func(name string) bool) error {
 		if !tmp || !dot || i < 0 || !entry.Type().IsRegular() || !own(rest[:i]) {
 			continue
 		}
-		if salt, err := hex.DecodeString(rest[i+1:]); err != nil || len(salt) != saltBytes {
+		if salt, err := hex.DecodeString(rest[i+1:]); err != nil || len(salt) != 8 {
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
 			return named(filepath.Join(dir, entry.Name()), err)
 		}
 	}

@@ -24,17 +24,19 @@ type Float interface{ ~float32 | ~float64 }
 func Block[T Float](rows []T, width int) []Column {
 	n := len(rows) / width
 	out := make([]Column, width)
-	column := make([]T, n)
+	column, squares, h := make([]T, n), make([]T, n), &histogram[T]{}
 	for c := range out {
 		for i := range column {
 			column[i] = rows[i*width+c]
+			squares[i] = column[i] * column[i]
 		}
-		out[c] = ofBlock(column, width == 1)
+		out[c] = ofBlock(column, squares, width == 1, h)
 	}
 	return out
 }
 
-func ofBlock[T Float](values []T, pairwise bool) Column {
+// ofBlock returns the statistics of values, of which it is given the squares too, and leaves them counted in h.
+func ofBlock[T Float](values, squares []T, pairwise bool, h *histogram[T]) Column {
 	lo, hi := extremes(values)
 	c := Column{Min: float64(lo), Max: float64(hi)}
 	if len(values) == 1 {
@@ -44,17 +46,13 @@ func ofBlock[T Float](values []T, pairwise bool) Column {
 		}
 		return c
 	}
-	squares := make([]T, len(values))
-	for i, v := range values {
-		squares[i] = v * v
-	}
 	n := float64(len(values))
 	mean := T(float64(sum(values, pairwise)) / n)
 	meanSquare := T(float64(sum(squares, pairwise)) / n)
 	variance := meanSquare - T(mean*mean) // the conversion keeps compilers from fusing it
 	c.Mean = float64(mean)
 	c.Std = float64(T(math.Sqrt(float64(max(0, variance)))))
-	h := newHistogram(lo, hi)
+	h.reset(lo, hi)
 	for _, v := range values {
 		h.add(v, 1)
 	}

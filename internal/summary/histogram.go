@@ -8,17 +8,29 @@ const Bins = 5000
 // histogram counts values in bins of one width. The edges are those of numpy's linspace, 1e-10 wider on each side than the values where T can tell.
 type histogram[T Float] struct {
 	start, stop, step T
+	inverse           T    // of the step, rounded: what it gives is a guess
 	flat              bool // the width is 0 in T
 	counts            [Bins]uint64
+	groups            [Bins / group]uint64 // the counts of bins that follow each other, together
 	total             uint64
 }
 
+// group is how many bins are counted together.
+const group = 50
+
 func newHistogram[T Float](lo, hi T) *histogram[T] {
-	const margin = 1e-10
-	h := &histogram[T]{start: lo - T(margin), stop: hi + T(margin)}
-	h.step = (h.stop - h.start) / Bins
-	h.flat = h.step == 0
+	h := &histogram[T]{}
+	h.reset(lo, hi)
 	return h
+}
+
+// reset empties the histogram, for values from lo to hi.
+func (h *histogram[T]) reset(lo, hi T) {
+	const margin = 1e-10
+	*h = histogram[T]{start: lo - T(margin), stop: hi + T(margin)}
+	h.step = (h.stop - h.start) / Bins
+	h.inverse = 1 / h.step
+	h.flat = h.step == 0
 }
 
 // edge returns the lower edge of bin i; edge(Bins) is the upper edge of the last.
@@ -34,15 +46,17 @@ func (h *histogram[T]) edge(i int) T {
 
 // add counts a value n times, in the last bin whose lower edge it reaches.
 func (h *histogram[T]) add(v T, n uint64) {
-	h.counts[h.bin(v)] += n
+	i := h.bin(v)
+	h.counts[i] += n
+	h.groups[i/group] += n
 	h.total += n
 }
 
 func (h *histogram[T]) bin(v T) int {
 	if !h.flat {
-		i := int((v - h.start) / h.step)
+		i := int((v - h.start) * h.inverse)
 		i = max(0, min(i, Bins-1))
-		for tries := 0; tries < 4; tries++ { // the quotient is rounded: the bin may be a neighbour
+		for tries := 0; tries < 4; tries++ { // the product is rounded: the bin may be a neighbour
 			switch {
 			case i > 0 && h.edge(i) > v:
 				i--
@@ -60,7 +74,12 @@ func (h *histogram[T]) bin(v T) int {
 func (h *histogram[T]) quantiles() (out [len(Quantiles)]float64) {
 	for k, q := range Quantiles {
 		target := q * float64(h.total)
-		below, i := uint64(0), 0
+		below, g := uint64(0), 0
+		for g < len(h.groups)-1 && float64(below+h.groups[g]) < target {
+			below += h.groups[g]
+			g++
+		}
+		i := g * group
 		for i < Bins-1 && float64(below+h.counts[i]) < target {
 			below += h.counts[i]
 			i++

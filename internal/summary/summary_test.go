@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
+	"sort"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -206,4 +208,30 @@ func BenchmarkTotal(b *testing.B) {
 		Bin(total, x)
 	}
 	b.ReportMetric(float64(len(x))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mvalues/s")
+}
+
+// TestAQuickBinIsTheRightOne compares with the definitions, where steps are so small that their inverse is infinite, or cannot be told from values.
+func TestAQuickBinIsTheRightOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, scale := range []float64{0, 1e-320, 1e-300, 1e-12, 1e-9, 1e-3, 1, 1e9, 1e300} {
+		for _, offset := range []float64{0, 1, -1e6} {
+			values := make([]float64, 300)
+			for i := range values {
+				values[i] = offset + scale*math.Pow(rng.Float64(), 3)
+			}
+			h := newHistogram(extremes(values))
+			for _, v := range values {
+				want := max(0, sort.Search(Bins, func(i int) bool { return h.edge(i) > v })-1)
+				assert.Equal(t, want, h.bin(v), "%g of %g and %g", v, offset, scale)
+				h.add(v, 1)
+			}
+			for k, got := range h.quantiles() {
+				below, i := uint64(0), 0
+				for ; i < Bins-1 && float64(below+h.counts[i]) < Quantiles[k]*300; i++ {
+					below += h.counts[i]
+				}
+				assert.True(t, got >= h.edge(i) && got <= h.edge(i+1), "%g is in bin %d", got, i)
+			}
+		}
+	}
 }

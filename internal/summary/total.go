@@ -78,8 +78,10 @@ func Bin[T Float](t *Total, rows []T) {
 			t.histograms[c] = newHistogram(t.lo[c], t.hi[c])
 		}
 	}
-	for i, v := range rows {
-		t.histograms[i%width].add(float64(v), 1)
+	for c, h := range t.histograms {
+		for i := c; i < len(rows); i += width {
+			h.add(float64(rows[i]), 1)
+		}
 	}
 	t.binned += len(rows) / width
 }

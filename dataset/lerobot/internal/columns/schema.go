@@ -77,6 +77,15 @@ func (c Column) repetition(i int) int {
 	return r
 }
 
+// repetitions returns the levels of a row's values, if it is not Ragged.
+func (c Column) repetitions() []byte {
+	row := make([]byte, c.width())
+	for i := range row {
+		row[i] = byte(c.repetition(i))
+	}
+	return row
+}
+
 // node returns the column as the library describes it.
 func (c Column) node() parquet.Node {
 	var n parquet.Node

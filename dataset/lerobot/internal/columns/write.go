@@ -1,28 +1,13 @@
 package columns
 
 import (
+	"bytes"
 	"fmt"
+	"hash/maphash"
 	"io"
 
 	"github.com/parquet-go/parquet-go"
 )
-
-// Data is the values of a column for some rows, one after the other, in the slice that belongs to its kind.
-type Data struct {
-	Float32 []float32
-	Float64 []float64
-	Int64   []int64
-	Bool    []bool
-	String  []string
-	Image   []Picture
-	Lengths []int // of each row of a Ragged column
-}
-
-// Picture is an encoded image and the name that its file would have.
-type Picture struct {
-	Bytes []byte
-	Path  string
-}
 
 // Writer writes a file. It is not for use from several goroutines at once.
 type Writer struct {
@@ -31,6 +16,9 @@ type Writer struct {
 	counted *counter
 	sums    []groupSum
 	err     error
+
+	values []parquet.Value // of the rows that are being written
+	sum    *sum
 }
 
 // groupSum is what a row group must give when it is read.
@@ -44,10 +32,10 @@ const dictionaryBytes = 1 << 20
 
 // NewWriter begins a file of columns of different names, and writes it to out. metadata are the file's keys and values.
 func NewWriter(out io.Writer, columns []Column, metadata map[string]string) *Writer {
-	w := &Writer{columns: columns, counted: &counter{w: out, sum: newSum()}}
+	w := &Writer{columns: columns, counted: &counter{w: out, sum: newHash()}, sum: newSum()}
 	opt := []parquet.WriterOption{
 		schemaOf(columns), parquet.CreatedBy("robocache", "1", ""), parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1),
-		parquet.DictionaryMaxBytes(dictionaryBytes),
+		parquet.DictionaryMaxBytes(dictionaryBytes), parquet.WriteBufferSize(1 << 20),
 	}
 	for k, v := range metadata {
 		opt = append(opt, parquet.KeyValueMetadata(k, v))
@@ -85,58 +73,58 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 			panic(fmt.Sprintf("columns: column %s: %d values, want %d", c.Name, got, want))
 		}
 	}
-	var sums []sum
-	for _, c := range w.columns {
-		for range c.leaves() {
-			sums = append(sums, newSum())
-		}
-	}
-	const batch = 64
-	rows := make([]parquet.Row, 0, batch)
-	next := make([]int, len(w.columns)) // the first value of the row in each column
-	for at := range n {
-		rows = rows[:len(rows)+1]
-		last := &rows[len(rows)-1]
-		*last = w.row((*last)[:0], at, data, next, sums)
-		if len(rows) == batch || at == n-1 {
-			if _, w.err = w.w.WriteRows(rows); w.err != nil {
-				return w.err
-			}
-			rows = rows[:0]
-		}
-	}
-	w.err = w.w.Flush()
 	group := groupSum{rows: n}
-	for _, s := range sums {
-		group.leaves = append(group.leaves, s.total())
+	leaves := w.w.ColumnWriters()
+	for i, c := range w.columns {
+		for _, d := range data[i].leaves(c.Kind) {
+			leaf := len(group.leaves)
+			sum, err := w.writeLeaf(leaves[leaf], leaf, n, c, d, data[i].Lengths)
+			if w.err = err; err != nil {
+				return err
+			}
+			group.leaves = append(group.leaves, sum)
+		}
 	}
 	w.sums = append(w.sums, group)
+	w.err = w.w.Flush()
 	return w.err
 }
 
-// row appends row at as the library takes it, adds its values to the sums, and moves next to the row behind.
-func (w *Writer) row(row parquet.Row, at int, data []Data, next []int, sums []sum) parquet.Row {
-	leaf := 0
-	for i, c := range w.columns {
-		width, def := c.width(), c.definition()
+// batch is after how many rows the library looks whether a page is full.
+const batch = 64
+
+// writeLeaf writes n rows of a column of the file, one of those of column c. Lengths are of its rows, if it is Ragged.
+func (w *Writer) writeLeaf(out *parquet.ColumnWriter, leaf, n int, c Column, d leafData, lengths []int) (total, error) {
+	width, def, from := c.width(), c.definition(), 0
+	reps, defs := bytes.Repeat(c.repetitions(), min(batch, n)), bytes.Repeat([]byte{byte(def)}, width*min(batch, n))
+	for at := 0; at < n; at += batch {
 		if c.Ragged {
-			width = data[i].Lengths[at]
+			reps = reps[:0]
+			for _, length := range lengths[at:min(at+batch, n)] {
+				reps = append(append(reps, 0), bytes.Repeat([]byte{1}, length-1)...)
+			}
+		} else {
+			reps = reps[:width*min(batch, n-at)]
 		}
-		for k := range width {
-			rep := c.repetition(k)
-			first := data[i].value(c.Kind, next[i]+k)
-			sums[leaf].add(first, rep, def)
-			row = append(row, first.Level(rep, def, leaf))
+		some := d.slice(from, from+len(reps))
+		from += len(reps)
+		w.values = some.appendTo(w.values[:0], reps, def, leaf)
+		_, err := out.WriteRowValues(w.values)
+		clear(w.values) // they hold texts and images
+		if err != nil {
+			return total{}, err
 		}
-		if c.Kind == Image {
-			path := parquet.ValueOf(data[i].Image[at].Path)
-			sums[leaf+1].add(path, 0, def)
-			row = append(row, path.Level(0, def, leaf+1))
+		w.sum.add(some)
+		for len(defs) < len(reps) {
+			defs = append(defs, byte(def))
 		}
-		leaf += c.leaves()
-		next[i] += width
+		if c.depth() == 0 {
+			w.sum.levels(nil, defs[:len(reps)])
+		} else {
+			w.sum.levels(reps, defs[:len(reps)])
+		}
 	}
-	return row
+	return w.sum.end(), nil
 }
 
 // Close completes the file, and returns what proves it. The output is not closed.
@@ -147,44 +135,21 @@ func (w *Writer) Close() (Proof, error) {
 	if w.err == nil {
 		w.err = w.counted.err
 	}
-	return Proof{columns: w.columns, groups: w.sums, size: w.counted.n, bytes: w.counted.sum.total()}, w.err
-}
-
-func (d Data) len(k Kind) int {
-	return [...]int{
-		Float32: len(d.Float32), Float64: len(d.Float64), Int64: len(d.Int64), Bool: len(d.Bool), String: len(d.String), Image: len(d.Image),
-	}[k]
-}
-
-// value returns value i; of an image, its bytes.
-func (d Data) value(k Kind, i int) parquet.Value {
-	switch k {
-	case Float32:
-		return parquet.FloatValue(d.Float32[i])
-	case Float64:
-		return parquet.DoubleValue(d.Float64[i])
-	case Int64:
-		return parquet.Int64Value(d.Int64[i])
-	case Bool:
-		return parquet.BooleanValue(d.Bool[i])
-	case String:
-		return parquet.ByteArrayValue([]byte(d.String[i]))
-	}
-	return parquet.ByteArrayValue(d.Image[i].Bytes)
+	return Proof{columns: w.columns, groups: w.sums, size: w.counted.n, bytes: w.counted.sum.Sum64()}, w.err
 }
 
 // counter counts what is written, sums it and keeps the first error.
 type counter struct {
 	w   io.Writer
 	n   int64
-	sum sum // of the bytes
+	sum *maphash.Hash // of the bytes
 	err error
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	_, _ = c.sum.h.Write(p[:n])
+	_, _ = c.sum.Write(p[:n])
 	if err != nil && c.err == nil {
 		c.err = err
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ROBOCACHE_BIG=5e9 makes datasets of so many bytes, one after the other, and reads them. TMPDIR is where they lie, ROBOCACHE_BIG_KEEP=DIR keeps them.
+// ROBOCACHE_BIG=5e9 makes datasets of so many bytes, one after the other, reads and inspects them. TMPDIR is where they lie, ROBOCACHE_BIG_KEEP=DIR keeps them.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
 	size := memuse.Bytes(t)
 	for name, camera := range map[string]frames{"lerobot": nil, "lerobot_images": images(t)} {
@@ -54,9 +54,10 @@ func folder(t *testing.T) string {
 }
 
 func read(t *testing.T, dir string) {
-	memuse.Read(t, func() (dataset.Dataset, error) {
+	largest := memuse.Read(t, func() (dataset.Dataset, error) {
 		return dataset.Open(context.Background(), dir, dataset.Options{})
 	}, true, 0)
+	memuse.Inspect(t, "../../cmd/robocache", dir, largest)
 }
 
 const rows = 500 // of an episode

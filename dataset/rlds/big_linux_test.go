@@ -14,8 +14,8 @@ import (
 	"github.com/robocache/robocache/internal/memuse"
 )
 
-// ROBOCACHE_BIG=5e9 makes datasets of so many bytes in 64 shards, of the records of BridgeData V2 and of large ones with four cameras, and reads each
-// twice.
+// ROBOCACHE_BIG=5e9 makes datasets of so many bytes in 64 shards, of the records of BridgeData V2 and of large ones with four cameras, reads each
+// twice and inspects it.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
 	want := memuse.Bytes(t)
 	t.Run("recorded", func(t *testing.T) {
@@ -64,4 +64,5 @@ func big(t *testing.T, want float64, records []byte, features string, n int) {
 	for _, frames := range []bool{false, true} {
 		memuse.Read(t, func() (dataset.Dataset, error) { return Open(context.Background(), dir, Options{Strict: true}) }, frames, largest)
 	}
+	memuse.Inspect(t, "../../cmd/robocache", dir, largest)
 }
