@@ -134,8 +134,8 @@ type Group struct {
 	number, begin, n int64
 }
 
-// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that of the position
-// then; the one of the position before is taken up faster.
+// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that
+// of the position then; the one of the position before is taken up faster.
 func (e *Epoch) Place(g *Group, position int64) (window, slot int64) {
 	if e.ShardWindows == 0 {
 		return e.unsharded(position), 0
