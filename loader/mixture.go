@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Weighted is one of the stores that a loader draws from together. Weight says how often windows of it are drawn, relative to the weights of the others. If all
-// are 0, an epoch draws each window of every store once.
+// Weighted is one of the stores that a loader draws from together. Weight says how often windows of it are drawn, relative to the weights
+// of the others. If all are 0, an epoch draws each window of every store once.
 type Weighted struct {
 	Store  *Store
 	Weight float64
@@ -47,13 +47,13 @@ func (e *MixtureError) Error() string {
 // Unwrap returns dataset.ErrOption.
 func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 
-// NewMixture prepares a loader as [New] does, of several stores that are put on the device together. They all must have the streams that the plan names, or
-// if it names none those of the first store, with the same columns and the same dtype, and each a window to draw: else it is a *MixtureError. What the plan
-// says of statistics is over the episodes of all stores. Batches number episodes through all stores, in their order: [Loader.StoreOf] has an episode's
-// store.
+// NewMixture prepares a loader as [New] does, of several stores that are put on the device together. They all must have the streams that the
+// plan names, or if it names none those of the first store, with the same columns and the same dtype, and with weights each a window to draw:
+// else it is a *MixtureError. Statistics that the plan asks for are over the episodes of all stores. Batches number episodes through all
+// stores, in their order: [Loader.StoreOf] has an episode's store.
 //
-// With weights, ops.DrawOptions says which windows an epoch draws, in Options.EpochWindows positions: each store is gone through in full epochs of its own.
-// That is an order of windows, or "none"; the plan's "shards" is an *OptionError.
+// With weights an epoch has Options.EpochWindows windows, of each store as many as its weight says, and goes through each store in full
+// epochs of its own, by the rule of ops.DrawOptions.Window. That is an order of windows, or "none"; the plan's "shards" is an *OptionError.
 func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan align.Plan, opt Options) (*Loader, error) {
 	if len(list) < 1 || len(list) > ops.MaxSources {
 		return nil, &OptionError{"stores", fmt.Sprint(len(list)), fmt.Sprintf("1 to %d stores", ops.MaxSources)}
@@ -112,7 +112,8 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 			l.stores = append(l.stores, i)
 		}
 		first += s.Store.Len()
-		r := MixtureReport{Name: s.Store.Name(), Episodes: len(l.stores) - begin, Windows: int(l.windows[len(l.stores)] - l.windows[begin]), Weight: s.Weight}
+		windows := int(l.windows[len(l.stores)] - l.windows[begin])
+		r := MixtureReport{Name: s.Store.Name(), Episodes: len(l.stores) - begin, Windows: windows, Weight: s.Weight}
 		if weighted && r.Windows == 0 {
 			return &MixtureError{i, "windows", "none", "a window at least to draw"}
 		}
@@ -136,8 +137,8 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 	return nil
 }
 
-// StoreOf returns which of the stores that a loader draws from an episode of a batch is of, by its place in the list, and the episode's number in it; -1 for
-// an episode of -1.
+// StoreOf returns of which of the stores that a loader draws from an episode of a batch is, by its place in the list, and the episode's number
+// in it; -1 and -1 for an episode of -1.
 func (l *Loader) StoreOf(episode int64) (store, number int) {
 	if number = l.EpisodeOf(episode); number < 0 || l.stores == nil {
 		return min(number, 0), number
@@ -216,7 +217,8 @@ func (s stores) alike(i int, plan *align.Plan) error {
 		case got == nil:
 			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
 		case !slices.Equal(got.Columns, want.Columns):
-			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)), fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
+			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)),
+				fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
 		case got.DType() != want.DType():
 			return &MixtureError{i, "stream " + name, got.DType().String(), fmt.Sprintf("%s, as the first store has it", want.DType())}
 		}

@@ -68,8 +68,8 @@ func TestStoresWithoutWeightsAreAsOne(t *testing.T) {
 	}
 }
 
-// An epoch draws of each store its share, over epochs each of its windows as often as the others, and each is that of the store alone, to the bit, on every device and
-// for any number of ranks.
+// An epoch draws of each store its share, over epochs each of its windows as often as the others, and each is that of the store alone, to
+// the bit, on every device and for any number of ranks.
 func TestAMixtureDrawsByWeight(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)

@@ -108,7 +108,8 @@ func (o DrawOptions) Next(c Cursor) (begin, after Cursor) { return o.order().Nex
 // Position returns the position of row i in the batch that begins at a cursor; false where the epoch has none for it.
 func (o DrawOptions) Position(begin Cursor, i int) (int64, bool) { return o.order().Position(begin, i) }
 
-// Window returns the number of the window at a position of an epoch, 0 to Count-1. Without Shuffle it is the position.
+// Window returns the number of the window at a position of an epoch, 0 to Count-1. Without Shuffle it is the position. Position and options are
+// such as Draw takes.
 //
 // With Shuffle it is P(Count, 0, position). P(n, lane, x) is a permutation of the numbers 0 to n-1, a Feistel network (Luby and Rackoff,
 // 1988) on numbers of 2h bits, the smallest even number of bits, at least 2, with 2^2h >= n. A round makes of the halves (l, r), l the

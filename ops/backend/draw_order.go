@@ -30,7 +30,7 @@ type Cursor struct{ Epoch, Taken int64 }
 func (o *DrawOrder) step() int64 { return int64(o.Batch) * int64(max(o.Ranks, 1)) }
 
 // Batches returns the number of batches of an epoch, the same for every rank. Count and Batch are at least 1.
-func (o DrawOrder) Batches() int {
+func (o *DrawOrder) Batches() int {
 	n, step := o.positions(), o.step()
 	if o.Last == LastDrop {
 		return int(n / step)
@@ -39,7 +39,7 @@ func (o DrawOrder) Batches() int {
 }
 
 // Dropped returns how many windows no rank draws in an epoch: those that fill no batch, under LastDrop.
-func (o DrawOrder) Dropped() int {
+func (o *DrawOrder) Dropped() int {
 	if o.Last == LastShort {
 		return 0
 	}
@@ -47,7 +47,7 @@ func (o DrawOrder) Dropped() int {
 }
 
 // Missing returns how many rows of an epoch's last batch, those of all ranks together, have no window: under LastShort.
-func (o DrawOrder) Missing() int {
+func (o *DrawOrder) Missing() int {
 	if o.Last == LastDrop {
 		return 0
 	}
@@ -56,7 +56,7 @@ func (o DrawOrder) Missing() int {
 
 // Next returns where the batch that is drawn next begins, which is in the next epoch where this one has no more, and the cursor behind
 // it.
-func (o DrawOrder) Next(c Cursor) (begin, after Cursor) {
+func (o *DrawOrder) Next(c Cursor) (begin, after Cursor) {
 	n, step := o.positions(), o.step()
 	if o.Last == LastDrop && c.Taken > n-step || c.Taken >= n {
 		c = Cursor{c.Epoch + 1, 0}
@@ -66,13 +66,13 @@ func (o DrawOrder) Next(c Cursor) (begin, after Cursor) {
 }
 
 // Position returns the position of row i in the batch that begins at a cursor; false where the epoch has none for it.
-func (o DrawOrder) Position(begin Cursor, i int) (int64, bool) {
+func (o *DrawOrder) Position(begin Cursor, i int) (int64, bool) {
 	p := begin.Taken + int64(o.Rank) + int64(max(o.Ranks, 1))*int64(i)
 	return p, p >= 0 && p < o.positions()
 }
 
 // Window returns the number of the window at a position of an epoch, 0 to Count-1: DrawOptions.Window of package ops has the rule.
-func (o DrawOrder) Window(epoch, position int64) int64 {
+func (o *DrawOrder) Window(epoch, position int64) int64 {
 	e := o.Epoch(epoch)
 	return e.Window(position)
 }
@@ -81,6 +81,7 @@ func (o DrawOrder) Window(epoch, position int64) int64 {
 type Epoch struct {
 	*DrawOrder
 	number     int64
+	length     int64 // positions
 	seed, keys Keys
 	shards     Sharding
 	ofAll      Keys  // of the permutation of the shards
@@ -92,7 +93,7 @@ func (o *DrawOrder) Epoch(epoch int64) Epoch {
 	if len(o.Sources) > 0 && o.Mixture == nil {
 		o.Mixture = o.Shares()
 	}
-	e := Epoch{DrawOrder: o, number: epoch}
+	e := Epoch{DrawOrder: o, number: epoch, length: o.positions()}
 	if !o.Shuffle {
 		return e
 	}
@@ -108,9 +109,23 @@ func (o *DrawOrder) Epoch(epoch int64) Epoch {
 
 // Window returns the window at a position of the epoch.
 func (e *Epoch) Window(position int64) int64 {
+	if e.ShardWindows == 0 {
+		return e.unsharded(position)
+	}
 	var g Group
 	window, _ := e.Place(&g, position)
 	return window
+}
+
+// unsharded is the window at a position in an order that is not one of shards.
+func (e *Epoch) unsharded(position int64) int64 {
+	if e.Shuffle {
+		position = permute(&e.keys, e.length, position)
+	}
+	if e.Mixture != nil {
+		position = e.drawn(position)
+	}
+	return position
 }
 
 // Group is what positions of one group share. The zero value is of none.
@@ -119,17 +134,11 @@ type Group struct {
 	number, begin, n int64
 }
 
-// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that of the position
-// then; the one of the position before is taken up faster.
+// Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that
+// of the position then; the one of the position before is taken up faster.
 func (e *Epoch) Place(g *Group, position int64) (window, slot int64) {
 	if e.ShardWindows == 0 {
-		if e.Shuffle {
-			position = permute(&e.keys, e.positions(), position)
-		}
-		if e.Mixture != nil {
-			position = e.drawn(position)
-		}
-		return position, 0
+		return e.unsharded(position), 0
 	}
 	s := &e.shards
 	if uint64(position-g.begin) >= uint64(g.n) {
@@ -228,9 +237,7 @@ func (k *Keys) lane(x uint64) (to Keys) {
 const feistelWide = 1 << 12
 
 // halfBits is how many bits the two halves of one of n numbers have in their permutation, and roundsOf how many rounds it has.
-func halfBits(n int64) int {
-	return min(max((bits.Len64(uint64(n-1))+1)/2, 1), 31)
-}
+func halfBits(n int64) int { return max((bits.Len64(uint64(n-1))+1)/2, 1) }
 
 func roundsOf(n int64) int {
 	if n <= feistelWide {
