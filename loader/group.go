@@ -130,13 +130,29 @@ func (g *Group) Resume(ctx context.Context, s State) error {
 // EpochEnds reports whether a state is at the end of its epoch.
 func (g *Group) EpochEnds(s State) bool { return g.loaders[0].EpochEnds(s) }
 
-// Report says what the group draws from. Bytes is the sum of what is on the devices.
+// Report says what the group draws from. What is on the devices, in pinned memory, or could not be read again is the sum of theirs.
 func (g *Group) Report() Report {
 	r := g.loaders[0].Report()
 	for _, l := range g.loaders[1:] {
-		r.Bytes += l.Report().Bytes
+		other := l.Report()
+		r.Bytes += other.Bytes
+		if r.Streaming != nil {
+			r.Streaming.Pinned += other.Streaming.Pinned
+			r.Streaming.Unread += other.Streaming.Unread
+		}
 	}
 	return r
+}
+
+// Waits says what the loaders have waited for: for shards as long as the one that waited most, since they do at the same time; the rest is the sum.
+func (g *Group) Waits() Waits {
+	var all Waits
+	for _, l := range g.loaders {
+		w := l.Waits()
+		all.Shards = max(all.Shards, w.Shards)
+		all.Slots, all.Reading, all.Bytes, all.Read = all.Slots+w.Slots, all.Reading+w.Reading, all.Bytes+w.Bytes, all.Read+w.Read
+	}
+	return all
 }
 
 // Close closes the loaders. Close twice is fine.

@@ -26,7 +26,7 @@ type batching struct {
 	hz                           positiveFlag
 	windows                      []string
 	batch, epochs, number, world int
-	steps                        int
+	steps, devices               int // devices are those of this program
 	seed                         uint64
 	last                         choice[ops.LastBatch]
 	values                       choice[tensor.DType]
@@ -44,13 +44,17 @@ of the dataset if it declares one, all streams are taken, and --window NAME=FROM
 window, such as action=0s:1s; others have the anchor alone. Streams called action or actions have a
 second from the anchor on.
 
+Where --backend names several devices, as cuda:all does, each draws batches of its own: one program
+on a machine of 8 does as 8 with --world=8 do. --world counts the programs, each with as many devices.
+
 --out DIR writes each batch as DIR/batch-0000000.safetensors, numbered by its step: of each stream
 NAME.values [B,T,D], NAME.valid and NAME.pad [B,T], which are 1 where a value counts and where it
 lies beyond the episode, and NAME.columns in the metadata; episodes, ticks and anchors [B], the
 episode's number in the dataset, the anchor's in the episode, and its time in nanoseconds, -1, -1
 and 0 in a row without a window; and of several datasets their numbers from 0, datasets [B], -1 in
-such a row. With several ranks each has a folder, DIR/rank-00001-of-00004.
---digest prints a line for each step: its number and a hash of each window.
+such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004.
+--digest prints a line for each step: its number and a hash of each window, in the order of the
+windows' positions, those of all devices of the program in one line.
 
 --state FILE is read if it is there and written after each step: whoever starts the command again
 goes on where it ended, with another --world or --batch too. With several ranks each writes a file
@@ -98,12 +102,12 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Var(&b.hz, "hz", "rate of the windows' clock; that of the dataset unless given")
 	f.StringArrayVar(&b.streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&b.windows, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
-	f.IntVar(&b.batch, "batch", 32, "windows of a batch of each rank")
+	f.IntVar(&b.batch, "batch", 32, "windows of a batch of each device")
 	f.Uint64Var(&b.seed, "seed", 0, "of the order of the windows")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
 	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
 	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun or Open MPI unless given")
-	f.IntVar(&b.world, "world", 1, "how many programs share each epoch")
+	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices")
 	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window")
 	f.Var(&b.values, "dtype", "dtype of the values, where the plan does not say")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
@@ -122,7 +126,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Var(&b.rate, "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&b.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
 	f.BoolVar(&b.strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
-	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
+	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "last", b.last.names)
 	complete(cmd, "shuffle", func() []string { return align.Shuffles })
@@ -158,19 +162,27 @@ func (a *app) batches(b *batching) error {
 	if b.digest && (a.json || b.episodes) {
 		return usagef("--digest: got it with --json or --episodes, want one of them")
 	}
-	if err := b.outputs(); err != nil {
-		return err
-	}
-	device, err := ops.Open(b.backend)
+	devices, err := ops.OpenAll(b.backend)
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.batchesOn(b, device), device.Close())
+	err = a.batchesOn(b, devices)
+	for _, d := range devices {
+		err = errors.Join(err, d.Close())
+	}
+	return err
 }
 
-// batchesOn draws the batches on a device that is open.
-func (a *app) batchesOn(b *batching, device *ops.Device) error {
-	d := &drawing{app: a, batching: b, out: &batched{Input: b.path, Inputs: b.paths(), Output: b.out, Device: deviceOf(device.Info()), Remarks: []string{}}}
+// batchesOn draws the batches on devices that are open.
+func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
+	b.devices = len(devices)
+	if err := b.outputs(); err != nil {
+		return err
+	}
+	d := &drawing{app: a, batching: b, out: &batched{Input: b.path, Inputs: b.paths(), Output: b.out, Remarks: []string{}}}
+	for _, dev := range devices {
+		d.out.Devices = append(d.out.Devices, deviceOf(dev.Info()))
+	}
 	if b.metrics != "" {
 		m, err := newMeter(b.metrics)
 		if err != nil {
@@ -181,7 +193,7 @@ func (a *app) batchesOn(b *batching, device *ops.Device) error {
 		d.remark("metrics at http://%s/metrics", m.at)
 	}
 	defer d.close()
-	if err := d.begin(device); err != nil {
+	if err := d.begin(devices); err != nil {
 		return err
 	}
 	if err := d.draw(); err != nil {
@@ -196,22 +208,22 @@ func (a *app) batchesOn(b *batching, device *ops.Device) error {
 	return nil
 }
 
-// begin reads the dataset, puts it on the device and finds the place to go on from.
-func (d *drawing) begin(device *ops.Device) error {
+// begin reads the dataset, puts it on the devices and finds the place to go on from.
+func (d *drawing) begin(devices []*ops.Device) error {
 	ctx := context.Background() // a signal ends it at once: nothing is written yet
 	began := time.Now()
 	if err := d.open(ctx); err != nil {
 		return err
 	}
-	if err := d.load(ctx, device); err != nil {
+	if err := d.load(ctx, devices); err != nil {
 		return err
 	}
-	at, begun, err := d.resume(ctx, d.l)
+	at, begun, err := d.resume(ctx, d.group)
 	if err != nil {
 		return err
 	}
 	d.step, d.begun = at.Step, begun
-	d.out.of(d.stores, d.l)
+	d.out.of(d.stores, d.group)
 	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil
@@ -219,8 +231,8 @@ func (d *drawing) begin(device *ops.Device) error {
 
 // close closes the loader and what it reads.
 func (d *drawing) close() {
-	if d.l != nil {
-		_ = d.l.Close() // of which nothing more is wanted
+	if d.group != nil {
+		_ = d.group.Close() // of which nothing more is wanted
 	}
 	if d.data != nil {
 		_ = d.data.Close()

@@ -23,10 +23,11 @@ type drawing struct {
 	store *loader.Store // data, if that is one
 	// stores are all that are drawn from, store first; none of a dataset that is read meanwhile.
 	stores []*loader.Store
-	l      *loader.Loader
-	meter  *meter // nil without --metrics
-	begun  spot   // where this and the ranks beside it took up the order
-	step   int64  // of the batch that comes next
+	group  *loader.Group
+	l      *loader.Loader // the group's first, of which all have the order and the episodes
+	meter  *meter         // nil without --metrics
+	begun  spot           // where this and the ranks beside it took up the order
+	step   int64          // of the batch that comes next
 	out    *batched
 }
 
@@ -37,10 +38,10 @@ type batched struct {
 	Output string   `json:"output,omitempty"` // the folder of --out
 	loader.Report
 	Hz       float64          `json:"hz"` // of the windows' clock
-	Device   deviceInfo       `json:"device"`
+	Devices  []deviceInfo     `json:"devices"`
 	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
 	Rounded  int              `json:"rounded"` // values that the store's dtype could not hold
-	Steps    int              `json:"steps"`   // batches of this rank
+	Steps    int              `json:"steps"`   // batches of each device
 	Drawn    int              `json:"windows_drawn"`
 	Undrawn  int              `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
 	Unfilled int              `json:"rows_missing"`    // rows of the batches that hold no window
@@ -70,9 +71,19 @@ type episodeWindows struct {
 	Invalid int    `json:"invalid"`
 }
 
+// on names the devices.
+func (out *batched) on() string {
+	var names []string
+	for _, d := range out.Devices {
+		names = append(names, d.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // of says what the batches are drawn from. There are no stores of a dataset that is read meanwhile.
-func (out *batched) of(stores []*loader.Store, l *loader.Loader) {
-	out.Report = l.Report()
+func (out *batched) of(stores []*loader.Store, g *loader.Group) {
+	l := g.Loaders()[0]
+	out.Report = g.Report()
 	if out.LeftOut == nil {
 		out.LeftOut = []loader.LeftOut{}
 	}
@@ -139,7 +150,7 @@ func (d *drawing) draw() error {
 	ctx, ended, stop := d.app.untilCut(0)
 	defer stop()
 	ctx = context.WithoutCancel(ctx)
-	state, err := d.l.State(ctx)
+	state, err := d.group.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,31 +182,37 @@ func (d *drawing) left(s loader.State) int {
 	if d.over(s) {
 		return 0
 	}
-	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.batch*d.world)
+	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.batch*d.devices*d.world)
 	if d.steps > 0 {
 		batches = min(batches, d.steps)
 	}
-	return batches * d.batch
+	return batches * d.batch * d.devices
 }
 
-// batchAfter makes the batch after a state, and returns the state after it: saved, and that after whatever is to be written of the batch.
+// batchAfter makes the step after a state, a batch on each device, and returns the state after it: saved, and that after whatever is to be written of the
+// batches.
 func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.State, error) {
 	at, begin := time.Now(), d.l.Begin(state)
-	if err := d.l.Next(ctx); err != nil {
+	if err := d.group.Next(ctx); err != nil {
 		return state, d.unreadable(err)
 	}
 	since(&at, &d.out.Compute)
-	d.out.reads(d.l.Waits().Shards.Seconds())
-	host, err := d.l.Batch().Host(ctx)
-	if err != nil {
-		return state, err
+	d.out.reads(d.group.Waits().Shards.Seconds())
+	host := make([]*loader.Batch, d.devices)
+	var err error
+	for i, b := range d.group.Batch() {
+		if host[i], err = b.Host(ctx); err != nil {
+			return state, err
+		}
 	}
-	if state, err = d.l.State(ctx); err != nil {
+	if state, err = d.group.State(ctx); err != nil {
 		return state, err
 	}
 	since(&at, &d.out.Copy)
-	if err := d.out.count(host); err != nil {
-		return state, err
+	for _, b := range host {
+		if err := d.out.count(b); err != nil {
+			return state, err
+		}
 	}
 	if d.l.EpochEnds(state) {
 		for p := state.Taken; p < int64(state.Windows); p++ {
@@ -209,13 +226,13 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 		return state, err
 	}
 	since(&at, &d.out.Count)
-	if err := d.file(d.l, host, begin, d.step); err != nil {
-		return state, err
-	}
-	if line != nil {
-		if _, err := d.app.out.Write(line); err != nil {
+	for i, b := range host {
+		if err := d.file(d.l, b, begin, d.step, i); err != nil {
 			return state, err
 		}
+	}
+	if _, err := d.app.out.Write(line); err != nil {
+		return state, err
 	}
 	d.step++
 	d.out.Steps++
@@ -267,25 +284,27 @@ func (out *batched) count(b *loader.Batch) error {
 	return nil
 }
 
-// line is what --digest prints of a batch: its step and the hashes of its windows. Without --digest it is empty.
-func (d *drawing) line(b *loader.Batch) ([]byte, error) {
+// line is what --digest prints of a step: its number and the hashes of its windows, by their positions. Without --digest it is empty.
+func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 	if !d.digest {
 		return nil, nil
 	}
 	line := strconv.AppendInt(nil, d.step, 10)
-	episodes, err := tensor.Data[int64](b.Episodes)
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range episodes {
-		if e < 0 {
-			continue
+	for row := range d.batch {
+		for _, b := range host {
+			episodes, err := tensor.Data[int64](b.Episodes)
+			if err != nil {
+				return nil, err
+			}
+			if episodes[row] < 0 {
+				continue
+			}
+			hash, err := b.Digest(row)
+			if err != nil {
+				return nil, err
+			}
+			line = fmt.Appendf(line, " %016x", hash)
 		}
-		hash, err := b.Digest(i)
-		if err != nil {
-			return nil, err
-		}
-		line = fmt.Appendf(line, " %016x", hash)
 	}
 	return append(line, '\n'), nil
 }
@@ -299,8 +318,8 @@ func (d *drawing) tell(s loader.State) {
 	counter := func(name, help string, value int) metric { return metric{name, help, "counter", nil, float64(value)} }
 	gauge := func(name, help string, value float64) metric { return metric{name, help, "gauge", nil, value} }
 	list := []metric{
-		counter("robocache_windows_total", "Windows that this rank has drawn.", o.Drawn),
-		counter("robocache_batches_total", "Batches that this rank has drawn.", o.Steps),
+		counter("robocache_windows_total", "Windows that this program has drawn.", o.Drawn),
+		counter("robocache_batches_total", "Batches that each device of this program has drawn.", o.Steps),
 		counter("robocache_padded_targets_total", "Targets of the windows outside of what the episode has.", o.Padded),
 		counter("robocache_invalid_targets_total", "Targets of the windows that are not valid, padded or not.", o.Invalid),
 		counter("robocache_missing_rows_total", "Rows of the batches that hold no window.", o.Unfilled),
@@ -310,7 +329,7 @@ func (d *drawing) tell(s loader.State) {
 		gauge("robocache_episodes", "Episodes that windows are drawn from.", float64(o.Episodes)),
 		gauge("robocache_skipped_episodes", "Episodes that could not be read.", float64(len(o.Skipped))),
 		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.LeftOut))),
-		gauge("robocache_device_bytes", "Bytes of the dataset and the batch on the device.", float64(o.Bytes)),
+		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
 	}
 	for _, p := range o.shares() {
@@ -340,7 +359,7 @@ func (d *drawing) drew() error {
 		}
 	}
 	fmt.Fprintf(&b, "%d windows of an epoch in %s, %d batches, %d dropped, %d rows missing; %.1f MiB on %s\n",
-		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.Device.Name)
+		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.on())
 	fmt.Fprintf(&b, "drew %d windows in %d steps, %.0f a second; %d targets padded, %d not valid; read in %.2f s\n", out.Drawn, out.Steps, out.Rate, out.Padded, out.Invalid, out.Read)
 	out.writeMixture(&b)
 	if out.Bound != "" {

@@ -28,19 +28,25 @@ type batchIndex struct {
 	World   int    `json:"world"`
 }
 
-// folder is where this rank's batches are written: --out itself of one that is alone.
-func (b *batching) folder() string {
-	if b.world == 1 {
+// rank is that of a device of this program, of so many ranks in all.
+func (b *batching) rank(device int) (rank, ranks int) {
+	return b.number*b.devices + device, b.world * b.devices
+}
+
+// folder is where a device's batches are written: --out itself of one that is alone.
+func (b *batching) folder(device int) string {
+	rank, ranks := b.rank(device)
+	if ranks == 1 {
 		return b.out
 	}
-	return filepath.Join(b.out, fmt.Sprintf("rank-%05d-of-%05d", b.number, b.world))
+	return filepath.Join(b.out, fmt.Sprintf("rank-%05d-of-%05d", rank, ranks))
 }
 
-func (b *batching) batchFile(step int64) string {
-	return filepath.Join(b.folder(), fmt.Sprintf("batch-%07d.safetensors", step))
+func (b *batching) batchFile(step int64, device int) string {
+	return filepath.Join(b.folder(device), fmt.Sprintf("batch-%07d.safetensors", step))
 }
 
-// outputs makes the folder of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
+// outputs makes the folders of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
 func (b *batching) outputs() error {
 	if b.state != "" {
 		path := stateFile(b.state, b.number, b.world)
@@ -54,25 +60,32 @@ func (b *batching) outputs() error {
 	if b.out == "" {
 		return nil
 	}
-	if err := os.MkdirAll(b.folder(), 0o777); err != nil {
-		return unwritten(err)
+	for device := range b.devices {
+		if err := os.MkdirAll(b.folder(device), 0o777); err != nil {
+			return unwritten(err)
+		}
+		if err := writable(b.batchFile(0, device)); err != nil {
+			return err
+		}
+		err := atomicfile.Sweep(b.folder(device), func(name string) bool {
+			number, found := strings.CutPrefix(strings.TrimSuffix(name, ".safetensors"), "batch-")
+			step, err := strconv.ParseInt(number, 10, 64)
+			return found && err == nil && name == filepath.Base(b.batchFile(step, device))
+		})
+		if err != nil {
+			return unwritten(err)
+		}
 	}
-	if err := writable(b.batchFile(0)); err != nil {
-		return err
-	}
-	return unwritten(atomicfile.Sweep(b.folder(), func(name string) bool {
-		number, found := strings.CutPrefix(strings.TrimSuffix(name, ".safetensors"), "batch-")
-		step, err := strconv.ParseInt(number, 10, 64)
-		return found && err == nil && name == filepath.Base(b.batchFile(step))
-	}))
+	return nil
 }
 
-// file writes a batch that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
-func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64) error {
+// file writes a batch of a device that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
+func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64, device int) error {
 	if b.out == "" {
 		return nil
 	}
-	index, err := json.Marshal(batchIndex{1, step, begin.Seed, begin.Epoch, begin.Taken, b.number, b.world})
+	rank, ranks := b.rank(device)
+	index, err := json.Marshal(batchIndex{1, step, begin.Seed, begin.Epoch, begin.Taken, rank, ranks})
 	if err != nil {
 		return err
 	}
@@ -101,7 +114,7 @@ func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State
 		}
 		rows = append(rows, named{"datasets", list})
 	}
-	return unwritten(safetensors.WriteFile(b.batchFile(step), func(w *safetensors.Writer) error {
+	return unwritten(safetensors.WriteFile(b.batchFile(step, device), func(w *safetensors.Writer) error {
 		for i := range host.Streams {
 			s := &host.Streams[i]
 			var columns []string

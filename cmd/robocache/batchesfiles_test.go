@@ -168,7 +168,7 @@ func simulated(t *testing.T, c cudasim.Config, failures ...cudasim.Failure) *ops
 	table, _ := cudasim.Inject(cudasim.New(c).FunctionTable(), failures...)
 	driver, err := cudadrv.NewDriver(table)
 	require.NoError(t, err)
-	b, err := cuda.NewAs("sim", driver, 0)
+	b, err := cuda.NewAs("sim:0", driver, 0)
 	require.NoError(t, err)
 	d, err := ops.NewDevice(b)
 	require.NoError(t, err)
@@ -182,8 +182,7 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 		var out strings.Builder
 		a := newApp(strings.NewReader(""), &out, &strings.Builder{})
 		b := &batching{packing: packing{path: kindsRLDS, rate: positiveFlag{value: 10}, streams: []string{"action"}}, batch: 4, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json"), seed: seed}
-		require.NoError(t, b.outputs())
-		err = a.batchesOn(b, device)
+		err = a.batchesOn(b, []*ops.Device{device})
 		_ = device.Close() // a lost one says so again
 		return out.String(), err
 	}

@@ -20,8 +20,8 @@ import (
 // kept is what a state file holds: the loader's state, and what led to it. Its JSON names are a contract.
 type kept struct {
 	loader.State
-	Step  *int64 `json:"step,omitempty"` // of the batch that comes next
-	Batch int    `json:"batch,omitempty"`
+	Step  *int64 `json:"step,omitempty"`  // of the batch that comes next
+	Batch int    `json:"batch,omitempty"` // windows of a step of the program
 	Begun *spot  `json:"begun,omitempty"` // where the program that wrote it began: all that comes before was drawn by then
 }
 
@@ -147,7 +147,7 @@ func ranksOf(path string) (map[int][]int, error) {
 }
 
 // resume goes on from the state files, if there are any, and returns where that is, and where those who went there began.
-func (b *batching) resume(ctx context.Context, l *loader.Loader) (at, begun spot, err error) {
+func (b *batching) resume(ctx context.Context, g *loader.Group) (at, begun spot, err error) {
 	if b.state == "" {
 		return at, begun, nil
 	}
@@ -157,12 +157,12 @@ func (b *batching) resume(ctx context.Context, l *loader.Loader) (at, begun spot
 	}
 	s := last.of.State
 	s.Epoch, s.Taken = last.at.Epoch, last.at.Taken
-	if err := l.Resume(ctx, s); err != nil {
+	if err := g.Resume(ctx, s); err != nil {
 		return at, begun, &inputError{Path: last.file, Err: err}
 	}
 	for _, p := range []*spot{&last.at, &last.begun} {
 		if p.Step < 0 { // as if all batches before had been of the size of now
-			p.Step = p.Epoch*int64(l.Report().Batches) + p.Taken/(int64(b.batch)*int64(b.world))
+			p.Step = p.Epoch*int64(g.Report().Batches) + p.Taken/(int64(b.batch)*int64(b.devices)*int64(b.world))
 		}
 	}
 	return last.at, last.begun, nil
@@ -173,7 +173,7 @@ func (b *batching) save(s loader.State, step int64, begun spot) error {
 	if b.state == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s, &step, b.batch, &begun})
+	text, err := json.Marshal(kept{s, &step, b.batch * b.devices, &begun})
 	if err != nil {
 		return err
 	}

@@ -33,24 +33,32 @@ func (s *streaming) options(o loader.Options) loader.Options {
 	return o
 }
 
-// load makes the loader.
-func (d *drawing) load(ctx context.Context, device *ops.Device) error {
+// load makes a loader on each device.
+func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	plan, err := d.plan(ctx)
 	if err != nil {
 		return err
 	}
 	d.out.Hz = plan.Rate
-	opt := d.streaming.options(loader.Options{Batch: d.batch, Seed: d.seed, Rank: d.number, Ranks: d.world, Last: d.last.value, DType: d.values.value, Strict: d.strict, EpochWindows: d.mixing.windows})
+	opt := d.streaming.options(loader.Options{Batch: d.batch, Seed: d.seed, Rank: d.number * d.devices, Ranks: d.world * d.devices, Last: d.last.value, DType: d.values.value, Strict: d.strict,
+		EpochWindows: d.mixing.windows})
+	what := "putting the store on " + d.out.on()
 	if d.streaming.on {
-		done := d.app.step("looking at the episodes")
-		d.l, err = loader.NewStreaming(ctx, device, d.data, plan, opt)
-		done()
-	} else {
-		done := d.app.step("putting the store on " + device.Name())
-		d.l, err = loader.NewMixture(ctx, device, d.weighted(), plan, opt)
-		done()
+		what = "looking at the episodes"
 	}
-	return d.explain(err)
+	done := d.app.step(what)
+	d.group, err = loader.NewGroup(devices, opt, func(device *ops.Device, opt loader.Options) (*loader.Loader, error) {
+		if d.streaming.on {
+			return loader.NewStreaming(ctx, device, d.data, plan, opt)
+		}
+		return loader.NewMixture(ctx, device, d.weighted(), plan, opt)
+	})
+	done()
+	if err != nil {
+		return d.explain(err)
+	}
+	d.l = d.group.Loaders()[0]
+	return nil
 }
 
 // noRoom says which flags need less memory than there is; err itself where they do not matter.
@@ -96,9 +104,9 @@ func (d *drawing) streamed() {
 	if !d.streaming.on {
 		return
 	}
-	w := d.l.Waits()
+	w := d.group.Waits()
 	d.out.Reading = &reading{w.Read, w.Bytes, w.Reading.Seconds(), w.Slots.Seconds()}
-	d.out.of(d.stores, d.l)
+	d.out.of(d.stores, d.group)
 	if n := d.out.Streaming.Unread; n > 0 {
 		d.remark("%d windows were given as rows without one: their episodes could not be read again", n)
 	}
