@@ -125,6 +125,9 @@ func TestStreamingGoesOnFromAnyState(t *testing.T) {
 		got, theirs := kept(t, l, 11, n)
 		require.Equal(t, want, got, what)
 		require.Equal(t, states, theirs, what)
+		r := l.Report().Streaming
+		assert.Equal(t, c.backend != "cpu", r.Pinned > 0, "on the CPU a shard is read into its slot")
+		assert.LessOrEqual(t, r.Slots*r.SlotBytes, l.Report().Bytes)
 		for _, at := range []int{n - 2, 0, 3, 5, resident.Report().Batches - 1} {
 			if at >= n-1 {
 				continue
