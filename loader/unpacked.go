@@ -10,7 +10,7 @@ import (
 )
 
 // unpacked is a dataset whose episodes are packed one by one, as Build packs them all: what is read has the dtype, the streams and the columns of the
-// store that Build makes.
+// store that Build makes. Streams that the plan does not name stay as they were recorded: their timestamps alone are looked at.
 type unpacked struct {
 	dataset.Dataset
 	dtype   tensor.DType
@@ -27,7 +27,11 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 		err     error
 	}
 	look := func(ctx context.Context, i int) (f found) {
-		s, err := u.packed(ctx, i, names)
+		e, err := u.Episode(ctx, i)
+		if err != nil {
+			return found{err: &dataset.EpisodeError{Episode: i, Err: err}}
+		}
+		s, err := u.packed(ctx, e, names)
 		if err != nil {
 			return found{err: err}
 		}
@@ -73,12 +77,8 @@ func (o one) Info() dataset.Info { return dataset.Info{} }
 
 func (o one) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
-// packed reads an episode and packs it, those of the named streams that it has, or all.
-func (u *unpacked) packed(ctx context.Context, i int, names []string) (*Store, error) {
-	e, err := u.Episode(ctx, i)
-	if err != nil {
-		return nil, &dataset.EpisodeError{Episode: i, Err: err}
-	}
+// packed packs the named streams of an episode, or all without a name.
+func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []string) (*Store, error) {
 	if len(names) > 0 {
 		some := *e
 		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
@@ -89,7 +89,12 @@ func (u *unpacked) packed(ctx context.Context, i int, names []string) (*Store, e
 
 func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	about := &Episode{Name: fmt.Sprint(i), Number: i, Splits: u.splits[i]}
-	s, err := u.packed(ctx, i, u.names())
+	recorded, err := u.Episode(ctx, i)
+	if err != nil {
+		return nil, about, &dataset.EpisodeError{Episode: i, Err: err}
+	}
+	names := u.names()
+	s, err := u.packed(ctx, recorded, names)
 	if err != nil {
 		return nil, about, err
 	}
@@ -111,6 +116,11 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 		}
 		// Those of a store stand before what else was left out.
 		e.LeftOut = slices.Insert(e.LeftOut, 0, o)
+	}
+	for _, o := range recorded.Streams {
+		if !recorded.Steps && !slices.Contains(names, o.Name) && o.Check() == nil {
+			e.Streams = append(e.Streams, o)
+		}
 	}
 	return e, known, nil
 }
