@@ -18,33 +18,38 @@ import (
 func BenchmarkStreaming(b *testing.B) {
 	ctx := context.Background()
 	store := large(b, 2000)
-	d, err := ops.Open("cpu")
-	require.NoError(b, err)
-	defer d.Close()
 	opt := loader.Options{Batch: 64, ShardWindows: 256, MixShards: 4}
 	plan := align.Plan{Rate: .2, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}
 	room := 0
-	for _, workers := range []int{1, 2} {
-		b.Run(fmt.Sprintf("read=stream/workers=%d", workers), func(b *testing.B) {
-			opt.Workers = workers
-			l, err := loader.NewStreaming(ctx, d, store, plan, opt)
-			require.NoError(b, err)
-			defer l.Close()
-			require.NoError(b, l.Next(ctx))
-			room = l.Report().Streaming.Slots * l.Report().Streaming.SlotBytes
-			before := l.Waits()
-			b.ReportAllocs()
-			b.ResetTimer()
-			for range b.N {
-				if err := l.Next(ctx); err != nil {
-					b.Fatal(err)
+	for _, backend := range backends(b) {
+		if backend == "sim" {
+			continue
+		}
+		d, err := ops.Open(backend)
+		require.NoError(b, err)
+		defer d.Close()
+		for _, workers := range []int{1, 2, 8} {
+			b.Run(fmt.Sprintf("read=stream/backend=%s/workers=%d", backend, workers), func(b *testing.B) {
+				opt.Workers = workers
+				l, err := loader.NewStreaming(ctx, d, store, plan, opt)
+				require.NoError(b, err)
+				defer l.Close()
+				require.NoError(b, l.Next(ctx))
+				room = l.Report().Streaming.Slots * l.Report().Streaming.SlotBytes
+				before := l.Waits()
+				b.ReportAllocs()
+				b.ResetTimer()
+				for range b.N {
+					if err := l.Next(ctx); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			w, s := l.Waits(), b.Elapsed().Seconds()
-			b.ReportMetric(float64(w.Bytes-before.Bytes)/s/1e9, "GB/s")
-			b.ReportMetric((w.Shards-before.Shards).Seconds()/s, "shards-waited")
-			b.ReportMetric((w.Slots-before.Slots).Seconds()/s/float64(workers), "slots-waited")
-		})
+				w, s := l.Waits(), b.Elapsed().Seconds()
+				b.ReportMetric(float64(w.Bytes-before.Bytes)/s/1e9, "GB/s")
+				b.ReportMetric((w.Shards-before.Shards).Seconds()/s, "shards-waited")
+				b.ReportMetric((w.Slots-before.Slots).Seconds()/s/float64(workers), "slots-waited")
+			})
+		}
 	}
 	b.Run("read=copy", func(b *testing.B) {
 		state, action, times := data[float32](b, store.Streams[0].Values), data[float32](b, store.Streams[1].Values), data[int64](b, store.Streams[0].Times)
