@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
 )
 
 // With --streaming the batches are those of a dataset that is on the device, in an order of the same shards, from recordings or their store.
@@ -39,4 +43,15 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 		assert.NotZero(t, code)
 		assert.Contains(t, stderr, want)
 	}
+}
+
+// A device without the memory is told which flags need less.
+func TestADeviceThatIsTooSmallIsToldTheFlags(t *testing.T) {
+	memory := &ops.MemoryError{Device: "cuda:0", What: "f32 [9]", Bytes: 36, Err: errors.New("out of memory")}
+	err := (&batching{}).explain(memory)
+	assert.ErrorContains(t, err, "--streaming keeps a small part")
+	assert.ErrorIs(t, err, ops.ErrOutOfMemory)
+	b := &batching{streaming: streaming{on: true}}
+	assert.Equal(t, error(memory), b.explain(memory))
+	assert.ErrorContains(t, b.explain(&loader.RoomError{ShardWindows: 8, MixShards: 4, FitWindows: 8, FitMix: 2, Err: memory}), "want --mix-shards 2 and --shard-windows 8")
 }
