@@ -21,8 +21,9 @@ const streamingHelp = `--streaming reads the dataset while batches are drawn, an
 for datasets that are larger than the device's memory, or the machine's. It takes windows from
 --mix-shards shards at a time, each --shard-windows windows that follow each other, in a shuffled
 order; --workers goroutines read the shards that come next. A store that robocache pack has made is
-read as fast as the disk gives it; recordings are decoded anew in each epoch. With the same two
-numbers the batches are the same without --streaming. Each rank reads all shards.`
+read as fast as the disk gives it; recordings are decoded anew in each epoch, and without --plan and
+--stream the streams are those of the first one. With the same two numbers the batches are the same
+without --streaming. Each rank reads all shards.`
 
 // shards says that the order is one of shards.
 func (s *streaming) shards() bool { return s.on || s.shardWindows != 0 || s.mixShards != 0 }
