@@ -27,7 +27,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 		err     error
 	}
 	look := func(ctx context.Context, i int) (f found) {
-		s, err := u.packed(ctx, i, names)
+		s, _, err := u.packed(ctx, i, names)
 		if err != nil {
 			return found{err: err}
 		}
@@ -73,23 +73,33 @@ func (o one) Info() dataset.Info { return dataset.Info{} }
 
 func (o one) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
-// packed reads an episode and packs it, those of the named streams that it has, or all.
-func (u *unpacked) packed(ctx context.Context, i int, names []string) (*Store, error) {
+// packed reads an episode and packs it, those of the named streams that it has, or all. It returns its media besides.
+func (u *unpacked) packed(ctx context.Context, i int, names []string) (*Store, []dataset.Media, error) {
 	e, err := u.Episode(ctx, i)
 	if err != nil {
-		return nil, &dataset.EpisodeError{Episode: i, Err: err}
+		return nil, nil, &dataset.EpisodeError{Episode: i, Err: err}
 	}
 	if len(names) > 0 {
 		some := *e
 		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
 		e = &some
 	}
-	return Build(ctx, one{u.Dataset, e}, BuildOptions{DType: u.dtype, Workers: 1})
+	s, err := Build(ctx, one{u.Dataset, e}, BuildOptions{DType: u.dtype, Workers: 1})
+	return s, e.Media, err
+}
+
+// media returns an episode's media streams.
+func (u *unpacked) media(ctx context.Context, i int) ([]dataset.Media, error) {
+	e, err := u.Episode(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return e.Media, nil
 }
 
 func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	about := &Episode{Name: fmt.Sprint(i), Number: i, Splits: u.splits[i]}
-	s, err := u.packed(ctx, i, u.names())
+	s, media, err := u.packed(ctx, i, u.names())
 	if err != nil {
 		return nil, about, err
 	}
@@ -97,6 +107,7 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 	if err != nil {
 		return nil, about, err
 	}
+	e.Media = media
 	known.Number, known.Splits = i, u.splits[i]
 	streams := e.Streams
 	e.Streams = nil
