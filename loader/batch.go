@@ -18,8 +18,8 @@ import (
 type Batch struct {
 	Streams []BatchStream
 	Cameras []BatchCamera // as Options.Cameras has them
-	// Episodes, Ticks and Anchors [B], i64: the episode of each window as the loader counts those it draws from ([Loader.EpisodeOf] has its number in the
-	// store), the number of its anchor in the episode, and that's time, ns. A row without a window has episode and tick -1.
+	// Episodes, Ticks and Anchors [B], i64: the episode of each window as the loader counts those it draws from ([Loader.EpisodeOf] has its number in
+	// the store), the number of its anchor in the episode, and that's time, ns. A row without a window has episode and tick -1.
 	Episodes, Ticks, Anchors *tensor.Tensor
 
 	loader *Loader
@@ -149,8 +149,8 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream and camera by camera (FNV-1a, 64 bits). Equal windows have
-// equal digests on every device.
+// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by camera
+// (FNV-1a, 64 bits). Equal windows have equal digests on every device.
 func (b *Batch) Digest(row int) (uint64, error) {
 	h := fnv.New64a()
 	var word [8]byte
@@ -221,8 +221,8 @@ func (l *Loader) EpisodeOf(episode int64) int {
 	return l.numbers[episode]
 }
 
-// State is all that has to be kept to go on from a batch: on another device, with another number of ranks or size of batch, the windows that follow are
-// the same. Its JSON names are a contract.
+// State is all that has to be kept to go on from a batch: on another device, with another number of ranks or size of batch, the windows that follow
+// are the same. Its JSON names are a contract.
 type State struct {
 	Version int    `json:"version"` // 1
 	Seed    uint64 `json:"seed"`
@@ -253,8 +253,8 @@ func (e *StateError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *StateError) Unwrap() error { return ops.ErrOption }
 
-// Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows that follow would not be
-// those that the state was followed by.
+// Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows
+// that follow would not be those that the state was followed by.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	switch {
 	case s.Version != 1:
@@ -290,8 +290,8 @@ func (l *Loader) EpochEnds(s State) bool {
 	return begin.Epoch != s.Epoch
 }
 
-// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store or dataset has it: to look at, or to
-// compare.
+// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store or dataset has it: to look at,
+// or to compare.
 func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
 	if err != nil {

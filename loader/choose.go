@@ -163,8 +163,8 @@ func hashed(h uint64, t *tensor.Tensor) (uint64, error) {
 	return h + uint64(len(times)), err
 }
 
-// columnOf returns where in the columns of a recorded stream those of a prepared one begin, -1 if that is not a part of it with all of its samples. Of a
-// stream without samples it is 0.
+// columnOf returns where in the columns of a recorded stream those of a prepared one begin, -1 if that is not a part of it with all of its samples.
+// Of a stream without samples it is 0.
 func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	switch {
 	case recorded.Len() != prepared.Len():

@@ -28,8 +28,9 @@ type Options struct {
 	Age   bool         // also gives each target's age: see ops.ResampleArgs
 	// Strict makes an episode that the plan cannot take an error; else it is left out and listed in the report.
 	Strict bool
-	// ShardWindows and MixShards are those of the plan's shuffle "shards", see ops.DrawOptions: how many windows that follow each other make a shard, and
-	// how many shards are mixed at a time. Together with seed and epoch they are the order, so who goes on from a state has the same. 4096 and 16 unless given.
+	// ShardWindows and MixShards are those of the plan's shuffle "shards", see ops.DrawOptions: how many windows that follow each other make a shard,
+	// and how many shards are mixed at a time. Together with seed and epoch they are the order, so who goes on from a state has the same. 4096 and 16
+	// unless given.
 	ShardWindows, MixShards int
 	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
 	EpochWindows int
@@ -44,8 +45,8 @@ const (
 	mixShards    = 16
 )
 
-// Loader draws batches of windows: from a store that it keeps on a device, see [New], or from a dataset that it reads meanwhile, see [NewStreaming]. Its methods
-// are for one goroutine at a time.
+// Loader draws batches of windows: from a store that it keeps on a device, see [New], or from a dataset that it reads meanwhile, see [NewStreaming].
+// Its methods are for one goroutine at a time.
 type Loader struct {
 	device *ops.Device
 	order  ops.DrawOptions
@@ -352,8 +353,9 @@ func shift(first, second []int64) (by int64, same bool) {
 	return by, true
 }
 
-// Capture returns a graph on a queue of the device whose every launch makes the next batch, in the tensors of [Loader.Batch]. The caller closes it before
-// the loader. It may be a part of a larger one: the cursor is on the device. Of a loader that reads meanwhile, or has cameras, it is a *StreamingError.
+// Capture returns a graph on a queue of the device whose every launch makes the next batch, in the tensors of [Loader.Batch]. The caller closes it
+// before the loader. It may be a part of a larger one: the cursor is on the device. Of a loader that reads meanwhile, or has cameras, it is a
+// *StreamingError.
 func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
 	if l.report.Streaming != nil || l.filmer != nil {
 		return nil, &StreamingError{"Capture"}
@@ -361,8 +363,8 @@ func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
 	return q.Capture(func() error { return l.run(q) })
 }
 
-// Run gives the next batch to a queue of the device: a draw, and a Fuse for each group of streams with the same window and dtype. Of a loader that reads
-// meanwhile, or has cameras, it is a *StreamingError.
+// Run gives the next batch to a queue of the device: a draw, and a Fuse for each group of streams with the same window and dtype. Of a loader that
+// reads meanwhile, or has cameras, it is a *StreamingError.
 func (l *Loader) Run(q *ops.Queue) error {
 	if l.report.Streaming != nil || l.filmer != nil {
 		return &StreamingError{"Run"}

@@ -5,8 +5,9 @@ import "math"
 // affine is what normalises a stream: (x-Shift)*Scale, then between Min and Max if these are given.
 type affine struct{ shift, scale, min, max []float32 }
 
-// normalisations are the rules by name: of a column (x-shift)*scale, whether that needs quantiles, and whether it is bounded to [-1,1]. Sources: LeRobot's normalize processor,
-// openpi's transforms, Octo's data utilities, GR00T's state and action transforms and robomimic's obs_utils, as they were published in 2026.
+// normalisations are the rules by name: of a column (x-shift)*scale, whether that needs quantiles, and whether it is bounded to [-1,1]. Sources:
+// LeRobot's normalize processor, openpi's transforms, Octo's data utilities, GR00T's state and action transforms and robomimic's obs_utils, as they
+// were published in 2026.
 var normalisations = map[string]struct {
 	of        func(s ColumnStats) (shift, scale float64)
 	quantiles bool // of those that it needs

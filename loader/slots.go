@@ -25,8 +25,8 @@ func (e *ChangedError) Error() string {
 // Unwrap returns dataset.ErrCorrupt.
 func (e *ChangedError) Unwrap() error { return dataset.ErrCorrupt }
 
-// capacities returns how many rows of each part the largest shard of so many windows has, wherever it begins: a run of episodes that begins with the last
-// window of one has the most that can begin in it.
+// capacities returns how many rows of each part the largest shard of so many windows has, wherever it begins: a run of episodes that begins with the
+// last window of one has the most that can begin in it.
 func (s *streamer) capacities(windows int64) []int {
 	c := s.chosen
 	rows := make([]int, len(c.parts))
@@ -263,7 +263,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && (s.strict || errors.Is(err, dataset.ErrClosed)):
+		case err != nil && (c.opt.Strict || errors.Is(err, dataset.ErrClosed)):
 			return err
 		case err != nil:
 			sl.unread = append(sl.unread, e)
@@ -319,8 +319,8 @@ func (s *streamer) cannot(e int, err error) {
 func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
 	c := w.s.chosen
 	number := c.numbers[e]
-	return w.s.from.guard(number, func() error {
-		recorded, _, err := w.s.from.read(ctx, number)
+	return c.from.guard(number, func() error {
+		recorded, _, err := c.from.read(ctx, number)
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ColumnStats are the statistics of a column over the samples of the episodes that a loader draws from, as they were recorded. NaN and infinite samples
-// are left out of them. They are computed exactly and rounded once, so they depend on no order of the samples.
+// ColumnStats are the statistics of a column over the samples of the episodes that a loader draws from, as they were recorded. NaN and infinite
+// samples are left out of them. They are computed exactly and rounded once, so they depend on no order of the samples.
 type ColumnStats struct {
 	Count     int
 	Mean, Std float64 // of the population: divided by Count
@@ -26,8 +26,8 @@ type ColumnStats struct {
 // visitor takes values [N,D] of a part. It may be called from several goroutines.
 type visitor func(part int, values *tensor.Tensor) error
 
-// statistics gives the parts that are normalised their statistics, and what normalises them. Each pass visits all samples of all parts; there are as many as
-// the rules need: none, one, or with quantiles one for each digit of a number.
+// statistics gives the parts that are normalised their statistics, and what normalises them. Each pass visits all samples of all parts; there are as
+// many as the rules need: none, one, or with quantiles one for each digit of a number.
 func statistics(parts []part, pass func(visitor) error) error {
 	columns := make([][]*tally, len(parts))
 	digits := 0

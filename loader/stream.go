@@ -26,8 +26,8 @@ type Streaming struct {
 	Unread    int `json:"unread_windows"` // rows given without a window, since their episode could not be read again
 }
 
-// Waits says what a loader that reads or decodes meanwhile has waited for, since it was opened. Where Next waits for frames, decoding them is the bottleneck. Where Next waits for shards, reading is the bottleneck: more workers,
-// a faster disk or a packed store help. Where workers wait for slots it is what batches are used for.
+// Waits says what a loader that reads or decodes meanwhile has waited for, since it was opened. Where Next waits for frames, decoding is the bottleneck; where
+// it waits for shards, reading is: more workers, a faster disk or a packed store help. Where workers wait for slots it is what batches are used for.
 type Waits struct {
 	Frames  time.Duration // Next, for frames of cameras to be decoded
 	Shards  time.Duration // Next, for shards to be read
@@ -37,7 +37,8 @@ type Waits struct {
 	Read    int64         // shards that were read
 }
 
-// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows are drawn.
+// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows are
+// drawn.
 type StreamingError struct{ Op string }
 
 func (e *StreamingError) Error() string {
@@ -47,8 +48,8 @@ func (e *StreamingError) Error() string {
 // Unwrap returns dataset.ErrUnsupported.
 func (e *StreamingError) Unwrap() error { return dataset.ErrUnsupported }
 
-// RoomError says that the device has not the memory for the slots. Fewer shards mixed at a time, or smaller ones, need less: the greatest MixShards of these
-// ShardWindows, halved and halved again, for which there is the room, or the greatest ShardWindows of one; 0 if there is for neither.
+// RoomError says that the device has not the memory for the slots. Fewer shards mixed at a time, or smaller ones, need less: the greatest MixShards
+// of these ShardWindows, halved and halved again, for which there is the room, or the greatest ShardWindows of one; 0 if there is for neither.
 type RoomError struct {
 	ShardWindows, MixShards int
 	Bytes                   int // of all slots
@@ -71,9 +72,6 @@ func (e *RoomError) Unwrap() error { return e.Err }
 type streamer struct {
 	device *ops.Device
 	order  ops.DrawOptions
-	from   episodes
-	plan   align.Plan
-	strict bool
 	chosen *chosen
 	shards sharding
 	clocks []int        // the parts that have timestamps of their own
@@ -103,17 +101,18 @@ type sharding struct{ windows, mix, span int64 }
 // target is where the samples of a part go: [rows,D] and [rows], of a part with another's timestamps values alone.
 type target struct{ values, times *tensor.Tensor }
 
-// NewStreaming prepares a loader that reads meanwhile: what it keeps on the device is not the whole dataset but the shards that batches are drawn from, and those
-// that come next. It is for what does not fit the device. The dataset may be a store, or recordings, which each worker packs as [Build] does, in float32. It
-// stays open as long as the loader is, and is not closed by it.
+// NewStreaming prepares a loader that reads meanwhile: what it keeps on the device is not the whole dataset but the shards that batches are drawn
+// from, and those that come next. It is for what does not fit the device. The dataset may be a store, or recordings, which each worker packs as
+// [Build] does, in float32. It stays open as long as the loader is, and is not closed by it.
 //
-// The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states are those of a loader that [New]
-// makes with the same plan and options, to the bit. First every episode is read once, for the windows that it has, and the statistics if there is something to normalise;
-// recordings without a plan that names its streams once more before that, for their names. An episode that cannot be read, or is not as it was, when
-// its shard is, is an error of Next with Options.Strict; else its rows are given without a window, and counted: Report.Streaming.Unread.
+// The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states are those of a loader
+// that [New] makes with the same plan and options, to the bit. First every episode is read once, for the windows that it has, and the statistics if
+// there is something to normalise; recordings without a plan that names its streams once more before that, for their names. An episode that cannot be
+// read, or is not as it was, when its shard is, is an error of Next with Options.Strict; else its rows are given without a window, and counted:
+// Report.Streaming.Unread.
 //
-// There is room for two groups of MixShards shards, each as large as the largest: a *RoomError says that there is not. A batch of all ranks must not be larger
-// than a group. Whole episodes are read, so shards should be several times as long as episodes.
+// There is room for two groups of MixShards shards, each as large as the largest: a *RoomError says that there is not. A batch of all ranks must not
+// be larger than a group. Whole episodes are read, so shards should be several times as long as episodes.
 func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, plan align.Plan, opt Options) (*Loader, error) {
 	switch plan.Shuffle {
 	case "":
@@ -129,9 +128,12 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			episodes
 			names() []string
 		}
-		if store, packed := d.(*Store); packed {
-			from = store
-		} else {
+		switch d := d.(type) {
+		case *Store:
+			from = d
+		case detached:
+			from = d.Store
+		default:
 			var sources []string
 			for _, s := range c.plan.Streams {
 				sources = append(sources, cmp.Or(s.From, s.Name))
@@ -158,7 +160,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 
 // stream makes the feed.
 func (l *Loader) stream(c *chosen) error {
-	s := &streamer{device: l.device, order: l.order, from: c.from, plan: c.plan, strict: c.opt.Strict, chosen: c, report: &l.report, unread: map[int]bool{},
+	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{},
 		window: make([]int64, l.order.Batch), slot: make([]int64, l.order.Batch)}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {

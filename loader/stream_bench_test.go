@@ -12,9 +12,9 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// BenchmarkStreaming reads shards of a store of a million frames, 26 numbers of state and of action: anchors of 0.2 Hz are few windows, so that reading is
-// what is measured, beside a plain copy of the samples to as much memory as the slots have. On the CPU a shard is read into its slot itself. It reports
-// bytes read a second, and the parts of the time in which Next waited for shards and workers for free slots.
+// BenchmarkStreaming reads shards of a store of a million frames, 26 numbers of state and of action: anchors of 0.2 Hz are few windows, so that
+// reading is what is measured, beside a plain copy of the samples to as much memory as the slots have. On the CPU a shard is read into its slot
+// itself. It reports bytes read a second, and the parts of the time in which Next waited for shards and workers for free slots.
 func BenchmarkStreaming(b *testing.B) {
 	ctx := context.Background()
 	store := large(b, 2000)

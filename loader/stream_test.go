@@ -34,8 +34,8 @@ func streamed(t *testing.T, backend string, d dataset.Dataset, p align.Plan, opt
 	return l
 }
 
-// A loader that reads meanwhile gives the windows of one that keeps its store, in the same order, to the bit: from recordings or their store, in one file or
-// several, with any number of workers, shards and ranks.
+// A loader that reads meanwhile gives the windows of one that keeps its store, in the same order, to the bit: from recordings or their store, in one
+// file or several, with any number of workers, shards and ranks.
 func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 	m := recordings(t)
 	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
@@ -102,8 +102,8 @@ func kept(t *testing.T, l *loader.Loader, batch, n int) (sums [][]uint64, states
 	return sums, states
 }
 
-// Several epochs follow each other as they do from a store on the device, whatever becomes of the end of one, shuffled or in order, on every device; and who goes
-// on from any state, here or there, goes on in them.
+// Several epochs follow each other as they do from a store on the device, whatever becomes of the end of one, shuffled or in order, on every device;
+// and who goes on from any state, here or there, goes on in them.
 func TestStreamingGoesOnFromAnyState(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
@@ -125,6 +125,9 @@ func TestStreamingGoesOnFromAnyState(t *testing.T) {
 		got, theirs := kept(t, l, 11, n)
 		require.Equal(t, want, got, what)
 		require.Equal(t, states, theirs, what)
+		r := l.Report().Streaming
+		assert.Equal(t, c.backend != "cpu", r.Pinned > 0, "on the CPU a shard is read into its slot")
+		assert.LessOrEqual(t, r.Slots*r.SlotBytes, l.Report().Bytes)
 		for _, at := range []int{n - 2, 0, 3, 5, resident.Report().Batches - 1} {
 			if at >= n-1 {
 				continue
