@@ -17,6 +17,7 @@ import (
 // Batch is B windows, in tensors on the device of the loader.
 type Batch struct {
 	Streams []BatchStream
+	Cameras []BatchCamera // as Options.Cameras has them
 	// Episodes, Ticks and Anchors [B], i64: the episode of each window as the loader counts those it draws from ([Loader.EpisodeOf] has its number in
 	// the store), the number of its anchor in the episode, and that's time, ns. A row without a window has episode and tick -1.
 	Episodes, Ticks, Anchors *tensor.Tensor
@@ -32,6 +33,15 @@ type BatchStream struct {
 	Valid   *tensor.Tensor // [B,T] u8: as in ops.ResampleArgs
 	Pad     *tensor.Tensor // [B,T] u8: 1 where the target lies outside of what the episode has of the stream
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
+}
+
+// BatchCamera is a camera of a batch.
+type BatchCamera struct {
+	Name   string
+	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black where there is none
+	Valid  *tensor.Tensor // [B,T] u8, and the others as those of a stream
+	Pad    *tensor.Tensor // [B,T] u8
+	Age    *tensor.Tensor // [B,T] i64, ns: how much older the frame is than its target; nil unless Options.Age
 }
 
 // Stream returns the stream of that name, or nil.
@@ -112,6 +122,17 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 			return nil, err
 		}
 	}
+	for i := range b.Cameras {
+		c := b.Cameras[i]
+		keep(&c.Frames, c.Frames)
+		keep(&c.Valid, c.Valid)
+		keep(&c.Pad, c.Pad)
+		keep(&c.Age, c.Age)
+		out.Cameras = append(out.Cameras, c)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
 	for i := range out.Streams {
 		s := &out.Streams[i]
 		for _, t := range []**tensor.Tensor{&s.Values, &s.Valid, &s.Pad, &s.Age} {
@@ -128,8 +149,8 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream (FNV-1a, 64 bits). Equal windows
-// have equal digests on every device.
+// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by camera
+// (FNV-1a, 64 bits). Equal windows have equal digests on every device.
 func (b *Batch) Digest(row int) (uint64, error) {
 	h := fnv.New64a()
 	var word [8]byte
@@ -159,6 +180,17 @@ func (b *Batch) Digest(row int) (uint64, error) {
 			}
 			t := s.Values.Dim(1)
 			_, _ = h.Write(flags[row*t : (row+1)*t])
+		}
+	}
+	for i := range b.Cameras {
+		c := &b.Cameras[i]
+		for _, t := range []*tensor.Tensor{c.Frames, c.Valid, c.Pad} {
+			bytes, err := tensor.Data[uint8](t)
+			if err != nil {
+				return 0, err
+			}
+			n := t.Len() / t.Dim(0)
+			_, _ = h.Write(bytes[row*n : (row+1)*n])
 		}
 	}
 	return h.Sum64(), nil
@@ -237,6 +269,9 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
 	case s.Epoch < 0 || s.Taken < 0 || s.Taken > int64(s.Windows):
 		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("at most %d taken", s.Windows)}
+	}
+	if l.filmer != nil {
+		l.filmer.stop() // and begins where the feed is
 	}
 	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 }

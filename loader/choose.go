@@ -27,6 +27,9 @@ type chosen struct {
 	parts           []part
 	rows            [][]row // of each part, an episode each, if they are kept
 	seen            []seen  // of each episode
+
+	filming *filming // nil without cameras
+	films   []*filmed
 }
 
 // episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
@@ -36,6 +39,9 @@ type episodes interface {
 	read(ctx context.Context, i int) (*dataset.Episode, *Episode, error)
 	// guard calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
 	guard(i int, do func() error) error
+	// media returns an episode's media streams.
+	media(ctx context.Context, i int) ([]dataset.Media, error)
+	Format() string
 }
 
 // row is what an episode has of a stream.
@@ -64,6 +70,7 @@ type looked struct {
 	// that follow each other. Such an episode need not be prepared again.
 	columns []int
 	times   uint64 // see seen
+	film    *filmed
 }
 
 func (c *chosen) choose(ctx context.Context) error {
@@ -113,6 +120,11 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	}
 	if l.prepared, err = align.Prepare(e, c.plan); err != nil {
 		return err
+	}
+	if c.filming != nil {
+		if l.film, err = c.filming.film(e.Media, c.opt.Strict); err != nil {
+			return err
+		}
 	}
 	streams := l.prepared.Streams
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
@@ -250,6 +262,12 @@ func (c *chosen) take(i int, l *looked) error {
 		c.parts[m].clock = first
 	}
 	c.seen = append(c.seen, seen{whole, l.times})
+	if c.filming != nil {
+		c.films = append(c.films, l.film)
+		for _, text := range l.film.leftOut {
+			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: text})
+		}
+	}
 	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
 	c.begins = append(c.begins, p.Clock.Start)
 	anchors := c.plan.Anchors(p.Clock.Count)

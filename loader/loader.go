@@ -34,7 +34,9 @@ type Options struct {
 	ShardWindows, MixShards int
 	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
 	EpochWindows int
-	// Workers is how many goroutines read episodes; as many as there are processors unless given.
+	// Cameras are those whose frames a batch has; none unless given.
+	Cameras []Camera
+	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
 	Workers int
 }
 
@@ -53,6 +55,7 @@ type Loader struct {
 	held   held
 
 	feed            feed
+	filmer          *filmer        // nil without cameras
 	episodes, ticks *tensor.Tensor // [B]
 	anchors         *tensor.Tensor // [B]
 	groups          []group
@@ -139,6 +142,7 @@ type Report struct {
 	Unanchored int             `json:"ticks_without_window"`
 	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
 	Streams    []StreamsReport `json:"streams"`
+	Cameras    []CameraReport  `json:"cameras"`
 	Bytes      int             `json:"bytes"` // on the device
 
 	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
@@ -167,7 +171,7 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 }
 
 // open makes a loader of checked options. Prepare chooses what it draws from, and gives it a feed and the parts their packed tensors and rows.
-func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader) error) (l *Loader, err error) {
+func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader, c *chosen) error) (l *Loader, err error) {
 	l = &Loader{device: device, order: ops.DrawOptions{
 		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchDependent,
 	}, age: opt.Age}
@@ -196,11 +200,20 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
 		l.report.ShardWindows, l.report.MixShards = opt.ShardWindows, opt.MixShards
 	}
-	if err := prepare(l); err != nil {
+	c := &chosen{plan: plan, opt: opt, report: &l.report}
+	if len(opt.Cameras) > 0 {
+		if c.plan, c.filming, err = split(plan, opt.Cameras); err != nil {
+			return l, err
+		}
+	}
+	if err := prepare(l, c); err != nil {
 		return l, err
 	}
 	l.held.add(l.feed)
-	return l, l.plan(ctx)
+	if err := l.plan(ctx); err != nil || c.filming == nil {
+		return l, err
+	}
+	return l, newFilmer(ctx, l, c)
 }
 
 // named is a plan that names its streams: those of the list, if it names none.
@@ -341,18 +354,19 @@ func shift(first, second []int64) (by int64, same bool) {
 }
 
 // Capture returns a graph on a queue of the device whose every launch makes the next batch, in the tensors of [Loader.Batch]. The caller closes it
-// before the loader. It may be a part of a larger one: the cursor is on the device. Of a loader that reads meanwhile it is a *StreamingError.
+// before the loader. It may be a part of a larger one: the cursor is on the device. Of a loader that reads meanwhile, or has cameras, it is a
+// *StreamingError.
 func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
-	if l.report.Streaming != nil {
+	if l.report.Streaming != nil || l.filmer != nil {
 		return nil, &StreamingError{"Capture"}
 	}
 	return q.Capture(func() error { return l.run(q) })
 }
 
 // Run gives the next batch to a queue of the device: a draw, and a Fuse for each group of streams with the same window and dtype. Of a loader that
-// reads meanwhile it is a *StreamingError.
+// reads meanwhile, or has cameras, it is a *StreamingError.
 func (l *Loader) Run(q *ops.Queue) error {
-	if l.report.Streaming != nil {
+	if l.report.Streaming != nil || l.filmer != nil {
 		return &StreamingError{"Run"}
 	}
 	return l.run(q)
@@ -426,6 +440,30 @@ func (l *Loader) Next(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if l.filmer == nil {
+		return l.make(ctx)
+	}
+	at, err := l.feed.cursor(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := l.filmer.next(ctx, at)
+	if err == nil {
+		err = l.give(ctx, s)
+	}
+	if err == nil {
+		err = l.make(ctx)
+	}
+	if err != nil {
+		l.filmer.stop() // and begins anew, where the feed is
+		return err
+	}
+	l.filmer.free <- s
+	return nil
+}
+
+// make makes the next batch of streams.
+func (l *Loader) make(ctx context.Context) error {
 	if err := l.feed.next(ctx, l.queue); err != nil {
 		return err
 	}

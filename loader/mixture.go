@@ -76,9 +76,9 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			return nil, err
 		}
 	}
-	return open(ctx, device, plan, &opt, func(l *Loader) error {
-		c := chosen{from: from, plan: plan, opt: &opt, report: &l.report, keep: true}
-		if err := l.choose(ctx, &c); err != nil {
+	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
+		c.from, c.keep = from, true
+		if err := l.choose(ctx, c); err != nil {
 			return err
 		}
 		if err := l.mix(list, weighted, opt.EpochWindows); err != nil {
@@ -96,7 +96,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			if err := statistics(l.parts, c.packedPass(ctx, from)); err != nil {
 				return err
 			}
-			return l.upload(ctx, &c)
+			return l.upload(ctx, c)
 		})
 	})
 }
@@ -171,6 +171,13 @@ func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 	store, i := s.of(i)
 	return store.read(ctx, i)
 }
+
+func (s stores) media(ctx context.Context, i int) ([]dataset.Media, error) {
+	store, i := s.of(i)
+	return store.media(ctx, i)
+}
+
+func (s stores) Format() string { return s[0].Format() }
 
 func (s stores) guard(i int, do func() error) error {
 	store, i := s.of(i)

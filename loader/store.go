@@ -283,6 +283,15 @@ func (s *Store) read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 
 func (s *Store) guard(i int, do func() error) error { return s.holder(i).Guard(do) }
 
+// media returns an episode's media streams.
+func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
+	e, err := s.Episode(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return e.Media, nil
+}
+
 // OptionError is an option that cannot be. It is dataset.ErrOption.
 type OptionError struct{ Arg, Got, Want string }
 

@@ -26,9 +26,10 @@ type Streaming struct {
 	Unread    int `json:"unread_windows"` // rows given without a window, since their episode could not be read again
 }
 
-// Waits says what a loader that reads meanwhile has waited for, since it was opened. Where Next waits for shards, reading is the bottleneck: more
-// workers, a faster disk or a packed store help. Where workers wait for slots it is what batches are used for.
+// Waits says what a loader that reads or decodes meanwhile has waited for, since it was opened. Where Next waits for frames, decoding is the bottleneck; where
+// it waits for shards, reading is: more workers, a faster disk or a packed store help. Where workers wait for slots it is what batches are used for.
 type Waits struct {
+	Frames  time.Duration // Next, for frames of cameras to be decoded
 	Shards  time.Duration // Next, for shards to be read
 	Slots   time.Duration // all workers together, for shards that may be read, since a slot is free
 	Reading time.Duration // all workers together, reading shards and copying them to the device
@@ -36,12 +37,12 @@ type Waits struct {
 	Read    int64         // shards that were read
 }
 
-// StreamingError says that a loader which reads meanwhile cannot do what needs the device alone: the host has to read shards before their windows are
+// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows are
 // drawn.
 type StreamingError struct{ Op string }
 
 func (e *StreamingError) Error() string {
-	return fmt.Sprintf("loader: %s: got a loader that reads its shards meanwhile, on the host, want Next, or a store that is kept on the device", e.Op)
+	return fmt.Sprintf("loader: %s: got a loader that reads shards or decodes frames meanwhile, on the host, want Next, or a store that is kept on the device, without cameras", e.Op)
 }
 
 // Unwrap returns dataset.ErrUnsupported.
@@ -122,7 +123,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	if opt.EpochWindows != 0 {
 		return nil, &OptionError{"EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset"}
 	}
-	return open(ctx, device, plan, &opt, func(l *Loader) error {
+	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
 		var from interface {
 			episodes
 			names() []string
@@ -134,7 +135,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			from = d.Store
 		default:
 			var sources []string
-			for _, s := range plan.Streams {
+			for _, s := range c.plan.Streams {
 				sources = append(sources, cmp.Or(s.From, s.Name))
 			}
 			u, err := unpack(ctx, d, sources, &opt)
@@ -143,8 +144,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			}
 			from = u
 		}
-		plan = named(plan, from.names())
-		c := &chosen{from: from, plan: plan, opt: &opt, report: &l.report}
+		c.from, c.plan = from, named(c.plan, from.names())
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}
@@ -434,24 +434,34 @@ func (s *streamer) Close() error {
 
 // Report says what the loader draws from.
 func (l *Loader) Report() Report {
-	s, streaming := l.feed.(*streamer)
-	if !streaming {
-		return l.report
+	if s, streaming := l.feed.(*streamer); streaming { // whose workers add to it
+		s.mu.Lock()
+		defer s.mu.Unlock()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	r := l.report
-	now := *r.Streaming
-	r.Streaming, r.LeftOut = &now, slices.Clone(r.LeftOut)
+	if r.Streaming != nil {
+		now := *r.Streaming
+		r.Streaming, r.LeftOut = &now, slices.Clone(r.LeftOut)
+	}
+	if l.filmer != nil {
+		r.Cameras = slices.Clone(r.Cameras)
+		for i := range r.Cameras {
+			r.Cameras[i].Bad = int(l.filmer.bad[i].Load())
+		}
+	}
 	return r
 }
 
-// Waits says what a loader that reads meanwhile has waited for; nothing of one that keeps its store on the device.
+// Waits says what a loader that reads or decodes meanwhile has waited for; nothing of one that does neither.
 func (l *Loader) Waits() Waits {
+	var frames time.Duration
+	if l.filmer != nil {
+		frames = time.Duration(l.filmer.waited.Load())
+	}
 	s, streaming := l.feed.(*streamer)
 	if !streaming {
-		return Waits{}
+		return Waits{Frames: frames}
 	}
 	w := &s.waits
-	return Waits{time.Duration(w.shards.Load()), time.Duration(w.slots.Load()), time.Duration(w.reading.Load()), w.bytes.Load(), w.read.Load()}
+	return Waits{frames, time.Duration(w.shards.Load()), time.Duration(w.slots.Load()), time.Duration(w.reading.Load()), w.bytes.Load(), w.read.Load()}
 }

@@ -87,6 +87,15 @@ func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []strin
 	return Build(ctx, one{u.Dataset, e}, BuildOptions{DType: u.dtype, Workers: 1})
 }
 
+// media returns an episode's media streams.
+func (u *unpacked) media(ctx context.Context, i int) ([]dataset.Media, error) {
+	e, err := u.Episode(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return e.Media, nil
+}
+
 func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	about := &Episode{Name: fmt.Sprint(i), Number: i, Splits: u.splits[i]}
 	recorded, err := u.Episode(ctx, i)
@@ -102,6 +111,7 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 	if err != nil {
 		return nil, about, err
 	}
+	e.Media = recorded.Media
 	known.Number, known.Splits = i, u.splits[i]
 	streams := e.Streams
 	e.Streams = nil

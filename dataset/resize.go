@@ -1,0 +1,143 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// SizeError says that an image cannot be resized so.
+type SizeError struct{ Arg, Got, Want string }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("dataset: resize: %s: got %s, want %s", e.Arg, e.Got, e.Want)
+}
+
+// Unwrap returns ErrOption.
+func (e *SizeError) Unwrap() error { return ErrOption }
+
+// Resize writes an image at another size: src u8 [H,W,C], dst u8 [H',W',C], both contiguous. Each pixel is the mean of those below a triangle (bilinear),
+// which is as wide as two source pixels, or two of the result where that is smaller, so that nothing is left out when an image shrinks. The bits are those of
+// Pillow's Image.resize(..., BILINEAR): first along the lines and then across them, weights rounded to 22 bits, each pass to 8.
+func Resize(dst, src *tensor.Tensor) error {
+	for _, a := range []struct {
+		arg string
+		t   *tensor.Tensor
+	}{{"dst", dst}, {"src", src}} {
+		switch {
+		case a.t == nil:
+			return &SizeError{a.arg, "nil", "u8 [H,W,C]"}
+		case a.t.DType() != tensor.U8 || a.t.Rank() != 3 || a.t.Len() == 0 || !a.t.IsContiguous():
+			return &SizeError{a.arg, a.t.String(), "u8 [H,W,C], contiguous, of one pixel or more"}
+		}
+	}
+	c := src.Dim(2)
+	if dst.Dim(2) != c {
+		return &SizeError{"dst", dst.String(), fmt.Sprintf("%d channels, as src has", c)}
+	}
+	from, err := tensor.Data[uint8](src)
+	if err != nil {
+		return err
+	}
+	to, err := tensor.Data[uint8](dst)
+	if err != nil {
+		return err
+	}
+	h, w := src.Dim(0), src.Dim(1)
+	if dst.Dim(1) != w {
+		across := triangle(w, dst.Dim(1))
+		lines := to
+		if dst.Dim(0) != h {
+			lines = make([]byte, h*dst.Dim(1)*c)
+		}
+		for y := range h {
+			across.along(lines[y*dst.Dim(1)*c:], from[y*w*c:(y+1)*w*c], c)
+		}
+		from, w = lines, dst.Dim(1)
+	}
+	switch {
+	case dst.Dim(0) != h:
+		triangle(h, dst.Dim(0)).across(to, from, w*c)
+	case dst.Dim(1) == src.Dim(1):
+		copy(to, from)
+	}
+	return nil
+}
+
+// weightBits are the bits behind the point of a weight.
+const weightBits = 22
+
+// taps are what the pixels of a line are made of: pixel i of weights[i*most:][:counts[i]] times those of the source from firsts[i] on.
+type taps struct {
+	firsts, counts []int
+	weights        []int32
+	most           int
+}
+
+// triangle makes n pixels of size.
+func triangle(size, n int) *taps {
+	scale := float64(size) / float64(n)
+	reach := max(scale, 1)
+	t := &taps{firsts: make([]int, n), counts: make([]int, n), most: int(math.Ceil(reach))*2 + 1}
+	t.weights = make([]int32, n*t.most)
+	exact := make([]float64, t.most)
+	for i := range n {
+		center := float64((float64(i) + 0.5) * scale) // the conversion keeps a compiler from joining it with a sum
+		first, end := max(int(center-reach+0.5), 0), min(int(center+reach+0.5), size)
+		sum := 0.0
+		for k := range end - first {
+			exact[k] = max(1-math.Abs(float64((float64(first+k)-center+0.5)*(1/reach))), 0)
+			sum += exact[k]
+		}
+		for k := range end - first {
+			t.weights[i*t.most+k] = int32(0.5 + float64(exact[k]/sum*(1<<weightBits)))
+		}
+		t.firsts[i], t.counts[i] = first, end-first
+	}
+	return t
+}
+
+// along makes a line of another, whose pixels have c bytes.
+func (t *taps) along(to, from []byte, c int) {
+	for i, first := range t.firsts {
+		weights := t.weights[i*t.most:][:t.counts[i]]
+		if c == 3 {
+			r, g, b := int32(1)<<(weightBits-1), int32(1)<<(weightBits-1), int32(1)<<(weightBits-1)
+			at := from[3*first:][:3*len(weights)]
+			for k, w := range weights {
+				p := at[3*k : 3*k+3 : 3*k+3]
+				r, g, b = r+int32(p[0])*w, g+int32(p[1])*w, b+int32(p[2])*w
+			}
+			copy(to[3*i:3*i+3], []byte{clip(r), clip(g), clip(b)})
+			continue
+		}
+		for ch := range c {
+			sum := int32(1) << (weightBits - 1)
+			for k, w := range weights {
+				sum += int32(from[(first+k)*c+ch]) * w
+			}
+			to[i*c+ch] = clip(sum)
+		}
+	}
+}
+
+// across makes lines of others, which have width bytes.
+func (t *taps) across(to, from []byte, width int) {
+	sums := make([]int32, width)
+	for i, first := range t.firsts {
+		for x := range sums {
+			sums[x] = 1 << (weightBits - 1)
+		}
+		for k, w := range t.weights[i*t.most:][:t.counts[i]] {
+			for x, v := range from[(first+k)*width:][:width] {
+				sums[x] += int32(v) * w
+			}
+		}
+		for x, sum := range sums {
+			to[i*width+x] = clip(sum)
+		}
+	}
+}
+
+func clip(sum int32) byte { return byte(min(max(sum>>weightBits, 0), 255)) }

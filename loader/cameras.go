@@ -1,0 +1,161 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Camera is a media stream whose frames a batch has, decoded and resized. Which frame a target gets is said by the plan, as of any stream: its window, its edge,
+// gaps and tolerance, and its kind, which is previous unless given, or nearest or next.
+type Camera struct {
+	Name          string // in the batch, in the plan, and in the recordings unless the plan says From
+	Height, Width int    // pixels that its frames are resized to: see dataset.Resize
+}
+
+// CameraReport is a camera of the batches.
+type CameraReport struct {
+	Name    string `json:"name"`
+	Height  int    `json:"height"`
+	Width   int    `json:"width"`
+	Targets int    `json:"targets"` // of a window
+	Frames  int    `json:"frames"`  // of the episodes that windows are drawn from
+	Empty   int    `json:"empty"`   // episodes without frames of it
+	Bad     int    `json:"bad"`     // frames that could not be decoded, each time they were wanted: their targets are black and not valid
+}
+
+// filming is what a plan says of cameras.
+type filming struct {
+	cameras []Camera
+	streams []align.Stream // of each, as the plan names it
+	windows map[string]align.Window
+	plan    align.Plan // of frames' numbers
+}
+
+// split takes the cameras out of a plan: what is left names streams of numbers.
+func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
+	f := &filming{cameras: cameras, plan: plan, windows: plan.Windows}
+	all := len(plan.Streams) == 0
+	plan.Streams, plan.Windows = slices.Clone(plan.Streams), maps.Clone(plan.Windows)
+	f.plan.Streams, f.plan.Windows, f.plan.Filter, f.plan.Range, f.plan.Rate = nil, nil, align.Filter{}, align.Range{}, 0
+	f.plan.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
+	for i, c := range cameras {
+		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
+			return plan, nil, &OptionError{fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "a name of its own, and a size of one pixel or more"}
+		}
+		delete(plan.Windows, c.Name)
+		s := align.Stream{Name: c.Name}
+		if k := slices.IndexFunc(plan.Streams, func(s align.Stream) bool { return s.Name == c.Name }); k >= 0 {
+			s = plan.Streams[k]
+			plan.Streams = slices.Delete(plan.Streams, k, k+1)
+		}
+		switch s.Kind {
+		case "":
+			s.Kind = "previous"
+		case "previous", "nearest", "next":
+		default:
+			return plan, nil, &OptionError{"plan.streams." + c.Name + ".kind", s.Kind, "previous, nearest or next: there is nothing between two frames"}
+		}
+		s.Normalise, s.DType = "none", tensor.F64
+		f.streams = append(f.streams, s)
+	}
+	if !all && len(plan.Streams) == 0 {
+		return plan, nil, &OptionError{"plan.streams", "cameras alone", "a stream of numbers, over which anchors are"}
+	}
+	return plan, f, nil
+}
+
+// noFrame is the number of the frame that a target without one gets.
+const noFrame = -1
+
+// filmed are the frames of an episode, as numbers on a clock.
+type filmed struct {
+	streams []align.PreparedStream
+	leftOut []string // cameras of it that have no place on a clock, and why
+}
+
+// film finds an episode's frames.
+func (f *filming) film(media []dataset.Media, strict bool) (*filmed, error) {
+	out := &filmed{streams: make([]align.PreparedStream, len(f.streams))}
+	for i, s := range f.streams {
+		name := cmp.Or(s.From, s.Name)
+		k := slices.IndexFunc(media, func(m dataset.Media) bool { return m.Name == name })
+		if k < 0 || len(media[k].Times) == 0 {
+			continue
+		}
+		numbers := make([]float64, len(media[k].Times))
+		for j := range numbers {
+			numbers[j] = float64(j)
+		}
+		frames, err := tensor.Of(numbers, len(numbers), 1)
+		if err != nil {
+			return nil, err
+		}
+		stream, err := dataset.NewStream(name, media[k].Times, frames, nil)
+		if err != nil {
+			return nil, err
+		}
+		plan := f.plan
+		plan.Streams = []align.Stream{s}
+		p, err := align.Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}}, plan)
+		switch {
+		case err != nil && (strict || fatal(err)):
+			return nil, err
+		case err != nil:
+			out.leftOut = append(out.leftOut, fmt.Sprintf("camera %s: %v", s.Name, err))
+		default:
+			out.streams[i] = p.Streams[0]
+		}
+	}
+	return out, nil
+}
+
+// numbers makes the loader of frames' numbers, on the CPU: which frame a target gets is what Resample says of them.
+func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *chosen) (*Loader, error) {
+	n := &Loader{device: cpu, order: l.order, age: l.age}
+	for i, s := range f.streams {
+		p := part{name: s.Name, columns: []dataset.Column{{Name: "frame"}}, packed: tensor.F64, dtype: tensor.F64, width: 1, clock: i, offsets: []int64{0}, deltas: []int64{0}}
+		if w, given := f.windows[s.Name]; given {
+			if p.deltas = w.Ticks(l.order.Rate); len(p.deltas) == 0 {
+				return nil, &OptionError{"plan.windows." + s.Name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, l.order.Rate), "a window with a tick in it"}
+			}
+		}
+		r := CameraReport{Name: s.Name, Height: f.cameras[i].Height, Width: f.cameras[i].Width, Targets: len(p.deltas)}
+		var rows []row
+		for _, film := range c.films {
+			s := &film.streams[i]
+			if s.Values == nil {
+				r.Empty++
+			} else {
+				rows = append(rows, row{s.Values, s.Times})
+				r.Frames += s.Len()
+				if len(rows) == 1 {
+					p.how, p.options = s.How, s.Options
+					p.options.Fill = ops.FillWith(noFrame)
+				}
+			}
+			p.offsets = append(p.offsets, int64(r.Frames))
+		}
+		if r.Frames == 0 {
+			return nil, &OptionError{fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, which no episode has", s.Name), "a media stream of the dataset"}
+		}
+		var err error
+		if p.values, p.times, err = joined(rows, 1, r.Frames, tensor.F64); err != nil {
+			return nil, err
+		}
+		n.parts = append(n.parts, p)
+		l.report.Cameras = append(l.report.Cameras, r)
+	}
+	if err := n.upload(ctx, c); err != nil {
+		return nil, err
+	}
+	n.held.add(n.feed)
+	return n, n.plan(ctx)
+}

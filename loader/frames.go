@@ -1,0 +1,413 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// framesAhead is how many batches' frames are decoded ahead of the one that is made.
+const framesAhead = 2
+
+// filmer decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into memory
+// that the device copies from.
+type filmer struct {
+	cameras []Camera
+	from    []string // the cameras' names in the recordings
+	source  episodes
+	numbers *Loader // of the frames
+	stored  []int   // the episodes' numbers in the source
+	workers int
+	strict  bool
+	frames  []target // of each camera on the device: see shot
+	shots   []*shot
+	bad     []atomic.Int64 // of each camera
+	waited  atomic.Int64
+
+	mu   sync.Mutex
+	open map[int]*opened // episodes whose frames are read
+
+	free, ready chan *shot
+	cancel      context.CancelFunc // nil while nothing is read
+	working     sync.WaitGroup
+}
+
+// opened is an episode whose frames are read, once for all that want them.
+type opened struct {
+	once  sync.Once
+	media []dataset.Media
+	err   error
+	used  int // the batch that wanted it last
+}
+
+// shot is what a batch has of the cameras.
+type shot struct {
+	frames []*tensor.Tensor // [B,T,H,W,3] u8, of each camera
+	masks  *Batch           // valid, pad and age, on the host
+	err    error
+}
+
+// newFilmer makes room for the frames of batches.
+func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
+	f := c.filming
+	cpu, err := ops.Open("cpu")
+	if err != nil {
+		return err
+	}
+	l.held.add(cpu)
+	numbers, err := f.numbers(ctx, cpu, l, c)
+	if err != nil {
+		return err
+	}
+	l.held.add(numbers)
+	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict, bad: make([]atomic.Int64, len(f.cameras)), open: map[int]*opened{}}
+	for i, cam := range f.cameras {
+		m.from = append(m.from, cmp.Or(f.streams[i].From, cam.Name))
+		shape := []int{l.order.Batch, len(numbers.parts[i].deltas), cam.Height, cam.Width, 3}
+		b := BatchCamera{Name: cam.Name}
+		for _, o := range []struct {
+			to    **tensor.Tensor
+			dtype tensor.DType
+			shape []int
+		}{{&b.Frames, tensor.U8, shape}, {&b.Valid, tensor.U8, shape[:2]}, {&b.Pad, tensor.U8, shape[:2]}, {&b.Age, tensor.I64, shape[:2]}} {
+			if o.to == &b.Age && !l.age {
+				continue
+			}
+			if *o.to, err = l.device.Alloc(o.dtype, o.shape...); err != nil {
+				return err
+			}
+			l.hold(*o.to)
+		}
+		l.batch.Cameras = append(l.batch.Cameras, b)
+	}
+	for range framesAhead + 1 {
+		s := &shot{}
+		for i := range f.cameras {
+			t, err := l.device.AllocHost(tensor.U8, l.batch.Cameras[i].Frames.Shape()...)
+			if err != nil {
+				return err
+			}
+			l.held.add(t)
+			s.frames = append(s.frames, t)
+		}
+		m.shots = append(m.shots, s)
+	}
+	l.filmer = m
+	l.held.add(m)
+	return nil
+}
+
+// next returns what the next batch has of the cameras, from a place in the order on if nothing is read yet.
+func (m *filmer) next(ctx context.Context, at ops.Cursor) (*shot, error) {
+	if m.cancel == nil {
+		if err := m.start(ctx, at); err != nil {
+			return nil, err
+		}
+	}
+	begin := time.Now()
+	defer func() { m.waited.Add(int64(time.Since(begin))) }()
+	select {
+	case s := <-m.ready:
+		return s, s.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// start begins to read. It goes on when the context ends that a batch is asked for with.
+func (m *filmer) start(ctx context.Context, at ops.Cursor) error {
+	if err := m.numbers.feed.seek(ctx, at); err != nil {
+		return err
+	}
+	m.free, m.ready = make(chan *shot, len(m.shots)), make(chan *shot, len(m.shots))
+	for _, s := range m.shots {
+		m.free <- s
+	}
+	ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	m.working.Go(func() {
+		for batch := 0; ; batch++ {
+			select {
+			case s := <-m.free:
+				s.err = m.shoot(ctx, s, batch)
+				m.ready <- s
+				if s.err != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// stop ends the reading; the next batch begins it again.
+func (m *filmer) stop() {
+	if m.cancel != nil {
+		m.cancel()
+		m.working.Wait()
+		m.cancel = nil
+		clear(m.open)
+	}
+}
+
+// Close ends the reading.
+func (m *filmer) Close() error {
+	m.stop()
+	return nil
+}
+
+// scene are the frames of a camera in an episode that a batch wants.
+type scene struct {
+	camera, episode int
+	wants           map[int][]int // places among the camera's frames of the batch, by the number of the frame
+}
+
+// shoot fills in a shot of the next batch.
+func (m *filmer) shoot(ctx context.Context, s *shot, batch int) error {
+	if err := m.numbers.Next(ctx); err != nil {
+		return err
+	}
+	var err error
+	if s.masks, err = m.numbers.batch.Host(ctx); err != nil {
+		return err
+	}
+	episodes, err := tensor.Data[int64](s.masks.Episodes)
+	if err != nil {
+		return err
+	}
+	var scenes []scene
+	for i := range m.cameras {
+		numbers, err := tensor.Data[float64](s.masks.Streams[i].Values)
+		if err != nil {
+			return err
+		}
+		pixels, err := tensor.Data[uint8](s.frames[i])
+		if err != nil {
+			return err
+		}
+		t, size := s.masks.Streams[i].Values.Dim(1), len(pixels)/len(numbers)
+		first := len(scenes)
+		for k, number := range numbers {
+			if number < 0 {
+				clear(pixels[k*size : (k+1)*size])
+				continue
+			}
+			e := m.stored[episodes[k/t]]
+			at := slices.IndexFunc(scenes[first:], func(s scene) bool { return s.episode == e })
+			if at < 0 {
+				scenes, at = append(scenes, scene{i, e, map[int][]int{}}), len(scenes)-first
+			}
+			wants := scenes[first+at].wants
+			wants[int(number)] = append(wants[int(number)], k)
+		}
+	}
+	return m.act(ctx, s, scenes, batch)
+}
+
+// act decodes the frames of scenes.
+func (m *filmer) act(ctx context.Context, s *shot, scenes []scene, batch int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var working sync.WaitGroup
+	var mu sync.Mutex // of the error
+	var failed error
+	tasks := make(chan scene)
+	for range min(m.workers, len(scenes)) {
+		working.Go(func() {
+			for sc := range tasks {
+				if err := m.source.guard(sc.episode, func() error { return m.take(ctx, s, &sc, batch) }); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+					cancel()
+				}
+			}
+		})
+	}
+	for _, sc := range scenes {
+		select {
+		case tasks <- sc:
+		case <-ctx.Done():
+		}
+	}
+	close(tasks)
+	working.Wait()
+	for e, o := range m.open {
+		if o.used < batch-keptOpen {
+			delete(m.open, e)
+		}
+	}
+	if failed == nil {
+		failed = ctx.Err()
+	}
+	return failed
+}
+
+const (
+	keptOpen = 4  // for how many batches an episode is kept after one that wanted it
+	skipped  = 16 // so many frames of a video at most are decoded for the one behind them; else it is begun anew
+)
+
+// media returns a camera's frames in an episode.
+func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
+	m.mu.Lock()
+	o := m.open[sc.episode]
+	if o == nil {
+		o = &opened{}
+		m.open[sc.episode] = o
+	}
+	o.used = batch
+	m.mu.Unlock()
+	o.once.Do(func() { o.media, o.err = m.source.media(ctx, sc.episode) })
+	if o.err != nil {
+		return nil, o.err
+	}
+	k := slices.IndexFunc(o.media, func(c dataset.Media) bool { return c.Name == m.from[sc.camera] })
+	if k < 0 {
+		return nil, &dataset.EpisodeError{Episode: sc.episode, Err: &dataset.FormatError{Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "media stream", Got: "none", Want: m.from[sc.camera]}}
+	}
+	return &o.media[k], nil
+}
+
+// take decodes the frames of a scene. Those that cannot be decoded are black, and their targets not valid, unless that is an error.
+func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error {
+	wanted := slices.Sorted(maps.Keys(sc.wants))
+	bad := func(frames []int, err error) error {
+		if m.strict || ctx.Err() != nil {
+			return err
+		}
+		valid, failed := tensor.Data[uint8](s.masks.Streams[sc.camera].Valid)
+		if failed != nil {
+			return failed
+		}
+		pixels, failed := tensor.Data[uint8](s.frames[sc.camera])
+		size := len(pixels) / len(valid)
+		for _, f := range frames {
+			for _, k := range sc.wants[f] {
+				valid[k] = 0 // each place is of one scene
+				clear(pixels[k*size : (k+1)*size])
+			}
+		}
+		m.bad[sc.camera].Add(int64(len(frames)))
+		return failed
+	}
+	media, err := m.media(ctx, sc, batch)
+	if err != nil {
+		return bad(wanted, err)
+	}
+	most := 0 // frames that are by themselves are decoded one by one
+	if _, video := media.Source.(dataset.FrameDecoder); video {
+		most = skipped
+	}
+	for len(wanted) > 0 {
+		n := 1
+		for n < len(wanted) && wanted[n]-wanted[n-1] <= most {
+			n++
+		}
+		done, err := m.decode(ctx, s, sc, media, wanted[:n])
+		if done < n {
+			if err := bad(wanted[done:n], err); err != nil {
+				return err
+			}
+		}
+		wanted = wanted[n:]
+	}
+	return nil
+}
+
+// decode decodes frames, in order, up to the first that cannot be. It returns how many it did, and what was wrong if these are not all.
+func (m *filmer) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int) (done int, err error) {
+	at := frames[0]
+	for picture, err := range media.DecodeRange(ctx, frames[0], frames[len(frames)-1]+1) {
+		if err != nil {
+			return done, err
+		}
+		if at == frames[done] {
+			if err := m.place(s, sc, picture, at); err != nil {
+				return done, err
+			}
+			done++
+		}
+		at++
+	}
+	if done < len(frames) {
+		err = &dataset.FormatError{Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + media.Name, Got: fmt.Sprint(done), Want: fmt.Sprint(len(frames))}
+	}
+	return done, err
+}
+
+// place resizes a frame and puts it where it is wanted.
+func (m *filmer) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
+	picture, err := coloured(picture)
+	if err != nil {
+		return err
+	}
+	all := s.frames[sc.camera]
+	c := m.cameras[sc.camera]
+	pixels, err := tensor.Data[uint8](all)
+	if err != nil {
+		return err
+	}
+	size := c.Height * c.Width * 3
+	places := sc.wants[frame]
+	first, err := tensor.Of(pixels[places[0]*size:(places[0]+1)*size], c.Height, c.Width, 3)
+	if err != nil {
+		return err
+	}
+	if err := dataset.Resize(first, picture); err != nil {
+		return err
+	}
+	for _, k := range places[1:] {
+		copy(pixels[k*size:(k+1)*size], pixels[places[0]*size:(places[0]+1)*size])
+	}
+	return nil
+}
+
+// coloured returns a picture as red, green and blue: grey is all three, and alpha is left out.
+func coloured(picture *tensor.Tensor) (*tensor.Tensor, error) {
+	c := picture.Dim(2)
+	if c == 3 {
+		return picture, nil
+	}
+	from, err := tensor.Data[uint8](picture)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]uint8, len(from)/c*3)
+	for p := range len(from) / c {
+		for k := range 3 {
+			out[3*p+k] = from[p*c+min(k, c-1)] // of grey the one that there is
+		}
+	}
+	return tensor.Of(out, picture.Dim(0), picture.Dim(1), 3)
+}
+
+// give copies a shot to the device, behind what its queue was given, and returns before it is done but for the masks.
+func (l *Loader) give(ctx context.Context, s *shot) error {
+	for i := range l.batch.Cameras {
+		to, from := &l.batch.Cameras[i], &s.masks.Streams[i]
+		if err := l.queue.Copy(to.Frames, s.frames[i]); err != nil {
+			return err
+		}
+		for _, c := range [][2]*tensor.Tensor{{to.Valid, from.Valid}, {to.Pad, from.Pad}, {to.Age, from.Age}} {
+			if c[0] == nil {
+				continue
+			}
+			if err := l.device.Copy(ctx, c[0], c[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
