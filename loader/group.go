@@ -136,6 +136,9 @@ func (g *Group) Report() Report {
 	for _, l := range g.loaders[1:] {
 		other := l.Report()
 		r.Bytes += other.Bytes
+		for i := range r.Cameras {
+			r.Cameras[i].Bad += other.Cameras[i].Bad
+		}
 		if r.Streaming != nil {
 			r.Streaming.Pinned += other.Streaming.Pinned
 			r.Streaming.Unread += other.Streaming.Unread
@@ -144,12 +147,12 @@ func (g *Group) Report() Report {
 	return r
 }
 
-// Waits says what the loaders have waited for: for shards as long as the one that waited most, since they do at the same time; the rest is the sum.
+// Waits says what the loaders have waited for: for shards and frames as long as the one that waited most, since they do at the same time; the rest is the sum.
 func (g *Group) Waits() Waits {
 	var all Waits
 	for _, l := range g.loaders {
 		w := l.Waits()
-		all.Shards = max(all.Shards, w.Shards)
+		all.Shards, all.Frames = max(all.Shards, w.Shards), max(all.Frames, w.Frames)
 		all.Slots, all.Reading, all.Bytes, all.Read = all.Slots+w.Slots, all.Reading+w.Reading, all.Bytes+w.Bytes, all.Read+w.Read
 	}
 	return all

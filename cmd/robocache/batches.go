@@ -30,6 +30,8 @@ type batching struct {
 	seed                         uint64
 	last                         choice[ops.LastBatch]
 	values                       choice[tensor.DType]
+	cameras                      cameras
+	signalCode                   int
 	digest, episodes             bool
 }
 
@@ -68,8 +70,11 @@ number, and leaves none out. So of lines with the same number the later counts, 
 
 ` + mixingHelp + `
 
-A signal ends the command after a whole batch, with its state saved and exit code 1; a second one
-ends it at once.`
+` + camerasHelp + `
+
+A signal ends the command after a whole batch, and a second one at once. The exit code is 0 if
+--state has the place to go on from, and 1 if not; --signal-code gives another, for a scheduler that
+takes a program that ends with 0 as done.`
 
 func (a *app) batchesCommand() *cobra.Command {
 	b := batching{hz: positiveFlag{max: 1e9, unit: "HZ"}, packing: packing{rate: positiveFlag{max: 1e9, unit: "HZ"}},
@@ -90,7 +95,7 @@ func (a *app) batchesCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b.path, b.mixing.others = args[0], args[1:]
+			b.path, b.mixing.others, b.packing.media, b.packing.cameras = args[0], args[1:], b.cameras.names(), true
 			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed("rank") || cmd.Flags().Changed("world")); err != nil {
 				return err
 			}
@@ -102,6 +107,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Var(&b.hz, "hz", "rate of the windows' clock; that of the dataset unless given")
 	f.StringArrayVar(&b.streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&b.windows, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
+	f.Var(&b.cameras, "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
 	f.IntVar(&b.batch, "batch", 32, "windows of a batch of each device")
 	f.Uint64Var(&b.seed, "seed", 0, "of the order of the windows")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
@@ -111,6 +117,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window")
 	f.Var(&b.values, "dtype", "dtype of the values, where the plan does not say")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
+	f.IntVar(&b.signalCode, "signal-code", 0, "the exit `CODE` after a signal, 0 to 125: of a scheduler that takes 0 as done; unless given 0 with --state, else 1")
 	f.BoolVar(&b.digest, "digest", false, "print a line for each step: its number, and a hash of each window")
 	f.StringVarP(&b.out, "out", "o", "", "write each batch as a .safetensors file into this `DIR`")
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
@@ -149,6 +156,8 @@ func (b *batching) check() error {
 		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
 	case b.planFile != "" && (b.hz.value > 0 || len(b.streams) > 0 || len(b.windows) > 0 || b.shuffle != ""):
 		return usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
+	case b.signalCode < 0 || b.signalCode > 125:
+		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
 	case b.shuffle != "" && !slices.Contains(align.Shuffles, b.shuffle):
 		return usagef("--shuffle: got %q, want %s", b.shuffle, strings.Join(align.Shuffles, ", "))
 	}
@@ -202,10 +211,15 @@ func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
 	if err := d.drew(); err != nil {
 		return err
 	}
-	if d.out.Ended {
-		return &cutError{fmt.Sprintf("after %d batches", d.step)}
+	if !d.out.Ended {
+		return nil
 	}
-	return nil
+	when := fmt.Sprintf("after %d batches", d.step)
+	if b.state != "" && b.signalCode == 0 { // nothing is lost
+		a.remark("ended by a signal %s, which %s has", when, b.state)
+		return nil
+	}
+	return &cutError{when, b.signalCode}
 }
 
 // begin reads the dataset, puts it on the devices and finds the place to go on from.
@@ -257,6 +271,9 @@ func (d *drawing) open(ctx context.Context) (err error) {
 			return err
 		}
 		d.stores = append(d.stores, s)
+		if err := d.cameras.packed(path, s); err != nil {
+			return err
+		}
 	}
 	d.store = d.stores[0]
 	d.data = d.store

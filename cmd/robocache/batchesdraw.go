@@ -87,6 +87,9 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 	if out.LeftOut == nil {
 		out.LeftOut = []loader.LeftOut{}
 	}
+	if out.Cameras == nil {
+		out.Cameras = []loader.CameraReport{}
+	}
 	if out.Mixture == nil {
 		out.Mixture = []loader.MixtureReport{}
 	}
@@ -200,7 +203,7 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 		return state, d.unreadable(err)
 	}
 	since(&at, &d.out.Compute)
-	d.out.reads(d.group.Waits().Shards.Seconds())
+	d.out.waits(d.group.Waits())
 	host := make([]*loader.Batch, d.devices)
 	var err error
 	for i, b := range d.group.Batch() {
@@ -258,17 +261,23 @@ func (out *batched) count(b *loader.Batch) error {
 		out.Drawn++
 		out.ByEpisode[e].Drawn++
 	}
-	for i := range b.Streams {
-		s := &b.Streams[i]
-		valid, err := tensor.Data[uint8](s.Valid)
+	var masks [][2]*tensor.Tensor
+	for _, s := range b.Streams {
+		masks = append(masks, [2]*tensor.Tensor{s.Valid, s.Pad})
+	}
+	for _, c := range b.Cameras {
+		masks = append(masks, [2]*tensor.Tensor{c.Valid, c.Pad})
+	}
+	for _, m := range masks {
+		valid, err := tensor.Data[uint8](m[0])
 		if err != nil {
 			return err
 		}
-		pad, err := tensor.Data[uint8](s.Pad)
+		pad, err := tensor.Data[uint8](m[1])
 		if err != nil {
 			return err
 		}
-		t := s.Valid.Dim(1)
+		t := m[0].Dim(1)
 		for row, e := range episodes {
 			if e < 0 {
 				continue

@@ -114,6 +114,9 @@ func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State
 		}
 		rows = append(rows, named{"datasets", list})
 	}
+	for _, c := range host.Cameras {
+		rows = append(rows, named{c.Name + ".frames", c.Frames}, named{c.Name + ".valid", c.Valid}, named{c.Name + ".pad", c.Pad})
+	}
 	return unwritten(safetensors.WriteFile(b.batchFile(step, device), func(w *safetensors.Writer) error {
 		for i := range host.Streams {
 			s := &host.Streams[i]

@@ -55,8 +55,8 @@ func (d *drawing) plan(ctx context.Context) (align.Plan, error) {
 		if !found || err != nil || failed != nil {
 			return p, usagef("--window: got %q, want NAME=FROM:TO such as action=0s:1s", w)
 		}
-		if !slices.Contains(names, name) {
-			return p, usagef("--window: got stream %q, want one of %s", name, strings.Join(names, ", "))
+		if all := append(slices.Clip(names), d.cameras.names()...); !slices.Contains(all, name) {
+			return p, usagef("--window: got stream %q, want one of %s", name, strings.Join(all, ", "))
 		}
 		p.Windows[name] = align.Window{From: lo, To: hi}
 	}

@@ -42,7 +42,7 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	}
 	d.out.Hz = plan.Rate
 	opt := d.streaming.options(loader.Options{Batch: d.batch, Seed: d.seed, Rank: d.number * d.devices, Ranks: d.world * d.devices, Last: d.last.value, DType: d.values.value, Strict: d.strict,
-		EpochWindows: d.mixing.windows})
+		EpochWindows: d.mixing.windows, Cameras: d.cameras})
 	what := "putting the store on " + d.out.on()
 	if d.streaming.on {
 		what = "looking at the episodes"

@@ -210,7 +210,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 		return err
 	}
 	if ended() && report.Cut != "" {
-		return &cutError{report.Cut}
+		return &cutError{When: report.Cut}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/robocache/robocache/loader"
 )
 
 // spent is what the time that batches took went into, in seconds.
@@ -15,6 +17,7 @@ type spent struct {
 	Count   float64 `json:"count_seconds"`  // counting what is padded and invalid, and hashing windows
 	Write   float64 `json:"write_seconds"`  // lines, files and the state
 	Shards  float64 `json:"shards_seconds"` // waiting for shards to be read, with --streaming
+	Frames  float64 `json:"frames_seconds"` // waiting for frames to be decoded, with --camera
 }
 
 // share is a part of the time.
@@ -23,15 +26,17 @@ type share struct {
 	seconds  float64
 }
 
-// reads takes up how long batches have waited for shards so far, which is no work of the device.
-func (s *spent) reads(seconds float64) {
-	s.Compute -= seconds - s.Shards
-	s.Shards = seconds
+// waits takes up how long batches have waited for shards and frames so far, which is no work of the device.
+func (s *spent) waits(w loader.Waits) {
+	shards, frames := w.Shards.Seconds(), w.Frames.Seconds()
+	s.Compute -= shards - s.Shards + frames - s.Frames
+	s.Shards, s.Frames = shards, frames
 }
 
 func (s *spent) shares() []share {
 	return []share{
 		{"reading", "waiting for shards to be read", s.Shards},
+		{"decoding", "waiting for frames to be decoded", s.Frames},
 		{"the device", "launching batches and waiting for them", s.Compute},
 		{"copying", "copying batches to the host", s.Copy},
 		{"counting", "counting and hashing what batches hold", s.Count},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,7 +73,10 @@ func (e *outputError) Error() string { return "write " + e.Path + ": " + e.Err.E
 func (e *outputError) Unwrap() error { return e.Err }
 
 // cutError is a command that a signal ended, after it wrote the results that it had.
-type cutError struct{ When string }
+type cutError struct {
+	When string
+	Code int // the exit code; 0 is 1
+}
 
 func (e *cutError) Error() string { return "cut short " + e.When }
 
@@ -108,6 +112,7 @@ func describe(err error) report {
 		open   *ops.OpenError
 		shape  *tensor.Error
 		path   *fs.PathError
+		cut    *cutError
 		bench  *benchmark.InputError
 		plan   *align.PlanError
 	)
@@ -147,6 +152,8 @@ func describe(err error) report {
 		r.Arg, r.Got, r.Want = bench.Where, bench.Got, bench.Want
 	}
 	switch {
+	case errors.As(err, &cut):
+		r.Code = cmp.Or(cut.Code, exitOther)
 	case bench != nil && input == nil:
 		is("usage", exitUsage)
 	case errors.As(err, &output):

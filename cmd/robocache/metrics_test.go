@@ -92,7 +92,7 @@ func TestPrometheusSeesWhatIsDone(t *testing.T) {
 		require.GreaterOrEqual(t, got["robocache_windows_total"], windows)
 		windows = got["robocache_windows_total"]
 		require.Contains(t, []float64{float64(n - 1), float64(n)}, got["robocache_batches_total"], "line n waits for somebody to take it")
-		require.Equal(t, 1+13+5, len(got))
+		require.Equal(t, 1+13+6, len(got))
 		require.Equal(t, 4.0, got["robocache_episodes"])
 		require.Equal(t, 1.0, got["robocache_left_out_episodes"])
 		require.Positive(t, got["robocache_device_bytes"])

@@ -21,6 +21,7 @@ type packing struct {
 	clock   string
 	streams []string
 	media   []string
+	cameras bool // media are those of --camera
 	dtype   tensor.DType
 	strict  bool
 }
@@ -150,6 +151,9 @@ func (p *packing) explain(err error) error {
 	switch {
 	case errors.As(err, &option):
 		flag := map[string]string{"Streams": "stream", "Media": "media"}[option.Arg]
+		if p.cameras && option.Arg == "Media" {
+			flag = "camera"
+		}
 		return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
 	case errors.As(err, &nothing):
 		return &inputError{Path: p.path, Err: err}

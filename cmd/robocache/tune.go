@@ -122,7 +122,7 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 		_, err = fmt.Fprintf(a.out, "\n%s has %d keys\n", path, report.Keys)
 	}
 	if err == nil && ended() && report.Cut != "" {
-		err = &cutError{report.Cut}
+		err = &cutError{When: report.Cut}
 	}
 	return err
 }
