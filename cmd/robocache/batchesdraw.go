@@ -93,9 +93,6 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 	if out.Mixture == nil {
 		out.Mixture = []loader.MixtureReport{}
 	}
-	if out.Cameras == nil {
-		out.Cameras = []loader.CameraReport{}
-	}
 	if out.ByEpisode != nil {
 		return
 	}
