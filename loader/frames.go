@@ -29,7 +29,6 @@ type filmer struct {
 	stored  []int   // the episodes' numbers in the source
 	workers int
 	strict  bool
-	frames  []target // of each camera on the device: see shot
 	shots   []*shot
 	bad     []atomic.Int64 // of each camera
 	waited  atomic.Int64

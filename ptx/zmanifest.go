@@ -138,9 +138,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "draw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "49c7e30283cbf2df2bef6e6efca76b33b16c87525dba14bd80712c09bf0e1d9a",
-				PTXHash: "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
-				stored:  source{"draw.sm_90.cubin.gz", "061da8d595ef13e6cafb78e3d219f8aab61eb751407c83ffd277175cd3b6a512"},
+				Hash:    "ef8af73b5339a5794455fcbbc1028a6cf9eff0f0fd9826977707d51f04308b8f",
+				PTXHash: "1a1d452a265d36af71ccacc8724ff3f2a7c82cff52f42efa45ba44526f9ddd43",
+				stored:  source{"draw.sm_90.cubin.gz", "ebed7bf7da613dfe82f5e8a11974160378b1c351a2361693f5a0e7d7eaf893ca"},
 			},
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
