@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,10 +102,15 @@ func million(b *testing.B) *loader.Store {
 	return s
 }
 
-// windows draws 50 + 50 ticks of 50 Hz, in bf16.
+// windowsPlan is 50 + 50 ticks of 50 Hz.
+func windowsPlan() align.Plan {
+	return align.Plan{Rate: 50, Shuffle: "windows", Streams: []align.Stream{{Name: "state"}, {Name: "action"}},
+		Windows: map[string]align.Window{"state": {From: -time.Second}, "action": {To: time.Second}}}
+}
+
+// windows draws them, in bf16.
 func windows(b *testing.B, d *ops.Device, store *loader.Store, batch int) *loader.Loader {
-	l, err := loader.New(context.Background(), d, store, align.Plan{Rate: 50, Shuffle: "windows", Streams: []align.Stream{{Name: "state"}, {Name: "action"}},
-		Windows: map[string]align.Window{"state": {From: -time.Second}, "action": {To: time.Second}}}, loader.Options{Batch: batch, DType: tensor.BF16})
+	l, err := loader.New(context.Background(), d, store, windowsPlan(), loader.Options{Batch: batch, DType: tensor.BF16})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, l.Close()) })
 	return l
@@ -213,5 +219,82 @@ func BenchmarkTraining(b *testing.B) {
 			b.ReportMetric(fed[4]*1e3, "ms/fed-step")
 			b.ReportMetric(alone[4]/fed[4], "busy")
 		})
+	}
+}
+
+// BenchmarkGroup draws from the benchmarks' store on one device, two, four and so on, as many as there are: batches of 4096 windows each. By graphs every
+// device replays its own, as training does; by steps all wait for each other after each batch.
+func BenchmarkGroup(b *testing.B) {
+	store := million(b)
+	for _, backend := range backends(b) {
+		if backend != "cuda" {
+			continue
+		}
+		devices, err := ops.OpenAll("cuda:all")
+		require.NoError(b, err)
+		defer func() {
+			for _, d := range devices {
+				require.NoError(b, d.Close())
+			}
+		}()
+		for n := 1; n <= len(devices); n *= 2 {
+			plan := windowsPlan()
+			g, err := loader.NewGroup(devices[:n], loader.Options{Batch: 4096, DType: tensor.BF16}, func(d *ops.Device, opt loader.Options) (*loader.Loader, error) {
+				return loader.New(context.Background(), d, store, plan, opt)
+			})
+			require.NoError(b, err)
+			b.Run(fmt.Sprintf("by=graphs/devices=%d", n), func(b *testing.B) {
+				const each = 20
+				var graphs []*ops.Graph
+				var queues []*ops.Queue
+				for i, l := range g.Loaders() {
+					q, err := devices[i].NewQueue()
+					require.NoError(b, err)
+					defer q.Close()
+					graph, err := q.Capture(func() error {
+						for range each {
+							if err := l.Run(q); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					require.NoError(b, err)
+					defer graph.Close()
+					graphs, queues = append(graphs, graph), append(queues, q)
+				}
+				replay := func(times int) {
+					var all sync.WaitGroup
+					for i := range graphs {
+						all.Go(func() {
+							for range times {
+								if err := graphs[i].Launch(queues[i]); err != nil {
+									b.Error(err)
+								}
+							}
+							if err := queues[i].Synchronize(context.Background()); err != nil {
+								b.Error(err)
+							}
+						})
+					}
+					all.Wait()
+				}
+				replay(10)
+				b.ResetTimer()
+				replay(b.N)
+				b.ReportMetric(float64(n*4096*each*b.N)/b.Elapsed().Seconds(), "windows/s")
+			})
+			b.Run(fmt.Sprintf("by=steps/devices=%d", n), func(b *testing.B) {
+				require.NoError(b, g.Next(context.Background()))
+				b.ResetTimer()
+				for range b.N {
+					if err := g.Next(context.Background()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(n*4096*b.N)/b.Elapsed().Seconds(), "windows/s")
+			})
+			require.NoError(b, g.Close())
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,12 +13,12 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// BenchmarkStreaming reads shards of a store of a million frames, 26 numbers of state and of action: anchors of 0.2 Hz are few windows, so that
+// BenchmarkStreaming reads shards of the benchmarks' store, a million frames of 26 numbers of state and of action unless it is another: anchors of 0.2 Hz are few windows, so that
 // reading is what is measured, beside a plain copy of the samples to as much memory as the slots have. On the CPU a shard is read into its slot
 // itself. It reports bytes read a second, and the parts of the time in which Next waited for shards and workers for free slots.
 func BenchmarkStreaming(b *testing.B) {
 	ctx := context.Background()
-	store := large(b, 2000)
+	store := million(b)
 	opt := loader.Options{Batch: 64, ShardWindows: 256, MixShards: 4}
 	plan := align.Plan{Rate: .2, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}
 	room := 0
@@ -28,12 +29,14 @@ func BenchmarkStreaming(b *testing.B) {
 		d, err := ops.Open(backend)
 		require.NoError(b, err)
 		defer d.Close()
-		for _, workers := range []int{1, 2, 8} {
+		for _, workers := range []int{1, 2, 4, 8, 16} {
 			b.Run(fmt.Sprintf("read=stream/backend=%s/workers=%d", backend, workers), func(b *testing.B) {
 				opt.Workers = workers
+				began := time.Now()
 				l, err := loader.NewStreaming(ctx, d, store, plan, opt)
 				require.NoError(b, err)
 				defer l.Close()
+				opened := time.Since(began).Seconds()
 				require.NoError(b, l.Next(ctx))
 				room = l.Report().Streaming.Slots * l.Report().Streaming.SlotBytes
 				before := l.Waits()
@@ -46,6 +49,7 @@ func BenchmarkStreaming(b *testing.B) {
 				}
 				w, s := l.Waits(), b.Elapsed().Seconds()
 				b.ReportMetric(float64(w.Bytes-before.Bytes)/s/1e9, "GB/s")
+				b.ReportMetric(opened, "s-to-open")
 				b.ReportMetric((w.Shards-before.Shards).Seconds()/s, "shards-waited")
 				b.ReportMetric((w.Slots-before.Slots).Seconds()/s/float64(workers), "slots-waited")
 			})
@@ -53,6 +57,7 @@ func BenchmarkStreaming(b *testing.B) {
 	}
 	b.Run("read=copy", func(b *testing.B) {
 		state, action, times := data[float32](b, store.Streams[0].Values), data[float32](b, store.Streams[1].Values), data[int64](b, store.Streams[0].Times)
+		episodes := len(times) / 500
 		const rows = 500
 		frames := max(room/(2*26*4+8)/rows, 1) * rows
 		to, also, stamps := make([]float32, frames*26), make([]float32, frames*26), make([]int64, frames)
@@ -60,7 +65,7 @@ func BenchmarkStreaming(b *testing.B) {
 		b.ResetTimer()
 		for i := range b.N {
 			for k := range 68 { // the episodes of a shard
-				from, at := (i*68+k)%2000*rows, (i*68+k)*rows%frames
+				from, at := (i*68+k)%episodes*rows, (i*68+k)*rows%frames
 				copied += 4*copy(to[at*26:(at+rows)*26], state[from*26:]) + 4*copy(also[at*26:(at+rows)*26], action[from*26:]) + 8*copy(stamps[at:at+rows], times[from:])
 			}
 		}
