@@ -19,7 +19,7 @@ import (
 func BenchmarkStreaming(b *testing.B) {
 	ctx := context.Background()
 	store := million(b)
-	opt := loader.Options{Batch: 64, ShardWindows: 256, MixShards: 4}
+	opt := loader.Options{Batch: 64, ShardWindows: 256, MixShards: 16}
 	plan := align.Plan{Rate: .2, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}
 	room := 0
 	for _, backend := range backends(b) {
