@@ -3,6 +3,8 @@ package loader_test
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 )
 
 // BenchmarkStreaming reads shards of the benchmarks' store, a million frames of 26 numbers of state and of action unless it is another: anchors of 0.2 Hz are few windows, so that
-// reading is what is measured, beside a plain copy of the samples to as much memory as the slots have. On the CPU a shard is read into its slot
+// reading is what is measured, beside plain copies of the samples, by one goroutine and by several, to as much memory as the slots have. On the CPU a shard is read into its slot
 // itself. It reports bytes read a second, and the parts of the time in which Next waited for shards and workers for free slots.
 func BenchmarkStreaming(b *testing.B) {
 	ctx := context.Background()
@@ -55,20 +57,28 @@ func BenchmarkStreaming(b *testing.B) {
 			})
 		}
 	}
-	b.Run("read=copy", func(b *testing.B) {
-		state, action, times := data[float32](b, store.Streams[0].Values), data[float32](b, store.Streams[1].Values), data[int64](b, store.Streams[0].Times)
-		episodes := len(times) / 500
-		const rows = 500
-		frames := max(room/(2*26*4+8)/rows, 1) * rows
-		to, also, stamps := make([]float32, frames*26), make([]float32, frames*26), make([]int64, frames)
-		copied := 0
-		b.ResetTimer()
-		for i := range b.N {
-			for k := range 68 { // the episodes of a shard
-				from, at := (i*68+k)%episodes*rows, (i*68+k)*rows%frames
-				copied += 4*copy(to[at*26:(at+rows)*26], state[from*26:]) + 4*copy(also[at*26:(at+rows)*26], action[from*26:]) + 8*copy(stamps[at:at+rows], times[from:])
+	state, action, times := data[float32](b, store.Streams[0].Values), data[float32](b, store.Streams[1].Values), data[int64](b, store.Streams[0].Times)
+	const rows, shard = 500, 68 // samples of an episode, and episodes of a shard
+	for _, goroutines := range []int{1, 4, 16} {
+		b.Run(fmt.Sprintf("read=copy/goroutines=%d", goroutines), func(b *testing.B) {
+			episodes, frames := len(times)/rows, max(room/(2*26*4+8)/rows/goroutines, shard)*rows
+			var all sync.WaitGroup
+			var copied atomic.Int64
+			for g := range goroutines {
+				to, also, stamps := make([]float32, frames*26), make([]float32, frames*26), make([]int64, frames)
+				all.Go(func() {
+					for i := g; i < b.N; i += goroutines {
+						n := 0
+						for k := range shard {
+							from, at := (i*shard+k)%episodes*rows, (i*shard+k)*rows%frames
+							n += 4*copy(to[at*26:(at+rows)*26], state[from*26:]) + 4*copy(also[at*26:(at+rows)*26], action[from*26:]) + 8*copy(stamps[at:at+rows], times[from:])
+						}
+						copied.Add(int64(n))
+					}
+				})
 			}
-		}
-		b.ReportMetric(float64(copied)/b.Elapsed().Seconds()/1e9, "GB/s")
-	})
+			all.Wait()
+			b.ReportMetric(float64(copied.Load())/b.Elapsed().Seconds()/1e9, "GB/s")
+		})
+	}
 }
