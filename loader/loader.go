@@ -172,8 +172,9 @@ func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan,
 
 // open makes a loader of checked options. Prepare chooses what it draws from, and gives it a feed and the parts their packed tensors and rows.
 func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader, c *chosen) error) (l *Loader, err error) {
+	// A Draw may begin while the last batch's Fuses run: they have waited for the Draw before.
 	l = &Loader{device: device, order: ops.DrawOptions{
-		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchDependent,
+		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchInputsReady,
 	}, age: opt.Age}
 	defer func() {
 		if err != nil {

@@ -73,8 +73,9 @@ type DrawOptions struct {
 	// TrustTables leaves out the checks of Windows, Begins, Offsets and the cursor. What is drawn by wrong ones is unspecified; nothing
 	// else is written.
 	TrustTables bool
-	// Launch is as for Resample. The tensors read and written include the cursor: no Draw of the same one may still run under
-	// LaunchInputsReady.
+	// Launch is as for Resample, but that under LaunchInputsReady a Draw waits for the work before it when it begins to write: that may still
+	// read and write what the Draw writes, as the Fuse of the last batch does. The tensors read include the cursor: no Draw of the same one may
+	// still run.
 	Launch LaunchMode
 }
 

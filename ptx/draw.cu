@@ -68,7 +68,7 @@ RC_HOST struct draw_params {
     RC_FLAG(flags, bool, shuffle, 5, 1)
     RC_FLAG(flags, bool, short_last, 6, 1) // an epoch ends with its last window, not with its last whole batch
     RC_FLAG(flags, draw_order, order, 7, 2)
-    RC_FLAG(flags, bool, ready, 31, 1)   // see begin
+    RC_FLAG(flags, bool, ready, 31, 1)   // see begin and wait_to_write
     RC_FN_MEMBER u64 stream_bits() const { return 0; }
 };
 static_assert(2 * max_streams <= warp_size, "a lane for each side of a stream");
@@ -231,6 +231,11 @@ struct ticked {
     i64 start;
 };
 
+// wait_to_write waits for the work ahead of a draw that has not waited for it yet: it may still read what the last draw wrote.
+RC_FN void wait_to_write(const draw_params &p) {
+    if (p.ready()) grid_dependency_wait();
+}
+
 // draw_row draws row b, in a warp.
 RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_lookup &lookup, const cursor &c, u32 b) {
     const u64 position = (u64)c.taken + p.rank + (u64)p.ranks * b;
@@ -245,6 +250,7 @@ RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_l
         const i64 start = (i64)shuffle_from((u64)mine, lane() & ~1u);
         if (lane() % 2) mine -= start;
     }
+    wait_to_write(p);
     if (lane() == 0) st_u64(p.anchors + b, (u64)anchor);
     if (lane() == 1 && p.episodes != nullptr) st_u64(p.episodes + b, (u64)episode);
     if (lane() == 2 && p.ticks != nullptr) st_u64(p.ticks + b, (u64)tick_number);
@@ -279,6 +285,7 @@ RC_FN void finish_block(const draw_params &p, const cursor &c) {
         reduce_add(p.ticket, 0u - p.blocks);
         fence();
     }
+    wait_to_write(p);
     move_cursor(p, c);
 }
 

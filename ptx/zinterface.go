@@ -270,7 +270,7 @@ type DrawParamsFlags struct {
 	Shuffle   bool   // bit 5
 	ShortLast bool   // bit 6: an epoch ends with its last window, not with its last whole batch
 	Order     uint32 // bits 7 to 8
-	Ready     bool   // bit 31: see begin
+	Ready     bool   // bit 31: see begin and wait_to_write
 }
 
 // Word returns the fields in their places. It panics if one does not fit.

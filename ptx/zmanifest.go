@@ -121,7 +121,7 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "4041571b63bf88bee3e86ce3ca35c4e3bbbbed01773f88a8028df1babfa86a3a"},
+			{"draw.cu", "136d72df6ce7f1986411a25a84c9aa93eef7c17fe07bae290b52c2990842b57d"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
@@ -144,9 +144,9 @@ var manifest = []family{
 			},
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "1a1d452a265d36af71ccacc8724ff3f2a7c82cff52f42efa45ba44526f9ddd43",
-				PTXHash: "1a1d452a265d36af71ccacc8724ff3f2a7c82cff52f42efa45ba44526f9ddd43",
-				stored:  source{"draw.sm_90.ptx.gz", "0f39ea4cec44b455e28d7bb5b65e107f9ad3789356f5826cb2f80c8c4228ee5c"},
+				Hash:    "f9ccca57212ee46c5b20484f3d5833cd2e8731359bd57893ba87fe5841c5a4b0",
+				PTXHash: "f9ccca57212ee46c5b20484f3d5833cd2e8731359bd57893ba87fe5841c5a4b0",
+				stored:  source{"draw.sm_90.ptx.gz", "881e5bbbf5862bd53c3d0b121ecc7ddd4787275a4a758eb963cf07af4b366f53"},
 			},
 			{
 				File: "draw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
