@@ -125,7 +125,7 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 					cmd = exec.Command("sh", "-ec", p.text)
 				}
 				cmd.Dir = where
-				cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "ROBOCACHE_LIBCUDA=none")
+				cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "ROBOCACHE_LIBCUDA=none", "ROBOCACHE_RANK=0", "ROBOCACHE_WORLD=1")
 				out, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s: %s: %s", document, p.name, out)
 				printed[p.name] = string(out)
