@@ -1,6 +1,6 @@
 // Package ops defines the operations on recorded robot data, validates their arguments and runs them on a backend.
 //
-// [Open] returns a [Device] by name: "cpu", "cuda", "cuda:1", "sim" or "auto". The CPU backend is always there
+// [Open] returns a [Device] by name: "cpu", "cuda", "cuda:1", "sim" or "auto"; [OpenAll] several, as "cuda:all" does. The CPU backend is always there
 // and is the specification; others register themselves when their package is imported, as a database driver
 // does:
 //
@@ -11,8 +11,9 @@
 // int64 nanoseconds, float64 seconds or float32 seconds; float32 holds epoch seconds only to 128 s, so use it
 // for times that begin near zero.
 //
-// [Device.Resample] puts one stream on a clock, [Device.Fuse] several, side by side; [Device.ResampleBackward] and [Device.FuseBackward]
-// give their gradients with respect to values. [Device.Draw] draws windows from the episodes of a store, in an order of its own each epoch.
+// [Device.Resample] puts one stream on a clock, [Device.Fuse] several, side by side; [Device.ResampleBackward] and [Device.FuseBackward] give their
+// gradients with respect to values. [Device.Draw] draws windows from the episodes of a store, in an order of its own each epoch: all of them
+// shuffled, or shards of them, or those of a weighted mixture of datasets.
 //
 // Every operation has two forms. The convenient one (Device.Resample) takes tensors on the host or on the device,
 // allocates what is not given and returns when the result is there, or when its context ends. The other is a plan (Device.PlanResample): arguments
@@ -27,9 +28,9 @@
 // that. Errors in shapes, dtypes and options are returned as an [*ArgError] before anything is written, and so is a
 // [*MemoryError] where there is not the memory that was asked for.
 //
-// Data streams in beside the work: [Device.AllocHost] gives host tensors that the device copies from by itself, [Queue.Copy] gives a copy to a queue and
-// returns, [Queue.After] makes one queue wait for another on the device, and a [Mark] tells the host that a queue has come past a copy, so that its buffer
-// may be written again:
+// Data streams in beside the work: [Device.AllocHost] gives host tensors that the device copies from by itself, [Queue.Copy] gives a copy to a queue
+// and returns, [Queue.After] makes one queue wait for another on the device, and a [Mark] tells the host that a queue has come past a copy, so that
+// its buffer may be written again:
 //
 //	mark.Wait(ctx)           // the last copy out of buffer is done
 //	read(buffer)             // by the host
@@ -40,7 +41,8 @@
 //	plan.Run(work)           // reads place
 //	work.Mark(used)
 //
-// What is of use to a backend only, and the types that jobs are made of, is in package ops/backend; names here that stand for types there are documented here.
+// What is of use to a backend only, and the types that jobs are made of, is in package ops/backend; names here that stand for types there are
+// documented here.
 //
 // Arithmetic: each step rounds on its own, without fused multiply-add. f16 and bf16 are computed in float32, f64 in
 // float64, and the result is rounded once to the output's dtype, to nearest even. Resample, Fuse, their gradients and Draw give equal bits on every

@@ -11,7 +11,7 @@ import (
 const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
 [B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a
 plan asks for kind: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
-are decoded by the processors ahead of need; a video needs ffmpeg.`
+are decoded by the processors ahead of need. A video needs ffmpeg, and --streaming of the recordings.`
 
 // cameras are those of --camera.
 type cameras []loader.Camera

@@ -67,6 +67,10 @@ func (d *drawing) weighted() []loader.Weighted {
 // writeMixture says in words what is drawn of each dataset.
 func (out *batched) writeMixture(w io.Writer) {
 	for i, m := range out.Mixture {
-		fmt.Fprintf(w, "%s: %d of an epoch's windows, weight %g: each of its %d is drawn %.3g times\n", out.Inputs[i], m.Share, m.Weight, m.Windows, m.Epochs)
+		weight := ""
+		if m.Weight > 0 {
+			weight = fmt.Sprintf(", weight %g", m.Weight)
+		}
+		fmt.Fprintf(w, "%s: %d of an epoch's windows%s: each of its %d is drawn %.3g times\n", out.Inputs[i], m.Share, weight, m.Windows, m.Epochs)
 	}
 }

@@ -80,6 +80,8 @@ func TestBatchesOfAMixture(t *testing.T) {
 	assert.Equal(t, map[int64]int{0: 30, 1: 10}, counts)
 	stdout, _ = good(t, args...)
 	assert.Regexp(t, `(?m)^.*kinds.safetensors: 30 of an epoch's windows, weight 3: each of its \d+ is drawn [0-9.]+ times$`, stdout)
+	stdout, _ = good(t, "batches", store, kindsRLDS, "--rate=10", "--hz=20", "--batch=4", "--backend=cpu", "--stream=action")
+	assert.Regexp(t, `(?m)^.*kinds.safetensors: (\d+) of an epoch's windows: each of its \d+ is drawn 1 times$`, stdout)
 	stdout, _ = good(t, "batches", store, "--hz=20", "--batch=4", "--backend=cpu", "--stream=action", "--weight=2", "--epoch-windows=8")
 	assert.Contains(t, stdout, "drew 8 windows in 2 steps")
 }
