@@ -138,9 +138,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "draw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "ef8af73b5339a5794455fcbbc1028a6cf9eff0f0fd9826977707d51f04308b8f",
-				PTXHash: "1a1d452a265d36af71ccacc8724ff3f2a7c82cff52f42efa45ba44526f9ddd43",
-				stored:  source{"draw.sm_90.cubin.gz", "ebed7bf7da613dfe82f5e8a11974160378b1c351a2361693f5a0e7d7eaf893ca"},
+				Hash:    "7d06f95e7471040d4654f6c80bfbdc795fb080ab2103d949ce6208ea7ca469a3",
+				PTXHash: "f9ccca57212ee46c5b20484f3d5833cd2e8731359bd57893ba87fe5841c5a4b0",
+				stored:  source{"draw.sm_90.cubin.gz", "d8e27a27b8b1048351d5e6292fb4525858e337fa7c6f412f22c207a63d4465cb"},
 			},
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
