@@ -30,7 +30,7 @@ def make(path, episodes):
     tensors, header, at = [], {}, 0
     columns = [{"Name": str(i)} for i in range(WIDTH)]
     for name in ("state", "action"):
-        values = rng.standard_normal((episodes * FRAMES, WIDTH), dtype=np.float32)
+        values = (rng.integers(0, 1 << 16, (episodes * FRAMES, WIDTH), np.uint16).astype(np.float32) - 32768) / 32768
         for part, dtype, t in (("times", "I64", times), ("offsets", "I64", offsets), ("values", "F32", values)):
             header[f"{name}.{part}"] = {"dtype": dtype, "shape": list(t.shape), "data_offsets": [at, at + t.nbytes]}
             tensors.append(t)
