@@ -23,6 +23,7 @@ type Batch struct {
 	Episodes, Ticks, Anchors *tensor.Tensor
 
 	loader *Loader
+	copied bool // by Host
 }
 
 // BatchStream is a stream of a batch. The tensors may be strided: streams with the same window lie side by side.
@@ -81,9 +82,13 @@ func (b *Batch) views(l *Loader, g *group) error {
 	return nil
 }
 
-// Host returns a copy of the batch on the host, with contiguous tensors.
+// Host returns a copy of the batch on the host, with contiguous tensors, which stays as it is when the next is made or the loader closed. Of such a copy
+// it is the copy itself.
 func (b *Batch) Host(ctx context.Context) (*Batch, error) {
-	out := &Batch{loader: b.loader, Streams: make([]BatchStream, len(b.Streams))}
+	if b.copied {
+		return b, nil
+	}
+	out := &Batch{loader: b.loader, copied: true, Streams: make([]BatchStream, len(b.Streams))}
 	copied := map[*tensor.Tensor]*tensor.Tensor{}
 	host := func(t *tensor.Tensor) (*tensor.Tensor, error) {
 		if t == nil || copied[t] != nil {
@@ -150,7 +155,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 }
 
 // Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by camera
-// (FNV-1a, 64 bits). Equal windows have equal digests on every device.
+// (FNV-1a, 64 bits). Equal windows have equal digests on every device. A row that the batch has not is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
 	h := fnv.New64a()
 	var word [8]byte
@@ -161,6 +166,9 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	anchors, err := tensor.Data[int64](b.Anchors)
 	if err != nil {
 		return 0, err
+	}
+	if row < 0 || row >= len(anchors) {
+		return 0, &OptionError{"row", fmt.Sprint(row), fmt.Sprintf("0 to %d", len(anchors)-1)}
 	}
 	put(uint64(anchors[row]), 8)
 	for i := range b.Streams {

@@ -35,16 +35,18 @@ type CameraReport struct {
 type filming struct {
 	cameras []Camera
 	streams []align.Stream // of each, as the plan names it
-	windows map[string]align.Window
-	plan    align.Plan // of frames' numbers
+	whole   align.Plan     // with the cameras: its windows are those of all
+	plan    align.Plan     // of frames' numbers
 }
 
 // split takes the cameras out of a plan: what is left names streams of numbers.
 func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
-	f := &filming{cameras: cameras, plan: plan, windows: plan.Windows}
+	f := &filming{cameras: cameras, plan: plan, whole: plan}
 	all := len(plan.Streams) == 0
 	plan.Streams, plan.Windows = slices.Clone(plan.Streams), maps.Clone(plan.Windows)
 	f.plan.Streams, f.plan.Windows, f.plan.Filter, f.plan.Range, f.plan.Rate = nil, nil, align.Filter{}, align.Range{}, 0
+	plan.Padding, plan.PadAfter = "", ops.Limit{} // which is of all windows: see anchors
+	f.plan.Padding, f.plan.PadAfter = "", ops.Limit{}
 	f.plan.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
 		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
@@ -64,12 +66,15 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 			return plan, nil, &OptionError{"plan.streams." + c.Name + ".kind", s.Kind, "previous, nearest or next: there is nothing between two frames"}
 		}
 		s.Normalise, s.DType = "none", tensor.F64
+		if !all && !slices.ContainsFunc(f.whole.Streams, func(o align.Stream) bool { return o.Name == c.Name }) {
+			f.whole.Streams = append(slices.Clip(f.whole.Streams), s)
+		}
 		f.streams = append(f.streams, s)
 	}
 	if !all && len(plan.Streams) == 0 {
 		return plan, nil, &OptionError{"plan.streams", "cameras alone", "a stream of numbers, over which anchors are"}
 	}
-	return plan, f, nil
+	return plan, f, f.whole.Check()
 }
 
 // noFrame is the number of the frame that a target without one gets.
@@ -120,9 +125,10 @@ func (f *filming) film(media []dataset.Media, strict bool) (*filmed, error) {
 // numbers makes the loader of frames' numbers, on the CPU: which frame a target gets is what Resample says of them.
 func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *chosen) (*Loader, error) {
 	n := &Loader{device: cpu, order: l.order, age: l.age}
+	l.held.add(n)
 	for i, s := range f.streams {
 		p := part{name: s.Name, columns: []dataset.Column{{Name: "frame"}}, packed: tensor.F64, dtype: tensor.F64, width: 1, clock: i, offsets: []int64{0}, deltas: []int64{0}}
-		if w, given := f.windows[s.Name]; given {
+		if w, given := f.whole.Windows[s.Name]; given {
 			if p.deltas = w.Ticks(l.order.Rate); len(p.deltas) == 0 {
 				return nil, &OptionError{"plan.windows." + s.Name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, l.order.Rate), "a window with a tick in it"}
 			}

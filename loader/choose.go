@@ -192,8 +192,12 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	return &dataset.Stream{}
 }
 
-// fatal tells a mistake in the plan, or a stream that no episode can have, from an episode that is not as the others.
+// fatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
 func fatal(err error) bool {
+	var option *OptionError
+	if errors.As(err, &option) {
+		return true
+	}
 	var plan *align.PlanError
 	var missing *align.MissingError
 	return errors.As(err, &plan) || errors.As(err, &missing)
@@ -270,10 +274,18 @@ func (c *chosen) take(i int, l *looked) error {
 	}
 	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
 	c.begins = append(c.begins, p.Clock.Start)
-	anchors := c.plan.Anchors(p.Clock.Count)
+	anchors := c.anchors(p.Clock.Count)
 	c.report.Unanchored += p.Clock.Count - anchors
 	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(anchors))
 	return nil
+}
+
+// anchors is how many of an episode's ticks have a window, of all windows there are.
+func (c *chosen) anchors(ticks int) int {
+	if c.filming != nil {
+		return c.filming.whole.Anchors(ticks)
+	}
+	return c.plan.Anchors(ticks)
 }
 
 // unsaid reports whether the plan leaves a stream's edge open.

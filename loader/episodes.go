@@ -2,11 +2,19 @@ package loader
 
 import "sort"
 
-// Windows returns how many windows an epoch has of an episode, which is numbered as in Batch.Episodes: one for each of its anchors.
-func (l *Loader) Windows(episode int64) int { return int(l.windows[episode+1] - l.windows[episode]) }
+// Windows returns how many windows an epoch has of an episode, which is numbered as in Batch.Episodes: one for each of its anchors. 0 of no episode.
+func (l *Loader) Windows(episode int64) int {
+	if l.EpisodeOf(episode) < 0 {
+		return 0
+	}
+	return int(l.windows[episode+1] - l.windows[episode])
+}
 
-// Known returns the name of an episode, which is numbered as in Batch.Episodes, and its number in the dataset.
+// Known returns the name of an episode, which is numbered as in Batch.Episodes, and its number in the dataset; -1 of no episode.
 func (l *Loader) Known(episode int64) (name string, number int) {
+	if l.EpisodeOf(episode) < 0 {
+		return "", -1
+	}
 	e := &l.known[episode]
 	return e.name, e.number
 }

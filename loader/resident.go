@@ -17,7 +17,7 @@ type resident struct {
 
 func (r *resident) give(q *ops.Queue) error { return r.draw.Run(q) }
 
-func (r *resident) next(context.Context, *ops.Queue) error { return nil }
+func (r *resident) next(context.Context) ([]int, error) { return nil, nil }
 
 func (r *resident) made() {}
 

@@ -85,8 +85,7 @@ type streamer struct {
 	window, slot   []int64        // [B]
 
 	at, after ops.Cursor // behind the last batch that was made, and behind the one that is
-	making    bool       // a batch whose work may still be running
-	missing   int        // rows without a window of the batch that is made, since their episodes could not be read again
+	lost      []int      // rows without a window of the batch that is made, since their episodes could not be read again
 	reading   *reading   // nil until it begins
 
 	mu     sync.Mutex
@@ -119,6 +118,9 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 		plan.Shuffle = "shards"
 	case "windows":
 		return nil, &OptionError{"plan.shuffle", plan.Shuffle, "shards or none: windows shuffled all at once need the whole store on the device"}
+	}
+	if d == nil {
+		return nil, &OptionError{"dataset", "none", "one that is open"}
 	}
 	if opt.EpochWindows != 0 {
 		return nil, &OptionError{"EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset"}
@@ -180,9 +182,18 @@ func (l *Loader) stream(c *chosen) error {
 	if err != nil {
 		return err
 	}
-	if s.slots, err = s.targets(slots, l.device.Alloc, l.hold); err != nil {
+	var room held
+	s.slots, err = s.targets(slots, l.device.Alloc, func(t *tensor.Tensor) {
+		room.add(t)
+		l.report.Bytes += t.Len() * t.DType().Size()
+	})
+	if err != nil {
+		if failed := room.close(); failed != nil { // what it had got counts as room
+			return errors.Join(err, failed)
+		}
 		return s.noRoom(err)
 	}
+	l.held = append(l.held, room...)
 	for m := range l.parts {
 		p := &l.parts[m]
 		p.values, p.times = s.slots[m].values, s.slots[p.clock].times
@@ -327,12 +338,7 @@ func (s *streamer) hasRoom(bytes int) bool {
 }
 
 // next implements feed.
-func (s *streamer) next(ctx context.Context, q *ops.Queue) error {
-	if s.making { // and was given up: the table may still be read
-		if err := q.Synchronize(ctx); err != nil {
-			return err
-		}
-	}
+func (s *streamer) next(ctx context.Context) ([]int, error) {
 	var begin ops.Cursor
 	begin, s.after = s.order.Next(s.at)
 	if s.reading == nil {
@@ -343,12 +349,11 @@ func (s *streamer) next(ctx context.Context, q *ops.Queue) error {
 	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
 		var err error
 		if open[g-first], err = s.reading.group(ctx, begin.Epoch, g); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	s.fill(begin, first, &open)
-	s.making = true
-	return nil
+	return s.lost, nil
 }
 
 // give implements feed: it copies the table to the device.
@@ -363,7 +368,7 @@ func (s *streamer) give(q *ops.Queue) error {
 func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
 	s.order.Rows(begin, s.window, s.slot)
 	c := s.chosen
-	s.missing = 0
+	s.lost = s.lost[:0]
 	for i, w := range s.window {
 		e, tick, anchor := int64(-1), int64(-1), int64(0)
 		var sl *slot
@@ -375,7 +380,7 @@ func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
 			e = int64(s.episodeOf(w))
 			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
 				e, tick, sl = -1, -1, nil
-				s.missing++
+				s.lost = append(s.lost, i)
 			} else {
 				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
 			}
@@ -408,9 +413,9 @@ func distance(offsets []int64, from, to int64) int64 {
 
 // made implements feed.
 func (s *streamer) made() {
-	s.making, s.at = false, s.after
+	s.at = s.after
 	s.mu.Lock()
-	s.report.Streaming.Unread += s.missing
+	s.report.Streaming.Unread += len(s.lost)
 	s.mu.Unlock()
 	begin, _ := s.order.Next(s.at)
 	s.reading.release(begin.Epoch, begin.Taken/s.shards.span)
