@@ -261,6 +261,9 @@ func (e *StateError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *StateError) Unwrap() error { return ops.ErrOption }
 
+// mostEpochs is the last epoch that Resume goes to: there are as many behind it.
+const mostEpochs = 1 << 62
+
 // Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows
 // that follow would not be those that the state was followed by.
 func (l *Loader) Resume(ctx context.Context, s State) error {
@@ -275,8 +278,8 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
 		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
-	case s.Epoch < 0 || s.Taken < 0 || s.Taken > int64(s.Windows):
-		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("at most %d taken", s.Windows)}
+	case s.Epoch < 0 || s.Epoch > mostEpochs || s.Taken < 0 || s.Taken > int64(s.Windows):
+		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("epoch 0 to %d, at most %d taken", mostEpochs, s.Windows)}
 	}
 	if l.filmer != nil {
 		l.filmer.stop() // and begins where the feed is

@@ -35,7 +35,8 @@ type Options struct {
 	ShardWindows, MixShards int
 	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
 	EpochWindows int
-	// Cameras are those whose frames a batch has; none unless given.
+	// Cameras are those whose frames a batch has; none unless given. Frames are decoded meanwhile, so with them the stores of [New] stay open as long as the
+	// loader is, too.
 	Cameras []Camera
 	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
 	Workers int

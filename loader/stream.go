@@ -162,8 +162,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 
 // stream makes the feed.
 func (l *Loader) stream(c *chosen) error {
-	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{},
-		window: make([]int64, l.order.Batch), slot: make([]int64, l.order.Batch)}
+	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
 		return &OptionError{"MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step)}
@@ -182,6 +181,7 @@ func (l *Loader) stream(c *chosen) error {
 	if err != nil {
 		return err
 	}
+	s.window, s.slot = make([]int64, l.order.Batch), make([]int64, l.order.Batch)
 	var room held
 	s.slots, err = s.targets(slots, l.device.Alloc, func(t *tensor.Tensor) {
 		room.add(t)
