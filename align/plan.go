@@ -50,6 +50,29 @@ type Plan struct {
 	Filter   Filter
 
 	origin *origin // of a plan that was read from a file
+	places []int   // of the streams in what was read, of a plan that Pick has made; else they are where they were
+}
+
+// Pick returns the plan of some of the streams, by their places in Streams, in that order. What its file says of them is theirs still. Streams that are
+// added to it are of no file.
+func (p Plan) Pick(streams ...int) Plan {
+	q := p
+	q.Streams, q.places = nil, []int{}
+	for _, i := range streams {
+		q.Streams, q.places = append(q.Streams, p.Streams[i]), append(q.places, p.placeOf(i))
+	}
+	return q
+}
+
+// placeOf is where a stream was in what was read; -1 if it was not there.
+func (p *Plan) placeOf(stream int) int {
+	switch {
+	case p.places == nil:
+		return stream
+	case stream < len(p.places):
+		return p.places[stream]
+	}
+	return -1
 }
 
 // Stream is a stream to take.
@@ -240,7 +263,7 @@ func (p *Plan) said(stream int, key string) bool {
 	if p.origin == nil {
 		return false
 	}
-	_, ok := p.origin.at[fmt.Sprintf("streams[%d].%s", stream, key)]
+	_, ok := p.origin.at[fmt.Sprintf("streams[%d].%s", p.placeOf(stream), key)]
 	return ok
 }
 

@@ -297,13 +297,11 @@ func (c *chosen) unsaid(m int) bool {
 func (c *chosen) begin(p *align.Prepared) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]
-		w, given := c.plan.Windows[s.Name]
-		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: []int64{0}}
-		if given {
-			if q.deltas = w.Ticks(c.plan.Rate); len(q.deltas) == 0 {
-				return &OptionError{"plan.windows." + s.Name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, c.plan.Rate), "a window with a tick in it"}
-			}
+		deltas, err := deltasOf(&c.plan, s.Name)
+		if err != nil {
+			return err
 		}
+		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
 		switch {
 		case s.How.DType != 0:
 			q.dtype = s.How.DType
@@ -317,6 +315,19 @@ func (c *chosen) begin(p *align.Prepared) error {
 	}
 	c.rows = make([][]row, len(c.parts))
 	return nil
+}
+
+// deltasOf returns the targets of a stream's window, ns from the anchor: the anchor itself where the plan has no window of it.
+func deltasOf(plan *align.Plan, name string) ([]int64, error) {
+	w, given := plan.Windows[name]
+	if !given {
+		return []int64{0}, nil
+	}
+	deltas := w.Ticks(plan.Rate)
+	if len(deltas) == 0 {
+		return nil, &OptionError{"plan.windows." + name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, plan.Rate), "a window with a tick in it"}
+	}
+	return deltas, nil
 }
 
 // pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -245,4 +246,43 @@ func TestACopyOfABatchStays(t *testing.T) {
 	}
 	name, number := l.Known(-1)
 	assert.Equal(t, []any{"", -1, 0}, []any{name, number, l.Windows(-1)})
+}
+
+// What a plan file says of a stream is said of that stream, wherever cameras stand among them.
+func TestCamerasInAPlanFileChangeNoStream(t *testing.T) {
+	ctx := context.Background()
+	m := filmedRecordings(t, -1)
+	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	require.NoError(t, err)
+	read := func(streams string) align.Plan {
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		require.NoError(t, os.WriteFile(path, []byte("version: 1\nrate: 50\nshuffle: shards\ndefaults:\n  offset: 40ms\nstreams:\n"+streams), 0o600))
+		p, err := align.ReadPlan(path)
+		require.NoError(t, err)
+		return p
+	}
+	const front, state, imu = "  - name: front\n    offset: 0s\n", "  - name: state\n", "  - name: imu\n    offset: 0s\n"
+	opt := loader.Options{Batch: 8, Age: true}
+	want, err := loader.New(ctx, open(t, "cpu"), store, read(state+imu), opt)
+	require.NoError(t, err)
+	defer want.Close()
+	opt.Cameras = twoCameras[:1]
+	var ages []int64
+	for _, streams := range []string{front + state + imu, state + front + imu, state + imu + front} {
+		l := streamed(t, "cpu", m, read(streams), opt)
+		require.NoError(t, want.Resume(ctx, loader.State{Version: 1, Windows: 402, ShardWindows: 4096, MixShards: 16}))
+		require.NoError(t, want.Next(ctx))
+		require.NoError(t, l.Next(ctx))
+		a, err := want.Batch().Host(ctx)
+		require.NoError(t, err)
+		b, err := l.Batch().Host(ctx)
+		require.NoError(t, err)
+		for i := range a.Streams {
+			assert.Equal(t, data[float32](t, a.Streams[i].Values), data[float32](t, b.Streams[i].Values), "%s of %s", a.Streams[i].Name, streams)
+		}
+		if ages == nil {
+			ages = data[int64](t, b.Cameras[0].Age)
+		}
+		assert.Equal(t, ages, data[int64](t, b.Cameras[0].Age), streams)
+	}
 }
