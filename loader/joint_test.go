@@ -6,7 +6,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -284,5 +286,124 @@ func TestCamerasInAPlanFileChangeNoStream(t *testing.T) {
 			ages = data[int64](t, b.Cameras[0].Age)
 		}
 		assert.Equal(t, ages, data[int64](t, b.Cameras[0].Age), streams)
+	}
+}
+
+// A store that is closed under loaders, which read it at the same time, is an error of each, now and again, and leaves nothing behind.
+func TestAStoreThatIsClosedUnderLoadersIsAnError(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "store.safetensors")
+	require.NoError(t, loader.Pack(ctx, filmedRecordings(t, 4), path, loader.BuildOptions{Media: []string{loader.AllMedia}}))
+	before := runtime.NumGoroutine()
+	for k := range 8 {
+		store, err := loader.Open(path)
+		require.NoError(t, err)
+		d, err := ops.Open("cpu")
+		require.NoError(t, err)
+		var all []*loader.Loader
+		for i := range 3 {
+			opt := loader.Options{Batch: 8, Seed: uint64(i), Cameras: twoCameras, ShardWindows: 20, MixShards: 2}
+			l, err := loader.NewStreaming(ctx, d, store, cameraPlan(), opt)
+			if i == 2 {
+				require.NoError(t, l.Close())
+				l, err = loader.New(ctx, d, store, cameraPlan(), opt)
+			}
+			require.NoError(t, err)
+			all = append(all, l)
+		}
+		var drawing sync.WaitGroup
+		for _, l := range all {
+			drawing.Go(func() {
+				var err error
+				for err == nil {
+					err = l.Next(ctx)
+				}
+				assert.ErrorIs(t, err, dataset.ErrClosed)
+				assert.ErrorIs(t, l.Next(ctx), dataset.ErrClosed)
+			})
+		}
+		time.Sleep(time.Duration(k) * 2 * time.Millisecond)
+		require.NoError(t, store.Close())
+		drawing.Wait()
+		for _, l := range all {
+			require.NoError(t, l.Close())
+		}
+		require.NoError(t, d.Close())
+	}
+	for range 100 { // those that have ended need not have gone yet
+		if runtime.NumGoroutine() <= before {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
+
+// A group that streams has the frames of one device, and goes on from a state, while somebody looks at its report.
+func TestAGroupStreamsFrames(t *testing.T) {
+	ctx := context.Background()
+	store := packed(t, filmedRecordings(t, 4))
+	opt := loader.Options{Batch: 6, Seed: 3, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 2}
+	want := map[int64]uint64{}
+	digests(t, streamed(t, "cpu", store, cameraPlan(), opt), want, 0, 1, 6)
+	opt.Batch = 5
+	list, err := ops.OpenAll("cpu,cpu,cpu")
+	require.NoError(t, err)
+	g, err := loader.NewGroup(list, opt, func(d *ops.Device, o loader.Options) (*loader.Loader, error) {
+		return loader.NewStreaming(ctx, d, store, cameraPlan(), o)
+	})
+	require.NoError(t, err)
+	done := make(chan struct{})
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+				_, _ = g.Report(), g.Waits()
+			}
+		}
+	})
+	got := map[int64]uint64{}
+	positions(t, g, got, 0, 3, 9)
+	state, err := g.State(ctx)
+	require.NoError(t, err)
+	require.NoError(t, g.Next(ctx))
+	require.NoError(t, g.Resume(ctx, state))
+	positions(t, g, got, 0, 3, 0)
+	close(done)
+	looking.Wait()
+	same(t, want, got, "three devices")
+	require.NoError(t, g.Close())
+	for _, d := range list {
+		require.NoError(t, d.Close())
+	}
+}
+
+// Frames of a weighted mixture are of the windows that were drawn, in every epoch and from any state.
+func TestFramesOfAMixtureAreOfItsWindows(t *testing.T) {
+	ctx := context.Background()
+	m := filmedRecordings(t, -1)
+	p := cameraPlan()
+	p.Shuffle = "windows"
+	list := []loader.Weighted{{Store: packed(t, m[:3]), Weight: 1}, {Store: packed(t, m[3:]), Weight: 2}}
+	l := mixture(t, "cpu", list, p, loader.Options{Batch: 7, Seed: 3, Last: ops.LastShort, Cameras: twoCameras, EpochWindows: 61})
+	sums, states := kept(t, l, 7, 25)
+	for _, at := range []int{0, 7, 8, 9, 23} {
+		require.NoError(t, l.Resume(ctx, states[at]))
+		again, _ := kept(t, l, 7, 1)
+		require.Equal(t, sums[at+1], again[0], "after batch %d", at)
+		b := l.Batch()
+		c := &b.Cameras[0]
+		n, size := c.Valid.Dim(1), c.Frames.Len()/c.Valid.Len()
+		for row, e := range data[int64](t, b.Episodes) {
+			store, number := l.StoreOf(e)
+			for k := row * n; k < (row+1)*n; k++ {
+				if data[uint8](t, c.Valid)[k] == 1 {
+					require.EqualValues(t, 3*store+number, data[uint8](t, c.Frames)[k*size], "red is the episode")
+				}
+			}
+		}
 	}
 }
