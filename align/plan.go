@@ -53,8 +53,8 @@ type Plan struct {
 	places []int   // of the streams in what was read, of a plan that Pick has made; else they are where they were
 }
 
-// Pick returns the plan of some of the streams, by their places in Streams, in that order. What its file says of them is theirs still. Streams that are
-// added to it are of no file.
+// Pick returns the plan of some of the streams, by their places in Streams, in that order. What its file says of them is theirs still. Streams that
+// are added to it are of no file.
 func (p Plan) Pick(streams ...int) Plan {
 	q := p
 	q.Streams, q.places = nil, []int{}

@@ -82,8 +82,8 @@ func (b *Batch) views(l *Loader, g *group) error {
 	return nil
 }
 
-// Host returns a copy of the batch on the host, with contiguous tensors, which stays as it is when the next is made or the loader closed. Of such a copy
-// it is the copy itself.
+// Host returns a copy of the batch on the host, with contiguous tensors, which stays as it is when the next is made or the loader closed. Of such a
+// copy it is the copy itself.
 func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	if b.copied {
 		return b, nil
@@ -154,8 +154,8 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by camera
-// (FNV-1a, 64 bits). Equal windows have equal digests on every device. A row that the batch has not is an *OptionError.
+// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by
+// camera (FNV-1a, 64 bits). Equal windows have equal digests on every device. A row that the batch has not is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
 	h := fnv.New64a()
 	var word [8]byte

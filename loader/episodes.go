@@ -19,8 +19,8 @@ func (l *Loader) Known(episode int64) (name string, number int) {
 	return e.name, e.number
 }
 
-// At returns the window at a position of an epoch, 0 to Report.Windows-1: its episode and the number of its anchor, as a batch has them in Episodes and
-// Ticks. Row i of a batch of rank r of w that begins behind t positions has position t + r + w*i.
+// At returns the window at a position of an epoch, 0 to Report.Windows-1: its episode and the number of its anchor, as a batch has them in Episodes
+// and Ticks. Row i of a batch of rank r of w that begins behind t positions has position t + r + w*i.
 func (l *Loader) At(epoch, position int64) (episode, tick int64) {
 	w := l.order.Window(epoch, position)
 	e := sort.Search(len(l.numbers), func(i int) bool { return l.windows[i+1] > w })

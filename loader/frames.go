@@ -19,8 +19,8 @@ import (
 // framesAhead is how many batches' frames are decoded ahead of the one that is made.
 const framesAhead = 2
 
-// filmer decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into memory
-// that the device copies from.
+// filmer decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into
+// memory that the device copies from.
 type filmer struct {
 	cameras []Camera
 	from    []string // the cameras' names in the recordings

@@ -35,8 +35,8 @@ type Options struct {
 	ShardWindows, MixShards int
 	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
 	EpochWindows int
-	// Cameras are those whose frames a batch has; none unless given. Frames are decoded meanwhile, so with them the stores of [New] stay open as long as the
-	// loader is, too.
+	// Cameras are those whose frames a batch has; none unless given. Frames are decoded meanwhile, so with them the stores of [New] stay open as long as
+	// the loader is, too.
 	Cameras []Camera
 	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
 	Workers int
@@ -131,39 +131,6 @@ func (h *held) close() error {
 	}
 	*h = nil
 	return errors.Join(errs...)
-}
-
-// Report says what a loader draws from.
-type Report struct {
-	Episodes int `json:"episodes"` // that windows are drawn from
-	Windows  int `json:"windows"`  // of an epoch
-	Batches  int `json:"batches"`  // of an epoch, for every rank
-	Dropped  int `json:"dropped"`  // windows that no rank draws in an epoch
-	Missing  int `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
-	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
-	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
-	Unanchored int             `json:"ticks_without_window"`
-	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
-	Streams    []StreamsReport `json:"streams"`
-	Cameras    []CameraReport  `json:"cameras"`
-	Bytes      int             `json:"bytes"` // on the device
-
-	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
-
-	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
-	MixShards    int        `json:"mix_shards,omitempty"`
-	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that reads meanwhile
-}
-
-// StreamsReport is a stream of the batches.
-type StreamsReport struct {
-	Name    string `json:"name"`
-	Columns int    `json:"columns"`
-	Targets int    `json:"targets"` // of a window
-	Samples int    `json:"samples"`
-	DType   string `json:"dtype"`
-	Stray   int    `json:"stray_samples"`
-	Empty   int    `json:"empty"` // episodes without samples of it
 }
 
 // New prepares a loader that keeps a store on the device: it chooses episodes and streams by the plan, puts them there, and plans what a batch takes.
@@ -439,9 +406,9 @@ func (l *Loader) Epoch(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// Next makes the next batch, and returns when it is done. After an error that the context has ended, nothing is lost: the batch is the next one still.
-// What a device has begun is waited for, as long as it takes. Other errors come again, until [Loader.Resume]: of an episode or a frame that cannot be
-// read, with Options.Strict, and of a device. After Close it is dataset.ErrClosed.
+// Next makes the next batch, and returns when it is done. After an error that the context has ended, nothing is lost: the batch is the next one
+// still. What a device has begun is waited for, as long as it takes. Other errors come again, until [Loader.Resume]: of an episode or a frame that
+// cannot be read, with Options.Strict, and of a device. After Close it is dataset.ErrClosed.
 func (l *Loader) Next(ctx context.Context) error {
 	if l.closed {
 		return fmt.Errorf("loader: %w", dataset.ErrClosed)

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// inOrder gives what do returns for 0 to n-1, in order, while workers of them are worked on ahead. Who stops early waits for those that have begun. All n
-// are given, whatever becomes of the context, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what it returns.
+// inOrder gives what do returns for 0 to n-1, in order, while workers of them are worked on ahead. Who stops early waits for those that have begun.
+// All n are given, whatever becomes of the context, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what
+// it returns.
 func inOrder[T any](ctx context.Context, n, workers int, do func(ctx context.Context, i int) T) iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		ctx, cancel := context.WithCancel(ctx)

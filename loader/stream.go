@@ -9,7 +9,6 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -17,28 +16,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Streaming is what a loader that reads meanwhile holds, and what became of what it read.
-type Streaming struct {
-	Slots     int `json:"slots"`          // shards that there is room for on the device: two groups of those that are mixed
-	SlotBytes int `json:"slot_bytes"`     // of each: what the largest shard needs
-	Pinned    int `json:"pinned_bytes"`   // on the host, from which shards are copied to the device
-	Workers   int `json:"workers"`        // goroutines that read shards
-	Unread    int `json:"unread_windows"` // rows given without a window, since their episode could not be read again
-}
-
-// Waits says what a loader that reads or decodes meanwhile has waited for, since it was opened. Where Next waits for frames, decoding is the bottleneck; where
-// it waits for shards, reading is: more workers, a faster disk or a packed store help. Where workers wait for slots it is what batches are used for.
-type Waits struct {
-	Frames  time.Duration // Next, for frames of cameras to be decoded
-	Shards  time.Duration // Next, for shards to be read
-	Slots   time.Duration // all workers together, for shards that may be read, since a slot is free
-	Reading time.Duration // all workers together, reading shards and copying them to the device
-	Bytes   int64         // that were read: samples and timestamps as they are on the device
-	Read    int64         // shards that were read
-}
-
-// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows are
-// drawn.
+// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows
+// are drawn.
 type StreamingError struct{ Op string }
 
 func (e *StreamingError) Error() string {
@@ -435,38 +414,4 @@ func (s *streamer) Close() error {
 		s.reading = nil
 	}
 	return nil
-}
-
-// Report says what the loader draws from.
-func (l *Loader) Report() Report {
-	if s, streaming := l.feed.(*streamer); streaming { // whose workers add to it
-		s.mu.Lock()
-		defer s.mu.Unlock()
-	}
-	r := l.report
-	if r.Streaming != nil {
-		now := *r.Streaming
-		r.Streaming, r.LeftOut = &now, slices.Clone(r.LeftOut)
-	}
-	if l.filmer != nil {
-		r.Cameras = slices.Clone(r.Cameras)
-		for i := range r.Cameras {
-			r.Cameras[i].Bad = int(l.filmer.bad[i].Load())
-		}
-	}
-	return r
-}
-
-// Waits says what a loader that reads or decodes meanwhile has waited for; nothing of one that does neither.
-func (l *Loader) Waits() Waits {
-	var frames time.Duration
-	if l.filmer != nil {
-		frames = time.Duration(l.filmer.waited.Load())
-	}
-	s, streaming := l.feed.(*streamer)
-	if !streaming {
-		return Waits{Frames: frames}
-	}
-	w := &s.waits
-	return Waits{frames, time.Duration(w.shards.Load()), time.Duration(w.slots.Load()), time.Duration(w.reading.Load()), w.bytes.Load(), w.read.Load()}
 }
