@@ -99,8 +99,9 @@ func uniqueNames(e *dataset.Episode) error {
 
 // mistake is a mistake in what the plan says of a stream, with its place if the plan was read from a file.
 func (j *job) mistake(stream int, key, got, want string) error {
-	e := &PlanError{Key: fmt.Sprintf("streams[%d].%s", stream, key), Got: got, Want: want}
-	if stream >= len(j.plan.Streams) { // the plan names none
+	place := j.plan.placeOf(stream)
+	e := &PlanError{Key: fmt.Sprintf("streams[%d].%s", place, key), Got: got, Want: want}
+	if stream >= len(j.plan.Streams) || place < 0 { // the plan names none, or not this one
 		e.Key = "defaults." + key
 	}
 	if o := j.plan.origin; o != nil {
@@ -112,10 +113,11 @@ func (j *job) mistake(stream int, key, got, want string) error {
 
 // at says where in a plan file a stream that cannot be taken is asked for.
 func (j *job) at(stream int, key string, err error) error {
-	if j.plan.origin == nil || stream >= len(j.plan.Streams) {
+	place := j.plan.placeOf(stream)
+	if j.plan.origin == nil || stream >= len(j.plan.Streams) || place < 0 {
 		return err
 	}
-	line, column := j.plan.origin.place(fmt.Sprintf("streams[%d].%s", stream, key))
+	line, column := j.plan.origin.place(fmt.Sprintf("streams[%d].%s", place, key))
 	return &InPlanError{Path: j.plan.origin.path, Line: line, Column: column, Err: err}
 }
 

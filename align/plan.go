@@ -14,6 +14,12 @@ import (
 // MaxTargets is how many targets a clock may have.
 const MaxTargets = 1 << 30
 
+// MaxWindow is how many targets a window may have.
+const MaxWindow = 1 << 24
+
+// mostReach is how far a window may reach from its anchor. Anchors are within 2^62 ns of 0, so no target is beyond what 64 bits hold.
+const mostReach = time.Duration(1 << 60)
+
 // Snap is how near to a sample a target counts as on it, unless a plan says otherwise: recorded times are often rounded to microseconds.
 const Snap = time.Microsecond
 
@@ -44,6 +50,29 @@ type Plan struct {
 	Filter   Filter
 
 	origin *origin // of a plan that was read from a file
+	places []int   // of the streams in what was read, of a plan that Pick has made; else they are where they were
+}
+
+// Pick returns the plan of some of the streams, by their places in Streams, in that order. What its file says of them is theirs still. Streams that
+// are added to it are of no file.
+func (p Plan) Pick(streams ...int) Plan {
+	q := p
+	q.Streams, q.places = nil, []int{}
+	for _, i := range streams {
+		q.Streams, q.places = append(q.Streams, p.Streams[i]), append(q.places, p.placeOf(i))
+	}
+	return q
+}
+
+// placeOf is where a stream was in what was read; -1 if it was not there.
+func (p *Plan) placeOf(stream int) int {
+	switch {
+	case p.places == nil:
+		return stream
+	case stream < len(p.places):
+		return p.places[stream]
+	}
+	return -1
 }
 
 // Stream is a stream to take.
@@ -234,7 +263,7 @@ func (p *Plan) said(stream int, key string) bool {
 	if p.origin == nil {
 		return false
 	}
-	_, ok := p.origin.at[fmt.Sprintf("streams[%d].%s", stream, key)]
+	_, ok := p.origin.at[fmt.Sprintf("streams[%d].%s", p.placeOf(stream), key)]
 	return ok
 }
 
@@ -242,8 +271,15 @@ func (p *Plan) said(stream int, key string) bool {
 func (p *Plan) checkLoading(names map[string]bool) error {
 	for _, name := range sortedKeys(p.Windows) {
 		key := "windows." + name
-		if w := p.Windows[name]; w.From >= w.To {
+		w := p.Windows[name]
+		lo, hi := w.span(p.Rate)
+		switch {
+		case w.From >= w.To:
 			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), "a beginning before the end")
+		case w.From < -mostReach || w.To > mostReach:
+			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), fmt.Sprintf("at most %v from the anchor", mostReach))
+		case max(-lo, hi) > MaxTargets || hi-lo >= MaxWindow:
+			return bad(key, fmt.Sprintf("%v to %v, %.4g ticks of %g Hz", w.From, w.To, hi-lo+1, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", MaxWindow, MaxTargets))
 		}
 		if len(names) > 0 && !names[name] {
 			return bad(key, fmt.Sprintf("%q", name), "a stream of the plan: "+oneOf(sortedKeys(names)))

@@ -1,6 +1,7 @@
 package align_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -29,4 +30,26 @@ func TestTicksOfAWindow(t *testing.T) {
 	assert.Len(t, align.Window{To: time.Second / 3}.Ticks(30), 10, "a third of a second is ten steps, though a Duration holds less")
 	assert.Len(t, align.Window{To: time.Second/3 + 1}.Ticks(30), 11, "and one more nanosecond is past the tenth")
 	assert.Equal(t, []int64{-66666667, -33333333, 0}, align.Window{From: -100 * time.Millisecond}.Ticks(30), "each is rounded by itself, half up")
+}
+
+// A window that is too long, or too far off, is refused before anybody makes room for it.
+func TestAWindowHasAnEnd(t *testing.T) {
+	for _, c := range []struct {
+		from, to time.Duration
+		rate     float64
+		fine     bool
+	}{
+		{0, time.Second, 1 << 24, true}, {0, time.Second + 1, 1 << 24, false}, {-time.Second, 0, 1 << 24, true}, {-2 * time.Second, 0, 1 << 24, false},
+		{0, math.MaxInt64, 50, false}, {math.MinInt64, 0, 1e-3, false}, {math.MaxInt64 - 1, math.MaxInt64, 1e9, false}, {1e18, 1e18 + 1, 1e9, false},
+		{1<<60 - 1, 1 << 60, 1e-9, true}, {1 << 60, 1<<60 + 1, 1e-9, false},
+	} {
+		p := align.Plan{Rate: c.rate, Windows: map[string]align.Window{"s": {From: c.from, To: c.to}}}
+		err := p.Check()
+		var bad *align.PlanError
+		if c.fine {
+			assert.NoError(t, err)
+		} else if assert.ErrorAs(t, err, &bad) {
+			assert.Equal(t, "windows.s", bad.Key)
+		}
+	}
 }

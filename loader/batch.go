@@ -23,6 +23,7 @@ type Batch struct {
 	Episodes, Ticks, Anchors *tensor.Tensor
 
 	loader *Loader
+	copied bool // by Host
 }
 
 // BatchStream is a stream of a batch. The tensors may be strided: streams with the same window lie side by side.
@@ -81,9 +82,13 @@ func (b *Batch) views(l *Loader, g *group) error {
 	return nil
 }
 
-// Host returns a copy of the batch on the host, with contiguous tensors.
+// Host returns a copy of the batch on the host, with contiguous tensors, which stays as it is when the next is made or the loader closed. Of such a
+// copy it is the copy itself.
 func (b *Batch) Host(ctx context.Context) (*Batch, error) {
-	out := &Batch{loader: b.loader, Streams: make([]BatchStream, len(b.Streams))}
+	if b.copied {
+		return b, nil
+	}
+	out := &Batch{loader: b.loader, copied: true, Streams: make([]BatchStream, len(b.Streams))}
 	copied := map[*tensor.Tensor]*tensor.Tensor{}
 	host := func(t *tensor.Tensor) (*tensor.Tensor, error) {
 		if t == nil || copied[t] != nil {
@@ -149,8 +154,8 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by camera
-// (FNV-1a, 64 bits). Equal windows have equal digests on every device.
+// Digest returns a hash of a window of a batch on the host: of its anchor, values, valid and pad, stream by stream, and then of the frames, camera by
+// camera (FNV-1a, 64 bits). Equal windows have equal digests on every device. A row that the batch has not is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
 	h := fnv.New64a()
 	var word [8]byte
@@ -161,6 +166,9 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	anchors, err := tensor.Data[int64](b.Anchors)
 	if err != nil {
 		return 0, err
+	}
+	if row < 0 || row >= len(anchors) {
+		return 0, &OptionError{"row", fmt.Sprint(row), fmt.Sprintf("0 to %d", len(anchors)-1)}
 	}
 	put(uint64(anchors[row]), 8)
 	for i := range b.Streams {
@@ -253,6 +261,9 @@ func (e *StateError) Error() string {
 // Unwrap returns ops.ErrOption.
 func (e *StateError) Unwrap() error { return ops.ErrOption }
 
+// mostEpochs is the last epoch that Resume goes to: there are as many behind it.
+const mostEpochs = 1 << 62
+
 // Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows
 // that follow would not be those that the state was followed by.
 func (l *Loader) Resume(ctx context.Context, s State) error {
@@ -267,8 +278,8 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
 		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
-	case s.Epoch < 0 || s.Taken < 0 || s.Taken > int64(s.Windows):
-		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("at most %d taken", s.Windows)}
+	case s.Epoch < 0 || s.Epoch > mostEpochs || s.Taken < 0 || s.Taken > int64(s.Windows):
+		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("epoch 0 to %d, at most %d taken", mostEpochs, s.Windows)}
 	}
 	if l.filmer != nil {
 		l.filmer.stop() // and begins where the feed is

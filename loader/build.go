@@ -47,11 +47,11 @@ func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, er
 	return p.dataset(ctx, d, &opt)
 }
 
-// Pack packs the episodes of a dataset into a file, the one that Save writes of what Build gives, byte for byte. The dataset may be larger than memory: Pack
-// takes some 100 MB beyond the largest episodes, of which it reads at most opt.Workers at a time, and fewer where they are large. What does not fit is
-// written to a file without a name beside path first, so the disk must have room for the store twice. A failure to write, such as a full disk, is an
-// *fs.PathError that has the path, and leaves nothing behind; under the name is what was there before. So it is after the end of ctx. A dataset without any
-// stream to pack is a *NothingError.
+// Pack packs the episodes of a dataset into a file, the one that Save writes of what Build gives, byte for byte. The dataset may be larger than
+// memory: Pack takes some 100 MB beyond the largest episodes, of which it reads at most opt.Workers at a time, and fewer where they are large. What
+// does not fit is written to a file without a name beside path first, so the disk must have room for the store twice. A failure to write, such as a
+// full disk, is an *fs.PathError that has the path, and leaves nothing behind; under the name is what was there before. So it is after the end of
+// ctx. A dataset without any stream to pack is a *NothingError.
 func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions) error {
 	if err := atomicfile.Check(path); err != nil {
 		return err

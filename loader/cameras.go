@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Camera is a media stream whose frames a batch has, decoded and resized. Which frame a target gets is said by the plan, as of any stream: its window, its edge,
-// gaps and tolerance, and its kind, which is previous unless given, or nearest or next.
+// Camera is a media stream whose frames a batch has, decoded and resized. Which frame a target gets is said by the plan, as of any stream: its
+// window, its edge, gaps and tolerance, and its kind, which is previous unless given, or nearest or next.
 type Camera struct {
 	Name          string // in the batch, in the plan, and in the recordings unless the plan says From
 	Height, Width int    // pixels that its frames are resized to: see dataset.Resize
@@ -35,26 +35,27 @@ type CameraReport struct {
 type filming struct {
 	cameras []Camera
 	streams []align.Stream // of each, as the plan names it
-	windows map[string]align.Window
-	plan    align.Plan // of frames' numbers
+	whole   align.Plan     // with the cameras: its windows are those of all
+	plans   []align.Plan   // of each: of its frames' numbers
 }
 
 // split takes the cameras out of a plan: what is left names streams of numbers.
 func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
-	f := &filming{cameras: cameras, plan: plan, windows: plan.Windows}
+	f := &filming{cameras: cameras, whole: plan}
 	all := len(plan.Streams) == 0
-	plan.Streams, plan.Windows = slices.Clone(plan.Streams), maps.Clone(plan.Windows)
-	f.plan.Streams, f.plan.Windows, f.plan.Filter, f.plan.Range, f.plan.Rate = nil, nil, align.Filter{}, align.Range{}, 0
-	f.plan.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
+	plan.Windows = maps.Clone(plan.Windows)
+	plan.Padding, plan.PadAfter = "", ops.Limit{} // which is of all windows: see anchors
+	frames := plan                                // of a camera's numbers
+	frames.Windows, frames.Filter, frames.Range, frames.Rate = nil, align.Filter{}, align.Range{}, 0
+	frames.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
 		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
 			return plan, nil, &OptionError{fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "a name of its own, and a size of one pixel or more"}
 		}
 		delete(plan.Windows, c.Name)
-		s := align.Stream{Name: c.Name}
+		s, own := align.Stream{Name: c.Name}, frames.Pick()
 		if k := slices.IndexFunc(plan.Streams, func(s align.Stream) bool { return s.Name == c.Name }); k >= 0 {
-			s = plan.Streams[k]
-			plan.Streams = slices.Delete(plan.Streams, k, k+1)
+			s, own = plan.Streams[k], frames.Pick(k)
 		}
 		switch s.Kind {
 		case "":
@@ -64,12 +65,23 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 			return plan, nil, &OptionError{"plan.streams." + c.Name + ".kind", s.Kind, "previous, nearest or next: there is nothing between two frames"}
 		}
 		s.Normalise, s.DType = "none", tensor.F64
-		f.streams = append(f.streams, s)
+		if !all && !slices.ContainsFunc(f.whole.Streams, func(o align.Stream) bool { return o.Name == c.Name }) {
+			f.whole.Streams = append(slices.Clip(f.whole.Streams), s)
+		}
+		own.Streams = []align.Stream{s}
+		f.streams, f.plans = append(f.streams, s), append(f.plans, own)
 	}
+	var others []int
+	for i := range plan.Streams {
+		if !slices.ContainsFunc(cameras, func(c Camera) bool { return c.Name == plan.Streams[i].Name }) {
+			others = append(others, i)
+		}
+	}
+	plan = plan.Pick(others...)
 	if !all && len(plan.Streams) == 0 {
 		return plan, nil, &OptionError{"plan.streams", "cameras alone", "a stream of numbers, over which anchors are"}
 	}
-	return plan, f, nil
+	return plan, f, f.whole.Check()
 }
 
 // noFrame is the number of the frame that a target without one gets.
@@ -102,9 +114,7 @@ func (f *filming) film(media []dataset.Media, strict bool) (*filmed, error) {
 		if err != nil {
 			return nil, err
 		}
-		plan := f.plan
-		plan.Streams = []align.Stream{s}
-		p, err := align.Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}}, plan)
+		p, err := align.Prepare(&dataset.Episode{Streams: []dataset.Stream{stream}}, f.plans[i])
 		switch {
 		case err != nil && (strict || fatal(err)):
 			return nil, err
@@ -120,12 +130,12 @@ func (f *filming) film(media []dataset.Media, strict bool) (*filmed, error) {
 // numbers makes the loader of frames' numbers, on the CPU: which frame a target gets is what Resample says of them.
 func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *chosen) (*Loader, error) {
 	n := &Loader{device: cpu, order: l.order, age: l.age}
+	l.held.add(n)
 	for i, s := range f.streams {
-		p := part{name: s.Name, columns: []dataset.Column{{Name: "frame"}}, packed: tensor.F64, dtype: tensor.F64, width: 1, clock: i, offsets: []int64{0}, deltas: []int64{0}}
-		if w, given := f.windows[s.Name]; given {
-			if p.deltas = w.Ticks(l.order.Rate); len(p.deltas) == 0 {
-				return nil, &OptionError{"plan.windows." + s.Name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, l.order.Rate), "a window with a tick in it"}
-			}
+		p := part{name: s.Name, columns: []dataset.Column{{Name: "frame"}}, packed: tensor.F64, dtype: tensor.F64, width: 1, clock: i, offsets: []int64{0}}
+		var err error
+		if p.deltas, err = deltasOf(&f.whole, s.Name); err != nil {
+			return nil, err
 		}
 		r := CameraReport{Name: s.Name, Height: f.cameras[i].Height, Width: f.cameras[i].Width, Targets: len(p.deltas)}
 		var rows []row
@@ -146,7 +156,6 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 		if r.Frames == 0 {
 			return nil, &OptionError{fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, which no episode has", s.Name), "a media stream of the dataset"}
 		}
-		var err error
 		if p.values, p.times, err = joined(rows, 1, r.Frames, tensor.F64); err != nil {
 			return nil, err
 		}

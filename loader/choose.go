@@ -192,8 +192,12 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	return &dataset.Stream{}
 }
 
-// fatal tells a mistake in the plan, or a stream that no episode can have, from an episode that is not as the others.
+// fatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
 func fatal(err error) bool {
+	var option *OptionError
+	if errors.As(err, &option) {
+		return true
+	}
 	var plan *align.PlanError
 	var missing *align.MissingError
 	return errors.As(err, &plan) || errors.As(err, &missing)
@@ -270,10 +274,18 @@ func (c *chosen) take(i int, l *looked) error {
 	}
 	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
 	c.begins = append(c.begins, p.Clock.Start)
-	anchors := c.plan.Anchors(p.Clock.Count)
+	anchors := c.anchors(p.Clock.Count)
 	c.report.Unanchored += p.Clock.Count - anchors
 	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(anchors))
 	return nil
+}
+
+// anchors is how many of an episode's ticks have a window, of all windows there are.
+func (c *chosen) anchors(ticks int) int {
+	if c.filming != nil {
+		return c.filming.whole.Anchors(ticks)
+	}
+	return c.plan.Anchors(ticks)
 }
 
 // unsaid reports whether the plan leaves a stream's edge open.
@@ -285,13 +297,11 @@ func (c *chosen) unsaid(m int) bool {
 func (c *chosen) begin(p *align.Prepared) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]
-		w, given := c.plan.Windows[s.Name]
-		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: []int64{0}}
-		if given {
-			if q.deltas = w.Ticks(c.plan.Rate); len(q.deltas) == 0 {
-				return &OptionError{"plan.windows." + s.Name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, c.plan.Rate), "a window with a tick in it"}
-			}
+		deltas, err := deltasOf(&c.plan, s.Name)
+		if err != nil {
+			return err
 		}
+		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
 		switch {
 		case s.How.DType != 0:
 			q.dtype = s.How.DType
@@ -305,6 +315,19 @@ func (c *chosen) begin(p *align.Prepared) error {
 	}
 	c.rows = make([][]row, len(c.parts))
 	return nil
+}
+
+// deltasOf returns the targets of a stream's window, ns from the anchor: the anchor itself where the plan has no window of it.
+func deltasOf(plan *align.Plan, name string) ([]int64, error) {
+	w, given := plan.Windows[name]
+	if !given {
+		return []int64{0}, nil
+	}
+	deltas := w.Ticks(plan.Rate)
+	if len(deltas) == 0 {
+		return nil, &OptionError{"plan.windows." + name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, plan.Rate), "a window with a tick in it"}
+	}
+	return deltas, nil
 }
 
 // pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.

@@ -103,9 +103,9 @@ func savedInts(name string, numbers []int64) saved {
 	return saved{name, tensor.I64, []int{len(numbers)}, func(w io.Writer) error { return (&list[int64]{rows: numbers}).writeRows(w) }}
 }
 
-// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of each of
-// media what [Media] says, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal bytes.
-// Pack writes the file of a dataset that is not in memory.
+// Save writes the store as a safetensors file, which has its name when it is whole: of each stream NAME.values, NAME.times and NAME.offsets, of each
+// of media what [Media] says, and the rest as JSON in the metadata, robocache.store. Other programs read it as any such file. Equal stores give equal
+// bytes. Pack writes the file of a dataset that is not in memory.
 func (s *Store) Save(path string) error {
 	return s.Guard(func() error {
 		var all []saved
@@ -148,12 +148,12 @@ func IsStore(path string) bool {
 	return f.Metadata()[indexKey] != ""
 }
 
-// Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the system maps no
-// files. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
+// Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the
+// system maps no files. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
 //
 // A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
-// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of the
-// dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
+// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of
+// the dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
 func Open(path string) (*Store, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return openShards(path)

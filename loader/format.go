@@ -28,8 +28,8 @@ func init() {
 	})
 }
 
-// detached is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of every
-// dataset do.
+// detached is a store that nobody needs to know as one: its episodes are copies, which stay when it is closed or its file cut short, as those of
+// every dataset do.
 type detached struct{ *Store }
 
 // Episode returns an episode.

@@ -19,8 +19,8 @@ import (
 // framesAhead is how many batches' frames are decoded ahead of the one that is made.
 const framesAhead = 2
 
-// filmer decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into memory
-// that the device copies from.
+// filmer decodes the frames of batches ahead of need: one goroutine asks for the numbers of a batch's frames, workers decode and resize them into
+// memory that the device copies from.
 type filmer struct {
 	cameras []Camera
 	from    []string // the cameras' names in the recordings
@@ -37,6 +37,7 @@ type filmer struct {
 	open map[int]*opened // episodes whose frames are read
 
 	free, ready chan *shot
+	due         *shot              // of the batch that comes next, if it is here
 	cancel      context.CancelFunc // nil while nothing is read
 	working     sync.WaitGroup
 }
@@ -68,8 +69,8 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	if err != nil {
 		return err
 	}
-	l.held.add(numbers)
 	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict, bad: make([]atomic.Int64, len(f.cameras)), open: map[int]*opened{}}
+	c.films = nil // which are joined
 	for i, cam := range f.cameras {
 		m.from = append(m.from, cmp.Or(f.streams[i].From, cam.Name))
 		shape := []int{l.order.Batch, len(numbers.parts[i].deltas), cam.Height, cam.Width, 3}
@@ -106,21 +107,39 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	return nil
 }
 
-// next returns what the next batch has of the cameras, from a place in the order on if nothing is read yet.
-func (m *filmer) next(ctx context.Context, at ops.Cursor) (*shot, error) {
+// next returns what the next batch has of the cameras. If nothing is read yet, it begins where the feed is; an error ends the reading.
+func (m *filmer) next(ctx context.Context, from feed) (*shot, error) {
 	if m.cancel == nil {
-		if err := m.start(ctx, at); err != nil {
+		at, err := from.cursor(ctx)
+		if err == nil {
+			err = m.start(ctx, at)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	begin := time.Now()
-	defer func() { m.waited.Add(int64(time.Since(begin))) }()
-	select {
-	case s := <-m.ready:
-		return s, s.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if m.due == nil {
+		begin := time.Now()
+		select {
+		case m.due = <-m.ready:
+		case <-ctx.Done():
+		}
+		m.waited.Add(int64(time.Since(begin)))
+		if m.due == nil {
+			return nil, ctx.Err()
+		}
 	}
+	if err := m.due.err; err != nil {
+		m.stop()
+		return nil, err
+	}
+	return m.due, nil
+}
+
+// made is told that the batch is for which next returned a shot.
+func (m *filmer) made() {
+	m.free <- m.due
+	m.due = nil
 }
 
 // start begins to read. It goes on when the context ends that a batch is asked for with.
@@ -155,7 +174,7 @@ func (m *filmer) stop() {
 	if m.cancel != nil {
 		m.cancel()
 		m.working.Wait()
-		m.cancel = nil
+		m.cancel, m.due = nil, nil
 		clear(m.open)
 	}
 }
@@ -283,7 +302,7 @@ func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Medi
 func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error {
 	wanted := slices.Sorted(maps.Keys(sc.wants))
 	bad := func(frames []int, err error) error {
-		if m.strict || ctx.Err() != nil {
+		if m.strict || ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) {
 			return err
 		}
 		valid, failed := tensor.Data[uint8](s.masks.Streams[sc.camera].Valid)
@@ -390,6 +409,43 @@ func coloured(picture *tensor.Tensor) (*tensor.Tensor, error) {
 		}
 	}
 	return tensor.Of(out, picture.Dim(0), picture.Dim(1), 3)
+}
+
+// lose takes the window from rows: their targets are as those of any row without one.
+func (s *shot) lose(rows []int) error {
+	for i, frames := range s.frames {
+		masks := &s.masks.Streams[i]
+		pixels, err := tensor.Data[uint8](frames)
+		if err != nil {
+			return err
+		}
+		valid, err := tensor.Data[uint8](masks.Valid)
+		if err != nil {
+			return err
+		}
+		pad, err := tensor.Data[uint8](masks.Pad)
+		if err != nil {
+			return err
+		}
+		var age []int64
+		if masks.Age != nil {
+			if age, err = tensor.Data[int64](masks.Age); err != nil {
+				return err
+			}
+		}
+		t := masks.Valid.Dim(1)
+		size := len(pixels) / len(valid)
+		for _, row := range rows {
+			clear(pixels[row*t*size : (row+1)*t*size])
+			for k := row * t; k < (row+1)*t; k++ {
+				valid[k], pad[k] = 0, 1
+				if age != nil {
+					age[k] = 0
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // give copies a shot to the device, behind what its queue was given, and returns before it is done but for the masks.

@@ -5,23 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 )
 
-// Group draws for several devices of one program: it has a [Loader] on each, of ranks that follow each other, so that the devices share the order of every
-// epoch as programs of one device each would. Its methods are for one goroutine at a time.
+// Group draws for several devices of one program: it has a [Loader] on each, of ranks that follow each other, so that the devices share the order of
+// every epoch as programs of one device each would. Its methods are for one goroutine at a time.
 type Group struct {
 	loaders []*Loader
 	batches []*Batch
 	apart   error // of a step that not all devices have made
 }
 
-// NewGroup makes a loader on each device by open, all at once: by [New], for instance. Options.Rank is that of the first device, and Options.Ranks counts those
-// of all devices of all programs; 0 stands for the devices here. The caller closes the group, and the devices after it. An error is that of the first
-// device that has one; nothing is open then.
+// NewGroup makes a loader on each device by open, all at once: by [New], for instance. Options.Rank is that of the first device, and Options.Ranks
+// counts those of all devices of all programs; 0 stands for the devices here. The caller closes the group, and the devices after it. An error is that
+// of the first device that has one; nothing is open then.
 func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options) (*Loader, error)) (*Group, error) {
 	if opt.Ranks == 0 {
 		opt.Ranks = len(devices)
@@ -65,8 +66,8 @@ func each(loaders []*Loader, fn func(i int, l *Loader) error) error {
 // Loaders are those of the devices, in the order of their ranks. They are not to be stepped one by one.
 func (g *Group) Loaders() []*Loader { return g.loaders }
 
-// Next makes the next batch on every device at once, and returns when all are done. After an error some devices may have made a batch more than others:
-// Next then returns it again, until Resume has brought them together.
+// Next makes the next batch on every device at once, and returns when all are done. After an error some devices may have made a batch more than
+// others: Next then returns it again, until Resume has brought them together.
 func (g *Group) Next(ctx context.Context) error {
 	if g.apart != nil {
 		return g.apart
@@ -81,8 +82,8 @@ func (g *Group) Next(ctx context.Context) error {
 	return err
 }
 
-// Batch returns the tensors that each device's batches are in. Row i of device d, of D devices here, is at position i*Ranks+Rank+d behind the state before the
-// step: the positions of a step run through the devices first, then through the rows.
+// Batch returns the tensors that each device's batches are in. Row i of device d, of D devices here, is at position i*Ranks+Rank+d behind the state
+// before the step: the positions of a step run through the devices first, then through the rows.
 func (g *Group) Batch() []*Batch { return g.batches }
 
 // Batches makes one batch after the other on every device, without end, as [Loader.Batches] does.
@@ -100,8 +101,8 @@ func (g *Group) Batches(ctx context.Context) iter.Seq2[[]*Batch, error] {
 	}
 }
 
-// State returns the state after the last step that all devices have made. It is that of any loader of the same order: a group may go on from it as well as
-// programs of one device.
+// State returns the state after the last step that all devices have made. It is that of any loader of the same order: a group may go on from it as
+// well as programs of one device.
 func (g *Group) State(ctx context.Context) (State, error) {
 	var least State
 	for i, l := range g.loaders {
@@ -133,9 +134,20 @@ func (g *Group) EpochEnds(s State) bool { return g.loaders[0].EpochEnds(s) }
 // Report says what the group draws from. What is on the devices, in pinned memory, or could not be read again is the sum of theirs.
 func (g *Group) Report() Report {
 	r := g.loaders[0].Report()
+	r.LeftOut = slices.Clone(r.LeftOut)
+	listed := map[LeftOut]bool{}
+	for _, o := range r.LeftOut {
+		listed[o] = true
+	}
 	for _, l := range g.loaders[1:] {
 		other := l.Report()
 		r.Bytes += other.Bytes
+		for _, o := range other.LeftOut {
+			if !listed[o] { // this one alone could not read it again
+				listed[o] = true
+				r.LeftOut = append(r.LeftOut, o)
+			}
+		}
 		for i := range r.Cameras {
 			r.Cameras[i].Bad += other.Cameras[i].Bad
 		}
@@ -147,7 +159,8 @@ func (g *Group) Report() Report {
 	return r
 }
 
-// Waits says what the loaders have waited for: for shards and frames as long as the one that waited most, since they do at the same time; the rest is the sum.
+// Waits says what the loaders have waited for: for shards and frames as long as the one that waited most, since they do at the same time; the rest is
+// the sum.
 func (g *Group) Waits() Waits {
 	var all Waits
 	for _, l := range g.loaders {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -34,7 +35,8 @@ type Options struct {
 	ShardWindows, MixShards int
 	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
 	EpochWindows int
-	// Cameras are those whose frames a batch has; none unless given.
+	// Cameras are those whose frames a batch has; none unless given. Frames are decoded meanwhile, so with them the stores of [New] stay open as long as
+	// the loader is, too.
 	Cameras []Camera
 	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
 	Workers int
@@ -75,8 +77,9 @@ type Loader struct {
 type feed interface {
 	// give gives a queue the work that comes before a batch's Fuses. It is captured.
 	give(q *ops.Queue) error
-	// next does what the host has to, for the batch behind the last one that was made, before that work runs.
-	next(ctx context.Context, q *ops.Queue) error
+	// next does what the host has to, for the batch behind the last one that was made, before that work runs. It returns the rows that should hold a
+	// window and do not.
+	next(ctx context.Context) (lost []int, err error)
 	// made is told that the batch is.
 	made()
 	// cursor is the place behind the last batch that was made, and seek goes elsewhere.
@@ -130,39 +133,6 @@ func (h *held) close() error {
 	return errors.Join(errs...)
 }
 
-// Report says what a loader draws from.
-type Report struct {
-	Episodes int `json:"episodes"` // that windows are drawn from
-	Windows  int `json:"windows"`  // of an epoch
-	Batches  int `json:"batches"`  // of an epoch, for every rank
-	Dropped  int `json:"dropped"`  // windows that no rank draws in an epoch
-	Missing  int `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
-	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
-	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
-	Unanchored int             `json:"ticks_without_window"`
-	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
-	Streams    []StreamsReport `json:"streams"`
-	Cameras    []CameraReport  `json:"cameras"`
-	Bytes      int             `json:"bytes"` // on the device
-
-	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
-
-	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
-	MixShards    int        `json:"mix_shards,omitempty"`
-	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that reads meanwhile
-}
-
-// StreamsReport is a stream of the batches.
-type StreamsReport struct {
-	Name    string `json:"name"`
-	Columns int    `json:"columns"`
-	Targets int    `json:"targets"` // of a window
-	Samples int    `json:"samples"`
-	DType   string `json:"dtype"`
-	Stray   int    `json:"stray_samples"`
-	Empty   int    `json:"empty"` // episodes without samples of it
-}
-
 // New prepares a loader that keeps a store on the device: it chooses episodes and streams by the plan, puts them there, and plans what a batch takes.
 // The plan names its streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of
 // [align.Prepare]. A store for which the device has not the memory is an *ops.MemoryError: see [NewStreaming].
@@ -184,10 +154,14 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	}()
 	opt.ShardWindows, opt.MixShards, opt.Workers = cmp.Or(opt.ShardWindows, shardWindows), cmp.Or(opt.MixShards, mixShards), cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	switch {
-	case opt.Batch < 1:
-		return l, &OptionError{"Batch", fmt.Sprint(opt.Batch), "1 or more"}
+	case opt.Batch < 1 || opt.Batch > math.MaxInt32:
+		return l, &OptionError{"Batch", fmt.Sprint(opt.Batch), "1 to 2^31-1"}
 	case plan.Targets != nil || plan.Rate == 0:
 		return l, &OptionError{"plan.rate", "none", "the rate of the windows' clock"}
+	case opt.Ranks < 0 || opt.Ranks > math.MaxInt32:
+		return l, &OptionError{"Ranks", fmt.Sprint(opt.Ranks), "1 to 2^31-1, or 0 for 1"}
+	case !opt.Last.Valid():
+		return l, &OptionError{"Last", opt.Last.String(), fmt.Sprintf("one of %v", opt.Last.Names())}
 	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
 		return l, &OptionError{"Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1)}
 	case opt.ShardWindows < 1:
@@ -297,7 +271,7 @@ func (l *Loader) plan(ctx context.Context) error {
 		if deltas, err = l.device.Upload(ctx, deltas); err != nil {
 			return err
 		}
-		l.held.add(deltas)
+		l.hold(deltas)
 		for _, o := range []struct {
 			to    **tensor.Tensor
 			dtype tensor.DType
@@ -309,7 +283,7 @@ func (l *Loader) plan(ctx context.Context) error {
 			if *o.to, err = l.device.Alloc(o.dtype, o.shape...); err != nil {
 				return err
 			}
-			l.held.add(*o.to)
+			l.hold(*o.to)
 		}
 		launch := ops.LaunchDependent // on the draw
 		switch {
@@ -433,7 +407,9 @@ func (l *Loader) Epoch(ctx context.Context) iter.Seq2[*Batch, error] {
 	}
 }
 
-// Next makes the next batch, and returns when it is done.
+// Next makes the next batch, and returns when it is done. After an error that the context has ended, nothing is lost: the batch is the next one
+// still. What a device has begun is waited for, as long as it takes. Other errors come again, until [Loader.Resume]: of an episode or a frame that
+// cannot be read, with Options.Strict, and of a device. After Close it is dataset.ErrClosed.
 func (l *Loader) Next(ctx context.Context) error {
 	if l.closed {
 		return fmt.Errorf("loader: %w", dataset.ErrClosed)
@@ -441,41 +417,45 @@ func (l *Loader) Next(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.filmer == nil {
-		return l.make(ctx)
+	var s *shot
+	if l.filmer != nil {
+		var err error
+		if s, err = l.filmer.next(ctx, l.feed); err != nil {
+			return err
+		}
 	}
-	at, err := l.feed.cursor(ctx)
+	lost, err := l.feed.next(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := l.filmer.next(ctx, at)
-	if err == nil {
-		err = l.give(ctx, s)
-	}
-	if err == nil {
-		err = l.make(ctx)
-	}
-	if err != nil {
-		l.filmer.stop() // and begins anew, where the feed is
+	if err := l.make(s, lost); err != nil {
+		if l.filmer != nil {
+			l.filmer.stop() // and begins anew, where the feed is
+		}
 		return err
 	}
-	l.filmer.free <- s
+	l.feed.made()
+	if l.filmer != nil {
+		l.filmer.made()
+	}
 	return nil
 }
 
-// make makes the next batch of streams.
-func (l *Loader) make(ctx context.Context) error {
-	if err := l.feed.next(ctx, l.queue); err != nil {
-		return err
+// make makes a batch on the device, with the frames of a shot if there is one. It is not given up: nobody would know whether it was made.
+func (l *Loader) make(s *shot, lost []int) error {
+	ctx := context.Background()
+	if s != nil {
+		if err := s.lose(lost); err != nil {
+			return err
+		}
+		if err := l.give(ctx, s); err != nil {
+			return err
+		}
 	}
 	if err := l.graph.Launch(l.queue); err != nil {
 		return err
 	}
-	if err := l.queue.Synchronize(ctx); err != nil {
-		return err
-	}
-	l.feed.made()
-	return nil
+	return l.queue.Synchronize(ctx)
 }
 
 // Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.

@@ -261,7 +261,8 @@ func TestResumingGoesOn(t *testing.T) {
 		assert.Equal(t, want[5*(at+1)+2], d, "after batch %d", at)
 	}
 	l := load(t, "cpu", m, plan(), opt)
-	for _, s := range []loader.State{{Version: 2, Seed: 9, Windows: states[0].Windows}, {Version: 1, Seed: 8, Windows: states[0].Windows}, {Version: 1, Seed: 9, Windows: 3}, {Version: 1, Seed: 9, Windows: states[0].Windows, Taken: -1}} {
+	for _, s := range []loader.State{{Version: 2, Seed: 9, Windows: states[0].Windows}, {Version: 1, Seed: 8, Windows: states[0].Windows}, {Version: 1, Seed: 9, Windows: 3}, {Version: 1, Seed: 9, Windows: states[0].Windows, Taken: -1},
+		{Version: 1, Seed: 9, Windows: states[0].Windows, Epoch: math.MaxInt64}, {Version: 1, Seed: 9, Windows: states[0].Windows, Epoch: -1}} {
 		assert.ErrorIs(t, l.Resume(ctx, s), ops.ErrOption)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Media is a packed media stream: the frames of all episodes as they were encoded, one after the other. In a store's file its tensors are NAME.frames,
-// NAME.frame_offsets, NAME.times and NAME.offsets, and any program has frame i of episode e by slices of them. In Python:
+// Media is a packed media stream: the frames of all episodes as they were encoded, one after the other. In a store's file its tensors are
+// NAME.frames, NAME.frame_offsets, NAME.times and NAME.offsets, and any program has frame i of episode e by slices of them. In Python:
 //
 //	t = safetensors.numpy.load_file("store.safetensors")
 //	k = t["NAME.offsets"][e] + i

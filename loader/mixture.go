@@ -58,6 +58,9 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	if len(list) < 1 || len(list) > ops.MaxSources {
 		return nil, &OptionError{"stores", fmt.Sprint(len(list)), fmt.Sprintf("1 to %d stores", ops.MaxSources)}
 	}
+	if i := slices.IndexFunc(list, func(s Weighted) bool { return s.Store == nil }); i >= 0 {
+		return nil, &MixtureError{i, "store", "none", "one that is open"}
+	}
 	plan = named(plan, list[0].Store.names())
 	weighted := slices.ContainsFunc(list, func(s Weighted) bool { return s.Weight != 0 })
 	switch {

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// inOrder gives what do returns for 0 to n-1, in order, while workers of them are worked on ahead. Who stops early, or whose context ends, waits for
-// those that have begun.
+// inOrder gives what do returns for 0 to n-1, in order, while workers of them are worked on ahead. Who stops early waits for those that have begun.
+// All n are given, whatever becomes of the context, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what
+// it returns.
 func inOrder[T any](ctx context.Context, n, workers int, do func(ctx context.Context, i int) T) iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -25,10 +26,10 @@ func inOrder[T any](ctx context.Context, n, workers int, do func(ctx context.Con
 		}
 		for i := range n {
 			t := <-ahead[i%len(ahead)]
-			if next := i + len(ahead); next < n && ctx.Err() == nil {
+			if next := i + len(ahead); next < n {
 				start(next)
 			}
-			if !yield(i, t) || ctx.Err() != nil {
+			if !yield(i, t) {
 				return
 			}
 		}

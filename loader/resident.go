@@ -17,7 +17,7 @@ type resident struct {
 
 func (r *resident) give(q *ops.Queue) error { return r.draw.Run(q) }
 
-func (r *resident) next(context.Context, *ops.Queue) error { return nil }
+func (r *resident) next(context.Context) ([]int, error) { return nil, nil }
 
 func (r *resident) made() {}
 
@@ -42,12 +42,19 @@ func (r *resident) Close() error { return nil }
 
 // upload puts what was chosen on the device, and plans the Draw from it.
 func (l *Loader) upload(ctx context.Context, c *chosen) error {
+	room := func(d tensor.DType, shape ...int) (*tensor.Tensor, error) {
+		on, err := l.device.Alloc(d, shape...)
+		if err == nil {
+			l.hold(on) // before it is filled, which may end as Guard says
+		}
+		return on, err
+	}
+	rows := func() (*tensor.Tensor, error) { return room(tensor.I64, l.order.Batch) }
 	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
-		on, err := l.device.Alloc(t.DType(), t.Shape()...)
+		on, err := room(t.DType(), t.Shape()...)
 		if err != nil {
 			return nil, err
 		}
-		l.hold(on) // before it is filled, which may end as Guard says
 		return on, l.device.Copy(ctx, on, t)
 	}
 	ints := func(list []int64) (*tensor.Tensor, error) {
@@ -62,9 +69,9 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	draw.Windows, errs[0] = ints(c.windows)
 	draw.Begins, errs[1] = ints(c.begins)
 	draw.Cursor, errs[2] = ints([]int64{0, 0})
-	draw.Episodes, errs[3] = ints(make([]int64, l.order.Batch))
-	draw.Ticks, errs[4] = ints(make([]int64, l.order.Batch))
-	draw.Anchors, errs[5] = ints(make([]int64, l.order.Batch))
+	draw.Episodes, errs[3] = rows()
+	draw.Ticks, errs[4] = rows()
+	draw.Anchors, errs[5] = rows()
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
@@ -79,8 +86,8 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 			d := ops.DrawStream{}
 			p.times, errs[1] = up(p.times)
 			d.Offsets, errs[2] = ints(p.offsets)
-			d.Starts, errs[3] = ints(make([]int64, l.order.Batch))
-			d.Lengths, errs[4] = ints(make([]int64, l.order.Batch))
+			d.Starts, errs[3] = rows()
+			d.Lengths, errs[4] = rows()
 			p.starts, p.lengths = d.Starts, d.Lengths
 			draw.Streams = append(draw.Streams, d)
 		}

@@ -107,8 +107,8 @@ func (e *StaleError) Error() string {
 // Unwrap returns dataset.ErrCorrupt.
 func (e *StaleError) Unwrap() error { return dataset.ErrCorrupt }
 
-// Fresh compares the files of a dataset with those that the store was packed from. Others are a *StaleError. Of a store that is one of several files it
-// reads those that this one has hashed, and compares the others' names and sizes.
+// Fresh compares the files of a dataset with those that the store was packed from. Others are a *StaleError. Of a store that is one of several files
+// it reads those that this one has hashed, and compares the others' names and sizes.
 func (s *Store) Fresh(ctx context.Context, path string) error {
 	var now []Source
 	var err error

@@ -15,9 +15,9 @@ import (
 // Store is a dataset whose episodes are packed: of each stream the samples of all episodes, one episode after the other. It is a [dataset.Dataset]
 // of the same episodes, whose streams are views of the packed tensors.
 //
-// The tensors of a store that Open has opened are views of its file, which is mapped into memory: nothing of them is read before it is wanted, and what is
-// not in use takes no memory. They may not be written, and end with Close; so do the episodes. A file that is cut short while it is open takes them with it,
-// and who reads what is gone outside of Guard ends the program, as the system has it. Episode looks at the file's size first.
+// The tensors of a store that Open has opened are views of its file, which is mapped into memory: nothing of them is read before it is wanted, and
+// what is not in use takes no memory. They may not be written, and end with Close; so do the episodes. A file that is cut short while it is open
+// takes them with it, and who reads what is gone outside of Guard ends the program, as the system has it. Episode looks at the file's size first.
 //
 // It keeps of an episode what bears on its streams. What else a recording says of itself, Attributes.Other, and where it was, is not there.
 type Store struct {
@@ -139,8 +139,8 @@ func (s *Store) Info() dataset.Info { return s.info }
 // Len returns the number of episodes.
 func (s *Store) Len() int { return len(s.Episodes) }
 
-// Close closes the packed tensors and the file, when nothing that is guarded reads them any more. Close twice is fine. Use after it is an error that is
-// dataset.ErrClosed, but for memory that was taken of a tensor before, as tensor.Data gives it: of a mapped file that is gone.
+// Close closes the packed tensors and the file, when nothing that is guarded reads them any more. Close twice is fine. Use after it is an error that
+// is dataset.ErrClosed, but for memory that was taken of a tensor before, as tensor.Data gives it: of a mapped file that is gone.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -165,8 +165,9 @@ func (s *Store) Close() error {
 	return s.file.Close()
 }
 
-// Guard calls do, which may read the packed tensors and the episodes in this goroutine, and returns its error. If the file was cut short under it, that is a
-// *dataset.FormatError that is dataset.ErrTruncated. Close waits for it; after Close it is an error that is dataset.ErrClosed. Guards may be nested.
+// Guard calls do, which may read the packed tensors and the episodes in this goroutine, and returns its error. If the file was cut short under it,
+// that is a *dataset.FormatError that is dataset.ErrTruncated. Close waits for it; after Close it is an error that is dataset.ErrClosed. Guards may
+// be nested.
 func (s *Store) Guard(do func() error) error {
 	if err := s.usable(); err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -17,28 +16,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Streaming is what a loader that reads meanwhile holds, and what became of what it read.
-type Streaming struct {
-	Slots     int `json:"slots"`          // shards that there is room for on the device: two groups of those that are mixed
-	SlotBytes int `json:"slot_bytes"`     // of each: what the largest shard needs
-	Pinned    int `json:"pinned_bytes"`   // on the host, from which shards are copied to the device
-	Workers   int `json:"workers"`        // goroutines that read shards
-	Unread    int `json:"unread_windows"` // rows given without a window, since their episode could not be read again
-}
-
-// Waits says what a loader that reads or decodes meanwhile has waited for, since it was opened. Where Next waits for frames, decoding is the bottleneck; where
-// it waits for shards, reading is: more workers, a faster disk or a packed store help. Where workers wait for slots it is what batches are used for.
-type Waits struct {
-	Frames  time.Duration // Next, for frames of cameras to be decoded
-	Shards  time.Duration // Next, for shards to be read
-	Slots   time.Duration // all workers together, for shards that may be read, since a slot is free
-	Reading time.Duration // all workers together, reading shards and copying them to the device
-	Bytes   int64         // that were read: samples and timestamps as they are on the device
-	Read    int64         // shards that were read
-}
-
-// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows are
-// drawn.
+// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows
+// are drawn.
 type StreamingError struct{ Op string }
 
 func (e *StreamingError) Error() string {
@@ -85,8 +64,7 @@ type streamer struct {
 	window, slot   []int64        // [B]
 
 	at, after ops.Cursor // behind the last batch that was made, and behind the one that is
-	making    bool       // a batch whose work may still be running
-	missing   int        // rows without a window of the batch that is made, since their episodes could not be read again
+	lost      []int      // rows without a window of the batch that is made, since their episodes could not be read again
 	reading   *reading   // nil until it begins
 
 	mu     sync.Mutex
@@ -119,6 +97,9 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 		plan.Shuffle = "shards"
 	case "windows":
 		return nil, &OptionError{"plan.shuffle", plan.Shuffle, "shards or none: windows shuffled all at once need the whole store on the device"}
+	}
+	if d == nil {
+		return nil, &OptionError{"dataset", "none", "one that is open"}
 	}
 	if opt.EpochWindows != 0 {
 		return nil, &OptionError{"EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset"}
@@ -160,8 +141,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 
 // stream makes the feed.
 func (l *Loader) stream(c *chosen) error {
-	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{},
-		window: make([]int64, l.order.Batch), slot: make([]int64, l.order.Batch)}
+	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
 		return &OptionError{"MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step)}
@@ -180,9 +160,19 @@ func (l *Loader) stream(c *chosen) error {
 	if err != nil {
 		return err
 	}
-	if s.slots, err = s.targets(slots, l.device.Alloc, l.hold); err != nil {
+	s.window, s.slot = make([]int64, l.order.Batch), make([]int64, l.order.Batch)
+	var room held
+	s.slots, err = s.targets(slots, l.device.Alloc, func(t *tensor.Tensor) {
+		room.add(t)
+		l.report.Bytes += t.Len() * t.DType().Size()
+	})
+	if err != nil {
+		if failed := room.close(); failed != nil { // what it had got counts as room
+			return errors.Join(err, failed)
+		}
 		return s.noRoom(err)
 	}
+	l.held = append(l.held, room...)
 	for m := range l.parts {
 		p := &l.parts[m]
 		p.values, p.times = s.slots[m].values, s.slots[p.clock].times
@@ -327,12 +317,7 @@ func (s *streamer) hasRoom(bytes int) bool {
 }
 
 // next implements feed.
-func (s *streamer) next(ctx context.Context, q *ops.Queue) error {
-	if s.making { // and was given up: the table may still be read
-		if err := q.Synchronize(ctx); err != nil {
-			return err
-		}
-	}
+func (s *streamer) next(ctx context.Context) ([]int, error) {
 	var begin ops.Cursor
 	begin, s.after = s.order.Next(s.at)
 	if s.reading == nil {
@@ -343,12 +328,11 @@ func (s *streamer) next(ctx context.Context, q *ops.Queue) error {
 	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
 		var err error
 		if open[g-first], err = s.reading.group(ctx, begin.Epoch, g); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	s.fill(begin, first, &open)
-	s.making = true
-	return nil
+	return s.lost, nil
 }
 
 // give implements feed: it copies the table to the device.
@@ -363,7 +347,7 @@ func (s *streamer) give(q *ops.Queue) error {
 func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
 	s.order.Rows(begin, s.window, s.slot)
 	c := s.chosen
-	s.missing = 0
+	s.lost = s.lost[:0]
 	for i, w := range s.window {
 		e, tick, anchor := int64(-1), int64(-1), int64(0)
 		var sl *slot
@@ -375,7 +359,7 @@ func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
 			e = int64(s.episodeOf(w))
 			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
 				e, tick, sl = -1, -1, nil
-				s.missing++
+				s.lost = append(s.lost, i)
 			} else {
 				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
 			}
@@ -408,9 +392,9 @@ func distance(offsets []int64, from, to int64) int64 {
 
 // made implements feed.
 func (s *streamer) made() {
-	s.making, s.at = false, s.after
+	s.at = s.after
 	s.mu.Lock()
-	s.report.Streaming.Unread += s.missing
+	s.report.Streaming.Unread += len(s.lost)
 	s.mu.Unlock()
 	begin, _ := s.order.Next(s.at)
 	s.reading.release(begin.Epoch, begin.Taken/s.shards.span)
@@ -430,38 +414,4 @@ func (s *streamer) Close() error {
 		s.reading = nil
 	}
 	return nil
-}
-
-// Report says what the loader draws from.
-func (l *Loader) Report() Report {
-	if s, streaming := l.feed.(*streamer); streaming { // whose workers add to it
-		s.mu.Lock()
-		defer s.mu.Unlock()
-	}
-	r := l.report
-	if r.Streaming != nil {
-		now := *r.Streaming
-		r.Streaming, r.LeftOut = &now, slices.Clone(r.LeftOut)
-	}
-	if l.filmer != nil {
-		r.Cameras = slices.Clone(r.Cameras)
-		for i := range r.Cameras {
-			r.Cameras[i].Bad = int(l.filmer.bad[i].Load())
-		}
-	}
-	return r
-}
-
-// Waits says what a loader that reads or decodes meanwhile has waited for; nothing of one that does neither.
-func (l *Loader) Waits() Waits {
-	var frames time.Duration
-	if l.filmer != nil {
-		frames = time.Duration(l.filmer.waited.Load())
-	}
-	s, streaming := l.feed.(*streamer)
-	if !streaming {
-		return Waits{Frames: frames}
-	}
-	w := &s.waits
-	return Waits{frames, time.Duration(w.shards.Load()), time.Duration(w.slots.Load()), time.Duration(w.reading.Load()), w.bytes.Load(), w.read.Load()}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,6 +50,21 @@ func odd(t *testing.T, r *rand.Rand) made {
 			require.NoError(t, err)
 			e.Streams = append(e.Streams, s)
 		}
+		for c, name := range []string{"front", "wrist"} {
+			if len(e.Streams) == 0 || r.IntN(4) == 0 {
+				continue
+			}
+			list := data[int64](t, e.Streams[0].Times)
+			var times []int64
+			for at, k := list[0]-3e7, r.IntN(40); k >= 0; k-- {
+				times = append(times, at)
+				at += int64(r.IntN(6)) * 1e7 // some at the same time
+			}
+			if r.IntN(10) == 0 && len(times) > 3 {
+				times[1], times[3] = times[3], times[1]
+			}
+			e.Media = append(e.Media, dataset.Media{Name: name, Times: times, Encoding: "png", Width: 8, Height: 6, Source: pictures{i, 100 * c, 30}})
+		}
 		m = append(m, e)
 		if r.IntN(9) == 0 {
 			m[i] = nil
@@ -69,7 +85,7 @@ func mustFloats(t *testing.T, v *tensor.Tensor) []float64 {
 func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(11, 12))
-	drawn := 0
+	drawn, withFrames := 0, 0
 	for k := range 150 {
 		m := odd(t, r)
 		p := align.Plan{Rate: []float64{10, 50, 33.3}[r.IntN(3)], Shuffle: []string{"shards", "shards", "none"}[r.IntN(3)], Unordered: []string{"", "sort"}[r.IntN(2)]}
@@ -79,9 +95,21 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 		}
 		opt := loader.Options{Batch: 1 + r.IntN(6), Seed: r.Uint64(), Ranks: 1 + r.IntN(3), Last: ops.LastBatch(r.IntN(2)), ShardWindows: 1 + r.IntN(40), MixShards: 1 + r.IntN(5), Workers: 1 + r.IntN(5)}
 		opt.Rank = r.IntN(opt.Ranks)
+		build := loader.BuildOptions{}
+		if opt.Cameras = twoCameras[:r.IntN(3)]; len(opt.Cameras) > 0 {
+			opt.Age = r.IntN(2) == 0
+			build.Media = []string{loader.AllMedia}
+			p.Windows = map[string]align.Window{"front": {From: -40 * time.Millisecond, To: 150 * time.Millisecond}}
+			if len(p.Streams) > 0 {
+				p.Streams = append(p.Streams, align.Stream{Name: "front"})
+			}
+		}
 		what := fmt.Sprintf("case %d: %+v, %+v", k, p, opt)
-		store, err := loader.Build(ctx, m, loader.BuildOptions{})
-		require.NoError(t, err)
+		store, err := loader.Build(ctx, m, build)
+		if err != nil {
+			require.ErrorContains(t, err, "no episode has", what)
+			continue
+		}
 		device := open(t, "cpu")
 		resident, failed := loader.New(ctx, device, store, p, opt)
 		for _, d := range []dataset.Dataset{store, m} {
@@ -99,6 +127,11 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 			require.Equal(t, want.Streams, got.Streams, what)
 			require.NoError(t, resident.Resume(ctx, loader.State{Version: 1, Seed: opt.Seed, Windows: want.Windows, ShardWindows: want.ShardWindows, MixShards: want.MixShards}), what)
 			for range min(2*want.Batches+1, 60) {
+				if r.IntN(8) == 0 {
+					at, err := resident.State(ctx)
+					require.NoError(t, err)
+					require.NoError(t, l.Resume(ctx, at))
+				}
 				require.NoError(t, resident.Next(ctx))
 				require.NoError(t, l.Next(ctx))
 				one, err := resident.Batch().Host(ctx)
@@ -114,6 +147,9 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 					require.Equal(t, a, b, what)
 				}
 				drawn++
+				if len(opt.Cameras) > 0 {
+					withFrames++
+				}
 			}
 			require.NoError(t, l.Close())
 		}
@@ -122,4 +158,5 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 		}
 	}
 	require.Greater(t, drawn, 1000)
+	require.Greater(t, withFrames, 500)
 }

@@ -26,6 +26,10 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 		streams []Stream
 		err     error
 	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
 	look := func(ctx context.Context, i int) (f found) {
 		e, err := u.Episode(ctx, i)
 		if err != nil {
@@ -49,7 +53,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 				u.streams = append(u.streams, dataset.LeftOut{Name: s.Name, Reason: "no samples", Columns: s.Columns, DType: u.dtype})
 			}
 		}
-		if len(names) > 0 && len(u.streams) == len(names) {
+		if len(names) > 0 && len(u.streams) == len(wanted) {
 			break
 		}
 	}
