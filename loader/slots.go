@@ -257,9 +257,14 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	for m := range at {
 		at[m] = base * s.rooms[m]
 	}
-	for k := range sl.count {
+	for k := 0; k < sl.count; {
 		e := (sl.first + k) % len(c.numbers)
-		err := w.episode(ctx, e, to, at)
+		n := w.run(e, min(sl.count-k, len(c.numbers)-e), to, at)
+		var err error
+		if n == 0 {
+			n, err = 1, w.episode(ctx, e, to, at)
+		}
+		k += n
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -271,7 +276,7 @@ func (w *shardReader) read(ctx context.Context, sl *slot) error {
 		}
 		for m := range at {
 			o := c.parts[m].offsets
-			at[m] += int(o[e+1] - o[e])
+			at[m] += int(o[e+n] - o[e])
 		}
 	}
 	for m := range at {
