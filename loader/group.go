@@ -117,10 +117,14 @@ func (g *Group) State(ctx context.Context) (State, error) {
 	return least, nil
 }
 
-// Resume makes all devices go on from a state. The errors are those of [Loader.Resume].
+// Resume makes all devices go on from a state. The errors are those of [Loader.Resume]; after one that some devices alone have had, Next returns it
+// until Resume has been called again.
 func (g *Group) Resume(ctx context.Context, s State) error {
-	for _, l := range g.loaders {
+	for i, l := range g.loaders {
 		if err := l.Resume(ctx, s); err != nil {
+			if i > 0 {
+				g.apart = fmt.Errorf("loader: a state that not all devices have gone to: %w", err)
+			}
 			return err
 		}
 	}

@@ -140,6 +140,12 @@ func TestAFailedStepDoesNotLeaveDevicesApart(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 16, state.Taken)
 
+	soon := &ending{Context: ctx}
+	soon.left.Store(1)
+	require.ErrorIs(t, g.Resume(soon, loader.State{Version: 1, Seed: 5, Windows: state.Windows}), context.Canceled, "one device is elsewhere now")
+	assert.ErrorContains(t, g.Next(ctx), "not all devices")
+	require.NoError(t, g.Resume(ctx, state))
+
 	require.NoError(t, g.Loaders()[0].Next(ctx)) // as if the other had failed
 	require.NoError(t, g.Loaders()[1].Close())
 	assert.ErrorIs(t, g.Next(ctx), dataset.ErrClosed)
