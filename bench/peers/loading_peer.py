@@ -97,7 +97,7 @@ def ours(robocache, path, flags, cores):
     env = dict(os.environ, **({"GOMAXPROCS": str(cores)} if cores else {}))
     out = subprocess.run([robocache, "batches", path, *flags, "--steps", "1", "--last", "short", "--json"], check=True, capture_output=True, env=env)
     r = json.loads(out.stdout)
-    return r["read_seconds"], r["episodes"], r["device"]
+    return r["read_seconds"], r["episodes"], r["devices"][0]
 
 
 def main():
