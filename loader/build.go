@@ -121,6 +121,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil:
 			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
 		default:
+			p.ahead = float64(run.Len()) / float64(i+1-run.begin)
 			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
 				return nil, err
 			}

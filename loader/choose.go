@@ -21,6 +21,8 @@ type chosen struct {
 	report *Report
 	keep   bool // the rows, to be packed; else they are read again when they are needed
 
+	preparer align.Preparer // of the plan
+
 	numbers         []int // of the episodes, in the store
 	known           []known
 	windows, begins []int64
@@ -74,7 +76,7 @@ type looked struct {
 }
 
 func (c *chosen) choose(ctx context.Context) error {
-	c.windows = []int64{0}
+	c.preparer.Plan, c.windows = c.plan, []int64{0}
 	for i, l := range inOrder(ctx, c.from.Len(), c.opt.Workers, c.look) {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -118,7 +120,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if l.filtered = !c.passes(l.about); l.filtered {
 		return nil
 	}
-	if l.prepared, err = align.Prepare(e, c.plan); err != nil {
+	if l.prepared, err = c.preparer.Prepare(e); err != nil {
 		return err
 	}
 	if c.filming != nil {

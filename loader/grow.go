@@ -14,6 +14,7 @@ const (
 	mostHeld  = 32 << 20 // bytes of packed numbers that are held in memory when a file is written
 	keptRoom  = 1 << 20  // bytes of room that a list may keep when its numbers were written
 	pieceSize = 1 << 16  // numbers that are packed at a time
+	firstRoom = 16 << 20 // bytes of room that a list may have however few numbers have come
 )
 
 // pool is what the packed numbers of a store share: how many are in memory, and where the others are.
@@ -23,6 +24,7 @@ type pool struct {
 	columns []column
 	held    int // bytes
 	wide    []float64
+	ahead   float64 // how many times as many numbers are likely to come in all as have come: the episodes by those that were begun
 }
 
 func (p *pool) close() error {
@@ -100,12 +102,13 @@ func growing[C column](p *pool, c C) C {
 }
 
 func singles(to []float32, from []float64) (rounded, overflowed int) {
+	to = to[:len(from)]
 	for i, v := range from {
 		x := float32(v)
 		to[i] = x
 		if w := float64(x); w != v && v == v {
 			rounded++
-			if math.IsInf(w, 0) {
+			if w-w != 0 { // it is infinite
 				overflowed++
 			}
 		}
@@ -132,12 +135,30 @@ func (l *list[T]) dtype() tensor.DType { return tensor.DTypeOf[T]() }
 // add appends numbers, piece by piece.
 func (l *list[T]) add(p *pool, numbers []T) error {
 	for piece := range slices.Chunk(numbers, pieceSize) {
-		l.rows = append(l.rows, piece...)
+		copy(l.more(p, len(piece)), piece)
 		if err := l.took(p, len(piece)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// more makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as much as
+// those so far: copying a growing list again and again took longer than reading.
+func (l *list[T]) more(p *pool, n int) []T {
+	at := len(l.rows)
+	if need := at + n; need > cap(l.rows) {
+		room := need + need/4
+		if p.path == "" {
+			most := max(firstRoom/l.dtype().Size(), 4*need)
+			room = max(room, int(min(1.05*p.ahead*float64(need), float64(most))))
+		}
+		rows := make([]T, at, room)
+		copy(rows, l.rows)
+		l.rows = rows
+	}
+	l.rows = l.rows[:at+n]
+	return l.rows[at:]
 }
 
 func (l *list[T]) took(p *pool, n int) error {
@@ -182,9 +203,7 @@ func convert[T, S tensor.Element](p *pool, l *list[T], t *tensor.Tensor, widen f
 			}
 			p.wide = wide
 		}
-		at := len(l.rows)
-		l.rows = slices.Grow(l.rows, len(piece))[:at+len(piece)]
-		r, o := l.narrow(l.rows[at:], wide)
+		r, o := l.narrow(l.more(p, len(piece)), wide)
 		rounded, overflowed = rounded+r, overflowed+o
 		if err := l.took(p, len(piece)); err != nil {
 			return 0, 0, err
