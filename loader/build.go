@@ -130,6 +130,9 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			opt.Progress(i+1-run.begin, run.Len())
 		}
 	}
+	if ctx.Err() != nil { // after the last that came
+		return nil, ctx.Err()
+	}
 	for _, name := range opt.Streams {
 		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why
 			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
