@@ -46,7 +46,7 @@ func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) ite
 			}
 			return r
 		}) {
-			if !yield(r.episode, r.err) {
+			if !yield(r.episode, r.err) || ctx.Err() != nil {
 				return
 			}
 		}

@@ -14,7 +14,8 @@ const (
 	mostHeld  = 32 << 20 // bytes of packed numbers that are held in memory when a file is written
 	keptRoom  = 1 << 20  // bytes of room that a list may keep when its numbers were written
 	pieceSize = 1 << 16  // numbers that are packed at a time
-	firstRoom = 16 << 20 // bytes of room that a list may have however few numbers have come
+	firstRoom = 1 << 20  // bytes of room that a list may have however few numbers have come
+	sureAhead = 64       // how many times as many numbers as have come are made room for at once; fewer where more are likely: they were others
 )
 
 // pool is what the packed numbers of a store share: how many are in memory, and where the others are.
@@ -101,8 +102,24 @@ func growing[C column](p *pool, c C) C {
 	return c
 }
 
+// singles looks at the bits that float32 has no room for, which is all that matters between its smallest normal number and half its largest.
 func singles(to []float32, from []float64) (rounded, overflowed int) {
+	const lost = 1<<(52-23) - 1
 	to = to[:len(from)]
+	for i, v := range from {
+		b := math.Float64bits(v)
+		if b>>52&0x7ff-(1023-126) > 126+126 && b<<1 != 0 {
+			r, o := anySingles(to[i:], from[i:])
+			return rounded + r, o
+		}
+		to[i] = float32(v)
+		rounded += int((b&lost + lost) >> (52 - 23)) // 1 unless all are 0
+	}
+	return rounded, 0
+}
+
+// anySingles are singles of any size.
+func anySingles(to []float32, from []float64) (rounded, overflowed int) {
 	for i, v := range from {
 		x := float32(v)
 		to[i] = x
@@ -150,8 +167,11 @@ func (l *list[T]) more(p *pool, n int) []T {
 	if need := at + n; need > cap(l.rows) {
 		room := need + need/4
 		if p.path == "" {
-			most := max(firstRoom/l.dtype().Size(), 4*need)
-			room = max(room, int(min(1.05*p.ahead*float64(need), float64(most))))
+			likely := 1.05 * p.ahead * float64(need)
+			if p.ahead > sureAhead {
+				likely = min(likely, float64(max(firstRoom/l.dtype().Size(), 4*need)))
+			}
+			room = max(room, int(likely))
 		}
 		rows := make([]T, at, room)
 		copy(rows, l.rows)

@@ -14,12 +14,13 @@ const most = 256
 // handed over is begin at first, and then what ahead returns for each result before that is handed over; 0 leaves the next until it is wanted. As a
 // goroutine that waits takes tens of microseconds to go on, what takes less is best done many ahead. One worker does each when it is wanted.
 //
-// The end of ctx ends the list; who ranges over it has to look at ctx then. When it is over, nobody works any more.
+// All n are given, whatever becomes of ctx, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what it returns.
+// Who stops early waits for those that have begun.
 func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, do func(ctx context.Context, i int) T) iter.Seq2[int, T] {
 	if workers <= 1 {
 		return func(yield func(int, T) bool) {
 			for i := range n {
-				if !yield(i, do(ctx, i)) || ctx.Err() != nil {
+				if !yield(i, do(ctx, i)) {
 					return
 				}
 			}
@@ -69,10 +70,10 @@ func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, 
 			}
 			t := <-begun[0].done
 			begun = begun[1:]
-			for room := min(ahead(t), most); next < n && len(begun) < room && ctx.Err() == nil; {
+			for room := min(ahead(t), most); next < n && len(begun) < room; {
 				start()
 			}
-			if !yield(i, t) || ctx.Err() != nil {
+			if !yield(i, t) {
 				return
 			}
 		}

@@ -53,17 +53,27 @@ func TestNobodyWorksWhenItIsOver(t *testing.T) {
 	assert.Zero(t, now.Load())
 	assert.Less(t, begun.Load(), int64(20), "what nobody wants is not begun")
 
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	n := 0
-	for range inorder.Each(ctx, 100, 3, 100, all, do) {
-		if n++; n == 3 {
-			cancel()
-		}
-	}
-	assert.Equal(t, 3, n)
-	assert.Zero(t, now.Load())
 	for range inorder.Each(context.Background(), 0, 3, 100, all, do) {
 		t.Fatal("there are none")
+	}
+}
+
+// An end of the context is no end of the list: who takes the list for whole sees the error first.
+func TestAnEndedContextDoesNotShortenAList(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		seen := 0
+		for i, err := range inorder.Each(ctx, 10, workers, 3, func(error) int { return 3 }, func(ctx context.Context, _ int) error { return ctx.Err() }) {
+			seen++
+			if i == 4 {
+				assert.NoError(t, err)
+				cancel()
+			}
+			if i > 8 { // those that had begun may have been done
+				assert.ErrorIs(t, err, context.Canceled)
+			}
+		}
+		assert.Equal(t, 10, seen)
 	}
 }
