@@ -24,7 +24,7 @@ type job struct {
 	targets *tensor.Tensor
 	fuse    bool
 	dtype   tensor.DType // of a Fuse; 0 leaves it to the operation
-	before  *Preparer    // what it knows from other recordings; may be nil
+	before  *Preparer    // what it knows from other recordings
 }
 
 // prepare chooses streams, checks what is asked of them together, and makes the clock.
@@ -44,7 +44,10 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 
 // prepared checks the plan and chooses streams.
 func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, error) {
-	if err := plan.Check(); err != nil {
+	if before == nil {
+		before = &Preparer{Plan: plan}
+	}
+	if err := before.check(); err != nil {
 		return nil, err
 	}
 	j := &job{plan: plan, snap: plan.Snap, fuse: fuse, dtype: plan.Defaults.DType, before: before}

@@ -34,13 +34,21 @@ func Prepare(e *dataset.Episode, plan Plan) (*Prepared, error) {
 	return (&Preparer{Plan: plan}).Prepare(e)
 }
 
-// Preparer is Prepare for many recordings of one plan: it keeps what the kinds of a stream's columns are, which is the same for all that have the same
-// columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
+// Preparer is Prepare for many recordings of one plan: it checks that once, and keeps what the kinds of a stream's columns are, which is the same for all
+// that have the same columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
 type Preparer struct {
 	Plan Plan // does not change
 
+	checked sync.Once
+	wrong   error // what Check said
+
 	mu      sync.Mutex
 	streams []kinds // of each stream in the plan, or in the recording if the plan names none
+}
+
+func (p *Preparer) check() error {
+	p.checked.Do(func() { p.wrong = p.Plan.Check() })
+	return p.wrong
 }
 
 // kinds are the channels of a stream's columns.
@@ -52,9 +60,6 @@ type kinds struct {
 
 // channels returns those of a stream, which depend on its place in the plan, its columns and the recordings' custom alone.
 func (p *Preparer) channels(t *take, custom dataset.Rotation) ([]ops.Channel, error) {
-	if p == nil {
-		return channels(t.stream, &t.how, t.own, custom)
-	}
 	p.mu.Lock()
 	for len(p.streams) <= t.index {
 		p.streams = append(p.streams, kinds{})
