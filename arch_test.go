@@ -43,7 +43,7 @@ var rules = map[string][]string{
 	"dataset/lerobot":         {"tensor", "dataset/...", "internal/atomicfile", "internal/summary", "github.com/parquet-go/parquet-go/..."},
 	"internal/summary":        {},
 	"align":                   {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
-	"loader":                  {"dataset/...", "align", "ops", "tensor", "internal/atomicfile", "internal/errs", "internal/inorder"},
+	"loader":                  {"dataset/...", "align", "ops", "tensor", "internal/atomicfile", "internal/errs", "internal/inorder", "internal/raw"},
 	"viz":                     {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                     {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
 	"examples":                {"public", "internal/..."},

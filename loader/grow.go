@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -152,7 +153,11 @@ func (l *list[T]) dtype() tensor.DType { return tensor.DTypeOf[T]() }
 // add appends numbers, piece by piece.
 func (l *list[T]) add(p *pool, numbers []T) error {
 	for piece := range slices.Chunk(numbers, pieceSize) {
-		copy(l.more(p, len(piece)), piece)
+		to, err := l.more(p, len(piece))
+		if err != nil {
+			return err
+		}
+		copy(to, piece)
 		if err := l.took(p, len(piece)); err != nil {
 			return err
 		}
@@ -162,7 +167,7 @@ func (l *list[T]) add(p *pool, numbers []T) error {
 
 // more makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as much as
 // those so far: copying a growing list again and again took longer than reading.
-func (l *list[T]) more(p *pool, n int) []T {
+func (l *list[T]) more(p *pool, n int) ([]T, error) {
 	at := len(l.rows)
 	if need := at + n; need > cap(l.rows) {
 		room := need + need/4
@@ -173,12 +178,22 @@ func (l *list[T]) more(p *pool, n int) []T {
 			}
 			room = max(room, int(likely))
 		}
-		rows := make([]T, at, room)
+		t, err := raw.New(l.dtype(), room)
+		if err != nil && room > need {
+			t, err = raw.New(l.dtype(), need)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows, err := tensor.Data[T](t)
+		if err != nil {
+			return nil, err
+		}
 		copy(rows, l.rows)
 		l.rows = rows
 	}
 	l.rows = l.rows[:at+n]
-	return l.rows[at:]
+	return l.rows[at:], nil
 }
 
 func (l *list[T]) took(p *pool, n int) error {
@@ -223,7 +238,11 @@ func convert[T, S tensor.Element](p *pool, l *list[T], t *tensor.Tensor, widen f
 			}
 			p.wide = wide
 		}
-		r, o := l.narrow(l.more(p, len(piece)), wide)
+		to, err := l.more(p, len(piece))
+		if err != nil {
+			return 0, 0, err
+		}
+		r, o := l.narrow(to, wide)
 		rounded, overflowed = rounded+r, overflowed+o
 		if err := l.took(p, len(piece)); err != nil {
 			return 0, 0, err
