@@ -1,7 +1,6 @@
 package align
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +65,7 @@ func (p *Preparer) channels(t *take, custom dataset.Rotation) ([]ops.Channel, er
 	}
 	known := p.streams[t.index]
 	p.mu.Unlock()
-	if known.channels != nil && known.custom == custom && sameColumns(known.columns, t.stream.Columns) {
+	if known.channels != nil && known.custom == custom && dataset.SameColumns(known.columns, t.stream.Columns) {
 		return known.channels, nil
 	}
 	list, err := channels(t.stream, &t.how, t.own, custom)
@@ -77,10 +76,6 @@ func (p *Preparer) channels(t *take, custom dataset.Rotation) ([]ops.Channel, er
 	p.streams[t.index] = kinds{t.stream.Columns, custom, list}
 	p.mu.Unlock()
 	return list, nil
-}
-
-func sameColumns(a, b []dataset.Column) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // Prepare is [Prepare] by the plan.
