@@ -33,8 +33,8 @@ func Prepare(e *dataset.Episode, plan Plan) (*Prepared, error) {
 	return (&Preparer{Plan: plan}).Prepare(e)
 }
 
-// Preparer is Prepare for many recordings of one plan: it checks that once, and keeps what the kinds of a stream's columns are, which is the same for all
-// that have the same columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
+// Preparer is Prepare for many recordings of one plan: it checks that once, and keeps what the kinds of a stream's columns are, which is the same
+// for all that have the same columns. Its method may be called from any goroutine. What it returns shares Options.Channels, which are not to be written.
 type Preparer struct {
 	Plan Plan // does not change
 

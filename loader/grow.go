@@ -165,8 +165,8 @@ func (l *list[T]) add(p *pool, numbers []T) error {
 	return nil
 }
 
-// more makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as much as
-// those so far: copying a growing list again and again took longer than reading.
+// more makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as
+// much as those so far: copying a growing list again and again took longer than reading.
 func (l *list[T]) more(p *pool, n int) ([]T, error) {
 	at := len(l.rows)
 	if need := at + n; need > cap(l.rows) {

@@ -14,8 +14,8 @@ const most = 256
 // handed over is begin at first, and then what ahead returns for each result before that is handed over; 0 leaves the next until it is wanted. As a
 // goroutine that waits takes tens of microseconds to go on, what takes less is best done many ahead. One worker does each when it is wanted.
 //
-// All n are given, whatever becomes of ctx, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what it returns.
-// Who stops early waits for those that have begun.
+// All n are given, whatever becomes of ctx, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what it
+// returns. Who stops early waits for those that have begun.
 func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, do func(ctx context.Context, i int) T) iter.Seq2[int, T] {
 	if workers <= 1 {
 		return func(yield func(int, T) bool) {
