@@ -24,11 +24,12 @@ type job struct {
 	targets *tensor.Tensor
 	fuse    bool
 	dtype   tensor.DType // of a Fuse; 0 leaves it to the operation
+	before  *Preparer    // what it knows from other recordings
 }
 
 // prepare chooses streams, checks what is asked of them together, and makes the clock.
 func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
-	j, err := prepared(e, plan, fuse)
+	j, err := prepared(e, plan, fuse, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +43,14 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 }
 
 // prepared checks the plan and chooses streams.
-func prepared(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
-	if err := plan.Check(); err != nil {
+func prepared(e *dataset.Episode, plan Plan, fuse bool, before *Preparer) (*job, error) {
+	if before == nil {
+		before = &Preparer{Plan: plan}
+	}
+	if err := before.check(); err != nil {
 		return nil, err
 	}
-	j := &job{plan: plan, snap: plan.Snap, fuse: fuse, dtype: plan.Defaults.DType}
+	j := &job{plan: plan, snap: plan.Snap, fuse: fuse, dtype: plan.Defaults.DType, before: before}
 	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
 	if err := uniqueNames(e); err != nil {
 		return nil, err

@@ -306,7 +306,7 @@ func (j *job) covers(e *dataset.Episode) error {
 			t.edge = ops.EdgeHold
 		}
 		var err error
-		if t.channels, err = channels(t.stream, &t.how, t.own, e.Rotation); err != nil {
+		if t.channels, err = j.before.channels(t, e.Rotation); err != nil {
 			return j.at(t.index, "kind", err)
 		}
 		for _, c := range t.channels {

@@ -109,7 +109,7 @@ func NewLive(plan Plan, streams []LiveStream, opt LiveOptions) (*Live, error) {
 			plan.Streams = append(plan.Streams, Stream{Name: s.Name})
 		}
 	}
-	j := &job{plan: plan, fuse: true}
+	j := &job{plan: plan, fuse: true, before: &Preparer{Plan: plan}}
 	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
 	if err := j.choose(e); err != nil {
 		return nil, err

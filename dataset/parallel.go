@@ -4,11 +4,15 @@ import (
 	"context"
 	"iter"
 	"math"
-	"sync"
+
+	"github.com/robocache/robocache/internal/inorder"
 )
 
-// Parallel is Episodes with up to workers episodes read at a time. They come in order all the same, and no more than workers of them are in memory
-// besides the one that was handed over; what was dropped before may take as much again, until Go's collector runs (GOGC).
+// smallAhead is how many bytes of small episodes may be read ahead where the readers could else not be kept busy.
+const smallAhead = 4 << 20
+
+// Parallel is Episodes with up to workers episodes read at a time. They come in order all the same, and no more than workers of them, or 4 MiB of small
+// ones, are in memory besides the one that was handed over; what was dropped before may take as much again, until Go's collector runs (GOGC).
 func Parallel(ctx context.Context, d Dataset, workers int) iter.Seq2[*Episode, error] {
 	return ParallelWithin(ctx, d, workers, math.MaxInt64)
 }
@@ -20,49 +24,28 @@ func ParallelWithin(ctx context.Context, d Dataset, workers int, room int64) ite
 	if workers <= 1 {
 		return Episodes(ctx, d)
 	}
+	type read struct {
+		episode *Episode
+		err     error
+	}
 	return func(yield func(*Episode, error) bool) {
-		type read struct {
-			episode *Episode
-			err     error
+		most, largest := workers, int64(0)
+		ahead := func(r read) int {
+			if r.episode != nil {
+				largest = max(largest, r.episode.Bytes()+r.episode.Record, 1)
+				most = int(min(max(int64(workers), smallAhead/largest), max(room/largest-1, 0)))
+			}
+			return most
 		}
-		ctx, cancel := context.WithCancel(ctx)
-		var reading sync.WaitGroup
-		defer reading.Wait()
-		defer cancel()
-		ahead := make([]chan read, 0, workers)
-		next := 0
-		start := func() {
-			i, done := next, make(chan read, 1)
-			next++
-			ahead = append(ahead, done)
-			reading.Go(func() {
-				e, err := d.Episode(ctx, i)
-				if err != nil {
-					e, err = nil, &EpisodeError{Episode: i, Err: err}
-				}
-				done <- read{e, err}
-			})
-		}
-		most, largest := workers, int64(0) // how many to read at a time
 		if room < math.MaxInt64 {
 			most = 1
 		}
-		for next < min(most, d.Len()) {
-			start()
-		}
-		for next < d.Len() || len(ahead) > 0 {
-			if len(ahead) == 0 {
-				start()
+		for _, r := range inorder.Each(ctx, d.Len(), workers, most, ahead, func(ctx context.Context, i int) (r read) {
+			if r.episode, r.err = d.Episode(ctx, i); r.err != nil {
+				return read{nil, &EpisodeError{Episode: i, Err: r.err}}
 			}
-			r := <-ahead[0]
-			ahead = ahead[1:]
-			if r.episode != nil {
-				largest = max(largest, r.episode.Bytes()+r.episode.Record, 1)
-				most = int(min(int64(workers), max(room/largest-1, 0)))
-			}
-			for next < d.Len() && len(ahead) < most && ctx.Err() == nil {
-				start()
-			}
+			return r
+		}) {
 			if !yield(r.episode, r.err) || ctx.Err() != nil {
 				return
 			}

@@ -31,6 +31,10 @@ func StatsOf(times []int64) Stats {
 		return s
 	}
 	s.First, s.Last = times[0], times[len(times)-1]
+	if alike := evenly(times); alike > 0 { // as the steps of a table are
+		s.Median, s.Rate = alike, 1e9/float64(alike)
+		return s
+	}
 	steps := make([]int64, 0, len(times)-1)
 	for i := 1; i < len(times); i++ {
 		switch d := step(times[i-1], times[i]); {
@@ -61,6 +65,20 @@ func StatsOf(times []int64) Stats {
 	slices.Sort(steps)
 	s.Jitter = steps[(95*len(steps)+99)/100-1]
 	return s
+}
+
+// evenly returns the step of timestamps that are all one step apart, 0 of others.
+func evenly(times []int64) int64 {
+	if len(times) < 2 {
+		return 0
+	}
+	d := step(times[0], times[1])
+	for i := 2; i < len(times); i++ {
+		if step(times[i-1], times[i]) != d {
+			return 0
+		}
+	}
+	return max(d, 0)
 }
 
 // Gaps returns the steps that are longer than the given nanoseconds, in order.

@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -15,6 +16,11 @@ type Column struct {
 	Integer bool
 	// Rotation is set on each of the neighbouring columns that are one rotation together, where the format says so.
 	Rotation Rotation
+}
+
+// SameColumns reports whether columns are the same, which of those that streams share is known at once.
+func SameColumns(a, b []Column) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // Rotation says how neighbouring columns give a rotation.

@@ -121,6 +121,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil:
 			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
 		default:
+			p.ahead = float64(run.Len()) / float64(i+1-run.begin)
 			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
 				return nil, err
 			}
@@ -128,6 +129,9 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		if opt.Progress != nil {
 			opt.Progress(i+1-run.begin, run.Len())
 		}
+	}
+	if ctx.Err() != nil { // after the last that came
+		return nil, ctx.Err()
 	}
 	for _, name := range opt.Streams {
 		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -20,6 +21,8 @@ type chosen struct {
 	opt    *Options
 	report *Report
 	keep   bool // the rows, to be packed; else they are read again when they are needed
+
+	preparer align.Preparer // of the plan
 
 	numbers         []int // of the episodes, in the store
 	known           []known
@@ -73,9 +76,16 @@ type looked struct {
 	film    *filmed
 }
 
+// manyAhead is how many of what is in memory, and quickly done, are done ahead.
+const manyAhead = 64
+
 func (c *chosen) choose(ctx context.Context) error {
-	c.windows = []int64{0}
-	for i, l := range inOrder(ctx, c.from.Len(), c.opt.Workers, c.look) {
+	c.preparer.Plan, c.windows = c.plan, []int64{0}
+	ahead := c.opt.Workers
+	if c.keep { // of episodes that are in memory
+		ahead = manyAhead
+	}
+	for i, l := range inorder.Each(ctx, c.from.Len(), c.opt.Workers, ahead, func(looked) int { return ahead }, c.look) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -96,6 +106,9 @@ func (c *chosen) choose(ctx context.Context) error {
 			}
 			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: err.Error()})
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if c.windows[len(c.windows)-1] == 0 {
 		return &EmptyError{Episodes: c.from.Len(), Filtered: c.report.Filtered, LeftOut: c.report.LeftOut}
@@ -118,7 +131,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if l.filtered = !c.passes(l.about); l.filtered {
 		return nil
 	}
-	if l.prepared, err = align.Prepare(e, c.plan); err != nil {
+	if l.prepared, err = c.preparer.Prepare(e); err != nil {
 		return err
 	}
 	if c.filming != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -14,6 +15,8 @@ const (
 	mostHeld  = 32 << 20 // bytes of packed numbers that are held in memory when a file is written
 	keptRoom  = 1 << 20  // bytes of room that a list may keep when its numbers were written
 	pieceSize = 1 << 16  // numbers that are packed at a time
+	firstRoom = 1 << 20  // bytes of room that a list may have however few numbers have come
+	sureAhead = 64       // how many times as many numbers as have come are made room for at once; fewer where more are likely: they were others
 )
 
 // pool is what the packed numbers of a store share: how many are in memory, and where the others are.
@@ -23,6 +26,7 @@ type pool struct {
 	columns []column
 	held    int // bytes
 	wide    []float64
+	ahead   float64 // how many times as many numbers are likely to come in all as have come: the episodes by those that were begun
 }
 
 func (p *pool) close() error {
@@ -99,13 +103,30 @@ func growing[C column](p *pool, c C) C {
 	return c
 }
 
+// singles looks at the bits that float32 has no room for, which is all that matters between its smallest normal number and half its largest.
 func singles(to []float32, from []float64) (rounded, overflowed int) {
+	const lost = 1<<(52-23) - 1
+	to = to[:len(from)]
+	for i, v := range from {
+		b := math.Float64bits(v)
+		if b>>52&0x7ff-(1023-126) > 126+126 && b<<1 != 0 {
+			r, o := anySingles(to[i:], from[i:])
+			return rounded + r, o
+		}
+		to[i] = float32(v)
+		rounded += int((b&lost + lost) >> (52 - 23)) // 1 unless all are 0
+	}
+	return rounded, 0
+}
+
+// anySingles are singles of any size.
+func anySingles(to []float32, from []float64) (rounded, overflowed int) {
 	for i, v := range from {
 		x := float32(v)
 		to[i] = x
 		if w := float64(x); w != v && v == v {
 			rounded++
-			if math.IsInf(w, 0) {
+			if w-w != 0 { // it is infinite
 				overflowed++
 			}
 		}
@@ -132,12 +153,47 @@ func (l *list[T]) dtype() tensor.DType { return tensor.DTypeOf[T]() }
 // add appends numbers, piece by piece.
 func (l *list[T]) add(p *pool, numbers []T) error {
 	for piece := range slices.Chunk(numbers, pieceSize) {
-		l.rows = append(l.rows, piece...)
+		to, err := l.more(p, len(piece))
+		if err != nil {
+			return err
+		}
+		copy(to, piece)
 		if err := l.took(p, len(piece)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// more makes the list longer by n numbers and returns them. Where all stay in memory there is room for what all episodes would have, if they had as
+// much as those so far: copying a growing list again and again took longer than reading.
+func (l *list[T]) more(p *pool, n int) ([]T, error) {
+	at := len(l.rows)
+	if need := at + n; need > cap(l.rows) {
+		room := need + need/4
+		if p.path == "" {
+			likely := 1.05 * p.ahead * float64(need)
+			if p.ahead > sureAhead {
+				likely = min(likely, float64(max(firstRoom/l.dtype().Size(), 4*need)))
+			}
+			room = max(room, int(likely))
+		}
+		t, err := raw.New(l.dtype(), room)
+		if err != nil && room > need {
+			t, err = raw.New(l.dtype(), need)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows, err := tensor.Data[T](t)
+		if err != nil {
+			return nil, err
+		}
+		copy(rows, l.rows)
+		l.rows = rows
+	}
+	l.rows = l.rows[:at+n]
+	return l.rows[at:], nil
 }
 
 func (l *list[T]) took(p *pool, n int) error {
@@ -182,9 +238,11 @@ func convert[T, S tensor.Element](p *pool, l *list[T], t *tensor.Tensor, widen f
 			}
 			p.wide = wide
 		}
-		at := len(l.rows)
-		l.rows = slices.Grow(l.rows, len(piece))[:at+len(piece)]
-		r, o := l.narrow(l.rows[at:], wide)
+		to, err := l.more(p, len(piece))
+		if err != nil {
+			return 0, 0, err
+		}
+		r, o := l.narrow(to, wide)
 		rounded, overflowed = rounded+r, overflowed+o
 		if err := l.took(p, len(piece)); err != nil {
 			return 0, 0, err

@@ -135,7 +135,8 @@ func (h *held) close() error {
 
 // New prepares a loader that keeps a store on the device: it chooses episodes and streams by the plan, puts them there, and plans what a batch takes.
 // The plan names its streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of
-// [align.Prepare]. An option that cannot be is an *OptionError, a plan that leaves no window an *EmptyError. A store for which the device has not the
+// [align.Prepare]. An option that cannot be is an *OptionError, a plan that leaves no window an *EmptyError. On the CPU a store that was built lends
+// the loader its tensors; of all others it has copies. A store for which the device has not the
 // memory is an *ops.MemoryError: see [NewStreaming].
 func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan, opt Options) (*Loader, error) {
 	return NewMixture(ctx, device, []Weighted{{Store: store}}, plan, opt)

@@ -99,7 +99,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			if err := statistics(l.parts, c.packedPass(ctx, from)); err != nil {
 				return err
 			}
-			return l.upload(ctx, c)
+			return l.upload(ctx, c, device.Info().Backend == "cpu" && from.built())
 		})
 	})
 }
@@ -201,6 +201,11 @@ func (s stores) Guard(do func() error) error {
 		return do()
 	}
 	return s[0].Guard(func() error { return s[1:].Guard(do) })
+}
+
+// built reports whether all are in Go's memory, and none in a file that is closed some day.
+func (s stores) built() bool {
+	return !slices.ContainsFunc(s, func(store *Store) bool { return store.file != nil || store.shards != nil })
 }
 
 // whole returns the packed stream of that name if there is one store alone.

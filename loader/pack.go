@@ -141,7 +141,7 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 
 // other says how columns differ from the stream's, or nothing.
 func (p *Stream) other(columns []dataset.Column) string {
-	if slices.Equal(p.Columns, columns) {
+	if dataset.SameColumns(p.Columns, columns) {
 		return ""
 	}
 	return fmt.Sprintf("columns %s, where others have %s", listed((&dataset.Stream{Columns: columns}).ColumnNames()), listed((&dataset.Stream{Columns: p.Columns}).ColumnNames()))

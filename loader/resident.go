@@ -40,8 +40,8 @@ func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
 
 func (r *resident) Close() error { return nil }
 
-// upload puts what was chosen on the device, and plans the Draw from it.
-func (l *Loader) upload(ctx context.Context, c *chosen) error {
+// upload puts what was chosen on the device, and plans the Draw from it. On the CPU what is in Go's memory is there: own says that all is.
+func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
 	room := func(d tensor.DType, shape ...int) (*tensor.Tensor, error) {
 		on, err := l.device.Alloc(d, shape...)
 		if err == nil {
@@ -51,6 +51,10 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	}
 	rows := func() (*tensor.Tensor, error) { return room(tensor.I64, l.order.Batch) }
 	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
+		if own && t.IsContiguous() {
+			l.report.Bytes += t.Len() * t.DType().Size()
+			return lent(t)
+		}
 		on, err := room(t.DType(), t.Shape()...)
 		if err != nil {
 			return nil, err
@@ -102,4 +106,27 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	l.held.add(plan)
 	l.feed = &resident{l.device, plan, draw.Cursor}
 	return nil
+}
+
+// lent returns a tensor over the same memory of Go's, which stays when the other is closed.
+func lent(t *tensor.Tensor) (*tensor.Tensor, error) {
+	switch t.DType() {
+	case tensor.F64:
+		return over[float64](t)
+	case tensor.F16:
+		return over[tensor.Float16](t)
+	case tensor.BF16:
+		return over[tensor.BFloat16](t)
+	case tensor.I64:
+		return over[int64](t)
+	}
+	return over[float32](t)
+}
+
+func over[T tensor.Element](t *tensor.Tensor) (*tensor.Tensor, error) {
+	data, err := tensor.Data[T](t)
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Of(data, t.Shape()...)
 }

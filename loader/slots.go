@@ -357,7 +357,7 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]row, error) {
 	var prepared *align.Prepared
 	if !c.seen[e].whole {
 		var err error
-		if prepared, err = align.Prepare(recorded, c.plan); err != nil {
+		if prepared, err = c.preparer.Prepare(recorded); err != nil {
 			return nil, err
 		}
 		if err := fits(prepared, c.parts); err != nil {

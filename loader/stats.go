@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -310,7 +311,7 @@ func (c *chosen) packedPass(ctx context.Context, from stores) func(visitor) erro
 		}
 	}
 	return func(visit visitor) error {
-		for _, err := range inOrder(ctx, len(pieces), c.opt.Workers, func(_ context.Context, i int) error {
+		for _, err := range inorder.Each(ctx, len(pieces), c.opt.Workers, manyAhead, func(error) int { return manyAhead }, func(_ context.Context, i int) error {
 			m, at := pieces[i][0], pieces[i][1]
 			v := parts[m].values
 			piece, err := v.Slice(0, at, min(at+rows, v.Dim(0)))
@@ -350,7 +351,7 @@ func (c *chosen) pass(ctx context.Context, visit visitor) error {
 			return nil
 		})
 	}
-	for _, err := range inOrder(ctx, len(c.numbers), c.opt.Workers, read) {
+	for _, err := range inorder.Each(ctx, len(c.numbers), c.opt.Workers, manyAhead, func(error) int { return manyAhead }, read) {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}

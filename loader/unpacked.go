@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -41,7 +42,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 		}
 		return found{streams: s.Streams}
 	}
-	for _, f := range inOrder(ctx, d.Len(), opt.Workers, look) {
+	for _, f := range inorder.Each(ctx, d.Len(), opt.Workers, opt.Workers, func(found) int { return opt.Workers }, look) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

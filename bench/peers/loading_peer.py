@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Recordings to tensors on the card, end to end: robocache batches, and plain Python loops over the same files, in turn.
+"""Recordings to tensors on the card, end to end: robocache batches, and plain Python loops over the same files, in turn, each in a process of its own.
 
     bench/peers/loading_peer.py [--bytes 2e9] [--robocache PATH] [--folder DIR] [NAME ...]
 
 It makes three datasets of so many bytes in a temporary folder, from the shared recordings beside the project: bridge (RT-X: RLDS, with a camera), calvin (two
 cameras and depths) and robomimic (HDF5, two fifths without cameras). All are read once before anything is timed. Both sides read every number of every
-episode and put it on the card, and leave the cameras alone. Python's loop is what people write: struct and a few lines of protobuf for TFRecord, numpy.load
+episode and put it on the card, and leave the cameras alone: Python copies no image, and no array that is float32 already. Python's loop is what people write: struct and a few lines of protobuf for TFRecord, numpy.load
 a frame, h5py; then torch.from_numpy(...).cuda(). RoboCache's time is the read_seconds of one batch: from opening the dataset until it lies packed on the
-card; on one core and on all. Without torch or a card the arrays stay in memory on both sides. The report is JSON.
+card; on one core and on all. Neither counts starting the program. Processor time is Python's within its loop and all of RoboCache's program. Without torch or a card the arrays stay in memory on both sides. The report is JSON.
 """
 import argparse
 import glob
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -59,9 +60,9 @@ def onto_card(arrays):
 
 def load_bridge(folder):
     n, kept = 0, []
-    for e in rlds_peer.own_reader(folder)():
+    for e in rlds_peer.own_reader(folder, memoryview)():
         arrays = [v for v in e.values() if isinstance(v, np.ndarray)]
-        kept.append(onto_card([a.astype(np.float32) for a in arrays]))
+        kept.append(onto_card([a.astype(np.float32, copy=False) for a in arrays]))
         n += 1
     return n
 
@@ -75,7 +76,7 @@ def load_calvin(folder):
             with np.load(os.path.join(split, f"episode_{i:07d}.npz")) as z:
                 for k in NUMBERS:
                     rows[k].append(z[k])
-        kept.append(onto_card([np.stack(v).astype(np.float32) for v in rows.values()]))
+        kept.append(onto_card([np.stack(v).astype(np.float32, copy=False) for v in rows.values()]))
     return len(kept)
 
 
@@ -85,7 +86,7 @@ def load_robomimic(folder):
     with h5py.File(os.path.join(folder, "demos.hdf5")) as f:
         for demo in f["data"].values():
             arrays = [demo["actions"][()], demo["states"][()]] + [d[()] for d in demo["obs"].values() if d.ndim == 2]
-            kept.append(onto_card([a.astype(np.float32) for a in arrays]))
+            kept.append(onto_card([a.astype(np.float32, copy=False) for a in arrays]))
     return len(kept)
 
 
@@ -93,11 +94,34 @@ JOBS = {"bridge": (bridge, load_bridge, ".", ["--rate", "5", "--hz", "5"]), "cal
         "robomimic": (big_datasets.robomimic, load_robomimic, "demos.hdf5", ["--hz", "20"])}
 
 
+def processor():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def one_loop(name, folder):
+    """What a process of Python's does."""
+    if CARD:
+        torch.zeros(1).cuda()
+    if name == "robomimic":
+        import h5py  # before the clock runs
+    begin, used = time.perf_counter(), time.process_time()
+    n = JOBS[name][1](folder)
+    if CARD:
+        torch.cuda.synchronize()
+    json.dump([time.perf_counter() - begin, time.process_time() - used, n], sys.stdout)
+
+
+def python(name, folder):
+    return json.loads(subprocess.run([sys.executable, __file__, "--loop", folder, name], check=True, capture_output=True).stdout)
+
+
 def ours(robocache, path, flags, cores):
     env = dict(os.environ, **({"GOMAXPROCS": str(cores)} if cores else {}))
+    used = processor()
     out = subprocess.run([robocache, "batches", path, *flags, "--steps", "1", "--last", "short", "--json"], check=True, capture_output=True, env=env)
     r = json.loads(out.stdout)
-    return r["read_seconds"], r["episodes"], r["device"]
+    return r["read_seconds"], processor() - used, r["episodes"], r["devices"][0]
 
 
 def main():
@@ -107,27 +131,28 @@ def main():
     p.add_argument("--robocache", default="robocache")
     p.add_argument("--folder", help="where the datasets are made; a temporary folder unless given")
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--loop", help=argparse.SUPPRESS)
     args = p.parse_args()
+    if args.loop:
+        one_loop(args.names[0], args.loop)
+        return
     report = {"bytes": args.bytes, "card": torch.cuda.get_device_name() if CARD else None, "runs": []}
     with tempfile.TemporaryDirectory(dir=args.folder) as root:
         for name in args.names or JOBS:
-            make, load, inside, flags = JOBS[name]
+            make, _, inside, flags = JOBS[name]
             folder = os.path.join(root, name)
             os.mkdir(folder)
             make(folder, args.bytes)
-            if CARD:
-                torch.zeros(1).cuda()
             ours(args.robocache, os.path.join(folder, inside), flags, 0)  # into the page cache
-            times = {"python": [], "one core": [], "all cores": []}
+            times = {k: [] for k in ("python", "one core", "all cores", "python processor", "one core processor", "all cores processor")}
             for _ in range(args.rounds):
-                begin = time.perf_counter()
-                n = load(folder)
-                if CARD:
-                    torch.cuda.synchronize()
-                times["python"].append(time.perf_counter() - begin)
+                took, used, n = python(name, folder)
+                times["python"].append(took)
+                times["python processor"].append(used)
                 for key, cores in (("one core", 1), ("all cores", 0)):
-                    took, episodes, device = ours(args.robocache, os.path.join(folder, inside), flags, cores)
+                    took, used, episodes, device = ours(args.robocache, os.path.join(folder, inside), flags, cores)
                     times[key].append(took)
+                    times[key + " processor"].append(used)
             m = {k: float(np.median(v)) for k, v in times.items()}
             report["runs"].append({"name": name, "episodes": n, "ours": episodes, "device": device["name"], **{k + " s": round(v, 3) for k, v in m.items()},
                                    "ratio one core": round(m["python"] / m["one core"], 2), "ratio all cores": round(m["python"] / m["all cores"], 2)})

@@ -84,11 +84,11 @@ def whole(b):
     return out.view(np.int64)
 
 
-def values(feature):
+def values(feature, item):
     for kind, body in fields(feature):
         parts = [v for _, v in fields(body)]
         if kind == 1:
-            return [bytes(p) for p in parts]
+            return [item(p) for p in parts]
         if kind == 2:
             return np.frombuffer(b"".join(parts), "<f4").copy()
         if parts and isinstance(parts[0], int):
@@ -97,7 +97,8 @@ def values(feature):
     return []
 
 
-def own_reader(folder):
+def own_reader(folder, item=bytes):
+    """Item makes of the bytes of an image or a text, which are a view of the record, what an episode has."""
     shapes = {key: (steps, shape) for key, steps, _, shape in leaves(json.load(open(os.path.join(folder, "features.json"))))}
 
     def episodes():
@@ -111,7 +112,7 @@ def own_reader(folder):
                         for _, entry in fields(features):
                             both = dict(fields(entry))
                             key = str(both[1], "utf-8")
-                            v = values(both.get(2, b""))
+                            v = values(both.get(2, b""), item)
                             steps, shape = shapes.get(key, (False, []))
                             if isinstance(v, np.ndarray) and steps:
                                 v = v.reshape(-1, *[d for d in shape])

@@ -64,6 +64,7 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	if len(l.shape) == 3 {
 		m.Height, m.Width = l.shape[0], l.shape[1]
 	}
+	m.Times, source.list = make([]int64, 0, len(items)), make([]frame, 0, len(items))
 	for i, item := range items {
 		if len(item.b) == 0 {
 			empty++
