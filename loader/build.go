@@ -135,9 +135,13 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		}
 	}
 	for _, name := range opt.Media {
-		if name != AllMedia && !slices.Contains(p.seenMedia, name) && s.Shard == nil {
-			return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or media streams of the dataset: " + listed(p.seenMedia)}
+		if name == AllMedia || slices.Contains(p.seenMedia, name) || s.Shard != nil || len(p.episodes) == 0 {
+			continue
 		}
+		if why := p.leftOut(name); why != "" {
+			return nil, withoutFrames(s.format, name, why)
+		}
+		return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or " + mediaOf(p.seenMedia)}
 	}
 	s.Episodes = p.episodes
 	var err error
@@ -145,6 +149,16 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		s.Media, err = p.packedMedia()
 	}
 	return s, err
+}
+
+// leftOut says why the first episode that leaves a media stream out does; nothing if none has it.
+func (p *packer) leftOut(name string) string {
+	for _, e := range p.episodes {
+		if k := slices.IndexFunc(e.LeftOut, func(l LeftOut) bool { return l.Name == name }); k >= 0 {
+			return e.LeftOut[k].Reason
+		}
+	}
+	return ""
 }
 
 // splitsOf returns the names of the splits that each of n episodes is in.

@@ -178,7 +178,7 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	}
 	c := &chosen{plan: plan, opt: opt, report: &l.report}
 	if len(opt.Cameras) > 0 {
-		if c.plan, c.filming, err = split(plan, opt.Cameras); err != nil {
+		if err := c.shooting(l); err != nil {
 			return l, err
 		}
 	}

@@ -1,0 +1,172 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// CameraError says that no batch can have a frame of a camera: its frames are of an encoding that there is no decoder for, or of a video without ffmpeg,
+// which is dataset.ErrUnsupported, or they are left out of every episode, which is dataset.ErrMissing.
+type CameraError struct {
+	Camera  string
+	Episode string // the first that should have a frame of it, by name
+	Err     error  // what was got, and what was wanted
+}
+
+func (e *CameraError) Error() string {
+	return fmt.Sprintf("loader: camera %s: no frame of it can be had, such as the first of episode %s: %v", e.Camera, e.Episode, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *CameraError) Unwrap() error { return e.Err }
+
+// FramesError says that there is no memory for the frames of batches.
+type FramesError struct {
+	Camera string
+	Shape  [5]int // of the camera's frames in a batch: [B,T,H,W,3], of one byte each
+	Copies int    // of a batch that there must be room for
+	Bytes  int64  // of all copies; math.MaxInt64 if they are more
+	Err    error  // an *ops.MemoryError
+}
+
+func (e *FramesError) Error() string {
+	return fmt.Sprintf("loader: camera %s: got frames of %d windows x %d targets x %d x %d pixels x 3 bytes, %d times since batches are decoded ahead: want smaller frames, fewer windows of a batch or a shorter window of the camera: %v",
+		e.Camera, e.Shape[0], e.Shape[1], e.Shape[2], e.Shape[3], e.Copies, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *FramesError) Unwrap() error { return e.Err }
+
+// shooting takes the cameras out of the plan.
+func (c *chosen) shooting(l *Loader) (err error) {
+	if c.plan, c.filming, err = split(c.plan, c.opt.Cameras); err != nil {
+		return err
+	}
+	return c.filming.room(l)
+}
+
+// room returns a *FramesError if memory cannot hold the frames of batches. What other memory a device has is known when it is asked for.
+func (f *filming) room(l *Loader) error {
+	copies := framesAhead + 1
+	if l.device.Info().Backend == "cpu" {
+		copies++ // the batch itself
+	}
+	left := tensor.Available()
+	for i := range f.cameras {
+		shape := f.shape(i, l.order.Batch, l.order.Rate)
+		n := int64(copies)
+		for _, d := range shape {
+			if hi, lo := bits.Mul64(uint64(n), uint64(d)); hi == 0 && lo <= math.MaxInt64 {
+				n = int64(lo)
+			} else {
+				n = math.MaxInt64
+			}
+		}
+		if n > left {
+			what := fmt.Errorf("%w: got %d bytes, want at most %d", ops.ErrOutOfMemory, n, left)
+			return &FramesError{f.cameras[i].Name, shape, copies, n, &ops.MemoryError{Device: "host", What: "frames", Bytes: n, Err: what}}
+		}
+		left -= n
+	}
+	return nil
+}
+
+// shape is that of a camera's frames in a batch.
+func (f *filming) shape(camera, batch int, rate float64) [5]int {
+	t := 1
+	if w, given := f.whole.Windows[f.cameras[camera].Name]; given {
+		t = len(w.Ticks(rate))
+	}
+	return [5]int{batch, t, f.cameras[camera].Height, f.cameras[camera].Width, 3}
+}
+
+// noRoomForFrames says of an error of a device's memory which camera's frames it is about.
+func noRoomForFrames(camera string, shape [5]int, err error) error {
+	var memory *ops.MemoryError
+	if !errors.As(err, &memory) {
+		return err
+	}
+	return &FramesError{camera, shape, framesAhead + 2, memory.Bytes, err}
+}
+
+// none says why no episode has frames of a camera.
+func (c *chosen) none(camera int) error {
+	f := c.filming
+	if why := f.why[camera]; why.Reason != "" {
+		return &CameraError{f.cameras[camera].Name, why.Name, withoutFrames(c.from.Format(), f.from(camera), why.Reason)}
+	}
+	return &OptionError{fmt.Sprintf("Cameras[%d]", camera), fmt.Sprintf("%q, which no episode has", f.from(camera)), mediaOf(f.seen)}
+}
+
+// mediaOf says which media streams there are.
+func mediaOf(seen []string) string {
+	if len(seen) == 0 {
+		return "a dataset with media streams"
+	}
+	return "media streams of the dataset: " + listed(seen)
+}
+
+// withoutFrames says why a media stream has no frames.
+func withoutFrames(format, name, why string) error {
+	return &dataset.FormatError{Format: format, Offset: -1, Kind: dataset.ErrMissing, Msg: "media stream " + name, Got: why, Want: "frames"}
+}
+
+// from is a camera's name in the recordings.
+func (f *filming) from(camera int) string {
+	return cmp.Or(f.streams[camera].From, f.cameras[camera].Name)
+}
+
+// tell takes up which media streams an episode has, and why it has no frames of a camera.
+func (f *filming) tell(episode string, film *filmed) {
+	for _, name := range film.media {
+		if !slices.Contains(f.seen, name) {
+			f.seen = append(f.seen, name)
+		}
+	}
+	for i, why := range film.why {
+		if f.why[i].Reason == "" {
+			f.why[i] = LeftOut{Name: episode, Reason: why}
+		}
+	}
+	film.media, film.why = nil, nil
+}
+
+// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. A frame that is damaged is none of
+// its concern.
+func (m *filmer) tryout(ctx context.Context, c *chosen) error {
+	for i := range m.cameras {
+		e := slices.IndexFunc(c.films, func(f *filmed) bool { return f.streams[i].Values != nil })
+		number := c.numbers[e]
+		err := m.source.guard(number, func() error {
+			list, err := m.source.media(ctx, number)
+			if err != nil {
+				return err
+			}
+			k := slices.IndexFunc(list, func(o dataset.Media) bool { return o.Name == m.from[i] })
+			if k < 0 {
+				return nil // which is found out when it is wanted
+			}
+			picture, err := list[k].Decode(ctx, 0)
+			if err == nil {
+				_, err = coloured(picture)
+			}
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, dataset.ErrUnsupported):
+			return &CameraError{m.cameras[i].Name, c.known[e].name, err}
+		}
+	}
+	return nil
+}
