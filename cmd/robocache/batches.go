@@ -96,7 +96,7 @@ func (a *app) batchesCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.path, b.mixing.others, b.packing.media, b.packing.cameras = args[0], args[1:], b.cameras.names(), true
-			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed("rank") || cmd.Flags().Changed("world")); err != nil {
+			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed); err != nil {
 				return err
 			}
 			return a.batches(&b)
@@ -112,8 +112,8 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Uint64Var(&b.seed, "seed", 0, "of the order of the windows")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
 	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
-	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun or Open MPI unless given")
-	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices")
+	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
+	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices; told with the rank, but by Kubernetes, unless given")
 	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window")
 	f.Var(&b.values, "dtype", "dtype of the values, where the plan does not say")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
