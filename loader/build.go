@@ -138,8 +138,8 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		if name == AllMedia || slices.Contains(p.seenMedia, name) || s.Shard != nil || len(p.episodes) == 0 {
 			continue
 		}
-		if why := p.leftOut(name); why != "" {
-			return nil, withoutFrames(s.format, name, why)
+		if err := p.leftOut(name); err != nil {
+			return nil, err
 		}
 		return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or " + mediaOf(p.seenMedia)}
 	}
@@ -151,14 +151,14 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	return s, err
 }
 
-// leftOut says why the first episode that leaves a media stream out does; nothing if none has it.
-func (p *packer) leftOut(name string) string {
+// leftOut returns a *MediaError if an episode leaves a media stream out.
+func (p *packer) leftOut(media string) error {
 	for _, e := range p.episodes {
-		if k := slices.IndexFunc(e.LeftOut, func(l LeftOut) bool { return l.Name == name }); k >= 0 {
-			return e.LeftOut[k].Reason
+		if k := slices.IndexFunc(e.LeftOut, func(l LeftOut) bool { return l.Name == media }); k >= 0 {
+			return &MediaError{media, e.Name, e.LeftOut[k].Reason}
 		}
 	}
-	return ""
+	return nil
 }
 
 // splitsOf returns the names of the splits that each of n episodes is in.

@@ -14,20 +14,30 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// CameraError says that no batch can have a frame of a camera: its frames are of an encoding that there is no decoder for, or of a video without ffmpeg,
-// which is dataset.ErrUnsupported, or they are left out of every episode, which is dataset.ErrMissing.
+// CameraError says that frames of a camera cannot be decoded, as they are of an encoding that there is no decoder for, or of a video and ffmpeg is missing:
+// it is dataset.ErrUnsupported.
 type CameraError struct {
 	Camera  string
-	Episode string // the first that should have a frame of it, by name
+	Episode string // the first that has frames of it, by name
 	Err     error  // what was got, and what was wanted
 }
 
 func (e *CameraError) Error() string {
-	return fmt.Sprintf("loader: camera %s: no frame of it can be had, such as the first of episode %s: %v", e.Camera, e.Episode, e.Err)
+	return fmt.Sprintf("loader: camera %s: its first frame, of episode %s, cannot be decoded: %v", e.Camera, e.Episode, e.Err)
 }
 
 // Unwrap returns Err.
 func (e *CameraError) Unwrap() error { return e.Err }
+
+// MediaError says that no episode has frames of a media stream, and why one that should have them has not. It is dataset.ErrMissing.
+type MediaError struct{ Media, Episode, Reason string }
+
+func (e *MediaError) Error() string {
+	return fmt.Sprintf("loader: no episode has frames of media stream %s: episode %s: %s", e.Media, e.Episode, e.Reason)
+}
+
+// Unwrap returns dataset.ErrMissing.
+func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 
 // FramesError says that there is no memory for the frames of batches.
 type FramesError struct {
@@ -72,7 +82,7 @@ func (f *filming) room(l *Loader) error {
 			}
 		}
 		if n > left {
-			what := fmt.Errorf("%w: got %d bytes, want at most %d", ops.ErrOutOfMemory, n, left)
+			what := fmt.Errorf("there are %d", left)
 			return &FramesError{f.cameras[i].Name, shape, copies, n, &ops.MemoryError{Device: "host", What: "frames", Bytes: n, Err: what}}
 		}
 		left -= n
@@ -99,10 +109,9 @@ func noRoomForFrames(camera string, shape [5]int, err error) error {
 }
 
 // none says why no episode has frames of a camera.
-func (c *chosen) none(camera int) error {
-	f := c.filming
+func (f *filming) none(camera int) error {
 	if why := f.why[camera]; why.Reason != "" {
-		return &CameraError{f.cameras[camera].Name, why.Name, withoutFrames(c.from.Format(), f.from(camera), why.Reason)}
+		return &MediaError{f.from(camera), why.Name, why.Reason}
 	}
 	return &OptionError{fmt.Sprintf("Cameras[%d]", camera), fmt.Sprintf("%q, which no episode has", f.from(camera)), mediaOf(f.seen)}
 }
@@ -113,11 +122,6 @@ func mediaOf(seen []string) string {
 		return "a dataset with media streams"
 	}
 	return "media streams of the dataset: " + listed(seen)
-}
-
-// withoutFrames says why a media stream has no frames.
-func withoutFrames(format, name, why string) error {
-	return &dataset.FormatError{Format: format, Offset: -1, Kind: dataset.ErrMissing, Msg: "media stream " + name, Got: why, Want: "frames"}
 }
 
 // from is a camera's name in the recordings.

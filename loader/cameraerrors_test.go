@@ -70,13 +70,13 @@ func TestACameraWithoutFramesIsToldWhy(t *testing.T) {
 	}
 	rear := []loader.Camera{{Name: "rear", Height: 2, Width: 2}}
 	_, err := loader.NewStreaming(ctx, open(t, "cpu"), d, shards(), loader.Options{Batch: 2, Cameras: rear})
-	var camera *loader.CameraError
-	require.ErrorAs(t, err, &camera)
+	want := &loader.MediaError{Media: "rear", Episode: "e0", Reason: "there is no file rear.mp4"}
+	var got *loader.MediaError
+	require.ErrorAs(t, err, &got)
+	assert.Equal(t, want, got)
 	assert.ErrorIs(t, err, dataset.ErrMissing)
-	assert.ErrorContains(t, err, "there is no file rear.mp4")
 	_, err = loader.Build(ctx, d, loader.BuildOptions{Media: []string{"rear"}})
-	assert.ErrorIs(t, err, dataset.ErrMissing)
-	assert.ErrorContains(t, err, "there is no file rear.mp4")
+	assert.Equal(t, want, err)
 
 	_, err = loader.NewStreaming(ctx, open(t, "cpu"), filmedRecordings(t, -1), shards(), loader.Options{Batch: 2, Cameras: rear})
 	var option *loader.OptionError

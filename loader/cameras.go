@@ -167,7 +167,7 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 			p.offsets = append(p.offsets, int64(r.Frames))
 		}
 		if r.Frames == 0 {
-			return nil, c.none(i)
+			return nil, f.none(i)
 		}
 		if p.values, p.times, err = joined(rows, 1, r.Frames, tensor.F64); err != nil {
 			return nil, err

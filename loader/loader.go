@@ -459,16 +459,6 @@ func (l *Loader) make(s *shot, lost []int) error {
 	return l.queue.Synchronize(ctx)
 }
 
-// Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.
-func (l *Loader) Stats(stream string) []ColumnStats {
-	for i := range l.parts {
-		if l.parts[i].name == stream {
-			return l.parts[i].stats
-		}
-	}
-	return nil
-}
-
 // Close releases what the loader has on the device. Close twice is fine.
 func (l *Loader) Close() error {
 	l.closed = true

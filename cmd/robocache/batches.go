@@ -57,6 +57,7 @@ and 0 in a row without a window; and of several datasets their numbers from 0, d
 such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004.
 --digest prints a line for each step: its number and a hash of each window, in the order of the
 windows' positions, those of all devices of the program in one line.
+DIR/statistics.json says what the plan's normalise was done with: x = y / scale + shift.
 
 --state FILE is read if it is there and written after each step: whoever starts the command again
 goes on where it ended, with another --world or --batch too. With several ranks each writes a file
@@ -299,6 +300,8 @@ func (b *batching) explain(err error) error {
 	var empty *loader.EmptyError
 	var missing *align.MissingError
 	var mixture *loader.MixtureError
+	var camera *loader.CameraError
+	var media *loader.MediaError
 	switch {
 	case errors.As(err, &mixture) && mixture.What == "weight":
 		return usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
@@ -306,12 +309,19 @@ func (b *batching) explain(err error) error {
 		return &inputError{Path: b.paths()[mixture.Store], Err: err}
 	case errors.As(err, &option):
 		name := strings.TrimPrefix(option.Arg, "plan.")
+		if strings.HasPrefix(name, "Cameras[") {
+			name = "camera"
+		}
 		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
 			if name == of {
 				name = []string{"shard-windows", "mix-shards", "epoch-windows"}[i]
 			}
 		}
 		return usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
+	case errors.As(err, &camera):
+		return &inputError{Path: strings.Join(b.paths(), ", "), Stream: camera.Camera, Msg: "episode " + camera.Episode, Err: camera.Err}
+	case errors.As(err, &media):
+		return b.packing.explain(err)
 	case errors.As(err, &empty), errors.As(err, &missing):
 		return &inputError{Path: b.path, Err: err}
 	}
