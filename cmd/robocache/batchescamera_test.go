@@ -112,10 +112,10 @@ func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
 	}
 }
 
-// Damaged frames are black and counted, by the batches that were drawn, and the first one's damage is told, by all ways of drawing.
-func TestDamagedFramesAreCountedAndTold(t *testing.T) {
-	const camera = "observations/images/cam_high"
-	store := filepath.Join(t.TempDir(), "s.safetensors")
+// damagedStore is a store of four frames of a camera, of which the second is damaged.
+func damagedStore(t *testing.T) (store, camera string) {
+	t.Helper()
+	store, camera = filepath.Join(t.TempDir(), "s.safetensors"), "observations/images/cam_high"
 	good(t, "pack", "../../dataset/aloha/testdata/jpeg.hdf5", "-o", store, "--rate=10", "--media", camera)
 	b, err := os.ReadFile(store)
 	require.NoError(t, err)
@@ -125,6 +125,12 @@ func TestDamagedFramesAreCountedAndTold(t *testing.T) {
 	require.Positive(t, second)
 	b[first+3+second] = 0
 	require.NoError(t, os.WriteFile(store, b, 0o600))
+	return store, camera
+}
+
+// Damaged frames are black and counted, by the batches that were drawn, and the first one's damage is told, by all ways of drawing.
+func TestDamagedFramesAreCountedAndTold(t *testing.T) {
+	store, camera := damagedStore(t)
 	for _, more := range [][]string{nil, {"--streaming"}} {
 		args := append([]string{"batches", store, "--hz=10", "--backend=cpu", "--batch=1", "--shuffle=none", "--camera", camera + "=8x6"}, more...)
 		bad := []float64{}
