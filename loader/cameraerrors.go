@@ -44,13 +44,12 @@ type FramesError struct {
 	Camera string
 	Shape  [5]int // of the camera's frames in a batch: [B,T,H,W,3], of one byte each
 	Copies int    // of a batch that there must be room for
-	Bytes  int64  // of all copies; math.MaxInt64 if they are more
-	Err    error  // an *ops.MemoryError
+	Err    error  // an *ops.MemoryError; of math.MaxInt64 bytes if they are more
 }
 
 func (e *FramesError) Error() string {
-	return fmt.Sprintf("loader: camera %s: got frames of %d windows x %d targets x %d x %d pixels x 3 bytes, %d times since batches are decoded ahead: want smaller frames, fewer windows of a batch or a shorter window of the camera: %v",
-		e.Camera, e.Shape[0], e.Shape[1], e.Shape[2], e.Shape[3], e.Copies, e.Err)
+	return fmt.Sprintf("loader: camera %s: got frames of %d windows x %d targets x %d x %d pixels x 3 bytes, %d times, since batches are decoded ahead: want smaller frames, fewer windows of a batch or a shorter window of the camera: %v",
+		e.Camera, e.Shape[0], e.Shape[1], e.Shape[3], e.Shape[2], e.Copies, e.Err) // width x height, as cameras are asked for
 }
 
 // Unwrap returns Err.
@@ -64,7 +63,8 @@ func (c *chosen) shooting(l *Loader) (err error) {
 	return c.filming.room(l)
 }
 
-// room returns a *FramesError if memory cannot hold the frames of batches. What other memory a device has is known when it is asked for.
+// room finds how large the frames of a batch are. A *FramesError says that memory cannot hold them; what other memory a device has is known when it is
+// asked for.
 func (f *filming) room(l *Loader) error {
 	copies := framesAhead + 1
 	if l.device.Info().Backend == "cpu" {
@@ -72,7 +72,12 @@ func (f *filming) room(l *Loader) error {
 	}
 	left := tensor.Available()
 	for i := range f.cameras {
-		shape := f.shape(i, l.order.Batch, l.order.Rate)
+		deltas, err := deltasOf(&f.whole, f.cameras[i].Name)
+		if err != nil {
+			return err
+		}
+		shape := [5]int{l.order.Batch, len(deltas), f.cameras[i].Height, f.cameras[i].Width, 3}
+		f.shapes = append(f.shapes, shape)
 		n := int64(copies)
 		for _, d := range shape {
 			if hi, lo := bits.Mul64(uint64(n), uint64(d)); hi == 0 && lo <= math.MaxInt64 {
@@ -83,20 +88,11 @@ func (f *filming) room(l *Loader) error {
 		}
 		if n > left {
 			what := fmt.Errorf("there are %d", left)
-			return &FramesError{f.cameras[i].Name, shape, copies, n, &ops.MemoryError{Device: "host", What: "frames", Bytes: n, Err: what}}
+			return &FramesError{f.cameras[i].Name, shape, copies, &ops.MemoryError{Device: "host", What: "frames", Bytes: n, Err: what}}
 		}
 		left -= n
 	}
 	return nil
-}
-
-// shape is that of a camera's frames in a batch.
-func (f *filming) shape(camera, batch int, rate float64) [5]int {
-	t := 1
-	if w, given := f.whole.Windows[f.cameras[camera].Name]; given {
-		t = len(w.Ticks(rate))
-	}
-	return [5]int{batch, t, f.cameras[camera].Height, f.cameras[camera].Width, 3}
 }
 
 // noRoomForFrames says of an error of a device's memory which camera's frames it is about.
@@ -105,7 +101,7 @@ func noRoomForFrames(camera string, shape [5]int, err error) error {
 	if !errors.As(err, &memory) {
 		return err
 	}
-	return &FramesError{camera, shape, framesAhead + 2, memory.Bytes, err}
+	return &FramesError{camera, shape, framesAhead + 2, err}
 }
 
 // none says why no episode has frames of a camera.

@@ -38,6 +38,7 @@ type filming struct {
 	streams []align.Stream // of each, as the plan names it
 	whole   align.Plan     // with the cameras: its windows are those of all
 	plans   []align.Plan   // of each: of its frames' numbers
+	shapes  [][5]int       // of each camera's frames in a batch: [B,T,H,W,3]
 	seen    []string       // media streams of the episodes
 	why     []LeftOut      // of each camera, the first episode that has left it out, if there is one
 }

@@ -81,8 +81,7 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict, bad: make([]badFrames, len(f.cameras)), open: map[int]*opened{}}
 	for i, cam := range f.cameras {
 		m.from = append(m.from, f.from(i))
-		whole := f.shape(i, l.order.Batch, l.order.Rate)
-		shape := whole[:]
+		shape := f.shapes[i][:]
 		b := BatchCamera{Name: cam.Name}
 		for _, o := range []struct {
 			to    **tensor.Tensor
@@ -93,7 +92,7 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 				continue
 			}
 			if *o.to, err = l.device.Alloc(o.dtype, o.shape...); err != nil {
-				return noRoomForFrames(cam.Name, whole, err)
+				return noRoomForFrames(cam.Name, f.shapes[i], err)
 			}
 			l.hold(*o.to)
 		}
@@ -102,10 +101,9 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	for range framesAhead + 1 {
 		s := &shot{}
 		for i := range f.cameras {
-			shape := f.shape(i, l.order.Batch, l.order.Rate)
-			t, err := l.device.AllocHost(tensor.U8, shape[:]...)
+			t, err := l.device.AllocHost(tensor.U8, f.shapes[i][:]...)
 			if err != nil {
-				return noRoomForFrames(f.cameras[i].Name, shape, err)
+				return noRoomForFrames(f.cameras[i].Name, f.shapes[i], err)
 			}
 			l.held.add(t)
 			s.frames = append(s.frames, t)

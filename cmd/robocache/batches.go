@@ -57,7 +57,7 @@ and 0 in a row without a window; and of several datasets their numbers from 0, d
 such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004.
 --digest prints a line for each step: its number and a hash of each window, in the order of the
 windows' positions, those of all devices of the program in one line.
-DIR/statistics.json says what the plan's normalise was done with: x = y / scale + shift.
+A file statistics.json beside the batches says what normalised them: x = y / scale + shift.
 
 --state FILE is read if it is there and written after each step: whoever starts the command again
 goes on where it ended, with another --world or --batch too. With several ranks each writes a file

@@ -77,10 +77,10 @@ func normalisedBy(l *loader.Loader) []normalised {
 	return list
 }
 
-// statisticsFile is what --out has of them, beside the batches or the folders of ranks, all of which write the same.
+// statisticsFile is what a folder of batches has of them, all folders the same.
 const statisticsFile = "statistics.json"
 
-// statistics writes them to --out, if something is normalised.
+// statistics writes them to the folders of --out, if something is normalised, and takes away what a killed program has left of them.
 func (d *drawing) statistics() error {
 	if d.batching.out == "" || len(d.out.Normalised) == 0 {
 		return nil
@@ -89,8 +89,18 @@ func (d *drawing) statistics() error {
 	if err != nil {
 		return err
 	}
-	return unwritten(atomicfile.WriteFile(filepath.Join(d.batching.out, statisticsFile), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	}))
+	for device := range d.devices {
+		folder := d.folder(device)
+		if err := atomicfile.Sweep(folder, func(name string) bool { return name == statisticsFile }); err != nil {
+			return unwritten(err)
+		}
+		err := atomicfile.WriteFile(filepath.Join(folder, statisticsFile), func(w io.Writer) error {
+			_, err := w.Write(append(text, '\n'))
+			return err
+		})
+		if err != nil {
+			return unwritten(err)
+		}
+	}
+	return nil
 }

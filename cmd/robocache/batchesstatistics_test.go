@@ -20,11 +20,11 @@ func TestWhatNormalisesIsWrittenDown(t *testing.T) {
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nshuffle: none\nstreams:\n  - {name: action, normalise: q01-q99}\n  - {name: discount}\n  - {name: reward, normalise: gr00t}\n"), 0o600))
 	raw := filepath.Join(t.TempDir(), "raw.yaml")
 	require.NoError(t, os.WriteFile(raw, []byte("version: 1\nrate: 10\nshuffle: none\nstreams: [{name: action}]\n"), 0o600))
-	for _, more := range [][]string{nil, {"--streaming"}, {"--world=2", "--rank=1"}} {
+	for folder, more := range map[string][]string{"": nil, ".": {"--streaming"}, "rank-00001-of-00002": {"--world=2", "--rank=1"}} {
 		read := func(plan string) (object map[string]any, dir string) {
 			dir = t.TempDir()
 			stdout, _ := good(t, append([]string{"batches", kindsRLDS, "--rate=10", "--batch=2", "--backend=cpu", "--json", "--steps=1", "--out", dir, "--plan", plan}, more...)...)
-			return unmarshal(t, stdout), dir
+			return unmarshal(t, stdout), filepath.Join(dir, folder)
 		}
 		plain, unmade := read(raw)
 		assert.Empty(t, plain["normalised"])
@@ -46,12 +46,8 @@ func TestWhatNormalisesIsWrittenDown(t *testing.T) {
 		assert.Equal(t, []string{"name", "reward"}, []string{"name", reward["name"].(string)})
 		assert.Len(t, reward["clip_max"], 1)
 
-		name := "batch-0000000.safetensors"
-		if len(more) == 2 {
-			name = filepath.Join("rank-00001-of-00002", name)
-		}
 		values := func(dir string) []float32 {
-			f, err := safetensors.Open(filepath.Join(dir, name))
+			f, err := safetensors.Open(filepath.Join(dir, "batch-0000000.safetensors"))
 			require.NoError(t, err)
 			defer f.Close()
 			v, err := f.Tensor("action.values")
