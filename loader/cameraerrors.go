@@ -14,8 +14,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// CameraError says that frames of a camera cannot be decoded, as they are of an encoding that there is no decoder for, or of a video and ffmpeg is missing:
-// it is dataset.ErrUnsupported.
+// CameraError says that frames of a camera cannot be decoded, as they are of an encoding that there is no decoder for, or of a video and ffmpeg is
+// missing: it is dataset.ErrUnsupported.
 type CameraError struct {
 	Camera  string
 	Episode string // the first that has frames of it, by name
@@ -63,8 +63,8 @@ func (c *chosen) shooting(l *Loader) (err error) {
 	return c.filming.room(l)
 }
 
-// room finds how large the frames of a batch are. A *FramesError says that memory cannot hold them; what other memory a device has is known when it is
-// asked for.
+// room finds how large the frames of a batch are. A *FramesError says that memory cannot hold them; what other memory a device has is known when it
+// is asked for.
 func (f *filming) room(l *Loader) error {
 	copies := framesAhead + 1
 	if l.device.Info().Backend == "cpu" {
@@ -140,8 +140,8 @@ func (f *filming) tell(episode string, film *filmed) {
 	film.media, film.why = nil, nil
 }
 
-// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. A frame that is damaged is none of
-// its concern.
+// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. A frame that is damaged is
+// none of its concern.
 func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 	for i := range m.cameras {
 		e := slices.IndexFunc(c.films, func(f *filmed) bool { return f.streams[i].Values != nil })

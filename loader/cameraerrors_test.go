@@ -102,8 +102,8 @@ func TestFramesThatAreTooLargeAreRefused(t *testing.T) {
 	}
 }
 
-// A bad frame is counted when the batch is made that wants it, and not when it is decoded ahead, by its targets; the first one's reason is kept. A batch that
-// is made again counts again.
+// A bad frame is counted when the batch is made that wants it, and not when it is decoded ahead, by its targets; the first one's reason is kept. A
+// batch that is made again counts again.
 func TestBadFramesAreCountedByTheBatch(t *testing.T) {
 	ctx := context.Background()
 	p := shards()

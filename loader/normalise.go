@@ -87,8 +87,8 @@ func (l *Loader) Stats(stream string) []ColumnStats {
 	return nil
 }
 
-// Normalisation is what a stream's columns are normalised with: y = (x-Shift)*Scale, in float32, then not below Min or above Max. So x = y/Scale + Shift,
-// of what was not clipped.
+// Normalisation is what a stream's columns are normalised with: y = (x-Shift)*Scale, in float32, then not below Min or above Max. So x is
+// y/Scale + Shift, unless it was clipped.
 type Normalisation struct {
 	Rule         string    // of the plan: "mean-std"
 	Quantiles    bool      // the rule needs those of the statistics

@@ -84,7 +84,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
 	recording := "../../../shared/data/lerobot_v3_g1"
 	if _, err := os.Stat(recording); err != nil {
-		t.Skip(err)
+		t.Skip("the shared recordings are not here: ", recording)
 	}
 	args := []string{"batches", "--streaming", "--backend=cpu", "--steps=1", "--stream=action", "--camera=observation.images.front=8x6"}
 	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))

@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/loader"
 )
 
-// normalised is what a stream of the batches was normalised with: y = (x-shift)*scale, then not beyond clip, so x = y/scale + shift. Each list has an entry
-// for each column. Its JSON names are a contract.
+// normalised is what a stream of the batches was normalised with: y = (x-shift)*scale, then not beyond clip, so x = y/scale + shift. Each list has an
+// entry for each column. Its JSON names are a contract.
 type normalised struct {
 	Name    string   `json:"name"`
 	Rule    string   `json:"rule"`   // of the plan

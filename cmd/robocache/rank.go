@@ -26,9 +26,9 @@ var launchers = []struct{ name, index, count string }{
 // completionIndex is the variable by which Kubernetes tells a pod of an Indexed Job its number. It does not say of how many.
 const completionIndex = "JOB_COMPLETION_INDEX"
 
-// placeOf returns this program's place: of --rank and --world if both are given, which are nil if not, else of RoboCache's own variables, else of the first
-// launcher's that are set. One flag alone must agree with them. A number of programs that nobody says the rank for takes Kubernetes' index. Launchers that
-// disagree are an error; a world of one, such as a shell within an allocation has, gives way to a larger one.
+// placeOf returns this program's place: of --rank and --world if both are given, which are nil if not, else of RoboCache's own variables, else of the
+// first launcher's that are set. One flag alone must agree with them. Where --world or ROBOCACHE_WORLD says the number and nobody the rank, it is
+// Kubernetes' index. Launchers that disagree are an error; a world of one, such as a shell within an allocation has, gives way to a larger one.
 func placeOf(rank, world *int, getenv func(string) string) (place, error) {
 	if rank != nil && world != nil {
 		return place{*rank, *world, "--rank and --world"}, nil
