@@ -139,9 +139,13 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		}
 	}
 	for _, name := range opt.Media {
-		if name != AllMedia && !slices.Contains(p.seenMedia, name) && s.Shard == nil {
-			return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or media streams of the dataset: " + listed(p.seenMedia)}
+		if name == AllMedia || slices.Contains(p.seenMedia, name) || s.Shard != nil || len(p.episodes) == 0 {
+			continue
 		}
+		if err := p.leftOut(name); err != nil {
+			return nil, err
+		}
+		return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or " + mediaOf(p.seenMedia)}
 	}
 	s.Episodes = p.episodes
 	var err error
@@ -149,6 +153,16 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		s.Media, err = p.packedMedia()
 	}
 	return s, err
+}
+
+// leftOut returns a *MediaError if an episode leaves a media stream out.
+func (p *packer) leftOut(media string) error {
+	for _, e := range p.episodes {
+		if k := slices.IndexFunc(e.LeftOut, func(l LeftOut) bool { return l.Name == media }); k >= 0 {
+			return &MediaError{media, e.Name, e.LeftOut[k].Reason}
+		}
+	}
+	return nil
 }
 
 // splitsOf returns the names of the splits that each of n episodes is in.

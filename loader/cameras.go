@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,7 +27,9 @@ type CameraReport struct {
 	Targets int    `json:"targets"` // of a window
 	Frames  int    `json:"frames"`  // of the episodes that windows are drawn from
 	Empty   int    `json:"empty"`   // episodes without frames of it
-	Bad     int    `json:"bad"`     // frames that could not be decoded, each time they were wanted: their targets are black and not valid
+	Bad     int    `json:"bad"`     // targets of the batches that were made whose frames could not be decoded: they are black and not valid
+	// FirstBad is what was wrong with the first of them; empty without one.
+	FirstBad string `json:"first_bad"`
 }
 
 // filming is what a plan says of cameras.
@@ -37,11 +38,14 @@ type filming struct {
 	streams []align.Stream // of each, as the plan names it
 	whole   align.Plan     // with the cameras: its windows are those of all
 	plans   []align.Plan   // of each: of its frames' numbers
+	shapes  [][5]int       // of each camera's frames in a batch: [B,T,H,W,3]
+	seen    []string       // media streams of the episodes
+	why     []LeftOut      // of each camera, the first episode that has left it out, if there is one
 }
 
 // split takes the cameras out of a plan: what is left names streams of numbers.
 func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
-	f := &filming{cameras: cameras, whole: plan}
+	f := &filming{cameras: cameras, whole: plan, why: make([]LeftOut, len(cameras))}
 	all := len(plan.Streams) == 0
 	plan.Windows = maps.Clone(plan.Windows)
 	plan.Padding, plan.PadAfter = "", ops.Limit{} // which is of all windows: see anchors
@@ -91,13 +95,22 @@ const noFrame = -1
 type filmed struct {
 	streams []align.PreparedStream
 	leftOut []string // cameras of it that have no place on a clock, and why
+	media   []string // the names of its media streams
+	why     []string // of each camera, why it has no frames, if it says so
 }
 
 // film finds an episode's frames.
-func (f *filming) film(media []dataset.Media, strict bool) (*filmed, error) {
-	out := &filmed{streams: make([]align.PreparedStream, len(f.streams))}
+func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
+	out := &filmed{streams: make([]align.PreparedStream, len(f.streams)), why: make([]string, len(f.streams))}
+	media := e.Media
+	for _, m := range media {
+		out.media = append(out.media, m.Name)
+	}
 	for i, s := range f.streams {
-		name := cmp.Or(s.From, s.Name)
+		name := f.from(i)
+		if k := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name }); k >= 0 {
+			out.why[i] = e.LeftOut[k].Reason
+		}
 		k := slices.IndexFunc(media, func(m dataset.Media) bool { return m.Name == name })
 		if k < 0 || len(media[k].Times) == 0 {
 			continue
@@ -119,6 +132,7 @@ func (f *filming) film(media []dataset.Media, strict bool) (*filmed, error) {
 		case err != nil && (strict || fatal(err)):
 			return nil, err
 		case err != nil:
+			out.why[i] = err.Error()
 			out.leftOut = append(out.leftOut, fmt.Sprintf("camera %s: %v", s.Name, err))
 		default:
 			out.streams[i] = p.Streams[0]
@@ -154,7 +168,7 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 			p.offsets = append(p.offsets, int64(r.Frames))
 		}
 		if r.Frames == 0 {
-			return nil, &OptionError{fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, which no episode has", s.Name), "a media stream of the dataset"}
+			return nil, f.none(i)
 		}
 		if p.values, p.times, err = joined(rows, 1, r.Frames, tensor.F64); err != nil {
 			return nil, err

@@ -135,7 +135,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 		return err
 	}
 	if c.filming != nil {
-		if l.film, err = c.filming.film(e.Media, c.opt.Strict); err != nil {
+		if l.film, err = c.filming.film(e, c.opt.Strict); err != nil {
 			return err
 		}
 	}
@@ -281,6 +281,7 @@ func (c *chosen) take(i int, l *looked) error {
 	c.seen = append(c.seen, seen{whole, l.times})
 	if c.filming != nil {
 		c.films = append(c.films, l.film)
+		c.filming.tell(l.about.Name, l.film)
 		for _, text := range l.film.leftOut {
 			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: text})
 		}

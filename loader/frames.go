@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,7 @@ type filmer struct {
 	workers int
 	strict  bool
 	shots   []*shot
-	bad     []atomic.Int64 // of each camera
+	bad     []badFrames // of each camera, of the batches that were made
 	waited  atomic.Int64
 
 	mu   sync.Mutex
@@ -55,6 +54,16 @@ type shot struct {
 	frames []*tensor.Tensor // [B,T,H,W,3] u8, of each camera
 	masks  *Batch           // valid, pad and age, on the host
 	err    error
+
+	mu  sync.Mutex
+	bad []badFrames // of each camera
+}
+
+// badFrames are targets whose frames could not be decoded.
+type badFrames struct {
+	count int
+	place int    // of the first, among the camera's targets of a batch
+	first string // what was wrong with it
 }
 
 // newFilmer makes room for the frames of batches.
@@ -69,11 +78,10 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	if err != nil {
 		return err
 	}
-	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict, bad: make([]atomic.Int64, len(f.cameras)), open: map[int]*opened{}}
-	c.films = nil // which are joined
+	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict, bad: make([]badFrames, len(f.cameras)), open: map[int]*opened{}}
 	for i, cam := range f.cameras {
-		m.from = append(m.from, cmp.Or(f.streams[i].From, cam.Name))
-		shape := []int{l.order.Batch, len(numbers.parts[i].deltas), cam.Height, cam.Width, 3}
+		m.from = append(m.from, f.from(i))
+		shape := f.shapes[i][:]
 		b := BatchCamera{Name: cam.Name}
 		for _, o := range []struct {
 			to    **tensor.Tensor
@@ -84,7 +92,7 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 				continue
 			}
 			if *o.to, err = l.device.Alloc(o.dtype, o.shape...); err != nil {
-				return err
+				return noRoomForFrames(cam.Name, f.shapes[i], err)
 			}
 			l.hold(*o.to)
 		}
@@ -93,9 +101,9 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	for range framesAhead + 1 {
 		s := &shot{}
 		for i := range f.cameras {
-			t, err := l.device.AllocHost(tensor.U8, l.batch.Cameras[i].Frames.Shape()...)
+			t, err := l.device.AllocHost(tensor.U8, f.shapes[i][:]...)
 			if err != nil {
-				return err
+				return noRoomForFrames(f.cameras[i].Name, f.shapes[i], err)
 			}
 			l.held.add(t)
 			s.frames = append(s.frames, t)
@@ -104,7 +112,9 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	}
 	l.filmer = m
 	l.held.add(m)
-	return nil
+	err = m.tryout(ctx, c)
+	c.films = nil
+	return err
 }
 
 // next returns what the next batch has of the cameras. If nothing is read yet, it begins where the feed is; an error ends the reading.
@@ -136,8 +146,13 @@ func (m *filmer) next(ctx context.Context, from feed) (*shot, error) {
 	return m.due, nil
 }
 
-// made is told that the batch is for which next returned a shot.
+// made is told that the batch is for which next returned a shot, and counts what it has of bad frames.
 func (m *filmer) made() {
+	for i, b := range m.due.bad {
+		if m.bad[i].count += b.count; m.bad[i].first == "" {
+			m.bad[i].first = b.first
+		}
+	}
 	m.free <- m.due
 	m.due = nil
 }
@@ -204,6 +219,7 @@ func (m *filmer) shoot(ctx context.Context, s *shot, batch int) error {
 	if err != nil {
 		return err
 	}
+	s.bad = make([]badFrames, len(m.cameras))
 	var scenes []scene
 	for i := range m.cameras {
 		numbers, err := tensor.Data[float64](s.masks.Streams[i].Values)
@@ -311,13 +327,19 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 		}
 		pixels, failed := tensor.Data[uint8](s.frames[sc.camera])
 		size := len(pixels) / len(valid)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		b := &s.bad[sc.camera]
 		for _, f := range frames {
 			for _, k := range sc.wants[f] {
 				valid[k] = 0 // each place is of one scene
 				clear(pixels[k*size : (k+1)*size])
+				if b.count == 0 || k < b.place {
+					b.place, b.first = k, err.Error()
+				}
+				b.count++
 			}
 		}
-		m.bad[sc.camera].Add(int64(len(frames)))
 		return failed
 	}
 	media, err := m.media(ctx, sc, batch)

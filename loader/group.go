@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,6 +155,7 @@ func (g *Group) Report() Report {
 		}
 		for i := range r.Cameras {
 			r.Cameras[i].Bad += other.Cameras[i].Bad
+			r.Cameras[i].FirstBad = cmp.Or(r.Cameras[i].FirstBad, other.Cameras[i].FirstBad)
 		}
 		if r.Streaming != nil {
 			r.Streaming.Pinned += other.Streaming.Pinned

@@ -179,7 +179,7 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	}
 	c := &chosen{plan: plan, opt: opt, report: &l.report}
 	if len(opt.Cameras) > 0 {
-		if c.plan, c.filming, err = split(plan, opt.Cameras); err != nil {
+		if err := c.shooting(l); err != nil {
 			return l, err
 		}
 	}
@@ -458,16 +458,6 @@ func (l *Loader) make(s *shot, lost []int) error {
 		return err
 	}
 	return l.queue.Synchronize(ctx)
-}
-
-// Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.
-func (l *Loader) Stats(stream string) []ColumnStats {
-	for i := range l.parts {
-		if l.parts[i].name == stream {
-			return l.parts[i].stats
-		}
-	}
-	return nil
 }
 
 // Close releases what the loader has on the device. Close twice is fine.

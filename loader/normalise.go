@@ -1,6 +1,9 @@
 package loader
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // affine is what normalises a stream: (x-Shift)*Scale, then between Min and Max if these are given.
 type affine struct{ shift, scale, min, max []float32 }
@@ -72,4 +75,34 @@ func normalise(rule string, stats []ColumnStats) *affine {
 		}
 	}
 	return a
+}
+
+// Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.
+func (l *Loader) Stats(stream string) []ColumnStats {
+	for i := range l.parts {
+		if l.parts[i].name == stream {
+			return l.parts[i].stats
+		}
+	}
+	return nil
+}
+
+// Normalisation is what a stream's columns are normalised with: y = (x-Shift)*Scale, in float32, then not below Min or above Max. So x is
+// y/Scale + Shift, unless it was clipped.
+type Normalisation struct {
+	Rule         string    // of the plan: "mean-std"
+	Quantiles    bool      // the rule needs those of the statistics
+	Shift, Scale []float32 // of each column
+	Min, Max     []float32 // of each column; nil of a rule that does not clip, infinite in a column that it leaves alone
+}
+
+// Normalisation returns what a stream is normalised with; nil if the plan does not normalise it.
+func (l *Loader) Normalisation(stream string) *Normalisation {
+	for i := range l.parts {
+		if p := &l.parts[i]; p.name == stream && p.affine != nil {
+			a, rule := p.affine, p.how.Normalise
+			return &Normalisation{rule, normalisations[rule].quantiles, slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
+		}
+	}
+	return nil
 }

@@ -73,7 +73,7 @@ func (l *Loader) Report() Report {
 	if l.filmer != nil {
 		r.Cameras = slices.Clone(r.Cameras)
 		for i := range r.Cameras {
-			r.Cameras[i].Bad = int(l.filmer.bad[i].Load())
+			r.Cameras[i].Bad, r.Cameras[i].FirstBad = l.filmer.bad[i].count, l.filmer.bad[i].first
 		}
 	}
 	return r

@@ -57,6 +57,7 @@ and 0 in a row without a window; and of several datasets their numbers from 0, d
 such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004.
 --digest prints a line for each step: its number and a hash of each window, in the order of the
 windows' positions, those of all devices of the program in one line.
+A file statistics.json beside the batches says what normalised them: x = y / scale + shift.
 
 --state FILE is read if it is there and written after each step: whoever starts the command again
 goes on where it ended, with another --world or --batch too. With several ranks each writes a file
@@ -96,7 +97,7 @@ func (a *app) batchesCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.path, b.mixing.others, b.packing.media, b.packing.cameras = args[0], args[1:], b.cameras.names(), true
-			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed("rank") || cmd.Flags().Changed("world")); err != nil {
+			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed); err != nil {
 				return err
 			}
 			return a.batches(&b)
@@ -112,8 +113,8 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.Uint64Var(&b.seed, "seed", 0, "of the order of the windows")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
 	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
-	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun or Open MPI unless given")
-	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices")
+	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
+	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices; told with the rank, but by Kubernetes, unless given")
 	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window")
 	f.Var(&b.values, "dtype", "dtype of the values, where the plan does not say")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
@@ -299,6 +300,8 @@ func (b *batching) explain(err error) error {
 	var empty *loader.EmptyError
 	var missing *align.MissingError
 	var mixture *loader.MixtureError
+	var camera *loader.CameraError
+	var media *loader.MediaError
 	switch {
 	case errors.As(err, &mixture) && mixture.What == "weight":
 		return usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
@@ -306,12 +309,19 @@ func (b *batching) explain(err error) error {
 		return &inputError{Path: b.paths()[mixture.Store], Err: err}
 	case errors.As(err, &option):
 		name := strings.TrimPrefix(option.Arg, "plan.")
+		if strings.HasPrefix(name, "Cameras[") {
+			name = "camera"
+		}
 		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
 			if name == of {
 				name = []string{"shard-windows", "mix-shards", "epoch-windows"}[i]
 			}
 		}
 		return usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
+	case errors.As(err, &camera):
+		return &inputError{Path: strings.Join(b.paths(), ", "), Stream: camera.Camera, Msg: "episode " + camera.Episode, Err: camera.Err}
+	case errors.As(err, &media):
+		return b.packing.explain(err)
 	case errors.As(err, &empty), errors.As(err, &missing):
 		return &inputError{Path: b.path, Err: err}
 	}

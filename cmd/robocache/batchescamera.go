@@ -57,7 +57,9 @@ func (c cameras) packed(path string, s *loader.Store) error {
 		why := "the store has no frames of it, want one that robocache pack --media has made, or the recordings"
 		for _, e := range s.Episodes {
 			if k := slices.IndexFunc(e.LeftOut, func(l loader.LeftOut) bool { return l.Name == o.Name }); k >= 0 {
-				why = e.LeftOut[k].Reason + "; --streaming, of the recordings, decodes videos"
+				if why = e.LeftOut[k].Reason; strings.HasPrefix(why, "a video") {
+					why += "; --streaming, of the recordings, decodes videos"
+				}
 				break
 			}
 		}

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +33,7 @@ func TestBatchesHaveFrames(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	stdout, _ := good(t, append([]string{"batches", store, "--json", "--out", out}, flags...)...)
 	report := unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)
-	assert.Equal(t, map[string]any{"name": camera, "height": 6.0, "width": 8.0, "targets": 2.0, "frames": 4.0, "empty": 0.0, "bad": 0.0}, report)
+	assert.Equal(t, map[string]any{"name": camera, "height": 6.0, "width": 8.0, "targets": 2.0, "frames": 4.0, "empty": 0.0, "bad": 0.0, "first_bad": ""}, report)
 	f, err := safetensors.Open(filepath.Join(out, "batch-0000000.safetensors"))
 	require.NoError(t, err)
 	defer f.Close()
@@ -47,5 +51,101 @@ func TestBatchesHaveFrames(t *testing.T) {
 		code, _, stderr := cli(append([]string{"batches", "--hz=10", "--backend=cpu"}, args...)...)
 		assert.NotEqual(t, exitGood, code)
 		assert.Contains(t, stderr, text)
+	}
+}
+
+// What no frame can ever be had of is refused, in words that say why, streaming or not.
+func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
+	recording := "../../dataset/aloha/testdata/jpeg.hdf5"
+	store := filepath.Join(t.TempDir(), "s.safetensors")
+	good(t, "pack", kindsRLDS, "-o", store, "--rate=10", "--media=all")
+	kinds := []string{"--rate=10", "--hz=10", "--batch=1", "--stream=action"}
+	const names = "media streams of the dataset: [observations/images/"
+	for _, c := range []struct {
+		code int
+		text string
+		args []string
+	}{
+		{exitInput, `got encoding "png-f32", want jpeg`, append(kinds, kindsRLDS, "--streaming", "--camera=observation/depth32=8x6")},
+		{exitInput, `got encoding "png-f32", want jpeg`, append(kinds, store, "--camera=observation/depth32=8x6")},
+		{exitInput, "got 16 bits a channel, want 8", append(kinds, kindsRLDS, "--camera=observation/depth16=8x6")},
+		{exitUsage, `--camera: got "x", which no episode has, want ` + names, []string{recording, "--rate=10", "--hz=10", "--batch=2", "--camera=x=8x6"}},
+		{exitUsage, `--camera: got "x", which no episode has, want ` + names, []string{recording, "--rate=10", "--hz=10", "--batch=2", "--camera=x=8x6", "--streaming"}},
+		{exitOther, "1 targets x 99998 x 99999 pixels x 3 bytes", []string{recording, "--rate=10", "--hz=10", "--batch=2", "--streaming", "--camera=observations/images/cam_high=99998x99999"}},
+	} {
+		code, _, stderr := cli(append([]string{"batches", "--backend=cpu"}, c.args...)...)
+		assert.Equal(t, c.code, code, stderr)
+		assert.Contains(t, stderr, c.text)
+		assert.NotContains(t, stderr, "--streaming keeps")
+	}
+}
+
+// A video whose file is broken is told as inspect tells it, and one without ffmpeg before batches are drawn.
+func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
+	recording := "../../../shared/data/lerobot_v3_g1"
+	if _, err := os.Stat(recording); err != nil {
+		t.Skip("the shared recordings are not here: ", recording)
+	}
+	args := []string{"batches", "--streaming", "--backend=cpu", "--steps=1", "--stream=action", "--camera=observation.images.front=8x6"}
+	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))
+	code, _, stderr := cli(append(args, recording)...)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "stream observation.images.front: episode 000000: mp4: ")
+	assert.Contains(t, stderr, "got no program ffmpeg, want it in PATH")
+	broken := filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.CopyFS(broken, os.DirFS(recording)))
+	videos, err := filepath.Glob(filepath.Join(broken, "videos", "observation.images.front", "*", "*.mp4"))
+	require.NoError(t, err)
+	require.NotEmpty(t, videos)
+	for _, v := range videos {
+		require.NoError(t, os.Chmod(v, 0o600))
+		require.NoError(t, os.Truncate(v, 2000))
+	}
+	seen, _ := good(t, "inspect", broken)
+	_, reason, found := strings.Cut(seen, "left out: observation.images.front, ")
+	require.True(t, found, seen)
+	reason, _, _ = strings.Cut(reason, "\n")
+	for _, a := range [][]string{args, append(args[:1:1], args[2:]...)} {
+		code, _, stderr = cli(append(a, broken)...)
+		assert.Equal(t, exitInput, code)
+		assert.Contains(t, stderr, reason)
+	}
+}
+
+// damagedStore is a store of four frames of a camera, of which the second is damaged.
+func damagedStore(t *testing.T) (store, camera string) {
+	t.Helper()
+	store, camera = filepath.Join(t.TempDir(), "s.safetensors"), "observations/images/cam_high"
+	good(t, "pack", "../../dataset/aloha/testdata/jpeg.hdf5", "-o", store, "--rate=10", "--media", camera)
+	b, err := os.ReadFile(store)
+	require.NoError(t, err)
+	first := bytes.Index(b, []byte{0xff, 0xd8, 0xff})
+	require.Positive(t, first)
+	second := bytes.Index(b[first+3:], []byte{0xff, 0xd8, 0xff})
+	require.Positive(t, second)
+	b[first+3+second] = 0
+	require.NoError(t, os.WriteFile(store, b, 0o600))
+	return store, camera
+}
+
+// Damaged frames are black and counted, by the batches that were drawn, and the first one's damage is told, by all ways of drawing.
+func TestDamagedFramesAreCountedAndTold(t *testing.T) {
+	store, camera := damagedStore(t)
+	for _, more := range [][]string{nil, {"--streaming"}} {
+		args := append([]string{"batches", store, "--hz=10", "--backend=cpu", "--batch=1", "--shuffle=none", "--camera", camera + "=8x6"}, more...)
+		bad := []float64{}
+		for steps := 1; steps <= 4; steps++ {
+			stdout, _ := good(t, append(args, "--json", fmt.Sprintf("--steps=%d", steps))...)
+			r := unmarshal(t, stdout)
+			cam := r["cameras"].([]any)[0].(map[string]any)
+			bad = append(bad, cam["bad"].(float64))
+			if cam["bad"] == 1.0 {
+				assert.Contains(t, cam["first_bad"], "frame 1 of "+camera)
+				assert.Contains(t, r["remarks"], "camera "+camera+": 1 frames could not be decoded, the first: "+cam["first_bad"].(string))
+			}
+		}
+		assert.Equal(t, []float64{0, 1, 1, 1}, bad, "the second batch alone has it")
+		_, stderr := good(t, args...)
+		assert.Contains(t, stderr, "camera "+camera+": 1 frames could not be decoded, the first: dataset: frame 1")
 	}
 }

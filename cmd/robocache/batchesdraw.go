@@ -51,12 +51,14 @@ type batched struct {
 	Rate     float64          `json:"windows_per_second"`
 	Read     float64          `json:"read_seconds"`
 	spent
-	Reading   *reading         `json:"reading,omitempty"` // of --streaming
-	Bound     string           `json:"bound_by"`          // what most of the time went into, in words
-	ByEpisode []episodeWindows `json:"by_episode"`
-	State     loader.State     `json:"state"`
-	Ended     bool             `json:"ended_by_signal"`
-	Remarks   []string         `json:"remarks"`
+	Reading *reading `json:"reading,omitempty"` // of --streaming
+	Bound   string   `json:"bound_by"`          // what most of the time went into, in words
+	// Normalised is what streams were normalised with: what a policy needs to take it back.
+	Normalised []normalised     `json:"normalised"`
+	ByEpisode  []episodeWindows `json:"by_episode"`
+	State      loader.State     `json:"state"`
+	Ended      bool             `json:"ended_by_signal"`
+	Remarks    []string         `json:"remarks"`
 }
 
 // episodeWindows is what became of an episode's windows.
@@ -108,6 +110,7 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 			out.Rounded += p.Rounded
 		}
 	}
+	out.Normalised = normalisedBy(l)
 	out.ByEpisode = make([]episodeWindows, out.Episodes)
 	for i := range out.ByEpisode {
 		name, number := l.Known(int64(i))
@@ -150,6 +153,9 @@ func (d *drawing) over(s loader.State) bool {
 
 // draw makes the batches, until all are made or a signal comes; a batch that was begun is ended.
 func (d *drawing) draw() error {
+	if err := d.statistics(); err != nil {
+		return err
+	}
 	ctx, ended, stop := d.app.untilCut(0)
 	defer stop()
 	ctx = context.WithoutCancel(ctx)
@@ -175,7 +181,7 @@ func (d *drawing) draw() error {
 	}
 	d.out.Rate = float64(d.out.Drawn) / max(d.out.Seconds, 1e-9)
 	d.out.Bound, d.out.State = boundBy(d.out.shares()), state
-	d.streamed()
+	d.ended()
 	return nil
 }
 
@@ -340,6 +346,11 @@ func (d *drawing) tell(s loader.State) {
 		gauge("robocache_left_out_episodes", "Episodes that the plan cannot take.", float64(len(o.LeftOut))),
 		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
+	}
+	if len(d.cameras) > 0 {
+		for _, c := range d.group.Report().Cameras {
+			list = append(list, metric{"robocache_bad_frames_total", "Targets of the batches whose frames could not be decoded, by the camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
+		}
 	}
 	for _, p := range o.shares() {
 		list = append(list, metric{"robocache_spent_seconds_total", "Seconds that batches took, by what they went into.", "counter", []string{"on", strings.TrimPrefix(p.by, "the ")}, p.seconds})

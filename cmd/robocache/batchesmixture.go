@@ -28,8 +28,10 @@ func (b *batching) mixed() error {
 	switch n := 1 + len(m.others); {
 	case len(m.weights) > 0 && len(m.weights) != n:
 		return usagef("--weight: got %d, want one for each of %d datasets", len(m.weights), n)
-	case b.streaming.on && (n > 1 || len(m.weights) > 0):
-		return usagef("--streaming: got it with %d datasets and %d weights, want one dataset without", n, len(m.weights))
+	case b.streaming.on && n > 1:
+		return usagef("--streaming: got it with %d datasets, want one: several are kept on the device together", n)
+	case b.streaming.on && len(m.weights) > 0:
+		return usagef("--streaming: got it with --weight, want one of the two: a weighted dataset is kept on the device")
 	case b.fresh != "" && n > 1:
 		return usagef("--check-fresh: got it with %d datasets, want one", n)
 	case b.shuffle != "" && b.shuffle != "shards" && (b.streaming.shardWindows != 0 || b.streaming.mixShards != 0):

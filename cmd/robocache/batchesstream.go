@@ -66,7 +66,10 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 func (b *batching) noRoom(err error) error {
 	var room *loader.RoomError
 	var memory *ops.MemoryError
+	var frames *loader.FramesError
 	switch {
+	case errors.As(err, &frames): // which the dataset's size does not change
+		return fmt.Errorf("--camera: %w", err)
 	case errors.As(err, &room) && room.FitMix > 0:
 		return fmt.Errorf("%w; want --mix-shards %d and --shard-windows %d, which are another order", err, room.FitMix, room.FitWindows)
 	case errors.As(err, &memory) && !b.streaming.on:
@@ -100,16 +103,20 @@ type reading struct {
 	Waited  float64 `json:"slots_waited_seconds"` // of all workers, for a slot on the device
 }
 
-// streamed takes up what was read so far.
-func (d *drawing) streamed() {
-	if !d.streaming.on {
-		return
-	}
-	w := d.group.Waits()
-	d.out.Reading = &reading{w.Read, w.Bytes, w.Reading.Seconds(), w.Slots.Seconds()}
+// ended takes up what was read so far, and what could not be.
+func (d *drawing) ended() {
 	d.out.of(d.stores, d.group)
-	if n := d.out.Streaming.Unread; n > 0 {
-		d.remark("%d windows were given as rows without one: their episodes could not be read again", n)
+	if d.streaming.on {
+		w := d.group.Waits()
+		d.out.Reading = &reading{w.Read, w.Bytes, w.Reading.Seconds(), w.Slots.Seconds()}
+		if n := d.out.Streaming.Unread; n > 0 {
+			d.remark("%d windows were given as rows without one: their episodes could not be read again", n)
+		}
+	}
+	for _, c := range d.out.Cameras {
+		if c.Bad > 0 {
+			d.remark("camera %s: %d frames could not be decoded, the first: %s", c.Name, c.Bad, c.FirstBad)
+		}
 	}
 }
 

@@ -106,6 +106,36 @@ func TestPrometheusSeesWhatIsDone(t *testing.T) {
 	assert.Error(t, err, "it ends with the command")
 }
 
+// So it sees frames that could not be decoded, of the batches that were drawn.
+func TestPrometheusSeesBadFrames(t *testing.T) {
+	store, camera := damagedStore(t)
+	stdout, write := io.Pipe()
+	said, tell := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run([]string{"batches", store, "--hz=10", "--batch=1", "--epochs=2", "--shuffle=none", "--backend=cpu", "--digest", "--metrics=127.0.0.1:0", "--camera", camera + "=8x6"}, strings.NewReader(""), write, tell)
+		_ = write.Close()
+		_ = tell.Close()
+	}()
+	in := bufio.NewScanner(said)
+	require.True(t, in.Scan())
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+/metrics`).FindString(in.Text())
+	require.NotEmpty(t, url, in.Text())
+	lines := bufio.NewScanner(stdout)
+	name := `robocache_bad_frames_total{camera="` + camera + `"}`
+	for n := range 8 {
+		if n >= 2 { // line n waits for somebody to take it, and perhaps line n-1 is told
+			got := prometheus(t, asked(t, url))
+			want := func(drawn int) float64 { return float64((drawn + 2) / 4) } // frame 1 of 4, in each epoch
+			require.Contains(t, []float64{want(n - 1), want(n)}, got[name])
+		}
+		require.True(t, lines.Scan())
+	}
+	assert.False(t, lines.Scan())
+	assert.Equal(t, exitGood, <-code)
+}
+
 func buildLabels() string {
 	v := versionOf()
 	return `{version="` + v.Version + `",revision="` + v.Revision + `",go="` + v.Go + `",platform="` + v.Platform + `"}`

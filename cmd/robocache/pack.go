@@ -148,13 +148,17 @@ func (p *packing) options(progress func(done, of int)) loader.BuildOptions {
 func (p *packing) explain(err error) error {
 	var option *loader.OptionError
 	var nothing *loader.NothingError
+	var media *loader.MediaError
 	switch {
+	case errors.As(err, &media):
+		return &inputError{Path: p.path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
 	case errors.As(err, &option):
 		flag := map[string]string{"Streams": "stream", "Media": "media"}[option.Arg]
+		want := option.Want
 		if p.cameras && option.Arg == "Media" {
-			flag = "camera"
+			flag, want = "camera", strings.TrimPrefix(want, "all, or ")
 		}
-		return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+		return usagef("--%s: got %s, want %s", flag, option.Got, want)
 	case errors.As(err, &nothing):
 		return &inputError{Path: p.path, Err: err}
 	}

@@ -9,7 +9,7 @@ import (
 // arrays are the variables by which schedulers tell a task of an array its number, and how many there are; Kubernetes does not say.
 var arrays = []struct{ index, count string }{
 	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"},
-	{"JOB_COMPLETION_INDEX", ""},
+	{completionIndex, ""},
 	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE"},
 	{"BATCH_TASK_INDEX", "BATCH_TASK_COUNT"},
 	{"CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT"},
@@ -77,7 +77,7 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 			return 0, 0, "", err
 		}
 	}
-	p, err := placeOf(0, 1, false, getenv)
+	p, err := placeOf(nil, nil, getenv)
 	if err == nil && p.count > 1 {
 		err = find(p.index, p.count, p.from)
 	}

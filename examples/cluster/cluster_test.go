@@ -39,15 +39,8 @@ type job struct {
 }
 
 type container struct {
-	Command []string
-	Env     []struct {
-		Name, Value string
-		ValueFrom   struct {
-			FieldRef struct {
-				FieldPath string `yaml:"fieldPath"`
-			} `yaml:"fieldRef"`
-		} `yaml:"valueFrom"`
-	}
+	Command   []string
+	Env       []struct{ Name string }
 	Resources struct {
 		Limits map[string]string
 	}
@@ -96,12 +89,9 @@ func TestPackingPodsPackAShardEach(t *testing.T) {
 func TestDrawingPodsAreARankEach(t *testing.T) {
 	j, c := manifest(t, "batches-job.yaml")
 	assert.Equal(t, []string{"robocache", "batches"}, c.Command[:2])
-	require.Len(t, c.Env, 2)
-	assert.Equal(t, "ROBOCACHE_RANK", c.Env[0].Name)
-	assert.Equal(t, "metadata.annotations['batch.kubernetes.io/job-completion-index']", c.Env[0].ValueFrom.FieldRef.FieldPath)
-	assert.Equal(t, "ROBOCACHE_WORLD", c.Env[1].Name)
-	assert.Equal(t, "4", c.Env[1].Value)
+	assert.Equal(t, "4", flag(c.Command, "--world"))
 	assert.Equal(t, 4, j.Spec.Completions, "as many pods as ranks")
+	assert.Empty(t, c.Env, "the rank is told by Kubernetes itself, JOB_COMPLETION_INDEX")
 	assert.Equal(t, "1", c.Resources.Limits["nvidia.com/gpu"])
 	assert.NotEmpty(t, flag(c.Command, "--state"))
 }

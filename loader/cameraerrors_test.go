@@ -1,0 +1,134 @@
+package loader_test
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/png"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+)
+
+// deep are frames of 16 bits a channel.
+type deep struct{}
+
+func (deep) ReadFrame(context.Context, int) ([]byte, error) {
+	var b bytes.Buffer
+	err := png.Encode(&b, image.NewGray16(image.Rect(0, 0, 8, 6)))
+	return b.Bytes(), err
+}
+
+// A camera of which no frame can ever be decoded is refused when the loader is opened, streaming or not; one whose first frame is damaged is not.
+func TestACameraThatNothingDecodesIsRefused(t *testing.T) {
+	ctx := context.Background()
+	for got, change := range map[string]func(m *dataset.Media){
+		`encoding "png-f32"`: func(m *dataset.Media) { m.Encoding = "png-f32" },
+		"16 bits a channel":  func(m *dataset.Media) { m.Source = deep{} },
+	} {
+		d := filmedRecordings(t, -1)
+		for _, e := range d {
+			change(e.MediaStream("front"))
+		}
+		store, err := loader.Build(ctx, d, loader.BuildOptions{Media: []string{"front"}})
+		require.NoError(t, err)
+		p := shards()
+		for _, open := range []func() (*loader.Loader, error){
+			func() (*loader.Loader, error) {
+				return loader.NewStreaming(ctx, open(t, "cpu"), d, p, loader.Options{Batch: 2, Cameras: twoCameras[:1]})
+			},
+			func() (*loader.Loader, error) {
+				return loader.New(ctx, open(t, "cpu"), store, p, loader.Options{Batch: 2, Cameras: twoCameras[:1]})
+			},
+		} {
+			_, err := open()
+			var camera *loader.CameraError
+			require.ErrorAs(t, err, &camera)
+			assert.Equal(t, "front", camera.Camera)
+			assert.ErrorIs(t, err, dataset.ErrUnsupported)
+			assert.ErrorContains(t, err, "camera front")
+			assert.ErrorContains(t, err, "got "+got)
+			assert.ErrorContains(t, err, "want ")
+		}
+	}
+	l, err := loader.NewStreaming(ctx, open(t, "cpu"), filmedRecordings(t, 0), shards(), loader.Options{Batch: 2, Cameras: twoCameras[:1]})
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+}
+
+// A camera that every episode leaves out is told with the reason; one that there is not, with those that there are.
+func TestACameraWithoutFramesIsToldWhy(t *testing.T) {
+	ctx := context.Background()
+	d := filmedRecordings(t, -1)
+	for _, e := range d {
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: "rear", Reason: "there is no file rear.mp4"})
+	}
+	rear := []loader.Camera{{Name: "rear", Height: 2, Width: 2}}
+	_, err := loader.NewStreaming(ctx, open(t, "cpu"), d, shards(), loader.Options{Batch: 2, Cameras: rear})
+	want := &loader.MediaError{Media: "rear", Episode: "e0", Reason: "there is no file rear.mp4"}
+	var got *loader.MediaError
+	require.ErrorAs(t, err, &got)
+	assert.Equal(t, want, got)
+	assert.ErrorIs(t, err, dataset.ErrMissing)
+	_, err = loader.Build(ctx, d, loader.BuildOptions{Media: []string{"rear"}})
+	assert.Equal(t, want, err)
+
+	_, err = loader.NewStreaming(ctx, open(t, "cpu"), filmedRecordings(t, -1), shards(), loader.Options{Batch: 2, Cameras: rear})
+	var option *loader.OptionError
+	require.ErrorAs(t, err, &option)
+	assert.Equal(t, "media streams of the dataset: [front, wrist]", option.Want)
+	_, err = loader.NewStreaming(ctx, open(t, "cpu"), recordings(t), shards(), loader.Options{Batch: 2, Cameras: rear})
+	require.ErrorAs(t, err, &option)
+	assert.Equal(t, "a dataset with media streams", option.Want)
+}
+
+// Frames of batches that memory cannot hold are refused before any episode is read, however large they are.
+func TestFramesThatAreTooLargeAreRefused(t *testing.T) {
+	for _, backend := range []string{"cpu", "sim"} {
+		for _, size := range []int{99999, 1 << 40, 1 << 62} {
+			cameras := []loader.Camera{twoCameras[0], {Name: "wrist", Height: size, Width: size}}
+			_, err := loader.NewStreaming(context.Background(), open(t, backend), filmedRecordings(t, -1), cameraPlan(), loader.Options{Batch: 32, Cameras: cameras})
+			var frames *loader.FramesError
+			require.ErrorAs(t, err, &frames)
+			assert.Equal(t, "wrist", frames.Camera)
+			assert.Equal(t, [5]int{32, 6, size, size, 3}, frames.Shape)
+			assert.ErrorIs(t, err, ops.ErrOutOfMemory)
+		}
+	}
+}
+
+// A bad frame is counted when the batch is made that wants it, and not when it is decoded ahead, by its targets; the first one's reason is kept. A
+// batch that is made again counts again.
+func TestBadFramesAreCountedByTheBatch(t *testing.T) {
+	ctx := context.Background()
+	p := shards()
+	p.Windows["front"] = cameraPlan().Windows["front"]
+	for _, batch := range []int{3, 8} {
+		l := streamed(t, "cpu", filmedRecordings(t, 4), p, loader.Options{Batch: batch, Seed: 9, Last: ops.LastShort, Cameras: twoCameras[:1], ShardWindows: 40, MixShards: 2, Workers: 4})
+		assert.Empty(t, l.Report().Cameras[0].FirstBad)
+		begin, err := l.State(ctx)
+		require.NoError(t, err)
+		black := 0
+		for b, err := range l.Epoch(ctx) {
+			require.NoError(t, err)
+			valid, pad, episodes := data[uint8](t, b.Cameras[0].Valid), data[uint8](t, b.Cameras[0].Pad), data[int64](t, b.Episodes)
+			for k := range valid {
+				if valid[k] == 0 && pad[k] == 0 && episodes[k/(len(valid)/len(episodes))] >= 0 {
+					black++
+				}
+			}
+			assert.Equal(t, black, l.Report().Cameras[0].Bad)
+		}
+		assert.Positive(t, black)
+		assert.Contains(t, l.Report().Cameras[0].FirstBad, "frame 4 of front")
+		require.NoError(t, l.Resume(ctx, begin))
+		for range l.Epoch(ctx) {
+		}
+		assert.Equal(t, 2*black, l.Report().Cameras[0].Bad)
+	}
+}
