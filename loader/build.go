@@ -25,6 +25,8 @@ type BuildOptions struct {
 	Strict bool
 	// Progress is told how many episodes are done, after each.
 	Progress func(done, of int)
+	// Replace lets PackShard replace shards that were packed otherwise.
+	Replace bool
 	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
 	Sources []Source
 

@@ -24,6 +24,7 @@ type packing struct {
 	cameras bool // media are those of --camera
 	dtype   tensor.DType
 	strict  bool
+	replace bool // shards that were packed otherwise
 }
 
 // packed is what pack says of its work.
@@ -85,7 +86,9 @@ frames are made of each other. In Python, frame i of episode e is
 A store may be a folder of N such files, each with a run of the episodes, which several programs
 pack at a time: --shard I/N packs one, and --shards N the one that the variables of Slurm's array,
 Kubernetes' Indexed Job or another launcher name, or all where there are none. They are the same
-bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume.`,
+bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume; one
+whose sources have changed is packed anew. Shards that were packed with other options, or of another
+dataset, are refused unless --replace is given.`,
 		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack dataset/ -o store/ --shard 3/8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -96,6 +99,8 @@ bytes whoever packs them. A shard that is there and fresh stays, so to run it ag
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.path, p.dtype = strings.TrimPrefix(args[0], "file://"), dtype.value
 			switch given := cmd.Flags().Changed; {
+			case p.replace && !given("shard") && !given("shards"):
+				return usagef("--replace: got it without --shard or --shards, want it with them: one file is replaced anyhow")
 			case given("shard"):
 				if given("shards") && shards != shard.count {
 					return usagef("--shards: got %d with --shard %v, want these equal, or one of them", shards, &shard)
@@ -124,6 +129,7 @@ bytes whoever packs them. A shard that is there and fresh stays, so to run it ag
 	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&p.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
 	f.BoolVar(&p.strict, "strict", false, "refuse what is broken")
+	f.BoolVar(&p.replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.names)
 	files(cmd, map[string]string{"output": "safetensors"})
 	cmd.ValidArgsFunction = recordingFiles
@@ -141,7 +147,7 @@ func (p *packing) read(ctx context.Context) (dataset.Dataset, error) {
 
 // options are those of the loader, with a function to call at each episode that is done.
 func (p *packing) options(progress func(done, of int)) loader.BuildOptions {
-	return loader.BuildOptions{Streams: p.streams, Media: p.media, DType: p.dtype, Strict: p.strict, Progress: progress}
+	return loader.BuildOptions{Streams: p.streams, Media: p.media, DType: p.dtype, Strict: p.strict, Replace: p.replace, Progress: progress}
 }
 
 // explain says what an error of packing means on the command line.
