@@ -33,6 +33,7 @@ type batching struct {
 	cameras                      cameras
 	signalCode                   int
 	digest, episodes             bool
+	run                          string // see runOf
 }
 
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
@@ -54,7 +55,8 @@ NAME.values [B,T,D], NAME.valid and NAME.pad [B,T], which are 1 where a value co
 lies beyond the episode, and NAME.columns in the metadata; episodes, ticks and anchors [B], the
 episode's number in the dataset, the anchor's in the episode, and its time in nanoseconds, -1, -1
 and 0 in a row without a window; and of several datasets their numbers from 0, datasets [B], -1 in
-such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004.
+such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004. A folder with
+batches of another run is refused.
 --digest prints a line for each step: its number and a hash of each window, in the order of the
 windows' positions, those of all devices of the program in one line.
 
@@ -232,8 +234,15 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	if err := d.load(ctx, devices); err != nil {
 		return err
 	}
-	at, begun, err := d.resume(ctx, d.group)
+	at, begun, goesOn, err := d.resume(ctx, d.group)
 	if err != nil {
+		return err
+	}
+	state, err := d.group.State(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.earlier(state, goesOn); err != nil {
 		return err
 	}
 	d.step, d.begun = at.Step, begun
