@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/robocache/robocache/internal/decimal"
+	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -160,7 +161,7 @@ func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Nod
 	d.entries(n, key, func(k ast.Node, name string, v ast.Node) {
 		set, ok := known[name]
 		if !ok {
-			d.failed(k, key, describe(k)+didYouMean(name, names), "one of "+oneOf(names))
+			d.failed(k, key, describe(k)+near.DidYouMean(name, names), "one of "+oneOf(names))
 			return
 		}
 		set(v, join(key, name))

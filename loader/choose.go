@@ -75,12 +75,14 @@ type looked struct {
 
 func (c *chosen) choose(ctx context.Context) error {
 	c.windows = []int64{0}
+	without := EmptyError{Episodes: c.from.Len(), Filter: c.plan.Filter}
 	for i, l := range inOrder(ctx, c.from.Len(), c.opt.Workers, c.look) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if l.filtered {
 			c.report.Filtered++
+			without.has(l.about)
 			continue
 		}
 		err := l.err
@@ -98,7 +100,8 @@ func (c *chosen) choose(ctx context.Context) error {
 		}
 	}
 	if c.windows[len(c.windows)-1] == 0 {
-		return &EmptyError{Episodes: c.from.Len(), Filtered: c.report.Filtered, LeftOut: c.report.LeftOut}
+		without.Filtered, without.LeftOut = c.report.Filtered, c.report.LeftOut
+		return &without
 	}
 	return nil
 }
@@ -200,7 +203,8 @@ func fatal(err error) bool {
 	}
 	var plan *align.PlanError
 	var missing *align.MissingError
-	return errors.As(err, &plan) || errors.As(err, &missing)
+	var option *OptionError
+	return errors.As(err, &plan) || errors.As(err, &missing) || errors.As(err, &option)
 }
 
 // passes reports whether the plan's filter takes an episode.
@@ -403,24 +407,3 @@ func join[T tensor.Element](rows []row, width, n int) (*tensor.Tensor, error) {
 	}
 	return tensor.Of(list, n, width)
 }
-
-// EmptyError says that a plan leaves no window to draw.
-type EmptyError struct {
-	Episodes, Filtered int
-	LeftOut            []LeftOut
-}
-
-func (e *EmptyError) Error() string {
-	s := fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d", e.Episodes, e.Filtered)
-	for i, l := range e.LeftOut {
-		if i == 5 {
-			s += fmt.Sprintf("; and %d more", len(e.LeftOut)-i)
-			break
-		}
-		s += "; " + l.Name + ": " + l.Reason
-	}
-	return s
-}
-
-// Unwrap returns ops.ErrMissing.
-func (e *EmptyError) Unwrap() error { return ops.ErrMissing }

@@ -315,12 +315,19 @@ func (b *batching) explain(err error) error {
 		return &inputError{Path: b.paths()[mixture.Store], Err: err}
 	case errors.As(err, &option):
 		name := strings.TrimPrefix(option.Arg, "plan.")
+		if stream, found := strings.CutPrefix(name, "windows."); found && b.planFile == "" {
+			return usagef("--window: got %s=%s, want %s", stream, option.Got, option.Want)
+		} else if strings.HasPrefix(option.Arg, "plan.") && b.planFile != "" {
+			return &inputError{Path: b.planFile, Msg: fmt.Sprintf("%s: got %s, want %s", name, option.Got, option.Want), Got: option.Got, Want: option.Want}
+		}
 		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
 			if name == of {
 				name = []string{"shard-windows", "mix-shards", "epoch-windows"}[i]
 			}
 		}
 		return usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
+	case errors.As(err, &empty) && empty.Steps():
+		return &inputError{Path: b.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
 	case errors.As(err, &empty), errors.As(err, &missing):
 		return &inputError{Path: b.path, Err: err}
 	}

@@ -85,6 +85,7 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 		"--batch: got 1000000": {exitUsage, []string{"--hz=20", "--batch=1000000"}},
 		"--rank: got 2":        {exitUsage, []string{"--hz=20", "--rank=2", "--world=2"}},
 		"NAME=FROM:TO":         {exitUsage, []string{"--hz=20", "--window=action"}},
+		"got action=1ms to 2ms, between two ticks of 20 Hz": {exitUsage, []string{"--hz=20", "--window=action=1ms:2ms"}},
 		"one of":               {exitUsage, []string{"--hz=20", "--window=act=0s:1s"}},
 		"which no episode has": {exitUsage, []string{"--hz=20", "--stream=act"}},
 		"state: seed: got 9":   {exitInput, []string{"--hz=20", "--batch=3", "--state", state}},
@@ -96,6 +97,10 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 	code, _, stderr := cli("batches", kindsRLDS, "--hz=20", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "no streams to pack", "nobody says how long a step is")
+	assert.Contains(t, stderr, "; want --rate HZ")
+	code, _, stderr = cli("batches", kindsRLDS, "--hz=20", "--backend=cpu", "--streaming")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "; want --rate HZ")
 	for _, args := range [][]string{{"pack", kindsRLDS}, {"pack", kindsRLDS, "-o", "x.npz"}, {"pack"}, {"batches"}} {
 		code, _, _ := cli(args...)
 		assert.Equal(t, exitUsage, code)

@@ -124,20 +124,17 @@ func (d *drawing) remark(format string, args ...any) {
 
 // remarks says what is not drawn from; the JSON has all of it in lists of its own.
 func (d *drawing) remarks() {
-	for i, s := range d.out.Skipped {
-		if i == mostRemarks {
-			d.remark("skipped: %s more", episodes(len(d.out.Skipped)-i))
-			break
+	tell := func(what string, list []loader.Alike) {
+		for i := range list {
+			if i == mostRemarks {
+				d.remark("%s: %d reasons more", what, len(list)-i)
+				break
+			}
+			d.remark("%s: episode %s: %s", what, list[i].Who(), list[i].Reason)
 		}
-		d.remark("skipped: episode %d: %s", s.Number, s.Reason)
 	}
-	for i, s := range d.out.LeftOut {
-		if i == mostRemarks {
-			d.remark("left out: %s more", episodes(len(d.out.LeftOut)-i))
-			break
-		}
-		d.remark("left out: episode %s: %s", s.Name, s.Reason)
-	}
+	tell("skipped", loader.SkippedAlikes(d.out.Skipped))
+	tell("left out", loader.Alikes(d.out.LeftOut))
 	if d.out.Rounded > 0 {
 		d.remark("%d values were rounded", d.out.Rounded)
 	}

@@ -29,7 +29,7 @@ func (d *drawing) plan(ctx context.Context) (align.Plan, error) {
 	if p.Rate == 0 {
 		info := d.data.Info()
 		if info.Rate == 0 {
-			return p, usagef("no clock given, want --hz or --plan: %s declares no rate", d.path)
+			return p, usagef("no clock given, want --hz or --plan: %s declares no rate; or --rate, if it counts steps", d.path)
 		}
 		p.Rate = info.Rate
 		d.remark("the clock has %g Hz, as the dataset has; --hz takes another", p.Rate)

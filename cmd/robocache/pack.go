@@ -27,6 +27,9 @@ type packing struct {
 	replace bool // shards that were packed otherwise
 }
 
+// wantRate is what a recording lacks whose timestamps count steps.
+const wantRate = "want --rate HZ, the steps a second"
+
 // packed is what pack says of its work.
 type packed struct {
 	Input    string           `json:"input"`
@@ -161,6 +164,8 @@ func (p *packing) explain(err error) error {
 			flag = "camera"
 		}
 		return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+	case errors.As(err, &nothing) && nothing.Steps():
+		return &inputError{Path: p.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
 	case errors.As(err, &nothing):
 		return &inputError{Path: p.path, Err: err}
 	}
@@ -270,8 +275,8 @@ func packedOf(in, out string, store *loader.Store) *packed {
 			r.LeftOut[k].Episodes++
 		}
 	}
-	for _, s := range store.Skipped {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d: %s", s.Number, s.Reason))
+	for _, s := range loader.SkippedAlikes(store.Skipped) {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", s.Who(), s.Reason))
 	}
 	return r
 }
