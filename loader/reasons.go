@@ -22,6 +22,7 @@ func Alikes(list []LeftOut) []Alike {
 	var all []Alike
 	at := map[string]int{}
 	for _, l := range list {
+		l.Reason = strings.TrimPrefix(l.Reason, "episode "+l.Name+": ") // else no two are the same
 		if k, there := at[l.Reason]; there {
 			all[k].Others++
 			continue
@@ -36,8 +37,7 @@ func Alikes(list []LeftOut) []Alike {
 func SkippedAlikes(list []Skipped) []Alike {
 	named := make([]LeftOut, len(list))
 	for i, s := range list {
-		number := strconv.Itoa(s.Number)
-		named[i] = LeftOut{number, strings.TrimPrefix(s.Reason, "episode "+number+": ")} // else no two are the same
+		named[i] = LeftOut{strconv.Itoa(s.Number), s.Reason}
 	}
 	return Alikes(named)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -208,6 +209,28 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, store)
 		assert.Empty(t, listed(t, out))
+	}
+	spoilt := slices.Clone(whole)
+	copy(spoilt[11:], "XXXX")
+	for says, text := range map[string][]byte{
+		"after the last tensor: corrupt: got 2 more bytes": append(slices.Clip(whole), "x\n"...),
+		`corrupt: got "robocache.store"`:                   spoilt,
+		"header: truncated":                                whole[:20],
+	} {
+		require.NoError(t, os.WriteFile(store, text, 0o600))
+		for _, args := range [][]string{{"batches", store, "--hz=10", "--backend=cpu"}, {"batches", store, "--hz=10", "--backend=cpu", "--streaming"}, {"inspect", store}} {
+			code, _, stderr := cli(args...)
+			assert.Equal(t, exitInput, code)
+			assert.Contains(t, stderr, says, args)
+		}
+	}
+	shards := filepath.Join(dir, "shards")
+	good(t, "pack", data, "-o", shards, "--rate=10", "--shards=2")
+	require.NoError(t, os.WriteFile(filepath.Join(shards, "shard-00000-of-00002.safetensors"), whole[:20], 0o600))
+	for _, args := range [][]string{{"batches", shards, "--backend=cpu"}, {"batches", shards, "--backend=cpu", "--streaming"}, {"inspect", shards}} {
+		code, _, stderr := cli(args...)
+		assert.Equal(t, exitInput, code, "the others are no dataset of their own")
+		assert.Contains(t, stderr, "shard-00000-of-00002.safetensors: byte 20: header: truncated")
 	}
 }
 
