@@ -203,8 +203,7 @@ func fatal(err error) bool {
 	}
 	var plan *align.PlanError
 	var missing *align.MissingError
-	var option *OptionError
-	return errors.As(err, &plan) || errors.As(err, &missing) || errors.As(err, &option)
+	return errors.As(err, &plan) || errors.As(err, &missing)
 }
 
 // passes reports whether the plan's filter takes an episode.
