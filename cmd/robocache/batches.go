@@ -24,7 +24,8 @@ type batching struct {
 	planFile, backend, state     string
 	out, metrics, fresh          string
 	hz                           positiveFlag
-	windows                      []string
+	asked, windows               []string       // as given
+	taken                        []align.Stream // those of asked
 	batch, epochs, number, world int
 	steps, devices               int // devices are those of this program
 	seed                         uint64
@@ -107,7 +108,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&b.planFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
 	f.Var(&b.hz, "hz", "rate of the windows' clock; that of the dataset unless given")
-	f.StringArrayVar(&b.streams, "stream", nil, "a stream to take, all unless given; repeatable")
+	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
 	f.StringArrayVar(&b.windows, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
 	f.Var(&b.cameras, "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
 	f.IntVar(&b.batch, "batch", 32, "windows of a batch of each device")
@@ -126,7 +127,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
 	f.StringVar(&b.shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given")
-	f.Float64SliceVar(&b.mixing.weights, "weight", nil, "how often windows of a dataset are drawn relative to the others; one for each, in their order")
+	f.Var(&b.mixing.weights, "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
 	f.IntVar(&b.mixing.windows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
 	f.BoolVar(&b.streaming.on, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
 	f.IntVar(&b.streaming.workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
@@ -156,7 +157,7 @@ func (b *batching) check() error {
 		return usagef("--steps: got %d, want 0 or more", b.steps)
 	case b.world < 1 || b.number < 0 || b.number >= b.world:
 		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
-	case b.planFile != "" && (b.hz.value > 0 || len(b.streams) > 0 || len(b.windows) > 0 || b.shuffle != ""):
+	case b.planFile != "" && (b.hz.value > 0 || len(b.asked) > 0 || len(b.windows) > 0 || b.shuffle != ""):
 		return usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
 	case b.signalCode < 0 || b.signalCode > 125:
 		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
@@ -187,6 +188,9 @@ func (a *app) batches(b *batching) error {
 // batchesOn draws the batches on devices that are open.
 func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
 	b.devices = len(devices)
+	if err := b.take(); err != nil {
+		return err
+	}
 	if err := b.outputs(); err != nil {
 		return err
 	}
@@ -216,12 +220,12 @@ func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
 	if !d.out.Ended {
 		return nil
 	}
-	when := fmt.Sprintf("after %d batches", d.step)
-	if b.state != "" && b.signalCode == 0 { // nothing is lost
-		a.remark("ended by a signal %s, which %s has", when, b.state)
+	cut := &cutError{When: fmt.Sprintf("after %d batches", d.step), Kept: b.state, Code: b.signalCode}
+	if b.state != "" && b.signalCode == 0 {
+		a.remark("%v", cut)
 		return nil
 	}
-	return &cutError{when, b.signalCode}
+	return cut
 }
 
 // begin reads the dataset, puts it on the devices and finds the place to go on from.
@@ -328,6 +332,8 @@ func (b *batching) explain(err error) error {
 		return usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
 	case errors.As(err, &empty) && empty.Steps():
 		return &inputError{Path: b.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
+	case errors.As(err, &missing) && strings.Contains(missing.Stream, ","):
+		return &inputError{Path: b.path, Err: fmt.Errorf("%w; each stream has a --stream of its own", err)}
 	case errors.As(err, &empty), errors.As(err, &missing):
 		return &inputError{Path: b.path, Err: err}
 	}

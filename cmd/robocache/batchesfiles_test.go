@@ -253,7 +253,7 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	batch := func(device *ops.Device, seed uint64) (stdout string, err error) {
 		var out strings.Builder
 		a := newApp(strings.NewReader(""), &out, &strings.Builder{})
-		b := &batching{packing: packing{path: kindsRLDS, rate: positiveFlag{value: 10}, streams: []string{"action"}}, batch: 4, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json"), seed: seed}
+		b := &batching{packing: packing{path: kindsRLDS, rate: positiveFlag{value: 10}}, asked: []string{"action"}, batch: 4, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json"), seed: seed}
 		err = a.batchesOn(b, []*ops.Device{device})
 		_ = device.Close() // a lost one says so again
 		return out.String(), err

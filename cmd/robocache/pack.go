@@ -163,7 +163,11 @@ func (p *packing) explain(err error) error {
 		if p.cameras && option.Arg == "Media" {
 			flag = "camera"
 		}
-		return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+		want := option.Want
+		if strings.Contains(option.Got, ",") {
+			want += "; each has a --" + flag + " of its own"
+		}
+		return usagef("--%s: got %s, want %s", flag, option.Got, want)
 	case errors.As(err, &nothing) && nothing.Steps():
 		return &inputError{Path: p.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
 	case errors.As(err, &nothing):
