@@ -1,4 +1,3 @@
-// Package near finds what somebody may have meant.
 package near
 
 import "strings"
