@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -121,7 +122,7 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 			if w.From != "" {
 				key = "from"
 			}
-			return nil, j.at(i, key, &MissingError{Stream: name, Near: nearest(name, e.Names()), Names: e.Names()})
+			return nil, j.at(i, key, &MissingError{Stream: name, Near: near.Nearest(name, e.Names()), Names: e.Names()})
 		}
 		l := &e.LeftOut[left]
 		if !j.fuse || l.Columns == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -117,7 +118,7 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	for _, entry := range entries {
 		found := find(s.Columns, entry)
 		if len(found) == 0 {
-			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + didYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
 		}
 		for _, i := range found {
 			if slices.Contains(at, i) {
@@ -189,7 +190,7 @@ func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.C
 	for _, k := range o.Kinds {
 		at := find(s.Columns, k.Columns)
 		if len(at) == 0 {
-			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("a kind for column %q", k.Columns) + didYouMean(k.Columns, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("a kind for column %q", k.Columns) + near.DidYouMean(k.Columns, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {

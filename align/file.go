@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/robocache/robocache/internal/decimal"
+	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -160,7 +161,7 @@ func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Nod
 	d.entries(n, key, func(k ast.Node, name string, v ast.Node) {
 		set, ok := known[name]
 		if !ok {
-			d.failed(k, key, describe(k)+didYouMean(name, names), "one of "+oneOf(names))
+			d.failed(k, key, describe(k)+near.DidYouMean(name, names), "one of "+oneOf(names))
 			return
 		}
 		set(v, join(key, name))
@@ -361,13 +362,13 @@ func (d *decoder) span(n ast.Node, key string) Range {
 			return Range{Mode: m}
 		}
 	}
-	d.fail(n, key, "common, intersection, union, or [from, to] in seconds from the episode's start")
+	d.fail(n, key, "common, intersection, union, or [from, to] from the episode's start, such as [2s, 10s]")
 	return Range{}
 }
 
-// pair reads two numbers of seconds.
+// pair reads two lengths of time; a number is one of seconds.
 func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
-	const want = "two numbers of seconds, [from, to]"
+	const want = "two lengths of time, [from, to], such as [-500ms, 1s], or numbers of seconds, [-0.5, 1]"
 	s, ok := n.(*ast.SequenceNode)
 	if !ok || len(s.Values) != 2 {
 		d.fail(n, key, want)
@@ -375,6 +376,12 @@ func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
 	}
 	var both [2]time.Duration
 	for i, v := range s.Values {
+		if text, ok := scalar(v); ok {
+			if length, err := time.ParseDuration(text); err == nil {
+				both[i] = length
+				continue
+			}
+		}
 		sec := d.float(v, key, want)
 		if !(math.Abs(sec) < 9e9) {
 			d.fail(v, key, "seconds within 9e9")

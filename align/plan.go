@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -352,7 +353,7 @@ func named(key, name string, list []string) error {
 	if name == "" || slices.Contains(list, name) {
 		return nil
 	}
-	return bad(key, fmt.Sprintf("%q", name)+didYouMean(name, list), oneOf(list))
+	return bad(key, fmt.Sprintf("%q", name)+near.DidYouMean(name, list), oneOf(list))
 }
 
 func oneOf(list []string) string { return strings.Join(list, ", ") }

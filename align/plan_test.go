@@ -105,6 +105,8 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 		{"fill_gaps: true", "fill_gaps: maybe", 21, 16, []string{"fill_gaps", "true or false"}},
 		{"  action: [0.0, 1]", "  actions: [0.0, 1]", 26, 12, []string{"windows.actions", "observation.state"}},
 		{"  action: [0.0, 1]", "  action: [1, 1]", 26, 11, []string{"windows.action", "1s to 1s"}},
+		{"  action: [0.0, 1]", "  action: [0.0, soon]", 26, 17, []string{"windows.action", `"soon"`, "[-500ms, 1s]", "[-0.5, 1]"}},
+		{"  action: [0.0, 1]", "  action: 1s", 26, 11, []string{"windows.action", "[-500ms, 1s]"}},
 		{"padding: lerobot", "padding: mine", 27, 10, []string{"padding", "robomimic"}},
 		{"streams:", "streams: {}\nstream:", 6, 10, []string{"streams", "a mapping", "a list"}},
 		{"filter: {split", "filter: {splits", 29, 10, []string{"filter", "splits", "split"}},
@@ -220,5 +222,19 @@ func TestMistakesThatOnlyARecordingShowsHaveTheirPlace(t *testing.T) {
 		var bad *align.PlanError
 		require.ErrorAs(t, err, &bad, text)
 		assert.ErrorContains(t, err, want)
+	}
+}
+
+// The ends of windows and ranges are lengths of time, or numbers of seconds.
+func TestWindowsOfAPlanTakeDurations(t *testing.T) {
+	parsed := func(text string) align.Plan {
+		p, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 10\n"+text))
+		require.NoError(t, err)
+		return p
+	}
+	want := align.Window{From: -500 * time.Millisecond, To: time.Second}
+	for _, text := range []string{"[-500ms, 1s]", "[-0.5, 1]", "[-0.5s, 1000ms]", "[-500ms, 1.0]", `["-500ms", 1]`} {
+		assert.Equal(t, want, parsed("windows: {action: " + text + "}").Windows["action"], text)
+		assert.Equal(t, align.Between(want.From, want.To), parsed("range: "+text).Range, text)
 	}
 }

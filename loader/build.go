@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -25,6 +24,8 @@ type BuildOptions struct {
 	Strict bool
 	// Progress is told how many episodes are done, after each.
 	Progress func(done, of int)
+	// Replace lets PackShard replace shards that were packed otherwise.
+	Replace bool
 	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
 	Sources []Source
 
@@ -198,6 +199,11 @@ type NothingError struct {
 	LeftOut  []LeftOut // of the first episode
 }
 
+// Steps reports whether streams were left out whose timestamps count steps: with dataset.Options.Rate they would have times.
+func (e *NothingError) Steps() bool {
+	return slices.ContainsFunc(e.LeftOut, func(l LeftOut) bool { return l.Reason == onlySteps })
+}
+
 // Any returns a *NothingError if the store has no stream, of numbers or of media.
 func (s *Store) Any() error {
 	if len(s.Streams)+len(s.Media) > 0 {
@@ -212,13 +218,13 @@ func (s *Store) Any() error {
 
 func (e *NothingError) Error() string {
 	if e.Episodes == 0 {
-		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped))
+		why := ""
+		if len(e.Skipped) > 0 {
+			why = ": " + few(SkippedAlikes(e.Skipped), "; ", func(a *Alike) string { return "episode " + a.Who() + ": " + a.Reason })
+		}
+		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped)) + why
 	}
-	var list []string
-	for _, l := range e.LeftOut {
-		list = append(list, l.Name+" ("+l.Reason+")")
-	}
-	return "loader: no streams to pack: " + strings.Join(list[:min(len(list), 5)], ", ")
+	return "loader: no streams to pack: " + few(Alikes(e.LeftOut), ", ", func(a *Alike) string { return a.Who() + " (" + a.Reason + ")" })
 }
 
 // Unwrap returns dataset.ErrMissing.

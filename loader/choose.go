@@ -81,6 +81,7 @@ const manyAhead = 64
 
 func (c *chosen) choose(ctx context.Context) error {
 	c.preparer.Plan, c.windows = c.plan, []int64{0}
+	without := EmptyError{Episodes: c.from.Len(), Filter: c.plan.Filter}
 	ahead := c.opt.Workers
 	if c.keep { // of episodes that are in memory
 		ahead = manyAhead
@@ -91,6 +92,7 @@ func (c *chosen) choose(ctx context.Context) error {
 		}
 		if l.filtered {
 			c.report.Filtered++
+			without.has(l.about)
 			continue
 		}
 		err := l.err
@@ -111,7 +113,8 @@ func (c *chosen) choose(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if c.windows[len(c.windows)-1] == 0 {
-		return &EmptyError{Episodes: c.from.Len(), Filtered: c.report.Filtered, LeftOut: c.report.LeftOut}
+		without.Filtered, without.LeftOut = c.report.Filtered, c.report.LeftOut
+		return &without
 	}
 	return nil
 }
@@ -417,24 +420,3 @@ func join[T tensor.Element](rows []row, width, n int) (*tensor.Tensor, error) {
 	}
 	return tensor.Of(list, n, width)
 }
-
-// EmptyError says that a plan leaves no window to draw.
-type EmptyError struct {
-	Episodes, Filtered int
-	LeftOut            []LeftOut
-}
-
-func (e *EmptyError) Error() string {
-	s := fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d", e.Episodes, e.Filtered)
-	for i, l := range e.LeftOut {
-		if i == 5 {
-			s += fmt.Sprintf("; and %d more", len(e.LeftOut)-i)
-			break
-		}
-		s += "; " + l.Name + ": " + l.Reason
-	}
-	return s
-}
-
-// Unwrap returns ops.ErrMissing.
-func (e *EmptyError) Unwrap() error { return ops.ErrMissing }

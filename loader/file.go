@@ -1,13 +1,14 @@
 package loader
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
@@ -135,17 +136,30 @@ func (s *Store) write(path string, all []saved) error {
 	})
 }
 
-// IsStore reports whether a file is a store that Save or Pack wrote, or a folder has one that PackShard wrote.
+// IsStore reports whether a file is a store that Save or Pack wrote, or a folder has one that PackShard wrote. A damaged one counts, if its first bytes
+// show what it was: Open says what is wrong with it.
 func IsStore(path string) bool {
 	if names, _ := shardNames(path); len(names) > 0 {
-		path = filepath.Join(path, names[0].name)
+		return true
 	}
 	f, err := safetensors.Open(path)
+	if err != nil {
+		return wasStore(path)
+	}
+	defer f.Close()
+	return f.Metadata()[indexKey] != ""
+}
+
+// wasStore reports whether the first bytes of a file are those of a store.
+func wasStore(path string) bool {
+	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	return f.Metadata()[indexKey] != ""
+	head := make([]byte, 64<<10)
+	n, _ := io.ReadFull(f, head) // which a folder refuses, and a short file ends
+	return n > 8 && head[8] == '{' && bytes.Contains(head[:n], []byte(strconv.Quote(indexKey)))
 }
 
 // Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the

@@ -96,23 +96,60 @@ func openShards(path string) (s *Store, err error) {
 	return s, nil
 }
 
+// unequal returns the first of a list that differs.
+func unequal(list [][3]string) (what, got, want string) {
+	for _, c := range list {
+		if c[1] != c[2] {
+			return c[0], c[1], c[2]
+		}
+	}
+	return "", "", ""
+}
+
+// asked lists names that were asked for; without any it says what that stands for.
+func asked(names []string, none string) string {
+	if len(names) == 0 {
+		return none
+	}
+	return listed(names)
+}
+
+// otherwise says in what the packing of a shard was asked for otherwise than that of another, or nothing.
+func (s *Store) otherwise(other *Store) (what, got, want string) {
+	a, b := s.Shard, other.Shard
+	return unequal([][3]string{
+		{"name", s.name, other.name},
+		{"format", s.format, other.format},
+		{"streams asked for", asked(a.Streams, "all"), asked(b.Streams, "all")},
+		{"media asked for", asked(a.Media, "none"), asked(b.Media, "none")},
+		{"dtype", a.DType, b.DType},
+		{"strict", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
+	})
+}
+
+// timed is as otherwise, of what says when the samples are.
+func (s *Store) timed(other *Store) (what, got, want string) {
+	return unequal([][3]string{
+		{"rate", fmt.Sprint(s.info.Rate), fmt.Sprint(other.info.Rate)},
+		{"clock", fmt.Sprintf("%q", s.info.Clock), fmt.Sprintf("%q", other.info.Clock)},
+	})
+}
+
 // unlike says in what a shard was packed otherwise than the first, or nothing.
 func (s *Store) unlike(first *Store) (what, got, want string) {
 	a, b := *s.Shard, *first.Shard
-	for _, c := range []struct{ what, got, want string }{
-		{"name", s.name, first.name},
-		{"format", s.format, first.format},
+	if what, got, want = s.otherwise(first); what != "" {
+		return what, got, want
+	}
+	if what, got, want = s.timed(first); what != "" {
+		return what, got, want
+	}
+	what, got, want = unequal([][3]string{
 		{"episodes of the dataset", fmt.Sprint(a.Episodes), fmt.Sprint(b.Episodes)},
-		{"streams asked for", listed(a.Streams), listed(b.Streams)},
-		{"media asked for", listed(a.Media), listed(b.Media)},
-		{"dtype", a.DType, b.DType},
-		{"rate", fmt.Sprint(s.info.Rate), fmt.Sprint(first.info.Rate)},
-		{"clock", s.info.Clock, first.info.Clock},
 		{"files of the dataset", fmt.Sprintf("%d, %s", a.Files, a.Listing), fmt.Sprintf("%d, %s", b.Files, b.Listing)},
-	} {
-		if c.got != c.want {
-			return c.what, c.got, c.want
-		}
+	})
+	if what != "" {
+		return what, got, want
 	}
 	for i := range s.Streams {
 		if got := s.Streams[i].DType().String(); got != a.DType {

@@ -322,5 +322,24 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 	p.Filter.Task = "none"
 	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
 	require.ErrorIs(t, err, ops.ErrMissing)
-	assert.ErrorContains(t, err, "of 6 episodes the filter leaves out 6")
+	assert.ErrorContains(t, err, `of 6 episodes the filter leaves out 6: split "train", which some have; task "none", where the tasks are ["lift"`)
+	yes := true
+	p.Filter = align.Filter{Split: "tain", Success: &yes}
+	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	assert.ErrorContains(t, err, `split "tain" (did you mean train?), where the splits are ["train"`)
+	assert.ErrorContains(t, err, "; success true, where ")
+	p.Filter = align.Filter{}
+	p.Windows["imu"] = align.Window{From: time.Nanosecond, To: 2 * time.Nanosecond}
+	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	var option *loader.OptionError
+	require.ErrorAs(t, err, &option, "which is the plan's and no episode's")
+	assert.Equal(t, "plan.windows.imu", option.Arg)
+}
+
+func TestTheSameReasonIsToldOnce(t *testing.T) {
+	list := []loader.LeftOut{{Name: "a", Reason: "x"}, {Name: "b", Reason: "y"}, {Name: "c", Reason: "x"}, {Name: "d", Reason: "x"}}
+	got := loader.Alikes(list)
+	assert.Equal(t, []loader.Alike{{LeftOut: list[0], Others: 2}, {LeftOut: list[1]}}, got)
+	assert.Equal(t, []string{"a and 2 more", "b"}, []string{got[0].Who(), got[1].Who()})
+	assert.Equal(t, "loader: no windows of 4 episodes; a and 2 more: x; b: y", (&loader.EmptyError{Episodes: 4, LeftOut: list}).Error())
 }

@@ -82,7 +82,9 @@ func (h *Shard) sources(ctx context.Context, path string) ([]Source, error) {
 // A shard that is there already and was packed alike, from files that are as they were, stays: then fresh is true, and no episode was read. What a
 // program that was killed has left of the shard is removed; so of two that pack one shard at a time the first fails, which is no
 // *dataset.FormatError.
-// A shard may have no episodes, if there are more shards than episodes, and no streams. A folder with shards of another count is an *OptionError.
+// A shard may have no episodes, if there are more shards than episodes, and no streams. A folder with shards of another count is an *OptionError, and so
+// are shards of another dataset or that were packed otherwise: with other streams, media, dtype or strictness, or of the same files with another rate or
+// clock. opt.Replace packs such ones anew.
 func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, index, count int, opt BuildOptions) (fresh bool, err error) {
 	if count < 1 || count > MostShards || index < 0 || index >= count {
 		return false, &OptionError{"Shard", fmt.Sprintf("%d of %d", index, count), fmt.Sprintf("a number from 0 of 1 to %d shards", MostShards)}
@@ -105,13 +107,21 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 		return false, err
 	}
 	opt.shard = h
+	wanted := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Shard: h, Sources: opt.Sources}
 	name := ShardName(index, count)
 	path := filepath.Join(folder, name)
 	if there, err := openFile(path); err == nil {
-		fresh = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) &&
-			there.head() == (&Store{name: d.Name(), format: d.Format(), info: d.Info(), Shard: h}).head()
-		if err := there.Close(); err != nil || fresh {
+		fresh, err = there.Shard != nil && reflect.DeepEqual(there.Sources, opt.Sources) && there.head() == wanted.head(), wanted.instead(there, path, &opt)
+		if err = errors.Join(err, there.Close()); err != nil || fresh {
 			return fresh, err
+		}
+	}
+	if len(names) > 0 && names[0].name != name { // which stands for the others
+		first := filepath.Join(folder, names[0].name)
+		if there, err := openFile(first); err == nil {
+			if err := errors.Join(wanted.instead(there, first, &opt), there.Close()); err != nil {
+				return false, err
+			}
 		}
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -132,6 +142,21 @@ func (s *Store) head() string {
 		return err.Error() // of what cannot be written at all
 	}
 	return string(text)
+}
+
+// instead refuses to replace a shard that is there, at a path, and was packed otherwise than this one is to be.
+func (s *Store) instead(there *Store, path string, opt *BuildOptions) error {
+	if there.Shard == nil || opt.Replace {
+		return nil
+	}
+	what, got, want := s.otherwise(there)
+	if what == "" && s.Shard.Index == there.Shard.Index && reflect.DeepEqual(s.Sources, there.Sources) { // else the dataset may say something else now
+		what, got, want = s.timed(there)
+	}
+	if what == "" {
+		return nil
+	}
+	return &OptionError{"Replace", fmt.Sprintf("%s %s, where %s has %s", what, got, path, want), "the same, another folder, or the shards replaced"}
 }
 
 // check says what of a shard does not go together with the store that it is, or nothing.

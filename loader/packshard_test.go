@@ -170,9 +170,10 @@ func TestAShardThatIsFreshStays(t *testing.T) {
 	assert.True(t, packed(loader.BuildOptions{}))
 	first := content(t, path)
 	assert.False(t, packed(loader.BuildOptions{}))
-	assert.True(t, packed(loader.BuildOptions{DType: tensor.F16}), "other options")
-	assert.True(t, packed(loader.BuildOptions{Streams: []string{"imu"}}), "other options")
-	assert.True(t, packed(loader.BuildOptions{}), "other options")
+	assert.True(t, packed(loader.BuildOptions{DType: tensor.F16, Replace: true}), "other options")
+	assert.False(t, packed(loader.BuildOptions{DType: tensor.F16, Replace: true}), "nothing to replace")
+	assert.True(t, packed(loader.BuildOptions{Streams: []string{"imu"}, Replace: true}), "other options")
+	assert.True(t, packed(loader.BuildOptions{Replace: true}), "other options")
 	assert.Equal(t, first, content(t, path))
 
 	require.NoError(t, os.WriteFile(path, first[:len(first)-1], 0o600))
@@ -189,9 +190,38 @@ func TestAShardThatIsFreshStays(t *testing.T) {
 	for _, name := range []string{left, other} {
 		require.NoError(t, os.WriteFile(name, nil, 0o600))
 	}
-	assert.True(t, packed(loader.BuildOptions{DType: tensor.F16}))
+	assert.True(t, packed(loader.BuildOptions{DType: tensor.F16, Replace: true}))
 	assert.NoFileExists(t, left, "what a program that was killed has left")
 	assert.FileExists(t, other, "of another shard, which may be being written")
+}
+
+// Shards that were packed with other options are not replaced unless that is asked for, whether they are stale or not; nor is one of them added to.
+func TestShardsOfOtherOptionsAreNotReplacedUnasked(t *testing.T) {
+	d := sources(t)
+	folder := t.TempDir()
+	d.packShard(t, folder, 1, 3, loader.BuildOptions{Media: []string{loader.AllMedia}})
+	d.packShard(t, folder, 2, 3, loader.BuildOptions{Media: []string{loader.AllMedia}})
+	were := [][]byte{content(t, filepath.Join(folder, loader.ShardName(1, 3))), content(t, filepath.Join(folder, loader.ShardName(2, 3)))}
+	for range 2 {
+		for index := range 3 {
+			for says, opt := range map[string]loader.BuildOptions{
+				"media asked for none, where": {},
+				"streams asked for [imu]":     {Streams: []string{"imu"}, Media: []string{loader.AllMedia}},
+				"dtype f64, where":            {DType: tensor.F64, Media: []string{loader.AllMedia}},
+				"strict true, where":          {Strict: true, Media: []string{loader.AllMedia}},
+			} {
+				_, err := loader.PackShard(context.Background(), d, d.dir, folder, index, 3, opt)
+				assert.ErrorIs(t, err, dataset.ErrOption)
+				assert.ErrorContains(t, err, says)
+			}
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(d.dir, "f1"), []byte("y"), 0o600)) // which makes them stale
+	}
+	assert.Equal(t, []string{loader.ShardName(1, 3), loader.ShardName(2, 3)}, names(t, folder))
+	for i, was := range were {
+		assert.True(t, string(was) == string(content(t, filepath.Join(folder, loader.ShardName(i+1, 3)))))
+	}
+	assert.False(t, d.packShard(t, folder, 1, 3, loader.BuildOptions{Media: []string{loader.AllMedia}}), "it is stale")
 }
 
 // A dataset that changed since is stale: for a shard by the files that it hashed and the others' names and sizes, for the whole by all.
@@ -249,7 +279,7 @@ func TestAFolderThatIsNotOnePackingIsRefused(t *testing.T) {
 		"another shard": {func(f string) {
 			require.NoError(t, os.WriteFile(filepath.Join(f, first), content(t, filepath.Join(f, loader.ShardName(1, 3))), 0o600))
 		}, dataset.ErrCorrupt, "want shard 0 of 3"},
-		"other options": {func(f string) { d.packShard(t, f, 1, 3, loader.BuildOptions{DType: tensor.F16}) }, dataset.ErrCorrupt, "dtype: corrupt: got f16, want f32"},
+		"other options": {func(f string) { d.packShard(t, f, 1, 3, loader.BuildOptions{DType: tensor.F16, Replace: true}) }, dataset.ErrCorrupt, "dtype: corrupt: got f16, want f32"},
 		"other files": {func(f string) {
 			require.NoError(t, os.WriteFile(filepath.Join(d.dir, "more"), nil, 0o600))
 			d.packShard(t, f, 1, 3, loader.BuildOptions{})
@@ -261,7 +291,9 @@ func TestAFolderThatIsNotOnePackingIsRefused(t *testing.T) {
 			less.packShard(t, f, 1, 3, loader.BuildOptions{})
 		}, dataset.ErrCorrupt, "episodes of the dataset: corrupt: got 6, want 7"},
 		"an empty file": {func(f string) { require.NoError(t, os.WriteFile(filepath.Join(f, first), nil, 0o600)) }, dataset.ErrTruncated, first},
-		"a stream that no shard has": {func(f string) { d.packAll(t, f, 3, loader.BuildOptions{Streams: []string{"imu", "none"}}) }, dataset.ErrNotFound,
+		"a stream that no shard has": {func(f string) {
+			d.packAll(t, f, 3, loader.BuildOptions{Streams: []string{"imu", "none"}, Replace: true})
+		}, dataset.ErrNotFound,
 			"none called none in any shard"},
 	} {
 		folder := t.TempDir()

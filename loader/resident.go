@@ -8,14 +8,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resident is the feed of a store that is on the device: a Draw, which the loader's graph begins with.
+// resident is the feed of a store that is on the device: Draws, which the loader's graph begins with. One takes ops.MaxStreams streams; each of them draws
+// the same windows, by a cursor of its own.
 type resident struct {
 	device *ops.Device
-	draw   *ops.Plan
-	at     *tensor.Tensor // [2], the cursor, on the device
+	draws  []*ops.Plan
+	at     []*tensor.Tensor // [2], the cursors, on the device
 }
 
-func (r *resident) give(q *ops.Queue) error { return r.draw.Run(q) }
+func (r *resident) give(q *ops.Queue) error {
+	for _, d := range r.draws {
+		if err := d.Run(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (r *resident) next(context.Context) ([]int, error) { return nil, nil }
 
@@ -25,7 +33,7 @@ func (r *resident) cursor(ctx context.Context) (ops.Cursor, error) {
 	var at [2]int64
 	host, err := tensor.Of(at[:], 2)
 	if err == nil {
-		err = r.device.Copy(ctx, host, r.at)
+		err = r.device.Copy(ctx, host, r.at[0])
 	}
 	return ops.Cursor{Epoch: at[0], Taken: at[1]}, err
 }
@@ -35,7 +43,12 @@ func (r *resident) seek(ctx context.Context, at ops.Cursor) error {
 	if err != nil {
 		return err
 	}
-	return r.device.Copy(ctx, r.at, host)
+	for _, cursor := range r.at {
+		if err := r.device.Copy(ctx, cursor, host); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *resident) Close() error { return nil }
@@ -99,12 +112,24 @@ func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
 			return err
 		}
 	}
-	plan, err := l.device.PlanDraw(draw, l.order)
-	if err != nil {
-		return err
+	feed := &resident{device: l.device}
+	streams := draw.Streams
+	for i := 0; i == 0 || i < len(streams); i += ops.MaxStreams {
+		draw.Streams = streams[i:min(i+ops.MaxStreams, len(streams))]
+		if i > 0 {
+			var err error
+			if draw.Cursor, err = ints([]int64{0, 0}); err != nil {
+				return err
+			}
+		}
+		plan, err := l.device.PlanDraw(draw, l.order)
+		if err != nil {
+			return err
+		}
+		l.held.add(plan)
+		feed.draws, feed.at = append(feed.draws, plan), append(feed.at, draw.Cursor)
 	}
-	l.held.add(plan)
-	l.feed = &resident{l.device, plan, draw.Cursor}
+	l.feed = feed
 	return nil
 }
 

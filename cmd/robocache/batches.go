@@ -24,7 +24,8 @@ type batching struct {
 	planFile, backend, state     string
 	out, metrics, fresh          string
 	hz                           positiveFlag
-	windows                      []string
+	asked, windows               []string       // as given
+	taken                        []align.Stream // those of asked
 	batch, epochs, number, world int
 	steps, devices               int // devices are those of this program
 	seed                         uint64
@@ -33,6 +34,7 @@ type batching struct {
 	cameras                      cameras
 	signalCode                   int
 	digest, episodes             bool
+	run                          string // see runOf
 }
 
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
@@ -54,7 +56,8 @@ NAME.values [B,T,D], NAME.valid and NAME.pad [B,T], which are 1 where a value co
 lies beyond the episode, and NAME.columns in the metadata; episodes, ticks and anchors [B], the
 episode's number in the dataset, the anchor's in the episode, and its time in nanoseconds, -1, -1
 and 0 in a row without a window; and of several datasets their numbers from 0, datasets [B], -1 in
-such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004.
+such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004. A folder with
+batches of another run is refused.
 --digest prints a line for each step: its number and a hash of each window, in the order of the
 windows' positions, those of all devices of the program in one line.
 A file statistics.json beside the batches says what normalised them: x = y / scale + shift.
@@ -106,7 +109,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&b.planFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
 	f.Var(&b.hz, "hz", "rate of the windows' clock; that of the dataset unless given")
-	f.StringArrayVar(&b.streams, "stream", nil, "a stream to take, all unless given; repeatable")
+	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
 	f.StringArrayVar(&b.windows, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
 	f.Var(&b.cameras, "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
 	f.IntVar(&b.batch, "batch", 32, "windows of a batch of each device")
@@ -125,7 +128,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
 	f.StringVar(&b.shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given")
-	f.Float64SliceVar(&b.mixing.weights, "weight", nil, "how often windows of a dataset are drawn relative to the others; one for each, in their order")
+	f.Var(&b.mixing.weights, "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
 	f.IntVar(&b.mixing.windows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
 	f.BoolVar(&b.streaming.on, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
 	f.IntVar(&b.streaming.workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
@@ -155,7 +158,7 @@ func (b *batching) check() error {
 		return usagef("--steps: got %d, want 0 or more", b.steps)
 	case b.world < 1 || b.number < 0 || b.number >= b.world:
 		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
-	case b.planFile != "" && (b.hz.value > 0 || len(b.streams) > 0 || len(b.windows) > 0 || b.shuffle != ""):
+	case b.planFile != "" && (b.hz.value > 0 || len(b.asked) > 0 || len(b.windows) > 0 || b.shuffle != ""):
 		return usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
 	case b.signalCode < 0 || b.signalCode > 125:
 		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
@@ -186,6 +189,9 @@ func (a *app) batches(b *batching) error {
 // batchesOn draws the batches on devices that are open.
 func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
 	b.devices = len(devices)
+	if err := b.take(); err != nil {
+		return err
+	}
 	if err := b.outputs(); err != nil {
 		return err
 	}
@@ -215,12 +221,12 @@ func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
 	if !d.out.Ended {
 		return nil
 	}
-	when := fmt.Sprintf("after %d batches", d.step)
-	if b.state != "" && b.signalCode == 0 { // nothing is lost
-		a.remark("ended by a signal %s, which %s has", when, b.state)
+	cut := &cutError{When: fmt.Sprintf("after %d batches", d.step), Kept: b.state, Code: b.signalCode}
+	if b.state != "" && b.signalCode == 0 {
+		a.remark("%v", cut)
 		return nil
 	}
-	return &cutError{when, b.signalCode}
+	return cut
 }
 
 // begin reads the dataset, puts it on the devices and finds the place to go on from.
@@ -233,8 +239,15 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	if err := d.load(ctx, devices); err != nil {
 		return err
 	}
-	at, begun, err := d.resume(ctx, d.group)
+	at, begun, goesOn, err := d.resume(ctx, d.group)
 	if err != nil {
+		return err
+	}
+	state, err := d.group.State(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.earlier(state, goesOn); err != nil {
 		return err
 	}
 	d.step, d.begun = at.Step, begun
@@ -309,8 +322,14 @@ func (b *batching) explain(err error) error {
 		return &inputError{Path: b.paths()[mixture.Store], Err: err}
 	case errors.As(err, &option):
 		name := strings.TrimPrefix(option.Arg, "plan.")
-		if strings.HasPrefix(name, "Cameras[") {
+		stream, window := strings.CutPrefix(name, "windows.")
+		switch {
+		case strings.HasPrefix(name, "Cameras["):
 			name = "camera"
+		case window && b.planFile == "":
+			return usagef("--window: got %s=%s, want %s", stream, option.Got, option.Want)
+		case strings.HasPrefix(option.Arg, "plan.") && b.planFile != "":
+			return &inputError{Path: b.planFile, Msg: fmt.Sprintf("%s: got %s, want %s", name, option.Got, option.Want), Got: option.Got, Want: option.Want}
 		}
 		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
 			if name == of {
@@ -322,6 +341,10 @@ func (b *batching) explain(err error) error {
 		return &inputError{Path: strings.Join(b.paths(), ", "), Stream: camera.Camera, Msg: "episode " + camera.Episode, Err: camera.Err}
 	case errors.As(err, &media):
 		return b.packing.explain(err)
+	case errors.As(err, &empty) && empty.Steps():
+		return &inputError{Path: b.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
+	case errors.As(err, &missing) && strings.Contains(missing.Stream, ","):
+		return &inputError{Path: b.path, Err: fmt.Errorf("%w; each stream has a --stream of its own", err)}
 	case errors.As(err, &empty), errors.As(err, &missing):
 		return &inputError{Path: b.path, Err: err}
 	}

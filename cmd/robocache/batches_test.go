@@ -85,6 +85,7 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 		"--batch: got 1000000": {exitUsage, []string{"--hz=20", "--batch=1000000"}},
 		"--rank: got 2":        {exitUsage, []string{"--hz=20", "--rank=2", "--world=2"}},
 		"NAME=FROM:TO":         {exitUsage, []string{"--hz=20", "--window=action"}},
+		"got action=1ms to 2ms, between two ticks of 20 Hz": {exitUsage, []string{"--hz=20", "--window=action=1ms:2ms"}},
 		"one of":               {exitUsage, []string{"--hz=20", "--window=act=0s:1s"}},
 		"which no episode has": {exitUsage, []string{"--hz=20", "--stream=act"}},
 		"state: seed: got 9":   {exitInput, []string{"--hz=20", "--batch=3", "--state", state}},
@@ -96,10 +97,59 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 	code, _, stderr := cli("batches", kindsRLDS, "--hz=20", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "no streams to pack", "nobody says how long a step is")
+	assert.Contains(t, stderr, "; want --rate HZ")
+	code, _, stderr = cli("batches", kindsRLDS, "--hz=20", "--backend=cpu", "--streaming")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "; want --rate HZ")
 	for _, args := range [][]string{{"pack", kindsRLDS}, {"pack", kindsRLDS, "-o", "x.npz"}, {"pack"}, {"batches"}} {
 		code, _, _ := cli(args...)
 		assert.Equal(t, exitUsage, code)
 	}
+}
+
+// A stream may have columns, as for resample, and a window in numbers of seconds; a plan may say the same with lengths of time.
+func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
+	args := []string{"batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest"}
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	write := func(text string) {
+		require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: action, columns: [\"2\", \"0\"]}, {name: reward}]\n"+text), 0o600))
+	}
+	write("windows: {action: [-200ms, 300ms]}")
+	want, stderr := good(t, append(args, "--plan", plan)...)
+	assert.NotContains(t, stderr, "the plan has no windows")
+	for _, window := range []string{"action=-200ms:300ms", "action=-0.2:0.3", "action=-0.2:300ms"} {
+		got, _ := good(t, append(args, "--hz=10", "--stream=action[2,0]", "--stream=reward", "--window", window)...)
+		assert.Equal(t, want, got)
+	}
+	write("")
+	_, stderr = good(t, append(args, "--plan", plan)...)
+	assert.Contains(t, stderr, "the plan has no windows, so all streams have the anchor alone")
+	for says, flag := range map[string]string{
+		"each has a --stream of its own": "--stream=action,reward",
+		`column "9"`:                     "--stream=action[9]",
+		"want columns in brackets":       "--stream=action[]",
+		"or in numbers of seconds":       "--window=action=soon:1",
+	} {
+		code, _, stderr := cli(append(args, "--hz=10", flag)...)
+		assert.NotZero(t, code)
+		assert.Contains(t, stderr, says)
+	}
+	store := filepath.Join(filepath.Dir(plan), "s.safetensors")
+	good(t, "pack", kindsRLDS, "--rate=10", "-o", store)
+	code, _, stderr := cli("batches", store, "--backend=cpu", "--stream=action,reward")
+	assert.NotZero(t, code)
+	assert.Contains(t, stderr, "each stream has a --stream of its own")
+}
+
+// Who starts again what is done is told so.
+func TestBatchesSaysThatNothingIsLeft(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "run.json")
+	args := []string{"batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest", "--stream=action", "--state", state}
+	_, stderr := good(t, args...)
+	assert.NotContains(t, stderr, "nothing is left")
+	stdout, stderr := good(t, args...)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "nothing is left to draw: "+state+" has all of 1 epoch\n")
 }
 
 // A dataset that declares a rate needs no plan; one that does not is told what it lacks.

@@ -41,7 +41,8 @@ type batched struct {
 	Devices  []deviceInfo     `json:"devices"`
 	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
 	Rounded  int              `json:"rounded"` // values that the store's dtype could not hold
-	Steps    int              `json:"steps"`   // batches of each device
+	rounded  []string         // of each stream that has some
+	Steps    int              `json:"steps"` // batches of each device
 	Drawn    int              `json:"windows_drawn"`
 	Undrawn  int              `json:"windows_dropped"` // of the epochs whose last batch was drawn, those that no rank has drawn
 	Unfilled int              `json:"rows_missing"`    // rows of the batches that hold no window
@@ -107,7 +108,9 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 			out.Skipped = append(out.Skipped, skipped)
 		}
 		for _, p := range s.Streams {
-			out.Rounded += p.Rounded
+			if out.Rounded += p.Rounded; p.Rounded > 0 {
+				out.rounded = append(out.rounded, fmt.Sprintf("%s %d", p.Name, p.Rounded))
+			}
 		}
 	}
 	out.Normalised = normalisedBy(l)
@@ -127,22 +130,23 @@ func (d *drawing) remark(format string, args ...any) {
 
 // remarks says what is not drawn from; the JSON has all of it in lists of its own.
 func (d *drawing) remarks() {
-	for i, s := range d.out.Skipped {
-		if i == mostRemarks {
-			d.remark("skipped: %s more", episodes(len(d.out.Skipped)-i))
-			break
+	tell := func(what string, list []loader.Alike) {
+		for i := range list {
+			if i == mostRemarks {
+				d.remark("%s: %d reasons more", what, len(list)-i)
+				break
+			}
+			d.remark("%s: episode %s: %s", what, list[i].Who(), list[i].Reason)
 		}
-		d.remark("skipped: episode %d: %s", s.Number, s.Reason)
 	}
-	for i, s := range d.out.LeftOut {
-		if i == mostRemarks {
-			d.remark("left out: %s more", episodes(len(d.out.LeftOut)-i))
-			break
-		}
-		d.remark("left out: episode %s: %s", s.Name, s.Reason)
-	}
+	tell("skipped", loader.SkippedAlikes(d.out.Skipped))
+	tell("left out", loader.Alikes(d.out.LeftOut))
 	if d.out.Rounded > 0 {
-		d.remark("%d values were rounded", d.out.Rounded)
+		list, more := d.out.rounded, ""
+		if n := len(list); n > mostRemarks {
+			list, more = list[:mostRemarks], fmt.Sprintf(" and %d streams more", n-mostRemarks)
+		}
+		d.remark("%d values were rounded, of streams %s%s", d.out.Rounded, strings.Join(list, ", "), more)
 	}
 }
 
@@ -164,6 +168,9 @@ func (d *drawing) draw() error {
 		return err
 	}
 	d.tell(state)
+	if d.over(state) {
+		d.remark("nothing is left to draw: %s has all of %s", d.state, counted(d.epochs, "epoch"))
+	}
 	bar := d.app.rating("drawing batches", d.left(state), "windows")
 	defer bar.done()
 	begin := time.Now()

@@ -26,6 +26,9 @@ type batchIndex struct {
 	Taken   int64  `json:"taken"` // positions of the epoch before the batch: row i has the position taken + rank + world*i
 	Rank    int    `json:"rank"`
 	World   int    `json:"world"`
+	Batch   int    `json:"batch"` // rows
+	Last    string `json:"last"`  // as --last
+	Run     string `json:"run"`   // the same of all batches of the same plan and datasets
 }
 
 // rank is that of a device of this program, of so many ranks in all.
@@ -43,7 +46,16 @@ func (b *batching) folder(device int) string {
 }
 
 func (b *batching) batchFile(step int64, device int) string {
-	return filepath.Join(b.folder(device), fmt.Sprintf("batch-%07d.safetensors", step))
+	return filepath.Join(b.folder(device), batchName(step))
+}
+
+func batchName(step int64) string { return fmt.Sprintf("batch-%07d.safetensors", step) }
+
+// isBatchFile reports whether that is the name of a batch.
+func isBatchFile(name string) bool {
+	number, found := strings.CutPrefix(strings.TrimSuffix(name, ".safetensors"), "batch-")
+	step, err := strconv.ParseInt(number, 10, 64)
+	return found && err == nil && name == batchName(step)
 }
 
 // outputs makes the folders of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
@@ -67,12 +79,7 @@ func (b *batching) outputs() error {
 		if err := writable(b.batchFile(0, device)); err != nil {
 			return err
 		}
-		err := atomicfile.Sweep(b.folder(device), func(name string) bool {
-			number, found := strings.CutPrefix(strings.TrimSuffix(name, ".safetensors"), "batch-")
-			step, err := strconv.ParseInt(number, 10, 64)
-			return found && err == nil && name == filepath.Base(b.batchFile(step, device))
-		})
-		if err != nil {
+		if err := atomicfile.Sweep(b.folder(device), isBatchFile); err != nil {
 			return unwritten(err)
 		}
 	}
@@ -84,8 +91,7 @@ func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State
 	if b.out == "" {
 		return nil
 	}
-	rank, ranks := b.rank(device)
-	index, err := json.Marshal(batchIndex{1, step, begin.Seed, begin.Epoch, begin.Taken, rank, ranks})
+	index, err := json.Marshal(b.index(begin, step, device))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +57,8 @@ func TestABatchIsAFile(t *testing.T) {
 			assert.Equal(t, `["0","1","2","3"]`, f.Metadata()["action.columns"])
 			var index batchIndex
 			require.NoError(t, json.Unmarshal([]byte(f.Metadata()[batchKey]), &index))
-			assert.Equal(t, batchIndex{1, int64(step), 0, 0, int64(8 * step), rank, 2}, index)
+			assert.Len(t, index.Run, 16)
+			assert.Equal(t, batchIndex{1, int64(step), 0, 0, int64(8 * step), rank, 2, 4, "short", index.Run}, index)
 			ticks, anchors := read[int64](t, f, "ticks"), read[int64](t, f, "anchors")
 			for i, e := range read[int64](t, f, "episodes") {
 				if e < 0 {
@@ -71,6 +73,54 @@ func TestABatchIsAFile(t *testing.T) {
 		}
 	}
 	assert.Len(t, seen, 7+5+3+6, "every window once")
+}
+
+// A folder with batches of another run is refused, and left as it is; the same run writes the same, and one that goes on from a state may have batches of
+// another size and another number of ranks.
+func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
+	dir := t.TempDir()
+	out, state := filepath.Join(dir, "out"), filepath.Join(dir, "state.json")
+	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=10", "--backend=cpu", "--stream=action", "--out", out}
+	good(t, append(args, "--batch=4", "--seed=3", "--state", state, "--steps=3")...)
+	content := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(out, name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	before := map[string]string{}
+	for _, name := range listed(t, out) {
+		before[name] = content(name)
+	}
+	require.Len(t, before, 3)
+	for says, other := range map[string][]string{
+		"seed 3, where this one has 4;":       {"--batch=4", "--seed=4"},
+		"batch 4, where this one has 5;":      {"--batch=5", "--seed=3"},
+		"last drop, where this one has short": {"--batch=4", "--seed=3", "--last=short"},
+		"ranks 1, where this one has 2;":      {"--batch=4", "--seed=3", "--world=2", "--rank=1"},
+		"plan or dataset ":                    {"--batch=4", "--seed=3", "--window=action=0s:300ms"},
+		"plan or dataset":                     {"--batch=4", "--seed=3", "--state", state, "--window=action=0s:300ms"},
+		"want another folder, or to go on":    {"--batch=5", "--seed=3", "--state", filepath.Join(dir, "none.json")},
+	} {
+		code, _, stderr := cli(append(args, other...)...)
+		assert.Equal(t, exitUsage, code, says)
+		assert.Contains(t, stderr, filepath.Join(out, "batch-000000"))
+		assert.Contains(t, stderr, says)
+	}
+	good(t, append(args, "--batch=4", "--seed=3", "--steps=2")...)
+	for name, text := range before {
+		assert.True(t, text == content(name), name)
+	}
+	good(t, append(args, "--batch=2", "--seed=3", "--state", state, "--steps=1")...)
+	good(t, append(args, "--batch=1", "--seed=3", "--state", state, "--steps=1", "--world=2")...)
+	assert.Equal(t, []string{"batch-0000000.safetensors", "batch-0000001.safetensors", "batch-0000002.safetensors", "batch-0000003.safetensors"}, listed(t, out)[:4])
+	assert.Len(t, listed(t, filepath.Join(out, "rank-00000-of-00002")), 1)
+	code, _, stderr := cli(append(args, "--batch=4", "--seed=3")...)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "batch 2, where this one has 4;")
+	require.NoError(t, os.WriteFile(filepath.Join(out, "batch-0000003.safetensors"), nil, 0o600))
+	code, _, stderr = cli(append(args, "--batch=4", "--seed=3")...)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "batch-0000003.safetensors is a batch of another run")
 }
 
 // A command that cannot go on says why and leaves whole files, and a state that is of them.
@@ -160,6 +210,28 @@ func TestAStoreThatIsStaleOrCutIsRefused(t *testing.T) {
 		assert.Contains(t, stderr, store)
 		assert.Empty(t, listed(t, out))
 	}
+	spoilt := slices.Clone(whole)
+	copy(spoilt[11:], "XXXX")
+	for says, text := range map[string][]byte{
+		"after the last tensor: corrupt: got 2 more bytes": append(slices.Clip(whole), "x\n"...),
+		`corrupt: got "robocache.store"`:                   spoilt,
+		"header: truncated":                                whole[:20],
+	} {
+		require.NoError(t, os.WriteFile(store, text, 0o600))
+		for _, args := range [][]string{{"batches", store, "--hz=10", "--backend=cpu"}, {"batches", store, "--hz=10", "--backend=cpu", "--streaming"}, {"inspect", store}} {
+			code, _, stderr := cli(args...)
+			assert.Equal(t, exitInput, code)
+			assert.Contains(t, stderr, says, args)
+		}
+	}
+	shards := filepath.Join(dir, "shards")
+	good(t, "pack", data, "-o", shards, "--rate=10", "--shards=2")
+	require.NoError(t, os.WriteFile(filepath.Join(shards, "shard-00000-of-00002.safetensors"), whole[:20], 0o600))
+	for _, args := range [][]string{{"batches", shards, "--backend=cpu"}, {"batches", shards, "--backend=cpu", "--streaming"}, {"inspect", shards}} {
+		code, _, stderr := cli(args...)
+		assert.Equal(t, exitInput, code, "the others are no dataset of their own")
+		assert.Contains(t, stderr, "shard-00000-of-00002.safetensors: byte 20: header: truncated")
+	}
 }
 
 // simulated is a device of a simulated card.
@@ -181,7 +253,7 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	batch := func(device *ops.Device, seed uint64) (stdout string, err error) {
 		var out strings.Builder
 		a := newApp(strings.NewReader(""), &out, &strings.Builder{})
-		b := &batching{packing: packing{path: kindsRLDS, rate: positiveFlag{value: 10}, streams: []string{"action"}}, batch: 4, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json"), seed: seed}
+		b := &batching{packing: packing{path: kindsRLDS, rate: positiveFlag{value: 10}}, asked: []string{"action"}, batch: 4, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json"), seed: seed}
 		err = a.batchesOn(b, []*ops.Device{device})
 		_ = device.Close() // a lost one says so again
 		return out.String(), err

@@ -232,7 +232,7 @@ func TestASignalEndsBatchesAfterAWholeOne(t *testing.T) {
 		}
 		_ = cmd.Wait() // whose error is the code
 		assert.Equal(t, c.want, cmd.ProcessState.ExitCode(), "it ends by itself")
-		assert.Contains(t, stderr.String(), fmt.Sprintf(" after %d batches", steps))
+		assert.Contains(t, stderr.String(), fmt.Sprintf("robocache: ended by a signal after %d batches, which %s has\n", steps, filepath.Join(dir, "state.json")))
 		last, err := lastSpot(filepath.Join(dir, "state.json"), 0, 1)
 		require.NoError(t, err)
 		assert.EqualValues(t, steps, last.at.Step)

@@ -4,15 +4,40 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/loader"
 )
 
 // mixing are the datasets of batches behind the first, and the flags that say how often each is drawn from.
 type mixing struct {
 	others  []string
-	weights []float64
+	weights weightsFlag
 	windows int // of an epoch
+}
+
+// weightsFlag is numbers, with commas or one each time.
+type weightsFlag []float64
+
+func (w *weightsFlag) String() string {
+	if len(*w) == 0 {
+		return ""
+	}
+	return strings.Trim(fmt.Sprint(*w), "[]")
+}
+
+func (w *weightsFlag) Type() string { return "NUMBER" }
+
+func (w *weightsFlag) Set(s string) error {
+	for _, text := range strings.Split(s, ",") {
+		v, err := decimal.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("got %q, want numbers such as 2 or 0.5, with commas or each with a --weight of its own", text)
+		}
+		*w = append(*w, v)
+	}
+	return nil
 }
 
 const mixingHelp = `Several datasets are drawn from as one; all must have the streams that are taken, with the same

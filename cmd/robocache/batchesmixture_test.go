@@ -94,6 +94,7 @@ func TestBatchesRefusesMixturesThatCannotBe(t *testing.T) {
 		args []string
 	}{
 		"--weight: got 1, want one for each of 2 datasets":   {exitUsage, []string{kindsRLDS, "--weight=1"}},
+		`got "a", want numbers such as 2 or 0.5, with`:       {exitUsage, []string{kindsRLDS, "--weight=1,a"}},
 		"--weight: got -1, want a finite number":             {exitUsage, []string{kindsRLDS, "--weight=-1,2"}},
 		"--epoch-windows: got 5":                             {exitUsage, []string{kindsRLDS, "--epoch-windows=5"}},
 		"--shuffle: got shards, want windows or none":        {exitUsage, []string{kindsRLDS, "--weight=1,2", "--shuffle=shards"}},

@@ -147,25 +147,25 @@ func ranksOf(path string) (map[int][]int, error) {
 }
 
 // resume goes on from the state files, if there are any, and returns where that is, and where those who went there began.
-func (b *batching) resume(ctx context.Context, g *loader.Group) (at, begun spot, err error) {
+func (b *batching) resume(ctx context.Context, g *loader.Group) (at, begun spot, goesOn bool, err error) {
 	if b.state == "" {
-		return at, begun, nil
+		return at, begun, false, nil
 	}
 	last, err := lastSpot(b.state, b.number, b.world)
 	if last.of == nil || err != nil {
-		return at, begun, err
+		return at, begun, false, err
 	}
 	s := last.of.State
 	s.Epoch, s.Taken = last.at.Epoch, last.at.Taken
 	if err := g.Resume(ctx, s); err != nil {
-		return at, begun, &inputError{Path: last.file, Err: err}
+		return at, begun, false, &inputError{Path: last.file, Err: err}
 	}
 	for _, p := range []*spot{&last.at, &last.begun} {
 		if p.Step < 0 { // as if all batches before had been of the size of now
 			p.Step = p.Epoch*int64(g.Report().Batches) + p.Taken/(int64(b.batch)*int64(b.devices)*int64(b.world))
 		}
 	}
-	return last.at, last.begun, nil
+	return last.at, last.begun, true, nil
 }
 
 // save writes the state file.

@@ -58,7 +58,7 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 	if err != nil {
 		return d.explain(err)
 	}
-	d.l = d.group.Loaders()[0]
+	d.l, d.run = d.group.Loaders()[0], d.runOf(&plan)
 	return nil
 }
 

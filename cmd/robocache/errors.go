@@ -75,10 +75,16 @@ func (e *outputError) Unwrap() error { return e.Err }
 // cutError is a command that a signal ended, after it wrote the results that it had.
 type cutError struct {
 	When string
-	Code int // the exit code; 0 is 1
+	Kept string // the file that has all of that, so that nothing is lost
+	Code int    // the exit code; 0 is 1
 }
 
-func (e *cutError) Error() string { return "cut short " + e.When }
+func (e *cutError) Error() string {
+	if e.Kept != "" {
+		return fmt.Sprintf("ended by a signal %s, which %s has", e.When, e.Kept)
+	}
+	return "cut short " + e.When
+}
 
 // report is an error as --json writes it.
 type report struct {

@@ -24,7 +24,11 @@ type packing struct {
 	cameras bool // media are those of --camera
 	dtype   tensor.DType
 	strict  bool
+	replace bool // shards that were packed otherwise
 }
+
+// wantRate is what a recording lacks whose timestamps count steps.
+const wantRate = "want --rate HZ, the steps a second"
 
 // packed is what pack says of its work.
 type packed struct {
@@ -85,7 +89,9 @@ frames are made of each other. In Python, frame i of episode e is
 A store may be a folder of N such files, each with a run of the episodes, which several programs
 pack at a time: --shard I/N packs one, and --shards N the one that the variables of Slurm's array,
 Kubernetes' Indexed Job or another launcher name, or all where there are none. They are the same
-bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume.`,
+bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume; one
+whose sources have changed is packed anew. Shards that were packed with other options, or of another
+dataset, are refused unless --replace is given.`,
 		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack dataset/ -o store/ --shard 3/8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -96,6 +102,8 @@ bytes whoever packs them. A shard that is there and fresh stays, so to run it ag
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.path, p.dtype = strings.TrimPrefix(args[0], "file://"), dtype.value
 			switch given := cmd.Flags().Changed; {
+			case p.replace && !given("shard") && !given("shards"):
+				return usagef("--replace: got it without --shard or --shards, want it with them: one file is replaced anyhow")
 			case given("shard"):
 				if given("shards") && shards != shard.count {
 					return usagef("--shards: got %d with --shard %v, want these equal, or one of them", shards, &shard)
@@ -124,6 +132,7 @@ bytes whoever packs them. A shard that is there and fresh stays, so to run it ag
 	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
 	f.StringVar(&p.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
 	f.BoolVar(&p.strict, "strict", false, "refuse what is broken")
+	f.BoolVar(&p.replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.names)
 	files(cmd, map[string]string{"output": "safetensors"})
 	cmd.ValidArgsFunction = recordingFiles
@@ -141,7 +150,7 @@ func (p *packing) read(ctx context.Context) (dataset.Dataset, error) {
 
 // options are those of the loader, with a function to call at each episode that is done.
 func (p *packing) options(progress func(done, of int)) loader.BuildOptions {
-	return loader.BuildOptions{Streams: p.streams, Media: p.media, DType: p.dtype, Strict: p.strict, Progress: progress}
+	return loader.BuildOptions{Streams: p.streams, Media: p.media, DType: p.dtype, Strict: p.strict, Replace: p.replace, Progress: progress}
 }
 
 // explain says what an error of packing means on the command line.
@@ -158,7 +167,12 @@ func (p *packing) explain(err error) error {
 		if p.cameras && option.Arg == "Media" {
 			flag, want = "camera", strings.TrimPrefix(want, "all, or ")
 		}
+		if strings.Contains(option.Got, ",") {
+			want += "; each has a --" + flag + " of its own"
+		}
 		return usagef("--%s: got %s, want %s", flag, option.Got, want)
+	case errors.As(err, &nothing) && nothing.Steps():
+		return &inputError{Path: p.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
 	case errors.As(err, &nothing):
 		return &inputError{Path: p.path, Err: err}
 	}
@@ -268,8 +282,8 @@ func packedOf(in, out string, store *loader.Store) *packed {
 			r.LeftOut[k].Episodes++
 		}
 	}
-	for _, s := range store.Skipped {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d: %s", s.Number, s.Reason))
+	for _, s := range loader.SkippedAlikes(store.Skipped) {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", s.Who(), s.Reason))
 	}
 	return r
 }

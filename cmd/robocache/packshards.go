@@ -112,6 +112,8 @@ func (p *packing) unpacked(err error, out string) error {
 	switch {
 	case errors.As(err, &option) && option.Arg == "Shard":
 		return usagef("--shards: got %s, want %s", option.Got, option.Want)
+	case errors.As(err, &option) && option.Arg == "Replace":
+		return usagef("-o: got %s, want the same, another folder, or --replace", option.Got)
 	case errors.As(err, &path) && (path.Op == "mkdir" || path.Path == out || filepath.Dir(path.Path) == filepath.Clean(out)):
 		return unwritten(err)
 	}

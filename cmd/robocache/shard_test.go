@@ -95,7 +95,7 @@ func TestPackShards(t *testing.T) {
 	stdout, _ = pack("-o", many, "--shards=8", "--json")
 	got := unmarshal(t, stdout)
 	assert.Equal(t, []any{8., []any{}, []any{0.}}, []any{got["shards"], got["packed_shards"], got["fresh_shards"]})
-	_, stderr = pack("-o", many, "--shard=4/8", "--stream=none")
+	_, stderr = pack("-o", many, "--shard=4/8", "--stream=none", "--replace")
 	assert.Contains(t, stderr, "no episode of this shard has stream none")
 }
 
@@ -115,6 +115,10 @@ func TestPackShardsRefusesWhatCannotBe(t *testing.T) {
 		"want the name of a folder":                {"--shards=2", "-o", filepath.Join(dir, "x.safetensors")},
 		"whose files the store is checked against": {"--shards=2", "-o", filepath.Join(kindsRLDS, "store")},
 		"3 shards, where":                          {"--shards=3", "-o", full},
+		"media asked for [all], where":             {"--shards=2", "-o", full, "--media=all"},
+		"rate 20, where":                           {"--shards=2", "-o", full, "--rate=20"},
+		"want the same, another folder, or --repl": {"--shard=1/2", "-o", full, "--dtype=f16"},
+		"--replace: got it without --shard":        {"--replace", "-o", file},
 	} {
 		code, _, stderr := cli(append([]string{"pack", kindsRLDS, "--rate=10"}, args...)...)
 		assert.Equal(t, exitUsage, code, stderr)

@@ -1,17 +1,17 @@
-package align
+package near
 
 import "strings"
 
-// didYouMean names what nearest does, in words that follow an error.
-func didYouMean(got string, list []string) string {
-	if near := nearest(got, list); near != "" {
-		return " (did you mean " + near + "?)"
+// DidYouMean names what Nearest does, in words that follow an error.
+func DidYouMean(got string, list []string) string {
+	if best := Nearest(got, list); best != "" {
+		return " (did you mean " + best + "?)"
 	}
 	return ""
 }
 
-// nearest is the entry of a list that is nearest to what was given; empty if none is near.
-func nearest(got string, list []string) (best string) {
+// Nearest is the entry of a list that is nearest to what was given; empty if none is near.
+func Nearest(got string, list []string) (best string) {
 	least := len(got)/3 + 1
 	for _, name := range list {
 		if d := distance(strings.ToLower(got), strings.ToLower(name), least); d < least {

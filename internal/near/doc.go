@@ -1,0 +1,2 @@
+// Package near finds what somebody may have meant.
+package near

@@ -1,0 +1,141 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/ops"
+)
+
+// Alike is a reason why something was left out, the first that has it, and how many others have the same.
+type Alike struct {
+	LeftOut
+	Others int
+}
+
+// Alikes puts together what was left out for the same reason, in the order of the first of each.
+func Alikes(list []LeftOut) []Alike {
+	var all []Alike
+	at := map[string]int{}
+	for _, l := range list {
+		l.Reason = strings.TrimPrefix(l.Reason, "episode "+l.Name+": ") // else no two are the same
+		if k, there := at[l.Reason]; there {
+			all[k].Others++
+			continue
+		}
+		at[l.Reason] = len(all)
+		all = append(all, Alike{LeftOut: l})
+	}
+	return all
+}
+
+// SkippedAlikes is [Alikes] of episodes that could not be read, whose names are their numbers.
+func SkippedAlikes(list []Skipped) []Alike {
+	named := make([]LeftOut, len(list))
+	for i, s := range list {
+		named[i] = LeftOut{strconv.Itoa(s.Number), s.Reason}
+	}
+	return Alikes(named)
+}
+
+// Who names the first, and says how many others there are.
+func (a *Alike) Who() string {
+	if a.Others == 0 {
+		return a.Name
+	}
+	return fmt.Sprintf("%s and %d more", a.Name, a.Others)
+}
+
+// few joins the first reasons.
+func few(list []Alike, separator string, say func(*Alike) string) string {
+	const most = 5
+	var parts []string
+	for i := range list {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		parts = append(parts, say(&list[i]))
+	}
+	return strings.Join(parts, separator)
+}
+
+// EmptyError says that a plan leaves no window to draw.
+type EmptyError struct {
+	Episodes, Filtered int
+	LeftOut            []LeftOut
+
+	Filter        align.Filter
+	Tasks, Splits []string // that there are
+	// Succeeded and Failed are episodes that say so; others do not say.
+	Succeeded, Failed int
+}
+
+// has takes up what a filter could ask of an episode.
+func (e *EmptyError) has(about *Episode) {
+	if about.Task != "" && !slices.Contains(e.Tasks, about.Task) {
+		e.Tasks = append(e.Tasks, about.Task)
+	}
+	for _, s := range about.Splits {
+		if !slices.Contains(e.Splits, s) {
+			e.Splits = append(e.Splits, s)
+		}
+	}
+	if s := about.Success; s != nil && *s {
+		e.Succeeded++
+	} else if s != nil {
+		e.Failed++
+	}
+}
+
+func (e *EmptyError) Error() string {
+	s := fmt.Sprintf("loader: no windows of %d episodes", e.Episodes)
+	if e.Filtered > 0 {
+		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.asked(), "; "))
+	}
+	if len(e.LeftOut) > 0 {
+		s += "; " + few(Alikes(e.LeftOut), "; ", func(a *Alike) string { return a.Who() + ": " + a.Reason })
+	}
+	return s
+}
+
+// Steps is as that of [NothingError].
+func (e *EmptyError) Steps() bool {
+	return slices.ContainsFunc(e.LeftOut, func(l LeftOut) bool { return strings.Contains(l.Reason, onlySteps) })
+}
+
+// asked says what the filter asks for, and what there is.
+func (e *EmptyError) asked() (list []string) {
+	one := func(what, got string, there []string) {
+		if got == "" {
+			return
+		}
+		text := fmt.Sprintf("%s %q", what, got)
+		switch {
+		case slices.Contains(there, got):
+			text += ", which some have"
+		case len(there) == 0:
+			text += ", where no episode has a " + what
+		default:
+			quoted := make([]string, len(there))
+			for i, name := range there {
+				quoted[i] = strconv.Quote(name)
+			}
+			text += near.DidYouMean(got, there) + fmt.Sprintf(", where the %ss are ", what) + listed(quoted)
+		}
+		list = append(list, text)
+	}
+	one("split", e.Filter.Split, e.Splits)
+	one("task", e.Filter.Task, e.Tasks)
+	if s := e.Filter.Success; s != nil {
+		list = append(list, fmt.Sprintf("success %t, where %d succeeded, %d failed and %d do not say", *s, e.Succeeded, e.Failed, e.Episodes-e.Succeeded-e.Failed))
+	}
+	return list
+}
+
+// Unwrap returns ops.ErrMissing.
+func (e *EmptyError) Unwrap() error { return ops.ErrMissing }
