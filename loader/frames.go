@@ -29,11 +29,11 @@ type filmer struct {
 	workers int
 	strict  bool
 	shots   []*shot
-	bad     []badFrames // of each camera, of the batches that were made
 	waited  atomic.Int64
 
 	mu   sync.Mutex
 	open map[int]*opened // episodes whose frames are read
+	bad  []badFrames     // of each camera, of the batches that were made
 
 	free, ready chan *shot
 	due         *shot              // of the batch that comes next, if it is here
@@ -148,11 +148,13 @@ func (m *filmer) next(ctx context.Context, from feed) (*shot, error) {
 
 // made is told that the batch is for which next returned a shot, and counts what it has of bad frames.
 func (m *filmer) made() {
+	m.mu.Lock()
 	for i, b := range m.due.bad {
 		if m.bad[i].count += b.count; m.bad[i].first == "" {
 			m.bad[i].first = b.first
 		}
 	}
+	m.mu.Unlock()
 	m.free <- m.due
 	m.due = nil
 }

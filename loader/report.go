@@ -71,6 +71,8 @@ func (l *Loader) Report() Report {
 		r.Streaming, r.LeftOut = &now, slices.Clone(r.LeftOut)
 	}
 	if l.filmer != nil {
+		l.filmer.mu.Lock()
+		defer l.filmer.mu.Unlock()
 		r.Cameras = slices.Clone(r.Cameras)
 		for i := range r.Cameras {
 			r.Cameras[i].Bad, r.Cameras[i].FirstBad = l.filmer.bad[i].count, l.filmer.bad[i].first
