@@ -111,7 +111,7 @@ func TestBatchesOfTwoRunsAreNotMixed(t *testing.T) {
 		assert.True(t, text == content(name), name)
 	}
 	good(t, append(args, "--batch=2", "--seed=3", "--state", state, "--steps=1")...)
-	good(t, append(args, "--batch=1", "--seed=3", "--state", state, "--steps=1", "--world=2")...)
+	good(t, append(args, "--batch=1", "--seed=3", "--state", state, "--steps=1", "--world=2", "--rank=0")...)
 	assert.Equal(t, []string{"batch-0000000.safetensors", "batch-0000001.safetensors", "batch-0000002.safetensors", "batch-0000003.safetensors"}, listed(t, out)[:4])
 	assert.Len(t, listed(t, filepath.Join(out, "rank-00000-of-00002")), 1)
 	code, _, stderr := cli(append(args, "--batch=4", "--seed=3")...)
