@@ -168,6 +168,26 @@ func BenchmarkBatches(b *testing.B) {
 					b.ReportMetric(took*1e6, "us/batch")
 				})
 			}
+			b.Run(fmt.Sprintf("backend=%s/B=%d/launches", backend, batch), func(b *testing.B) { // no graph, and what they cost the program
+				d, q := device(b, backend)
+				l := windows(b, d, store, batch)
+				require.NoError(b, l.Run(q))
+				require.NoError(b, q.Synchronize(context.Background()))
+				b.ResetTimer()
+				spent := time.Duration(0)
+				for i := range b.N {
+					begin := time.Now()
+					err := l.Run(q)
+					spent += time.Since(begin)
+					require.NoError(b, err)
+					if i%64 == 63 { // so that the queue is never full
+						require.NoError(b, q.Synchronize(context.Background()))
+					}
+				}
+				require.NoError(b, q.Synchronize(context.Background()))
+				b.ReportMetric(spent.Seconds()/float64(b.N)*1e6, "host-us/batch")
+				b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)*1e6, "us/batch")
+			})
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		fuses[i] = [2]*ops.Plan{plan(fuse(0, min(mode, ops.LaunchDependent))), plan(fuse(1, mode))}
 	}
 	if errors.Join(errs...) == nil {
-		errs = append(errs, draws[0].Run(r.stream))
+		errs = append(errs, draws[0].Run(r.stream), r.wait())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fail(err)
