@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const printed = `1865 windows of 3 episodes in 58 batches, 9 dropped; 243520 bytes on cpu
+const printed = `1865 windows of 3 episodes in 58 batches, 9 dropped; 583120 bytes on cpu
 observation.state: values f32 [32 50 26], valid [32 50]
 action: values f32 [32 50 26], valid [32 50]
 drew 58 batches, up to position 1856 of epoch 0; wrote batches.png
