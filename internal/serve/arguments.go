@@ -1,0 +1,125 @@
+package serve
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// clockFields are the tensors of a clock.
+func clockFields(c *ops.Clock) []field {
+	return []field{{"Targets", false, &c.Times}, {"Targets.Anchors", false, &c.Anchors}, {"Targets.Deltas", false, &c.Deltas}}
+}
+
+func readResample(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+	var q struct {
+		head
+		Clock   *clockJSON   `json:"clock"`
+		Options resampleJSON `json:"options"`
+	}
+	r.object(text, &q)
+	a, o := ops.ResampleArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
+	fields := append([]field{
+		{"Dst", true, &a.Dst}, {"Valid", true, &a.Valid}, {"Age", true, &a.Age}, {"Pad", true, &a.Pad},
+		{"Src", false, &a.Src}, {"SrcTimes", false, &a.SrcTimes},
+		{"SrcLengths", false, &a.SrcLengths}, {"SrcOffsets", false, &a.SrcOffsets}, {"SrcStarts", false, &a.SrcStarts},
+		{"DstLengths", false, &a.DstLengths}, {"DstOffsets", false, &a.DstOffsets},
+	}, clockFields(&a.Targets)...)
+	return fields, func(d *ops.Device) (planned, error) {
+		p, err := d.PlanResample(a, o)
+		return planned{Plan: p}, err
+	}
+}
+
+func readResampleBackward(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+	var q struct {
+		head
+		Clock   *clockJSON   `json:"clock"`
+		Options resampleJSON `json:"options"`
+	}
+	r.object(text, &q)
+	a, o := ops.ResampleBackwardArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
+	fields := append([]field{
+		{"SrcGrad", true, &a.SrcGrad}, {"DstGrad", false, &a.DstGrad}, {"SrcTimes", false, &a.SrcTimes},
+		{"SrcLengths", false, &a.SrcLengths}, {"SrcOffsets", false, &a.SrcOffsets},
+		{"DstLengths", false, &a.DstLengths}, {"DstOffsets", false, &a.DstOffsets},
+	}, clockFields(&a.Targets)...)
+	return fields, func(d *ops.Device) (planned, error) {
+		p, err := d.PlanResampleBackward(a, o)
+		return planned{Plan: p}, err
+	}
+}
+
+// fuseRequest is a fuse, and a fuse_backward.
+type fuseRequest struct {
+	head
+	Clock   *clockJSON   `json:"clock"`
+	Options fuseJSON     `json:"options"`
+	Streams []streamJSON `json:"streams"`
+}
+
+func stream(m int, name string) string { return fmt.Sprintf("Streams[%d].%s", m, name) }
+
+func readFuse(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+	var q fuseRequest
+	r.object(text, &q)
+	a := ops.FuseArgs{Targets: q.Clock.uniform(), Streams: make([]ops.FuseStream, len(q.Streams))}
+	fields := append([]field{
+		{"Dst", true, &a.Dst}, {"Valid", true, &a.Valid}, {"Age", true, &a.Age}, {"Pad", true, &a.Pad},
+		{"DstLengths", false, &a.DstLengths}, {"DstOffsets", false, &a.DstOffsets},
+	}, clockFields(&a.Targets)...)
+	for m, j := range q.Streams {
+		s := &a.Streams[m]
+		*s = ops.FuseStream{Width: j.Width, Offset: time.Duration(j.Offset), Options: j.Options.options(r, stream(m, "Options")),
+			Shift: floats(j.Shift), Scale: floats(j.Scale), ClipMin: floats(j.ClipMin), ClipMax: floats(j.ClipMax)}
+		fields = append(fields, field{stream(m, "Src"), false, &s.Src}, field{stream(m, "SrcTimes"), false, &s.SrcTimes},
+			field{stream(m, "SrcLengths"), false, &s.SrcLengths}, field{stream(m, "SrcOffsets"), false, &s.SrcOffsets}, field{stream(m, "SrcStarts"), false, &s.SrcStarts})
+	}
+	return fields, func(d *ops.Device) (planned, error) {
+		p, err := d.PlanFuse(a, ops.FuseOptions{TrustTimes: q.Options.TrustTimes})
+		return planned{Plan: p}, err
+	}
+}
+
+func readFuseBackward(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+	var q fuseRequest
+	r.object(text, &q)
+	a := ops.FuseBackwardArgs{Targets: q.Clock.uniform(), Streams: make([]ops.FuseBackwardStream, len(q.Streams))}
+	var fields []field
+	for m, j := range q.Streams {
+		s := &a.Streams[m]
+		*s = ops.FuseBackwardStream{Width: j.Width, Offset: time.Duration(j.Offset), Options: j.Options.options(r, stream(m, "Options")), Scale: floats(j.Scale)}
+		if (j.Shift != nil || j.ClipMin != nil || j.ClipMax != nil) && r.err == nil {
+			r.err = &RequestError{Arg: fmt.Sprintf("streams[%d]", m), Got: "shift, clip_min or clip_max", Want: "scale alone, for a gradient"}
+		}
+		fields = append(fields, field{stream(m, "SrcGrad"), true, &s.SrcGrad}, field{stream(m, "SrcTimes"), false, &s.SrcTimes},
+			field{stream(m, "SrcLengths"), false, &s.SrcLengths}, field{stream(m, "SrcOffsets"), false, &s.SrcOffsets})
+	}
+	fields = append(fields, field{"DstGrad", false, &a.DstGrad}, field{"DstLengths", false, &a.DstLengths}, field{"DstOffsets", false, &a.DstOffsets})
+	return append(fields, clockFields(&a.Targets)...), func(d *ops.Device) (planned, error) {
+		p, err := d.PlanFuseBackward(a, ops.FuseOptions{TrustTimes: q.Options.TrustTimes})
+		return planned{Plan: p}, err
+	}
+}
+
+func readVoxelize(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
+	var q struct {
+		head
+		Grid    gridJSON     `json:"grid"`
+		Options voxelizeJSON `json:"options"`
+	}
+	r.object(text, &q)
+	a, grid, o := ops.VoxelizeArgs{}, q.Grid.grid(r), q.Options.options(r)
+	return []field{
+			{"Grid", true, &a.Grid}, {"Values", true, &a.Values}, {"Coords", true, &a.Coords}, {"Counts", true, &a.Counts}, {"RowSplits", true, &a.RowSplits},
+			{"PointVoxel", true, &a.PointVoxel}, {"Points", false, &a.Points}, {"Features", false, &a.Features}, {"Labels", false, &a.Labels},
+			{"Offsets", false, &a.Offsets}, {"Poses", false, &a.Poses},
+		}, func(d *ops.Device) (planned, error) {
+			p, err := d.PlanVoxelize(a, grid, o)
+			if err != nil {
+				return planned{}, err
+			}
+			return planned{&p.Plan, p.Counts}, nil
+		}
+}

@@ -1,0 +1,79 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+type computeRequest struct {
+	Do
+	Request json.RawMessage `json:"request"`
+}
+
+// countsJSON is ops.VoxelCounts as it is sent.
+type countsJSON struct {
+	Points        int64 `json:"points"`
+	InRange       int64 `json:"in_range"`
+	OutOfRange    int64 `json:"out_of_range"`
+	NotFinite     int64 `json:"not_finite"`
+	Voxels        int64 `json:"voxels"`
+	DroppedVoxels int64 `json:"dropped_voxels"`
+	DroppedPoints int64 `json:"dropped_points"`
+}
+
+func compute(_ context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q computeRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	o, err := ReadOperation(q.Request)
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := o.in(c.arena)
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.planOn(c.cpu, tensors)
+	if err != nil {
+		return nil, err
+	}
+	// No context ends this: nobody may take the arena away while it is written.
+	if err = p.Run(c.cpu.Queue()); err == nil {
+		err = c.cpu.Synchronize(context.Background())
+	}
+	reply := &Reply{}
+	if err == nil && p.counts != nil {
+		var n ops.VoxelCounts
+		n, err = p.counts()
+		reply.Value = map[string]any{"counts": countsJSON(n)}
+	}
+	return reply, errors.Join(err, p.Close())
+}
+
+// in returns the operation's tensors over the arena's memory. What is written shares none of it with any other tensor: the operation cannot see that by itself,
+// since tensors of several dtypes are several allocations to it.
+func (o *Operation) in(m *Memory) ([]*tensor.Tensor, error) {
+	list := make([]*tensor.Tensor, len(o.Tensors))
+	lo, hi := make([]int, len(list)), make([]int, len(list))
+	for i := range o.Tensors {
+		var err error
+		if list[i], lo[i], hi[i], err = o.Tensors[i].in(m, o.Name); err != nil {
+			return nil, err
+		}
+		for k := range i {
+			if (o.Tensors[i].Written || o.Tensors[k].Written) && lo[i] < hi[k] && lo[k] < hi[i] {
+				a, b := &o.Tensors[k], &o.Tensors[i]
+				if !a.Written {
+					a, b = b, a
+				}
+				return nil, &ops.ArgError{Op: o.Name, Arg: a.Name, Kind: ops.ErrOverlap, Got: "memory of " + b.Name, Want: "memory of its own"}
+			}
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,42 @@
+// Package serve is the child process of the Python package: it plans, reads, decodes and computes on the CPU, and never touches a GPU. It speaks on a Unix
+// socket with the process that started it, in frames.
+//
+// # Frames
+//
+// A frame is a header of 16 bytes, little endian: the magic "RCF1", the bytes of JSON, the bytes of the blob, and the number of file descriptors, 0 or 1; each
+// 4 bytes. Then comes the JSON, an object, and then the blob. A descriptor is sent by SCM_RIGHTS with the first byte of the header. JSON has at most 64 MiB, a
+// blob 1 GiB: more is refused before anything is allocated for it, and what is allocated grows with what arrives. After a frame that is none, the child
+// says so and ends, since nobody knows where the next would begin.
+//
+// Each request has one reply, and the next request comes after it. A request is {"do": NAME, ...}; a field that it does not have is refused by name. Integers are
+// exact in all of their 64 bits. A reply is {"ok": true, ...}, or {"error": {...}} with the fields of [Failure], those that are known. After an error of a
+// request the child goes on. One that panics is an error of class "PanicError", whose stack goes to standard error.
+//
+// # Requests
+//
+//	hello    {"protocol":1,"version":"0.3.0"}: the first request. The reply has "protocol", "plan" (the version of exported plans), "version", "images" (the hash
+//	         of all kernel images) and "platform". Another protocol, and the version of another release, is an error of class "VersionError" that names both,
+//	         after which the child ends. A build that is no release ("(devel)", or of a revision) takes any version, and is taken by any.
+//	arena    {"bytes":N}: memory of both sides. The reply has "bytes", at least N, and its descriptor: a memfd that cannot shrink or grow, which both map. It
+//	         replaces the connection's earlier arena.
+//	compute  {"request":OP}: an operation on the CPU on tensors in the arena. The reply has "counts" of a voxelize.
+//
+// # Operations
+//
+// OP is {"op":NAME, "tensors":{NAME: {"dtype","shape","strides","at"}}, ...}. Names of operations are resample, fuse, resample_backward, fuse_backward and voxelize,
+// those of tensors the fields of package ops' structs: "Src", "Targets.Anchors", "Streams[2].SrcTimes"; "Targets" is a clock's tensor of times. What is not
+// given is nil. Strides are in elements, row-major unless given. "at" is where in the arena a tensor begins, a multiple of 64, for compute; for plans "align" is
+// its address modulo 16.
+//
+//	clock    {"start":ns,"rate":hz,"count":n}: a uniform clock, where no tensor gives the targets
+//	options  resample: {"interp","quat","period","window","channels":[{"lo","hi","interp","quat","period","window"}],"edge","fill","snap","max_gap","tolerance",
+//	         "fill_gaps","trust_times"}. Names are those that package ops parses, lengths of time integer nanoseconds, and fill is a number, "nan", "inf" or
+//	         "-inf". What is absent is the zero value. fuse: {"trust_times"}. voxelize: {"mode","reduce","order","max_points","max_voxels","empty"}
+//	streams  fuse: one for each stream, [{"width","offset","options","shift":[],"scale":[],"clip_min":[],"clip_max":[]}]
+//	grid     voxelize: {"min":[x,y,z],"max":[x,y,z],"size":[x,y,z]}
+//
+// # Life
+//
+// The child ends when the socket ends, when the process that made the socket is gone, whoever else holds it, and on SIGTERM. It ignores SIGINT and SIGHUP,
+// which a terminal sends to all of a group: the process that started it decides.
+package serve

@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	headerBytes = 16
+	magic       = "RCF1"
+
+	// MaxJSON and MaxBlob bound the two parts of a frame, in bytes.
+	MaxJSON = 64 << 20
+	MaxBlob = 1 << 30
+
+	// firstRead is how much is allocated before anything arrived. Beyond it memory doubles with what arrives.
+	firstRead = 64 << 10
+)
+
+// Frame is one message, either way.
+type Frame struct {
+	JSON []byte // an object
+	Blob []byte
+	File *os.File // a descriptor that goes with it, or nil; who has the frame closes it
+}
+
+// FrameError is what came and is no frame. Nothing can be read after it.
+type FrameError struct{ Got, Want string }
+
+func (e *FrameError) Error() string { return "frame: got " + e.Got + ", want " + e.Want }
+
+// receiver is the end of a connection that frames are read from.
+type receiver interface {
+	io.Reader
+	// receive is Read with the descriptors that came along. They are the caller's, after an error too.
+	receive(p []byte) (n int, files []*os.File, err error)
+}
+
+// header returns the header of a frame, or an error if it is too large.
+func (f *Frame) header() ([]byte, error) {
+	if len(f.JSON) > MaxJSON || len(f.Blob) > MaxBlob {
+		return nil, &FrameError{fmt.Sprintf("%d bytes of JSON and %d of blob", len(f.JSON), len(f.Blob)), limits}
+	}
+	h := append(make([]byte, 0, headerBytes), magic...)
+	h = binary.LittleEndian.AppendUint32(h, uint32(len(f.JSON)))
+	h = binary.LittleEndian.AppendUint32(h, uint32(len(f.Blob)))
+	files := uint32(0)
+	if f.File != nil {
+		files = 1
+	}
+	return binary.LittleEndian.AppendUint32(h, files), nil
+}
+
+var limits = fmt.Sprintf("at most %d and %d", MaxJSON, MaxBlob)
+
+// readFrame reads a frame. The error is io.EOF where the connection ended before one, io.ErrUnexpectedEOF where it ended within one, a *FrameError where what
+// came is none, or the connection's own.
+func readFrame(r receiver) (f *Frame, err error) {
+	var head [headerBytes]byte
+	var files []*os.File
+	defer func() {
+		if err != nil {
+			closeAll(files)
+		}
+	}()
+	for n := 0; n < headerBytes; {
+		k, more, err := r.receive(head[n:])
+		files = append(files, more...)
+		if n += k; n == headerBytes {
+			break
+		}
+		if err == io.EOF && n > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(head[4*i:]) }
+	switch {
+	case string(head[:4]) != magic:
+		return nil, &FrameError{fmt.Sprintf("%q first", head[:4]), fmt.Sprintf("%q", magic)}
+	case word(1) > MaxJSON || word(2) > MaxBlob:
+		return nil, &FrameError{fmt.Sprintf("%d bytes of JSON and %d of blob", word(1), word(2)), limits}
+	case word(3) > 1 || int(word(3)) != len(files):
+		return nil, &FrameError{fmt.Sprintf("%d descriptors, and %d in the header", len(files), word(3)), "0 or 1, the same"}
+	}
+	f = &Frame{}
+	if f.JSON, err = readPart(r, int(word(1))); err == nil {
+		f.Blob, err = readPart(r, int(word(2)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(files) > 0 {
+		f.File = files[0]
+	}
+	return f, nil
+}
+
+// readPart reads n bytes. What it allocates is at most twice what has arrived, and firstRead.
+func readPart(r io.Reader, n int) ([]byte, error) {
+	b := make([]byte, min(n, firstRead))
+	for have := 0; have < n; {
+		if have == len(b) {
+			b = append(make([]byte, 0, min(n, 2*have)), b...)
+			b = b[:cap(b)]
+		}
+		k, err := io.ReadFull(r, b[have:min(n, len(b))])
+		have += k
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b[:n], nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // it was not written
+	}
+}

@@ -1,0 +1,187 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// reader reads the options of an operation, and keeps the first error.
+type reader struct {
+	op  string
+	err error
+}
+
+// object reads the JSON of an OP strictly.
+func (r *reader) object(text []byte, v any) {
+	if err := decode(text, v); r.err == nil {
+		r.err = err
+	}
+}
+
+// word reads a name; none is the zero value.
+func word[T any](r *reader, name, arg string, parse func(string) (T, error)) (v T) {
+	if name == "" || r.err != nil {
+		return v
+	}
+	v, err := parse(name)
+	var unknown *ops.ArgError
+	if errors.As(err, &unknown) {
+		err = &ops.ArgError{Op: r.op, Arg: arg, Kind: unknown.Kind, Got: unknown.Got, Want: unknown.Want}
+	}
+	r.err = err
+	return v
+}
+
+// number is a JSON number, or one that JSON has no number for: "nan", "inf" or "-inf".
+type number float64
+
+func (n *number) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case `"nan"`:
+		*n = number(math.NaN())
+	case `"inf"`:
+		*n = number(math.Inf(1))
+	case `"-inf"`:
+		*n = number(math.Inf(-1))
+	default:
+		v, err := strconv.ParseFloat(string(text), 64)
+		if err != nil || bytes.ContainsAny(text, "nN") {
+			return &RequestError{Got: string(text), Want: `a number of float64, "nan", "inf" or "-inf"`}
+		}
+		*n = number(v)
+	}
+	return nil
+}
+
+// floats are numbers rounded to float32.
+func floats(list []number) []float32 {
+	if list == nil {
+		return nil
+	}
+	out := make([]float32, len(list))
+	for i, v := range list {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+func limit(ns *int64) ops.Limit {
+	if ns == nil {
+		return ops.Limit{}
+	}
+	return ops.Within(time.Duration(*ns))
+}
+
+type channelJSON struct {
+	Lo     int    `json:"lo"`
+	Hi     int    `json:"hi"`
+	Interp string `json:"interp"`
+	Quat   string `json:"quat"`
+	Period number `json:"period"`
+	Window *int64 `json:"window"`
+}
+
+type resampleJSON struct {
+	Interp     string        `json:"interp"`
+	Quat       string        `json:"quat"`
+	Period     number        `json:"period"`
+	Window     *int64        `json:"window"`
+	Channels   []channelJSON `json:"channels"`
+	Edge       string        `json:"edge"`
+	Fill       *number       `json:"fill"`
+	Snap       *int64        `json:"snap"`
+	MaxGap     *int64        `json:"max_gap"`
+	Tolerance  *int64        `json:"tolerance"`
+	FillGaps   bool          `json:"fill_gaps"`
+	TrustTimes bool          `json:"trust_times"`
+}
+
+func (j *resampleJSON) options(r *reader, arg string) ops.ResampleOptions {
+	o := ops.ResampleOptions{
+		Interp: word(r, j.Interp, arg+".Interp", ops.ParseInterp), Quat: word(r, j.Quat, arg+".Quat", ops.ParseQuatOrder), Period: float64(j.Period),
+		Window: limit(j.Window), Edge: word(r, j.Edge, arg+".Edge", ops.ParseEdge), Snap: limit(j.Snap), MaxGap: limit(j.MaxGap),
+		Tolerance: limit(j.Tolerance), FillGaps: j.FillGaps, TrustTimes: j.TrustTimes,
+	}
+	if j.Fill != nil {
+		o.Fill = ops.FillWith(float64(*j.Fill))
+	}
+	for i, c := range j.Channels {
+		at := fmt.Sprintf("%s.Channels[%d]", arg, i)
+		o.Channels = append(o.Channels, ops.Channel{Lo: c.Lo, Hi: c.Hi, Interp: word(r, c.Interp, at+".Interp", ops.ParseInterp),
+			Quat: word(r, c.Quat, at+".Quat", ops.ParseQuatOrder), Period: float64(c.Period), Window: limit(c.Window)})
+	}
+	return o
+}
+
+type fuseJSON struct {
+	TrustTimes bool `json:"trust_times"`
+}
+
+type clockJSON struct {
+	Start int64  `json:"start"`
+	Rate  number `json:"rate"`
+	Count int    `json:"count"`
+}
+
+// uniform is the clock, or one of nothing if none is given.
+func (c *clockJSON) uniform() ops.Clock {
+	if c == nil {
+		return ops.Clock{}
+	}
+	return ops.Uniform(c.Start, float64(c.Rate), c.Count)
+}
+
+type streamJSON struct {
+	Width   int          `json:"width"`
+	Offset  int64        `json:"offset"`
+	Options resampleJSON `json:"options"`
+	Shift   []number     `json:"shift"`
+	Scale   []number     `json:"scale"`
+	ClipMin []number     `json:"clip_min"`
+	ClipMax []number     `json:"clip_max"`
+}
+
+type gridJSON struct {
+	Min  []number `json:"min"`
+	Max  []number `json:"max"`
+	Size []number `json:"size"`
+}
+
+func (g *gridJSON) grid(r *reader) (v ops.VoxelGrid) {
+	for _, p := range []struct {
+		name string
+		from []number
+		to   *[3]float64
+	}{{"min", g.Min, &v.Min}, {"max", g.Max, &v.Max}, {"size", g.Size, &v.Size}} {
+		if len(p.from) != 3 && r.err == nil {
+			r.err = &RequestError{Arg: "grid." + p.name, Got: fmt.Sprintf("%d numbers", len(p.from)), Want: "3, for x, y and z"}
+			return v
+		}
+		for i, n := range p.from {
+			p.to[i%3] = float64(n)
+		}
+	}
+	return v
+}
+
+type voxelizeJSON struct {
+	Mode      string `json:"mode"`
+	Reduce    string `json:"reduce"`
+	Order     string `json:"order"`
+	MaxPoints int    `json:"max_points"`
+	MaxVoxels int    `json:"max_voxels"`
+	Empty     number `json:"empty"`
+}
+
+func (j *voxelizeJSON) options(r *reader) ops.VoxelizeOptions {
+	return ops.VoxelizeOptions{
+		Mode: word(r, j.Mode, "Options.Mode", ops.ParseVoxelMode), Reduce: word(r, j.Reduce, "Options.Reduce", ops.ParseReduce),
+		Order: word(r, j.Order, "Options.Order", ops.ParseAxisOrder), MaxPoints: j.MaxPoints, MaxVoxels: j.MaxVoxels, Empty: float64(j.Empty),
+	}
+}

@@ -1,0 +1,178 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// handler answers a request. What it returns besides an error is sent, and a file of it closed if the reply says so.
+type handler func(ctx context.Context, c *Conn, r *Request) (*Reply, error)
+
+// handlers are the requests by name, hello apart.
+var handlers = map[string]handler{
+	"arena":   newArena,
+	"compute": compute,
+}
+
+// Request is what a handler gets.
+type Request struct {
+	Do   string
+	JSON []byte // all of it
+	Blob []byte
+	File *os.File // or nil; closed after the handler, unless it takes it and sets this nil
+}
+
+// Do begins the structs that requests are decoded into.
+type Do struct {
+	Do string `json:"do"`
+}
+
+// Reply is an answer: the fields of Value, which is marshalled to an object, besides "ok". The zero value says ok.
+type Reply struct {
+	Value any
+	Blob  []byte
+	File  *os.File // to be sent, which stays the handler's
+}
+
+// conn is the end of a connection, as a server sees it.
+type link interface {
+	receiver
+	send(*Frame) error
+}
+
+// Conn is a connection and what it holds.
+type Conn struct {
+	link    link
+	version string // of the program
+	greeted bool
+	arena   *Memory
+	cpu     *ops.Device
+	atEnd   []func() error
+}
+
+// closing has do called when the connection ends, before what was told earlier.
+func (c *Conn) closing(do func() error) { c.atEnd = append(c.atEnd, do) }
+
+// serve answers requests until the connection ends, which is no error.
+func (c *Conn) serve(ctx context.Context) (err error) {
+	defer func() {
+		for _, do := range slices.Backward(c.atEnd) {
+			err = errors.Join(err, do())
+		}
+		err = errors.Join(err, c.arena.Close())
+	}()
+	if c.cpu, err = ops.Open("cpu"); err != nil {
+		return err
+	}
+	c.closing(c.cpu.Close)
+	for {
+		f, err := readFrame(c.link)
+		var broken *FrameError
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &broken):
+			return errors.Join(err, c.fail(err))
+		case err != nil:
+			return err
+		}
+		if err := c.answer(ctx, f); err != nil {
+			return err
+		}
+	}
+}
+
+// answer handles one request and sends its reply. The error is one after which there is no next request.
+func (c *Conn) answer(ctx context.Context, f *Frame) error {
+	r := &Request{JSON: f.JSON, Blob: f.Blob, File: f.File}
+	defer func() {
+		if r.File != nil {
+			_ = r.File.Close() // it was not written
+		}
+	}()
+	reply, err := c.handle(ctx, r)
+	var version *VersionError
+	if errors.As(err, &version) {
+		return errors.Join(err, c.fail(err))
+	}
+	out := &Frame{}
+	if err == nil {
+		out, err = reply.frame()
+	}
+	if err == nil {
+		err = c.link.send(out)
+		var large *FrameError
+		if !errors.As(err, &large) {
+			return err
+		}
+	}
+	return c.fail(err)
+}
+
+// handle finds and calls the handler of a request.
+func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "robocache serve: panic in %q: %v\n%s", r.Do, p, debug.Stack())
+			reply, err = nil, &PanicError{Do: r.Do, Value: p}
+		}
+	}()
+	var do Do
+	if err := json.Unmarshal(r.JSON, &do); err != nil {
+		return nil, malformed(err)
+	}
+	r.Do = do.Do
+	if r.Do == "hello" {
+		return c.hello(r)
+	}
+	if !c.greeted {
+		return nil, &RequestError{Arg: "do", Got: fmt.Sprintf("%q first", r.Do), Want: `"hello"`}
+	}
+	h, ok := handlers[r.Do]
+	if !ok {
+		names := []string{"hello"}
+		for name := range handlers {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return nil, &RequestError{Arg: "do", Got: fmt.Sprintf("%q", r.Do), Want: "one of " + strings.Join(names, ", ")}
+	}
+	return h(ctx, c, r)
+}
+
+// frame is the reply as it is sent.
+func (r *Reply) frame() (*Frame, error) {
+	if r == nil {
+		r = &Reply{}
+	}
+	f := &Frame{JSON: []byte(`{"ok":true}`), Blob: r.Blob, File: r.File}
+	if r.Value == nil {
+		return f, nil
+	}
+	text, err := json.Marshal(r.Value)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > 2 {
+		f.JSON = append([]byte(`{"ok":true,`), text[1:]...)
+	}
+	return f, nil
+}
+
+// fail sends an error as a reply.
+func (c *Conn) fail(err error) error {
+	text, bad := json.Marshal(map[string]any{"error": failureOf(err)})
+	if bad != nil {
+		return errors.Join(err, bad)
+	}
+	return c.link.send(&Frame{JSON: text})
+}

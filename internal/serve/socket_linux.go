@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket is a connected Unix stream socket. Reads and writes block: there is one of each at a time, and a thread that waits costs less than a poller.
+type socket struct{ fd int }
+
+// newSocket takes a descriptor over, which must be a Unix stream socket.
+func newSocket(fd int) (*socket, error) {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err == nil && kind != unix.SOCK_STREAM {
+		err = fmt.Errorf("a socket of type %d, want a stream", kind)
+	}
+	if err == nil {
+		err = unix.SetNonblock(fd, false)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
+	}
+	unix.CloseOnExec(fd)
+	return &socket{fd}, nil
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	for {
+		switch n, err := unix.Read(s.fd, p); {
+		case err == unix.EINTR:
+		case err != nil:
+			return 0, os.NewSyscallError("read", err)
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (s *socket) receive(p []byte) (n int, files []*os.File, err error) {
+	oob := make([]byte, unix.CmsgSpace(4*8)) // more than may come, so that those are seen, and closed
+	for {
+		n, k, _, _, err := unix.Recvmsg(s.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return 0, nil, os.NewSyscallError("recvmsg", err)
+		}
+		messages, err := unix.ParseSocketControlMessage(oob[:k])
+		for i := range messages {
+			fds, _ := unix.ParseUnixRights(&messages[i]) // other kinds have none
+			for _, fd := range fds {
+				files = append(files, os.NewFile(uintptr(fd), "descriptor"))
+			}
+		}
+		if err == nil && n == 0 {
+			err = io.EOF
+		}
+		return n, files, err
+	}
+}
+
+// send writes a frame.
+func (s *socket) send(f *Frame) error {
+	head, err := f.header()
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if f.File != nil {
+		rights = unix.UnixRights(int(f.File.Fd()))
+	}
+	for parts := [][]byte{head, f.JSON, f.Blob}; len(parts) > 0; {
+		n, err := unix.SendmsgBuffers(s.fd, parts, rights, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return os.NewSyscallError("sendmsg", err)
+		}
+		rights = nil
+		for len(parts) > 0 && n >= len(parts[0]) {
+			n -= len(parts[0])
+			parts = parts[1:]
+		}
+		if len(parts) > 0 {
+			parts[0] = parts[0][n:]
+		}
+	}
+	return nil
+}
+
+// ended waits until the other end is closed, or this one.
+func (s *socket) ended() {
+	for {
+		fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
+		if n, err := unix.Poll(fds, -1); err != unix.EINTR && (n != 0 || err != nil) {
+			return
+		}
+	}
+}
+
+func (s *socket) shutdown() { _ = unix.Shutdown(s.fd, unix.SHUT_RDWR) } // of one that has ended by itself too
+
+func (s *socket) Close() error { return os.NewSyscallError("close", unix.Close(s.fd)) }
