@@ -66,6 +66,7 @@ var rules = map[string][]string{
 	"internal/printed":        {},
 	"internal/ptxparse":       {},
 	"internal/raw":            {"tensor"},
+	"internal/serve":          {"public", "internal/...", "golang.org/x/sys/..."},
 	"internal/tuned":          {},
 	"internal/cloudtest":      {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }
