@@ -54,6 +54,7 @@ var rules = map[string][]string{
 	"internal/benchmark":      {"cudadrv", "internal/kernels", "internal/tuned", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":           {},
 	"internal/exampletest":    {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
+	"internal/failure":        {"align", "dataset", "ops", "tensor"},
 	"internal/faultsweep":     {"public", "internal/..."},
 	"internal/gputest":        {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
 	"internal/inorder":        {},

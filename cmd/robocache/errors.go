@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
 // The exit codes, which scripts depend on.
@@ -107,7 +106,9 @@ type report struct {
 
 // describe is the one place where errors become exit codes.
 func describe(err error) report {
-	r := report{Kind: "other", Code: exitOther, Message: err.Error()}
+	f := failure.Of(err)
+	r := report{Kind: "other", Code: exitOther, Message: f.Message, Path: f.Path, Stream: f.Stream, Arg: f.Arg, Got: f.Got, Want: f.Want,
+		Offset: f.Offset, Line: f.Line, Column: f.Column, Row: f.Row, Index: f.Index}
 	var (
 		usage  *usageError
 		input  *inputError
@@ -116,43 +117,25 @@ func describe(err error) report {
 		value  *ops.ValueError
 		format *dataset.FormatError
 		open   *ops.OpenError
-		shape  *tensor.Error
-		path   *fs.PathError
 		cut    *cutError
 		bench  *benchmark.InputError
 		plan   *align.PlanError
 	)
 	is := func(kind string, code int) { r.Kind, r.Code = kind, code }
-	if errors.As(err, &path) {
-		r.Path = path.Path
-	}
-	if errors.As(err, &shape) {
-		r.Got, r.Want = shape.Got, shape.Want
-	}
-	if errors.As(err, &arg) {
-		r.Arg, r.Got, r.Want = arg.Arg, arg.Got, arg.Want
-	}
-	if errors.As(err, &value) {
-		r.Arg, r.Row, r.Index = value.Arg, &value.Row, &value.Index
-	}
-	if errors.As(err, &format) {
-		r.Path, r.Got, r.Want = format.Path, format.Got, format.Want
-		r.Line = format.Line
-		if format.Offset >= 0 {
-			r.Offset = &format.Offset
-		}
-	}
+	errors.As(err, &value)
+	errors.As(err, &format)
+	errors.As(err, &plan)
 	if errors.As(err, &input) {
-		r.Path, r.Stream, r.Array = input.Path, input.Stream, input.Array
-		if input.Got != "" {
-			r.Got, r.Want = input.Got, input.Want
+		r.Stream, r.Array = input.Stream, input.Array
+		if plan == nil {
+			r.Path = input.Path
+			if input.Got != "" {
+				r.Got, r.Want = input.Got, input.Want
+			}
 		}
 		if p := input.Plan; p != nil {
 			r.Plan, r.Line, r.Column = p.Path, p.Line, p.Column
 		}
-	}
-	if errors.As(err, &plan) {
-		r.Path, r.Line, r.Column, r.Arg, r.Got, r.Want = plan.Path, plan.Line, plan.Column, plan.Key, plan.Got, plan.Want
 	}
 	if errors.As(err, &bench) {
 		r.Arg, r.Got, r.Want = bench.Where, bench.Got, bench.Want

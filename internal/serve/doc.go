@@ -15,8 +15,8 @@
 // # Requests
 //
 //	hello    {"protocol":1,"version":"0.3.0"}: the first request. The reply has "protocol", "plan" (the version of exported plans), "version", "images" (the hash
-//	         of all kernel images) and "platform". Another protocol, and the version of another release, is an error of class "VersionError" that names both,
-//	         after which the child ends. A build that is no release ("(devel)", or of a revision) takes any version, and is taken by any.
+//	         of all kernel images) and "platform". Another protocol, and another version, is an error of class
+//	         "VersionError" that names both, after which the child ends. Versions are compared unless "dev" is in one of them.
 //	arena    {"bytes":N}: memory of both sides. The reply has "bytes", at least N, and its descriptor: a memfd that cannot shrink or grow, which both map. It
 //	         replaces the connection's earlier arena.
 //	compute  {"request":OP}: an operation on the CPU on tensors in the arena. The reply has "counts" of a voxelize.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/internal/failure"
 )
 
 // PanicError is a mistake in this program, which a request met. Its stack is on standard error.
@@ -15,7 +15,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %q: %v", e.Do, e.Value) }
 
-// Failure is an error as it is sent.
+// Failure is an error as it is sent. What is not known of it is absent.
 type Failure struct {
 	Class   string `json:"class"` // the type of the error: "ArgError"
 	Op      string `json:"op,omitempty"`
@@ -28,26 +28,23 @@ type Failure struct {
 	Message string `json:"message"`
 	Path    string `json:"path,omitempty"`
 	Stream  string `json:"stream,omitempty"`
+	Array   string `json:"array,omitempty"`  // of an archive
+	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
+	Line    int    `json:"line,omitempty"`   // of a text or plan file, from 1
+	Column  int    `json:"column,omitempty"` // of a plan file, from 1
 }
 
 func failureOf(err error) Failure {
-	f := Failure{Class: "Error", Message: err.Error()}
+	r := failure.Of(err)
+	f := Failure{Class: r.Class, Op: r.Op, Arg: r.Arg, Kind: r.Kind, Row: r.Row, Index: r.Index, Got: r.Got, Want: r.Want, Message: r.Message, Path: r.Path,
+		Stream: r.Stream, Offset: r.Offset, Line: r.Line, Column: r.Column}
 	var (
-		arg     *ops.ArgError
-		value   *ops.ValueError
-		memory  *ops.MemoryError
 		request *RequestError
 		version *VersionError
 		frame   *FrameError
 		panics  *PanicError
 	)
 	switch {
-	case errors.As(err, &arg):
-		f.Class, f.Op, f.Arg, f.Kind, f.Got, f.Want = "ArgError", arg.Op, arg.Arg, arg.Kind.Error(), arg.Got, arg.Want
-	case errors.As(err, &value):
-		f.Class, f.Op, f.Arg, f.Kind, f.Row, f.Index = "ValueError", value.Op, value.Arg, value.Kind.Error(), &value.Row, &value.Index
-	case errors.As(err, &memory):
-		f.Class, f.Got = "MemoryError", memory.What
 	case errors.As(err, &request):
 		f.Class, f.Arg, f.Got, f.Want = "RequestError", request.Arg, request.Got, request.Want
 	case errors.As(err, &version):

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -37,22 +36,12 @@ func (c *Conn) hello(r *Request) (*Reply, error) {
 	if q.Protocol != Protocol {
 		return nil, &VersionError{"protocol", fmt.Sprint(q.Protocol), fmt.Sprint(Protocol)}
 	}
-	theirs, ours := release(q.Version), release(c.version)
-	if theirs != "" && ours != "" && theirs != ours {
-		return nil, &VersionError{"version", q.Version, c.version}
+	ours := strings.TrimPrefix(c.version, "v")
+	if q.Version != ours && !strings.Contains(q.Version, "dev") && !strings.Contains(ours, "dev") {
+		return nil, &VersionError{"version", q.Version, ours}
 	}
 	c.greeted = true
 	return &Reply{Value: map[string]any{
-		"protocol": Protocol, "plan": planVersion, "version": c.version, "images": kernels.Hash(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+		"protocol": Protocol, "plan": planVersion, "version": ours, "images": kernels.Hash(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 	}}, nil
-}
-
-var releases = regexp.MustCompile(`^v?\d+\.\d+\.\d+$`)
-
-// release is the version of a release as 1.2.3, or nothing of a build of anything else.
-func release(version string) string {
-	if !releases.MatchString(version) {
-		return ""
-	}
-	return strings.TrimPrefix(version, "v")
 }

@@ -41,9 +41,11 @@ type Reply struct {
 	Value any
 	Blob  []byte
 	File  *os.File // to be sent, which stays the handler's
+	// Done, if there is one, is called after the reply was sent, or could not be: to close what only the reply needs.
+	Done func() error
 }
 
-// conn is the end of a connection, as a server sees it.
+// link is the end of a connection, as a server sees it.
 type link interface {
 	receiver
 	send(*Frame) error
@@ -76,23 +78,25 @@ func (c *Conn) serve(ctx context.Context) (err error) {
 	c.closing(c.cpu.Close)
 	for {
 		f, err := readFrame(c.link)
-		var broken *FrameError
 		switch {
 		case err == io.EOF:
 			return nil
-		case errors.As(err, &broken):
+		case errors.As(err, new(*FrameError)):
 			return errors.Join(err, c.fail(err))
 		case err != nil:
 			return err
 		}
-		if err := c.answer(ctx, f); err != nil {
+		switch err := c.answer(ctx, f); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
 			return err
 		}
 	}
 }
 
 // answer handles one request and sends its reply. The error is one after which there is no next request.
-func (c *Conn) answer(ctx context.Context, f *Frame) error {
+func (c *Conn) answer(ctx context.Context, f *Frame) (err error) {
 	r := &Request{JSON: f.JSON, Blob: f.Blob, File: f.File}
 	defer func() {
 		if r.File != nil {
@@ -100,18 +104,22 @@ func (c *Conn) answer(ctx context.Context, f *Frame) error {
 		}
 	}()
 	reply, err := c.handle(ctx, r)
-	var version *VersionError
-	if errors.As(err, &version) {
+	if errors.As(err, new(*VersionError)) {
 		return errors.Join(err, c.fail(err))
 	}
-	out := &Frame{}
-	if err == nil {
-		out, err = reply.frame()
+	if err != nil {
+		return c.fail(err)
 	}
+	if reply == nil {
+		reply = &Reply{}
+	}
+	if reply.Done != nil {
+		defer func() { err = errors.Join(err, reply.Done()) }()
+	}
+	out, err := reply.frame()
 	if err == nil {
 		err = c.link.send(out)
-		var large *FrameError
-		if !errors.As(err, &large) {
+		if !errors.As(err, new(*FrameError)) {
 			return err
 		}
 	}
@@ -151,9 +159,6 @@ func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error)
 
 // frame is the reply as it is sent.
 func (r *Reply) frame() (*Frame, error) {
-	if r == nil {
-		r = &Reply{}
-	}
 	f := &Frame{JSON: []byte(`{"ok":true}`), Blob: r.Blob, File: r.File}
 	if r.Value == nil {
 		return f, nil

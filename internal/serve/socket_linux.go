@@ -21,7 +21,7 @@ func newSocket(fd int) (*socket, error) {
 		err = unix.SetNonblock(fd, false)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
+		return nil, &SocketError{fd, err}
 	}
 	unix.CloseOnExec(fd)
 	return &socket{fd}, nil
@@ -31,10 +31,10 @@ func (s *socket) Read(p []byte) (int, error) {
 	for {
 		switch n, err := unix.Read(s.fd, p); {
 		case err == unix.EINTR:
+		case err == unix.ECONNRESET || err == nil && n == 0 && len(p) > 0: // reset: closed with something unread
+			return 0, io.EOF
 		case err != nil:
 			return 0, os.NewSyscallError("read", err)
-		case n == 0 && len(p) > 0:
-			return 0, io.EOF
 		default:
 			return n, nil
 		}
@@ -45,10 +45,12 @@ func (s *socket) receive(p []byte) (n int, files []*os.File, err error) {
 	oob := make([]byte, unix.CmsgSpace(4*8)) // more than may come, so that those are seen, and closed
 	for {
 		n, k, _, _, err := unix.Recvmsg(s.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
-		if err == unix.EINTR {
+		switch {
+		case err == unix.EINTR:
 			continue
-		}
-		if err != nil {
+		case err == unix.ECONNRESET:
+			return 0, nil, io.EOF
+		case err != nil:
 			return 0, nil, os.NewSyscallError("recvmsg", err)
 		}
 		messages, err := unix.ParseSocketControlMessage(oob[:k])
@@ -65,7 +67,7 @@ func (s *socket) receive(p []byte) (n int, files []*os.File, err error) {
 	}
 }
 
-// send writes a frame.
+// send writes a frame. The error is io.EOF if the other end is closed.
 func (s *socket) send(f *Frame) error {
 	head, err := f.header()
 	if err != nil {
@@ -77,10 +79,12 @@ func (s *socket) send(f *Frame) error {
 	}
 	for parts := [][]byte{head, f.JSON, f.Blob}; len(parts) > 0; {
 		n, err := unix.SendmsgBuffers(s.fd, parts, rights, nil, unix.MSG_NOSIGNAL)
-		if err == unix.EINTR {
+		switch {
+		case err == unix.EINTR:
 			continue
-		}
-		if err != nil {
+		case err == unix.EPIPE || err == unix.ECONNRESET:
+			return io.EOF
+		case err != nil:
 			return os.NewSyscallError("sendmsg", err)
 		}
 		rights = nil

@@ -1,0 +1,76 @@
+package failure
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Report is what is known of an error. Strings are empty, numbers 0 and pointers nil where it is not known.
+type Report struct {
+	Class   string // the type that says most: "ArgError", "ValueError", "MemoryError", "PlanError", "FormatError" or "Error"
+	Message string // all of it
+
+	Op   string // the operation
+	Arg  string // the operation's argument, or the plan's key
+	Kind string // as package ops, tensor or dataset names it: "wrong shape"
+
+	Row, Index *int // of a value
+	Got, Want  string
+
+	Path   string
+	Stream string
+	Offset *int64 // the byte of the file
+	Line   int    // of a text file or header, from 1
+	Column int    // of a plan file, from 1
+}
+
+// Of takes an error apart. Of several types that it holds, the later of those below has the fields that both have.
+func Of(err error) Report {
+	r := Report{Class: "Error", Message: err.Error()}
+	var (
+		path   *fs.PathError
+		shape  *tensor.Error
+		memory *ops.MemoryError
+		arg    *ops.ArgError
+		value  *ops.ValueError
+		format *dataset.FormatError
+		stream *align.StreamError
+		plan   *align.PlanError
+	)
+	if errors.As(err, &path) {
+		r.Path = path.Path
+	}
+	if errors.As(err, &shape) {
+		r.Class, r.Op, r.Kind, r.Got, r.Want = "ArgError", shape.Op, shape.Kind.Error(), shape.Got, shape.Want
+	}
+	if errors.As(err, &arg) {
+		r.Class, r.Op, r.Arg, r.Kind, r.Got, r.Want = "ArgError", arg.Op, arg.Arg, arg.Kind.Error(), arg.Got, arg.Want
+	}
+	if errors.As(err, &value) {
+		r.Class, r.Op, r.Arg, r.Kind, r.Row, r.Index = "ValueError", value.Op, value.Arg, value.Kind.Error(), &value.Row, &value.Index
+	}
+	if errors.As(err, &format) {
+		r.Class, r.Path, r.Got, r.Want, r.Line = "FormatError", format.Path, format.Got, format.Want, format.Line
+		if format.Kind != nil {
+			r.Kind = format.Kind.Error()
+		}
+		if format.Offset >= 0 {
+			r.Offset = &format.Offset
+		}
+	}
+	if errors.As(err, &stream) {
+		r.Stream = stream.Stream
+	}
+	if errors.As(err, &plan) {
+		r.Class, r.Path, r.Line, r.Column, r.Arg, r.Got, r.Want = "PlanError", plan.Path, plan.Line, plan.Column, plan.Key, plan.Got, plan.Want
+	}
+	if errors.As(err, &memory) || errors.Is(err, tensor.ErrOutOfMemory) {
+		r.Class = "MemoryError"
+	}
+	return r
+}
