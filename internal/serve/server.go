@@ -87,7 +87,7 @@ func (c *Conn) serve(ctx context.Context) (err error) {
 			return err
 		}
 		switch err := c.answer(ctx, f); {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF): // nobody is there to answer
 			return nil
 		case err != nil:
 			return err
