@@ -167,7 +167,10 @@ func (a *app) remark(format string, args ...any) {
 	}
 }
 
-// buildVersion is what the linker knows of the module: a tag, or the revision that was built.
+// release is the version of what was built for a release or a wheel: the linker is told it (-X main.release=0.5.0), and the Python package has the same.
+var release string
+
+// buildVersion is what the linker knows of the module: the version of a release, a tag, or the revision that was built.
 type buildVersion struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -190,6 +193,9 @@ func versionOf() buildVersion {
 				v.Modified = s.Value == "true"
 			}
 		}
+	}
+	if release != "" {
+		v.Version = release
 	}
 	return v
 }
