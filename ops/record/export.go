@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -25,7 +26,7 @@ type exporter struct {
 	both    [2]*recording
 	numbers map[*memory]int     // of the first recording's memories, slabs apart, in the plan
 	second  map[*memory]*memory // their counterparts
-	cells   map[int]bool        // that are named by a relocation
+	faults  map[int]int         // the numbers of the cells' faults in the plan, of those that a relocation names
 	slabs   []*memory           // of the first recording
 	images  map[string]int
 }
@@ -38,9 +39,13 @@ func same(what string, a, b any) error {
 	return &DependsError{what, fmt.Sprint(a), fmt.Sprint(b)}
 }
 
+func newExporter(op string, both [2]*recording) *exporter {
+	return &exporter{Plan: &Plan{Version: Version, Op: op, Arguments: []Argument{}, Images: []Image{}, Buffers: []Buffer{}, Launches: []Launch{}}, both: both,
+		numbers: map[*memory]int{}, second: map[*memory]*memory{}, faults: map[int]int{}, images: map[string]int{}}
+}
+
 func export(op string, tensors []Tensor, both [2]*recording) (*Plan, error) {
-	x := &exporter{Plan: &Plan{Version: Version, Op: op, Arguments: []Argument{}, Images: []Image{}, Buffers: []Buffer{}, Launches: []Launch{}}, both: both,
-		numbers: map[*memory]int{}, second: map[*memory]*memory{}, cells: map[int]bool{}, images: map[string]int{}}
+	x := newExporter(op, both)
 	var arguments []*memory
 	for i := range tensors {
 		m := both[0].memories[slices.IndexFunc(both[0].memories, func(m *memory) bool { return m.argument && m.number == i })]
@@ -64,12 +69,12 @@ func (x *exporter) pair(arguments []*memory) error {
 	for i, m := range x.both[0].memories {
 		o := x.both[1].memories[i]
 		x.second[m] = o
-		if err := same(fmt.Sprintf("buffer %d", i), []any{m.bytes, m.slab, m.argument, m.sunk}, []any{o.bytes, o.slab, o.argument, o.sunk}); err != nil {
+		if err := same(fmt.Sprintf("buffer %d", i), []any{m.bytes, m.slab, m.sunk}, []any{o.bytes, o.slab, o.sunk}); err != nil {
 			return err
 		}
 		_, argument := x.numbers[m]
 		switch {
-		case m.slab:
+		case m.slab: // of the device, not of the plan
 			x.slabs = append(x.slabs, m)
 		case argument:
 		case m.host != nil:
@@ -211,11 +216,11 @@ func (x *exporter) resolve(a, b uint64) (to Relocation, ok bool) {
 		if m.host != nil {
 			kind, size = 1, device.FlagBytes
 		}
-		if at%size != 0 {
+		if at%size != 0 || at == uint64(m.bytes) {
 			return to, false
 		}
-		cell := slices.Index(x.slabs, m)/2*device.SlabCells + int(at/size)
-		x.cells[cell] = true
+		cell := cellOf(x.slabs, m, int64(at))
+		x.faults[cell] = 0
 		return Relocation{0, int64(cellNumber(cell, kind)), 0}, true
 	}
 	return to, false
@@ -227,12 +232,8 @@ func cellNumber(cell, kind int) int { return -1 - 2*cell - kind }
 // number makes buffers of the cells that are named.
 func (x *exporter) number() {
 	final := map[int64]int64{}
-	cells := make([]int, 0, len(x.cells))
-	for c := range x.cells {
-		cells = append(cells, c)
-	}
-	slices.Sort(cells)
-	for _, c := range cells {
+	for _, c := range slices.Sorted(maps.Keys(x.faults)) {
+		x.faults[c] = len(x.Arguments) + len(x.Buffers)
 		for kind, b := range []Buffer{{Kind: Fault, Bytes: device.CellBytes}, {Kind: Flag, Bytes: device.FlagBytes}} {
 			final[int64(cellNumber(c, kind))] = int64(len(x.Arguments) + len(x.Buffers))
 			x.Buffers = append(x.Buffers, b)

@@ -140,12 +140,17 @@ func (r *Recorder) explain(tensors []Tensor, fn JobFunc, fault uint64, read func
 	defer r.mu.Unlock()
 	s := r.sides[0]
 	return s.with(tensors, fn, func(p backend.Plan) error {
-		if _, err := s.record(p); err != nil {
-			return err
+		own, ok := p.(interface{ CellAt() uint64 })
+		if !ok {
+			return errors.New("record: the plan has no faults")
 		}
-		return s.explain(p, func(*memory, int64) uint64 { return fault }, func(m *memory, at int64, dst []byte) error {
+		m, at := s.find(own.CellAt(), device.CellBytes)
+		if m == nil {
+			return errors.New("record: the plan has nothing to launch, and no faults")
+		}
+		return s.explain(func(q *ops.Queue) error { return p.Run(q.Backend()) }, map[int]uint64{cellOf(s.slabs(), m, at): fault}, func(m *memory, at int64, dst []byte) error {
 			if !m.argument || read == nil {
-				return fmt.Errorf("record: the fault %#x is explained by memory of the plan", fault)
+				return errors.New("record: what the fault says is in a tensor whose content was not given")
 			}
 			return read(m.number, at, dst)
 		})
@@ -283,25 +288,41 @@ func (s *side) run(fn func(q *ops.Queue) error) error {
 	return errors.Join(fn(q), q.Synchronize(context.Background()))
 }
 
-// explain returns the error of a plan that has run: faults are read as given for the memory and the place of a cell, all else by read.
-func (s *side) explain(p backend.Plan, fault func(m *memory, at int64) uint64, read func(m *memory, at int64, dst []byte) error) error {
-	s.read = func(m *memory, at int64, dst []byte) error {
-		if m.slab {
-			put(dst, fault(m, at))
-			return nil
-		}
-		return read(m, at, dst)
-	}
-	set := func(to byte) {
-		for _, m := range s.memories {
-			if m.slab {
-				for i := range m.host {
-					m.host[i] = to
+// explain returns the error of what fn runs, where cells hold faults. All else that is read is served by read.
+func (s *side) explain(fn func(q *ops.Queue) error, cells map[int]uint64, read func(m *memory, at int64, dst []byte) error) error {
+	slabs := s.slabs()
+	flags := func(to byte) {
+		for _, m := range slabs {
+			first := cellOf(slabs, m, 0)
+			for cell := range cells {
+				if m.host != nil && cell >= first && cell < first+device.SlabCells {
+					m.host[(cell-first)*device.FlagBytes] = to
 				}
 			}
 		}
 	}
-	set(1)
-	defer set(0)
-	return s.run(func(q *ops.Queue) error { return p.Run(q.Backend()) })
+	s.read = func(m *memory, at int64, dst []byte) error {
+		switch fault, ok := cells[cellOf(slabs, m, at)]; {
+		case ok:
+			put(dst, fault)
+		case read == nil:
+			return fmt.Errorf("record: what the fault says is in memory of the plan, which has no content here")
+		default:
+			return read(m, at, dst)
+		}
+		return nil
+	}
+	flags(1)
+	defer flags(0)
+	return s.run(fn)
+}
+
+// slabs are the memory that plans' cells are in.
+func (s *side) slabs() (list []*memory) {
+	for _, m := range s.memories {
+		if m.slab {
+			list = append(list, m)
+		}
+	}
+	return list
 }

@@ -124,7 +124,10 @@ func (w *world) upload(dst uint64, data []byte) cudadrv.Code {
 	case m.slab: // a cell is reset
 	case w.recording:
 		return w.refuse("a copy of %d bytes to the device in a run: a plan only launches kernels", len(data))
-	case w.sink != nil && len(data) > kept:
+	case w.sink != nil && (len(data) > kept || m.sunk != nil):
+		if m.init != nil {
+			return w.refuse("a copy of %d bytes to a buffer behind a smaller one", len(data))
+		}
 		m.sunk = append(m.sunk, Span{at, int64(len(data))})
 		if err := w.sink(m.number, m.bytes, at, data); err != nil {
 			w.err = err
