@@ -192,7 +192,8 @@ func (s *side) with(tensors []Tensor, fn JobFunc, use func(p backend.Plan) error
 	defer func() {
 		s.end()
 		for i := len(made) - 1; i >= 0; i-- {
-			made[i].Close()
+			addr, _ := made[i].Addr()
+			s.remove(addr)
 		}
 	}()
 	for i := range tensors {

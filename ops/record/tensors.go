@@ -52,21 +52,12 @@ func (t *Tensor) bytes() (int64, error) {
 }
 
 // place is an argument's memory, as a tensor holds it.
-type place struct {
-	w *world
-	m *memory
-}
+type place struct{ *memory }
 
-func (p *place) Addr() uint64   { return p.m.base }
-func (p *place) Size() int64    { return p.m.bytes }
-func (p *place) Device() string { return home }
-
-func (p *place) Close() error {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	p.w.remove(p.m.base)
-	return nil
-}
+func (p place) Addr() uint64   { return p.base }
+func (p place) Size() int64    { return p.bytes }
+func (p place) Device() string { return home }
+func (p place) Close() error   { return nil }
 
 // tensor makes an argument.
 func (w *world) tensor(t *Tensor) (*tensor.Tensor, error) {
@@ -74,10 +65,8 @@ func (w *world) tensor(t *Tensor) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
 	m := w.add(n, true, t.Align)
-	w.mu.Unlock()
-	whole, err := tensor.OnDevice(&place{w, m}, t.DType, int(n)/t.DType.Size())
+	whole, err := tensor.OnDevice(place{m}, t.DType, int(n)/t.DType.Size())
 	switch {
 	case err != nil:
 		return nil, err
