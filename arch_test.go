@@ -33,6 +33,7 @@ var rules = map[string][]string{
 	"ops/cpu":                 {"tensor", "ops/backend"},
 	"ops/opstest":             {"tensor", "ops", "ops/backend", "github.com/stretchr/testify/..."},
 	"ops/cuda":                {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/kernels", "internal/tuned"},
+	"ops/record":              {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
 	"ops/sim":                 {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},
 	"cudadrv":                 {purego + "/...", "internal/errs"},
 	"cudasim":                 {"cudadrv", "internal/ptxparse"},
@@ -174,7 +175,7 @@ func TestCPUUsersNeverReachPurego(t *testing.T) {
 		case "tensor", "ptx", "dataset", "align":
 			assert.Empty(t, chain, "%s reaches purego", dir)
 		case "ops":
-			if dir != "ops/cuda" && dir != "ops/sim" && !strings.HasPrefix(dir, "ops/cuda/") {
+			if top := strings.Split(dir, "/"); len(top) == 1 || !slices.Contains([]string{"cuda", "sim", "record"}, top[1]) {
 				assert.Empty(t, chain, "%s reaches purego", dir)
 			}
 		case "cudadrv":

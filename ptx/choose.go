@@ -137,7 +137,7 @@ func choose(images []Image, intact func(Image) bool, ccMajor, ccMinor, driver in
 // refuse says why an image does not suit a device, its driver or what is forced, or "".
 func refuse(im Image, ccMajor, ccMinor, driver int, force string) string {
 	sm := 10*ccMajor + ccMinor
-	if force != "" && force != forceName(im) {
+	if force != "" && force != im.Force() {
 		return "is not the image that was forced"
 	}
 	if im.Kind == Cubin {
@@ -171,7 +171,8 @@ func stale(im Image, images []Image, intact func(Image) bool) bool {
 	return true
 }
 
-func forceName(im Image) string {
+// Force is the value of Choose's force that leaves images of this kind.
+func (im Image) Force() string {
 	if im.Kind == Cubin {
 		return "cubin"
 	}

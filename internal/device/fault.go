@@ -10,8 +10,12 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// slabCells is how many plans share a slab.
-const slabCells = 256
+// SlabCells is how many plans share a slab; each has CellBytes of it on the device, and FlagBytes in host memory.
+const (
+	SlabCells = 256
+	CellBytes = 8
+	FlagBytes = 4
+)
 
 // cells hands out cells, and takes them back.
 type cells struct {
@@ -26,9 +30,6 @@ type slab struct {
 	cells *cudadrv.DeviceMem
 	flags *cudadrv.HostMem
 }
-
-// flagBytes is a plan's share of the host memory.
-const flagBytes = 4
 
 // Cell is where a plan's kernels say that a value is wrong: At is the address of 8 bytes on the device, which hold the smallest fault that they met, and Flag
 // that of 4 bytes of host memory, which say that there is one.
@@ -52,13 +53,13 @@ func (p *cells) get() (*Cell, error) {
 }
 
 func (p *cells) grow() error {
-	cells, err := p.ctx.Malloc(context.Background(), 8*slabCells)
+	cells, err := p.ctx.Malloc(context.Background(), CellBytes*SlabCells)
 	if err != nil {
 		return err
 	}
-	flags, err := p.ctx.MallocHost(flagBytes * slabCells)
+	flags, err := p.ctx.MallocHost(FlagBytes * SlabCells)
 	if err == nil {
-		err = p.ctx.Memset8(context.Background(), cells.Ptr(), 0xff, 8*slabCells) // backend.NoFault
+		err = p.ctx.Memset8(context.Background(), cells.Ptr(), 0xff, CellBytes*SlabCells) // backend.NoFault
 	}
 	if err != nil {
 		if flags != nil {
@@ -68,8 +69,8 @@ func (p *cells) grow() error {
 	}
 	clear(flags.Bytes())
 	p.slabs = append(p.slabs, &slab{cells, flags})
-	for i := range slabCells {
-		p.free = append(p.free, &Cell{uint64(cells.Ptr()) + uint64(8*i), uint64(flags.DevicePtr()) + uint64(flagBytes*i), p.ctx, flags.Bytes()[flagBytes*i:][:flagBytes:flagBytes]})
+	for i := range SlabCells {
+		p.free = append(p.free, &Cell{uint64(cells.Ptr()) + uint64(CellBytes*i), uint64(flags.DevicePtr()) + uint64(FlagBytes*i), p.ctx, flags.Bytes()[FlagBytes*i:][:FlagBytes:FlagBytes]})
 	}
 	return nil
 }
@@ -114,4 +115,17 @@ func (c *Cell) take() (backend.Fault, error) {
 	binary.LittleEndian.PutUint64(word[:], uint64(backend.NoFault))
 	binary.LittleEndian.PutUint32(c.host, 0)
 	return f, c.ctx.CopyToDevice(context.Background(), cudadrv.DevicePtr(c.At), word[:])
+}
+
+// Slab says where the cells of several plans are.
+type Slab struct{ At, Flag uint64 }
+
+// Slabs are those that there are so far.
+func (d *Device) Slabs() (list []Slab) {
+	d.cells.mu.Lock()
+	defer d.cells.mu.Unlock()
+	for _, s := range d.cells.slabs {
+		list = append(list, Slab{uint64(s.cells.Ptr()), uint64(s.flags.DevicePtr())})
+	}
+	return list
 }

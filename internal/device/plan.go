@@ -64,6 +64,14 @@ func (p *Base) TakeCell() (err error) {
 	return err
 }
 
+// CellAt is where the kernels of the plan write a fault; 0 of a plan that has none.
+func (p *Base) CellAt() uint64 {
+	if p.Cell == nil {
+		return 0
+	}
+	return p.Cell.At
+}
+
 // Add adds a launch, if it could be made.
 func (p *Base) Add(l *cudadrv.Launch, err error) error {
 	if err == nil {

@@ -30,6 +30,13 @@ func (b *Bound) addClock(c Clock) {
 // outputs says that what was added so far is written.
 func (b *Bound) outputs() { b.written = len(b.ts) }
 
+// Each calls fn with each tensor, by its name in the operation's arguments; outputs come first.
+func (b *Bound) Each(fn func(name string, t *tensor.Tensor, written bool)) {
+	for i, t := range b.ts {
+		fn(b.names[i], t, i < b.written)
+	}
+}
+
 // CheckOpen returns an *ArgError if a tensor was closed. It allocates nothing if none was.
 func (b *Bound) CheckOpen() error {
 	for i, t := range b.ts {

@@ -22,15 +22,18 @@ func (b *gpu) identity() tuned.Identity {
 	return tuned.Identity{Device: name, Capability: fmt.Sprintf("%d.%d", major, minor), Kernels: kernels.Hash()}
 }
 
-// loadTable reads the table, if there is one for this device and these kernels. Only a real device looks in the user's cache.
+// real reports whether the device is a real one, or stands for it in what package ops/record plans; only those look for a table in the user's cache.
+func (b *gpu) real() bool { return b.kind == "cuda" || b.kind == "record" }
+
+// loadTable reads the table, if there is one for this device and these kernels.
 func (b *gpu) loadTable() {
-	table, how := tuned.Find(b.identity(), b.kind == "cuda")
+	table, how := tuned.Find(b.identity(), b.real())
 	b.table.Store(table)
 	b.shapes = how
 }
 
 func (st *queue) Tuned() (t *tuned.Table, path string) {
-	path, _ = tuned.Path(st.b.identity(), st.b.kind == "cuda")
+	path, _ = tuned.Path(st.b.identity(), st.b.real())
 	if t = st.b.table.Load(); t == nil {
 		t = tuned.New(st.b.identity())
 	}

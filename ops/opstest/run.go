@@ -56,6 +56,8 @@ type Config struct {
 	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated, and above 1 a case is run by a call or as a plan
 	// and not as both; 0 and 1 leave them.
 	Slow int
+	// OneOf is of how many of the cases made by hand one is run, where what differs is not how they are computed; 0 and 1 are all.
+	OneOf int
 	// Both runs cases in both forms, however slow the device is.
 	Both bool
 }
@@ -81,10 +83,11 @@ func (s *suite) form() form {
 	return called + form(s.cases*0x9e3779b1>>31)
 }
 
-// rare reports, under the race detector, that a case may be left out.
+// rare reports, under the race detector and with Config.OneOf, that a case may be left out.
 func (s *suite) rare() bool {
 	s.cases++
-	return raceOf > 1 && s.cases*0x9e3779b1>>16%raceOf != 0
+	of := uint32(max(raceOf, s.cfg.OneOf))
+	return of > 1 && s.cases*0x9e3779b1>>16%of != 0
 }
 
 // forms are whether a case is run by a call, and the layouts of those plans that it is run as.

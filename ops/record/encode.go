@@ -1,0 +1,107 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// An encoded plan is the magic, the bytes of the header in 4 bytes and those of the payload in 8, least significant first, the header and the payload.
+const (
+	magic  = "RCEP"
+	prefix = len(magic) + 4 + 8
+)
+
+// FormatError says why bytes are no encoded plan.
+type FormatError struct {
+	What string
+	Err  error // of the JSON, if it is that
+}
+
+func (e *FormatError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("record: not an exported plan: %s: %v", e.What, e.Err)
+	}
+	return "record: not an exported plan: " + e.What
+}
+
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// VersionError says that a plan is of another version of the format.
+type VersionError struct{ Got, Want int }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("record: the exported plan is of version %d, and this program has version %d", e.Got, e.Want)
+}
+
+// Header is the plan without its payload, as JSON.
+func (p *Plan) Header() []byte {
+	header, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a struct of numbers and strings
+	}
+	return header
+}
+
+// Encode writes the plan. Equal plans give equal bytes.
+func (p *Plan) Encode() []byte {
+	header := p.Header()
+	out := make([]byte, 0, prefix+len(header)+len(p.Payload))
+	out = append(out, magic...)
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(header)))
+	out = binary.LittleEndian.AppendUint64(out, uint64(len(p.Payload)))
+	return append(append(out, header...), p.Payload...)
+}
+
+// Decode reads what Encode wrote, and nothing else: the error is a *[FormatError] or a *[VersionError]. What it returns refers to nothing that is not there.
+func Decode(data []byte) (*Plan, error) {
+	if len(data) < prefix || string(data[:len(magic)]) != magic {
+		return nil, &FormatError{What: "it does not begin as one"}
+	}
+	header, payload := uint64(binary.LittleEndian.Uint32(data[len(magic):])), binary.LittleEndian.Uint64(data[len(magic)+4:])
+	if rest := uint64(len(data) - prefix); header > rest || payload != rest-header {
+		return nil, &FormatError{What: fmt.Sprintf("%d bytes, and it says %d of header and %d of payload", rest, header, payload)}
+	}
+	p, err := parse(data[prefix:][:header])
+	if err != nil {
+		return nil, err
+	}
+	if p.Payload = bytes.Clone(data[prefix+int(header):]); len(p.Payload) == 0 {
+		p.Payload = nil
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(p.Header(), data[prefix:][:header]) { // lists that are too long, names that come twice, and spaces
+		return nil, &FormatError{What: "its header is not as it is written"}
+	}
+	return p, nil
+}
+
+// parse reads a header: first the version alone, then all.
+func parse(header []byte) (*Plan, error) {
+	var of struct {
+		Version *int `json:"version"`
+	}
+	switch err := json.Unmarshal(header, &of); {
+	case err != nil:
+		return nil, &FormatError{"its header", err}
+	case of.Version == nil:
+		return nil, &FormatError{What: "its header has no version"}
+	case *of.Version != Version:
+		return nil, &VersionError{*of.Version, Version}
+	}
+	d := json.NewDecoder(bytes.NewReader(header))
+	d.DisallowUnknownFields()
+	p := &Plan{}
+	if err := d.Decode(p); err != nil {
+		return nil, &FormatError{"its header", err}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, &FormatError{What: "there is something behind its header"}
+	}
+	return p, nil
+}

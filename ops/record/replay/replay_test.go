@@ -1,0 +1,95 @@
+package replay_test
+
+import (
+	"context"
+	"flag"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/opstest"
+	"github.com/robocache/robocache/ops/record/replay"
+	"github.com/robocache/robocache/ptx"
+)
+
+// device opens a device on which plans are replayed, and says how much of its memory is in use.
+func device(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func() int64) {
+	b, err := replay.New(drv, 0, kernels)
+	require.NoError(t, err)
+	dev, err := ops.NewDevice(b)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
+	return dev, func() int64 {
+		require.NoError(t, b.Ctx.Synchronize(context.Background()))
+		_, used, err := b.Ctx.PoolInfo()
+		require.NoError(t, err)
+		return int64(used)
+	}
+}
+
+// simulated is a simulated device of the test's own, and its driver. It takes no machine code.
+func simulated(t testing.TB, cfg cudasim.Config) (*cudasim.Device, *cudadrv.Driver) {
+	d := cudasim.New(cfg)
+	drv, err := cudadrv.NewDriver(d.FunctionTable())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.Empty(t, d.Leaks(), "left open on the device")
+		if f := d.LastFault(); f != nil {
+			t.Errorf("the device was lost: %v", f)
+		}
+	})
+	return d, drv
+}
+
+// simKernels are the images that the simulated device takes.
+const simKernels = "sm_90.ptx"
+
+// The conformance suite on replayed plans. Package ops/sim computes every case of it on this device by plans that are not exported; here are fewer of the cases that
+// differ in what is computed, and every kernel all the same.
+func TestSim(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	launches := map[string]int{}
+	saw := func(l *cudasim.Launch) {
+		mu.Lock()
+		defer mu.Unlock()
+		launches[l.Kernel]++
+	}
+	d, drv := simulated(t, cudasim.Config{})
+	d.Watch(saw)
+	dev, _ := device(t, drv, simKernels)
+	opstest.Run(t, dev, opstest.Config{Slow: 200, OneOf: 8, Skip: map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true}})
+	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return
+	}
+	for _, family := range ptx.Families() {
+		for _, entry := range ptx.Images(family)[0].Entries {
+			if family != "copy" { // which no operation launches
+				assert.Positive(t, launches[entry.Name], entry.Name)
+			}
+		}
+	}
+}
+
+// What counts what is allocated runs beside no other test.
+func TestSimLife(t *testing.T) {
+	_, drv := simulated(t, cudasim.Config{})
+	dev, memory := device(t, drv, simKernels)
+	opened.driver, opened.kernels = drv, simKernels
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory, Slow: 200, Only: map[string]bool{"life": true, "*-life": true}})
+}
+
+// The conformance suite as a whole, on a GPU.
+func TestGPU(t *testing.T) {
+	drv := gputest.Require(t)
+	dev, memory := device(t, drv, "")
+	opened.driver, opened.kernels = drv, ""
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory})
+}

@@ -1,0 +1,194 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/robocache/robocache/internal/device"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Work is what the function of a [Session] makes on a device.
+type Work struct {
+	// Run gives the work to a queue: plans alone, and the same ones each time. It is what the exported plan replays.
+	Run func(q *ops.Queue) error
+	// Arguments are tensors that become arguments of the plan, so that each run may write to other memory. The whole buffer is one in which the tensor
+	// lies; nothing was uploaded to it, and no two of the tensors lie in one.
+	Arguments []Output
+	// Close releases what was made.
+	Close func() error
+}
+
+// Output is a tensor by a name.
+type Output struct {
+	Name   string
+	Tensor *tensor.Tensor
+}
+
+// Session records what a function makes on a device, whatever that is: allocations, uploads, plans, and a run of them. Its methods may be called from any
+// goroutine.
+type Session struct {
+	mu      sync.Mutex
+	target  Target
+	side    *side
+	work    *Work
+	numbers map[*memory]int // of the plan's buffers
+	cells   map[int]int     // the cells of the plan's faults, by the faults' numbers
+}
+
+// NewSession calls setup on a recording device, exports the work that it made, and returns the session, in which the work stays until Close. setup is called a second time, on
+// another device, whose work is closed before NewSession returns; it must do the same in the same order.
+//
+// Uploads of more than 64 KiB go to the sink as setup makes them the first time, are not kept, and hold no addresses; the sink may be slow, and its error ends
+// setup. The second time their bytes are not looked at. Smaller ones are in the plan.
+func NewSession(t Target, op string, sink Sink, setup func(dev *ops.Device) (*Work, error)) (s *Session, p *Plan, err error) {
+	if err := t.check(); err != nil {
+		return nil, nil, err
+	}
+	s = &Session{target: t}
+	var both [2]*recording
+	var works [2]*Work
+	var sides [2]*side
+	defer func() {
+		for i := len(sides) - 1; i >= 0; i-- {
+			if i > 0 || err != nil {
+				err = errors.Join(err, release(sides[i], works[i]))
+			}
+		}
+		if err != nil {
+			s, p = nil, nil
+		}
+	}()
+	sinks := [2]Sink{sink, func(int, int64, int64, []byte) error { return nil }}
+	for i := range sides {
+		if sides[i], err = newSide(&s.target, placements[i]); err != nil {
+			return nil, nil, err
+		}
+		if works[i], both[i], err = sides[i].work(sinks[i], setup); err != nil {
+			return nil, nil, err
+		}
+	}
+	s.side, s.work = sides[0], works[0]
+	x := newExporter(op, both)
+	var arguments []*memory
+	for _, o := range s.work.Arguments {
+		m, err := s.side.output(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		arguments = append(arguments, m)
+		x.Arguments = append(x.Arguments, Argument{Name: o.Name, Bytes: m.bytes, Written: true})
+	}
+	if err := x.pair(arguments); err != nil {
+		return nil, nil, err
+	}
+	for m, n := range x.numbers {
+		if at := n - len(arguments); at >= 0 {
+			id := m.number
+			x.Buffers[at].ID = &id
+		}
+	}
+	if p, err = x.finish(); err != nil {
+		return nil, nil, err
+	}
+	s.numbers, s.cells = x.numbers, map[int]int{}
+	for cell, n := range x.faults {
+		s.cells[n] = cell
+	}
+	return s, p, nil
+}
+
+// work makes the work, and records a run of it.
+func (s *side) work(sink Sink, setup func(dev *ops.Device) (*Work, error)) (*Work, *recording, error) {
+	s.begin()
+	s.sink = sink
+	w, err := setup(s.device)
+	s.sink = nil
+	if err != nil {
+		return nil, nil, s.first(err)
+	}
+	s.markSlabs()
+	if err := s.run(w.Run); err != nil {
+		return w, nil, s.first(err)
+	}
+	return w, &recording{memories: append([]*memory(nil), s.memories...), launches: s.launches}, s.err
+}
+
+// output is the memory of a tensor that becomes an argument.
+func (s *side) output(o Output) (*memory, error) {
+	addr, ok := o.Tensor.Addr()
+	m, _ := s.find(addr, 0)
+	switch {
+	case !ok || m == nil || o.Tensor.Device() != home:
+		return nil, fmt.Errorf("record: the argument %s: a tensor that is not on the session's device", o.Name)
+	case m.fill != nil || m.init != nil || m.sunk != nil:
+		return nil, fmt.Errorf("record: the argument %s: its memory was written, which an argument's is not", o.Name)
+	case m.argument:
+		return nil, fmt.Errorf("record: the argument %s: it lies in the memory of another argument", o.Name)
+	}
+	m.argument = true
+	return m, nil
+}
+
+func release(s *side, w *Work) (err error) {
+	if w != nil {
+		err = w.Close()
+	}
+	if s != nil {
+		err = errors.Join(err, s.device.Close())
+	}
+	return err
+}
+
+// Find returns where a tensor of the work lies: the number of a buffer of the plan, and an offset in it.
+func (s *Session) Find(t *tensor.Tensor) (buffer int, offset int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	addr, on := t.Addr()
+	m, at := s.side.find(addr, 0)
+	if !on || m == nil {
+		return 0, 0, false
+	}
+	buffer, ok = s.numbers[m]
+	return buffer, at, ok
+}
+
+// Explain returns the error that faults stand for, by the numbers of the buffers that they were read from; nil if they stand for none.
+func (s *Session) Explain(faults map[int]uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cells := map[int]uint64{}
+	for n, fault := range faults {
+		cell, ok := s.cells[n]
+		if !ok {
+			return fmt.Errorf("record: buffer %d of the plan is no fault", n)
+		}
+		cells[cell] = fault
+	}
+	s.side.begin()
+	defer s.side.end()
+	return s.side.first(s.side.explain(s.work.Run, cells, nil))
+}
+
+// Close closes the work.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return release(s.side, s.work)
+}
+
+// cell is the number of the cell whose word or flag lies at an offset of a slab; slabs are in pairs.
+func cellOf(slabs []*memory, m *memory, at int64) int {
+	size := int64(device.CellBytes)
+	if m.host != nil {
+		size = device.FlagBytes
+	}
+	for i, s := range slabs {
+		if s == m {
+			return i/2*device.SlabCells + int(at/size)
+		}
+	}
+	return -1
+}

@@ -1,0 +1,81 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// TensorError says what is wrong with the description of a tensor.
+type TensorError struct {
+	Name, Field, Got, Want string
+}
+
+func (e *TensorError) Error() string {
+	return fmt.Sprintf("record: tensor %s: %s: got %s, want %s", e.Name, e.Field, e.Got, e.Want)
+}
+
+// bytes is how many bytes the tensor reaches over.
+func (t *Tensor) bytes() (int64, error) {
+	size := uint64(t.DType.Size())
+	switch {
+	case size == 0:
+		return 0, &TensorError{t.Name, "dtype", t.DType.String(), "one of f32, f64, f16, bf16, i32, i64, u8"}
+	case t.Align < 0 || t.Align > 15 || t.Align%int(size) != 0:
+		return 0, &TensorError{t.Name, "align", fmt.Sprint(t.Align), fmt.Sprintf("a multiple of %d below 16", size)}
+	case t.Strides != nil && len(t.Strides) != len(t.Shape):
+		return 0, &TensorError{t.Name, "strides", tensor.FormatShape(t.Strides), fmt.Sprintf("%d, as the shape has", len(t.Shape))}
+	}
+	n, err := tensor.NumElements(t.Shape...)
+	if err != nil {
+		return 0, err
+	}
+	last, over := uint64(n), uint64(0)
+	if t.Strides != nil && n > 0 {
+		last = 1
+		for i, d := range t.Shape {
+			if t.Strides[i] < 0 {
+				return 0, &TensorError{t.Name, "strides", tensor.FormatShape(t.Strides), "0 or more"}
+			}
+			hi, lo := bits.Mul64(uint64(d-1), uint64(t.Strides[i]))
+			var carry uint64
+			last, carry = bits.Add64(last, lo, 0)
+			over |= hi | carry
+		}
+	}
+	if over != 0 || last > most/size {
+		return 0, &TensorError{t.Name, "shape", fmt.Sprintf("%s by %s", tensor.FormatShape(t.Shape), tensor.FormatShape(t.Strides)), fmt.Sprintf("at most %d bytes", int64(most))}
+	}
+	return int64(last * size), nil
+}
+
+// place is an argument's memory, as a tensor holds it.
+type place struct{ *memory }
+
+func (p place) Addr() uint64   { return p.base }
+func (p place) Size() int64    { return p.bytes }
+func (p place) Device() string { return home }
+func (p place) Close() error   { return nil }
+
+// tensor makes an argument.
+func (w *world) tensor(t *Tensor) (*tensor.Tensor, error) {
+	n, err := t.bytes()
+	if err != nil {
+		return nil, err
+	}
+	m := w.add(n, true, t.Align)
+	whole, err := tensor.OnDevice(place{m}, t.DType, int(n)/t.DType.Size())
+	switch {
+	case err != nil:
+		return nil, err
+	case t.Strides == nil:
+		return whole.Reshape(t.Shape...)
+	}
+	return whole.AsStrided(t.Shape, t.Strides, 0)
+}
+
+func put(b []byte, v uint64) { binary.LittleEndian.PutUint64(b, v) }
+
+func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
