@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -41,9 +42,9 @@ func ticks(n int, step int64) []int64 {
 type job struct {
 	name    string
 	inputs  map[string]*tensor.Tensor
-	outputs map[string]*tensor.Tensor // zeros, which direct writes
+	outputs map[string]*tensor.Tensor // zeros, which planned writes
 	request object                    // without tensors
-	direct  func(dev *ops.Device, in, out map[string]*tensor.Tensor) error
+	planned func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error)
 }
 
 func fresh(dtype tensor.DType, shape ...int) *tensor.Tensor {
@@ -68,10 +69,10 @@ func jobs() []job {
 		request: object{"op": "resample", "clock": object{"start": -5e7, "rate": 100.5, "count": 50},
 			"options": object{"interp": "nearest", "edge": "fill", "fill": "-inf", "tolerance": 4000000, "fill_gaps": true, "channels": []object{
 				{"lo": 1, "hi": 3, "interp": "window-max", "window": 15000000}, {"lo": 3, "hi": 4, "interp": "angle", "period": 360}}}},
-		direct: func(dev *ops.Device, in, out map[string]*tensor.Tensor) error {
-			return run(dev.PlanResample(ops.ResampleArgs{Dst: out["Dst"], Valid: out["Valid"], Age: out["Age"], Pad: out["Pad"], Src: in["Src"], SrcTimes: in["SrcTimes"], Targets: ops.Uniform(-5e7, 100.5, 50)},
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanResample(ops.ResampleArgs{Dst: out["Dst"], Valid: out["Valid"], Age: out["Age"], Pad: out["Pad"], Src: in["Src"], SrcTimes: in["SrcTimes"], Targets: ops.Uniform(-5e7, 100.5, 50)},
 				ops.ResampleOptions{Interp: ops.InterpNearest, Edge: ops.EdgeFill, Fill: ops.FillWith(math.Inf(-1)), Tolerance: ops.Within(4e6), FillGaps: true, Channels: []ops.Channel{
-					{Lo: 1, Hi: 3, Interp: ops.InterpWindowMax, Window: ops.Within(15e6)}, {Lo: 3, Hi: 4, Interp: ops.InterpAngle, Period: 360}}}))(dev)
+					{Lo: 1, Hi: 3, Interp: ops.InterpWindowMax, Window: ops.Within(15e6)}, {Lo: 3, Hi: 4, Interp: ops.InterpAngle, Period: 360}}})
 		},
 	}, {
 		name: "fuse",
@@ -83,68 +84,67 @@ func jobs() []job {
 			{"width": 3, "options": object{"fill": 2.5}},
 			{"offset": 3000000, "options": object{"interp": "pchip", "snap": 1000}, "shift": []int{1, 2, 3, 4, 5}, "scale": []float64{.5, .5, .5, .5, .1}, "clip_min": []any{"-inf", 0, 0, 0, 0}, "clip_max": []any{10, 10, "inf", 10, 10}},
 		}},
-		direct: func(dev *ops.Device, in, out map[string]*tensor.Tensor) error {
-			return run(dev.PlanFuse(ops.FuseArgs{Dst: out["Dst"], Valid: out["Valid"], Targets: ops.Anchored(in["Targets.Anchors"], in["Targets.Deltas"]), Streams: []ops.FuseStream{
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanFuse(ops.FuseArgs{Dst: out["Dst"], Valid: out["Valid"], Targets: ops.Anchored(in["Targets.Anchors"], in["Targets.Deltas"]), Streams: []ops.FuseStream{
 				{Src: in["Streams[0].Src"], SrcTimes: in["Streams[0].SrcTimes"], SrcOffsets: in["Streams[0].SrcOffsets"], Options: ops.ResampleOptions{Interp: ops.InterpSlerp, MaxGap: ops.Within(2e7)}},
 				{Width: 3, Options: ops.ResampleOptions{Fill: ops.FillWith(2.5)}},
 				{Src: in["Streams[2].Src"], SrcTimes: in["Streams[2].SrcTimes"], Offset: 3e6, Options: ops.ResampleOptions{Interp: ops.InterpPchip, Snap: ops.Within(1000)}, Shift: []float32{1, 2, 3, 4, 5}, Scale: []float32{.5, .5, .5, .5, .1},
 					ClipMin: []float32{float32(math.Inf(-1)), 0, 0, 0, 0}, ClipMax: []float32{10, 10, float32(math.Inf(1)), 10, 10}},
-			}}, ops.FuseOptions{TrustTimes: true}))(dev)
+			}}, ops.FuseOptions{TrustTimes: true})
 		},
 	}, {
 		name:    "resample_backward",
 		inputs:  map[string]*tensor.Tensor{"DstGrad": of(ramp(2*9*5, 1), 2, 9, 5), "SrcTimes": times, "Targets": of(ticks(9, 33e6), 9), "SrcLengths": of([]int64{30, 20}, 2), "DstLengths": of([]int64{9, 4}, 2)},
 		outputs: map[string]*tensor.Tensor{"SrcGrad": fresh(tensor.F64, 2, 30, 5)},
 		request: object{"op": "resample_backward", "options": object{"edge": "extrapolate"}},
-		direct: func(dev *ops.Device, in, out map[string]*tensor.Tensor) error {
-			return run(dev.PlanResampleBackward(ops.ResampleBackwardArgs{SrcGrad: out["SrcGrad"], DstGrad: in["DstGrad"], SrcTimes: in["SrcTimes"], Targets: ops.At(in["Targets"]), SrcLengths: in["SrcLengths"], DstLengths: in["DstLengths"]},
-				ops.ResampleOptions{Edge: ops.EdgeExtrapolate}))(dev)
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanResampleBackward(ops.ResampleBackwardArgs{SrcGrad: out["SrcGrad"], DstGrad: in["DstGrad"], SrcTimes: in["SrcTimes"], Targets: ops.At(in["Targets"]), SrcLengths: in["SrcLengths"], DstLengths: in["DstLengths"]},
+				ops.ResampleOptions{Edge: ops.EdgeExtrapolate})
 		},
 	}, {
 		name:    "fuse_backward",
 		inputs:  map[string]*tensor.Tensor{"DstGrad": of(ramp(2*9*7, 1), 2, 9, 7), "Streams[1].SrcTimes": times, "Targets": of(ticks(9, 33e6), 9)},
 		outputs: map[string]*tensor.Tensor{"Streams[1].SrcGrad": fresh(tensor.F32, 2, 30, 5)},
 		request: object{"op": "fuse_backward", "streams": []object{{"width": 2}, {"scale": []int{1, 2, 3, 4, 5}, "offset": 1000000}}},
-		direct: func(dev *ops.Device, in, out map[string]*tensor.Tensor) error {
-			return run(dev.PlanFuseBackward(ops.FuseBackwardArgs{DstGrad: in["DstGrad"], Targets: ops.At(in["Targets"]), Streams: []ops.FuseBackwardStream{
-				{Width: 2}, {SrcGrad: out["Streams[1].SrcGrad"], SrcTimes: in["Streams[1].SrcTimes"], Scale: []float32{1, 2, 3, 4, 5}, Offset: 1e6}}}, ops.FuseOptions{}))(dev)
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanFuseBackward(ops.FuseBackwardArgs{DstGrad: in["DstGrad"], Targets: ops.At(in["Targets"]), Streams: []ops.FuseBackwardStream{
+				{Width: 2}, {SrcGrad: out["Streams[1].SrcGrad"], SrcTimes: in["Streams[1].SrcTimes"], Scale: []float32{1, 2, 3, 4, 5}, Offset: 1e6}}}, ops.FuseOptions{})
 		},
 	}, {
 		name:    "voxelize dense",
 		inputs:  map[string]*tensor.Tensor{"Points": points, "Features": of(ramp(200*2, 1), 200, 2)},
 		outputs: map[string]*tensor.Tensor{"Grid": fresh(tensor.F32, 10, 5, 4, 2)},
 		request: object{"op": "voxelize", "grid": gridJSON, "options": object{"reduce": "mean", "order": "xyz", "empty": -1}},
-		direct: func(dev *ops.Device, in, out map[string]*tensor.Tensor) error {
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
 			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Grid: out["Grid"], Points: in["Points"], Features: in["Features"]}, grid, ops.VoxelizeOptions{Reduce: ops.ReduceMean, Order: ops.AxisXYZ, Empty: -1})
-			return run(&p.Plan, err)(dev)
+			if err != nil {
+				return nil, err
+			}
+			return &p.Plan, nil
 		},
 	}, {
 		name:    "voxelize hard",
 		inputs:  map[string]*tensor.Tensor{"Points": points, "Offsets": of([]int64{0, 120, 200}, 3)},
 		outputs: map[string]*tensor.Tensor{"Values": fresh(tensor.F32, 20, 3, 3), "Coords": fresh(tensor.I32, 20, 4), "Counts": fresh(tensor.I32, 20), "RowSplits": fresh(tensor.I64, 3), "PointVoxel": fresh(tensor.I32, 200)},
 		request: object{"op": "voxelize", "grid": gridJSON, "options": object{"mode": "hard", "max_points": 3, "max_voxels": 10}},
-		direct: func(dev *ops.Device, in, out map[string]*tensor.Tensor) error {
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
 			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Values: out["Values"], Coords: out["Coords"], Counts: out["Counts"], RowSplits: out["RowSplits"], PointVoxel: out["PointVoxel"], Points: in["Points"], Offsets: in["Offsets"]},
 				grid, ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 3, MaxVoxels: 10})
-			return run(&p.Plan, err)(dev)
+			if err != nil {
+				return nil, err
+			}
+			return &p.Plan, nil
 		},
 	}}
 }
 
-// run runs a plan that was just made, once.
-func run(p *ops.Plan, err error) func(*ops.Device) error {
-	return func(dev *ops.Device) error {
-		if err != nil {
-			return err
-		}
-		if err := p.Run(dev.Queue()); err != nil {
-			return err
-		}
-		if err := dev.Synchronize(context.Background()); err != nil {
-			return err
-		}
-		return p.Close()
+// direct computes the job on tensors of its own.
+func (j *job) direct(dev *ops.Device) error {
+	p, err := j.planned(dev, j.inputs, j.outputs)
+	if err != nil {
+		return err
 	}
+	return errors.Join(p.Run(dev.Queue()), dev.Synchronize(context.Background()), p.Close())
 }
 
 func TestComputeGivesTheBitsOfTheOperation(t *testing.T) {
@@ -165,7 +165,7 @@ func TestComputeGivesTheBitsOfTheOperation(t *testing.T) {
 			}
 			j.request["tensors"] = tensors
 			a := c.good("compute", object{"request": j.request})
-			require.NoError(t, j.direct(dev, j.inputs, j.outputs))
+			require.NoError(t, j.direct(dev))
 			for name, out := range j.outputs {
 				want, err := raw.Of(out)
 				require.NoError(t, err)
