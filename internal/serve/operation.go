@@ -27,6 +27,7 @@ type Operation struct {
 	Name    string   // as package ops writes it: "Resample"
 	Tensors []Tensor // what is written first
 
+	op    string            // as requests and plans write it: "resample"
 	slots []**tensor.Tensor // where in the arguments each of Tensors goes
 	plan  func(*ops.Device) (planned, error)
 }
@@ -88,6 +89,9 @@ type tensorJSON struct {
 // ReadOperation reads an OP. What its options cannot be is an *ops.ArgError, as of the operation itself, and what an OP cannot be a *RequestError.
 func ReadOperation(text []byte) (*Operation, error) {
 	var h head
+	if len(text) == 0 {
+		return nil, &RequestError{Arg: "request", Got: "none", Want: "an operation"}
+	}
 	if err := json.Unmarshal(text, &h); err != nil {
 		return nil, malformed(err)
 	}
@@ -100,7 +104,7 @@ func ReadOperation(text []byte) (*Operation, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	o := &Operation{Name: k.name, plan: plan}
+	o := &Operation{Name: k.name, op: h.Op, plan: plan}
 	for _, f := range fields {
 		t, ok := h.Tensors[f.name]
 		if !ok {

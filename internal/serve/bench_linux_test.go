@@ -1,0 +1,49 @@
+package serve
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// BenchmarkRoundTrip is a request that does nothing, to a child and back.
+func BenchmarkRoundTrip(b *testing.B) {
+	c, cmd := start(b)
+	for b.Loop() {
+		c.hello()
+	}
+	require.NoError(b, c.s.Close())
+	require.NoError(b, cmd.Wait())
+}
+
+// BenchmarkCompute is a resample of 32 x 500 x 14 to 250 in the arena of a child.
+func BenchmarkCompute(b *testing.B) {
+	c, cmd := start(b)
+	c.hello()
+	c.newArena(4 << 20)
+	request := object{"op": "resample", "clock": object{"start": 0, "rate": 50, "count": 250}, "tensors": object{
+		"Src": c.put(of(ramp(32*500*14, 1), 32, 500, 14)), "SrcTimes": c.put(of(ticks(500, 1e7), 500)), "Dst": c.place(tensor.F32, 32, 250, 14)}}
+	for b.Loop() {
+		c.good("compute", object{"request": request})
+	}
+	require.NoError(b, c.s.Close())
+	require.NoError(b, cmd.Wait())
+	c.unmap()
+}
+
+// BenchmarkStart is a child from its start until hello is answered, and its end. The time of the answer is told apart.
+func BenchmarkStart(b *testing.B) {
+	var answered time.Duration
+	for b.Loop() {
+		began := time.Now()
+		c, cmd := start(b)
+		c.hello()
+		answered += time.Since(began)
+		require.NoError(b, c.s.Close())
+		require.NoError(b, cmd.Wait())
+	}
+	b.ReportMetric(float64(answered.Microseconds())/1000/float64(b.N), "ms/hello")
+}
