@@ -18,13 +18,16 @@ from ._errors import (
     UnsupportedError,
     VersionError,
 )
+from ._info import info, synchronize
 from ._ops import fuse, resample
 from ._options import Anchored, Channel, Stream, Uniform
 from ._version import __version__
+from ._voxelize import Box, VoxelCounts, Voxels, voxelize
 
 __all__ = [
     "Anchored",
     "ArgumentError",
+    "Box",
     "Channel",
     "DataError",
     "DeviceError",
@@ -39,7 +42,12 @@ __all__ = [
     "Uniform",
     "UnsupportedError",
     "VersionError",
+    "VoxelCounts",
+    "Voxels",
     "__version__",
     "fuse",
+    "info",
     "resample",
+    "synchronize",
+    "voxelize",
 ]

@@ -88,6 +88,10 @@ class Framework:
         """Returns a copy of an array."""
         return x.copy()
 
+    def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
+        """Returns the least and the greatest coordinates of the points [N,3] whose coordinates are finite, or None if none is."""
+        raise NotImplementedError
+
     def asarray(self, x: Any, like: Any, floats: bool) -> Any:
         """Returns an array of a list's numbers, beside another array; whole numbers are taken as float64 if floats."""
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -79,6 +79,11 @@ class NumPy(Framework):
             return self._view(np.empty(shape, kind), dtype)
         except (MemoryError, ValueError) as e:
             raise OutOfMemoryError("no memory for an array {} of {}: {}".format(list(shape), dtype, e)) from e
+
+    def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
+        x = np.asarray(points.array)
+        x = x[np.isfinite(x).all(1)]
+        return (x.min(0).tolist(), x.max(0).tolist()) if len(x) else None
 
     def asarray(self, x: Any, like: Any, floats: bool) -> Any:
         try:

@@ -253,6 +253,14 @@ def per_feature(x: Any, width: int, op: str, arg: str) -> Optional[List[Union[fl
     return [number(v, op, arg) for v in numbers]
 
 
+def as_f32(x: float) -> float:
+    """Returns a number rounded to float32."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", x))[0])
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
 def rule_kinds(o: Dict[str, Any], width: int) -> List[str]:
     """Returns the kinds that rules give to width features."""
     channels: List[Dict[str, Any]] = o.get("channels", [])
