@@ -1,0 +1,53 @@
+"""RoboCache: robot recordings on one clock, for training.
+
+`resample` puts one stream on a clock, `fuse` several, side by side, and `voxelize` sorts point clouds into cells; on NumPy, torch,
+JAX or CuPy arrays, on the CPU or a GPU, with equal bits. Importing this package imports no framework and starts nothing.
+"""
+
+from ._errors import (
+    ArgumentError,
+    DataError,
+    DeviceError,
+    Error,
+    ForkError,
+    LoaderError,
+    OutOfMemoryError,
+    PlanError,
+    RecordingError,
+    ServerError,
+    UnsupportedError,
+    VersionError,
+)
+from ._info import info, synchronize
+from ._ops import fuse, resample
+from ._options import Anchored, Channel, Stream, Uniform
+from ._version import __version__
+from ._voxelize import Box, VoxelCounts, Voxels, voxelize
+
+__all__ = [
+    "Anchored",
+    "ArgumentError",
+    "Box",
+    "Channel",
+    "DataError",
+    "DeviceError",
+    "Error",
+    "ForkError",
+    "LoaderError",
+    "OutOfMemoryError",
+    "PlanError",
+    "RecordingError",
+    "ServerError",
+    "Stream",
+    "Uniform",
+    "UnsupportedError",
+    "VersionError",
+    "VoxelCounts",
+    "Voxels",
+    "__version__",
+    "fuse",
+    "info",
+    "resample",
+    "synchronize",
+    "voxelize",
+]

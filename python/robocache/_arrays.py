@@ -6,9 +6,9 @@ No framework is imported here that the caller has not imported: an array's type 
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ._errors import ArgumentError, UnsupportedError
+from ._errors import ArgumentError, UnsupportedError, python_argument
 
 HOST = -1
 
@@ -61,7 +61,7 @@ class Framework:
         """Returns an array's view; it must have a dtype that the operations know, and is copied where they cannot read it."""
         raise NotImplementedError
 
-    def output(self, x: Any, arg: str) -> View:
+    def output(self, x: Any) -> View:
         """Returns the view of an array that is written to, and so is never copied."""
         raise NotImplementedError
 
@@ -88,8 +88,12 @@ class Framework:
         """Returns a copy of an array."""
         return x.copy()
 
-    def asarray(self, x: Any, like: Any) -> Any:
-        """Returns an array of a list's numbers, beside another array."""
+    def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
+        """Returns the least and the greatest coordinates of the points [N,3] whose coordinates are finite, or None if none is."""
+        raise NotImplementedError
+
+    def asarray(self, x: Any, like: Any, floats: bool) -> Any:
+        """Returns an array of a list's numbers, beside another array; whole numbers are taken as float64 if floats."""
         raise NotImplementedError
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
@@ -178,11 +182,12 @@ class Group:
             if framework is None or framework.name == "numpy" and found.name == "jax":
                 framework, first = found, name
             elif not (framework.name == "jax" and found.name == "numpy"):
+                arg = python_argument(name)
                 raise ArgumentError(
                     "{}: {}: mixed frameworks: got an array of {}, want one of {}, as {} is".format(
-                        op, name, found.name, framework.name, first
+                        op, arg, found.name, framework.name, python_argument(first)
                     ),
-                    op=op, arg=name, kind="mixed frameworks", got=found.name, want=framework.name,
+                    op=op, arg=arg, kind="mixed frameworks", got=found.name, want=framework.name,
                 )  # fmt: skip
         if framework is None:
             framework, first = numpy_framework(), next(iter(arrays))
@@ -202,12 +207,14 @@ class Group:
         found = framework_of(x)
         try:
             if found is None:
-                x = self.framework.asarray(x, self.like)
+                # A list has no dtype of its own, and values are never whole numbers.
+                x = self.framework.asarray(x, self.like, name.endswith(("Src", "Points", "Features")))
                 found = self.framework
             view = found.view(x)
         except ArgumentError as e:
+            arg = python_argument(name)
             raise ArgumentError(
-                "{}: {}: {}".format(self.op, name, e), op=self.op, arg=name, kind=e.kind, got=e.got, want=e.want
+                "{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind=e.kind, got=e.got, want=e.want
             ) from None
         self.views[name] = view
         return view
@@ -216,7 +223,7 @@ class Group:
         """Takes one more input."""
         view = self._add(name, x)
         if view.device != self.device:
-            raise self._wrong_device(name, view)
+            raise self._wrong_device(python_argument(name), view)
         return view
 
     def _wrong_device(self, name: str, view: View) -> ArgumentError:
@@ -236,15 +243,15 @@ class Group:
                 "{}: {}: got {}, want an array of {}".format(self.op, arg, got, self.framework.name),
                 op=self.op, arg=arg, kind="mixed frameworks", got=got, want=self.framework.name,
             )  # fmt: skip
-        view = self.framework.output(given, arg)
+        try:
+            view = self.framework.output(given)
+        except ArgumentError as e:
+            raise ArgumentError(
+                "{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind=e.kind, got=e.got, want=e.want
+            ) from None
         if view.device != self.device:
             raise self._wrong_device(arg, view)
         return view
-
-
-def named(**arrays: Any) -> Iterator[Tuple[str, Any]]:
-    """Yields the arrays that are there, with their names."""
-    return ((name, x) for name, x in arrays.items() if x is not None)
 
 
 def wrong(got: str, want: str, kind: str = "wrong dtype") -> ArgumentError:
@@ -252,6 +259,42 @@ def wrong(got: str, want: str, kind: str = "wrong dtype") -> ArgumentError:
     return ArgumentError("{}: got {}, want {}".format(kind, got, want), kind=kind, got=got, want=want)
 
 
-def total(views: Iterable[View]) -> int:
-    """Returns the bytes of all views."""
-    return sum(v.nbytes for v in views)
+def check_outputs(op: str, outputs: Mapping[str, View], inputs: Mapping[str, View], given: Mapping[str, Any]) -> None:
+    """Checks the outputs that were given: their last dimension is contiguous, and they share no memory with anything else."""
+    others = list(inputs.values())
+    for name, view in outputs.items():
+        if given.get(name) is not None:
+            arg = "out" if name == "Dst" else "out." + python_argument(name)
+            if view.shape and view.shape[-1] > 1 and view.strides[-1] != 1:
+                raise _refused(op, arg, "wrong strides", "stride {} in the last dimension".format(view.strides[-1]), "1")
+            if overlaps_itself(view):
+                raise _refused(op, arg, "output overlaps itself", "strides {}".format(view.strides), "no two indices on one element")
+            if any(overlap(view, o) for o in others):
+                raise _refused(op, arg, "output overlaps itself", "memory of another argument", "memory of its own")
+        others.append(view)
+
+
+def _refused(op: str, arg: str, kind: str, got: str, want: str) -> ArgumentError:
+    return ArgumentError("{}: {}: {}: got {}, want {}".format(op, arg, kind, got, want), op=op, arg=arg, kind=kind, got=got, want=want)
+
+
+def overlaps_itself(view: View) -> bool:
+    """Reports whether two indices of an array may be on one element."""
+    extent = 1
+    for stride, n in sorted((s, n) for s, n in zip(view.strides, view.shape) if n > 1):
+        if stride < extent:
+            return True
+        extent += (n - 1) * stride
+    return False
+
+
+def overlap(a: View, b: View) -> bool:
+    """Reports whether the ranges of memory from the first to the last elements of two arrays meet."""
+    if a.device != b.device or 0 in a.shape or 0 in b.shape:
+        return False
+    return a.pointer < _after(b) and b.pointer < _after(a)
+
+
+def _after(view: View) -> int:
+    """Returns the address after an array's last element; no stride is negative."""
+    return view.pointer + SIZES[view.dtype] * (1 + sum((n - 1) * s for n, s in zip(view.shape, view.strides)))

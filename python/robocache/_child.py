@@ -31,7 +31,10 @@ KEEP = 64 << 20  # what the arena keeps of a system's memory between calls, in b
 _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"RCF1"
 _LAST_LINES = 40
+_READ = 1 << 16
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 Reply = Tuple[Dict[str, Any], bytes, int]
 
@@ -143,7 +146,7 @@ class Child:
         """
         self.check_fork()
         fields["do"] = do
-        data = json.dumps(fields, separators=(",", ":"), allow_nan=False).encode()
+        data = _encode(fields).encode()
         size = 0 if blob is None else memoryview(blob).nbytes
         if len(data) > MAX_JSON or size > MAX_BLOB:
             raise ServerError("a request of {} bytes and a blob of {} is too large".format(len(data), size))
@@ -181,31 +184,37 @@ class Child:
         fds: List[int] = []
         try:
             while len(head) < _HEADER.size:
-                part, more, _, _ = socket.recv_fds(self._socket, _HEADER.size - len(head), 1, _CLOEXEC)
+                # There is one reply at a time, so that nothing is read which belongs to another.
+                part, more, _, _ = socket.recv_fds(self._socket, _READ, 1, _CLOEXEC)
                 fds += more
                 if not part:
                     raise EOFError
                 head += part
-            magic, json_size, blob_size, n = _HEADER.unpack(head)
+            magic, json_size, blob_size, n = _HEADER.unpack_from(head)
             if magic != _MAGIC or json_size > MAX_JSON or blob_size > MAX_BLOB or n != len(fds) or n > 1:
-                raise _Broken("a reply that is none: {!r}".format(head))
-            data = self._read(json_size)
-            blob = bytes(self._read(blob_size)) if blob_size else b""
+                raise _Broken("a reply that is none: {!r}".format(head[:80]))
+            rest = head[_HEADER.size :]
+            if len(rest) < json_size + blob_size:
+                rest = self._read(rest, json_size + blob_size)
+            elif len(rest) > json_size + blob_size:
+                raise _Broken("a reply that goes on beyond its end")
             try:
-                reply = json.loads(data)
+                reply = json.loads(rest[:json_size])
             except ValueError:
                 reply = None
             if not isinstance(reply, dict):
-                raise _Broken("a reply that is no JSON object: {!r}".format(bytes(data[:80])))
+                raise _Broken("a reply that is no JSON object: {!r}".format(bytes(rest[:80])))
         except BaseException:
             for fd in fds:
                 os.close(fd)
             raise
-        return reply, blob, fds[0] if fds else -1
+        return reply, bytes(memoryview(rest)[json_size:]), fds[0] if fds else -1
 
-    def _read(self, n: int) -> bytearray:
+    def _read(self, begun: bytes, n: int) -> bytearray:
+        """Returns n bytes that begin with those that were read."""
         data = bytearray(n)
-        view = memoryview(data)
+        data[: len(begun)] = begun
+        view = memoryview(data)[len(begun) :]
         while view:
             got = self._socket.recv_into(view)
             if got == 0:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import HOST, SIZES, Framework, View, wrong
+from ._errors import OutOfMemoryError
 
 _NAMES: Dict[Any, str] = {
     np.dtype("float32"): "f32",
@@ -62,7 +63,7 @@ class NumPy(Framework):
         strides = tuple([s // x.itemsize for s in x.strides])
         return View(x, name, x.shape, strides, x.__array_interface__["data"][0], HOST)
 
-    def output(self, x: Any, arg: str) -> View:
+    def output(self, x: Any) -> View:
         name = name_of(x.dtype)
         if not name or name == "u8" and x.dtype.kind == "b":
             raise wrong(str(x.dtype), "one of " + ", ".join(d.name for d in _DTYPES.values()))
@@ -74,13 +75,24 @@ class NumPy(Framework):
         kind = _DTYPES[dtype]
         if dtype == "bf16" and like is not None and getattr(like.dtype, "name", "") == "bfloat16":
             kind = like.dtype
-        return self._view(np.empty(shape, kind), dtype)
-
-    def asarray(self, x: Any, like: Any) -> Any:
         try:
-            return np.asarray(x)
-        except ValueError as e:
+            return self._view(np.empty(shape, kind), dtype)
+        except (MemoryError, ValueError) as e:
+            raise OutOfMemoryError("no memory for an array {} of {}: {}".format(list(shape), dtype, e)) from e
+
+    def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
+        x = np.asarray(points.array)
+        x = x[np.isfinite(x).all(1)]
+        return (x.min(0).tolist(), x.max(0).tolist()) if len(x) else None
+
+    def asarray(self, x: Any, like: Any, floats: bool) -> Any:
+        try:
+            array = np.asarray(x)
+        except (TypeError, ValueError) as e:
             raise wrong("{} ({})".format(type(x).__name__, e), "an array, or a list of numbers") from e
+        if array.dtype.kind not in "biuf":
+            raise wrong(type(x).__name__, "an array, or a list of numbers")
+        return array.astype(np.float64) if floats and isinstance(x, (list, tuple)) and array.dtype.kind != "f" else array
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
         x = view.array

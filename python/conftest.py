@@ -1,0 +1,29 @@
+"""What all tests and the examples in doc strings need: the package on the path, and a robocache binary.
+
+ROBOCACHE_BINARY names the binary; unless given, one is built from the sources around this folder.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+_built = None
+
+
+def pytest_configure(config):
+    global _built
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
+    if "ROBOCACHE_BINARY" not in os.environ:
+        _built = tempfile.TemporaryDirectory(prefix="robocache-")
+        binary = os.path.join(_built.name, "robocache")
+        subprocess.run(["go", "build", "-trimpath", "-o", binary, "./cmd/robocache"], cwd=HERE.parent, check=True)
+        os.environ["ROBOCACHE_BINARY"] = binary
+
+
+def pytest_unconfigure(config):
+    if _built is not None:
+        _built.cleanup()

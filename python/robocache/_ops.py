@@ -1,0 +1,384 @@
+"""The operations: resample, fuse and voxelize."""
+
+from __future__ import annotations
+
+import sys
+from collections import namedtuple
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+
+from . import _call, _options
+from ._arrays import FLOATS, Group, View, check_outputs, dtype_name
+from ._call import Call
+from ._options import Anchored, Channel, Duration, Stream, Uniform, mistake
+
+_SIDES = ("valid", "age", "pad")
+
+# What is returned where more than values is asked for: values and what was asked for, in this order. Each has a name of its own
+# in this module, so that it can be pickled.
+_RESULTS: Dict[Tuple[bool, bool, bool], Any] = {}
+for _v in (False, True):
+    for _a in (False, True):
+        for _p in (False, True):
+            _fields = ["values"] + [s for s, asked in zip(_SIDES, (_v, _a, _p)) if asked]
+            _name = "".join(f.capitalize() for f in _fields)
+            globals()[_name] = _RESULTS[_v, _a, _p] = namedtuple(_name, _fields, module=__name__)
+
+
+class Prepared(NamedTuple):
+    """A call of resample or fuse whose arrays were looked at, and whose outputs were made. rules are of each stream."""
+
+    call: Call
+    rules: List[Dict[str, Any]]
+    device: int
+    asked: Tuple[bool, bool, bool]
+
+    def run(self, backend: str, check: bool) -> Any:
+        """Computes it, and returns what its caller gets."""
+        call = self.call
+        _call.run(call, _call.resolve(call.op, backend, self.device), check)
+        return self.result()
+
+    def result(self) -> Any:
+        """Returns what the caller of a call that was computed gets."""
+        results = [self.call.framework.result(v) for v in self.call.outputs.values()]
+        return results[0] if len(results) == 1 else _RESULTS[self.asked](*results)
+
+
+def resample(
+    values: Any,
+    times: Any,
+    targets: Any,
+    *,
+    kind: str = "linear",
+    quat: Optional[str] = None,
+    period: Optional[float] = None,
+    window: Optional[Duration] = None,
+    channels: Optional[Sequence[Channel]] = None,
+    edge: str = "clamp",
+    fill: Optional[float] = None,
+    fill_gaps: bool = False,
+    snap: Optional[Duration] = None,
+    max_gap: Optional[Duration] = None,
+    tolerance: Optional[Duration] = None,
+    lengths: Any = None,
+    offsets: Any = None,
+    starts: Any = None,
+    target_lengths: Any = None,
+    target_offsets: Any = None,
+    dtype: Any = None,
+    valid: bool = False,
+    age: bool = False,
+    pad: bool = False,
+    out: Any = None,
+    trust_times: bool = False,
+    check: bool = False,
+    backend: str = "auto",
+) -> Any:
+    """Samples values, recorded at times, at targets.
+
+    B episodes of S samples with D features go onto T targets: values [B,S,D] with times [B,S], or [S] shared by the batch, onto
+    targets [B,T], or [T] shared; the result is [B,T,D]. A single episode needs no B. values are float32, float64, float16 or
+    bfloat16. times are int64 nanoseconds, or float64 or float32 seconds, finite and non-decreasing; targets have the same dtype
+    and may come in any order, or are a `Uniform` or `Anchored` clock. Arrays may be of NumPy, torch, JAX or CuPy, all of one
+    framework, and so is the result. Lists are taken as NumPy arrays; whole numbers in a list of values are float64.
+
+    Between samples:
+      kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d, window-mean,
+        window-min, window-max or window-last. On a sample all but the windows give that sample, bit for bit.
+      quat: the order of quaternions, "xyzw" (default) or "wxyz". period: of angles, 2 pi unless given. window: of the window
+        kinds, in seconds. channels: ranges of features with a kind of their own.
+      max_gap: targets between samples further apart than this are not valid. tolerance: so are those whose previous, next or
+        nearest sample is further away. fill_gaps: their values are the fill value. snap: a target this near to a sample counts
+        as being on it. All in seconds, or timedelta.
+
+    Outside the samples:
+      edge: clamp (the end sample), fill (the fill value), extrapolate, hold (the last sample stays valid) or error. fill: NaN
+        unless given.
+
+    Ragged batches, all of int64:
+      lengths [B]: how many samples of each row of a padded batch count. offsets [B+1]: where each row of packed values [N,D] and
+      times [N] begins. starts [B], with lengths: rows of packed values in any order. target_lengths and target_offsets: the same
+      of targets; what is beyond target_lengths is filled.
+
+    Results:
+      dtype: of the result, that of values unless given; bf16 is uint16 in NumPy. valid, age, pad: whether to return also if a
+      target is valid [B,T] (uint8), its time less that of the sample at or before it [B,T] (of the times' dtype), and if it is
+      past the row's samples [B,T] (uint8); the result is then a named tuple of values and these. out: the array to write, or a
+      sequence of arrays in the order of that tuple.
+      trust_times: leaves out the check of times; bad ones give unspecified values. check: on a GPU, waits and raises what is
+      wrong with values; else a later call or `synchronize` does.
+      backend: auto (where the arrays are), cpu, cuda or cuda:N; the result is where the arrays are.
+
+    Gradients flow to values in torch for linear, previous, next and nearest, with targets in ascending order.
+
+    Raises ArgumentError (shapes, dtypes, options; nothing was written), DataError (times that go backwards and the like, with row
+    and index), OutOfMemoryError, UnsupportedError, DeviceError, ServerError.
+
+    Example:
+        >>> import numpy as np, robocache as rc
+        >>> joint = np.array([[0.0], [10.0], [20.0]], np.float32)
+        >>> rc.resample(joint, [0.0, 0.1, 0.4], [0.05, 0.25, 0.5]).ravel().tolist()
+        [5.0, 15.0, 20.0]
+        >>> result = rc.resample(joint, [0.0, 0.1, 0.4], [0.05, 0.25, 0.5], max_gap=0.2, valid=True)
+        >>> result.valid.tolist()
+        [1, 0, 0]
+    """
+    rule = (kind, quat, period, window, channels, edge, fill, fill_gaps, snap, max_gap, tolerance)
+    arrays = {
+        "Src": values,
+        "SrcTimes": times,
+        "SrcLengths": lengths,
+        "SrcOffsets": offsets,
+        "SrcStarts": starts,
+        "DstLengths": target_lengths,
+        "DstOffsets": target_offsets,
+    }
+    asked = (bool(valid), bool(age), bool(pad))
+    if "torch" in sys.modules:
+        from . import _torch
+
+        if _torch.special(values):
+            return _torch.resample(arrays, targets, rule, dtype, asked, out, trust_times, check, backend)
+    return prepare_resample(arrays, targets, rule, dtype, asked, out, trust_times).run(backend, check)
+
+
+def fuse(
+    streams: Sequence[Stream],
+    targets: Any,
+    *,
+    target_lengths: Any = None,
+    target_offsets: Any = None,
+    dtype: Any = None,
+    valid: bool = False,
+    age: bool = False,
+    pad: bool = False,
+    out: Any = None,
+    trust_times: bool = False,
+    check: bool = False,
+    backend: str = "auto",
+) -> Any:
+    """Puts 1 to 16 streams, each of its own rate, width and kind, side by side on one clock.
+
+    streams are `Stream` objects of one batch B, with times of one dtype, that of targets; each has S, D, dtype, rules and clock
+    offset of its own. targets are as in `resample`, on the common clock. The result is [B,T,sum D] in the order of streams, or
+    [T,sum D] without a batch: for each stream what `resample` gives for it, bit for bit, then its shift, scale and clip. It is
+    float64 if any stream is, else float32, or of the dtype that is given. What a stream does not have is filled, with 0 unless
+    it says otherwise, and not valid.
+
+    valid, age and pad are as in `resample`, for each of M streams: [B,T,M]. All other arguments and the errors are as there; an
+    error about a stream names it: ``error.arg == "streams[2].times"``.
+
+    Example:
+        >>> import numpy as np, robocache as rc
+        >>> imu = rc.Stream(np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 0.1, 0.2]))
+        >>> gripper = rc.Stream(np.array([[1.0], [0.0]]), np.array([0.0, 0.15]), kind="previous")
+        >>> values, valid = rc.fuse([imu, gripper], np.array([0.05, 0.16]), valid=True)
+        >>> values.round(3).tolist(), valid.tolist()
+        ([[0.5, 1.0], [1.6, 0.0]], [[1, 1], [1, 0]])
+    """
+    streams = list(streams)
+    for i, s in enumerate(streams):
+        if not isinstance(s, Stream):
+            raise mistake("fuse", "streams[{}]".format(i), type(s).__name__, "a Stream")
+    lead = {"DstLengths": target_lengths, "DstOffsets": target_offsets}
+    asked = (bool(valid), bool(age), bool(pad))
+    if "torch" in sys.modules:
+        from . import _torch
+
+        if _torch.special(*[s.values for s in streams]):
+            return _torch.fuse(streams, lead, targets, dtype, asked, out, trust_times, check, backend)
+    return prepare_fuse(streams, lead, targets, dtype, asked, out, trust_times).run(backend, check)
+
+
+def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable, Optional[Dict[str, Any]]]:
+    """Adds the arrays of a clock to those of a call; returns its key and, of a uniform one, what a request has of it."""
+    if isinstance(targets, Uniform):
+        return _options.uniform(targets, op)
+    if isinstance(targets, Anchored):
+        arrays["Targets.Anchors"], arrays["Targets.Deltas"] = targets
+        return "anchored", None
+    if targets is None:
+        raise mistake(op, "targets", "None", "an array, a Uniform or an Anchored clock", "missing argument")
+    arrays["Targets"] = targets
+    return None, None
+
+
+def target_shape(group: Group, clock: Optional[Dict[str, Any]], prefix: str, out: Optional[View], op: str) -> Tuple[int, ...]:
+    """Returns the shape of a stream's valid. Where the arguments do not fit together it is any: the helper process says so."""
+    views = group.views
+    src = views[prefix + "Src"].shape
+    count = 0
+    if clock is not None:
+        count = max(clock["count"], 0)
+    elif "Targets.Deltas" in views:
+        count = (views["Targets.Deltas"].shape or (0,))[0]
+    elif views["Targets"].shape:
+        count = views["Targets"].shape[-1]
+    if "DstOffsets" in views:
+        if clock is not None:
+            if out is None:
+                raise mistake(op, "out", "None, with target_offsets and a uniform clock", "an array [N,D]", "missing argument")
+            return out.shape[:1]
+        return (count,)
+    if len(src) == 3:
+        return (src[0], count)
+    if prefix + "SrcOffsets" in views:
+        return (max((views[prefix + "SrcOffsets"].shape or (1,))[0] - 1, 0), count)
+    if prefix + "SrcStarts" in views:
+        return ((views[prefix + "SrcStarts"].shape or (0,))[0], count)
+    return (count,)
+
+
+def float_dtype(dtype: Any, op: str) -> str:
+    """Returns the name of a dtype that values can have."""
+    name = dtype_name(dtype, "dtype", op)
+    if name not in FLOATS:
+        raise mistake(op, "dtype", name, "one of " + ", ".join(FLOATS), "wrong dtype")
+    return name
+
+
+def given_outputs(out: Any, asked: Tuple[bool, bool, bool], op: str) -> Dict[str, Any]:
+    """Returns the outputs that were given, by their names in a request."""
+    names = ["Dst"] + [s.capitalize() for s, a in zip(_SIDES, asked) if a]
+    if out is None:
+        return dict.fromkeys(names)
+    if hasattr(out, "shape"):
+        out = (out,)
+    if not isinstance(out, (tuple, list)) or len(out) > len(names):
+        got = type(out).__name__ if not isinstance(out, (tuple, list)) else "{} arrays".format(len(out))
+        raise mistake(op, "out", got, "an array, or up to {} in the order {}".format(len(names), ", ".join(names).lower()))
+    return dict(zip(names, tuple(out) + (None,) * (len(names) - len(out))))
+
+
+def make_outputs(
+    group: Group, given: Dict[str, Any], first: View, dtype: str, width: int, shape: Tuple[int, ...], sides: Tuple[int, ...], clock: str
+) -> Dict[str, View]:
+    """Returns the outputs of resample and fuse: given, or made."""
+    outputs: Dict[str, View] = {}
+    for name, x in given.items():
+        if name == "Dst":
+            outputs[name] = group.output("out", x, dtype, shape + (width,))
+        else:
+            outputs[name] = group.output("out." + name.lower(), x, clock if name == "Age" else "u8", shape + sides)
+    if any(x is not None for x in given.values()):
+        check_outputs(group.op, outputs, group.views, given)
+    return outputs
+
+
+def prepare_resample(
+    arrays: Dict[str, Any], targets: Any, rule: Tuple[Any, ...], dtype: Any, asked: Tuple[bool, bool, bool], out: Any, trust_times: bool
+) -> Prepared:
+    """Looks at the arguments of resample and makes its outputs."""
+    op = "resample"
+    key, rules = _options.rules(op, "", *rule)
+    arrays = {name: x for name, x in arrays.items() if x is not None}
+    clock_key, clock = take_clock(targets, arrays, op)
+    for name, arg in (("Src", "values"), ("SrcTimes", "times")):
+        if name not in arrays:
+            raise mistake(op, arg, "None", "an array", "missing argument")
+    group = Group(op, arrays)
+    src = group.views["Src"]
+    given = given_outputs(out, asked, op)
+    first = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
+    shape = target_shape(group, clock, "", first, op)
+    kind = float_dtype(dtype, op) if dtype is not None else src.dtype if src.dtype in FLOATS else "f32"
+    width = src.shape[-1] if len(src.shape) > 1 else 0
+    outputs = make_outputs(group, given, src, kind, width, shape, (), group.views["SrcTimes"].dtype)
+    options: Dict[str, Any] = {"options": dict(rules, trust_times=True) if trust_times else rules}
+    if clock is not None:
+        options["clock"] = clock
+    call = Call(op, options, (key, clock_key, bool(trust_times)), group.views, outputs, group.framework)
+    return Prepared(call, [rules], group.device, asked)
+
+
+_STREAM_ARRAYS = (("Src", "values"), ("SrcTimes", "times"), ("SrcLengths", "lengths"), ("SrcOffsets", "offsets"), ("SrcStarts", "starts"))
+
+
+def prepare_fuse(
+    streams: Sequence[Stream],
+    lead: Dict[str, Any],
+    targets: Any,
+    dtype: Any,
+    asked: Tuple[bool, bool, bool],
+    out: Any,
+    trust_times: bool,
+) -> Prepared:
+    """Looks at the arguments of fuse and makes its outputs."""
+    op = "fuse"
+    arrays: Dict[str, Any] = {}
+    for i, s in enumerate(streams):
+        for name, field in _STREAM_ARRAYS:
+            x = getattr(s, field)
+            if x is not None:
+                arrays["Streams[{}].{}".format(i, name)] = x
+        if s.values is not None and s.times is None:
+            raise mistake(op, "streams[{}].times".format(i), "None", "an array", "missing argument")
+    arrays.update((name, x) for name, x in lead.items() if x is not None)
+    clock_key, clock = take_clock(targets, arrays, op)
+    there = [i for i, s in enumerate(streams) if s.values is not None]
+    if not there:
+        raise mistake(op, "streams", "no stream with values", "at least one", "missing argument")
+    group = Group(op, arrays)
+    keys: List[Hashable] = []
+    parts: List[Dict[str, Any]] = []
+    all_rules: List[Dict[str, Any]] = []
+    total = 0
+    for i, s in enumerate(streams):
+        prefix = "streams[{}].".format(i)
+        src = group.views.get("Streams[{}].Src".format(i))
+        if src is not None:
+            width = src.shape[-1] if len(src.shape) > 1 else 0
+        else:
+            width = 0 if s.width is None else _options.whole(s.width, op, prefix + "width")
+        key, rules = _options.rules(op, prefix, *s.rules())
+        part = stream_part(s, rules, width, op, prefix)
+        keys.append((key, tuple([_hashable(part.get(n)) for n in _PART])))
+        parts.append(part)
+        all_rules.append(rules)
+        total += max(width, 0)
+    first = "Streams[{}].".format(there[0])
+    given = given_outputs(out, asked, op)
+    made = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
+    shape = target_shape(group, clock, first, made, op)
+    if dtype is not None:
+        kind = float_dtype(dtype, op)
+    else:
+        kind = "f64" if any(group.views["Streams[{}].Src".format(i)].dtype == "f64" for i in there) else "f32"
+    lead_view = group.views[first + "Src"]
+    outputs = make_outputs(group, given, lead_view, kind, total, shape, (len(streams),), group.views[first + "SrcTimes"].dtype)
+    options: Dict[str, Any] = {"streams": parts}
+    if trust_times:
+        options["options"] = {"trust_times": True}
+    if clock is not None:
+        options["clock"] = clock
+    call = Call(op, options, (tuple(keys), clock_key, bool(trust_times)), group.views, outputs, group.framework)
+    return Prepared(call, all_rules, group.device, asked)
+
+
+_PART = ("width", "offset", "shift", "scale", "clip_min", "clip_max")
+
+
+def _hashable(x: Any) -> Hashable:
+    hashable: Hashable = tuple(x) if isinstance(x, list) else x
+    return hashable
+
+
+def stream_part(s: Stream, rules: Dict[str, Any], width: int, op: str, prefix: str) -> Dict[str, Any]:
+    """Returns what a request has of a stream besides its arrays."""
+    part: Dict[str, Any] = {"options": rules}
+    if s.width is not None or s.values is None:
+        part["width"] = width if s.width is None else _options.whole(s.width, op, prefix + "width")
+    if s.offset:
+        part["offset"] = _options.nanoseconds(s.offset, op, prefix + "offset")
+    least, most = None, None
+    if s.clip is not None:
+        try:
+            least, most = s.clip
+        except (TypeError, ValueError):
+            raise mistake(op, prefix + "clip", s.clip, "a pair (least, most)") from None
+    for name, x, arg in (("shift", s.shift, "shift"), ("scale", s.scale, "scale"), ("clip_min", least, "clip"), ("clip_max", most, "clip")):
+        numbers = _options.per_feature(x, width, op, prefix + arg)
+        if numbers is not None:
+            part[name] = numbers
+    return part
+

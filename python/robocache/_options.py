@@ -1,0 +1,270 @@
+"""What the operations are told besides arrays: clocks, rules of sampling, streams."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from datetime import timedelta
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ._errors import ArgumentError
+
+Duration = Union[float, timedelta]
+
+
+class Uniform(NamedTuple):
+    """A clock of count ticks at rate Hz, beginning at start; it is never written out.
+
+    start is on the clock of the times: an int is nanoseconds, a float seconds. Tick i is at start + floor(i*1e9/rate + 0.5)
+    nanoseconds; for times in seconds at start + i/rate, computed in float64 and rounded to the times' dtype.
+
+    Example:
+        >>> import robocache as rc
+        >>> rc.resample([[0.0], [1.0]], [0.0, 1.0], rc.Uniform(0.0, rate=4, count=5)).ravel().tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+
+    start: Union[int, float]
+    rate: float
+    count: int  # type: ignore[assignment]  # as tuple's method, which nobody needs here
+
+
+class Anchored(NamedTuple):
+    """A clock of windows: target t of row b is at anchors[b] + deltas[t]. anchors [B] and deltas [T] are int64 nanoseconds.
+
+    Example:
+        >>> import numpy as np, robocache as rc
+        >>> second = 1_000_000_000
+        >>> windows = rc.Anchored(anchors=np.array([second]), deltas=np.array([-second, 0]))
+        >>> rc.resample([[[0.0], [1.0], [2.0]]], [[0, second, 2 * second]], windows).ravel().tolist()
+        [0.0, 1.0]
+    """
+
+    anchors: Any
+    deltas: Any
+
+
+class Channel(NamedTuple):
+    """The features lo to hi-1, with a kind of their own; quat, period and window are as in `resample`.
+
+    Example:
+        >>> import numpy as np, robocache as rc
+        >>> gripper = rc.Channel(1, 2, "previous")
+        >>> rc.resample([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0], [0.5], channels=[gripper]).tolist()
+        [[0.5, 0.0]]
+    """
+
+    lo: int
+    hi: int
+    kind: str = "linear"
+    quat: Optional[str] = None
+    period: Optional[float] = None
+    window: Optional[Duration] = None
+
+
+class Stream(NamedTuple):
+    """One stream of `fuse`.
+
+    values [B,S,D] or [S,D] and times [B,S] or [S], on the stream's own clock: stream time + offset = common time, offset in
+    seconds. kind to tolerance, and lengths, offsets and starts, are as in `resample`; fill is 0 unless given, and written as
+    it is. values=None is a stream that is missing: its width features get the fill value and are not valid.
+
+    shift, scale and clip normalise: (x - shift) * scale for each feature in float32, then bounds, clip=(least, most), either of
+    which may be None. Each is D numbers, or one for all features.
+
+    Example:
+        >>> import robocache as rc
+        >>> camera = rc.Stream([[10.0], [20.0]], [0.0, 1.0], kind="previous", shift=10, scale=0.1)
+        >>> rc.fuse([camera], [0.5, 1.0]).ravel().tolist()
+        [0.0, 1.0]
+    """
+
+    values: Any
+    times: Any = None
+    kind: str = "linear"
+    quat: Optional[str] = None
+    period: Optional[float] = None
+    window: Optional[Duration] = None
+    channels: Optional[Sequence[Channel]] = None
+    edge: str = "clamp"
+    fill: Optional[float] = None
+    fill_gaps: bool = False
+    snap: Optional[Duration] = None
+    max_gap: Optional[Duration] = None
+    tolerance: Optional[Duration] = None
+    offset: Duration = 0.0
+    shift: Any = None
+    scale: Any = None
+    clip: Optional[Tuple[Any, Any]] = None
+    lengths: Any = None
+    offsets: Any = None
+    starts: Any = None
+    width: Optional[int] = None
+
+    def rules(self) -> Tuple[Any, ...]:
+        """Returns the arguments of the function `rules`, in their order."""
+        return self[2:13]
+
+
+def mistake(op: str, arg: str, got: Any, want: str, kind: str = "wrong option") -> ArgumentError:
+    """Returns the error of an argument that is found to be wrong here."""
+    got = got if isinstance(got, str) else "{!r}".format(got)
+    return ArgumentError("{}: {}: {}: got {}, want {}".format(op, arg, kind, got, want), op=op, arg=arg, kind=kind, got=got, want=want)
+
+
+def nanoseconds(x: Duration, op: str, arg: str) -> int:
+    """Returns a length of time, given in seconds or as a timedelta, in nanoseconds."""
+    if isinstance(x, timedelta):
+        ns = ((x.days * 86400 + x.seconds) * 1_000_000 + x.microseconds) * 1000
+    else:
+        try:
+            ns = round(float(x) * 1e9)
+        except (TypeError, ValueError, OverflowError):
+            raise mistake(op, arg, x, "seconds, as a finite number, or a timedelta") from None
+    if not -(1 << 63) <= ns < 1 << 63:
+        raise mistake(op, arg, x, "less than 292 years")
+    return ns
+
+
+def number(x: Any, op: str, arg: str) -> Union[float, str]:
+    """Returns a number as JSON can say it."""
+    try:
+        value = float(x)
+    except (TypeError, ValueError, OverflowError):
+        raise mistake(op, arg, x, "a number") from None
+    if math.isfinite(value):
+        return value
+    return "nan" if value != value else "inf" if value > 0 else "-inf"
+
+
+def name(x: Any, op: str, arg: str) -> str:
+    """Returns a name, which the helper process knows or does not."""
+    if not isinstance(x, str) or not x:
+        raise mistake(op, arg, x, "a name")
+    return x
+
+
+def whole(x: Any, op: str, arg: str) -> int:
+    """Returns a whole number of 64 bits."""
+    try:
+        n = x.__index__()
+    except (AttributeError, TypeError):
+        raise mistake(op, arg, x, "a whole number") from None
+    if not -(1 << 63) <= n < 1 << 63:
+        raise mistake(op, arg, x, "a whole number of 64 bits")
+    return int(n)
+
+
+Rules = Tuple[Hashable, Dict[str, Any]]
+_known: Dict[Hashable, Dict[str, Any]] = {}
+_MOST = 4096  # rules to remember: many calls have the same
+
+
+def rules(
+    op: str,
+    prefix: str,
+    kind: str,
+    quat: Optional[str],
+    period: Optional[float],
+    window: Optional[Duration],
+    channels: Optional[Sequence[Channel]],
+    edge: str,
+    fill: Optional[float],
+    fill_gaps: bool,
+    snap: Optional[Duration],
+    max_gap: Optional[Duration],
+    tolerance: Optional[Duration],
+) -> Rules:
+    """Returns the rules of sampling as a request has them, and a key that is equal for equal ones."""
+    table = None if channels is None else tuple([tuple(c) for c in channels])
+    # Zeros of both signs are equal, and are different values to fill with; a NaN does not equal itself.
+    key: Hashable = (kind, quat, period, window, table, edge, repr(fill), fill_gaps, snap, max_gap, tolerance)
+    try:
+        return key, _known[key]
+    except KeyError:
+        pass
+    except TypeError:
+        key = None  # an array where a number was wanted
+    o: Dict[str, Any] = {"interp": name(kind, op, prefix + "kind"), "edge": name(edge, op, prefix + "edge")}
+    if quat is not None:
+        o["quat"] = name(quat, op, prefix + "quat")
+    if period is not None:
+        o["period"] = number(period, op, prefix + "period")
+    if fill is not None:
+        o["fill"] = number(fill, op, prefix + "fill")
+    if fill_gaps:
+        o["fill_gaps"] = True
+    for field, x in (("window", window), ("snap", snap), ("max_gap", max_gap), ("tolerance", tolerance)):
+        if x is not None:
+            o[field] = nanoseconds(x, op, prefix + field)
+    if table:
+        o["channels"] = [_channel(c, op, "{}channels[{}]".format(prefix, i)) for i, c in enumerate(table)]
+    if key is None:
+        key = json.dumps(o)
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[key] = o
+    return key, o
+
+
+def _channel(c: Tuple[Any, ...], op: str, arg: str) -> Dict[str, Any]:
+    if not 2 <= len(c) <= len(Channel._fields):
+        raise mistake(op, arg, c, "a Channel, or (lo, hi, kind)")
+    channel = Channel(*c)
+    o: Dict[str, Any] = {
+        "lo": whole(channel.lo, op, arg + ".lo"),
+        "hi": whole(channel.hi, op, arg + ".hi"),
+        "interp": name(channel.kind, op, arg + ".kind"),
+    }
+    if channel.quat is not None:
+        o["quat"] = name(channel.quat, op, arg + ".quat")
+    if channel.period is not None:
+        o["period"] = number(channel.period, op, arg + ".period")
+    if channel.window is not None:
+        o["window"] = nanoseconds(channel.window, op, arg + ".window")
+    return o
+
+
+def uniform(clock: Uniform, op: str) -> Tuple[Hashable, Dict[str, Any]]:
+    """Returns a uniform clock as a request has it, and its key."""
+    start = clock.start
+    if isinstance(start, float):
+        start = nanoseconds(start, op, "targets.start")
+    start = whole(start, op, "targets.start")
+    rate = number(clock.rate, op, "targets.rate")
+    count = whole(clock.count, op, "targets.count")
+    return (start, rate, count), {"start": start, "rate": rate, "count": count}
+
+
+def per_feature(x: Any, width: int, op: str, arg: str) -> Optional[List[Union[float, str]]]:
+    """Returns a number for each feature, rounded to float32, from as many or from one for all."""
+    if x is None:
+        return None
+    tolist = getattr(x, "tolist", None)
+    if tolist is not None:
+        x = tolist()
+    if not isinstance(x, (list, tuple)):
+        x = [x] * width
+    try:
+        numbers = struct.unpack("{}f".format(len(x)), struct.pack("{}f".format(len(x)), *x))
+    except (struct.error, OverflowError, TypeError):
+        raise mistake(op, arg, "{!r}".format(x), "numbers of float32, one or one a feature") from None
+    return [number(v, op, arg) for v in numbers]
+
+
+def as_f32(x: float) -> float:
+    """Returns a number rounded to float32."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", x))[0])
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def rule_kinds(o: Dict[str, Any], width: int) -> List[str]:
+    """Returns the kinds that rules give to width features."""
+    channels: List[Dict[str, Any]] = o.get("channels", [])
+    kinds = [str(c["interp"]) for c in channels]
+    if sum(c["hi"] - c["lo"] for c in channels) < width:
+        kinds.append(o["interp"])
+    return kinds
