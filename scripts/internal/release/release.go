@@ -18,7 +18,7 @@ import (
 //go:embed Containerfile
 var Containerfile []byte
 
-// Release builds everything that is published of the module in root and writes it into the folder dir, which it makes, or replaces: for each target an
+// Release builds everything that is published of the module in root and writes it into the folder dir, which may not be there yet: for each target an
 // archive with the binary and its licences, the wheels, LICENSE, THIRD_PARTY_LICENSES, Containerfile, the bill of materials robocache.cdx.json, and
 // SHA256SUMS of them all. The folder has its name when all are whole. It returns their names.
 func Release(root, version, dir string) ([]string, error) {
@@ -35,7 +35,7 @@ func Release(root, version, dir string) ([]string, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(scratch)
-	folder, err := atomicfile.NewFolder(dir, true)
+	folder, err := atomicfile.NewFolder(dir, false)
 	if err != nil {
 		return nil, err
 	}
