@@ -48,6 +48,7 @@ var rules = map[string][]string{
 	"cmd":                     {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
 	"examples":                {"public", "internal/..."},
 	"bench":                   {"public", "internal/..."},
+	"scripts":                 {"scripts/...", "internal/atomicfile"},
 	"internal/atomicfile":     {},
 	"internal/decimal":        {},
 	"internal/device":         {"cudadrv", "internal/raw", "ops/backend", "tensor"},
@@ -121,7 +122,7 @@ func isPublic(dir string) bool {
 
 // isProgram reports whether a folder is one that nothing may import.
 func isProgram(dir string) bool {
-	return slices.Contains([]string{"cmd", "examples", "bench"}, strings.Split(dir, "/")[0])
+	return slices.Contains([]string{"cmd", "examples", "bench", "scripts"}, strings.Split(dir, "/")[0])
 }
 
 // isStd tells the standard library, whose paths begin without a dot in their first element.
