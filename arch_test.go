@@ -82,7 +82,7 @@ var unsafeFiles = map[string]string{
 }
 
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
-var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "shared recordings"}
+var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings"}
 
 // ruleOf returns the rule for a folder: its own, or that of the nearest folder above.
 func ruleOf(dir string) ([]string, bool) {

@@ -109,3 +109,24 @@ func TestTheBinaryRunsInAnImageOfTheCLibraryAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, st.Size())
 }
+
+// The other processor's binary is emulated: it starts, and computes the same bits.
+func TestTheBinaryForTheOtherProcessorRuns(t *testing.T) {
+	emulator, err := exec.LookPath("qemu-aarch64-static")
+	const libraries = "/usr/aarch64-linux-gnu"
+	if _, none := os.Stat(libraries + "/lib"); err != nil || none != nil || runtime.GOARCH != "amd64" {
+		t.Skip("no qemu-aarch64-static and C library for it on amd64 (Debian: qemu-user-static, libc6-arm64-cross)")
+	}
+	dir := t.TempDir()
+	other := filepath.Join(dir, "robocache")
+	require.NoError(t, Build(repository(t), "linux/arm64", testVersion, other))
+	log := filepath.Join(repository(t), "examples", "data", "flight.ulg")
+	resample := []string{"resample", log, "--hz", "50", "--stream", "airspeed", "-o"}
+	output(t, nil, binary(t), append(resample, filepath.Join(dir, "here.npz"))...)
+	output(t, []string{"QEMU_LD_PREFIX=" + libraries}, emulator, append(append([]string{other}, resample...), filepath.Join(dir, "there.npz"))...)
+	want, err := os.ReadFile(filepath.Join(dir, "here.npz"))
+	require.NoError(t, err)
+	got, err := os.ReadFile(filepath.Join(dir, "there.npz"))
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
