@@ -49,6 +49,7 @@ var rules = map[string][]string{
 	"cmd":                     {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
 	"examples":                {"public", "internal/..."},
 	"bench":                   {"public", "internal/..."},
+	"scripts":                 {"scripts/...", "internal/atomicfile"},
 	"internal/atomicfile":     {},
 	"internal/decimal":        {},
 	"internal/device":         {"cudadrv", "internal/raw", "ops/backend", "tensor"},
@@ -82,7 +83,7 @@ var unsafeFiles = map[string]string{
 }
 
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
-var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "shared recordings"}
+var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings"}
 
 // ruleOf returns the rule for a folder: its own, or that of the nearest folder above.
 func ruleOf(dir string) ([]string, bool) {
@@ -122,7 +123,7 @@ func isPublic(dir string) bool {
 
 // isProgram reports whether a folder is one that nothing may import.
 func isProgram(dir string) bool {
-	return slices.Contains([]string{"cmd", "examples", "bench"}, strings.Split(dir, "/")[0])
+	return slices.Contains([]string{"cmd", "examples", "bench", "scripts"}, strings.Split(dir, "/")[0])
 }
 
 // isStd tells the standard library, whose paths begin without a dot in their first element.

@@ -1,0 +1,27 @@
+"""The command line: `python -m robocache`, and the command `robocache` of an installed wheel."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ._child import find_binary
+from ._errors import ServerError
+
+
+def main() -> None:
+    """Becomes the robocache binary, with the same arguments. Exits with 127, as a shell does, where there is none that runs here."""
+    try:
+        binary = find_binary()
+        if os.path.exists(sys.argv[0]) and os.path.samefile(binary, sys.argv[0]):  # this very script, found on PATH
+            raise ServerError("no robocache binary beside this package, nor on PATH")
+        os.execv(binary, ["robocache"] + sys.argv[1:])
+    except ServerError as e:
+        print("robocache: {}".format(e), file=sys.stderr)
+    except OSError as e:  # also where the loader is missing that the binary asks for
+        print("robocache: cannot run {}: {}; it needs Linux with glibc".format(binary, e.strerror), file=sys.stderr)
+    sys.exit(127)
+
+
+if __name__ == "__main__":
+    main()
