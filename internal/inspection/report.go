@@ -102,8 +102,8 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary) *R
 	f := &Report{
 		Path: path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
 		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.Damage,
-		Splits: []Split{}, Features: []Feature{}, Streams: []Stream{}, Media: []Media{}, Tasks: info.Tasks,
-		LeftOut: []LeftOut{}, Problems: []Problem{}, Remarks: []string{},
+		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Tasks: info.Tasks,
+		LeftOut: []LeftOut{}, Remarks: []string{},
 	}
 	f.Shortest, f.Longest = sum.Shortest, sum.Longest
 	switch {
@@ -118,17 +118,11 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary) *R
 	for _, s := range info.Splits {
 		f.Splits = append(f.Splits, Split{s.Name, len(s.Episodes)})
 	}
-	for _, x := range info.Features {
-		f.Features = append(f.Features, Feature{x.Name, x.DType, append([]int{}, x.Shape...), x.Names})
-	}
 	for i := range sum.Streams {
 		s := &sum.Streams[i]
 		line := Stream{Name: s.Name, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), ShortestNS: s.Shortest, LongestNS: s.Longest, FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
-			Duplicates: s.Duplicates, BackSteps: s.BackSteps, Inexact: s.Inexact, DType: s.DType, Columns: []Column{}}
+			Duplicates: s.Duplicates, BackSteps: s.BackSteps, Inexact: s.Inexact, DType: s.DType, Columns: Columns(s.Columns)}
 		line.Lowest, line.Highest = s.Rates()
-		for _, c := range s.Columns {
-			line.Columns = append(line.Columns, Column{c.Name, c.Type, c.Integer, c.Rotation.String()})
-		}
 		f.Streams = append(f.Streams, line)
 	}
 	for i := range sum.Media {
@@ -138,8 +132,33 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary) *R
 	for _, l := range sum.LeftOut {
 		f.LeftOut = append(f.LeftOut, LeftOut{l.Name, l.Reason, l.Episodes})
 	}
-	for _, p := range append(info.Problems, sum.Problems...) {
-		f.Problems = append(f.Problems, Problem{p.Where, p.What})
-	}
+	f.Problems = Problems(append(info.Problems, sum.Problems...))
 	return f
+}
+
+// Features are what a dataset declares of its streams and media, an empty list if nothing.
+func Features(info *dataset.Info) []Feature {
+	list := []Feature{}
+	for _, x := range info.Features {
+		list = append(list, Feature{x.Name, x.DType, append([]int{}, x.Shape...), x.Names})
+	}
+	return list
+}
+
+// Columns are those of a stream.
+func Columns(columns []dataset.Column) []Column {
+	list := []Column{}
+	for _, c := range columns {
+		list = append(list, Column{c.Name, c.Type, c.Integer, c.Rotation.String()})
+	}
+	return list
+}
+
+// Problems are those of a dataset, an empty list if there are none.
+func Problems(problems []dataset.Problem) []Problem {
+	list := []Problem{}
+	for _, p := range problems {
+		list = append(list, Problem{p.Where, p.What})
+	}
+	return list
 }
