@@ -9,7 +9,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
 // RecordingError is an error about a recording, or about what is asked of it.
@@ -39,78 +38,47 @@ func (e *RecordingError) Error() string {
 
 func (e *RecordingError) Unwrap() error { return e.Err }
 
-// recordingFailure describes an error of a recording or a plan, and returns false for others.
-func recordingFailure(err error, f *Failure) bool {
-	var in *RecordingError
-	recorded := errors.As(err, &in)
-	if recorded {
-		f.Class, f.Path = "RecordingError", in.Path
-	}
+// ofRecording adds to what is known of an error what it means for a recording.
+func (f *Failure) ofRecording(in *RecordingError) {
 	var (
-		format  *dataset.FormatError
 		option  *dataset.OptionError
-		indices *dataset.RangeError
 		archive *npz.StreamError
-		path    *fs.PathError
-		value   *ops.ValueError
-		stream  *align.StreamError
 		missing *align.MissingError
-		none    *align.NoStreamsError
-		plan    *align.PlanError
-		span    *align.RangeError
-		size    *align.SizeError
 		steps   *align.StepsError
-		many    *align.ManyError
 		placed  *align.InPlanError
-		memory  *ops.MemoryError
 	)
-	if errors.As(err, &path) && !recorded {
-		return false
+	is := func(of any) bool { return errors.As(in.Err, of) }
+	if f.Path == "" {
+		f.Path = in.Path
 	}
-	if errors.As(err, &placed) {
+	if is(&placed) {
 		f.Line, f.Column = placed.Line, placed.Column
 	}
-	if errors.As(err, &value) {
-		f.Index = &value.Index
+	if is(&archive) {
+		f.Array = archive.Array
+		if archive.Got != "" {
+			f.Got, f.Want = archive.Got, archive.Want
+		}
 	}
 	switch {
-	case errors.As(err, &memory), errors.Is(err, tensor.ErrOutOfMemory):
+	case f.Class == "MemoryError", is(new(*align.SizeError)):
 		f.Class = "MemoryError"
-	case errors.As(err, &plan):
-		f.Class, f.Arg, f.Got, f.Want, f.Line, f.Column = "PlanError", plan.Key, plan.Got, plan.Want, plan.Line, plan.Column
-		if plan.Path != "" {
-			f.Path = plan.Path
-		}
-	case errors.As(err, &stream):
-		f.Class, f.Stream, f.Got, f.Want = "RecordingError", stream.Stream, stream.Got, stream.Want
-		if sortable(err) {
-			f.Message += `; unordered="sort" takes the samples in the order of their times`
-		}
-	case errors.As(err, &missing):
-		f.Class, f.Stream, f.Got = "PlanError", missing.Stream, missing.Stream
-	case errors.As(err, &steps):
+	case f.Class == "PlanError":
+	case is(&option):
+		f.Class, f.Arg, f.Got, f.Want = "OptionError", option.Arg, option.Got, option.Want
+	case is(&missing):
+		f.Class, f.Stream = "PlanError", missing.Stream
+	case is(&steps):
 		f.Class = "PlanError"
 		f.Message += ": Recording(path, rate=...)"
-	case errors.As(err, &size):
-		f.Class = "MemoryError"
-	case errors.As(err, &span), errors.As(err, &many), errors.As(err, &none):
+	case is(new(*align.RangeError)), is(new(*align.ManyError)), is(new(*align.NoStreamsError)):
 		f.Class = "PlanError"
-	case errors.As(err, &option):
-		f.Class, f.Arg, f.Got, f.Want = "OptionError", option.Arg, option.Got, option.Want
-	case errors.As(err, &indices):
-		f.Class, f.Arg, f.Got = "IndexError", indices.What, strconv.Itoa(indices.Got)
-	case errors.As(err, &format):
-		f.Got, f.Want, f.Line = format.Got, format.Want, format.Line
-		if format.Path != "" {
-			f.Path = format.Path
+	default:
+		f.Class = "RecordingError"
+		if f.Stream != "" && sortable(in.Err) {
+			f.Message += `; unordered="sort" takes the samples in the order of their times`
 		}
-		if format.Offset >= 0 {
-			f.Offset = &format.Offset
-		}
-	case errors.As(err, &archive):
-		f.Array, f.Got, f.Want = archive.Array, archive.Got, archive.Want
 	}
-	return recorded || plan != nil
 }
 
 // sortable reports whether an error is of timestamps that are out of order.

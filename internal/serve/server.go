@@ -59,6 +59,8 @@ type Conn struct {
 	arena   *Memory
 	cpu     *ops.Device
 	atEnd   []func() error
+
+	recordings recordings
 }
 
 // closing has do called when the connection ends, before what was told earlier.
