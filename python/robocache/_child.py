@@ -1,0 +1,346 @@
+"""The helper process: the robocache binary, which plans, reads, decodes and computes on the CPU.
+
+It is started with the first call that needs it, as ``robocache serve`` on one end of a socket pair, and ends with this process.
+A message is a frame: 16 bytes of header (the magic, the bytes of JSON, the bytes of blob, the number of file descriptors, each a
+little-endian u32), the JSON object, the blob. One request is under way at a time, and each has one reply.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import weakref
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from ._errors import ForkError, OutOfMemoryError, ServerError, VersionError, from_reply
+from ._version import __version__
+
+PROTOCOL = 1
+MAX_JSON = 64 << 20
+MAX_BLOB = 1 << 30
+KEEP = 64 << 20  # what the arena keeps of a system's memory between calls, in bytes
+
+_HEADER = struct.Struct("<4sIII")
+_MAGIC = b"RCF1"
+_LAST_LINES = 40
+_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+Reply = Tuple[Dict[str, Any], bytes, int]
+
+
+def find_binary() -> str:
+    """Returns the path of the robocache binary: that of ROBOCACHE_BINARY, else the package's own, else the one on PATH."""
+    given = os.environ.get("ROBOCACHE_BINARY")
+    if given:
+        found = shutil.which(given)
+        if found is None:
+            raise ServerError("ROBOCACHE_BINARY names {!r}, which is no program that can be run".format(given))
+        return found
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "robocache")
+    found = shutil.which(own) or shutil.which("robocache")
+    if found is None:
+        raise ServerError("no robocache binary: want ROBOCACHE_BINARY to name one, or {}, or one on PATH".format(own))
+    return found
+
+
+class _Broken(Exception):
+    """A reply that is none."""
+
+
+class Child:
+    """One helper process and the connection to it. Calls may come from any thread of the process that made it.
+
+    lock is held around each request, and may be held around several that belong together, such as those that use the arena.
+    memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.memo: Dict[Any, Any] = {}
+        self.hello: Dict[str, Any] = {}
+        self.pid = os.getpid()
+        self._busy = False
+        self._why = "the helper process of robocache was closed"
+        self._arena: Optional[mmap.mmap] = None
+        binary = find_binary()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        log = None
+        try:
+            log = _log_file()
+            # A session of its own: Ctrl-C in the terminal is this process's to handle.
+            self._process = subprocess.Popen(
+                [binary, "serve", "--fd", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=(theirs.fileno(),),
+                close_fds=True,
+                start_new_session=True,
+            )
+        except BaseException as e:
+            ours.close()
+            if log is not None:
+                os.close(log)
+            if isinstance(e, OSError):
+                raise ServerError("cannot start {}: {}".format(binary, e)) from e
+            raise
+        finally:
+            theirs.close()
+        self._socket = ours
+        self._log = log
+        # Runs once: by close, when this object is collected, or when the interpreter ends.
+        self._end = weakref.finalize(self, _end, self._process, ours, log, self.pid)
+        self._greet(binary)
+
+    def _greet(self, binary: str) -> None:
+        try:
+            self.hello = self.request("hello", protocol=PROTOCOL, version=__version__)[0]
+        except BaseException:
+            self.close()
+            raise
+        theirs = str(self.hello.get("version", ""))
+        if theirs != __version__ and "dev" not in theirs and "dev" not in __version__:
+            self.close()
+            raise VersionError(
+                "the Python package is robocache {} and {} is {}: install one wheel, or unset ROBOCACHE_BINARY".format(
+                    __version__, binary, theirs
+                )
+            )
+
+    @property
+    def closed(self) -> bool:
+        """Whether the process has ended, or was given up; a request is then a `ServerError`."""
+        return not self._end.alive
+
+    @property
+    def process_id(self) -> int:
+        """The number of the helper process."""
+        return self._process.pid
+
+    def check_fork(self) -> None:
+        """Raises `ForkError` in a process that was forked from the one which started the helper."""
+        if os.getpid() != self.pid:
+            raise ForkError(
+                "RoboCache was used in process {} before process {} was forked from it; start workers with the 'spawn' or "
+                "'forkserver' method (multiprocessing_context='spawn' in a DataLoader), or use RoboCache in the workers "
+                "only".format(self.pid, os.getpid())
+            )
+
+    def request(self, do: str, blob: Optional[Union[bytes, bytearray, memoryview]] = None, **fields: Any) -> Reply:
+        """Sends a request and returns its reply: the JSON object, the blob, and a file descriptor, the caller's to close, or -1.
+
+        An error reply is raised as the error that it stands for. Where the process has ended the error is a `ServerError` with
+        its last lines, once; `shared` then starts another. A request that is interrupted, by Ctrl-C for instance, gives the
+        process up, since its reply would be taken for that of the next.
+        """
+        self.check_fork()
+        fields["do"] = do
+        data = json.dumps(fields, separators=(",", ":"), allow_nan=False).encode()
+        size = 0 if blob is None else memoryview(blob).nbytes
+        if len(data) > MAX_JSON or size > MAX_BLOB:
+            raise ServerError("a request of {} bytes and a blob of {} is too large".format(len(data), size))
+        with self.lock:
+            if self._busy:
+                self.close()
+            if self.closed:
+                raise ServerError(self._why)
+            self._busy = True
+            try:
+                self._send(_HEADER.pack(_MAGIC, len(data), size, 0) + data, blob if size else None)
+                reply, content, fd = self._receive()
+                self._busy = False
+            except _Broken as e:
+                raise self._died(str(e), 0) from None
+            except (OSError, EOFError) as e:
+                raise self._died(str(e), 1) from e
+            except BaseException:
+                self.close()
+                raise
+        error = reply.get("error")
+        if error is not None:
+            if fd >= 0:
+                os.close(fd)
+            raise from_reply(error)
+        return reply, content, fd
+
+    def _send(self, head: bytes, blob: Optional[Union[bytes, bytearray, memoryview]]) -> None:
+        self._socket.sendall(head)
+        if blob is not None:
+            self._socket.sendall(blob)
+
+    def _receive(self) -> Reply:
+        head = b""
+        fds: List[int] = []
+        try:
+            while len(head) < _HEADER.size:
+                part, more, _, _ = socket.recv_fds(self._socket, _HEADER.size - len(head), 1, _CLOEXEC)
+                fds += more
+                if not part:
+                    raise EOFError
+                head += part
+            magic, json_size, blob_size, n = _HEADER.unpack(head)
+            if magic != _MAGIC or json_size > MAX_JSON or blob_size > MAX_BLOB or n != len(fds) or n > 1:
+                raise _Broken("a reply that is none: {!r}".format(head))
+            data = self._read(json_size)
+            blob = bytes(self._read(blob_size)) if blob_size else b""
+            try:
+                reply = json.loads(data)
+            except ValueError:
+                reply = None
+            if not isinstance(reply, dict):
+                raise _Broken("a reply that is no JSON object: {!r}".format(bytes(data[:80])))
+        except BaseException:
+            for fd in fds:
+                os.close(fd)
+            raise
+        return reply, blob, fds[0] if fds else -1
+
+    def _read(self, n: int) -> bytearray:
+        data = bytearray(n)
+        view = memoryview(data)
+        while view:
+            got = self._socket.recv_into(view)
+            if got == 0:
+                raise EOFError
+            view = view[got:]
+        return data
+
+    def _died(self, why: str, patience: float) -> ServerError:
+        """Ends the connection and returns the error that tells of it."""
+        try:
+            # What it says last is written by the time it has ended.
+            code: Optional[int] = self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            code = None
+        lines = _last_lines(self._log)
+        self.close()
+        if code is None:
+            message = "the helper process of robocache broke its protocol"
+        elif code < 0:
+            message = "the helper process of robocache was ended by {}".format(_signal_name(-code))
+        else:
+            message = "the helper process of robocache ended with exit code {}".format(code)
+        if why:
+            message += " ({})".format(why)
+        self._why = message + (":\n" + lines if lines else "")
+        return ServerError(self._why)
+
+    def arena(self, size: int) -> memoryview:
+        """Returns memory that both processes map, of at least size bytes, at least 1. A larger one replaces the one before."""
+        self.check_fork()
+        with self.lock:
+            if self._arena is None or len(self._arena) < size:
+                self._arena = None
+                want = max(1 << 20, 1 << (size - 1).bit_length()) if size < KEEP else (size + KEEP - 1) // KEEP * KEEP
+                _, _, fd = self.request("arena", bytes=want)
+                if fd < 0:
+                    raise ServerError("the helper process of robocache gave no memory")
+                try:
+                    have = os.fstat(fd).st_size
+                    if have < want:
+                        raise ServerError("the helper process of robocache gave {} bytes for {}".format(have, want))
+                    self._arena = mmap.mmap(fd, have)
+                except OSError as e:
+                    raise OutOfMemoryError("cannot map {} bytes of memory: {}".format(want, e)) from e
+                finally:
+                    os.close(fd)
+            return memoryview(self._arena)
+
+    def trim(self) -> None:
+        """Gives the system the arena's memory back, but for the first `KEEP` bytes. What was written beyond is lost."""
+        if self._arena is not None and len(self._arena) > KEEP:
+            self._arena.madvise(mmap.MADV_REMOVE, KEEP, len(self._arena) - KEEP)
+
+    def close(self) -> None:
+        """Ends the process, at once if it does not end by itself. Closing twice is fine."""
+        if os.getpid() != self.pid:
+            return
+        self._end()
+        self._arena = None
+        self.memo.clear()
+
+
+def _log_file() -> int:
+    """Returns a file without a name for what the process has to say: it needs no thread to be read, unlike a pipe."""
+    try:
+        return os.memfd_create("robocache-log", os.MFD_CLOEXEC)
+    except (AttributeError, OSError):
+        with tempfile.TemporaryFile() as f:
+            return os.dup(f.fileno())
+
+
+def _last_lines(log: int) -> str:
+    try:
+        size = os.fstat(log).st_size
+        text = os.pread(log, 1 << 14, max(0, size - (1 << 14))).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(text.rstrip().splitlines()[-_LAST_LINES:])
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "signal {}".format(number)
+
+
+def _end(process: "subprocess.Popen[bytes]", connection: socket.socket, log: int, pid: int) -> None:
+    """Ends a helper process. On the other side of a fork it is the parent's, and only the descriptors are closed."""
+    connection.close()
+    os.close(log)
+    if os.getpid() != pid:
+        return
+    try:
+        process.wait(0.2)
+    except BaseException as e:  # also Ctrl-C: the process must not stay behind
+        process.kill()
+        process.wait()
+        if not isinstance(e, subprocess.TimeoutExpired):
+            raise
+
+
+_shared: Optional[Child] = None
+_shared_lock = threading.Lock()
+
+
+def shared() -> Child:
+    """Returns the process that operations use, and starts one where there is none, or where the last has ended."""
+    global _shared
+    child = _shared
+    if child is not None and not child.closed:
+        child.check_fork()
+        return child
+    with _shared_lock:
+        if _shared is not None:
+            _shared.check_fork()
+        if _shared is None or _shared.closed:
+            _shared = Child()
+        return _shared
+
+
+def stop() -> None:
+    """Ends the process that operations use; the next call starts another."""
+    global _shared
+    with _shared_lock:
+        child, _shared = _shared, None
+    if child is not None:
+        child.close()
+
+
+def _after_fork() -> None:
+    # A thread of the parent may have held it.
+    global _shared_lock
+    _shared_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
