@@ -3,10 +3,12 @@ package serve
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -31,6 +33,7 @@ type aligned struct {
 	Pad     *array          `json:"pad,omitempty"`
 	Streams []alignedStream `json:"streams"`
 	Report  *align.Report   `json:"report"`
+	Text    string          `json:"text"` // the report as a table, and a line for each of its notes
 }
 
 type alignedStream struct {
@@ -75,6 +78,12 @@ func (c *Conn) alignRecording(ctx context.Context, r *Request) (*Reply, error) {
 	if err != nil {
 		return nil, rec.fails(q.Episode, unplaced(q.PlanPath, err))
 	}
+	var text strings.Builder
+	text.WriteString(out.Report.String())
+	for _, note := range out.Report.Notes() {
+		text.WriteString(printed.Text(note) + "\n")
+	}
+	out.Text = text.String()
 	reply, err := a.reply("aligned streams", out)
 	if err != nil {
 		err = rec.fails(q.Episode, err)
