@@ -1,0 +1,257 @@
+"""Arrays of the frameworks: which one an array is of, what it looks like in memory, and how others like it are made.
+
+No framework is imported here that the caller has not imported: an array's type says which one it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ._errors import ArgumentError, UnsupportedError
+
+HOST = -1
+
+SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "u8": 1}
+FLOATS = ("f32", "f64", "f16", "bf16")
+
+# Other names of the dtypes: those of NumPy, torch and JAX.
+_DTYPES = {
+    "float32": "f32",
+    "float64": "f64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int64": "i64",
+    "int32": "i32",
+    "uint8": "u8",
+    "float": "f32",
+    "double": "f64",
+    "half": "f16",
+}
+
+
+class View(NamedTuple):
+    """An array as the operations see it. strides are in elements; device is the number of a CUDA device, or `HOST`.
+
+    array is what keeps the memory alive.
+    """
+
+    array: Any
+    dtype: str
+    shape: Tuple[int, ...]
+    strides: Tuple[int, ...]
+    pointer: int
+    device: int
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of as many elements, one after the other."""
+        n = SIZES[self.dtype]
+        for d in self.shape:
+            n *= d
+        return n
+
+
+class Framework:
+    """What is asked of a framework. dtypes are names such as "f32"; device is as in `View`."""
+
+    name = ""
+
+    def view(self, x: Any) -> View:
+        """Returns an array's view; it must have a dtype that the operations know, and is copied where they cannot read it."""
+        raise NotImplementedError
+
+    def output(self, x: Any, arg: str) -> View:
+        """Returns the view of an array that is written to, and so is never copied."""
+        raise NotImplementedError
+
+    def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
+        """Returns a new array on a device; like is an input, whose subtleties it shares."""
+        raise NotImplementedError
+
+    def result(self, view: View) -> Any:
+        """Returns what the caller gets for an output, once it is written."""
+        return view.array
+
+    def rows(self, view: View, n: int) -> View:
+        """Returns the view of the first n rows."""
+        return view._replace(array=view.array[:n], shape=(n,) + view.shape[1:])
+
+    def head(self, view: View, n: int) -> Any:
+        """Returns the first n rows of a new output, without the memory of the others where it is much."""
+        x = self.result(view)
+        if n == view.shape[0]:
+            return x
+        return self.copy(x[:n]) if 2 * n < view.shape[0] else x[:n]
+
+    def copy(self, x: Any) -> Any:
+        """Returns a copy of an array."""
+        return x.copy()
+
+    def asarray(self, x: Any, like: Any) -> Any:
+        """Returns an array of a list's numbers, beside another array."""
+        raise NotImplementedError
+
+    def write(self, arena: memoryview, at: int, view: View) -> None:
+        """Copies an array, on whatever device, to an offset of host memory, one element after the other."""
+        raise NotImplementedError
+
+    def read(self, view: View, arena: memoryview, at: int) -> None:
+        """Copies what `write` would have written back to an array."""
+        raise NotImplementedError
+
+
+_known: Dict[type, Framework] = {}
+# The modules that know a framework, by the package that its arrays' types are of.
+_MODULES = {"numpy": "_numpy", "torch": "_torch", "jax": "_jax", "jaxlib": "_jax", "cupy": "_cupy"}
+
+
+def framework_of(x: Any) -> Optional[Framework]:
+    """Returns the framework that x is an array of, or None: a list, for instance."""
+    cls = type(x)
+    found = _known.get(cls)
+    if found is not None:
+        return found
+    for base in cls.__mro__:
+        module = _MODULES.get((base.__module__ or "").split(".", 1)[0])
+        if module is not None and hasattr(x, "shape"):
+            framework: Framework = importlib.import_module("." + module, __package__).framework
+            _known[cls] = framework
+            return framework
+    return None
+
+
+def numpy_framework() -> Framework:
+    """Returns NumPy's, which lists are taken as."""
+    try:
+        framework: Framework = importlib.import_module("._numpy", __package__).framework
+    except ImportError as e:
+        raise UnsupportedError("lists are taken as NumPy arrays, and NumPy is not installed") from e
+    return framework
+
+
+def dtype_name(dtype: Any, arg: str = "dtype", op: Optional[str] = None) -> str:
+    """Returns the name of a dtype, given as a name or as NumPy's, torch's or JAX's."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or str(dtype)
+    name = str(name).rsplit(".", 1)[-1]
+    name = _DTYPES.get(name, name)
+    if name not in SIZES:
+        raise ArgumentError(
+            "{}{}: wrong dtype: got {!r}, want one of {}".format(op + ": " if op else "", arg, dtype, ", ".join(SIZES)),
+            op=op, arg=arg, kind="wrong dtype", got=str(dtype), want=", ".join(SIZES),
+        )  # fmt: skip
+    return name
+
+
+def contiguous_strides(shape: Sequence[int]) -> Tuple[int, ...]:
+    """Returns the strides, in elements, of an array whose elements lie one after the other."""
+    strides: List[int] = []
+    n = 1
+    for d in reversed(shape):
+        strides.append(n)
+        n *= d
+    return tuple(reversed(strides))
+
+
+def device_name(device: int) -> str:
+    """Returns "cpu" or "cuda:N"."""
+    return "cpu" if device == HOST else "cuda:{}".format(device)
+
+
+class Group:
+    """The arrays of one call: of one framework and on one device.
+
+    Lists and other sequences become arrays of that framework, of NumPy where there is none. NumPy arrays may stand beside
+    JAX's, which has no 64-bit types unless they are turned on.
+    """
+
+    __slots__ = ("op", "framework", "like", "device", "views")
+
+    def __init__(self, op: str, arrays: Mapping[str, Any]) -> None:
+        self.op = op
+        framework: Optional[Framework] = None
+        first = ""
+        for name, x in arrays.items():
+            found = framework_of(x)
+            if found is None or found is framework:
+                continue
+            if framework is None or framework.name == "numpy" and found.name == "jax":
+                framework, first = found, name
+            elif not (framework.name == "jax" and found.name == "numpy"):
+                raise ArgumentError(
+                    "{}: {}: mixed frameworks: got an array of {}, want one of {}, as {} is".format(
+                        op, name, found.name, framework.name, first
+                    ),
+                    op=op, arg=name, kind="mixed frameworks", got=found.name, want=framework.name,
+                )  # fmt: skip
+        if framework is None:
+            framework, first = numpy_framework(), next(iter(arrays))
+            self.like: Any = None
+        else:
+            self.like = arrays[first]
+        self.framework = framework
+        self.views: Dict[str, View] = {}
+        self.device = HOST
+        if first in arrays:
+            self.device = self._add(first, arrays[first]).device
+        for name, x in arrays.items():
+            if name != first:
+                self.add(name, x)
+
+    def _add(self, name: str, x: Any) -> View:
+        found = framework_of(x)
+        try:
+            if found is None:
+                x = self.framework.asarray(x, self.like)
+                found = self.framework
+            view = found.view(x)
+        except ArgumentError as e:
+            raise ArgumentError(
+                "{}: {}: {}".format(self.op, name, e), op=self.op, arg=name, kind=e.kind, got=e.got, want=e.want
+            ) from None
+        self.views[name] = view
+        return view
+
+    def add(self, name: str, x: Any) -> View:
+        """Takes one more input."""
+        view = self._add(name, x)
+        if view.device != self.device:
+            raise self._wrong_device(name, view)
+        return view
+
+    def _wrong_device(self, name: str, view: View) -> ArgumentError:
+        got, want = device_name(view.device), device_name(self.device)
+        return ArgumentError(
+            "{}: {}: wrong device: got {}, want {}, as the other arrays".format(self.op, name, got, want),
+            op=self.op, arg=name, kind="wrong device", got=got, want=want,
+        )  # fmt: skip
+
+    def output(self, arg: str, given: Any, dtype: str, shape: Tuple[int, ...]) -> View:
+        """Returns the view of an output that was given, or of a new one."""
+        if given is None:
+            return self.framework.empty(dtype, shape, self.device, self.like)
+        if framework_of(given) is not self.framework:
+            got = type(given).__name__
+            raise ArgumentError(
+                "{}: {}: got {}, want an array of {}".format(self.op, arg, got, self.framework.name),
+                op=self.op, arg=arg, kind="mixed frameworks", got=got, want=self.framework.name,
+            )  # fmt: skip
+        view = self.framework.output(given, arg)
+        if view.device != self.device:
+            raise self._wrong_device(arg, view)
+        return view
+
+
+def named(**arrays: Any) -> Iterator[Tuple[str, Any]]:
+    """Yields the arrays that are there, with their names."""
+    return ((name, x) for name, x in arrays.items() if x is not None)
+
+
+def wrong(got: str, want: str, kind: str = "wrong dtype") -> ArgumentError:
+    """Returns the error of an array that a framework cannot give; whoever knows its name adds it."""
+    return ArgumentError("{}: got {}, want {}".format(kind, got, want), kind=kind, got=got, want=want)
+
+
+def total(views: Iterable[View]) -> int:
+    """Returns the bytes of all views."""
+    return sum(v.nbytes for v in views)

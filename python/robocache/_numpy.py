@@ -1,0 +1,95 @@
+"""NumPy arrays. bf16 has no dtype there: it is uint16, or that of ml_dtypes where the arrays have it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Tuple
+
+import numpy as np
+
+from ._arrays import HOST, SIZES, Framework, View, wrong
+
+_NAMES: Dict[Any, str] = {
+    np.dtype("float32"): "f32",
+    np.dtype("float64"): "f64",
+    np.dtype("float16"): "f16",
+    np.dtype("uint16"): "bf16",
+    np.dtype("int64"): "i64",
+    np.dtype("int32"): "i32",
+    np.dtype("uint8"): "u8",
+    np.dtype("bool"): "u8",
+}
+_DTYPES: Dict[str, Any] = {
+    "f32": np.dtype("float32"),
+    "f64": np.dtype("float64"),
+    "f16": np.dtype("float16"),
+    "bf16": np.dtype("uint16"),
+    "i64": np.dtype("int64"),
+    "i32": np.dtype("int32"),
+    "u8": np.dtype("uint8"),
+}
+
+
+def name_of(dtype: Any) -> str:
+    """Returns the name of a NumPy dtype of this machine's byte order, or ""."""
+    found = _NAMES.get(dtype)
+    if found is None and getattr(dtype, "name", "") == "bfloat16":
+        found = _NAMES[dtype] = "bf16"
+    return found or ""
+
+
+class NumPy(Framework):
+    """NumPy's."""
+
+    name = "numpy"
+
+    def view(self, x: Any) -> View:
+        name = name_of(x.dtype)
+        if not name:
+            native = x.dtype.newbyteorder("=")
+            name = name_of(native)
+            if not name:
+                raise wrong(str(x.dtype), "one of " + ", ".join(d.name for d in _DTYPES.values()))
+            x = x.astype(native)
+        if x.ndim == 0:
+            return View(x, name, (), (), x.__array_interface__["data"][0], HOST)
+        size = x.itemsize
+        if any(s < 0 or s % size for s in x.strides) or x.shape[-1] > 1 and x.strides[-1] != size:
+            x = np.ascontiguousarray(x)
+        return self._view(x, name)
+
+    @staticmethod
+    def _view(x: Any, name: str) -> View:
+        strides = tuple([s // x.itemsize for s in x.strides])
+        return View(x, name, x.shape, strides, x.__array_interface__["data"][0], HOST)
+
+    def output(self, x: Any, arg: str) -> View:
+        name = name_of(x.dtype)
+        if not name or name == "u8" and x.dtype.kind == "b":
+            raise wrong(str(x.dtype), "one of " + ", ".join(d.name for d in _DTYPES.values()))
+        if not x.flags.writeable:
+            raise wrong("a read-only array", "one that can be written", "wrong option")
+        return self._view(x, name)
+
+    def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
+        kind = _DTYPES[dtype]
+        if dtype == "bf16" and like is not None and getattr(like.dtype, "name", "") == "bfloat16":
+            kind = like.dtype
+        return self._view(np.empty(shape, kind), dtype)
+
+    def asarray(self, x: Any, like: Any) -> Any:
+        try:
+            return np.asarray(x)
+        except ValueError as e:
+            raise wrong("{} ({})".format(type(x).__name__, e), "an array, or a list of numbers") from e
+
+    def write(self, arena: memoryview, at: int, view: View) -> None:
+        x = view.array
+        np.ndarray(x.shape, x.dtype, arena, at)[...] = x
+
+    def read(self, view: View, arena: memoryview, at: int) -> None:
+        x = view.array
+        x[...] = np.ndarray(x.shape, x.dtype, arena, at)
+
+
+framework = NumPy()
+assert set(_DTYPES) == set(SIZES)
