@@ -45,7 +45,7 @@ type alignedStream struct {
 	Pad     *array              `json:"pad,omitempty"`
 }
 
-func (c *Conn) alignRecording(ctx context.Context, r *Request) (*Reply, error) {
+func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var q alignRequest
 	if err := r.Decode(&q); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, f
 	return out, nil
 }
 
-// unplaced takes the place in a plan's text out of an error, of a text that nobody wrote.
+// unplaced takes the place in a plan's text out of an error, of a text that was made of a call's arguments, and names these.
 func unplaced(path string, err error) error {
 	if path != "" {
 		return err
@@ -133,6 +133,14 @@ func unplaced(path string, err error) error {
 	if errors.As(err, &plan) {
 		bare := *plan
 		bare.Line, bare.Column = 0, 0
+		switch key := strings.TrimPrefix(plan.Key, "defaults."); key {
+		case "rate":
+			bare.Key = "hz"
+		case "defaults":
+			bare.Key = "options"
+		default:
+			bare.Key = key
+		}
 		return &bare
 	}
 	return err

@@ -131,7 +131,7 @@ type sentDamage struct {
 	First string `json:"first"`
 }
 
-func (c *Conn) readEpisode(ctx context.Context, r *Request) (*Reply, error) {
+func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var q episodeRequest
 	if err := r.Decode(&q); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type framesRequest struct {
 }
 
 // readFrames decodes frames of a camera.
-func (c *Conn) readFrames(ctx context.Context, r *Request) (*Reply, error) {
+func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var q framesRequest
 	if err := r.Decode(&q); err != nil {
 		return nil, err

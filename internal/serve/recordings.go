@@ -59,7 +59,7 @@ type opened struct {
 	Problems   []inspection.Problem `json:"problems"`
 }
 
-func (c *Conn) openRecording(ctx context.Context, r *Request) (*Reply, error) {
+func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var q openRequest
 	if err := r.Decode(&q); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ type closeRequest struct {
 }
 
 // closeRecordings closes those of the handles that are open.
-func (c *Conn) closeRecordings(_ context.Context, r *Request) (*Reply, error) {
+func closeRecordings(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	var q closeRequest
 	err := r.Decode(&q)
 	for _, h := range q.Handles {
@@ -151,7 +151,7 @@ type inspectRequest struct {
 }
 
 // inspect says what robocache inspect says, as JSON and as text.
-func (c *Conn) inspect(ctx context.Context, r *Request) (*Reply, error) {
+func inspect(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	q := inspectRequest{Episode: -1}
 	if err := r.Decode(&q); err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ type statsRequest struct {
 }
 
 // stats says what a clock is like: the blob has its timestamps.
-func (c *Conn) stats(_ context.Context, r *Request) (*Reply, error) {
+func stats(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
 	var q statsRequest
 	if err := r.Decode(&q); err != nil {
 		return nil, err
