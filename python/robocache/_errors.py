@@ -30,7 +30,8 @@ class Error(Exception):
 
     op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what is wrong
     with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a tensor. path, stream:
-    the file and the recorded stream. A field that says nothing is None.
+    the file and the recorded stream. offset, array, line, column: where in the file, by its bytes, in an archive of arrays, or
+    in a text. A field that says nothing is None.
 
     Example:
         >>> import robocache as rc
@@ -39,7 +40,7 @@ class Error(Exception):
         ('edge', 'wrap')
     """
 
-    _FIELDS = ("op", "arg", "kind", "row", "index", "got", "want", "path", "stream")
+    _FIELDS = ("op", "arg", "kind", "row", "index", "got", "want", "path", "stream", "offset", "array", "line", "column")
 
     def __init__(
         self,
@@ -54,6 +55,10 @@ class Error(Exception):
         want: Optional[str] = None,
         path: Optional[str] = None,
         stream: Optional[str] = None,
+        offset: Optional[int] = None,
+        array: Optional[str] = None,
+        line: Optional[int] = None,
+        column: Optional[int] = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -66,6 +71,10 @@ class Error(Exception):
         self.want = want
         self.path = path
         self.stream = stream
+        self.offset = offset
+        self.array = array
+        self.line = line
+        self.column = column
 
     def __str__(self) -> str:
         return self.message
