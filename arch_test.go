@@ -60,6 +60,7 @@ var rules = map[string][]string{
 	"internal/faultsweep":     {"public", "internal/..."},
 	"internal/gputest":        {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
 	"internal/inorder":        {},
+	"internal/inspection":     {"dataset/...", "internal/printed"},
 	"internal/kernels":        {"cudadrv", "ptx"},
 	"internal/mapped":         {"internal/raw"},
 	"internal/memuse":         {"tensor", "dataset", "github.com/stretchr/testify/..."},

@@ -198,8 +198,8 @@ func Room(clock ops.Clock, streams, columns int, dtype tensor.DType) error {
 	if dtype != 0 {
 		size = dtype.Size()
 	}
-	// An age of 8 bytes and a flag beside the values, the times, and as much again for what is counted and written.
-	need := 2 * float64(clock.Count) * (float64(columns)*float64(size) + float64(streams)*9 + 8)
+	// An age of 8 bytes and two flags beside the values, the times, and as much again for what is counted and written.
+	need := 2 * float64(clock.Count) * (float64(columns)*float64(size) + float64(streams)*10 + 8)
 	if most := float64(min(maxOutput, tensor.Available())); need > most {
 		return &SizeError{clock.Rate, clock.Count, need, most}
 	}
@@ -240,19 +240,23 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 	for i := range j.takes {
 		t := &j.takes[i]
 		opts := j.options(t)
-		args := ops.ResampleArgs{Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.clock}
+		pad, err := tensor.New(tensor.U8, j.targets.Len())
+		if err != nil {
+			return nil, err
+		}
+		args := ops.ResampleArgs{Pad: pad, Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.clock}
 		got, err := device.Resample(ctx, args, opts)
 		if err != nil {
 			return nil, ofStream(t.from, err)
 		}
-		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
+		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Pad: pad, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
 		a.Times, a.Values = j.targets, got.Values
 		err = out.Report.account(t, &a, j.targets, j.snap, func(n *Narrowed) error {
 			wide := opts
 			wide.DType = tensor.F64
 			return n.Compare(got.Values, j.targets, 0, a.Recorded, func(clock ops.Clock) (*tensor.Tensor, error) {
 				again := args
-				again.Targets = clock
+				again.Pad, again.Targets = nil, clock
 				out, err := device.Resample(ctx, again, wide)
 				return out.Values, err
 			})

@@ -14,6 +14,7 @@ type Aligned struct {
 	dataset.Stream                 // Times [T] and Values [T,D]
 	Valid          *tensor.Tensor  // [T] u8: 1 where there is a value to trust
 	Age            *tensor.Tensor  // [T] of the clock's dtype: the target's time less that of the sample at or before it
+	Pad            *tensor.Tensor  // [T] u8: 1 where the target is before the stream's samples or after them
 	Channels       []ops.Channel   // what is between samples
 	How            Sampling        // the plan's, with what it left open filled in, but for the kinds
 	Recorded       *dataset.Stream // the columns that were taken, as recorded
@@ -34,6 +35,7 @@ type Fused struct {
 	Values  *tensor.Tensor // [T,D]
 	Valid   *tensor.Tensor // [T,M] u8
 	Age     *tensor.Tensor // [T,M]
+	Pad     *tensor.Tensor // [T,M] u8
 	Streams []Aligned      // views of the tensors above
 	Report  Report
 }

@@ -54,7 +54,11 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	if err != nil {
 		return nil, err
 	}
-	args := ops.FuseArgs{Targets: j.clock}
+	pad, err := tensor.New(tensor.U8, j.targets.Len(), len(j.takes))
+	if err != nil {
+		return nil, err
+	}
+	args := ops.FuseArgs{Pad: pad, Targets: j.clock}
 	out := &Fused{Clock: j.clock, Times: j.targets, Report: j.report(e)}
 	for i := range j.takes {
 		t := &j.takes[i]
@@ -66,13 +70,13 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	if err != nil {
 		return nil, j.explain(err)
 	}
-	out.Values, out.Valid, out.Age = got.Values, got.Valid, got.Age
+	out.Values, out.Valid, out.Age, out.Pad = got.Values, got.Valid, got.Age, pad
 	if err := out.split(j, args); err != nil {
 		return nil, err
 	}
 	again := func(clock ops.Clock) (*tensor.Tensor, error) {
 		a := args
-		a.Targets = clock
+		a.Pad, a.Targets = nil, clock
 		wide, err := device.Fuse(ctx, a, ops.FuseOptions{DType: tensor.F64})
 		return wide.Values, err
 	}
@@ -107,11 +111,12 @@ func (f *Fused) split(j *job, args ops.FuseArgs) error {
 	for i, t := range j.takes {
 		a := Aligned{Stream: *t.stream, Channels: args.Streams[i].Options.Channels, How: t.resolved(), Recorded: t.stream}
 		a.Times = f.Times
-		var errs [3]error
+		var errs [4]error
 		a.Values, errs[0] = f.Values.Slice(1, lo, lo+len(a.Columns))
 		at := min(i, f.Valid.Len())
 		a.Valid, errs[1] = f.Valid.AsStrided([]int{rows}, []int{m}, at)
 		a.Age, errs[2] = f.Age.AsStrided([]int{rows}, []int{m}, at)
+		a.Pad, errs[3] = f.Pad.AsStrided([]int{rows}, []int{m}, at)
 		if err := errors.Join(errs[:]...); err != nil {
 			return err
 		}

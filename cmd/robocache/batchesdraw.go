@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
@@ -132,7 +133,7 @@ func (d *drawing) remark(format string, args ...any) {
 func (d *drawing) remarks() {
 	tell := func(what string, list []loader.Alike) {
 		for i := range list {
-			if i == mostRemarks {
+			if i == inspection.MostRemarks {
 				d.remark("%s: %d reasons more", what, len(list)-i)
 				break
 			}
@@ -143,8 +144,8 @@ func (d *drawing) remarks() {
 	tell("left out", loader.Alikes(d.out.LeftOut))
 	if d.out.Rounded > 0 {
 		list, more := d.out.rounded, ""
-		if n := len(list); n > mostRemarks {
-			list, more = list[:mostRemarks], fmt.Sprintf(" and %d streams more", n-mostRemarks)
+		if n := len(list); n > inspection.MostRemarks {
+			list, more = list[:inspection.MostRemarks], fmt.Sprintf(" and %d streams more", n-inspection.MostRemarks)
 		}
 		d.remark("%d values were rounded, of streams %s%s", d.out.Rounded, strings.Join(list, ", "), more)
 	}
@@ -169,7 +170,7 @@ func (d *drawing) draw() error {
 	}
 	d.tell(state)
 	if d.over(state) {
-		d.remark("nothing is left to draw: %s has all of %s", d.state, counted(d.epochs, "epoch"))
+		d.remark("nothing is left to draw: %s has all of %s", d.state, inspection.Counted(d.epochs, "epoch"))
 	}
 	bar := d.app.rating("drawing batches", d.left(state), "windows")
 	defer bar.done()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -77,7 +78,7 @@ func tags(of reflect.Type) (list []string) {
 func TestTablesOfKeysNameEachKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/command-line.md")
 	require.NoError(t, err)
-	for command, of := range map[string]reflect.Type{"inspect": reflect.TypeFor[inspection](), "pack": reflect.TypeFor[packed](), "batches": reflect.TypeFor[batched]()} {
+	for command, of := range map[string]reflect.Type{"inspect": reflect.TypeFor[inspection.Report](), "pack": reflect.TypeFor[packed](), "batches": reflect.TypeFor[batched]()} {
 		_, rest, found := strings.Cut(string(page), "| key | "+command+" says |")
 		require.True(t, found, command)
 		part, _, _ := strings.Cut(rest, "\n\n")

@@ -2,113 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
-
-// inspection is what inspect says of a recording or dataset: its streams over all episodes, or those of the one that was asked for.
-type inspection struct {
-	Path       string             `json:"path"`
-	Name       string             `json:"name"`
-	Format     string             `json:"format"`
-	Version    string             `json:"version,omitempty"`
-	Episodes   int                `json:"episodes"`
-	Shortest   int                `json:"shortest,omitempty"` // frames of an episode
-	Longest    int                `json:"longest,omitempty"`
-	Frames     *int               `json:"frames"` // null for logs
-	Rate       float64            `json:"rate_hz,omitempty"`
-	RateFrom   string             `json:"rate_from,omitempty"`
-	Clock      string             `json:"clock,omitempty"`
-	Clocks     []string           `json:"clocks,omitempty"`
-	Splits     []inspectedSplit   `json:"splits"`
-	Features   []inspectedFeature `json:"features"`
-	Attributes map[string]string  `json:"attributes,omitempty"`
-	Episode    *inspectedEpisode  `json:"episode,omitempty"` // the one that was asked for, or the only one
-	Streams    []inspectedStream  `json:"streams"`
-	Media      []inspectedMedia   `json:"media"`
-	Tasks      []string           `json:"tasks"`
-	LeftOut    []leftOut          `json:"left_out"`
-	Problems   []problem          `json:"problems"`
-	LostBytes  int64              `json:"lost_bytes"` // of broken files that were read all the same
-	Plot       string             `json:"plot,omitempty"`
-	Remarks    []string           `json:"remarks"`
-}
-
-type inspectedSplit struct {
-	Name     string `json:"name"`
-	Episodes int    `json:"episodes"`
-}
-
-type inspectedFeature struct {
-	Name  string   `json:"name"`
-	DType string   `json:"dtype"`
-	Shape []int    `json:"shape"`
-	Names []string `json:"names,omitempty"`
-}
-
-type inspectedEpisode struct {
-	Number     int               `json:"number"`
-	Name       string            `json:"name"`
-	Success    *bool             `json:"success,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
-}
-
-type problem struct {
-	Where string `json:"where"`
-	What  string `json:"what"`
-}
-
-type leftOut struct {
-	Name     string `json:"name"`
-	Reason   string `json:"reason"`
-	Episodes int    `json:"episodes"` // that have it
-}
-
-type inspectedStream struct {
-	Name       string            `json:"name"`
-	Episodes   int               `json:"episodes"` // that have it
-	Samples    int               `json:"samples"`
-	Rate       float64           `json:"rate_hz,omitempty"`
-	Lowest     float64           `json:"lowest_rate_hz,omitempty"` // of an episode
-	Highest    float64           `json:"highest_rate_hz,omitempty"`
-	ShortestNS int64             `json:"shortest_ns"` // from the first to the last sample of an episode
-	LongestNS  int64             `json:"longest_ns"`
-	FirstNS    int64             `json:"first_ns"`
-	LastNS     int64             `json:"last_ns"`
-	Gaps       int               `json:"gaps"`
-	Duplicates int               `json:"duplicates"`
-	BackSteps  int               `json:"back_steps"`
-	Inexact    int               `json:"inexact_integers"` // that the dtype does not hold: they are rounded
-	DType      string            `json:"dtype"`
-	Columns    []inspectedColumn `json:"columns"`
-}
-
-type inspectedColumn struct {
-	Name     string `json:"name"`
-	Type     string `json:"type"`
-	Integer  bool   `json:"integer,omitempty"`
-	Rotation string `json:"rotation,omitempty"`
-}
-
-type inspectedMedia struct {
-	Name     string  `json:"name"`
-	Episodes int     `json:"episodes"` // that have it
-	Frames   int     `json:"frames"`
-	Rate     float64 `json:"rate_hz,omitempty"`
-	Encoding string  `json:"encoding"`
-	Width    int     `json:"width,omitempty"`
-	Height   int     `json:"height,omitempty"`
-}
 
 // inspector is what the flags of inspect ask for.
 type inspector struct {
@@ -195,7 +99,13 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 		if a.json {
 			return a.writeJSON(found)
 		}
-		return a.inspected(found, in.columns)
+		if err := found.Print(a.out, in.columns); err != nil {
+			return err
+		}
+		for _, r := range found.Remarks {
+			a.remark("%s", r)
+		}
+		return nil
 	}
 	if in.plot == "" {
 		return report()
@@ -214,7 +124,7 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: in.plot, Fill: draw}))
 }
 
-// openInspected opens what is to be inspected. Of an archive of arrays more is listed than its dataset knows.
+// openInspected opens what is to be inspected.
 func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) {
 	form, err := formatOf(in.path)
 	if err != nil {
@@ -223,41 +133,15 @@ func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) 
 	if form == "npz" && in.opt.Clock != "" {
 		return nil, usagef("--clock is for recordings with several clocks, got %q", in.path)
 	}
-	if form != "npz" {
-		d, err := dataset.Open(ctx, in.path, in.opt)
-		if err != nil {
-			return nil, readError(in.path, err)
-		}
-		return d, nil
+	d, err := inspection.Open(ctx, in.path, in.opt)
+	if err != nil {
+		return nil, readError(in.path, err)
 	}
-	return dataset.Single("npz", in.path, func(context.Context) (*dataset.Episode, error) {
-		file, err := npz.Open(in.path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		if len(file.Names()) == 0 {
-			others := file.Others()
-			got := fmt.Sprintf("%d members, none of them called NAME.npy", len(others))
-			return nil, &dataset.FormatError{Format: "npz", Path: in.path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "archive", Got: got, Want: "arrays"}
-		}
-		e, err := everyStream(file, in.opt.Strict)
-		if err != nil {
-			return nil, arrayError(in.path, err)
-		}
-		e.Name = dataset.BaseName(in.path)
-		return e, nil
-	}), nil
+	return d, nil
 }
 
-// mostRemarks is how many one reads.
-const mostRemarks = 20
-
-// inspectRoom is how many bytes of episodes inspect has in memory, unless one alone has more.
-const inspectRoom = 32 << 20
-
 // look reads the episode that was asked for, or all of them. It returns one that can be drawn, too: the one that was asked for, or the only one.
-func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection, *dataset.Episode, error) {
+func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection.Report, *dataset.Episode, error) {
 	n := d.Len()
 	switch {
 	case in.episode >= n:
@@ -265,154 +149,20 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	case in.plot != "" && in.episode < 0 && n > 1:
 		return nil, nil, usagef("--plot draws one episode, and %s holds %d, want --episode 0 to %d", in.path, n, n-1)
 	}
-	var sum dataset.Summary
-	var remarks, kinds, unread []string
-	more, alike := 0, map[string]int{} // remarks than one reads; those that say the same of other episodes, by their words
-	remark := func(where, text string) {
-		words := strings.Map(func(r rune) rune {
-			if r >= '0' && r <= '9' || r == '.' {
-				return -1
-			}
-			return r
-		}, text)
-		if alike[words]++; where != "" && alike[words] > 1 {
-			return
-		}
-		if len(remarks) == mostRemarks {
-			more++
-			return
-		}
-		remarks = append(remarks, where+text)
-		kinds = append(kinds, words)
-	}
-	var one *dataset.Episode
-	steps := false
-	list, numbers := dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), inspectRoom), n
 	if in.episode >= 0 {
-		numbers = 1
-		list = func(yield func(*dataset.Episode, error) bool) {
-			e, err := d.Episode(ctx, in.episode)
-			yield(e, err)
-		}
+		n = 1
 	}
-	progress := a.counting("reading episodes", numbers)
+	progress := a.counting("reading episodes", n)
 	defer progress.done()
-	at := max(in.episode, 0) - 1
 	garbage := newCollector()
-	for e, err := range list {
-		at++
+	found, one, err := inspection.Look(ctx, in.path, d, inspection.Options{Episode: in.episode, Strict: in.opt.Strict, Next: func() {
 		progress.add(1)
 		garbage.adjust()
-		switch {
-		case ctx.Err() != nil:
-			return nil, nil, ctx.Err()
-		case err != nil && (numbers == 1 || in.opt.Strict):
-			var only *dataset.EpisodeError
-			if n == 1 && errors.As(err, &only) {
-				err = only.Err
-			}
-			return nil, nil, readError(in.path, err)
-		case err != nil:
-			unread = append(unread, err.Error())
-			continue
-		}
-		where := ""
-		if numbers > 1 {
-			where = fmt.Sprintf("episode %d, %s: ", at, e.Name)
-		}
-		for _, lost := range e.Damage {
-			remark(where, "lost: "+lost.String())
-		}
-		for _, r := range e.Remarks {
-			remark(where, r)
-		}
-		steps = steps || e.Steps
-		sum.Add(e)
-		if numbers == 1 { // else it would be held while the next ones are read
-			one = e
-		}
+	}})
+	if err != nil && ctx.Err() == nil {
+		err = arrayError(in.path, err)
 	}
-	found := inspectionOf(in, d, &sum)
-	for _, u := range unread {
-		where, what, _ := strings.Cut(u, ": ")
-		found.Problems = append(found.Problems, problem{where, what})
-	}
-	for i := range sum.Streams {
-		if s := &sum.Streams[i]; s.Inexact > 0 {
-			remark("", fmt.Sprintf("%s: whole numbers that are rounded since %s does not hold them: %d", s.Name, s.DType, s.Inexact))
-		}
-	}
-	for i, words := range kinds {
-		if n := alike[words] - 1; n > 0 {
-			remarks[i] += fmt.Sprintf(" (and alike of %s)", counted(n, "more episode"))
-		}
-	}
-	if more > 0 {
-		remarks = append(remarks, fmt.Sprintf("and %d more", more))
-	}
-	found.Remarks = append(found.Remarks, remarks...)
-	if steps {
-		found.Remarks = append(found.Remarks, "no times: timestamps count steps, a second each, unless --rate says how many a second there are")
-	}
-	if numbers == 1 && one != nil {
-		found.Episode = &inspectedEpisode{Number: max(in.episode, 0), Name: one.Name, Success: one.Attributes.Success, Attributes: one.Attributes.Other}
-	}
-	return found, one, nil
+	return found, one, err
 }
 
-func episodes(n int) string { return counted(n, "episode") }
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// inspectionOf puts together what a dataset says of itself and what its episodes hold.
-func inspectionOf(in *inspector, d dataset.Dataset, sum *dataset.Summary) *inspection {
-	info := d.Info()
-	f := &inspection{
-		Path: in.path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
-		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.Damage,
-		Splits: []inspectedSplit{}, Features: []inspectedFeature{}, Streams: []inspectedStream{}, Media: []inspectedMedia{}, Tasks: info.Tasks,
-		LeftOut: []leftOut{}, Problems: []problem{}, Remarks: []string{},
-	}
-	f.Shortest, f.Longest = sum.Shortest, sum.Longest
-	switch {
-	case info.Frames > 0:
-		f.Frames = &info.Frames
-	case sum.Frames > 0 && (in.episode < 0 || d.Len() == 1):
-		f.Frames = &sum.Frames
-	}
-	if len(f.Tasks) == 0 {
-		f.Tasks = append([]string{}, sum.Tasks...)
-	}
-	for _, s := range info.Splits {
-		f.Splits = append(f.Splits, inspectedSplit{s.Name, len(s.Episodes)})
-	}
-	for _, x := range info.Features {
-		f.Features = append(f.Features, inspectedFeature{x.Name, x.DType, append([]int{}, x.Shape...), x.Names})
-	}
-	for i := range sum.Streams {
-		s := &sum.Streams[i]
-		line := inspectedStream{Name: s.Name, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), ShortestNS: s.Shortest, LongestNS: s.Longest, FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
-			Duplicates: s.Duplicates, BackSteps: s.BackSteps, Inexact: s.Inexact, DType: s.DType, Columns: []inspectedColumn{}}
-		line.Lowest, line.Highest = s.Rates()
-		for _, c := range s.Columns {
-			line.Columns = append(line.Columns, inspectedColumn{c.Name, c.Type, c.Integer, c.Rotation.String()})
-		}
-		f.Streams = append(f.Streams, line)
-	}
-	for i := range sum.Media {
-		m := &sum.Media[i]
-		f.Media = append(f.Media, inspectedMedia{m.Name, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height})
-	}
-	for _, l := range sum.LeftOut {
-		f.LeftOut = append(f.LeftOut, leftOut{l.Name, l.Reason, l.Episodes})
-	}
-	for _, p := range append(info.Problems, sum.Problems...) {
-		f.Problems = append(f.Problems, problem{p.Where, p.What})
-	}
-	return f
-}
+func episodes(n int) string { return inspection.Counted(n, "episode") }

@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -76,7 +77,7 @@ func loadNPZ(r *request) (*work, error) {
 		}
 		used = append(used, a.name)
 	}
-	j.ignored = append(unused(file, used), file.Others()...)
+	j.ignored = append(inspection.Unused(file, used), file.Others()...)
 	if err := j.rowsOfOneFeature(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -32,17 +33,17 @@ const wantRate = "want --rate HZ, the steps a second"
 
 // packed is what pack says of its work.
 type packed struct {
-	Input    string           `json:"input"`
-	Output   string           `json:"output"`
-	Episodes int              `json:"episodes"`
-	Skipped  []loader.Skipped `json:"skipped"` // episodes that could not be read
-	Streams  []packedStream   `json:"streams"`
-	Media    []packedMedia    `json:"media"`
-	LeftOut  []leftOut        `json:"left_out"`
-	Remarks  []string         `json:"remarks"`
-	Shards   int              `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
-	Packed   []int            `json:"packed_shards"` // which of them were packed, from 0
-	Fresh    []int            `json:"fresh_shards"`  // which were there already
+	Input    string               `json:"input"`
+	Output   string               `json:"output"`
+	Episodes int                  `json:"episodes"`
+	Skipped  []loader.Skipped     `json:"skipped"` // episodes that could not be read
+	Streams  []packedStream       `json:"streams"`
+	Media    []packedMedia        `json:"media"`
+	LeftOut  []inspection.LeftOut `json:"left_out"`
+	Remarks  []string             `json:"remarks"`
+	Shards   int                  `json:"shards"`        // files of the store, if it is a folder; 0 if it is one file
+	Packed   []int                `json:"packed_shards"` // which of them were packed, from 0
+	Fresh    []int                `json:"fresh_shards"`  // which were there already
 }
 
 type packedStream struct {
@@ -258,7 +259,7 @@ func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out s
 }
 
 func packedOf(in, out string, store *loader.Store) *packed {
-	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
+	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []inspection.LeftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
 	for i := range store.Streams {
 		s := &store.Streams[i]
 		r.Streams = append(r.Streams, packedStream{s.Name, s.Samples(), len(s.Columns), s.DType().String(), s.Rounded, s.Overflowed, s.Inexact})
@@ -277,7 +278,7 @@ func packedOf(in, out string, store *loader.Store) *packed {
 			if !there {
 				k = len(r.LeftOut)
 				at[l.Name] = k
-				r.LeftOut = append(r.LeftOut, leftOut{Name: l.Name, Reason: l.Reason})
+				r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: l.Name, Reason: l.Reason})
 			}
 			r.LeftOut[k].Episodes++
 		}

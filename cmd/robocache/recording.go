@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -116,22 +117,8 @@ func loadStreams(r *request) (*work, error) {
 		}
 		used = append(used, "targets")
 	}
-	j.used, j.ignored = used, append(unused(file, used), file.Others()...)
+	j.used, j.ignored = used, append(inspection.Unused(file, used), file.Others()...)
 	return &work{j}, nil
-}
-
-// unused returns the names of an archive's arrays that are not among those.
-func unused(file *npz.File, used []string) (rest []string) {
-	seen := make(map[string]bool, len(used))
-	for _, name := range used {
-		seen[name] = true
-	}
-	for _, name := range file.Names() {
-		if !seen[name] {
-			rest = append(rest, name)
-		}
-	}
-	return rest
 }
 
 // noStreams says why nothing of an archive is a stream: the error of the only one that could be, or the reasons of all.

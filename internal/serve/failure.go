@@ -39,12 +39,15 @@ func failureOf(err error) Failure {
 	f := Failure{Class: r.Class, Op: r.Op, Arg: r.Arg, Kind: r.Kind, Row: r.Row, Index: r.Index, Got: r.Got, Want: r.Want, Message: r.Message, Path: r.Path,
 		Stream: r.Stream, Offset: r.Offset, Line: r.Line, Column: r.Column}
 	var (
+		in      *RecordingError
 		request *RequestError
 		version *VersionError
 		frame   *FrameError
 		panics  *PanicError
 	)
 	switch {
+	case errors.As(err, &in):
+		f.ofRecording(in)
 	case errors.As(err, &request):
 		f.Class, f.Arg, f.Got, f.Want = "RequestError", request.Arg, request.Got, request.Want
 	case errors.As(err, &version):

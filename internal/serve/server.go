@@ -21,6 +21,14 @@ type handler func(ctx context.Context, c *Conn, r *Request) (*Reply, error)
 var handlers = map[string]handler{
 	"arena":   newArena,
 	"compute": compute,
+
+	"open":    openRecording,
+	"episode": readEpisode,
+	"inspect": inspect,
+	"stats":   stats,
+	"align":   alignRecording,
+	"frames":  readFrames,
+	"close":   closeRecordings,
 }
 
 // Request is what a handler gets.
@@ -59,6 +67,8 @@ type Conn struct {
 	arena   *Memory
 	cpu     *ops.Device
 	atEnd   []func() error
+
+	recordings recordings
 }
 
 // closing has do called when the connection ends, before what was told earlier.

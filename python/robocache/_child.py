@@ -31,11 +31,16 @@ KEEP = 64 << 20  # what the arena keeps of a system's memory between calls, in b
 _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"RCF1"
 _LAST_LINES = 40
+<<<<<<< HEAD
 _READ = 1 << 16
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
+=======
+_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+>>>>>>> h-recording
 Reply = Tuple[Dict[str, Any], bytes, int]
 
 
@@ -146,7 +151,11 @@ class Child:
         """
         self.check_fork()
         fields["do"] = do
+<<<<<<< HEAD
         data = _encode(fields).encode()
+=======
+        data = json.dumps(fields, separators=(",", ":"), allow_nan=False).encode()
+>>>>>>> h-recording
         size = 0 if blob is None else memoryview(blob).nbytes
         if len(data) > MAX_JSON or size > MAX_BLOB:
             raise ServerError("a request of {} bytes and a blob of {} is too large".format(len(data), size))
@@ -184,12 +193,17 @@ class Child:
         fds: List[int] = []
         try:
             while len(head) < _HEADER.size:
+<<<<<<< HEAD
                 # There is one reply at a time, so that nothing is read which belongs to another.
                 part, more, _, _ = socket.recv_fds(self._socket, _READ, 1, _CLOEXEC)
+=======
+                part, more, _, _ = socket.recv_fds(self._socket, _HEADER.size - len(head), 1, _CLOEXEC)
+>>>>>>> h-recording
                 fds += more
                 if not part:
                     raise EOFError
                 head += part
+<<<<<<< HEAD
             magic, json_size, blob_size, n = _HEADER.unpack_from(head)
             if magic != _MAGIC or json_size > MAX_JSON or blob_size > MAX_BLOB or n != len(fds) or n > 1:
                 raise _Broken("a reply that is none: {!r}".format(head[:80]))
@@ -204,10 +218,24 @@ class Child:
                 reply = None
             if not isinstance(reply, dict):
                 raise _Broken("a reply that is no JSON object: {!r}".format(bytes(rest[:80])))
+=======
+            magic, json_size, blob_size, n = _HEADER.unpack(head)
+            if magic != _MAGIC or json_size > MAX_JSON or blob_size > MAX_BLOB or n != len(fds) or n > 1:
+                raise _Broken("a reply that is none: {!r}".format(head))
+            data = self._read(json_size)
+            blob = bytes(self._read(blob_size)) if blob_size else b""
+            try:
+                reply = json.loads(data)
+            except ValueError:
+                reply = None
+            if not isinstance(reply, dict):
+                raise _Broken("a reply that is no JSON object: {!r}".format(bytes(data[:80])))
+>>>>>>> h-recording
         except BaseException:
             for fd in fds:
                 os.close(fd)
             raise
+<<<<<<< HEAD
         return reply, bytes(memoryview(rest)[json_size:]), fds[0] if fds else -1
 
     def _read(self, begun: bytes, n: int) -> bytearray:
@@ -215,6 +243,13 @@ class Child:
         data = bytearray(n)
         data[: len(begun)] = begun
         view = memoryview(data)[len(begun) :]
+=======
+        return reply, blob, fds[0] if fds else -1
+
+    def _read(self, n: int) -> bytearray:
+        data = bytearray(n)
+        view = memoryview(data)
+>>>>>>> h-recording
         while view:
             got = self._socket.recv_into(view)
             if got == 0:

@@ -1,4 +1,4 @@
-package main
+package inspection
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 )
 
-// inspected prints what was found: what it is, a table of streams and media, and lists of the rest.
-func (a *app) inspected(f *inspection, columns bool) error {
-	f.heading(a.out)
+// Print prints what was found: what it is, a table of streams and media, and lists of the rest but the remarks. columns has every column named.
+func (f *Report) Print(w io.Writer, columns bool) error {
+	f.heading(w)
 	many := f.Episodes > 1 && f.Episode == nil
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	covers := "covers"
 	if many {
 		covers = "lasts"
@@ -43,26 +43,23 @@ func (a *app) inspected(f *inspection, columns bool) error {
 		return err
 	}
 	for _, l := range f.LeftOut {
-		fmt.Fprintf(a.out, "left out: %s%s\n", printed.Text(l.Name+", "+l.Reason), in(l.Episodes))
+		fmt.Fprintf(w, "left out: %s%s\n", printed.Text(l.Name+", "+l.Reason), in(l.Episodes))
 	}
 	for i, p := range f.Problems {
-		if i == mostRemarks {
-			fmt.Fprintf(a.out, "problem: and %d more, which --json lists\n", len(f.Problems)-i)
+		if i == MostRemarks {
+			fmt.Fprintf(w, "problem: and %d more, which --json lists\n", len(f.Problems)-i)
 			break
 		}
-		fmt.Fprintf(a.out, "problem: %s\n", printed.Text(p.Where+": "+p.What))
+		fmt.Fprintf(w, "problem: %s\n", printed.Text(p.Where+": "+p.What))
 	}
 	if f.Plot != "" {
-		fmt.Fprintf(a.out, "drew %s\n", f.Plot)
-	}
-	for _, r := range f.Remarks {
-		a.remark("%s", r)
+		fmt.Fprintf(w, "drew %s\n", f.Plot)
 	}
 	return nil
 }
 
 // heading says what a recording or dataset is as a whole.
-func (f *inspection) heading(w io.Writer) {
+func (f *Report) heading(w io.Writer) {
 	version := ""
 	if f.Version != "" {
 		version = " " + f.Version
@@ -73,12 +70,12 @@ func (f *inspection) heading(w io.Writer) {
 	} else if f.Episode != nil {
 		of = fmt.Sprintf("%s, episode %d of %d of %s", f.Episode.Name, f.Episode.Number, f.Episodes, of)
 	}
-	parts := []string{counted(len(f.Streams), "stream")}
+	parts := []string{Counted(len(f.Streams), "stream")}
 	if f.Episodes != 1 && f.Episode == nil {
 		parts = append([]string{episodes(f.Episodes)}, parts...)
 	}
 	if f.Frames != nil && f.Episode == nil {
-		frames := counted(*f.Frames, "frame")
+		frames := Counted(*f.Frames, "frame")
 		if f.Longest > 0 && f.Episodes > 1 {
 			frames += fmt.Sprintf(" (%s an episode)", span(strconv.Itoa(f.Shortest), strconv.Itoa(f.Longest)))
 		}
@@ -133,7 +130,7 @@ func span(lo, hi string) string {
 }
 
 // clock says what a stream's rate is, and what it covers; of many episodes, the rates and how long it lasts in one.
-func (s *inspectedStream) clock(many bool) (rate, covers string) {
+func (s *Stream) clock(many bool) (rate, covers string) {
 	seconds := func(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 3, 64) }
 	covers, rate = seconds(s.FirstNS)+" to "+seconds(s.LastNS)+" s", hertz(s.Rate)
 	if many {
@@ -155,7 +152,7 @@ func (s *inspectedStream) clock(many bool) (rate, covers string) {
 }
 
 // names lists a stream's columns: a few, unless all are wanted.
-func (s *inspectedStream) names(all bool) string {
+func (s *Stream) names(all bool) string {
 	names := make([]string, len(s.Columns))
 	for i, c := range s.Columns {
 		names[i] = c.Name

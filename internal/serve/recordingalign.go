@@ -1,0 +1,147 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/tensor"
+)
+
+type alignRequest struct {
+	Do
+	Handle  int `json:"handle"`
+	Episode int `json:"episode"`
+	// Plan is a plan file's text. PlanPath names the file in errors; without one the text was made of a call's arguments, whose places are nobody's.
+	Plan     string `json:"plan"`
+	PlanPath string `json:"plan_path"`
+	// Targets is the dtype of the clock's times, which the blob has, instead of the plan's rate.
+	Targets string `json:"targets"`
+	Fuse    bool   `json:"fuse"`
+}
+
+// aligned is the reply to align. A fuse has its arrays once and not for each stream.
+type aligned struct {
+	Times   array           `json:"times"`
+	Values  *array          `json:"values,omitempty"`
+	Valid   *array          `json:"valid,omitempty"`
+	Age     *array          `json:"age,omitempty"`
+	Pad     *array          `json:"pad,omitempty"`
+	Streams []alignedStream `json:"streams"`
+	Report  *align.Report   `json:"report"`
+	Text    string          `json:"text"` // the report as a table, and a line for each of its notes
+}
+
+type alignedStream struct {
+	Name    string              `json:"name"`
+	Columns []inspection.Column `json:"columns"`
+	Values  *array              `json:"values,omitempty"`
+	Valid   *array              `json:"valid,omitempty"`
+	Age     *array              `json:"age,omitempty"`
+	Pad     *array              `json:"pad,omitempty"`
+}
+
+func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q alignRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	rec, err := c.recordings.of(q.Handle)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := align.ParsePlan(q.PlanPath, []byte(q.Plan))
+	if err != nil {
+		return nil, unplaced(q.PlanPath, err)
+	}
+	if q.Targets != "" {
+		plan.Rate = 0
+		if plan.Targets, err = timesOf("targets", q.Targets, r.Blob); err != nil {
+			return nil, err
+		}
+	}
+	e, err := rec.episode(ctx, q.Episode)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Format() == "npz" && len(plan.Streams) == 0 { // an archive of streams says itself which have a place in a row, samples or not
+		for _, s := range e.Streams {
+			plan.Streams = append(plan.Streams, align.Stream{Name: s.Name})
+		}
+	}
+	var a arrays
+	out, err := c.align(ctx, e, plan, q.Fuse, &a)
+	if err != nil {
+		return nil, rec.fails(q.Episode, unplaced(q.PlanPath, err))
+	}
+	var text strings.Builder
+	text.WriteString(out.Report.String())
+	for _, note := range out.Report.Notes() {
+		text.WriteString(printed.Text(note) + "\n")
+	}
+	out.Text = text.String()
+	reply, err := a.reply("aligned streams", out)
+	if err != nil {
+		err = rec.fails(q.Episode, err)
+	}
+	return reply, err
+}
+
+func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, fuse bool, a *arrays) (*aligned, error) {
+	add := func(t *tensor.Tensor) *array {
+		sent := a.add(t)
+		return &sent
+	}
+	if fuse {
+		got, err := align.Fuse(ctx, c.cpu, e, plan)
+		if err != nil {
+			return nil, err
+		}
+		out := &aligned{Times: a.add(got.Times), Values: add(got.Values), Valid: add(got.Valid), Age: add(got.Age), Pad: add(got.Pad), Report: &got.Report}
+		for i := range got.Streams {
+			s := &got.Streams[i]
+			out.Streams = append(out.Streams, alignedStream{Name: s.Name, Columns: inspection.Columns(s.Columns)})
+		}
+		return out, nil
+	}
+	got, err := align.Resample(ctx, c.cpu, e, plan)
+	if err != nil {
+		return nil, err
+	}
+	out := &aligned{Times: a.add(got.Times), Report: &got.Report}
+	for i := range got.Streams {
+		s := &got.Streams[i]
+		out.Streams = append(out.Streams, alignedStream{s.Name, inspection.Columns(s.Columns), add(s.Values), add(s.Valid), add(s.Age), add(s.Pad)})
+	}
+	return out, nil
+}
+
+// unplaced takes the place in a plan's text out of an error, of a text that was made of a call's arguments, and names these.
+func unplaced(path string, err error) error {
+	if path != "" {
+		return err
+	}
+	var at *align.InPlanError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	var plan *align.PlanError
+	if errors.As(err, &plan) {
+		bare := *plan
+		bare.Line, bare.Column = 0, 0
+		switch key := strings.TrimPrefix(plan.Key, "defaults."); key {
+		case "rate":
+			bare.Key = "hz"
+		case "defaults":
+			bare.Key = "options"
+		default:
+			bare.Key = key
+		}
+		return &bare
+	}
+	return err
+}

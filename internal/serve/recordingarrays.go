@@ -1,0 +1,189 @@
+package serve
+
+import (
+	"context"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/tensor"
+)
+
+// arrayAlign is what arrays begin at multiples of, bytes: a cache line, which every framework takes.
+const arrayAlign = 64
+
+// array says where in a memfd a tensor lies, row-major.
+type array struct {
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+	At    int64  `json:"at"`
+}
+
+// arrays are tensors that are to be sent in one memfd.
+type arrays struct {
+	list []*tensor.Tensor
+	at   []int64
+	size int64
+}
+
+// add takes a tensor of the host, which may not change before memory.
+func (a *arrays) add(t *tensor.Tensor) array {
+	at := (a.size + arrayAlign - 1) / arrayAlign * arrayAlign
+	a.list, a.at = append(a.list, t), append(a.at, at)
+	a.size = at + int64(t.Len())*int64(t.DType().Size())
+	return array{t.DType().String(), append([]int{}, t.Shape()...), at}
+}
+
+// memory writes all arrays into new memory, which is nil where there is nothing to write.
+func (a *arrays) memory(what string) (*Memory, error) {
+	if a.size == 0 {
+		return nil, nil
+	}
+	m, err := NewMemory(what, a.size)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range a.list {
+		if t, err = t.Contiguous(); err != nil {
+			break
+		}
+		var b []byte
+		if b, err = raw.Of(t); err != nil {
+			break
+		}
+		// Written and not copied to the mapping, whose every page would be a fault.
+		if _, err = m.File().WriteAt(b, a.at[i]); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		_ = m.Close() // nobody has it
+		return nil, err
+	}
+	return m, nil
+}
+
+// reply is a reply with the memory of all arrays, which is not kept.
+func (a *arrays) reply(what string, value any) (*Reply, error) {
+	m, err := a.memory(what)
+	if err != nil || m == nil {
+		return &Reply{Value: value}, err
+	}
+	return &Reply{Value: value, File: m.File(), Done: m.Close}, nil
+}
+
+type episodeRequest struct {
+	Do
+	Handle  int `json:"handle"`
+	Episode int `json:"episode"`
+}
+
+// episodeReply is an episode, whose arrays are in the memfd that comes with it.
+type episodeReply struct {
+	Number     int               `json:"number"`
+	Name       string            `json:"name"`
+	Frames     int               `json:"frames"` // 0 for logs
+	Steps      bool              `json:"steps"`  // the times count steps, a second each
+	Source     string            `json:"source"`
+	Task       string            `json:"task"`
+	Success    *bool             `json:"success"`
+	Attributes map[string]string `json:"attributes"`
+	Streams    []sentStream      `json:"streams"`
+	Media      []sentMedia       `json:"media"`
+	LeftOut    []sentLeftOut     `json:"left_out"`
+	Dropouts   []sentDropout     `json:"dropouts"`
+	Damage     []sentDamage      `json:"damage"`
+	Remarks    []string          `json:"remarks"`
+}
+
+type sentStream struct {
+	Name    string              `json:"name"`
+	Columns []inspection.Column `json:"columns"`
+	Inexact int                 `json:"inexact_integers"`
+	Times   array               `json:"times"`
+	Values  array               `json:"values"`
+}
+
+type sentMedia struct {
+	Name     string `json:"name"`
+	Encoding string `json:"encoding"`
+	Width    int    `json:"width"` // 0 if the file does not say
+	Height   int    `json:"height"`
+	Times    array  `json:"times"`
+}
+
+type sentLeftOut struct {
+	Name    string   `json:"name"`
+	Count   int      `json:"count"`
+	Reason  string   `json:"reason"`
+	Columns []string `json:"columns"`
+}
+
+type sentDropout struct {
+	Time     int64 `json:"time_ns"`
+	Duration int64 `json:"duration_ns"`
+}
+
+type sentDamage struct {
+	What  string `json:"what"`
+	Count int    `json:"count"`
+	Bytes int64  `json:"bytes"`
+	First string `json:"first"`
+}
+
+func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q episodeRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	rec, err := c.recordings.of(q.Handle)
+	if err != nil {
+		return nil, err
+	}
+	e, err := rec.episode(ctx, q.Episode)
+	if err != nil {
+		return nil, err
+	}
+	var a arrays
+	out := episodeReply{Number: q.Episode, Name: e.Name, Frames: e.Frames, Steps: e.Steps, Source: e.Attributes.Source, Task: e.Attributes.Task,
+		Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []sentStream{}, Media: []sentMedia{}, LeftOut: leftOutOf(e), Dropouts: []sentDropout{},
+		Damage: []sentDamage{}, Remarks: append([]string{}, e.Remarks...)}
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		out.Streams = append(out.Streams, sentStream{s.Name, inspection.Columns(s.Columns), s.Inexact, a.add(s.Times), a.add(s.Values)})
+	}
+	for _, m := range e.Media {
+		times, err := tensor.Of(m.Times, m.Len())
+		if err != nil {
+			return nil, rec.fails(q.Episode, err)
+		}
+		out.Media = append(out.Media, sentMedia{m.Name, m.Encoding, m.Width, m.Height, a.add(times)})
+	}
+	for _, d := range e.Dropouts {
+		out.Dropouts = append(out.Dropouts, sentDropout(d))
+	}
+	for _, d := range e.Damage {
+		sent := sentDamage{What: d.What, Count: d.Count, Bytes: d.Bytes}
+		if d.First != nil {
+			sent.First = d.First.Error()
+		}
+		out.Damage = append(out.Damage, sent)
+	}
+	reply, err := a.reply("episode "+e.Name, out)
+	if err != nil {
+		err = rec.fails(q.Episode, err)
+	}
+	return reply, err
+}
+
+func leftOutOf(e *dataset.Episode) []sentLeftOut {
+	list := []sentLeftOut{}
+	for _, l := range e.LeftOut {
+		names := []string{}
+		for _, c := range l.Columns {
+			names = append(names, c.Name)
+		}
+		list = append(list, sentLeftOut{l.Name, l.Count, l.Reason, names})
+	}
+	return list
+}

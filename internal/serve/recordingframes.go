@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// nearFrames is how far apart frames of a video may be to be decoded in one run: to begin anew costs about as much as so many frames.
+const nearFrames = 32
+
+type framesRequest struct {
+	Do
+	Handle  int    `json:"handle"`
+	Episode int    `json:"episode"`
+	Camera  string `json:"camera"`
+	Frames  []int  `json:"frames"`
+	// Height and Width are what the images are resized to; 0 for as they are.
+	Height int `json:"height"`
+	Width  int `json:"width"`
+}
+
+// readFrames decodes frames of a camera.
+func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q framesRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	if q.Height < 0 || q.Width < 0 || (q.Height == 0) != (q.Width == 0) {
+		return nil, &RequestError{Arg: "size", Got: fmt.Sprintf("%dx%d", q.Height, q.Width), Want: "a height and a width above 0"}
+	}
+	rec, err := c.recordings.of(q.Handle)
+	if err != nil {
+		return nil, err
+	}
+	e, err := rec.episode(ctx, q.Episode)
+	if err != nil {
+		return nil, err
+	}
+	m := e.MediaStream(q.Camera)
+	if m == nil {
+		names := []string{}
+		for i := range e.Media {
+			names = append(names, e.Media[i].Name)
+		}
+		return nil, &RequestError{Arg: "camera", Got: fmt.Sprintf("%q", q.Camera), Want: fmt.Sprintf("one of %q", names)}
+	}
+	f := film{media: m, height: q.Height, width: q.Width, frames: len(q.Frames)}
+	if err := f.decode(ctx, q.Frames); err != nil {
+		if f.memory != nil {
+			_ = f.memory.Close() // nobody has it
+		}
+		return nil, rec.fails(q.Episode, err)
+	}
+	reply := &Reply{Value: map[string]any{"frames": array{tensor.U8.String(), append([]int{len(q.Frames)}, f.shape...), 0}}}
+	if f.memory != nil {
+		reply.File, reply.Done = f.memory.File(), f.memory.Close
+	}
+	return reply, nil
+}
+
+// film is the images of a camera as they are decoded.
+type film struct {
+	media         *dataset.Media
+	height, width int   // to resize to; 0 for as they are
+	frames        int   // there will be
+	shape         []int // [H,W,C] of each
+	memory        *Memory
+}
+
+// decode decodes frames, each where the list has it, and neighbouring ones together.
+func (f *film) decode(ctx context.Context, list []int) error {
+	order := make([]int, len(list)) // places in the list, by frame
+	for i, n := range list {
+		if n < 0 || n >= f.media.Len() {
+			return &dataset.RangeError{What: "frame of " + f.media.Name, Got: n, Len: f.media.Len()}
+		}
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return list[a] - list[b] })
+	near := 1
+	if _, video := f.media.Source.(dataset.FrameDecoder); video {
+		near = nearFrames
+	}
+	for lo := 0; lo < len(order); {
+		hi := lo + 1
+		for hi < len(order) && list[order[hi]]-list[order[hi-1]] <= near {
+			hi++
+		}
+		if err := f.run(ctx, list, order[lo:hi]); err != nil {
+			return err
+		}
+		lo = hi
+	}
+	return ctx.Err()
+}
+
+// run decodes frames that are near each other, in order.
+func (f *film) run(ctx context.Context, list, order []int) error {
+	n := list[order[0]] - 1
+	for picture, err := range f.media.DecodeRange(ctx, n+1, list[order[len(order)-1]]+1) {
+		if n++; err != nil {
+			return fmt.Errorf("frame %d of %s: %w", n, f.media.Name, err)
+		}
+		for len(order) > 0 && list[order[0]] == n {
+			if err := f.put(n, order[0], picture); err != nil {
+				return err
+			}
+			order = order[1:]
+		}
+	}
+	if len(order) > 0 && ctx.Err() == nil {
+		return fmt.Errorf("frame %d of %s: %w", list[order[0]], f.media.Name, dataset.ErrNotFound)
+	}
+	return ctx.Err()
+}
+
+// put writes a frame to its place. The first says how large all are.
+func (f *film) put(n, place int, picture *tensor.Tensor) error {
+	if f.height > 0 && (picture.Dim(0) != f.height || picture.Dim(1) != f.width) {
+		small, err := tensor.New(tensor.U8, f.height, f.width, picture.Dim(2))
+		if err != nil {
+			return err
+		}
+		if err := dataset.Resize(small, picture); err != nil {
+			return err
+		}
+		picture = small
+	}
+	if f.shape == nil {
+		f.shape = slices.Clone(picture.Shape())
+		what := fmt.Sprintf("%d frames %s of %s", f.frames, tensor.FormatShape(f.shape), f.media.Name)
+		size, err := tensor.Fits(tensor.U8, append([]int{f.frames}, f.shape...)...)
+		if err != nil {
+			return &ops.MemoryError{Device: "host", What: what, Err: err}
+		}
+		if f.memory, err = NewMemory(what, int64(size)); err != nil {
+			return err
+		}
+	}
+	if !slices.Equal(picture.Shape(), f.shape) {
+		return &dataset.FormatError{Format: "dataset", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", n, f.media.Name),
+			Got: tensor.FormatShape(picture.Shape()), Want: tensor.FormatShape(f.shape) + ", as the frames before, or a size that all are resized to"}
+	}
+	b, err := raw.Of(picture)
+	if err != nil {
+		return err
+	}
+	_, err = f.memory.File().WriteAt(b, int64(place)*int64(len(b)))
+	return err
+}

@@ -1,0 +1,229 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/dataset"
+	_ "github.com/robocache/robocache/dataset/all" // so that every format opens
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/tensor"
+)
+
+// keptBytes is how large an episode may be to be kept for the next request, which often is for the same one.
+const keptBytes = 64 << 20
+
+// recordings are those that a connection has open, by their handles.
+type recordings struct {
+	last int
+	open map[int]*recording
+}
+
+// recording is an open recording, or dataset of several.
+type recording struct {
+	dataset.Dataset
+	path   string
+	strict bool
+	at     int              // the number of kept
+	kept   *dataset.Episode // the episode that was read last, or nil
+}
+
+type openRequest struct {
+	Do
+	Path   string  `json:"path"`
+	Clock  string  `json:"clock"`
+	Rate   float64 `json:"rate"`
+	Strict bool    `json:"strict"`
+}
+
+// opened is the reply to open: what a dataset says of itself before an episode is read.
+type opened struct {
+	Handle     int                  `json:"handle"`
+	Name       string               `json:"name"`
+	Format     string               `json:"format"`
+	Version    string               `json:"version"`
+	Episodes   int                  `json:"episodes"`
+	Frames     int                  `json:"frames"` // of all episodes; 0 where it does not say
+	Rate       float64              `json:"rate_hz"`
+	RateFrom   string               `json:"rate_from"`
+	Clock      string               `json:"clock"`
+	Clocks     []string             `json:"clocks"`
+	Splits     map[string][]int     `json:"splits"`
+	Features   []inspection.Feature `json:"features"`
+	Tasks      []string             `json:"tasks"`
+	Attributes map[string]string    `json:"attributes"`
+	Problems   []inspection.Problem `json:"problems"`
+}
+
+func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q openRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	d, err := inspection.Open(ctx, q.Path, dataset.Options{Strict: q.Strict, Rate: q.Rate, Clock: q.Clock})
+	if err != nil {
+		return nil, &RecordingError{Path: q.Path, Episode: -1, Err: err}
+	}
+	s := &c.recordings
+	if s.open == nil {
+		s.open = map[int]*recording{}
+		c.closing(s.close)
+	}
+	s.last++
+	s.open[s.last] = &recording{Dataset: d, path: q.Path, strict: q.Strict}
+	info := d.Info()
+	o := opened{Handle: s.last, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Frames: info.Frames, Rate: info.Rate,
+		RateFrom: info.RateFrom, Clock: info.Clock, Clocks: append([]string{}, info.Clocks...), Splits: map[string][]int{},
+		Features: inspection.Features(&info), Tasks: append([]string{}, info.Tasks...), Attributes: info.Attributes, Problems: inspection.Problems(info.Problems)}
+	for _, p := range info.Splits {
+		o.Splits[p.Name] = append([]int{}, p.Episodes...)
+	}
+	return &Reply{Value: o}, nil
+}
+
+// of returns the recording of a handle.
+func (s *recordings) of(handle int) (*recording, error) {
+	if r := s.open[handle]; r != nil {
+		return r, nil
+	}
+	return nil, &RequestError{Arg: "handle", Got: fmt.Sprint(handle), Want: "that of an open recording"}
+}
+
+func (s *recordings) close() (err error) {
+	for _, r := range s.open {
+		err = errors.Join(err, r.Close())
+	}
+	s.open = nil
+	return err
+}
+
+type closeRequest struct {
+	Do
+	Handles []int `json:"handles"`
+}
+
+// closeRecordings closes those of the handles that are open.
+func closeRecordings(_ context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q closeRequest
+	err := r.Decode(&q)
+	for _, h := range q.Handles {
+		if r := c.recordings.open[h]; r != nil {
+			delete(c.recordings.open, h)
+			err = errors.Join(err, r.Close())
+		}
+	}
+	return nil, err
+}
+
+// episode reads an episode, or returns it if it was read last.
+func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if r.kept != nil && r.at == i {
+		return r.kept, nil
+	}
+	r.kept = nil // before the next one takes its place in memory
+	e, err := r.Episode(ctx, i)
+	if err != nil {
+		return nil, r.fails(i, err)
+	}
+	if e.Bytes() <= keptBytes {
+		r.at, r.kept = i, e
+	}
+	return e, nil
+}
+
+// fails names the recording in an error about an episode, -1 for all.
+func (r *recording) fails(episode int, err error) error {
+	if r.Len() == 1 {
+		episode = -1
+	}
+	return &RecordingError{Path: r.path, Episode: episode, Err: err}
+}
+
+type inspectRequest struct {
+	Do
+	Handle  int  `json:"handle"`
+	Episode int  `json:"episode"` // -1 for all
+	Columns bool `json:"columns"` // the text names each
+}
+
+// inspect says what robocache inspect says, as JSON and as text.
+func inspect(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	q := inspectRequest{Episode: -1}
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	rec, err := c.recordings.of(q.Handle)
+	if err != nil {
+		return nil, err
+	}
+	if q.Episode >= rec.Len() {
+		return nil, rec.fails(-1, &dataset.RangeError{What: "episode", Got: q.Episode, Len: rec.Len()})
+	}
+	rec.kept = nil
+	found, _, err := inspection.Look(ctx, rec.path, rec, inspection.Options{Episode: q.Episode, Strict: rec.strict})
+	if err != nil {
+		return nil, rec.fails(q.Episode, err)
+	}
+	var text bytes.Buffer
+	if err := found.Print(&text, q.Columns); err != nil {
+		return nil, err
+	}
+	for _, r := range found.Remarks {
+		fmt.Fprintf(&text, "remark: %s\n", r)
+	}
+	return &Reply{Value: map[string]any{"report": found, "text": text.String()}}, nil
+}
+
+type statsRequest struct {
+	Do
+	DType string `json:"dtype"`
+}
+
+// stats says what a clock is like: the blob has its timestamps.
+func stats(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
+	var q statsRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	times, err := timesOf("dtype", q.DType, r.Blob)
+	if err != nil {
+		return nil, err
+	}
+	s := dataset.Stream{Times: times}
+	st := s.Stats()
+	return &Reply{Value: map[string]any{
+		"samples": st.Samples, "first_ns": st.First, "last_ns": st.Last, "rate_hz": st.Rate, "median_ns": st.Median, "jitter_ns": st.Jitter, "gaps": st.Gaps,
+		"longest_gap_ns": st.LongestGap, "duplicates": st.Duplicates, "back_steps": st.BackSteps,
+	}}, nil
+}
+
+// timesOf returns timestamps that a blob has, little endian; arg is the field that says their dtype.
+func timesOf(arg, dtype string, blob []byte) (*tensor.Tensor, error) {
+	t, err := tensor.ParseDType(dtype)
+	if err != nil || t != tensor.I64 && t != tensor.F64 && t != tensor.F32 {
+		return nil, &RequestError{Arg: arg, Got: fmt.Sprintf("%q", dtype), Want: "i64, f64 or f32"}
+	}
+	n := len(blob) / t.Size()
+	if n*t.Size() != len(blob) {
+		return nil, &RequestError{Arg: "blob", Got: fmt.Sprintf("%d bytes", len(blob)), Want: fmt.Sprintf("a multiple of %d", t.Size())}
+	}
+	switch t {
+	case tensor.I64:
+		return numbers(n, func(i int) int64 { return int64(binary.LittleEndian.Uint64(blob[8*i:])) })
+	case tensor.F64:
+		return numbers(n, func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(blob[8*i:])) })
+	}
+	return numbers(n, func(i int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:])) })
+}
+
+func numbers[T tensor.Element](n int, at func(i int) T) (*tensor.Tensor, error) {
+	list := make([]T, n)
+	for i := range list {
+		list[i] = at(i)
+	}
+	return tensor.Of(list, n)
+}

@@ -1,0 +1,456 @@
+"""Recordings: any file or folder that the robocache binary reads, as arrays with their clocks."""
+
+from __future__ import annotations
+
+import html
+import os
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
+
+from . import _child
+from ._errors import ArgumentError, Error, RecordingError
+from ._memory import Maker, mapped, times_blob
+from ._plantext import Streams, plan_text
+from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, Stream
+
+Request = Callable[..., Tuple[Dict[str, Any], Any]]
+Plan = Union[None, str, "os.PathLike[str]"]
+
+_DROPPED = "recordings that were dropped"
+
+
+class Feature(NamedTuple):
+    """What a dataset declares of a stream or camera of its episodes. shape is that of one sample; names may be None."""
+
+    name: str
+    dtype: str
+    shape: List[int]
+    names: Optional[List[str]]
+
+
+class Problem(NamedTuple):
+    """Something that a dataset declares and that is not there, or not so."""
+
+    where: str
+    what: str
+
+
+class Info(NamedTuple):
+    """What a dataset says of itself. rate_hz is that of its steps, 0 where it has times or nobody says; rate_from is who says so.
+
+    clock is where the times come from, of clocks, which are those that Recording(clock=) takes. frames are those of all
+    episodes, 0 where it does not say. splits are the numbers of each one's episodes.
+    """
+
+    name: str
+    format: str
+    version: str
+    rate_hz: float
+    rate_from: str
+    clock: str
+    clocks: List[str]
+    features: List[Feature]
+    tasks: List[str]
+    frames: int
+    splits: Dict[str, List[int]]
+    attributes: Dict[str, str]
+
+
+class _Handle:
+    """An open recording in the helper process. Where that has ended, the next request opens the recording anew in another."""
+
+    def __init__(self, options: Dict[str, Any]) -> None:
+        self._options = options
+        self._child: Optional[_child.Child] = None
+        self._end: Optional[weakref.finalize] = None
+        self.closed = False
+        self.opened: Dict[str, Any] = {}
+        child = _child.shared()
+        with child.lock:
+            self._open(child)
+
+    def _open(self, child: _child.Child) -> None:
+        self.opened = child.request("open", **self._options)[0]
+        self._child = child
+        if self._end is not None:
+            self._end.detach()
+        # A finalizer may run in the middle of a request, so that it only notes what is to be closed with the next one.
+        dropped = child.memo.setdefault(_DROPPED, [])
+        self._end = weakref.finalize(self, dropped.append, self.opened["handle"])
+        self._end.atexit = False
+
+    def request(self, do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
+        """Returns a reply and the memory that came with it."""
+        if self.closed:
+            raise RecordingError("{} was closed".format(self._options["path"]), path=self._options["path"])
+        child = _child.shared()
+        with child.lock:
+            if self._child is not child:
+                self._open(child)
+            self._drop(child)
+            if do != "stats":
+                fields["handle"] = self.opened["handle"]
+            reply, _, fd = child.request(do, blob, **fields)
+        reply.pop("ok", None)
+        return reply, mapped(fd)
+
+    @staticmethod
+    def _drop(child: _child.Child) -> None:
+        dropped = child.memo.get(_DROPPED)
+        if dropped:
+            handles = list(dropped)
+            del dropped[: len(handles)]
+            child.request("close", handles=handles)
+
+    def close(self) -> None:
+        """Closes the recording."""
+        self.closed = True
+        child = self._child
+        if self._end is not None and self._end.detach() and child is not None and not child.closed:
+            with child.lock:
+                child.request("close", handles=[self.opened["handle"]])
+
+
+class Episode:
+    """An episode of a recording, read. Its arrays are its own and stay when the recording is closed.
+
+    streams: a dict of names to `Stream`; media: of names to `Media`, the cameras; ``episode["imu"]`` finds either.
+    number: as the recording counts, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
+    None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
+    each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
+    the streams do not, and why; damage: what was lost where it is broken; dropouts: losses that the recorder noted; remarks:
+    what the reader decided that one may want otherwise.
+    """
+
+    def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker, handle: _Handle) -> None:
+        self.number = int(reply["number"])
+        self.name = str(reply["name"])
+        self.task = str(reply["task"])
+        self.success: Optional[bool] = reply["success"]
+        self.source = str(reply["source"])
+        self.frames = int(reply["frames"])
+        self.steps = bool(reply["steps"])
+        self.attributes: Dict[str, str] = dict(reply["attributes"] or {})
+        self.remarks: List[str] = list(reply["remarks"])
+        self.left_out = [LeftOut(**x) for x in reply["left_out"]]
+        self.damage = [Damage(**x) for x in reply["damage"]]
+        self.dropouts = [Dropout(**x) for x in reply["dropouts"]]
+        self._handle = handle
+        self._maker = maker
+        self.streams: Dict[str, Stream] = {}
+        for s in reply["streams"]:
+            stream = Stream(s, data, maker, handle.request)
+            self.streams[_free(self.streams, stream.name)] = stream
+        self.media: Dict[str, Media] = {}
+        for m in reply["media"]:
+            media = Media(m, data, maker, self._request)
+            self.media[_free(self.media, media.name)] = media
+
+    def _request(self, do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
+        return self._handle.request(do, blob, episode=self.number, **fields)
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns the stream or camera of a name."""
+        if name in self.streams:
+            return self.streams[name]
+        if name in self.media:
+            return self.media[name]
+        there = ", ".join([*self.streams, *self.media]) or "none"
+        left = [x for x in self.left_out if x.name == name]
+        why = ", which was left out: {}".format(left[0].reason) if left else ": there are {}".format(there)
+        raise KeyError("no stream {!r} in {}{}".format(name, self.name, why))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.streams or name in self.media
+
+    def align(
+        self, hz: Optional[float] = None, streams: Optional[Streams] = None, *, times: Any = None, plan: Plan = None, **options: Any
+    ) -> Aligned:
+        """Puts the streams on one clock; see `Recording.align`."""
+        reply, data = self._aligned(False, hz, streams, times, plan, options)
+        return Aligned(reply, data, self._maker)
+
+    def fuse(
+        self, hz: Optional[float] = None, streams: Optional[Streams] = None, *, times: Any = None, plan: Plan = None, **options: Any
+    ) -> Fused:
+        """Puts the streams on one clock, side by side; see `Recording.fuse`."""
+        reply, data = self._aligned(True, hz, streams, times, plan, options)
+        return Fused(reply, data, self._maker)
+
+    def _aligned(
+        self, fuse: bool, hz: Optional[float], streams: Optional[Streams], times: Any, plan: Plan, options: Dict[str, Any]
+    ) -> Tuple[Dict[str, Any], Any]:
+        return _align(self._request, fuse, hz, streams, times, plan, options)
+
+    def __repr__(self) -> str:
+        return "<Episode {}: {} streams, {} cameras>".format(self.name, len(self.streams), len(self.media))
+
+
+def _free(names: Mapping[str, Any], name: str) -> str:
+    """Returns a name that is not taken: files may have two streams of one."""
+    n, free = 1, name
+    while free in names:
+        n += 1
+        free = "{} ({})".format(name, n)
+    return free
+
+
+def _align(
+    request: Request, fuse: bool, hz: Optional[float], streams: Optional[Streams], times: Any, plan: Plan, options: Dict[str, Any]
+) -> Tuple[Dict[str, Any], Any]:
+    text, path = plan_text(hz, streams, plan, times, options)
+    dtype, blob = ("", None) if times is None else times_blob(times)
+    return request("align", blob, plan=text, plan_path=path, targets=dtype, fuse=fuse)
+
+
+class Episodes(Sequence[Episode]):
+    """The episodes of a recording, each read when it is asked for, and not kept.
+
+    An episode that cannot be read is a `RecordingError`; an iterator goes on with the next one after it.
+    """
+
+    def __init__(self, recording: "Recording") -> None:
+        self._recording = recording
+
+    def __len__(self) -> int:
+        return len(self._recording)
+
+    @overload
+    def __getitem__(self, index: int) -> Episode: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Episode]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Episode, List[Episode]]:
+        if isinstance(index, slice):
+            return [self._recording._read(i) for i in range(len(self))[index]]
+        n = len(self)
+        if not -n <= index < n:
+            raise IndexError("episode {}: {} holds {}".format(index, self._recording.path, n))
+        return self._recording._read(index % n)
+
+    def __iter__(self) -> Iterator[Episode]:
+        return _EpisodeIterator(self._recording)
+
+    def __repr__(self) -> str:
+        return "<Episodes: {} of {}>".format(len(self), self._recording.path)
+
+
+class _EpisodeIterator(Iterator[Episode]):
+    def __init__(self, recording: "Recording") -> None:
+        self._recording = recording
+        self._next = 0
+
+    def __next__(self) -> Episode:
+        if self._next >= len(self._recording):
+            raise StopIteration
+        self._next += 1
+        return self._recording._read(self._next - 1)
+
+
+class Recording:
+    """A recording, or a dataset of several, of any format that ``robocache inspect`` reads; it is recognised by its content.
+
+    Args:
+        path: a file or folder: ULog, LeRobot, RLDS, HDF5 (robomimic, ALOHA, Isaac Lab), CALVIN, TUM, CSV, .npz, .safetensors, or
+            a folder of such files, one episode each.
+        clock: where the times come from, of formats that have several clocks: one of `info.clocks`.
+        rate: steps a second, Hz, of a recording that has no times and does not say.
+        strict: refuse a file that is broken anywhere; else what is whole is read and `Episode.damage` counts what was lost.
+        framework: what the arrays are: "numpy" or "torch". NumPy has no bfloat16, which is uint16 there.
+
+    Raises:
+        RecordingError: the path cannot be read or is of no known format; offset, line and array say where in the file, if known.
+        ArgumentError: an option that the recording does not have.
+
+    Example:
+        >>> import robocache as rc
+        >>> rec = rc.Recording("flight.ulg")
+        >>> rec["sensor_combined"].values.shape, rec["sensor_combined"].times.dtype
+        ((1298, 10), dtype('int64'))
+        >>> out = rec.align(hz=100, streams={"sensor_combined": "linear", "vehicle_attitude": "slerp"}, max_gap=0.1)
+        >>> out["vehicle_attitude"].values.shape == (len(out.times), 9)
+        True
+
+    Arrays lie in memory that the helper process filled, mapped privately: they may be written, and take no copy. It goes with
+    the last array of an episode. Use it as a context manager, or close it, to release the files at once.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, "os.PathLike[str]"],
+        *,
+        clock: str = "",
+        rate: Optional[float] = None,
+        strict: bool = False,
+        framework: str = "numpy",
+    ) -> None:
+        name = os.fspath(path)
+        if not isinstance(name, str):
+            raise ArgumentError("path: got {!r}, want text".format(path), arg="path", got=repr(path), want="text")
+        try:
+            name.encode()
+        except UnicodeEncodeError as e:
+            raise ArgumentError("path: got {!r}, want a name in UTF-8".format(name), arg="path", got=repr(name), want="UTF-8") from e
+        if not name.startswith("file://"):
+            name = os.path.abspath(name)
+        self.path = name
+        self._maker = Maker(framework)
+        options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict)}
+        if rate is not None:
+            options["rate"] = float(rate)
+        self._handle = _Handle(options)
+        self._only: Optional[Episode] = None
+        said = self._handle.opened
+        self.info = Info(
+            said["name"], said["format"], said["version"], said["rate_hz"], said["rate_from"], said["clock"], said["clocks"],
+            [Feature(f["name"], f["dtype"], f["shape"], f.get("names")) for f in said["features"]],
+            said["tasks"], said["frames"], said["splits"], dict(said["attributes"] or {}),
+        )  # fmt: skip
+        self.problems = [Problem(**p) for p in said["problems"]]
+        self._count = int(said["episodes"])
+
+    @property
+    def format(self) -> str:
+        """The format's name: "ulog"."""
+        return self.info.format
+
+    @property
+    def episodes(self) -> Episodes:
+        """The episodes, read as they are asked for."""
+        return Episodes(self)
+
+    def __len__(self) -> int:
+        """The number of episodes."""
+        return self._count
+
+    def __iter__(self) -> Iterator[Episode]:
+        return iter(self.episodes)
+
+    @overload
+    def __getitem__(self, index: int) -> Episode: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Episode]: ...
+
+    @overload
+    def __getitem__(self, index: str) -> Any: ...
+
+    def __getitem__(self, index: Union[int, slice, str]) -> Any:
+        """Returns an episode by its number; of a recording that is one episode, a stream or camera by its name."""
+        if isinstance(index, str):
+            return self._one(None)[index]
+        return self.episodes[index]
+
+    def _read(self, number: int) -> Episode:
+        if self._only is not None:
+            return self._only
+        reply, data = self._handle.request("episode", episode=number)
+        episode = Episode(reply, data, self._maker, self._handle)
+        if len(self) == 1:
+            self._only = episode
+        return episode
+
+    def _one(self, episode: Optional[int]) -> Episode:
+        return self.episodes[self._number(episode)]
+
+    def _number(self, episode: Optional[int]) -> int:
+        if episode is None and len(self) != 1:
+            got = "{} holds {} episodes".format(self.path, len(self))
+            raise ArgumentError(got + ", want the number of one", arg="episode", got=got, want="the number of one")
+        number = 0 if episode is None else int(episode)
+        if not -len(self) <= number < len(self):
+            raise IndexError("episode {}: {} holds {}".format(number, self.path, len(self)))
+        return number % len(self)
+
+    @property
+    def streams(self) -> Dict[str, Stream]:
+        """The streams of a recording that is one episode."""
+        return self._one(None).streams
+
+    @property
+    def media(self) -> Dict[str, Media]:
+        """The cameras of a recording that is one episode."""
+        return self._one(None).media
+
+    def align(
+        self,
+        hz: Optional[float] = None,
+        streams: Optional[Streams] = None,
+        *,
+        episode: Optional[int] = None,
+        times: Any = None,
+        plan: Plan = None,
+        **options: Any,
+    ) -> Aligned:
+        """Puts the streams of an episode on one clock, each with arrays of its own, as ``robocache resample`` does.
+
+        Args:
+            hz: the rate of the clock.
+            streams: those to take, in order: a list of names, or a dict of names to a kind ("linear", "previous", "slerp", ...)
+                or to a dict of the options below and "from", "columns", "kind", "offset"; all that can be aligned unless given.
+            episode: which one, of a dataset of several.
+            times: [T], the clock's times, of the dtype that the streams' have, instead of hz.
+            plan: a plan file, or its text, instead of all other arguments.
+            options: range ("common", "intersection", "union", or (from, to) in seconds from the beginning), snap, unordered
+                ("drop", "sort", "error"); and for all streams kind, edge, fill, max_gap, tolerance, window, fill_gaps,
+                quat, period, dtype. Lengths of time are seconds, a timedelta, or a text such as "100ms". What each means and its
+                default is said in docs/plans.md.
+
+        Raises:
+            PlanError: the clock or the streams cannot be so; RecordingError: a stream cannot be aligned, or not be read.
+        """
+        request, number = self._handle.request, self._number(episode)
+        reply, data = _align(lambda do, blob, **f: request(do, blob, episode=number, **f), False, hz, streams, times, plan, options)
+        return Aligned(reply, data, self._maker)
+
+    def fuse(
+        self,
+        hz: Optional[float] = None,
+        streams: Optional[Streams] = None,
+        *,
+        episode: Optional[int] = None,
+        times: Any = None,
+        plan: Plan = None,
+        **options: Any,
+    ) -> Fused:
+        """Puts up to 16 streams of an episode on one clock, side by side in one array, as ``robocache fuse`` does.
+
+        Arguments and errors are those of `align`. What is written where there is no value is 0 unless fill says otherwise.
+        """
+        request, number = self._handle.request, self._number(episode)
+        reply, data = _align(lambda do, blob, **f: request(do, blob, episode=number, **f), True, hz, streams, times, plan, options)
+        return Fused(reply, data, self._maker)
+
+    def inspect(self, episode: Optional[int] = None, columns: bool = False) -> Tuple[Dict[str, Any], str]:
+        """Reads all episodes, or one, and returns what ``robocache inspect`` says of them: its JSON, and its text.
+
+        columns: the text names every column.
+        """
+        number = -1 if episode is None else self._number(episode)
+        reply, _ = self._handle.request("inspect", episode=number, columns=columns)
+        return reply["report"], reply["text"]
+
+    def close(self) -> None:
+        """Releases the files. Episodes that were read stay; closing twice is fine."""
+        self._only = None
+        self._handle.close()
+
+    def __enter__(self) -> "Recording":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<Recording {}: {}, {} episode{}>".format(self.path, self.format, len(self), "" if len(self) == 1 else "s")
+
+    def __str__(self) -> str:
+        """The table of ``robocache inspect``; of a dataset of several episodes, that of the first."""
+        try:
+            return self.inspect(0 if len(self) > 1 else None)[1].rstrip("\n")
+        except Error as e:
+            return "{!r}: {}".format(self, e)
+
+    def _repr_html_(self) -> str:
+        return "<pre>{}</pre>".format(html.escape(str(self)))
