@@ -21,6 +21,10 @@ type handler func(ctx context.Context, c *Conn, r *Request) (*Reply, error)
 var handlers = map[string]handler{
 	"arena":   newArena,
 	"compute": compute,
+	"loader":  openLoader,
+	"next":    nextBatch,
+	"report":  reportLoader,
+	"resume":  resumeLoader,
 }
 
 // Request is what a handler gets.
@@ -58,6 +62,7 @@ type Conn struct {
 	greeted bool
 	arena   *Memory
 	cpu     *ops.Device
+	loading *loading // nil before it is asked for
 	atEnd   []func() error
 }
 
