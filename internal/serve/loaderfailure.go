@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/robocache/robocache/dataset"
@@ -30,19 +31,19 @@ func told(err error) error {
 		state   *loader.StateError
 		episode *dataset.EpisodeError
 	)
+	if errors.As(err, &input) {
+		f.Path, f.Stream, f.Got, f.Want = input.Path, input.Stream, cmp.Or(input.Got, f.Got), cmp.Or(input.Want, f.Want)
+	}
 	switch {
 	case f.Class != "Error": // which says what it is
 	case errors.As(err, &usage):
 		f.Class = "UsageError"
 	case errors.As(err, &state):
 		f.Class, f.Arg, f.Got, f.Want = "LoaderError", state.What, state.Got, state.Want
-	case errors.As(err, &input), errors.As(err, &episode):
+	case input != nil, errors.As(err, &episode):
 		f.Class = "RecordingError"
 	default:
 		f.Class = "LoaderError"
-	}
-	if input != nil {
-		f.Path, f.Stream, f.Got, f.Want = input.Path, input.Stream, input.Got, input.Want
 	}
 	return &toldError{f, err}
 }
