@@ -236,8 +236,8 @@ func resumeLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, told(err)
 	}
 	return &Reply{Value: struct {
-		State loader.State `json:"state"`
-	}{ask.State}}, nil
+		Epoch int64 `json:"epoch"` // of the batch that comes next
+	}{l.loader.Begin(ask.State).Epoch}}, nil
 }
 
 // reportLoader answers "report": what the loader's report says by now, and what was waited for.
