@@ -91,16 +91,7 @@ func (out *batched) on() string {
 // of says what the batches are drawn from. There are no stores of a dataset that is read meanwhile.
 func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 	l := g.Loaders()[0]
-	out.Report = g.Report()
-	if out.LeftOut == nil {
-		out.LeftOut = []loader.LeftOut{}
-	}
-	if out.Cameras == nil {
-		out.Cameras = []loader.CameraReport{}
-	}
-	if out.Mixture == nil {
-		out.Mixture = []loader.MixtureReport{}
-	}
+	out.Report = batching.Listed(g.Report())
 	if out.ByEpisode != nil {
 		return
 	}

@@ -233,3 +233,11 @@ func (s *Source) weighted() []loader.Weighted {
 	}
 	return list
 }
+
+// Listed is a report whose lists are lists in JSON too where they are empty.
+func Listed(r loader.Report) loader.Report {
+	r.LeftOut = append([]loader.LeftOut{}, r.LeftOut...)
+	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
+	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
+	return r
+}

@@ -174,7 +174,7 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 // reply describes the loader.
 func (l *loading) reply() *loaderReply {
 	out := &loaderReply{Arrays: l.layout.arrays, Slots: cap(l.free), SlotBytes: l.layout.bytes, Rank: l.rank, World: l.world, Hz: l.hz, State: l.at,
-		Report: l.loader.Report(), Skipped: []loader.Skipped{}, Normalised: batching.NormalisedBy(l.loader), Remarks: append([]string{}, l.remarks...)}
+		Report: batching.Listed(l.loader.Report()), Skipped: []loader.Skipped{}, Normalised: batching.NormalisedBy(l.loader), Remarks: append([]string{}, l.remarks...)}
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, s.Skipped...)
 	}
@@ -248,7 +248,7 @@ func reportLoader(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, err
 	}
 	w := l.loader.Waits()
-	return &Reply{Value: map[string]any{"report": l.loader.Report(), "waits": map[string]any{
+	return &Reply{Value: map[string]any{"report": batching.Listed(l.loader.Report()), "waits": map[string]any{
 		"frames_seconds": w.Frames.Seconds(), "shards_seconds": w.Shards.Seconds(), "slots_seconds": w.Slots.Seconds(), "reading_seconds": w.Reading.Seconds(), "bytes": w.Bytes, "shards": w.Read,
 	}}}, nil
 }
