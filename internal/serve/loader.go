@@ -138,7 +138,8 @@ type loaderReply struct {
 	Hz         float64               `json:"hz"`
 	State      loader.State          `json:"state"`
 	Report     loader.Report         `json:"report"`
-	Skipped    []loader.Skipped      `json:"skipped"`
+	Skipped    []loader.Skipped      `json:"skipped"` // episodes that could not be read
+	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []loaderStream        `json:"streams"` // with the names of all columns
 	Remarks    []string              `json:"remarks"`
@@ -174,9 +175,14 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 // reply describes the loader.
 func (l *loading) reply() *loaderReply {
 	out := &loaderReply{Arrays: l.layout.arrays, Slots: cap(l.free), SlotBytes: l.layout.bytes, Rank: l.rank, World: l.world, Hz: l.hz, State: l.at,
-		Report: batching.Listed(l.loader.Report()), Skipped: []loader.Skipped{}, Normalised: batching.NormalisedBy(l.loader), Remarks: append([]string{}, l.remarks...)}
+		Report: batching.Listed(l.loader.Report()), Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader), Remarks: append([]string{}, l.remarks...)}
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, s.Skipped...)
+		for _, p := range s.Streams {
+			if p.Rounded > 0 {
+				out.Rounded[p.Name] += p.Rounded
+			}
+		}
 	}
 	for _, s := range l.loader.Batch().Streams {
 		columns := []string{}

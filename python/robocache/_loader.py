@@ -7,12 +7,12 @@ import os
 import sys
 import threading
 from datetime import timedelta
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _slots
 from ._arrays import FLOATS, dtype_name
 from ._child import Child
-from ._errors import ArgumentError, LoaderError, PlanError, ServerError
+from ._errors import ArgumentError, Error, LoaderError, PlanError, ServerError
 
 Path = Union[str, "os.PathLike[str]"]
 Seconds = Union[int, float, timedelta]
@@ -20,6 +20,14 @@ Seconds = Union[int, float, timedelta]
 _VERSION = 1  # of state_dict
 _ATTEMPTS = 3  # to start another helper process, without a batch in between
 _SPARE = 3  # slots beside those drawn ahead: the batch in use, the one before it, and one that is on its way back
+
+
+class _Place(NamedTuple):
+    """Where a loader is: behind the last batch that was returned. epoch is that of the batch that comes next."""
+
+    state: Dict[str, Any]
+    epoch: int
+    steps: int
 
 
 class Loader:
@@ -130,7 +138,7 @@ class Loader:
             if request["dtype"] not in FLOATS:
                 raise _wrong("dtype", dtype, ", ".join(FLOATS))
         if shuffle is not None:
-            request["shuffle"] = {True: "windows", False: "none"}.get(shuffle, shuffle)  # type: ignore[call-overload]
+            request["shuffle"] = shuffle if isinstance(shuffle, str) else "windows" if shuffle else "none"
         if windows is not None:
             request["windows"] = {name: _span(name, w) for name, w in windows.items()}
         if isinstance(streams, Mapping):
@@ -155,9 +163,8 @@ class Loader:
         self._request = request
         self._lock = threading.RLock()
         self._closed = False
-        self._state: Optional[Dict[str, Any]] = None  # behind the last batch that was returned
-        self._epoch = 0  # of the batch that comes next
-        self._steps = 0
+        self._torn = False
+        self._place: Optional[_Place] = None
         self._pool: Optional[_slots.Pool] = None
         self._start()
 
@@ -170,15 +177,20 @@ class Loader:
                 pool = _slots.Pool(fd, reply["slots"], reply["slot_bytes"], _slots.arrays_of(reply["arrays"]))
             finally:
                 os.close(fd)
-            if self._state is not None:
-                child.request("resume", state=self._state)
+            if self._place is not None:
+                child.request("resume", state=self._place.state)
         except BaseException:
             child.close()
             raise
         self._child, self._pool, self._reply = child, pool, reply
-        if self._state is None:
-            self._state = reply["state"]
+        if self._place is None:
+            self._place = _Place(reply["state"], 0, 0)
         self._convert = _slots.converter(self.framework, pool.arrays)
+
+    @property
+    def _at(self) -> _Place:
+        assert self._place is not None
+        return self._place
 
     def _again(self, error: ServerError, attempt: int) -> None:
         """Goes on with another helper process, or raises the error that the last one ended with."""
@@ -200,11 +212,20 @@ class Loader:
 
     def _next(self) -> Dict[str, Any]:
         self._check()
+        if self._torn:  # nobody knows whether a batch was handed out
+            self._child.close()
+            self._start()
+            self._torn = False
         for attempt in range(1, _ATTEMPTS + 2):
             try:
                 return self._draw()
             except ServerError as e:
                 self._again(e, attempt)
+            except Error:
+                raise
+            except BaseException:  # Ctrl-C
+                self._torn = True
+                raise
         raise AssertionError("unreachable")
 
     def _draw(self) -> Dict[str, Any]:
@@ -219,19 +240,17 @@ class Loader:
         slot = reply["slot"]
         full = pool.held >= pool.slots - self.prefetch
         batch = self._convert(pool.copy_out(slot) if full else pool.hand_out(slot))
-        self._state = reply["state"]
-        self._epoch = reply["epoch"] + (1 if reply["last"] else 0)
-        self._steps += 1
+        self._place = _Place(reply["state"], reply["epoch"] + (1 if reply["last"] else 0), self.steps + 1)
         return batch
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         """Yields the batches that the epoch still has."""
         with self._lock:
             self._check()
-            epoch = self._epoch
+            epoch = self.epoch
         while True:
             with self._lock:
-                if self._epoch != epoch:
+                if self.epoch != epoch:
                     return
                 batch = [self._next()]
             yield batch.pop()  # of which nothing stays here
@@ -248,12 +267,12 @@ class Loader:
     @property
     def epoch(self) -> int:
         """The epoch, from 0, of the batch that comes next."""
-        return self._epoch
+        return self._at.epoch
 
     @property
     def steps(self) -> int:
         """How many batches were returned, those before `load_state_dict` included."""
-        return self._steps
+        return self._at.steps
 
     @property
     def rank(self) -> int:
@@ -289,7 +308,10 @@ class Loader:
             except ServerError as e:
                 self._again(e, 1)
                 reply = self._child.request("report")[0]
-        return dict(reply["report"], skipped=self._reply["skipped"], remarks=self._reply["remarks"], waits=reply["waits"])
+        first = self._reply
+        return dict(
+            reply["report"], skipped=first["skipped"], rounded=first["rounded"], remarks=first["remarks"], waits=reply["waits"]
+        )
 
     def state_dict(self) -> Dict[str, Any]:
         """Returns where the loader is, behind the last batch that was returned: a dict that JSON can hold.
@@ -297,7 +319,8 @@ class Loader:
         It is that of all ranks together: whoever goes on from it may have another world size and another batch.
         """
         with self._lock:
-            return {"version": _VERSION, "steps": self._steps, "epoch": self._epoch, "state": dict(self._state or {})}
+            at = self._at
+            return {"version": _VERSION, "steps": at.steps, "epoch": at.epoch, "state": dict(at.state)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from a state. One of another seed, or of other windows, is a `LoaderError`, and the loader stays where it was."""
@@ -309,8 +332,8 @@ class Loader:
         """Goes to the beginning of an epoch, unless the next batch is of it already."""
         whole("epoch", epoch, 0, 1 << 62)
         with self._lock:
-            if epoch != self._epoch:
-                self._seek(dict(self._state or {}, epoch=epoch, taken=0), self._steps)
+            if epoch != self.epoch:
+                self._seek(dict(self._at.state, epoch=epoch, taken=0), self.steps)
 
     def _seek(self, state: Dict[str, Any], steps: int) -> None:
         with self._lock:
@@ -320,7 +343,7 @@ class Loader:
             except ServerError as e:
                 self._again(e, 1)
                 reply = self._child.request("resume", state=state)[0]
-            self._state, self._epoch, self._steps = state, reply["epoch"], steps
+            self._place = _Place(state, reply["epoch"], steps)
 
     def as_dataset(self) -> Any:
         """Returns an IterableDataset of this loader's batches, for Lightning and Accelerate: DataLoader(it, batch_size=None)."""

@@ -6,6 +6,7 @@ A slot that was handed out belongs to its arrays: it goes back when the last of 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import mmap
 import os
 import sys
@@ -24,7 +25,7 @@ _ROWS = {
     "dataset": "dataset_index",
 }
 _SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age"}
-_NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "i32": "<i4", "u8": "|u1"}
+_NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "i32": "<i4", "u8": "|u1", "bool": "|b1"}
 
 
 class Array(NamedTuple):
@@ -87,7 +88,7 @@ class Pool:
         except OSError as e:
             raise OutOfMemoryError("cannot map {} bytes of memory: {}".format(length, e)) from e
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self._dtypes = [numpy.dtype(numpy.bool_ if a.dtype == "bool" else _NUMPY[a.dtype]) for a in arrays]
+        self._dtypes = [numpy.dtype(_NUMPY[a.dtype]) for a in arrays]
 
     @property
     def held(self) -> int:
@@ -146,8 +147,8 @@ def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]],
 
         return torches
     if framework == "jax":
-        import jax
-        import jax.numpy
+        jax = importlib.import_module("jax")
+        array = importlib.import_module("jax.numpy").array
 
         def jaxes(batch: Dict[str, Any]) -> Dict[str, Any]:
             for name in half:
@@ -155,7 +156,7 @@ def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]],
             # Without 64-bit types JAX would cut nanoseconds off: such arrays stay NumPy's.
             wide = jax.config.jax_enable_x64
             return {
-                name: x if not wide and x.dtype.itemsize == 8 and name not in _SMALL else jax.numpy.array(x)
+                name: x if not wide and x.dtype.itemsize == 8 and name not in _SMALL else array(x)
                 for name, x in batch.items()
             }
 
