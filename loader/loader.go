@@ -27,6 +27,8 @@ type Options struct {
 	Last  ops.LastBatch
 	DType tensor.DType // of the values, where the plan does not say; the store's unless given
 	Age   bool         // also gives each target's age: see ops.ResampleArgs
+	// Apart gives each stream tensors of its own, which are contiguous; else streams with the same window lie side by side, made by one launch.
+	Apart bool
 	// Strict makes an episode that the plan cannot take an error; else it is left out and listed in the report.
 	Strict bool
 	// ShardWindows and MixShards are those of the plan's shuffle "shards", see ops.DrawOptions: how many windows that follow each other make a shard,
@@ -70,6 +72,7 @@ type Loader struct {
 	windows         []int64 // [E+1], as Draw has them
 	batch           Batch
 	closed, age     bool
+	apart           bool // streams have tensors of their own
 }
 
 // feed is how the rows and anchors of a batch come to be where the Fuses read them: the part in which a loader that keeps its store on the device and
@@ -147,7 +150,7 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	// A Draw may begin while the last batch's Fuses run: they have waited for the Draw before.
 	l = &Loader{device: device, order: ops.DrawOptions{
 		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchInputsReady,
-	}, age: opt.Age}
+	}, age: opt.Age, apart: opt.Apart}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Close())
@@ -237,7 +240,7 @@ func (l *Loader) plan(ctx context.Context) error {
 		at := slices.IndexFunc(l.groups, func(g group) bool {
 			q := &l.parts[g.parts[0]]
 			_, same := shift(q.deltas, p.deltas)
-			return len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
+			return !l.apart && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
 		})
 		if at < 0 {
 			l.groups, at = append(l.groups, group{}), len(l.groups)

@@ -4,37 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
 
-// batching is what the flags of batches ask for.
-type batching struct {
-	packing
-	streaming                    streaming
-	mixing                       mixing
-	shuffle                      string
-	planFile, backend, state     string
-	out, metrics, fresh          string
-	hz                           positiveFlag
-	asked, windows               []string       // as given
-	taken                        []align.Stream // those of asked
-	batch, epochs, number, world int
-	steps, devices               int // devices are those of this program
-	seed                         uint64
-	last                         choice[ops.LastBatch]
-	values                       choice[tensor.DType]
-	cameras                      cameras
-	signalCode                   int
-	digest, episodes             bool
-	run                          string // see runOf
+// asking is what the flags of batches ask for.
+type asking struct {
+	batching.Request
+	weights               weightsFlag
+	state                 string
+	out, metrics          string
+	rate, hz              positiveFlag
+	asked, windows        []string // as given
+	epochs, number, world int
+	steps, devices        int // devices are those of this program
+	last                  choice[ops.LastBatch]
+	values                choice[tensor.DType]
+	cameras               cameras
+	signalCode            int
+	backend               string
+	digest, episodes      bool
+	run                   string // see runOf
 }
 
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
@@ -81,7 +76,7 @@ A signal ends the command after a whole batch, and a second one at once. The exi
 takes a program that ends with 0 as done.`
 
 func (a *app) batchesCommand() *cobra.Command {
-	b := batching{hz: positiveFlag{max: 1e9, unit: "HZ"}, packing: packing{rate: positiveFlag{max: 1e9, unit: "HZ"}},
+	b := asking{hz: positiveFlag{max: 1e9, unit: "HZ"}, rate: positiveFlag{max: 1e9, unit: "HZ"},
 		last:   choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"},
 		values: choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
 	}
@@ -99,7 +94,7 @@ func (a *app) batchesCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b.path, b.mixing.others, b.packing.media, b.packing.cameras = args[0], args[1:], b.cameras.names(), true
+			b.Path, b.Others = args[0], args[1:]
 			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed); err != nil {
 				return err
 			}
@@ -107,13 +102,13 @@ func (a *app) batchesCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.planFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
+	f.StringVar(&b.PlanFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
 	f.Var(&b.hz, "hz", "rate of the windows' clock; that of the dataset unless given")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
 	f.StringArrayVar(&b.windows, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
 	f.Var(&b.cameras, "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
-	f.IntVar(&b.batch, "batch", 32, "windows of a batch of each device")
-	f.Uint64Var(&b.seed, "seed", 0, "of the order of the windows")
+	f.IntVar(&b.Loader.Batch, "batch", 32, "windows of a batch of each device")
+	f.Uint64Var(&b.Loader.Seed, "seed", 0, "of the order of the windows")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
 	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
 	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
@@ -126,17 +121,17 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVarP(&b.out, "out", "o", "", "write each batch as a .safetensors file into this `DIR`")
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
-	f.StringVar(&b.fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
-	f.StringVar(&b.shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given")
-	f.Var(&b.mixing.weights, "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
-	f.IntVar(&b.mixing.windows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
-	f.BoolVar(&b.streaming.on, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
-	f.IntVar(&b.streaming.workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
-	f.IntVar(&b.streaming.shardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
-	f.IntVar(&b.streaming.mixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
+	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
+	f.StringVar(&b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given")
+	f.Var(&b.weights, "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
+	f.IntVar(&b.Loader.EpochWindows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
+	f.BoolVar(&b.Streaming, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
+	f.IntVar(&b.Loader.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
+	f.IntVar(&b.Loader.ShardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
+	f.IntVar(&b.Loader.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
 	f.Var(&b.rate, "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&b.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
-	f.BoolVar(&b.strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
+	f.StringVar(&b.Clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	f.BoolVar(&b.Strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
 	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "last", b.last.names)
@@ -148,27 +143,30 @@ func (a *app) batchesCommand() *cobra.Command {
 	return cmd
 }
 
-func (b *batching) check() error {
+// check checks the flags, and fills in what they ask for.
+func (b *asking) check() error {
 	switch {
-	case b.batch < 1:
-		return usagef("--batch: got %d, want 1 or more", b.batch)
+	case b.Loader.Batch < 1:
+		return usagef("--batch: got %d, want 1 or more", b.Loader.Batch)
 	case b.epochs < 1:
 		return usagef("--epochs: got %d, want 1 or more", b.epochs)
 	case b.steps < 0:
 		return usagef("--steps: got %d, want 0 or more", b.steps)
 	case b.world < 1 || b.number < 0 || b.number >= b.world:
 		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
-	case b.planFile != "" && (b.hz.value > 0 || len(b.asked) > 0 || len(b.windows) > 0 || b.shuffle != ""):
-		return usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
 	case b.signalCode < 0 || b.signalCode > 125:
 		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
-	case b.shuffle != "" && !slices.Contains(align.Shuffles, b.shuffle):
-		return usagef("--shuffle: got %q, want %s", b.shuffle, strings.Join(align.Shuffles, ", "))
 	}
-	return b.mixed()
+	b.Rate, b.Hz, b.Weights = b.rate.value, b.hz.value, b.weights
+	b.Request.Cameras, b.Packing.Media, b.Packing.Cameras = b.cameras, b.cameras.names(), true
+	b.Loader.Last, b.Loader.DType = b.last.value, b.values.value
+	if err := b.take(); err != nil {
+		return err
+	}
+	return b.Check()
 }
 
-func (a *app) batches(b *batching) error {
+func (a *app) batches(b *asking) error {
 	if err := b.check(); err != nil {
 		return err
 	}
@@ -187,15 +185,12 @@ func (a *app) batches(b *batching) error {
 }
 
 // batchesOn draws the batches on devices that are open.
-func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
+func (a *app) batchesOn(b *asking, devices []*ops.Device) error {
 	b.devices = len(devices)
-	if err := b.take(); err != nil {
-		return err
-	}
 	if err := b.outputs(); err != nil {
 		return err
 	}
-	d := &drawing{app: a, batching: b, out: &batched{Input: b.path, Inputs: b.paths(), Output: b.out, Remarks: []string{}}}
+	d := &drawing{app: a, asking: b, out: &batched{Input: b.Path, Inputs: b.Paths(), Output: b.out, Remarks: []string{}}}
 	for _, dev := range devices {
 		d.out.Devices = append(d.out.Devices, deviceOf(dev.Info()))
 	}
@@ -233,7 +228,8 @@ func (a *app) batchesOn(b *batching, devices []*ops.Device) error {
 func (d *drawing) begin(devices []*ops.Device) error {
 	ctx := context.Background() // a signal ends it at once: nothing is written yet
 	began := time.Now()
-	if err := d.open(ctx); err != nil {
+	var err error
+	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d)); err != nil {
 		return err
 	}
 	if err := d.load(ctx, devices); err != nil {
@@ -251,7 +247,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 		return err
 	}
 	d.step, d.begun = at.Step, begun
-	d.out.of(d.stores, d.group)
+	d.out.of(d.source.Stores, d.group)
 	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil
@@ -262,91 +258,7 @@ func (d *drawing) close() {
 	if d.group != nil {
 		_ = d.group.Close() // of which nothing more is wanted
 	}
-	if d.data != nil {
-		_ = d.data.Close()
+	if d.source != nil {
+		_ = d.source.Close()
 	}
-	for _, s := range d.stores {
-		_ = s.Close()
-	}
-}
-
-// open opens stores, or a dataset to be read meanwhile, or packs what is no store.
-func (d *drawing) open(ctx context.Context) (err error) {
-	switch {
-	case d.fresh != "" && !loader.IsStore(d.path):
-		return usagef("--check-fresh: got it with %q, want a store that robocache pack has written", d.path)
-	case d.streaming.on && !loader.IsStore(d.path):
-		d.data, err = d.packing.read(ctx)
-		return err
-	}
-	for _, path := range d.paths() {
-		s, err := d.openStore(ctx, path)
-		if err != nil {
-			return err
-		}
-		d.stores = append(d.stores, s)
-		if err := d.cameras.packed(path, s); err != nil {
-			return err
-		}
-	}
-	d.store = d.stores[0]
-	d.data = d.store
-	if d.fresh == "" {
-		return nil
-	}
-	done := d.app.step("hashing the files of " + d.fresh)
-	err = d.store.Fresh(ctx, d.fresh)
-	done()
-	var stale *loader.StaleError
-	switch {
-	case errors.As(err, &stale):
-		err = &inputError{Path: d.path, Err: err}
-	case err != nil:
-		err = readError(d.fresh, err)
-	}
-	return err
-}
-
-// explain says what an error of the loader means on the command line.
-func (b *batching) explain(err error) error {
-	var option *loader.OptionError
-	var empty *loader.EmptyError
-	var missing *align.MissingError
-	var mixture *loader.MixtureError
-	var camera *loader.CameraError
-	var media *loader.MediaError
-	switch {
-	case errors.As(err, &mixture) && mixture.What == "weight":
-		return usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
-	case errors.As(err, &mixture):
-		return &inputError{Path: b.paths()[mixture.Store], Err: err}
-	case errors.As(err, &option):
-		name := strings.TrimPrefix(option.Arg, "plan.")
-		stream, window := strings.CutPrefix(name, "windows.")
-		switch {
-		case strings.HasPrefix(name, "Cameras["):
-			name = "camera"
-		case window && b.planFile == "":
-			return usagef("--window: got %s=%s, want %s", stream, option.Got, option.Want)
-		case strings.HasPrefix(option.Arg, "plan.") && b.planFile != "":
-			return &inputError{Path: b.planFile, Msg: fmt.Sprintf("%s: got %s, want %s", name, option.Got, option.Want), Got: option.Got, Want: option.Want}
-		}
-		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
-			if name == of {
-				name = []string{"shard-windows", "mix-shards", "epoch-windows"}[i]
-			}
-		}
-		return usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
-	case errors.As(err, &camera):
-		return &inputError{Path: strings.Join(b.paths(), ", "), Stream: camera.Camera, Msg: "episode " + camera.Episode, Err: camera.Err}
-	case errors.As(err, &media):
-		return b.packing.explain(err)
-	case errors.As(err, &empty) && empty.Steps():
-		return &inputError{Path: b.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
-	case errors.As(err, &missing) && strings.Contains(missing.Stream, ","):
-		return &inputError{Path: b.path, Err: fmt.Errorf("%w; each stream has a --stream of its own", err)}
-	case errors.As(err, &empty), errors.As(err, &missing):
-		return &inputError{Path: b.path, Err: err}
-	}
-	return b.noRoom(err)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/loader"
@@ -46,24 +45,4 @@ func (c cameras) names() (list []string) {
 		list = append(list, o.Name)
 	}
 	return list
-}
-
-// packed checks that a store has the frames of the cameras.
-func (c cameras) packed(path string, s *loader.Store) error {
-	for _, o := range c {
-		if slices.ContainsFunc(s.Media, func(m loader.Media) bool { return m.Name == o.Name }) {
-			continue
-		}
-		why := "the store has no frames of it, want one that robocache pack --media has made, or the recordings"
-		for _, e := range s.Episodes {
-			if k := slices.IndexFunc(e.LeftOut, func(l loader.LeftOut) bool { return l.Name == o.Name }); k >= 0 {
-				if why = e.LeftOut[k].Reason; strings.HasPrefix(why, "a video") {
-					why += "; --streaming, of the recordings, decodes videos"
-				}
-				break
-			}
-		}
-		return &inputError{Path: path, Stream: o.Name, Msg: why}
-	}
-	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/loader"
@@ -18,18 +18,23 @@ import (
 
 // drawing is batches at work.
 type drawing struct {
-	*batching
-	app   *app
-	data  dataset.Dataset
-	store *loader.Store // data, if that is one
-	// stores are all that are drawn from, store first; none of a dataset that is read meanwhile.
-	stores []*loader.Store
+	*asking
+	app    *app
+	source *batching.Source
 	group  *loader.Group
 	l      *loader.Loader // the group's first, of which all have the order and the episodes
 	meter  *meter         // nil without --metrics
 	begun  spot           // where this and the ranks beside it took up the order
 	step   int64          // of the batch that comes next
 	out    *batched
+}
+
+// watch tells what goes on while batches' datasets are opened.
+func (a *app) watch(d *drawing) batching.Watch {
+	return batching.Watch{Step: a.step, Remark: d.remark, Counting: func(what string, of int) (one, done func()) {
+		bar := a.counting(what, of)
+		return func() { bar.add(1) }, bar.done
+	}}
 }
 
 // batched is what batches says of its work.
@@ -56,11 +61,11 @@ type batched struct {
 	Reading *reading `json:"reading,omitempty"` // of --streaming
 	Bound   string   `json:"bound_by"`          // what most of the time went into, in words
 	// Normalised is what streams were normalised with: what a policy needs to take it back.
-	Normalised []normalised     `json:"normalised"`
-	ByEpisode  []episodeWindows `json:"by_episode"`
-	State      loader.State     `json:"state"`
-	Ended      bool             `json:"ended_by_signal"`
-	Remarks    []string         `json:"remarks"`
+	Normalised []batching.Normalised `json:"normalised"`
+	ByEpisode  []episodeWindows      `json:"by_episode"`
+	State      loader.State          `json:"state"`
+	Ended      bool                  `json:"ended_by_signal"`
+	Remarks    []string              `json:"remarks"`
 }
 
 // episodeWindows is what became of an episode's windows.
@@ -87,16 +92,7 @@ func (out *batched) on() string {
 // of says what the batches are drawn from. There are no stores of a dataset that is read meanwhile.
 func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 	l := g.Loaders()[0]
-	out.Report = g.Report()
-	if out.LeftOut == nil {
-		out.LeftOut = []loader.LeftOut{}
-	}
-	if out.Cameras == nil {
-		out.Cameras = []loader.CameraReport{}
-	}
-	if out.Mixture == nil {
-		out.Mixture = []loader.MixtureReport{}
-	}
+	out.Report = batching.Listed(g.Report())
 	if out.ByEpisode != nil {
 		return
 	}
@@ -114,7 +110,7 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 			}
 		}
 	}
-	out.Normalised = normalisedBy(l)
+	out.Normalised = batching.NormalisedBy(l)
 	out.ByEpisode = make([]episodeWindows, out.Episodes)
 	for i := range out.ByEpisode {
 		name, number := l.Known(int64(i))
@@ -199,11 +195,11 @@ func (d *drawing) left(s loader.State) int {
 	if d.over(s) {
 		return 0
 	}
-	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.batch*d.devices*d.world)
+	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.Loader.Batch*d.devices*d.world)
 	if d.steps > 0 {
 		batches = min(batches, d.steps)
 	}
-	return batches * d.batch * d.devices
+	return batches * d.Loader.Batch * d.devices
 }
 
 // batchAfter makes the step after a state, a batch on each device, and returns the state after it: saved, and that after whatever is to be written of the
@@ -211,7 +207,7 @@ func (d *drawing) left(s loader.State) int {
 func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.State, error) {
 	at, begin := time.Now(), d.l.Begin(state)
 	if err := d.group.Next(ctx); err != nil {
-		return state, d.unreadable(err)
+		return state, d.Unreadable(err)
 	}
 	since(&at, &d.out.Compute)
 	d.out.waits(d.group.Waits())
@@ -313,7 +309,7 @@ func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 		return nil, nil
 	}
 	line := strconv.AppendInt(nil, d.step, 10)
-	for row := range d.batch {
+	for row := range d.Loader.Batch {
 		for _, b := range host {
 			episodes, err := tensor.Data[int64](b.Episodes)
 			if err != nil {

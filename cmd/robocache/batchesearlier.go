@@ -21,11 +21,11 @@ import (
 func (d *drawing) runOf(plan *align.Plan) string {
 	h := sha256.New()
 	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
-	for _, s := range d.stores {
+	for _, s := range d.source.Stores {
 		say(s.Name())
 	}
-	if len(d.stores) == 0 {
-		say(d.data.Name())
+	if len(d.source.Stores) == 0 {
+		say(d.source.Data.Name())
 	}
 	success := "any"
 	if s := plan.Filter.Success; s != nil {
@@ -48,15 +48,15 @@ func (d *drawing) runOf(plan *align.Plan) string {
 }
 
 // index says which batch of this run a step is, that begins at a state.
-func (b *batching) index(begin loader.State, step int64, device int) batchIndex {
+func (b *asking) index(begin loader.State, step int64, device int) batchIndex {
 	rank, ranks := b.rank(device)
-	return batchIndex{Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.batch, Last: b.last.value.String(), Run: b.run}
+	return batchIndex{Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Loader.Batch, Last: b.last.value.String(), Run: b.run}
 }
 
 // earlier refuses a folder of --out with batches of another run, which would be mixed with those of this one. One that goes on from a state may have had
 // batches of another size and another number of ranks. Batches of a run are numbered from 0 and get no others among them, so the first and the last of
 // a folder stand for all.
-func (b *batching) earlier(begin loader.State, goesOn bool) error {
+func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	if b.out == "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (b *batching) earlier(begin loader.State, goesOn bool) error {
 }
 
 // sameRun checks that a file is a batch of this run.
-func (b *batching) sameRun(file string, begin loader.State, device int, goesOn bool) error {
+func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
 	f, err := safetensors.Open(file)
 	if err != nil {
 		return b.anotherRun(file, "batch", "a file that can be read", err.Error())
@@ -131,7 +131,7 @@ func (b *batching) sameRun(file string, begin loader.State, device int, goesOn b
 	return nil
 }
 
-func (b *batching) anotherRun(file, what, got, had string) error {
+func (b *asking) anotherRun(file, what, got, had string) error {
 	return usagef("--out: %s is a batch of another run: %s %s, where this one has %s; want another folder, or to go on from the --state of that run", file, what, had, got)
 }
 

@@ -32,12 +32,12 @@ type batchIndex struct {
 }
 
 // rank is that of a device of this program, of so many ranks in all.
-func (b *batching) rank(device int) (rank, ranks int) {
+func (b *asking) rank(device int) (rank, ranks int) {
 	return b.number*b.devices + device, b.world * b.devices
 }
 
 // folder is where a device's batches are written: --out itself of one that is alone.
-func (b *batching) folder(device int) string {
+func (b *asking) folder(device int) string {
 	rank, ranks := b.rank(device)
 	if ranks == 1 {
 		return b.out
@@ -45,7 +45,7 @@ func (b *batching) folder(device int) string {
 	return filepath.Join(b.out, fmt.Sprintf("rank-%05d-of-%05d", rank, ranks))
 }
 
-func (b *batching) batchFile(step int64, device int) string {
+func (b *asking) batchFile(step int64, device int) string {
 	return filepath.Join(b.folder(device), batchName(step))
 }
 
@@ -59,7 +59,7 @@ func isBatchFile(name string) bool {
 }
 
 // outputs makes the folders of --out, finds what cannot be written before the work, and takes away what a killed program has left of the same files.
-func (b *batching) outputs() error {
+func (b *asking) outputs() error {
 	if b.state != "" {
 		path := stateFile(b.state, b.number, b.world)
 		if err := writable(path); err != nil {
@@ -87,7 +87,7 @@ func (b *batching) outputs() error {
 }
 
 // file writes a batch of a device that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
-func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64, device int) error {
+func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64, device int) error {
 	if b.out == "" {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (b *batching) file(l *loader.Loader, host *loader.Batch, begin loader.State
 		return err
 	}
 	rows := []named{{"episodes", episodes}, {"ticks", host.Ticks}, {"anchors", host.Anchors}}
-	if len(b.mixing.others) > 0 {
+	if len(b.Others) > 0 {
 		list, err := tensor.Of(datasets, len(datasets))
 		if err != nil {
 			return err

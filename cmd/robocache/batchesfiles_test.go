@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/tensor"
@@ -253,7 +254,9 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	batch := func(device *ops.Device, seed uint64) (stdout string, err error) {
 		var out strings.Builder
 		a := newApp(strings.NewReader(""), &out, &strings.Builder{})
-		b := &batching{packing: packing{path: kindsRLDS, rate: positiveFlag{value: 10}}, asked: []string{"action"}, batch: 4, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json"), seed: seed}
+		b := &asking{rate: positiveFlag{value: 10}, asked: []string{"action"}, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json")}
+		b.Path, b.Loader = kindsRLDS, loader.Options{Batch: 4, Seed: seed}
+		require.NoError(t, b.check())
 		err = a.batchesOn(b, []*ops.Device{device})
 		_ = device.Close() // a lost one says so again
 		return out.String(), err

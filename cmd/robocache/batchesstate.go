@@ -147,7 +147,7 @@ func ranksOf(path string) (map[int][]int, error) {
 }
 
 // resume goes on from the state files, if there are any, and returns where that is, and where those who went there began.
-func (b *batching) resume(ctx context.Context, g *loader.Group) (at, begun spot, goesOn bool, err error) {
+func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, goesOn bool, err error) {
 	if b.state == "" {
 		return at, begun, false, nil
 	}
@@ -162,18 +162,18 @@ func (b *batching) resume(ctx context.Context, g *loader.Group) (at, begun spot,
 	}
 	for _, p := range []*spot{&last.at, &last.begun} {
 		if p.Step < 0 { // as if all batches before had been of the size of now
-			p.Step = p.Epoch*int64(g.Report().Batches) + p.Taken/(int64(b.batch)*int64(b.devices)*int64(b.world))
+			p.Step = p.Epoch*int64(g.Report().Batches) + p.Taken/(int64(b.Loader.Batch)*int64(b.devices)*int64(b.world))
 		}
 	}
 	return last.at, last.begun, true, nil
 }
 
 // save writes the state file.
-func (b *batching) save(s loader.State, step int64, begun spot) error {
+func (b *asking) save(s loader.State, step int64, begun spot) error {
 	if b.state == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s, &step, b.batch * b.devices, &begun})
+	text, err := json.Marshal(kept{s, &step, b.Loader.Batch * b.devices, &begun})
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -62,11 +60,4 @@ func TestWhatNormalisesIsWrittenDown(t *testing.T) {
 			assert.InDelta(t, want[i], x, 1e-5)
 		}
 	}
-}
-
-// A number that JSON has no word for is null.
-func TestNumbersThatAreNotFiniteAreNull(t *testing.T) {
-	text, err := json.Marshal(numbers([]float32{1.5, float32(math.Inf(-1)), float32(math.NaN()), 1e30}))
-	require.NoError(t, err)
-	assert.Equal(t, "[1.5,null,null,1.0000000150474662e+30]", string(text))
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops"
@@ -22,45 +22,18 @@ const (
 	exitNoDevice = 4
 )
 
-// usageError is a command line that cannot be.
-type usageError struct{ Message string }
+// What an option and an input that cannot be used are is the same for batches that others than the command line ask for.
+type (
+	usageError = batching.UsageError
+	inputError = batching.InputError
+)
 
-func (e *usageError) Error() string { return e.Message }
+func usagef(format string, args ...any) error { return batching.Usagef(format, args...) }
 
-func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+func readError(path string, err error) error { return batching.ReadError(path, err) }
 
-// inputError is an input that cannot be used. Stream and Array say where, if that is known.
-type inputError struct {
-	Path      string
-	Plan      *align.InPlanError // where in a plan file it is asked for, or nil
-	Stream    string
-	Array     string
-	Msg       string // what was got and what was wanted
-	Got, Want string // the same, where they are known apart
-	Err       error  // the cause, or nil
-}
-
-func (e *inputError) Error() string {
-	parts := []string{e.Path}
-	if p := e.Plan; p != nil {
-		parts = []string{fmt.Sprintf("%s: line %d, column %d", p.Path, p.Line, p.Column), e.Path}
-	}
-	if e.Stream != "" {
-		parts = append(parts, "stream "+e.Stream)
-	}
-	if e.Array != "" {
-		parts = append(parts, "array "+e.Array)
-	}
-	if e.Msg != "" {
-		parts = append(parts, e.Msg)
-	}
-	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
-	}
-	return strings.Join(parts, ": ")
-}
-
-func (e *inputError) Unwrap() error { return e.Err }
+// cause strips the path that an inputError already names.
+func cause(err error) error { return batching.Cause(err) }
 
 // outputError is a file that could not be written.
 type outputError struct {

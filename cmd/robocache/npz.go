@@ -129,20 +129,6 @@ func appendBits(remarks []string, array string, head *npy.Header) []string {
 	return append(remarks, array+": uint16 taken as whole numbers; --in-dtype bf16 reads them as bf16")
 }
 
-func readError(path string, err error) error {
-	var option *dataset.OptionError
-	if errors.As(err, &option) {
-		return usagef("--%s: got %s, want %s", strings.ToLower(option.Arg), option.Got, option.Want)
-	}
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) && bad.Path == path && err == error(bad) { // which the message has already
-		short := *bad
-		short.Path = ""
-		err = &short
-	}
-	return &inputError{Path: path, Msg: "cannot be read", Err: cause(err)}
-}
-
 func (j *npzJob) fail(array string, got any, want string) error {
 	return &inputError{Path: j.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
 }

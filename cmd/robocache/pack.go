@@ -9,27 +9,12 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
-
-// packing is what says how a dataset is packed, for pack and for batches.
-type packing struct {
-	path    string
-	rate    positiveFlag
-	clock   string
-	streams []string
-	media   []string
-	cameras bool // media are those of --camera
-	dtype   tensor.DType
-	strict  bool
-	replace bool // shards that were packed otherwise
-}
-
-// wantRate is what a recording lacks whose timestamps count steps.
-const wantRate = "want --rate HZ, the steps a second"
 
 // packed is what pack says of its work.
 type packed struct {
@@ -64,7 +49,8 @@ type packedMedia struct {
 }
 
 func (a *app) packCommand() *cobra.Command {
-	p := packing{rate: positiveFlag{max: 1e9, unit: "HZ"}}
+	var p batching.Packing
+	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	var out string
 	var shard shardFlag
 	var shards int
@@ -101,9 +87,9 @@ dataset, are refused unless --replace is given.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.path, p.dtype = strings.TrimPrefix(args[0], "file://"), dtype.value
+			p.Path, p.DType, p.Rate = strings.TrimPrefix(args[0], "file://"), dtype.value, rate.value
 			switch given := cmd.Flags().Changed; {
-			case p.replace && !given("shard") && !given("shards"):
+			case p.Replace && !given("shard") && !given("shards"):
 				return usagef("--replace: got it without --shard or --shards, want it with them: one file is replaced anyhow")
 			case given("shard"):
 				if given("shards") && shards != shard.count {
@@ -127,101 +113,42 @@ dataset, are refused unless --replace is given.`,
 	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write; with --shard or --shards a folder")
 	f.Var(&shard, "shard", "pack one shard, I from 0, of a store in N files")
 	f.IntVar(&shards, "shards", 0, "pack a store in `N` files: this task's of an array or other launcher, or all")
-	f.StringArrayVar(&p.streams, "stream", nil, "a stream to take, all unless given; repeatable")
-	f.StringArrayVar(&p.media, "media", nil, "a media stream to take too, or all; repeatable")
+	f.StringArrayVar(&p.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
+	f.StringArrayVar(&p.Media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
-	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&p.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
-	f.BoolVar(&p.strict, "strict", false, "refuse what is broken")
-	f.BoolVar(&p.replace, "replace", false, "pack shards anew that are there and were packed with other options")
+	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&p.Clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
+	f.BoolVar(&p.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.names)
 	files(cmd, map[string]string{"output": "safetensors"})
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
 }
 
-// read opens the dataset to be packed.
-func (p *packing) read(ctx context.Context) (dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, p.path, dataset.Options{Strict: p.strict, Rate: p.rate.value, Clock: p.clock})
-	if err != nil {
-		return nil, readError(p.path, err)
-	}
-	return d, nil
-}
-
-// options are those of the loader, with a function to call at each episode that is done.
-func (p *packing) options(progress func(done, of int)) loader.BuildOptions {
-	return loader.BuildOptions{Streams: p.streams, Media: p.media, DType: p.dtype, Strict: p.strict, Replace: p.replace, Progress: progress}
-}
-
-// explain says what an error of packing means on the command line.
-func (p *packing) explain(err error) error {
-	var option *loader.OptionError
-	var nothing *loader.NothingError
-	var media *loader.MediaError
-	switch {
-	case errors.As(err, &media):
-		return &inputError{Path: p.path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
-	case errors.As(err, &option):
-		flag := map[string]string{"Streams": "stream", "Media": "media"}[option.Arg]
-		want := option.Want
-		if p.cameras && option.Arg == "Media" {
-			flag, want = "camera", strings.TrimPrefix(want, "all, or ")
-		}
-		if strings.Contains(option.Got, ",") {
-			want += "; each has a --" + flag + " of its own"
-		}
-		return usagef("--%s: got %s, want %s", flag, option.Got, want)
-	case errors.As(err, &nothing) && nothing.Steps():
-		return &inputError{Path: p.path, Err: fmt.Errorf("%w; %s", err, wantRate)}
-	case errors.As(err, &nothing):
-		return &inputError{Path: p.path, Err: err}
-	}
-	return readError(p.path, err)
-}
-
-// store reads the dataset and packs it into memory.
-func (a *app) store(ctx context.Context, p *packing) (*loader.Store, error) {
-	d, err := p.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	bar := a.counting("reading episodes", d.Len())
-	defer bar.done()
-	store, err := loader.Build(ctx, d, p.options(func(int, int) { bar.add(1) }))
-	if err == nil {
-		err = store.Any()
-	}
-	if err != nil {
-		return nil, p.explain(err)
-	}
-	return store, nil
-}
-
-func (a *app) pack(p *packing, out string) error {
+func (a *app) pack(p *batching.Packing, out string) error {
 	switch {
 	case out == "":
 		return usagef("no output given, want -o STORE.safetensors")
 	case !strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want a name that ends in .safetensors", out)
-	case sameFile(p.path, out):
-		return usagef("-o: %q is the input %q, want another file", out, p.path)
+	case sameFile(p.Path, out):
+		return usagef("-o: %q is the input %q, want another file", out, p.Path)
 	}
 	if err := writable(out); err != nil {
 		return err
 	}
 	ctx := context.Background()
-	d, err := p.read(ctx)
+	d, err := p.Read(ctx)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	done := a.step("hashing the files of " + p.path)
-	sources, err := loader.SourcesOf(ctx, p.path)
+	done := a.step("hashing the files of " + p.Path)
+	sources, err := loader.SourcesOf(ctx, p.Path)
 	done()
 	if err != nil {
-		return readError(p.path, err)
+		return readError(p.Path, err)
 	}
 	if err := a.packInto(ctx, p, d, out, sources); err != nil {
 		return err
@@ -231,16 +158,16 @@ func (a *app) pack(p *packing, out string) error {
 		return readError(out, err)
 	}
 	defer store.Close()
-	return a.packed(packedOf(p.path, out, store))
+	return a.packed(packedOf(p.Path, out, store))
 }
 
 // packInto writes the store of a dataset.
-func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out string, sources []loader.Source) error {
+func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, sources []loader.Source) error {
 	bar := a.counting("packing episodes", d.Len())
 	defer bar.done()
 	written := func() {}
 	defer func() { written() }()
-	opt := p.options(func(done, of int) {
+	opt := p.Options(func(done, of int) {
 		if bar.add(1); done == of {
 			bar.done()
 			written = a.step("writing " + out)
@@ -253,7 +180,7 @@ func (a *app) packInto(ctx context.Context, p *packing, d dataset.Dataset, out s
 		return unwritten(err)
 	}
 	if err != nil {
-		return p.explain(err)
+		return p.Explain(err)
 	}
 	return nil
 }

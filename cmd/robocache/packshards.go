@@ -10,19 +10,20 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
 )
 
 // packShards packs shards begin to end-1 of count into a folder. from is who said which.
-func (a *app) packShards(p *packing, out string, begin, end, count int, from string) error {
-	if err := shardsFolder(p.path, out); err != nil {
+func (a *app) packShards(p *batching.Packing, out string, begin, end, count int, from string) error {
+	if err := shardsFolder(p.Path, out); err != nil {
 		return err
 	}
 	if from != "" {
 		a.remark("shard %d of %d, by %s", begin, count, from)
 	}
 	ctx := context.Background()
-	d, err := p.read(ctx)
+	d, err := p.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 	for i := begin; i < end; i++ {
 		there, err := a.packShard(ctx, p, d, out, i, count)
 		if err != nil {
-			return p.unpacked(err, out)
+			return unpacked(p, err, out)
 		}
 		if there {
 			fresh = append(fresh, i)
@@ -51,7 +52,7 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 		return readError(written, err)
 	}
 	defer store.Close()
-	r := packedOf(p.path, written, store)
+	r := packedOf(p.Path, written, store)
 	r.Shards, r.Packed, r.Fresh = count, packed, fresh
 	if h := store.Shard; h != nil {
 		for _, name := range h.Streams {
@@ -67,10 +68,10 @@ func (a *app) packShards(p *packing, out string, begin, end, count int, from str
 }
 
 // packShard packs a shard, and shows somebody who looks how far it is.
-func (a *app) packShard(ctx context.Context, p *packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
+func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
 	done, episodes := a.step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), bar{}
 	defer func() { done(); episodes.done() }()
-	return loader.PackShard(ctx, d, p.path, out, index, count, p.options(func(at, of int) {
+	return loader.PackShard(ctx, d, p.Path, out, index, count, p.Options(func(at, of int) {
 		if at == 1 {
 			done()
 			episodes = a.counting(fmt.Sprintf("packing shard %d of %d", index, count), of)
@@ -106,7 +107,7 @@ func shardsFolder(in, out string) error {
 }
 
 // unpacked says what an error of packing a shard means on the command line.
-func (p *packing) unpacked(err error, out string) error {
+func unpacked(p *batching.Packing, err error, out string) error {
 	var option *loader.OptionError
 	var path *fs.PathError
 	switch {
@@ -117,5 +118,5 @@ func (p *packing) unpacked(err error, out string) error {
 	case errors.As(err, &path) && (path.Op == "mkdir" || path.Path == out || filepath.Dir(path.Path) == filepath.Clean(out)):
 		return unwritten(err)
 	}
-	return p.explain(err)
+	return p.Explain(err)
 }

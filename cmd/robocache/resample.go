@@ -367,11 +367,3 @@ func formatOf(path string) (string, error) {
 	}
 	return known.Name, nil
 }
-
-// cause strips the path that an inputError already names.
-func cause(err error) error {
-	if e, ok := err.(*os.PathError); ok {
-		return e.Err
-	}
-	return err
-}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/robocache/robocache/internal/batching"
 )
 
 // arrays are the variables by which schedulers tell a task of an array its number, and how many there are; Kubernetes does not say.
 var arrays = []struct{ index, count string }{
 	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"},
-	{completionIndex, ""},
+	{batching.CompletionIndex, ""},
 	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE"},
 	{"BATCH_TASK_INDEX", "BATCH_TASK_COUNT"},
 	{"CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT"},
@@ -60,9 +62,9 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 			continue
 		}
 		index, of, by := 0, count, a.index
-		if index, err = variable(getenv, a.index); err == nil && a.count != "" {
+		if index, err = batching.Variable(getenv, a.index); err == nil && a.count != "" {
 			by += " and " + a.count
-			of, err = variable(getenv, a.count)
+			of, err = batching.Variable(getenv, a.count)
 		}
 		if err == nil && a.index == "SLURM_ARRAY_TASK_ID" { // whose numbers are the user's: 1-8, or 0-14:2
 			index, err = slurmIndex(getenv, index)
@@ -77,9 +79,9 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 			return 0, 0, "", err
 		}
 	}
-	p, err := placeOf(nil, nil, getenv)
-	if err == nil && p.count > 1 {
-		err = find(p.index, p.count, p.from)
+	p, err := batching.PlaceOf(nil, nil, getenv)
+	if err == nil && p.Count > 1 {
+		err = find(p.Index, p.Count, p.From)
 	}
 	if err != nil {
 		return 0, 0, "", err
@@ -92,12 +94,12 @@ func slurmIndex(getenv func(string) string, id int) (int, error) {
 	least, step := 0, 1
 	var err error
 	if getenv("SLURM_ARRAY_TASK_MIN") != "" {
-		if least, err = variable(getenv, "SLURM_ARRAY_TASK_MIN"); err != nil {
+		if least, err = batching.Variable(getenv, "SLURM_ARRAY_TASK_MIN"); err != nil {
 			return 0, err
 		}
 	}
 	if getenv("SLURM_ARRAY_TASK_STEP") != "" {
-		if step, err = variable(getenv, "SLURM_ARRAY_TASK_STEP"); err != nil {
+		if step, err = batching.Variable(getenv, "SLURM_ARRAY_TASK_STEP"); err != nil {
 			return 0, err
 		}
 	}
@@ -105,13 +107,4 @@ func slurmIndex(getenv func(string) string, id int) (int, error) {
 		return 0, usagef("SLURM_ARRAY_TASK_ID: got %d, of an array from %d in steps of %d, want --shard I/N", id, least, step)
 	}
 	return (id - least) / step, nil
-}
-
-// variable is a number that a variable has.
-func variable(getenv func(string) string, name string) (int, error) {
-	n, err := strconv.Atoi(strings.TrimSpace(getenv(name)))
-	if err != nil || n < 0 {
-		return 0, usagef("%s: got %q, want a whole number", name, getenv(name))
-	}
-	return n, nil
 }

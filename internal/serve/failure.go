@@ -35,6 +35,10 @@ type Failure struct {
 }
 
 func failureOf(err error) Failure {
+	var own *toldError
+	if errors.As(err, &own) {
+		return own.Failure
+	}
 	r := failure.Of(err)
 	f := Failure{Class: r.Class, Op: r.Op, Arg: r.Arg, Kind: r.Kind, Row: r.Row, Index: r.Index, Got: r.Got, Want: r.Want, Message: r.Message, Path: r.Path,
 		Stream: r.Stream, Offset: r.Offset, Line: r.Line, Column: r.Column}

@@ -29,6 +29,10 @@ var handlers = map[string]handler{
 	"align":   alignRecording,
 	"frames":  readFrames,
 	"close":   closeRecordings,
+	"loader":  openLoader,
+	"next":    nextBatch,
+	"report":  reportLoader,
+	"resume":  resumeLoader,
 }
 
 // Request is what a handler gets.
@@ -66,6 +70,7 @@ type Conn struct {
 	greeted bool
 	arena   *Memory
 	cpu     *ops.Device
+	loading *loading // nil before it is asked for
 	atEnd   []func() error
 
 	recordings recordings

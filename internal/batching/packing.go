@@ -1,0 +1,90 @@
+package batching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// wantRate is what a recording lacks whose timestamps count steps.
+const wantRate = "want --rate HZ, the steps a second"
+
+// Packing says how a dataset is packed: for pack, and for batches of what is no store.
+type Packing struct {
+	Path    string
+	Rate    float64 // steps a second of recordings that have no times and do not say
+	Clock   string
+	Streams []string
+	Media   []string
+	Cameras bool // Media are those of --camera
+	DType   tensor.DType
+	Strict  bool
+	Replace bool // shards that were packed otherwise
+}
+
+// Read opens the dataset to be packed.
+func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
+	d, err := dataset.Open(ctx, p.Path, dataset.Options{Strict: p.Strict, Rate: p.Rate, Clock: p.Clock})
+	if err != nil {
+		return nil, ReadError(p.Path, err)
+	}
+	return d, nil
+}
+
+// Options are those of the loader, with a function to call at each episode that is done.
+func (p *Packing) Options(progress func(done, of int)) loader.BuildOptions {
+	return loader.BuildOptions{Streams: p.Streams, Media: p.Media, DType: p.DType, Strict: p.Strict, Replace: p.Replace, Progress: progress}
+}
+
+// Store reads the dataset and packs it into memory. Counting, which may be nil, begins to count so many episodes.
+func (p *Packing) Store(ctx context.Context, counting func(what string, of int) (one, done func())) (*loader.Store, error) {
+	d, err := p.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	one, done := func() {}, func() {}
+	if counting != nil {
+		one, done = counting("reading episodes", d.Len())
+	}
+	defer done()
+	store, err := loader.Build(ctx, d, p.Options(func(int, int) { one() }))
+	if err == nil {
+		err = store.Any()
+	}
+	if err != nil {
+		return nil, p.Explain(err)
+	}
+	return store, nil
+}
+
+// Explain says what an error of packing means for whoever asked for it.
+func (p *Packing) Explain(err error) error {
+	var option *loader.OptionError
+	var nothing *loader.NothingError
+	var media *loader.MediaError
+	switch {
+	case errors.As(err, &media):
+		return &InputError{Path: p.Path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
+	case errors.As(err, &option):
+		flag := map[string]string{"Streams": "stream", "Media": "media"}[option.Arg]
+		want := option.Want
+		if p.Cameras && option.Arg == "Media" {
+			flag, want = "camera", strings.TrimPrefix(want, "all, or ")
+		}
+		if strings.Contains(option.Got, ",") {
+			want += "; each has a --" + flag + " of its own"
+		}
+		return Usagef("--%s: got %s, want %s", flag, option.Got, want)
+	case errors.As(err, &nothing) && nothing.Steps():
+		return &InputError{Path: p.Path, Err: fmt.Errorf("%w; %s", err, wantRate)}
+	case errors.As(err, &nothing):
+		return &InputError{Path: p.Path, Err: err}
+	}
+	return ReadError(p.Path, err)
+}

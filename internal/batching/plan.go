@@ -1,0 +1,171 @@
+package batching
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+)
+
+// Plan is the plan file, or what the options say; the rate that the dataset declares, where nothing else does.
+func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
+	if s.PlanFile != "" {
+		read := align.ReadPlan
+		if s.PlanText != nil {
+			read = func(path string) (align.Plan, error) { return align.ParsePlan(path, s.PlanText) }
+		}
+		p, err := read(s.PlanFile)
+		var bad *align.PlanError
+		if err != nil && !errors.As(err, &bad) {
+			err = ReadError(s.PlanFile, err)
+		}
+		if err == nil && len(p.Windows) == 0 {
+			s.watch.remark("the plan has no windows, so all streams have the anchor alone: windows: {action: [0s, 1s]} would give action a second")
+		}
+		return p, err
+	}
+	p := align.Plan{Rate: s.Hz, Shuffle: "windows", Windows: map[string]align.Window{}, Defaults: s.Defaults}
+	if s.Streaming || s.Loader.ShardWindows != 0 || s.Loader.MixShards != 0 {
+		p.Shuffle = "shards"
+	}
+	p.Shuffle = cmp.Or(s.Shuffle, p.Shuffle)
+	if p.Rate == 0 {
+		info := s.Data.Info()
+		if info.Rate == 0 {
+			return p, Usagef("no clock given, want --hz or --plan: %s declares no rate; or --rate, if it counts steps", s.Path)
+		}
+		p.Rate = info.Rate
+		s.watch.remark("the clock has %g Hz, as the dataset has; --hz takes another", p.Rate)
+	}
+	p.Streams = slices.Clone(s.Taken)
+	var names []string
+	if len(s.Taken) == 0 {
+		var err error
+		if names, err = s.names(ctx); err != nil {
+			return p, err
+		}
+		for _, name := range names {
+			p.Streams = append(p.Streams, align.Stream{Name: name})
+		}
+	}
+	for _, t := range s.Taken {
+		names = append(names, t.Name)
+	}
+	for _, name := range names {
+		if name == "action" || name == "actions" {
+			p.Windows[name] = align.Window{To: time.Second}
+		}
+	}
+	for name, rule := range s.Normalise {
+		i := slices.Index(names, name)
+		if i < 0 {
+			return p, Usagef("--normalise: got stream %q, want one of %s", name, strings.Join(names, ", "))
+		}
+		p.Streams[i].Normalise = rule
+	}
+	all := slices.Clone(names)
+	for _, c := range s.Cameras {
+		all = append(all, c.Name)
+	}
+	for _, w := range s.Windows {
+		if !slices.Contains(all, w.Name) {
+			return p, Usagef("--window: got stream %q, want one of %s", w.Name, strings.Join(all, ", "))
+		}
+		p.Windows[w.Name] = w.Window
+	}
+	return p, nil
+}
+
+// names returns those of the streams: of a dataset that is no store those of the first episode that can be read.
+func (s *Source) names(ctx context.Context) (names []string, err error) {
+	if s.Store != nil {
+		for _, stream := range s.Store.Streams {
+			names = append(names, stream.Name)
+		}
+		return names, nil
+	}
+	for e, failed := range dataset.Episodes(ctx, s.Data) {
+		if failed == nil {
+			return e.Names(), nil
+		}
+		err = errors.Join(err, failed)
+	}
+	return nil, ReadError(s.Path, err)
+}
+
+// Explain says what an error of the loader means for whoever asked for the batches.
+func (r *Request) Explain(err error) error {
+	var option *loader.OptionError
+	var empty *loader.EmptyError
+	var missing *align.MissingError
+	var mixture *loader.MixtureError
+	var camera *loader.CameraError
+	var media *loader.MediaError
+	switch {
+	case errors.As(err, &mixture) && mixture.What == "weight":
+		return Usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
+	case errors.As(err, &mixture):
+		return &InputError{Path: r.Paths()[mixture.Store], Err: err}
+	case errors.As(err, &option):
+		name := strings.TrimPrefix(option.Arg, "plan.")
+		stream, window := strings.CutPrefix(name, "windows.")
+		switch {
+		case strings.HasPrefix(name, "Cameras["):
+			name = "camera"
+		case window && r.PlanFile == "":
+			return Usagef("--window: got %s=%s, want %s", stream, option.Got, option.Want)
+		case strings.HasPrefix(option.Arg, "plan.") && r.PlanFile != "":
+			return &InputError{Path: r.PlanFile, Msg: fmt.Sprintf("%s: got %s, want %s", name, option.Got, option.Want), Got: option.Got, Want: option.Want}
+		}
+		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
+			if name == of {
+				name = []string{"shard-windows", "mix-shards", "epoch-windows"}[i]
+			}
+		}
+		return Usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
+	case errors.As(err, &camera):
+		return &InputError{Path: strings.Join(r.Paths(), ", "), Stream: camera.Camera, Msg: "episode " + camera.Episode, Err: camera.Err}
+	case errors.As(err, &media):
+		return r.Packing.Explain(err)
+	case errors.As(err, &empty) && empty.Steps():
+		return &InputError{Path: r.Path, Err: fmt.Errorf("%w; %s", err, wantRate)}
+	case errors.As(err, &missing) && strings.Contains(missing.Stream, ","):
+		return &InputError{Path: r.Path, Err: fmt.Errorf("%w; each stream has a --stream of its own", err)}
+	case errors.As(err, &empty), errors.As(err, &missing):
+		return &InputError{Path: r.Path, Err: err}
+	}
+	return r.noRoom(err)
+}
+
+// noRoom says which options need less memory than there is; err itself where they do not matter.
+func (r *Request) noRoom(err error) error {
+	var room *loader.RoomError
+	var memory *ops.MemoryError
+	var frames *loader.FramesError
+	switch {
+	case errors.As(err, &frames): // which the dataset's size does not change
+		return fmt.Errorf("--camera: %w", err)
+	case errors.As(err, &room) && room.FitMix > 0:
+		return fmt.Errorf("%w; want --mix-shards %d and --shard-windows %d, which are another order", err, room.FitMix, room.FitWindows)
+	case errors.As(err, &memory) && !r.Streaming:
+		return fmt.Errorf("%w; --streaming keeps a small part of the dataset there and reads the rest meanwhile", err)
+	}
+	return err
+}
+
+// Unreadable says that an error of a batch is one of the dataset, where it is.
+func (r *Request) Unreadable(err error) error {
+	var episode *dataset.EpisodeError
+	if errors.As(err, &episode) {
+		return &InputError{Path: r.Path, Err: err}
+	}
+	return err
+}

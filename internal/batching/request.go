@@ -1,0 +1,243 @@
+package batching
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+)
+
+// Request is what batches are asked for, but for the device.
+type Request struct {
+	Packing // how a dataset is read; its Path is the first one's
+	Others  []string
+	Weights []float64 // one for each dataset, or none
+	Fresh   string    // a dataset that the store must be packed of as it is now
+
+	PlanFile string  // instead of Hz to Shuffle
+	PlanText []byte  // of PlanFile, which is then a name; nil where the file is to be read
+	Hz       float64 // of the windows' clock; the dataset's unless given
+	Taken    []align.Stream
+	Windows  []Window
+	Defaults align.Sampling
+	// Normalise is by stream, where it is not that of Defaults.
+	Normalise map[string]string
+	Shuffle   string
+
+	Streaming bool
+	Cameras   []loader.Camera
+	Loader    loader.Options // but for Cameras and Strict
+}
+
+// Window is a stream's.
+type Window struct {
+	Name string
+	align.Window
+}
+
+// Watch is told what goes on; all of it may be nil.
+type Watch struct {
+	Step     func(what string) (done func())
+	Counting func(what string, of int) (one, done func())
+	Remark   func(format string, args ...any)
+}
+
+func (w *Watch) step(what string) func() {
+	if w.Step == nil {
+		return func() {}
+	}
+	return w.Step(what)
+}
+
+func (w *Watch) remark(format string, args ...any) {
+	if w.Remark != nil {
+		w.Remark(format, args...)
+	}
+}
+
+// Paths are those of all datasets.
+func (r *Request) Paths() []string { return append([]string{r.Path}, r.Others...) }
+
+// Check returns a *UsageError if the options do not go together.
+func (r *Request) Check() error {
+	switch n := 1 + len(r.Others); {
+	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Defaults.Normalise != "" || len(r.Normalise) > 0):
+		return Usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
+	case r.Shuffle != "" && !slices.Contains(align.Shuffles, r.Shuffle):
+		return Usagef("--shuffle: got %q, want %s", r.Shuffle, strings.Join(align.Shuffles, ", "))
+	case len(r.Weights) > 0 && len(r.Weights) != n:
+		return Usagef("--weight: got %d, want one for each of %d datasets", len(r.Weights), n)
+	case r.Streaming && n > 1:
+		return Usagef("--streaming: got it with %d datasets, want one: several are kept on the device together", n)
+	case r.Streaming && len(r.Weights) > 0:
+		return Usagef("--streaming: got it with --weight, want one of the two: a weighted dataset is kept on the device")
+	case r.Fresh != "" && n > 1:
+		return Usagef("--check-fresh: got it with %d datasets, want one", n)
+	case r.Shuffle != "" && r.Shuffle != "shards" && (r.Loader.ShardWindows != 0 || r.Loader.MixShards != 0):
+		return Usagef("--shuffle: got %s with --shard-windows or --mix-shards, want shards", r.Shuffle)
+	}
+	return nil
+}
+
+// Source is what batches are drawn from. The caller closes it, after its loaders.
+type Source struct {
+	*Request
+	Data dataset.Dataset
+	// Store is Data, if that is one, and Stores are all that are drawn from, Store first; none of a dataset that is read meanwhile.
+	Store  *loader.Store
+	Stores []*loader.Store
+	watch  Watch
+}
+
+// Open opens stores, or a dataset to be read meanwhile, or packs what is no store.
+func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
+	s := &Source{Request: r, watch: watch}
+	defer func() {
+		if err != nil {
+			_ = s.Close() // of which nothing more is wanted
+		}
+	}()
+	switch {
+	case r.Fresh != "" && !loader.IsStore(r.Path):
+		return nil, Usagef("--check-fresh: got it with %q, want a store that robocache pack has written", r.Path)
+	case r.Streaming && !loader.IsStore(r.Path):
+		s.Data, err = r.Packing.Read(ctx)
+		return s, err
+	}
+	for _, path := range r.Paths() {
+		store, err := s.open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		s.Stores = append(s.Stores, store)
+		if err := r.filmed(path, store); err != nil {
+			return nil, err
+		}
+	}
+	s.Store = s.Stores[0]
+	s.Data = s.Store
+	if r.Fresh == "" {
+		return s, nil
+	}
+	done := watch.step("hashing the files of " + r.Fresh)
+	err = s.Store.Fresh(ctx, r.Fresh)
+	done()
+	var stale *loader.StaleError
+	switch {
+	case errors.As(err, &stale):
+		err = &InputError{Path: r.Path, Err: err}
+	case err != nil:
+		err = ReadError(r.Fresh, err)
+	}
+	return s, err
+}
+
+// open opens a store, or packs a dataset.
+func (s *Source) open(ctx context.Context, path string) (*loader.Store, error) {
+	if !loader.IsStore(path) {
+		p := s.Packing
+		p.Path = path
+		return p.Store(ctx, s.watch.Counting)
+	}
+	store, err := loader.Open(path)
+	if err != nil {
+		return nil, ReadError(path, err)
+	}
+	return store, nil
+}
+
+// filmed checks that a store has the frames of the cameras.
+func (r *Request) filmed(path string, s *loader.Store) error {
+	for _, c := range r.Cameras {
+		if slices.ContainsFunc(s.Media, func(m loader.Media) bool { return m.Name == c.Name }) {
+			continue
+		}
+		why := "the store has no frames of it, want one that robocache pack --media has made, or the recordings"
+		for _, e := range s.Episodes {
+			if k := slices.IndexFunc(e.LeftOut, func(l loader.LeftOut) bool { return l.Name == c.Name }); k >= 0 {
+				if why = e.LeftOut[k].Reason; strings.HasPrefix(why, "a video") {
+					why += "; --streaming, of the recordings, decodes videos"
+				}
+				break
+			}
+		}
+		return &InputError{Path: path, Stream: c.Name, Msg: why}
+	}
+	return nil
+}
+
+// Close closes what is read.
+func (s *Source) Close() error {
+	var errs []error
+	if s.Data != nil && s.Store == nil {
+		errs = append(errs, s.Data.Close())
+	}
+	for _, store := range s.Stores {
+		errs = append(errs, store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Make makes a loader on each device, which draw as so many ranks; ranks count the devices of all programs. The plan is the Source's: see Plan.
+func (s *Source) Make(ctx context.Context, devices []*ops.Device, plan align.Plan) (*loader.Group, error) {
+	what := "putting the store on the device"
+	if s.Streaming {
+		what = "looking at the episodes"
+	}
+	done := s.watch.step(what)
+	group, err := loader.NewGroup(devices, s.options(), func(device *ops.Device, opt loader.Options) (*loader.Loader, error) {
+		return s.on(ctx, device, plan, opt)
+	})
+	done()
+	if err != nil {
+		return nil, s.Explain(err)
+	}
+	return group, nil
+}
+
+// MakeOn makes the loader of one rank.
+func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan) (*loader.Loader, error) {
+	l, err := s.on(ctx, device, plan, s.options())
+	if err != nil {
+		return nil, s.Explain(err)
+	}
+	return l, nil
+}
+
+func (s *Source) options() loader.Options {
+	opt := s.Loader
+	opt.Cameras, opt.Strict = s.Cameras, s.Strict
+	return opt
+}
+
+func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, opt loader.Options) (*loader.Loader, error) {
+	if s.Streaming {
+		return loader.NewStreaming(ctx, device, s.Data, plan, opt)
+	}
+	return loader.NewMixture(ctx, device, s.weighted(), plan, opt)
+}
+
+// weighted are the stores with their weights.
+func (s *Source) weighted() []loader.Weighted {
+	list := make([]loader.Weighted, len(s.Stores))
+	for i, store := range s.Stores {
+		list[i].Store = store
+		if s.Weights != nil {
+			list[i].Weight = s.Weights[i]
+		}
+	}
+	return list
+}
+
+// Listed is a report whose lists are lists in JSON too where they are empty.
+func Listed(r loader.Report) loader.Report {
+	r.LeftOut = append([]loader.LeftOut{}, r.LeftOut...)
+	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
+	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
+	return r
+}

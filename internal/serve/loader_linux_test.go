@@ -1,0 +1,336 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	_ "github.com/robocache/robocache/dataset/all"
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+const g1 = "../../examples/data/g1"
+
+// client is the other end of a connection with a loader, and its mapping of the slots.
+type client struct {
+	t     *testing.T
+	s     *socket
+	slots []byte
+	reply loaderReply
+}
+
+type fields map[string]any
+
+// connected begins a connection, which ends with the test.
+func connected(t *testing.T) *client {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	theirs, err := newSocket(fds[1])
+	require.NoError(t, err)
+	ours, err := newSocket(fds[0])
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() { done <- serveSocket(context.Background(), theirs, "(devel)") }()
+	t.Cleanup(func() {
+		assert.NoError(t, ours.Close())
+		assert.NoError(t, <-done)
+		assert.NoError(t, theirs.Close())
+	})
+	c := &client{t: t, s: ours}
+	c.good("hello", fields{"protocol": 1, "version": "(devel)"}, nil)
+	return c
+}
+
+// ask sends a request and returns its reply.
+func (c *client) ask(do string, with fields) *Frame {
+	all := maps.Clone(with)
+	if all == nil {
+		all = fields{}
+	}
+	all["do"] = do
+	text, err := json.Marshal(all)
+	require.NoError(c.t, err)
+	require.NoError(c.t, c.s.send(&Frame{JSON: text}))
+	f, err := readFrame(c.s)
+	require.NoError(c.t, err)
+	return f
+}
+
+// good asks for what must be, and decodes the reply.
+func (c *client) good(do string, with fields, to any) *os.File {
+	f := c.ask(do, with)
+	var reply struct{ Error *Failure }
+	require.NoError(c.t, json.Unmarshal(f.JSON, &reply))
+	require.Nil(c.t, reply.Error, "%s", f.JSON)
+	if to != nil {
+		require.NoError(c.t, json.Unmarshal(f.JSON, to))
+	}
+	return f.File
+}
+
+// bad asks for what cannot be.
+func (c *client) bad(do string, with fields) Failure {
+	var reply struct{ Error *Failure }
+	f := c.ask(do, with)
+	require.NoError(c.t, json.Unmarshal(f.JSON, &reply))
+	require.NotNil(c.t, reply.Error, "%s", f.JSON)
+	return *reply.Error
+}
+
+// open asks for a loader.
+func (c *client) open(with fields) *client {
+	file := c.good("loader", with, &c.reply)
+	require.NotNil(c.t, file)
+	defer file.Close()
+	var err error
+	c.slots, err = unix.Mmap(int(file.Fd()), 0, c.reply.Slots*c.reply.SlotBytes, unix.PROT_READ, unix.MAP_SHARED)
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { assert.NoError(c.t, unix.Munmap(c.slots)) })
+	return c
+}
+
+func (c *client) next(release ...int) nextReply {
+	var n nextReply
+	c.good("next", fields{"release": release}, &n)
+	return n
+}
+
+// array returns an array of a slot.
+func (c *client) array(slot int, name, part string) []byte {
+	for _, a := range c.reply.Arrays {
+		if a.Name == name && a.Part == part {
+			d := tensor.U8
+			if a.DType != "u8" {
+				var err error
+				d, err = tensor.ParseDType(a.DType)
+				require.NoError(c.t, err)
+			}
+			n := d.Size()
+			for _, dim := range a.Shape {
+				n *= dim
+			}
+			at := slot*c.reply.SlotBytes + a.At
+			return c.slots[at : at+n]
+		}
+	}
+	require.Fail(c.t, "no array", "%s %s", name, part)
+	return nil
+}
+
+// all is a slot's bytes, as text to compare.
+func (c *client) all(slot int) string {
+	return string(c.slots[slot*c.reply.SlotBytes : (slot+1)*c.reply.SlotBytes])
+}
+
+var g1Windows = fields{"observation.state": []float64{-1, 0}, "action": []float64{0, 1}}
+
+// asked is a request for batches of the G1 episodes.
+func asked(with fields) fields {
+	all := fields{"paths": []string{g1}, "batch": 8, "hz": 50, "seed": 7, "windows": g1Windows, "slots": 3, "normalise": "mean-std"}
+	maps.Copy(all, with)
+	return all
+}
+
+// loaderOfG1 is the same loader in this process.
+func loaderOfG1(t *testing.T, opt loader.Options) *loader.Loader {
+	ctx := context.Background()
+	d, err := dataset.Open(ctx, g1, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	store, err := loader.Build(ctx, d, loader.BuildOptions{})
+	require.NoError(t, err)
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	plan := align.Plan{Rate: 50, Shuffle: "windows", Windows: map[string]align.Window{"observation.state": {From: -time.Second}, "action": {To: time.Second}}, Defaults: align.Sampling{Normalise: "mean-std"}}
+	opt.Seed = 7
+	l, err := loader.New(ctx, cpu, store, plan, opt)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()); assert.NoError(t, cpu.Close()) })
+	return l
+}
+
+// What is in a slot is what a loader of this process draws, over two epochs, for ranks and the end of an epoch too.
+func TestASlotHoldsTheLoadersBatch(t *testing.T) {
+	for _, opt := range []loader.Options{{Batch: 8}, {Batch: 64, Rank: 1, Ranks: 3, Last: ops.LastShort, DType: tensor.BF16, Age: true}} {
+		l := loaderOfG1(t, opt)
+		with := fields{"batch": opt.Batch, "rank": opt.Rank, "world": max(opt.Ranks, 1), "last": opt.Last.String(), "age": opt.Age}
+		if opt.DType != 0 {
+			with["dtype"] = opt.DType.String()
+		}
+		c := connected(t).open(asked(with))
+		assert.Equal(t, l.Report().Batches, c.reply.Report.Batches)
+		assert.Len(t, c.reply.Normalised, 2)
+		var held []int
+		for step := range 2 * l.Report().Batches {
+			require.NoError(t, l.Next(context.Background()))
+			n := c.next(held...)
+			held = []int{n.Slot}
+			b, err := l.Batch().Host(context.Background())
+			require.NoError(t, err)
+			state, err := l.State(context.Background())
+			require.NoError(t, err)
+			assert.Equal(t, &state, n.State)
+			assert.Equal(t, int64(step/l.Report().Batches), n.Epoch)
+			assert.Equal(t, step%l.Report().Batches == l.Report().Batches-1, n.Last)
+			for _, s := range b.Streams {
+				for part, want := range map[string]*tensor.Tensor{"values": s.Values, "valid": s.Valid, "pad": s.Pad, "age": s.Age} {
+					if want == nil {
+						continue
+					}
+					bytes, err := raw.Of(want)
+					require.NoError(t, err)
+					require.Equal(t, bytes, c.array(n.Slot, s.Name, part), "step %d: %s.%s", step, s.Name, part)
+				}
+			}
+			for part, want := range map[string]*tensor.Tensor{"tick": b.Ticks, "anchor": b.Anchors, "episode": b.Episodes} { // all three episodes are drawn from
+				bytes, err := raw.Of(want)
+				require.NoError(t, err)
+				require.Equal(t, bytes, c.array(n.Slot, "", part), "step %d: %s", step, part)
+			}
+		}
+	}
+}
+
+// A state is that of the batch which was handed out, not of those that were drawn ahead, and goes on on any number of ranks.
+func TestAStateIsThatOfTheBatchThatWasHandedOut(t *testing.T) {
+	c := connected(t).open(asked(fields{"batch": 6}))
+	other := connected(t).open(asked(fields{"batch": 3, "world": 2, "rank": 1}))
+	held := []int{}
+	var taken []int
+	for range 40 {
+		n := c.next(held...)
+		held = []int{n.Slot}
+		time.Sleep(time.Millisecond) // others are drawn ahead
+		after := c.next(held...)
+		var at struct{ Epoch int64 }
+		other.good("resume", fields{"state": n.State}, &at)
+		assert.Equal(t, after.Epoch, at.Epoch)
+		o := other.next(taken...)
+		taken = []int{o.Slot}
+		assert.Equal(t, after.State, o.State)
+		for row := range 3 { // of world 2 rank 1 has every second position
+			want := c.array(after.Slot, "", "anchor")[8*(2*row+1):][:8]
+			assert.Equal(t, want, other.array(o.Slot, "", "anchor")[8*row:][:8])
+		}
+		held = []int{after.Slot}
+	}
+}
+
+// A slot is left alone for as long as it is held.
+func TestASlotThatIsHeldIsLeftAlone(t *testing.T) {
+	c := connected(t).open(asked(nil))
+	kept := c.next()
+	before := c.all(kept.Slot)
+	last := c.next()
+	for range 50 {
+		last = c.next(last.Slot)
+		assert.NotEqual(t, kept.Slot, last.Slot)
+	}
+	c.good("resume", fields{"state": last.State}, nil)
+	last = c.next(last.Slot)
+	assert.Equal(t, before, c.all(kept.Slot))
+	third := c.next()
+	assert.NotContains(t, []int{kept.Slot, last.Slot}, third.Slot)
+
+	assert.Equal(t, "RequestError", c.bad("next", fields{}).Class, "all are held, so nothing can come")
+	var none nextReply
+	c.good("next", fields{"poll": true}, &none)
+	assert.Equal(t, -1, none.Slot)
+	assert.Equal(t, before, c.all(kept.Slot))
+	assert.Nil(t, none.State)
+	assert.NotEqual(t, before, c.all(c.next(kept.Slot).Slot))
+}
+
+func TestWhatALoaderCannotBeIsSaid(t *testing.T) {
+	broken := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "a.mcap"), []byte("no recording"), 0o600))
+	for _, c := range []struct {
+		with       fields
+		class, say string
+	}{
+		{fields{"paths": []string{}}, "UsageError", "paths: got none"},
+		{fields{"batch": 0}, "UsageError", "batch: got 0"},
+		{fields{"batch": 100000}, "UsageError", "batch: got 100000 of each of 1 ranks"},
+		{fields{"hz": -1}, "UsageError", "hz: got -1"},
+		{fields{"hz": 1e10}, "UsageError", "hz: got 1e+10"},
+		{fields{"slots": 0}, "UsageError", "slots: got 0"},
+		{fields{"slots": 1 << 40}, "UsageError", "slots"},
+		{fields{"rank": 3, "world": 2}, "UsageError", "rank: got 3 of world 2"},
+		{fields{"rank": 3}, "UsageError", "rank: got 3 without world"},
+		{fields{"last": "keep"}, "UsageError", `last: got "keep"`},
+		{fields{"dtype": "i32"}, "UsageError", `dtype: got "i32"`},
+		{fields{"shuffle": "twice"}, "UsageError", `shuffle: got "twice"`},
+		{fields{"shuffle": "none", "shard_windows": 4}, "UsageError", "shard_windows"},
+		{fields{"windows": fields{"nobody": []float64{0, 1}}}, "UsageError", `window: got stream "nobody"`},
+		{fields{"windows": fields{"action": []float64{0, 1e300}}}, "UsageError", "want seconds"},
+		{fields{"windows": fields{"action": []float64{1, 0}}}, "PlanError", "a beginning before the end"},
+		{fields{"normalise": "best"}, "PlanError", "normalise"},
+		{fields{"normalise_streams": fields{"nobody": "mean-std"}}, "UsageError", `normalise: got stream "nobody"`},
+		{fields{"weights": []float64{1, 2}}, "UsageError", "weight: got 2"},
+		{fields{"weights": []float64{-1}}, "UsageError", "weight: got -1"},
+		{fields{"streams": []fields{{"name": "nobody"}}}, "UsageError", "nobody"},
+		{fields{"cameras": []fields{{"name": "front", "height": 4, "width": 4}}}, "UsageError", "front"},
+		{fields{"plan": "version: 1\nrate: 50\n"}, "UsageError", "plan: got it with hz"},
+		{fields{"plan": "version: 1\nrte: 50\n", "hz": 0, "windows": fields{}, "normalise": "", "plan_name": "a.yaml"}, "PlanError", "a.yaml"},
+		{fields{"paths": []string{filepath.Join(broken, "none")}}, "RecordingError", "none"},
+		{fields{"paths": []string{filepath.Join(broken, "a.mcap")}}, "FormatError", "a.mcap"},
+		{fields{"streaming": true, "paths": []string{g1, g1}}, "UsageError", "streaming"},
+		{fields{"nobody": 1}, "RequestError", "nobody"},
+	} {
+		conn := connected(t)
+		got := conn.bad("loader", asked(c.with))
+		assert.Equal(t, c.class, got.Class, "%v: %+v", c.with, got)
+		assert.Contains(t, fmt.Sprintf("%+v", got), c.say, "%v", c.with)
+		assert.NotContains(t, got.Message, "--", "the message speaks of flags")
+		conn.open(asked(nil)) // nothing is left of the one that could not be
+	}
+	c := connected(t)
+	for _, do := range []string{"next", "resume", "report"} {
+		assert.Equal(t, "RequestError", c.bad(do, nil).Class, do)
+	}
+	c.open(asked(nil))
+	assert.Equal(t, "RequestError", c.bad("loader", asked(nil)).Class)
+	for _, slot := range []int{-1, 0, 3, 1 << 40} {
+		assert.Equal(t, "RequestError", c.bad("next", fields{"release": []int{slot}}).Class)
+	}
+	state := c.next().State
+	other := *state
+	other.Seed++
+	assert.Equal(t, "LoaderError", c.bad("resume", fields{"state": other}).Class)
+	other = *state
+	other.Epoch = -1
+	assert.Equal(t, "LoaderError", c.bad("resume", fields{"state": other}).Class)
+	assert.Equal(t, state.Taken+8, c.next().State.Taken, "a state that is refused leaves the place")
+}
+
+// The report comes while batches are drawn, and lists are lists.
+func TestALoaderReportsMeanwhile(t *testing.T) {
+	c := connected(t).open(asked(fields{"streaming": true, "shard_windows": 100, "mix_shards": 2}))
+	var got struct {
+		Report map[string]any
+		Waits  map[string]float64
+	}
+	last := c.next()
+	for range 300 {
+		last = c.next(last.Slot)
+		c.good("report", nil, &got)
+	}
+	assert.Positive(t, got.Waits["bytes"])
+	for _, name := range []string{"left_out", "streams", "cameras", "mixture"} {
+		assert.IsType(t, []any{}, got.Report[name], name)
+	}
+}

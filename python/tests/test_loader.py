@@ -1,0 +1,352 @@
+"""Loader: what batches hold, in what order, and how long they stay."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+
+
+import numpy as np
+import pytest
+
+from loader_data import G1, assert_equal, binary, rows, same, shared, written
+from robocache._errors import ArgumentError, LoaderError, PlanError, RecordingError
+from robocache._loader import Loader
+
+WINDOWS = {"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def _binary():
+    binary()
+
+
+def g1(**options):
+    return Loader(G1, **{"batch": 32, "hz": 50, "seed": 7, "windows": WINDOWS, "framework": "numpy", **options})
+
+
+@pytest.mark.parametrize(
+    "name, options, args",
+    [
+        ("bridge_rlds", {"rate": 5}, ["--rate=5"]),
+        ("calvin_layout", {"rate": 10, "batch": 4}, ["--rate=10", "--batch=4"]),
+        ("lerobot_v21_g1", {"normalise": "lerobot"}, None),
+        ("lerobot_v2_gr1_sim", {"dtype": "float64"}, ["--dtype=f64"]),
+        ("lerobot_v3_g1", {"streaming": True, "shard_windows": 500, "mix_shards": 3}, ["--streaming", "--shard-windows=500", "--mix-shards=3"]),
+        ("robomimic_bridge", {"rate": 5, "last": "short"}, ["--rate=5", "--last=short"]),
+        ("robosuite_hdf5", {"rate": 20, "shuffle": False}, ["--rate=20", "--shuffle=none"]),
+        ("px4_ulog", {"dtype": "bfloat16"}, ["--dtype=bf16"]),
+        ("lerobot_studio/lerobotv3", {"batch": 2}, ["--batch=2"]),
+    ],
+)
+def test_batches_are_those_that_the_command_writes(name, options, args, tmp_path):
+    path = shared(name)
+    common = {"batch": 16, "hz": 20, "seed": 5, "framework": "numpy", **options}
+    if args is None:
+        plan = tmp_path / "plan.yaml"
+        text = "version: 1\nrate: 20\nstreams: [{name: observation.state, normalise: lerobot}, {name: action, normalise: lerobot}]\n"
+        plan.write_text(text + "windows: {action: [0, 1]}\nshuffle: windows\n")
+        args = ["--plan", str(plan)]
+    else:
+        args = ["--hz=20", *args]
+    if not any(a.startswith("--batch") for a in args):
+        args = args + ["--batch=16"]
+    files = written(tmp_path / "out", str(path), "--seed=5", "--epochs=2", "--steps=120", *args)
+    with Loader(path, **common) as loader:
+        for file, batch in zip(files, loader.batches()):
+            same(batch, file)
+        assert loader.steps == len(files)
+
+
+def test_windows_plans_mixtures_and_columns_are_those_of_the_command(tmp_path):
+    window = ["--window=observation.state=-1s:0s", "--window=action=0s:0.5s"]
+    base = [str(G1), "--hz=50", "--batch=8", "--seed=3", "--steps=40"]
+    windows = {"observation.state": (-1, 0), "action": (0, 0.5)}
+    for i, (options, args) in enumerate(
+        [
+            ({"windows": windows}, [*base, *window]),
+            ({"windows": windows, "streams": {"action": ["0:3"], "observation.state": None}}, [*base, *window, "--stream=action[0:3]", "--stream=observation.state"]),
+            ({"windows": windows, "rank": 1, "world": 3}, [*base, *window, "--rank=1", "--world=3"]),
+            ({"windows": windows, "paths": [G1, G1], "weights": [3, 1], "epoch_windows": 500}, [str(G1), *base, *window, "--weight=3", "--weight=1", "--epoch-windows=500"]),
+        ]
+    ):  # fmt: skip
+        files = written(tmp_path / str(i), *args)
+        paths = options.pop("paths", G1)
+        with Loader(paths, batch=8, hz=50, seed=3, framework="numpy", **options) as loader:
+            for file, batch in zip(files, loader.batches()):
+                same(batch, file)
+
+
+def test_cameras_are_those_of_the_command(tmp_path):
+    path = shared("bridge_rlds")
+    args = ["--rate=5", "--hz=10", "--batch=4", "--stream=action", "--camera=observation/image_0=24x16", "--window=observation/image_0=-0.2:0", "--steps=6"]
+    files = written(tmp_path / "out", str(path), *args)
+    with Loader(path, batch=4, hz=10, rate=5, streams=["action"], cameras={"observation/image_0": (16, 24)}, windows={"observation/image_0": (-0.2, 0)}, framework="numpy") as loader:  # fmt: skip
+        for file, batch in zip(files, loader.batches()):
+            same(batch, file)
+            assert batch["observation/image_0"].shape == (4, 2, 16, 24, 3)
+
+
+def test_a_loop_is_an_epoch_and_a_broken_one_goes_on():
+    with g1() as loader:
+        assert len(loader) == 58 and loader.epoch == 0
+        first = [rows(b) for b in loader]
+        assert len(first) == 58 and loader.epoch == 1
+        for i, batch in enumerate(loader):
+            if i == 9:
+                break
+        assert loader.epoch == 1
+        assert sum(1 for _ in loader) == 48 and loader.epoch == 2
+        loader.set_epoch(0)
+        assert [rows(b) for b in loader] == first
+        loader.set_epoch(1)  # where it is
+        assert rows(next(iter(loader))) != first[0]
+        loader.set_epoch(1)
+        assert sum(1 for _ in loader) == 57
+
+
+def test_a_state_goes_on_after_any_batch_on_another_number_of_ranks():
+    with g1(batch=60) as loader:
+        whole = [row for _, batch in zip(range(2 * len(loader)), loader.batches()) for row in rows(batch)]
+    per_epoch = len(whole) // 2
+    with g1(batch=60) as loader:
+        ranks = [g1(batch=20, rank=r, world=3) for r in range(3)]
+        for k in range(1, 2 * len(loader)):
+            loader.next()
+            state = json.loads(json.dumps(loader.state_dict()))
+            assert state["steps"] == k
+            for rank in ranks:
+                rank.load_state_dict(state)
+                assert rank.state_dict() == state and rank.epoch == loader.epoch
+            got = [rows(rank.next()) for rank in ranks]
+            at = loader.epoch * per_epoch + (k % len(loader)) * 60
+            assert [r for group in zip(*got) for r in group] == whole[at : at + 60], k
+        for rank in ranks:
+            rank.close()
+
+
+def test_the_ranks_of_a_world_share_an_epoch():
+    with g1(batch=1, last="short") as loader:
+        whole = [row for batch in loader for row in rows(batch)]
+    for world in (2, 4):
+        ranks = [g1(batch=8, rank=r, world=world, last="short") for r in range(world)]
+        epochs = [[row for batch in rank for row in zip(rows(batch), batch["episode_index"].tolist())] for rank in ranks]
+        union = [row for group in zip(*epochs) for row, episode in group if episode >= 0]
+        assert union == whole and len(union) == 1865
+        for rank in ranks:
+            rank.close()
+
+
+def test_every_batch_that_is_kept_keeps_its_values():
+    with g1() as loader:
+        want = [{k: v.copy() for k, v in b.items()} for b in loader]
+        loader.set_epoch(0)
+        kept = list(loader)  # more than there are slots
+        for batch, copy in zip(kept, want):
+            for name in copy:
+                assert_equal(batch[name], copy[name])
+        loader.set_epoch(0)
+        views, held = [], []
+        for i, batch in enumerate(loader):
+            if i % 3 == 0:
+                views.append((i, batch["action"][3:5, ::2].T))  # a view alone
+            elif i % 3 == 1:
+                held.append((i, memoryview(batch["action"])))
+            del batch
+        for i, view in views:
+            assert np.array_equal(view, want[i]["action"][3:5, ::2].T)
+        for i, view in held:
+            assert view.tobytes() == want[i]["action"].tobytes()
+        del views, held, kept, view
+        gc.collect()
+        loader.next()
+        assert loader._pool.held <= 2  # they came back
+
+
+def test_random_keeping_never_changes_a_batch():
+    rng = np.random.default_rng(3)
+    with g1(batch=16, prefetch=1) as loader:
+        total, begin = len(loader), loader.state_dict()
+        want = [b["action"].copy() for b in loader]
+        kept = {}
+        for i in range(600):
+            if i % total == 0:
+                loader.load_state_dict(begin)
+            kept[i] = (i % total, loader.next()["action"])
+            while len(kept) > rng.integers(1, 9):
+                j = rng.choice(list(kept))
+                at, x = kept.pop(j)
+                assert np.array_equal(x, want[at])
+
+
+def test_threads_take_batches_of_one_order():
+    with g1(batch=16) as loader:
+        want = sorted(rows(b)[0] for b in loader)
+        got, errors = [], []
+        loader.set_epoch(0)
+
+        def take():
+            try:
+                for batch in loader:
+                    got.append(rows(batch)[0])
+                    loader.state_dict()
+            except BaseException as e:
+                errors.append(e)
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not errors and sorted(got) == want
+
+
+def test_batches_outlive_the_loader():
+    loader = g1()
+    batch = loader.next()
+    want = {k: v.copy() for k, v in batch.items()}
+    loader.close()
+    loader.close()
+    with pytest.raises(LoaderError, match="closed"):
+        loader.next()
+    with pytest.raises(LoaderError, match="closed"):
+        next(iter(loader))
+    del loader
+    gc.collect()
+    for name in want:
+        assert_equal(batch[name], want[name])
+
+
+def test_statistics_undo_what_normalises():
+    with g1(normalise={"action": "mean-std"}) as loader, g1() as raw:
+        by = loader.statistics["action"]
+        assert set(loader.statistics) == {"action"} and by["names"] == loader.columns["action"]
+        a, b = loader.next(), raw.next()
+        back = a["action"] / np.float32(by["scale"]) + np.float32(by["shift"])
+        assert np.allclose(back, b["action"], atol=1e-5)
+        assert np.array_equal(a["observation.state"], b["observation.state"])
+
+
+def test_rows_say_where_they_are_from():
+    with g1(last="short", batch=64, shuffle=False, age=True) as loader:
+        for batch in loader:
+            inside = batch["episode_index"] >= 0
+            assert np.array_equal(batch["timestamp"][inside], np.float32(batch["frame_index"][inside] / 50.0))
+            assert not batch["action_valid"][~inside].any()
+            assert batch["action_age"].shape == batch["action_valid"].shape
+        assert inside.sum() == 1865 % 64
+
+
+def test_what_cannot_be_is_said_in_words_of_the_arguments(tmp_path):
+    for options, error, text in [
+        ({"batch": 0}, ArgumentError, "batch: got 0"),
+        ({"batch": 2.5}, ArgumentError, "batch: got 2.5"),
+        ({"batch": 1 << 40}, ArgumentError, "batch: got"),
+        ({"seed": -1}, ArgumentError, "seed: got -1"),
+        ({"rank": 2, "world": 2}, ArgumentError, "rank: got 2 of world 2"),
+        ({"rank": 2}, ArgumentError, "without world"),
+        ({"dtype": "int32"}, ArgumentError, "dtype: got 'int32'"),
+        ({"windows": {"nobody": (0, 1)}}, ArgumentError, 'got stream "nobody"'),
+        ({"windows": {"action": 1}}, ArgumentError, "(from, to) in seconds"),
+        ({"windows": {"action": (1, 0)}}, PlanError, "beginning before the end"),
+        ({"streams": "action"}, ArgumentError, "a list of names"),
+        ({"normalise": "best"}, PlanError, "normalise"),
+        ({"plan": tmp_path / "none.yaml", "hz": None, "windows": None}, PlanError, "none.yaml"),
+        ({"plan": {"rate": 50, "stream": []}, "hz": None, "windows": None}, PlanError, "stream"),
+        ({"framework": "tensorflow"}, ArgumentError, "torch, numpy or jax"),
+        ({"prefetch": 0}, ArgumentError, "prefetch: got 0"),
+        ({"shard_windows": -1}, ArgumentError, "shard_windows: got -1"),
+        ({"streaming": True, "mix_shards": 1, "shard_windows": 2}, ArgumentError, "mix_shards: got 1 of 2 windows"),
+    ]:
+        with pytest.raises(error) as caught:
+            g1(**options).close()
+        assert text in str(caught.value), options
+        assert "--" not in str(caught.value)
+    with pytest.raises(RecordingError, match="nothing_here"):
+        Loader(tmp_path / "nothing_here", framework="numpy")
+
+
+def test_a_plan_may_be_a_file_or_a_dict(tmp_path):
+    plan = {"rate": 50, "streams": [{"name": "action", "kind": "previous"}], "windows": {"action": [0, 0.2]}, "shuffle": "none"}
+    file = tmp_path / "plan.yaml"
+    file.write_text("version: 1\nrate: 50\nstreams: [{name: action, kind: previous}]\nwindows: {action: [0, 0.2]}\nshuffle: none\n")
+    with Loader(G1, plan=plan, framework="numpy") as a, Loader(G1, plan=file, framework="numpy") as b:
+        assert rows(a.next()) == rows(b.next())
+
+
+def test_a_state_of_another_order_is_refused_and_changes_nothing():
+    with g1() as loader, g1(seed=8) as other:
+        loader.next()
+        before = loader.state_dict()
+        with pytest.raises(LoaderError, match="seed"):
+            loader.load_state_dict(other.state_dict())
+        for state in ({}, {"version": 2}, dict(before, state={}), None):
+            with pytest.raises(LoaderError):
+                loader.load_state_dict(state)
+        assert loader.state_dict() == before
+        following = rows(loader.next())
+        loader.load_state_dict(before)
+        assert rows(loader.next()) == following
+
+
+def test_a_broken_episode_is_counted_or_with_strict_refused(tmp_path):
+    shape = (tmp_path / "demo")
+    shape.mkdir()
+    for i in range(3):
+        np.savez(shape / "e{}.npz".format(i), **{"joint.times": np.arange(50) * 20_000_000, "joint.values": np.zeros((50, 2), np.float32)})
+    with Loader(shape, hz=50, batch=8, framework="numpy") as loader:
+        whole = loader.report()["episodes"]
+    data = (shape / "e1.npz").read_bytes()
+    (shape / "e1.npz").write_bytes(data[: len(data) // 2])
+    with Loader(shape, hz=50, batch=8, framework="numpy") as loader:
+        report = loader.report()
+        assert report["episodes"] == whole - 1
+        assert len(report["skipped"]) + len(report["left_out"]) >= 1
+    with pytest.raises(RecordingError, match="e1"):
+        Loader(shape, hz=50, batch=8, framework="numpy", strict=True)
+
+
+def test_dataloader_workers_and_copies_are_refused():
+    import copy
+    import pickle
+
+    torch = pytest.importorskip("torch")
+    with g1(framework="torch", device="cpu") as loader:
+        for do in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(LoaderError):
+                do(loader)
+        data = torch.utils.data.DataLoader(loader.as_dataset(), batch_size=None)
+        assert len(data) == 58
+        assert sum(1 for _ in data) == 58
+        workers = torch.utils.data.DataLoader(loader.as_dataset(), batch_size=None, num_workers=1)
+        with pytest.raises(Exception, match="num_workers=0"):
+            next(iter(workers))
+        assert sum(1 for _ in loader) == 58  # which the worker has not touched
+
+
+def test_torch_tensors_are_the_same_bits():
+    torch = pytest.importorskip("torch")
+    for dtype in ("float32", "float16", "bfloat16"):
+        with g1(dtype=dtype) as a, g1(dtype=getattr(torch, dtype), framework="torch", device="cpu") as b:
+            kept = []
+            for x, y in zip(a, b):
+                kept.append(({k: v.copy() for k, v in x.items()}, y))
+            for x, y in kept:
+                assert set(x) == set(y)
+                assert y["action"].dtype is getattr(torch, dtype) and y["action_is_pad"].dtype is torch.bool
+                for name in x:
+                    if y[name].dtype is torch.bfloat16:
+                        y[name] = y[name].view(torch.int16)
+                    assert y[name].is_contiguous()
+                    assert y[name].numpy().tobytes() == x[name].tobytes()
+
+
+def test_a_tensor_alone_keeps_its_slot():
+    torch = pytest.importorskip("torch")
+    with g1(framework="torch", device="cpu", dtype="bfloat16") as loader:
+        want = [b["action"].clone() for b in loader]
+        loader.set_epoch(0)
+        kept = [b["action"][:, 1:].transpose(0, 1) for b in loader]
+        for x, y in zip(kept, want):
+            assert torch.equal(x, y[:, 1:].transpose(0, 1))
