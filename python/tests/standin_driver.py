@@ -126,7 +126,7 @@ class Process:
         first = len(names)
         buffers: List[Dict[str, Any]] = [{"kind": "fault", "bytes": 8}, {"kind": "flag", "bytes": 4}]
         words = len(names) + 2
-        relocations = [[0, 8 * i, i, 16 * i] for i in range(words)]
+        relocations = [[0, 8 * i, i, 8 * i if i < first else 0] for i in range(words)]
         payload = b"".join(i.to_bytes(8, "little") for i in range(words))
         payload += (7).to_bytes(4, "little")
         if request.get("memory"):
