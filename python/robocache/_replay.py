@@ -14,9 +14,11 @@ import threading
 import time
 from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple
 
-from . import _child
+from . import _child, _staging
+from ._arrays import HOST, device_name
+from ._call import Call
 from ._cells import Cells
-from ._cuda import UNFIT, Device, DriverError, Module, device
+from ._cuda import UNFIT, Device, DriverError, Module, device, driver, version_text
 from ._errors import DataError, Error, ForkError, UnsupportedError
 from ._plan import Instance, Plan, Request
 from ._recent import Recent
@@ -299,8 +301,6 @@ class Replayer:
         with self._lock:
             return {
                 "device": self.device.name,
-                "driver": self.device.driver.number,
-                "library": self.device.driver.path,
                 "kernels": self._reason,
                 "refused": list(self.refused),
                 "plans": len(self._plans),
@@ -335,9 +335,49 @@ def replayer(ordinal: int) -> Replayer:
     return found
 
 
-def replayers() -> List[Replayer]:
-    """Returns those that there are."""
-    return list(_replayers.values())
+def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int]]:
+    """Runs a call on a device, on the stream that its framework uses there; arrays that lie on the host are copied.
+
+    It returns the counts of a voxelize, for which it waits, and else None.
+    """
+    one = replayer(ordinal)
+    views = {**call.outputs, **call.inputs}
+    if any(v.device == HOST for v in views.values()):
+        return _staging.run(one, call, check)
+    for name, view in views.items():
+        if view.device != ordinal:
+            got, want = device_name(view.device), device_name(ordinal)
+            raise UnsupportedError(
+                "{}: arrays on {} cannot be computed on {}: want backend={!r} or 'auto'".format(call.op, got, want, got),
+                op=call.op, arg="backend", kind="wrong device", got=want, want=got,
+            )  # fmt: skip
+    key = (call.op, call.key, tuple([(n, v.dtype, v.shape, v.strides) for n, v in views.items()]))
+    pointers = tuple([v.pointer for v in views.values()])
+    keep = [v.array for n, v in views.items() if n.endswith("Offsets")]
+    counts = one.run(
+        key,
+        lambda: call.request(call.described()),
+        pointers,
+        call.framework.stream(ordinal),
+        check,
+        keep,
+        call.op == "voxelize",
+    )
+    call.framework.queued(views.values(), ordinal)
+    return counts
+
+
+def info() -> Dict[str, Any]:
+    """Returns what there is on each device that was used, and how many there are, for robocache.info()."""
+    drv = driver()
+    used = {device_name(n): one.info() for n, one in sorted(_replayers.items())}
+    return {"library": drv.path, "driver": version_text(drv.number), "devices": drv.devices, "used": used}
+
+
+def synchronize() -> None:
+    """Waits for all devices that were used, and raises what earlier calls found."""
+    for one in list(_replayers.values()):
+        one.synchronize()
 
 
 def _after_fork() -> None:
