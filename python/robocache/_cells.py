@@ -1,0 +1,64 @@
+"""Where kernels say that a value is bad: a word of device memory for each instance, and one flag for all."""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import struct
+from typing import Any, Deque, Dict, List, Tuple
+
+from ._cuda import Device
+
+NO_FAULT = (1 << 64) - 1
+_SLAB = 256  # cells of a piece of memory
+
+
+class Cells:
+    """The words and the flag of one device.
+
+    A kernel that meets a bad value lowers its cell to a number that says what and where, and sets the flag, which lies in pinned host
+    memory: as long as it is 0 nothing needs to be read from the device. Cells are used again as late as possible. The caller holds a
+    lock.
+    """
+
+    def __init__(self, on: Device) -> None:
+        self.device = on
+        host, self.flag = on.host_alloc(64)
+        ctypes.memset(host, 0, 64)
+        # One word; what is read here is what kernels wrote.
+        self.flags = memoryview((ctypes.c_uint32 * 1).from_address(host)).cast("B").cast("I")
+        self._slabs: List[int] = []
+        self._free: Deque[int] = collections.deque()
+        self._owners: Dict[int, Any] = {}
+
+    def take(self, owner: Any) -> int:
+        """Returns the address of a cell, which has no fault."""
+        if not self._free:
+            slab = self.device.alloc(8 * _SLAB, "cells")
+            self._slabs.append(slab)
+            self._free.extend(range(slab, slab + 8 * _SLAB, 8))
+        cell = self._free.popleft()
+        self.reset(cell)
+        self._owners[cell] = owner
+        return cell
+
+    def give(self, cell: int) -> None:
+        """Takes a cell back. Who owned it is known until somebody else does."""
+        self._free.append(cell)
+
+    def reset(self, cell: int) -> None:
+        """Clears a cell."""
+        with self.device as d:
+            d.fill(cell, 0xFF, 8, d.stream)
+            d.synchronize(d.stream)
+
+    def read(self) -> List[Tuple[int, int, Any]]:
+        """Returns the cells that hold a fault: address, fault and owner."""
+        found = []
+        for slab in self._slabs:
+            words = struct.unpack("<{}Q".format(_SLAB), self.device.read(slab, 8 * _SLAB, self.device.stream))
+            for i, word in enumerate(words):
+                owner = self._owners.get(slab + 8 * i)
+                if word != NO_FAULT and owner is not None:
+                    found.append((slab + 8 * i, word, owner))
+        return found

@@ -1,0 +1,234 @@
+"""Exported plans and their instances."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from ctypes import byref, c_uint64, c_void_p
+from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
+
+from ._cells import Cells
+from ._cuda import DEPENDENT, Device, LaunchAttribute, LaunchConfig, Module
+from ._errors import VersionError
+
+VERSION = 1
+
+Request = Dict[str, Any]
+
+
+def _round(n: int, to: int) -> int:
+    return (n + to - 1) // to * to
+
+
+class Plan:
+    """An exported plan with its images loaded. header is its JSON, payload what that refers to, request what it was made for; positions
+    says which of a caller's pointers each argument is."""
+
+    def __init__(self, header: Dict[str, Any], payload: bytes, request: Optional[Request] = None) -> None:
+        if header.get("version") != VERSION:
+            raise VersionError(
+                "the plan has version {}, this package reads version {}: install one wheel".format(header.get("version"), VERSION)
+            )
+        self.header, self.payload, self.request = header, payload, request
+        self.arguments: List[str] = [a["name"] for a in header["arguments"]]
+        names = list(request["tensors"]) if request is not None else self.arguments
+        self.positions = [names.index(name) for name in self.arguments]
+        self.buffers: List[Dict[str, Any]] = header["buffers"] or []
+        self.launches: List[Dict[str, Any]] = header["launches"] or []
+        self.images: List[Dict[str, Any]] = header["images"] or []
+        self.counts: Optional[Dict[str, int]] = header.get("counts")
+        self.modules: List[Module] = []
+        # Its own memory is one piece; a session's buffers that were filled by uploads lie elsewhere.
+        self.offsets: Dict[int, int] = {}
+        self.size = 0
+        for i, buffer in enumerate(self.buffers):
+            if buffer["kind"] == "memory":
+                self.offsets[i] = self.size
+                self.size += _round(buffer["bytes"], 256)
+
+
+def _never(*_: Any) -> int:
+    return -1
+
+
+class Instance:
+    """A plan with memory of its own, for one stream. The caller holds lock around begin, queue and close.
+
+    Before queue, ``begin(*begin_arguments)`` asks the driver what queue relies on, and the answer is in ``state[0]``: it is expected
+    if it is ``expected``. On an explicit stream the question is whether the stream is being captured. The default streams are
+    those of the current context, so there it is which context is current. pointers are those of the last run; place is under what the
+    instance is found; captured is the number of the capture that it is for, else 0.
+    """
+
+    __slots__ = (
+        "lock", "plan", "stream", "place", "captured", "begin", "begin_arguments", "state", "expected", "words", "patches", "launches",
+        "pointers", "keep", "closed", "size", "addresses", "_device", "_cells", "_taken", "_memory", "_alive", "_answer",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        plan: Plan,
+        on: Device,
+        cells: Cells,
+        stream: int,
+        place: Hashable = None,
+        captured: int = 0,
+        given: Optional[Dict[int, int]] = None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.plan, self.stream, self.place, self.captured = plan, stream, place, captured
+        self.pointers: Tuple[int, ...] = ()
+        self.keep: Any = None
+        self.closed = False
+        self.size = 0
+        self._device, self._cells = on, cells
+        self._taken: List[int] = []
+        self._memory: List[int] = []
+        self._answer = c_uint64()
+        self.state = memoryview(self._answer).cast("B").cast("Q")
+        self.expected = 0
+        if stream in (0, 1) and not captured:
+            self.begin: Callable[..., int] = on.driver.context_current
+            self.expected = on.context
+            self.begin_arguments: Tuple[Any, ...] = (ctypes.cast(byref(self._answer), ctypes.POINTER(c_void_p)),)
+        elif captured or stream == 2:
+            self.begin, self.begin_arguments = _never, ()
+        else:
+            self.begin = on.driver.stream_capturing
+            self.begin_arguments = (c_void_p(stream), ctypes.cast(byref(self._answer), ctypes.POINTER(ctypes.c_int)))
+        try:
+            self.addresses = self._set_up(given or {})
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self, given: Dict[int, int]) -> List[int]:
+        """Makes the memory and what it begins with, and returns the buffers' addresses."""
+        plan, on = self.plan, self._device
+        addresses = []
+        memory = 0
+        own = [i for i, b in enumerate(plan.buffers) if b["kind"] == "memory" and b.get("id") not in given]
+        if given:  # a session's
+            pieces = {i: on.alloc(plan.buffers[i]["bytes"], "a session's memory") for i in own}
+            self._memory += pieces.values()
+        elif plan.size:
+            memory = on.alloc(plan.size, "a plan's memory")
+            self._memory.append(memory)
+            pieces = {i: memory + plan.offsets[i] for i in own}
+        else:
+            pieces = {}
+        self.size = sum(plan.buffers[i]["bytes"] for i in own)
+        for i, buffer in enumerate(plan.buffers):
+            if buffer["kind"] == "fault":
+                self._taken.append(self._cells.take(self))
+                addresses.append(self._taken[-1])
+            elif buffer["kind"] == "flag":
+                addresses.append(self._cells.flag)
+            else:
+                addresses.append(pieces[i] if i in pieces else given[buffer["id"]])
+        if not plan.size:
+            return addresses
+        with on:
+            for buffer, address in zip(plan.buffers, addresses):
+                if buffer["kind"] == "memory":
+                    self._fill(buffer, address, addresses)
+            on.synchronize(on.stream)
+        return addresses
+
+    def _fill(self, buffer: Dict[str, Any], address: int, addresses: Sequence[int]) -> None:
+        on = self._device
+        if buffer.get("fill"):
+            value, size = buffer["fill"]
+            on.fill(address, value, size, on.stream)
+        if buffer.get("init"):
+            at, size = buffer["init"]
+            data = bytearray(self.plan.payload[at : at + size])
+            for place, of, offset in buffer.get("relocations") or ():
+                data[place : place + 8] = (addresses[of - len(self.plan.arguments)] + offset).to_bytes(8, "little")
+            host = (ctypes.c_char * size).from_buffer(data)
+            on.to_device(address, ctypes.addressof(host), size, on.stream)
+            on.synchronize(on.stream)
+
+    def _prepare(self) -> None:
+        """Packs the launches' parameters into one buffer, with the addresses that stay."""
+        plan, addresses = self.plan, self.addresses
+        first = len(plan.arguments)
+        sizes = [max((offset + size for _, size, offset in l["params"]), default=0) for l in plan.launches]
+        starts = [sum(_round(s, 64) for s in sizes[:i]) for i in range(len(sizes))]
+        buffer = (c_uint64 * (sum(_round(s, 64) for s in sizes) // 8 + 8))()
+        base = ctypes.addressof(buffer)
+        base_word = -base % 64 // 8  # parameters that must lie at multiples of 64 do
+        view = memoryview(buffer).cast("B")
+        words = view.cast("Q")
+        patches: List[Tuple[int, int, int]] = []
+        launches: List[Tuple[Any, ...]] = []
+        self._alive: List[Any] = [buffer]
+        for launch, size, start in zip(plan.launches, sizes, starts):
+            begin = 8 * base_word + start
+            for at, length, offset in launch["params"]:
+                view[begin + offset : begin + offset + length] = plan.payload[at : at + length]
+            for param, at, of, offset in launch["relocations"] or ():
+                word, rest = divmod(begin + launch["params"][param][2] + at, 8)
+                if rest:
+                    raise VersionError("the plan has an address that is not at a multiple of 8 bytes")
+                if of >= first:
+                    words[word] = addresses[of - first] + offset
+                else:
+                    patches.append((word, plan.positions[of], offset))
+            launches.append(self._launch(launch, base + begin, size))
+        self.words, self.patches, self.launches = words, tuple(patches), tuple(launches)
+
+    def _launch(self, launch: Dict[str, Any], parameters: int, size: int) -> Tuple[Any, ...]:
+        """Returns the arguments of cuLaunchKernelEx, whose parameters are one packed buffer."""
+        config = LaunchConfig(
+            (ctypes.c_uint * 3)(*launch["grid"]), (ctypes.c_uint * 3)(*launch["block"]), launch["shared"], self.stream or None
+        )
+        if launch["dependent"]:
+            attribute = LaunchAttribute(DEPENDENT)
+            attribute.value[0] = 1
+            config.attributes, config.count = ctypes.pointer(attribute), 1
+            self._alive.append(attribute)
+        length = ctypes.c_size_t(size)
+        # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
+        extra = (c_void_p * 5)(1, parameters, 2, ctypes.addressof(length), None)
+        function = self.plan.modules[launch["image"]].function(launch["entry"], launch["shared"], launch.get("carveout"))
+        self._alive += [config, length, extra]
+        return byref(config), c_void_p(function), None, byref(extra)
+
+    def queue(self, pointers: Tuple[int, ...], keep: Any) -> None:
+        """Launches. An instance whose launches did not all succeed is closed: what its memory holds is not known."""
+        if pointers != self.pointers:
+            words = self.words
+            for word, argument, offset in self.patches:
+                words[word] = pointers[argument] + offset
+            self.pointers = pointers
+        self.keep = keep
+        driver = self._device.driver
+        launch = driver.launch
+        for arguments in self.launches:
+            code = launch(*arguments)
+            if code:
+                self.close()
+                driver.fail(code, "cuLaunchKernelEx")
+
+    def read_counts(self) -> bytes:
+        """Waits for the run that was queued, and returns what its counts are made of."""
+        place = self.plan.counts
+        if place is None:
+            return b""
+        address = self.addresses[place["buffer"] - len(self.plan.arguments)] + place["offset"]
+        return self._device.read(address, place["bytes"], self.stream)
+
+    def close(self) -> None:
+        """Gives the memory up, unless a graph may hold it. What is queued still runs."""
+        with self.lock:
+            if self.closed:
+                return
+            self.closed = True
+            self.begin, self.begin_arguments = _never, ()
+            if not self.captured:
+                for cell in self._taken:
+                    self._cells.give(cell)
+                for address in self._memory:
+                    self._device.release(address)

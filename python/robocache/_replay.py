@@ -1,0 +1,390 @@
+"""Replays exported plans on a GPU: patches addresses into parameters and launches.
+
+A *plan* says what an operation does for given shapes, options and device; the helper process makes it, once. An *instance* of a
+plan is the memory that its kernels need beside the arguments, and its parameters in a buffer of their own. There is one for each
+plan and stream, so that work on two streams shares nothing, and one for each plan, stream and capture: a graph may be replayed on any
+stream, at any time, so what it was captured with belongs to it alone, and is kept for the life of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple
+
+from . import _child, _staging
+from ._arrays import HOST, device_name
+from ._call import Call
+from ._cells import Cells
+from ._cuda import UNFIT, Device, DriverError, Module, device, driver, version_text
+from ._errors import DataError, Error, ForkError, UnsupportedError
+from ._plan import Instance, Plan, Request
+from ._recent import Recent
+
+# The kinds of kernel image, from the best; a driver that refuses one may take the next.
+KINDS = ("cubin", "sm_90.ptx", "sm_80.ptx")
+# What is kept of plans and instances, and of their memory on the device. What a graph was captured with is not counted.
+PLANS, PLAN_BYTES = 512, 1 << 30
+
+
+class Replayer:
+    """The plans of one device. Its methods may be called from any thread."""
+
+    def __init__(self, on: Device) -> None:
+        self.device = on
+        self.pid = os.getpid()
+        self.cells = Cells(on)
+        self.refused: List[str] = []  # the images that the driver did not take, and why
+        self._flags = self.cells.flags
+        self._lock = threading.RLock()  # around all but the hot path; taken before an instance's
+        self._plans: Recent[Plan] = Recent(PLANS, 0, lambda plan: None)
+        self._instances: Recent[Instance] = Recent(PLANS, PLAN_BYTES, Instance.close)
+        self._captured: Dict[Hashable, Instance] = {}
+        self._modules: Dict[str, Module] = {}
+        self._kernels = os.environ.get("ROBOCACHE_KERNELS", "")
+        self._forced = self._kernels != ""
+        self._reason = ""
+        self._faults: List[Tuple[Instance, int]] = []
+        on.reclaim += [self.trim, _framework_caches]
+
+    def run(
+        self,
+        key: Hashable,
+        make_request: Callable[[], Request],
+        pointers: Tuple[int, ...],
+        stream: int,
+        check: bool = False,
+        keep: Any = None,
+        counts: bool = False,
+    ) -> Optional[Dict[str, int]]:
+        """Runs an operation on a stream, and returns when it is queued.
+
+        key: everything that the plan depends on but the addresses. make_request: gives the operation's request, without "align",
+        when the plan is not known. pointers: the addresses, in the order of the request's tensors. check: wait, and raise what the
+        kernels found. keep: what must live until the instance's next run. counts: wait, and return the counts of a voxelize.
+
+        A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being captured.
+        """
+        if self._flags[0]:
+            self._raise_late(stream)
+        wait = check or counts
+        while True:
+            instance = self._instances.young.get((key, stream))
+            if instance is None:
+                instance = self._instance(key, make_request, pointers, stream)
+            elif pointers != instance.pointers:
+                bits = 0
+                for pointer in pointers:
+                    bits |= pointer
+                if bits & 15:
+                    instance = self._instance(key, make_request, pointers, stream)
+            state = b""
+            with instance.lock:
+                queued = not instance.begin(*instance.begin_arguments) and instance.state[0] == instance.expected
+                if queued:
+                    instance.queue(pointers, keep)
+                    if counts:
+                        state = instance.read_counts()
+            if not queued:
+                queued, state = self._run_apart(instance, pointers, keep, wait, counts)
+            if queued:
+                return self._waited(instance, state, counts) if wait else None
+
+    def _run_apart(
+        self, instance: Instance, pointers: Tuple[int, ...], keep: Any, wait: bool, counts: bool
+    ) -> Tuple[bool, bytes]:
+        """Runs an instance whose stream is being captured, or is the default one of a context that is not current. It reports whether
+        it did: one that was closed since it was looked up cannot."""
+        if instance.closed:
+            with self._lock:
+                self._instances.discard(instance.place)
+            return False, b""
+        with self.device:
+            number = instance.captured or self.device.capture(instance.stream)
+            if number:
+                if wait:
+                    raise UnsupportedError(
+                        "a stream that is being captured cannot be waited for: want no check=True and no counts in a capture; "
+                        "errors come with a later call or with robocache.synchronize()"
+                    )
+                if not instance.captured:
+                    instance = self._captured_instance(instance.place, instance.plan, instance.stream, number)
+            with instance.lock:
+                if instance.closed:
+                    return False, b""
+                instance.queue(pointers, keep)
+                return True, instance.read_counts() if counts else b""
+
+    def _waited(self, instance: Instance, state: bytes, counts: bool) -> Optional[Dict[str, int]]:
+        """Waits for a run, raises what it found, and returns its counts, of which state has the bytes."""
+        self.device.synchronize(instance.stream)
+        if self._flags[0]:
+            self._collect(instance.stream)
+            self._raise(instance)
+        if not counts:
+            return None
+        child = _child.shared()
+        with child.lock:
+            reply, _, _ = child.request("counts", blob=state, target=self._target(child), request=instance.plan.request)
+        found: Dict[str, int] = reply["counts"]
+        return found
+
+    def _instance(
+        self, key: Hashable, make_request: Callable[[], Request], pointers: Tuple[int, ...], stream: int
+    ) -> Instance:
+        """Returns the instance for a plan and a stream, of the capture that the stream is in."""
+        aligns = tuple([pointer & 15 for pointer in pointers])
+        aligned = not any(aligns)
+        place: Hashable = (key, stream) if aligned else (key, stream, aligns)
+        with self._lock:
+            found = self._instances.find(place)
+            if found is not None:
+                if not found.closed:
+                    return found
+                self._instances.discard(place)
+            self.check_fork()
+            plan_key: Hashable = key if aligned else (key, aligns)
+            plan = self._plans.find(plan_key)
+            if plan is None:
+                request = make_request()
+                named = zip(request["tensors"].items(), aligns)
+                request["tensors"] = {name: dict(tensor, align=align) for (name, tensor), align in named}
+                plan = self._plan(request)
+                self._plans.put(plan_key, plan)
+            number = self.device.capture(stream)
+            if number:
+                return self._captured_instance(place, plan, stream, number)
+            instance = Instance(plan, self.device, self.cells, stream, place)
+            self._instances.put(place, instance, instance.size)
+            return instance
+
+    def _captured_instance(self, place: Hashable, plan: Plan, stream: int, number: int) -> Instance:
+        with self._lock:
+            found = self._captured.get((place, number))
+            if found is None or found.closed:
+                found = Instance(plan, self.device, self.cells, stream, place, number)
+                self._captured[place, number] = found
+            return found
+
+    def _plan(self, request: Request) -> Plan:
+        """Asks for a plan, and for images until the driver takes them. The lock is held."""
+        while True:
+            child = _child.shared()
+            with child.lock:
+                reply, payload, _ = child.request("plan", target=self._target(child), request=request)
+                plan = Plan(reply["plan"], payload, request)
+                for image in plan.images:
+                    try:
+                        plan.modules.append(self._module(child, image))
+                    except DriverError as e:
+                        if e.code not in UNFIT or not self._take_next(image["file"], str(e)):
+                            raise
+                        break
+                else:
+                    return plan
+
+    def load(self, plan: Plan, child: Any) -> None:
+        """Loads a plan's images, of a target that target gave."""
+        with self._lock, child.lock:
+            plan.modules += [self._module(child, image) for image in plan.images]
+
+    def target(self, child: Any) -> int:
+        """Returns the number under which a helper process knows this device."""
+        with self._lock, child.lock:
+            return self._target(child)
+
+    def _target(self, child: Any) -> int:
+        name = ("target", self.device.ordinal, self._kernels)
+        number = child.memo.get(name)
+        if number is None:
+            attributes = {str(a): v for a, v in self.device.attributes.items()}
+            described = {"name": self.device.name, "driver": self.device.driver.number, "attributes": attributes}
+            reply, _, _ = child.request("target", target=dict(described, kernels=self._kernels))
+            number = child.memo[name] = reply["target"]
+            self._reason = str(reply.get("reason", ""))
+        return int(number)
+
+    def _module(self, child: Any, image: Dict[str, Any]) -> Module:
+        module = self._modules.get(image["hash"])
+        if module is None:
+            _, data, _ = child.request("image", hash=image["hash"])
+            module = self._modules[image["hash"]] = self.device.load(data)
+        return module
+
+    def _take_next(self, file: str, why: str) -> bool:
+        """Turns to the kind of image after the one that was refused, and reports whether there is one."""
+        self.refused.append("{}: {}".format(file, why))
+        kind = next((i for i, k in enumerate(KINDS) if k in file), len(KINDS))
+        if self._forced or kind + 1 >= len(KINDS):
+            return False
+        self._kernels = KINDS[kind + 1]
+        return True
+
+    def _raise_late(self, stream: int) -> None:
+        """Raises what earlier calls found, unless the stream is being captured."""
+        self.check_fork()
+        if not self.device.capture(stream):
+            self._collect(stream)
+            self._raise(None)
+
+    def _collect(self, stream: Optional[int]) -> None:
+        """Reads and clears the cells. With a stream it waits for that one's work; kernels on others may find smaller faults than those
+        read, so they get a moment."""
+        with self._lock, self.device as d:
+            if stream is not None:
+                d.synchronize(stream)
+            self._flags[0] = 0
+            found = self.cells.read()
+            if found and stream is not None:
+                time.sleep(0.001)
+                found = self.cells.read()
+            for cell, fault, owner in found:
+                self.cells.reset(cell)
+                self._faults.append((owner, fault))
+
+    def _raise(self, first: Optional[Instance]) -> None:
+        """Raises a fault that was collected, one of an instance if it has one; the next call raises the next."""
+        with self._lock:
+            if not self._faults:
+                return
+            mine = [i for i, (owner, _) in enumerate(self._faults) if owner is first]
+            instance, fault = self._faults.pop(mine[0] if mine else 0)
+            self._flags[0] = 1 if self._faults else self._flags[0]
+        raise self._explain(instance, fault)
+
+    def _explain(self, instance: Instance, fault: int) -> Error:
+        """Returns the error that a fault is, with the helper process's words."""
+        request = instance.plan.request or {}
+        contents = {}
+        for (name, tensor), pointer in zip(request["tensors"].items(), instance.pointers):
+            if name.endswith("Offsets"):
+                raw = self.device.read(pointer, 8 * tensor["shape"][0], self.device.stream)
+                contents[name] = list(memoryview(raw).cast("q"))
+        try:
+            child = _child.shared()
+            with child.lock:
+                child.request("explain", target=self._target(child), request=request, fault=fault, contents=contents)
+        except DataError as e:
+            return e
+        return DataError("{}: a bad value, fault {:#x}, which nobody can explain".format(request.get("op"), fault))
+
+    def synchronize(self) -> None:
+        """Waits for all work on the device, and raises what earlier calls found."""
+        self.check_fork()
+        self.device.synchronize()
+        if self._flags[0]:
+            self._collect(None)
+            self._raise(None)
+
+    def trim(self) -> bool:
+        """Gives up the instances that no graph holds, and reports whether there were any. The next calls make new ones."""
+        with self._lock:
+            return self._instances.clear()
+
+    def check_fork(self) -> None:
+        """Raises `ForkError` in a process that was forked from the one which made this."""
+        if os.getpid() != self.pid:
+            raise ForkError(
+                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this side: "
+                "start workers with the 'spawn' or 'forkserver' method".format(self.pid, os.getpid())
+            )
+
+    def forget(self) -> None:
+        """Makes every call fail, after a fork."""
+        self._lock = threading.RLock()
+        self._instances.young = {}
+
+    def info(self) -> Dict[str, Any]:
+        """What there is on the device, for robocache.info()."""
+        with self._lock:
+            return {
+                "device": self.device.name,
+                "kernels": self._reason,
+                "refused": list(self.refused),
+                "plans": len(self._plans),
+                "instances": len(self._instances),
+                "captured": len(self._captured),
+                "bytes": self.device.allocated(),
+            }
+
+
+def _framework_caches() -> bool:
+    """Has frameworks give the driver back what they keep for later."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+        return True
+    return False
+
+
+_lock = threading.Lock()
+_replayers: Dict[int, Replayer] = {}
+
+
+def replayer(ordinal: int) -> Replayer:
+    """Returns the process's replayer of a device. `UnsupportedError` says why the device cannot be used."""
+    found = _replayers.get(ordinal)
+    if found is None:
+        on = device(ordinal)
+        with _lock:
+            found = _replayers.get(ordinal)
+            if found is None:
+                found = _replayers[ordinal] = Replayer(on)
+    return found
+
+
+def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int]]:
+    """Runs a call on a device, on the stream that its framework uses there; arrays that lie on the host are copied.
+
+    It returns the counts of a voxelize, for which it waits, and else None.
+    """
+    one = replayer(ordinal)
+    views = {**call.outputs, **call.inputs}
+    if any(v.device == HOST for v in views.values()):
+        return _staging.run(one, call, check)
+    for name, view in views.items():
+        if view.device != ordinal:
+            got, want = device_name(view.device), device_name(ordinal)
+            raise UnsupportedError(
+                "{}: arrays on {} cannot be computed on {}: want backend={!r} or 'auto'".format(call.op, got, want, got),
+                op=call.op, arg="backend", kind="wrong device", got=want, want=got,
+            )  # fmt: skip
+    key = (call.op, call.key, tuple([(n, v.dtype, v.shape, v.strides) for n, v in views.items()]))
+    pointers = tuple([v.pointer for v in views.values()])
+    keep = [v.array for n, v in views.items() if n.endswith("Offsets")]
+    counts = one.run(
+        key,
+        lambda: call.request(call.described()),
+        pointers,
+        call.framework.stream(ordinal),
+        check,
+        keep,
+        call.op == "voxelize",
+    )
+    call.framework.queued(views.values(), ordinal)
+    return counts
+
+
+def info() -> Dict[str, Any]:
+    """Returns what there is on each device that was used, and how many there are, for robocache.info()."""
+    drv = driver()
+    used = {device_name(n): one.info() for n, one in sorted(_replayers.items())}
+    return {"library": drv.path, "driver": version_text(drv.number), "devices": drv.devices, "used": used}
+
+
+def synchronize() -> None:
+    """Waits for all devices that were used, and raises what earlier calls found."""
+    for one in list(_replayers.values()):
+        one.synchronize()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for one in _replayers.values():
+        one.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)
