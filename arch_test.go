@@ -33,7 +33,7 @@ var rules = map[string][]string{
 	"ops/cpu":                 {"tensor", "ops/backend"},
 	"ops/opstest":             {"tensor", "ops", "ops/backend", "github.com/stretchr/testify/..."},
 	"ops/cuda":                {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/kernels", "internal/tuned"},
-	"ops/record":              {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
+	"ops/record":              {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "ops/record", "tensor", "internal/device"},
 	"ops/sim":                 {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},
 	"cudadrv":                 {purego + "/...", "internal/errs"},
 	"cudasim":                 {"cudadrv", "internal/ptxparse"},
