@@ -29,7 +29,7 @@ const g1 = "../../examples/data/g1"
 type drawing struct {
 	*client
 	slots []byte
-	reply loaderReply
+	reply slotsReply
 }
 
 type fields map[string]any
