@@ -40,7 +40,9 @@ func TestServeAnswersOnTheDescriptorThatItIsGiven(t *testing.T) {
 }
 
 func TestServeIsNotForPeople(t *testing.T) {
-	code, _, stderr := cli("serve", "--fd", "2000000")
-	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "--fd: got descriptor 2000000: bad file descriptor, want the Unix socket that the Python package gives it")
+	cmd, _ := program(t, "serve", "--fd", "2000000") // a process of its own: it ignores signals
+	said, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	assert.Equal(t, exitUsage, cmd.ProcessState.ExitCode())
+	assert.Contains(t, string(said), "--fd: got descriptor 2000000: bad file descriptor, want the Unix socket that the Python package gives it")
 }

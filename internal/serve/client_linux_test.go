@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"testing"
 
@@ -38,7 +39,7 @@ func pair(t testing.TB) (ours, theirs *socket) {
 
 // connect serves a connection in this process until the test ends, and says hello.
 func connect(t testing.TB) *client {
-	c, ended := open(t)
+	c, ended := open(t, nil)
 	t.Cleanup(func() {
 		c.s.shutdown()
 		assert.NoError(t, <-ended)
@@ -48,13 +49,18 @@ func connect(t testing.TB) *client {
 	return c
 }
 
-// open is connect without its end, which is told, and without the hello.
-func open(t testing.TB) (*client, chan error) {
+// open is connect without its end, which is told, and without the hello. It may have handlers besides the real ones.
+func open(t testing.TB, more map[string]handler) (*client, chan error) {
 	t.Helper()
 	ours, theirs := pair(t)
 	ended := make(chan error, 1)
+	conn := newConn(theirs, "(devel)")
+	if more != nil {
+		conn.handlers = maps.Clone(handlers)
+		maps.Copy(conn.handlers, more)
+	}
 	go func() {
-		err := serveSocket(context.Background(), theirs, "(devel)")
+		err := serveSocket(context.Background(), theirs, conn)
 		_ = theirs.Close()
 		ended <- err
 		close(ended)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/internal/failure"
+	"github.com/robocache/robocache/ops/record"
 )
 
 // PanicError is a mistake in this program, which a request met. Its stack is on standard error.
@@ -48,6 +49,7 @@ func failureOf(err error) Failure {
 		version *VersionError
 		frame   *FrameError
 		panics  *PanicError
+		device  *record.TargetError
 	)
 	switch {
 	case errors.As(err, &in):
@@ -58,6 +60,8 @@ func failureOf(err error) Failure {
 		f.Class, f.Arg, f.Got, f.Want = "VersionError", version.What, version.Got, version.Want
 	case errors.As(err, &frame):
 		f.Class, f.Got, f.Want = "FrameError", frame.Got, frame.Want
+	case errors.As(err, &device):
+		f.Class, f.Arg, f.Got, f.Want = "TargetError", device.Field, device.Got, device.Want
 	case errors.As(err, &panics):
 		f.Class = "PanicError"
 	}

@@ -6,14 +6,11 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/internal/kernels"
+	"github.com/robocache/robocache/ops/record"
 )
 
-const (
-	// Protocol is the version of what this package speaks.
-	Protocol = 1
-	// planVersion is that of exported plans.
-	planVersion = 1
-)
+// Protocol is the version of what this package speaks.
+const Protocol = 1
 
 // VersionError says that two sides are of versions that do not belong together.
 type VersionError struct{ What, Got, Want string }
@@ -42,6 +39,6 @@ func (c *Conn) hello(r *Request) (*Reply, error) {
 	}
 	c.greeted = true
 	return &Reply{Value: map[string]any{
-		"protocol": Protocol, "plan": planVersion, "version": ours, "images": kernels.Hash(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+		"protocol": Protocol, "plan": record.Version, "version": ours, "images": kernels.Hash(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 	}}, nil
 }

@@ -25,10 +25,9 @@ import (
 
 const g1 = "../../examples/data/g1"
 
-// client is the other end of a connection with a loader, and its mapping of the slots.
-type client struct {
-	t     *testing.T
-	s     *socket
+// drawing is a client of a loader, with its mapping of the slots.
+type drawing struct {
+	*client
 	slots []byte
 	reply loaderReply
 }
@@ -36,63 +35,21 @@ type client struct {
 type fields map[string]any
 
 // connected begins a connection, which ends with the test.
-func connected(t *testing.T) *client {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
-	theirs, err := newSocket(fds[1])
-	require.NoError(t, err)
-	ours, err := newSocket(fds[0])
-	require.NoError(t, err)
-	done := make(chan error)
-	go func() { done <- serveSocket(context.Background(), theirs, "(devel)") }()
-	t.Cleanup(func() {
-		assert.NoError(t, ours.Close())
-		assert.NoError(t, <-done)
-		assert.NoError(t, theirs.Close())
-	})
-	c := &client{t: t, s: ours}
-	c.good("hello", fields{"protocol": 1, "version": "(devel)"}, nil)
-	return c
-}
-
-// ask sends a request and returns its reply.
-func (c *client) ask(do string, with fields) *Frame {
-	all := maps.Clone(with)
-	if all == nil {
-		all = fields{}
-	}
-	all["do"] = do
-	text, err := json.Marshal(all)
-	require.NoError(c.t, err)
-	require.NoError(c.t, c.s.send(&Frame{JSON: text}))
-	f, err := readFrame(c.s)
-	require.NoError(c.t, err)
-	return f
-}
+func connected(t *testing.T) *drawing { return &drawing{client: connect(t)} }
 
 // good asks for what must be, and decodes the reply.
-func (c *client) good(do string, with fields, to any) *os.File {
-	f := c.ask(do, with)
-	var reply struct{ Error *Failure }
-	require.NoError(c.t, json.Unmarshal(f.JSON, &reply))
-	require.Nil(c.t, reply.Error, "%s", f.JSON)
+func (c *drawing) good(do string, with fields, to any) *os.File {
+	a := c.client.good(do, with)
 	if to != nil {
-		require.NoError(c.t, json.Unmarshal(f.JSON, to))
+		text, err := json.Marshal(a.object)
+		require.NoError(c.t, err)
+		require.NoError(c.t, json.Unmarshal(text, to))
 	}
-	return f.File
-}
-
-// bad asks for what cannot be.
-func (c *client) bad(do string, with fields) Failure {
-	var reply struct{ Error *Failure }
-	f := c.ask(do, with)
-	require.NoError(c.t, json.Unmarshal(f.JSON, &reply))
-	require.NotNil(c.t, reply.Error, "%s", f.JSON)
-	return *reply.Error
+	return a.file
 }
 
 // open asks for a loader.
-func (c *client) open(with fields) *client {
+func (c *drawing) open(with fields) *drawing {
 	file := c.good("loader", with, &c.reply)
 	require.NotNil(c.t, file)
 	defer file.Close()
@@ -103,14 +60,14 @@ func (c *client) open(with fields) *client {
 	return c
 }
 
-func (c *client) next(release ...int) nextReply {
+func (c *drawing) next(release ...int) nextReply {
 	var n nextReply
 	c.good("next", fields{"release": release}, &n)
 	return n
 }
 
 // array returns an array of a slot.
-func (c *client) array(slot int, name, part string) []byte {
+func (c *drawing) array(slot int, name, part string) []byte {
 	for _, a := range c.reply.Arrays {
 		if a.Name == name && a.Part == part {
 			d := tensor.U8
@@ -132,7 +89,7 @@ func (c *client) array(slot int, name, part string) []byte {
 }
 
 // all is a slot's bytes, as text to compare.
-func (c *client) all(slot int) string {
+func (c *drawing) all(slot int) string {
 	return string(c.slots[slot*c.reply.SlotBytes : (slot+1)*c.reply.SlotBytes])
 }
 

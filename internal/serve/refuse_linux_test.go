@@ -19,7 +19,7 @@ import (
 )
 
 func TestHelloSaysWhatThisIs(t *testing.T) {
-	c, ended := open(t)
+	c, ended := open(t, nil)
 	a := c.hello()
 	assert.Equal(t, object{"ok": true, "protocol": json.Number("1"), "plan": json.Number("1"), "version": "(devel)", "images": kernels.Hash(), "platform": runtime.GOOS + "/" + runtime.GOARCH}, a.object)
 	require.NoError(t, c.s.Close())
@@ -42,7 +42,7 @@ func TestAnotherVersionIsRefusedAndBothAreNamed(t *testing.T) {
 	} {
 		ours, theirs := pair(t)
 		ended := make(chan error, 1)
-		go func() { ended <- serveSocket(context.Background(), theirs, test.ours) }()
+		go func() { ended <- serveSocket(context.Background(), theirs, newConn(theirs, test.ours)) }()
 		c := &client{t: t, s: ours}
 		got := c.ask("hello", test.hello).error()
 		if test.want.Class == "" {
@@ -64,7 +64,7 @@ func TestAnotherVersionIsRefusedAndBothAreNamed(t *testing.T) {
 }
 
 func TestNothingIsDoneBeforeHello(t *testing.T) {
-	c, _ := open(t)
+	c, _ := open(t, nil)
 	f := c.bad("arena", object{"bytes": 1})
 	assert.Equal(t, "RequestError", f.Class)
 	assert.Contains(t, f.Message, `"arena" first, want "hello"`)
@@ -105,7 +105,7 @@ func TestABadRequestIsToldAndTheChildGoesOn(t *testing.T) {
 }
 
 func TestAFrameThatIsNoneEndsTheConnection(t *testing.T) {
-	c, ended := open(t)
+	c, ended := open(t, nil)
 	_, err := unix.Write(c.s.fd, []byte("GET / HTTP/1.1\r\n\r\n"))
 	require.NoError(t, err)
 	a, err := c.read()
@@ -202,32 +202,25 @@ func TestABadValueIsToldWithItsPlace(t *testing.T) {
 }
 
 func TestAPanicIsAnErrorAndTheChildGoesOn(t *testing.T) {
-	handlers["panic"] = func(context.Context, *Conn, *Request) (*Reply, error) { panic("of a test") }
-	defer delete(handlers, "panic")
-	stderr := os.Stderr
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	os.Stderr = w
-	c := connect(t)
-	f := c.bad("panic", nil)
-	os.Stderr = stderr
-	require.NoError(t, w.Close())
-	said, err := io.ReadAll(r)
-	require.NoError(t, err)
-	require.NoError(t, r.Close())
-	assert.Equal(t, Failure{Class: "PanicError", Message: `panic in "panic": of a test`}, f)
-	assert.Contains(t, string(said), "refuse_linux_test.go", "the stack")
-	c.newArena(1)
+	var said strings.Builder
+	var m mouth
+	c := newConn(&m, "(devel)")
+	c.stderr, c.greeted = &said, true
+	c.handlers = map[string]handler{"panic": func(context.Context, *Conn, *Request) (*Reply, error) { panic("of a test") }, "go on": func(context.Context, *Conn, *Request) (*Reply, error) { return nil, nil }}
+	m.tape = newTape(append(bytesOf(t, &Frame{JSON: []byte(`{"do":"panic"}`)}), bytesOf(t, &Frame{JSON: []byte(`{"do":"go on"}`)})...))
+	require.NoError(t, c.serve(t.Context()))
+	require.Len(t, m.sent, 2)
+	assert.JSONEq(t, `{"error":{"class":"PanicError","message":"panic in \"panic\": of a test"}}`, string(m.sent[0].JSON))
+	assert.JSONEq(t, `{"ok":true}`, string(m.sent[1].JSON))
+	assert.Contains(t, said.String(), "refuse_linux_test.go", "the stack")
 }
 
 // What a handler holds for the reply alone is closed, sent or not.
 func TestAReplyIsDoneWithWhetherItIsSentOrNot(t *testing.T) {
 	done := make(chan bool, 1)
-	handlers["done"] = func(context.Context, *Conn, *Request) (*Reply, error) {
+	c, ended := open(t, map[string]handler{"done": func(context.Context, *Conn, *Request) (*Reply, error) {
 		return &Reply{Value: object{"large": strings.Repeat("x", 1<<20)}, Done: func() error { done <- true; return nil }}, nil
-	}
-	defer delete(handlers, "done")
-	c, ended := open(t)
+	}})
 	c.hello()
 	c.good("done", nil)
 	<-done
@@ -240,13 +233,11 @@ func TestAReplyIsDoneWithWhetherItIsSentOrNot(t *testing.T) {
 // A handler that waits is told when nobody waits for it any more.
 func TestAHandlersContextEndsWithTheConnection(t *testing.T) {
 	began := make(chan bool)
-	handlers["wait"] = func(ctx context.Context, _ *Conn, _ *Request) (*Reply, error) {
+	c, ended := open(t, map[string]handler{"wait": func(ctx context.Context, _ *Conn, _ *Request) (*Reply, error) {
 		close(began)
 		<-ctx.Done()
 		return nil, ctx.Err()
-	}
-	defer delete(handlers, "wait")
-	c, ended := open(t)
+	}})
 	c.hello()
 	require.NoError(t, c.s.send(&Frame{JSON: []byte(`{"do":"wait"}`)}))
 	<-began
@@ -257,7 +248,7 @@ func TestAHandlersContextEndsWithTheConnection(t *testing.T) {
 // An arena takes the place of the one before, and nothing stays of a connection.
 func TestNothingOfAConnectionStays(t *testing.T) {
 	before := openFiles(t)
-	c, ended := open(t)
+	c, ended := open(t, nil)
 	c.hello()
 	c.newArena(1)
 	first := openFiles(t)

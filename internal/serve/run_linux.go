@@ -16,11 +16,11 @@ func Run(ctx context.Context, fd int, version string, gone func()) error {
 		waitParent(fd)
 		gone()
 	}()
-	return errors.Join(serveSocket(ctx, s, version), s.Close())
+	return errors.Join(serveSocket(ctx, s, newConn(s, version)), s.Close())
 }
 
 // serveSocket serves a socket. Work that is under way when the other end closes has its context cancelled.
-func serveSocket(ctx context.Context, s *socket, version string) error {
+func serveSocket(ctx context.Context, s *socket, c *Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -28,7 +28,7 @@ func serveSocket(ctx context.Context, s *socket, version string) error {
 		cancel()
 		close(done)
 	}()
-	err := (&Conn{link: s, version: version}).serve(ctx)
+	err := c.serve(ctx)
 	s.shutdown()
 	<-done
 	return err

@@ -21,6 +21,11 @@ type handler func(ctx context.Context, c *Conn, r *Request) (*Reply, error)
 var handlers = map[string]handler{
 	"arena":   newArena,
 	"compute": compute,
+	"counts":  counts,
+	"explain": explain,
+	"image":   image,
+	"plan":    exportPlan,
+	"target":  addTarget,
 
 	"open":    openRecording,
 	"episode": readEpisode,
@@ -65,15 +70,22 @@ type link interface {
 
 // Conn is a connection and what it holds.
 type Conn struct {
-	link    link
-	version string // of the program
-	greeted bool
-	arena   *Memory
-	cpu     *ops.Device
-	loading *loading // nil before it is asked for
-	atEnd   []func() error
+	link     link
+	version  string // of the program
+	handlers map[string]handler
+	stderr   io.Writer // where panics are told
+	greeted  bool
+	atEnd    []func() error
 
+	cpu        *ops.Device
+	arena      *Memory
+	targets    []target
 	recordings recordings
+	loading    *loading // nil before it is asked for
+}
+
+func newConn(l link, version string) *Conn {
+	return &Conn{link: l, version: version, handlers: handlers, stderr: os.Stderr}
 }
 
 // closing has do called when the connection ends, before what was told earlier.
@@ -145,7 +157,7 @@ func (c *Conn) answer(ctx context.Context, f *Frame) (err error) {
 func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(os.Stderr, "robocache serve: panic in %q: %v\n%s", r.Do, p, debug.Stack())
+			fmt.Fprintf(c.stderr, "robocache serve: panic in %q: %v\n%s", r.Do, p, debug.Stack())
 			reply, err = nil, &PanicError{Do: r.Do, Value: p}
 		}
 	}()
@@ -160,10 +172,10 @@ func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error)
 	if !c.greeted {
 		return nil, &RequestError{Arg: "do", Got: fmt.Sprintf("%q first", r.Do), Want: `"hello"`}
 	}
-	h, ok := handlers[r.Do]
+	h, ok := c.handlers[r.Do]
 	if !ok {
 		names := []string{"hello"}
-		for name := range handlers {
+		for name := range c.handlers {
 			names = append(names, name)
 		}
 		slices.Sort(names)

@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/ops/record"
+	"github.com/robocache/robocache/ptx"
+)
+
+// mostTargets bounds the devices of a connection: a host has a few, each asked for with a few kinds of image.
+const mostTargets = 256
+
+// target is a device that plans are made for.
+type target struct {
+	text     string // of its description
+	recorder *record.Recorder
+}
+
+// addTarget answers "target". The same description has the same number.
+func addTarget(_ context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q struct {
+		Do
+		Target record.Target `json:"target"`
+	}
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(q.Target)
+	if err != nil {
+		return nil, err
+	}
+	id := slices.IndexFunc(c.targets, func(t target) bool { return t.text == string(text) })
+	if id < 0 {
+		if len(c.targets) == mostTargets {
+			return nil, &RequestError{"target", fmt.Sprintf("target %d", mostTargets+1), fmt.Sprintf("at most %d", mostTargets)}
+		}
+		recorder, err := record.New(q.Target)
+		if err != nil {
+			return nil, err
+		}
+		c.closing(recorder.Close)
+		id = len(c.targets)
+		c.targets = append(c.targets, target{string(text), recorder})
+	}
+	return &Reply{Value: map[string]any{"target": id, "reason": c.targets[id].recorder.Info().Kernels}}, nil
+}
+
+// planRequest is what a request about a plan has.
+type planRequest struct {
+	Do
+	Target  int             `json:"target"`
+	Request json.RawMessage `json:"request"`
+}
+
+// plan returns what a recorder plans.
+func (q *planRequest) plan(c *Conn) (*record.Recorder, *Operation, []record.Tensor, error) {
+	if q.Target < 0 || q.Target >= len(c.targets) {
+		return nil, nil, nil, &RequestError{"target", fmt.Sprint(q.Target), fmt.Sprintf("one of the %d that were described", len(c.targets))}
+	}
+	o, err := ReadOperation(q.Request)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	list := make([]record.Tensor, len(o.Tensors))
+	for i, t := range o.Tensors {
+		if t.At != nil {
+			return nil, nil, nil, &RequestError{"tensors." + t.Name + ".at", fmt.Sprint(*t.At), "nothing: a plan has tensors anywhere"}
+		}
+		list[i] = record.Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, Strides: t.Strides, Align: t.Align}
+	}
+	return c.targets[q.Target].recorder, o, list, nil
+}
+
+func exportPlan(_ context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q planRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	recorder, o, tensors, err := q.plan(c)
+	if err != nil {
+		return nil, err
+	}
+	p, err := recorder.Plan(o.op, tensors, o.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return &Reply{Value: map[string]any{"plan": json.RawMessage(p.Header())}, Blob: p.Payload}, nil
+}
+
+// images are the kernel images by hash.
+var images = sync.OnceValue(func() map[string]ptx.Image {
+	list := map[string]ptx.Image{}
+	for _, family := range ptx.Families() {
+		for _, im := range ptx.Images(family) {
+			list[im.Hash] = im
+		}
+	}
+	return list
+})
+
+func image(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
+	var q struct {
+		Do
+		Hash string `json:"hash"`
+	}
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	im, ok := images()[q.Hash]
+	if !ok {
+		return nil, &RequestError{"hash", fmt.Sprintf("%q", q.Hash), "that of an image which a plan names"}
+	}
+	return &Reply{Blob: im.Data()}, nil
+}
+
+// explain replies with the error that a fault stands for.
+func explain(_ context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q struct {
+		planRequest
+		Fault    uint64             `json:"fault"`
+		Contents map[string][]int64 `json:"contents"`
+	}
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	recorder, o, tensors, err := q.plan(c)
+	if err != nil {
+		return nil, err
+	}
+	err = recorder.Explain(tensors, o.Plan, q.Fault, func(i int, at int64, dst []byte) error {
+		name := tensors[i].Name
+		list, ok := q.Contents[name]
+		data := raw.Bytes(list)
+		if !ok || at < 0 || at > int64(len(data)) || int64(len(dst)) > int64(len(data))-at {
+			return &RequestError{"contents." + name, fmt.Sprintf("%d numbers", len(list)), fmt.Sprintf("all of the tensor, as far as byte %d", at+int64(len(dst)))}
+		}
+		copy(dst, data[at:])
+		return nil
+	})
+	if err == nil {
+		err = &RequestError{"fault", fmt.Sprint(q.Fault), "one that the plan can have"}
+	}
+	return nil, err
+}
+
+// counts replies with what became of the points of a voxelize, from what its run left.
+func counts(_ context.Context, c *Conn, r *Request) (*Reply, error) {
+	var q planRequest
+	if err := r.Decode(&q); err != nil {
+		return nil, err
+	}
+	recorder, o, tensors, err := q.plan(c)
+	if err != nil {
+		return nil, err
+	}
+	n, err := recorder.Counts(tensors, o.Plan, r.Blob)
+	if err != nil {
+		return nil, err
+	}
+	return &Reply{Value: map[string]any{"counts": countsJSON(n)}}, nil
+}
