@@ -6,7 +6,7 @@ No framework is imported here that the caller has not imported: an array's type 
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ._errors import ArgumentError, UnsupportedError, python_argument
 
@@ -66,12 +66,19 @@ class Framework:
         raise NotImplementedError
 
     def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
-        """Returns a new array on a device; like is an input, whose subtleties it shares."""
+        """Returns a new array on a device; like is an input, whose subtleties it shares. The dtype may be "bool": masks of u8."""
         raise NotImplementedError
 
     def result(self, view: View) -> Any:
         """Returns what the caller gets for an output, once it is written."""
         return view.array
+
+    def stream(self, device: int) -> int:
+        """Returns the stream that the framework's work on a device is on, as the driver's handle."""
+        raise NotImplementedError
+
+    def queued(self, views: Iterable[View], device: int) -> None:
+        """Is told once work that uses the views is queued on the stream."""
 
     def rows(self, view: View, n: int) -> View:
         """Returns the view of the first n rows."""
@@ -171,12 +178,12 @@ class Group:
 
     __slots__ = ("op", "framework", "like", "device", "views")
 
-    def __init__(self, op: str, arrays: Mapping[str, Any]) -> None:
+    def __init__(self, op: str, arrays: Mapping[str, Any], shapes_only: Optional[Framework] = None) -> None:
         self.op = op
         framework: Optional[Framework] = None
         first = ""
         for name, x in arrays.items():
-            found = framework_of(x)
+            found = shapes_only or framework_of(x)
             if found is None or found is framework:
                 continue
             if framework is None or framework.name == "numpy" and found.name == "jax":
@@ -205,6 +212,8 @@ class Group:
 
     def _add(self, name: str, x: Any) -> View:
         found = framework_of(x)
+        if found is not None and found.name == self.framework.name:
+            found = self.framework
         try:
             if found is None:
                 # A list has no dtype of its own, and values are never whole numbers.
