@@ -15,7 +15,6 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import threading
 import weakref
 from typing import Any, Dict, List, Optional, Tuple, Union
@@ -40,7 +39,7 @@ Reply = Tuple[Dict[str, Any], bytes, int]
 
 
 def find_binary() -> str:
-    """Returns the path of the robocache binary: that of ROBOCACHE_BINARY, else the package's own, else the one on PATH."""
+    """Returns the path of the robocache binary: that of ROBOCACHE_BINARY, else the package's own, else, if it has none, the one on PATH."""
     given = os.environ.get("ROBOCACHE_BINARY")
     if given:
         found = shutil.which(given)
@@ -48,7 +47,12 @@ def find_binary() -> str:
             raise ServerError("ROBOCACHE_BINARY names {!r}, which is no program that can be run".format(given))
         return found
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "robocache")
-    found = shutil.which(own) or shutil.which("robocache")
+    if os.path.exists(own):
+        # The one on PATH may be a script that runs this very package.
+        if shutil.which(own) is None:
+            raise ServerError("{} is there and cannot be run: want the permission to execute it".format(own))
+        return own
+    found = shutil.which("robocache")
     if found is None:
         raise ServerError("no robocache binary: want ROBOCACHE_BINARY to name one, or {}, or one on PATH".format(own))
     return found
@@ -282,6 +286,8 @@ def _log_file() -> int:
     try:
         return os.memfd_create("robocache-log", os.MFD_CLOEXEC)
     except (AttributeError, OSError):
+        import tempfile
+
         with tempfile.TemporaryFile() as f:
             return os.dup(f.fileno())
 
