@@ -60,7 +60,7 @@ def voxelize_point_cloud(
     low = [float(x) for x in origin]
     high = [x + n * voxel_size for x, n in zip(low, grid_size)]
     offsets = None
-    shape = getattr(points, "shape", ())
+    shape: Sequence[int] = getattr(points, "shape", ())
     if len(shape) == 3:
         offsets = [i * shape[1] for i in range(shape[0] + 1)]
         points = points.reshape(-1, shape[2])

@@ -31,6 +31,7 @@ _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"RCF1"
 _LAST_LINES = 40
 _READ = 1 << 16
+_CONTROL = socket.CMSG_SPACE(4)
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -189,8 +190,11 @@ class Child:
         try:
             while len(head) < _HEADER.size:
                 # There is one reply at a time, so that nothing is read which belongs to another.
-                part, more, _, _ = socket.recv_fds(self._socket, _READ, 1, _CLOEXEC)
-                fds += more
+                # (recv_fds is not used, since it leaves out the flags before Python 3.12.)
+                part, control, _, _ = self._socket.recvmsg(_READ, _CONTROL, _CLOEXEC)
+                for level, kind, data in control:
+                    if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                        fds += struct.unpack("{}i".format(len(data) // 4), data[: len(data) // 4 * 4])
                 if not part:
                     raise EOFError
                 head += part
