@@ -142,7 +142,6 @@ class UnsupportedError(Error, NotImplementedError):
 _CLASSES: Dict[str, Type[Error]] = {
     "ArgError": ArgumentError,
     "OptionError": ArgumentError,
-    "UsageError": ArgumentError,
     "ValueError": DataError,
     "MemoryError": OutOfMemoryError,
     "FormatError": RecordingError,
@@ -151,10 +150,10 @@ _CLASSES: Dict[str, Type[Error]] = {
     "LoaderError": LoaderError,
     "DeviceError": DeviceError,
     "OpenError": DeviceError,
-    "ServerError": ServerError,
-    "ProtocolError": ServerError,
+    "RequestError": ServerError,
+    "FrameError": ServerError,
+    "PanicError": ServerError,
     "VersionError": VersionError,
-    "UnsupportedError": UnsupportedError,
 }
 
 # Go's names of arguments, where Python's are not the same in snake_case.
