@@ -19,8 +19,8 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// device opens a device on which plans are replayed, and says how much of its memory is in use.
-func device(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func() int64) {
+// open opens a device on which plans are replayed, and says how much of its memory is in use.
+func open(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func() int64) {
 	b, err := replay.New(drv, 0, kernels)
 	require.NoError(t, err)
 	dev, err := ops.NewDevice(b)
@@ -64,7 +64,7 @@ func TestSim(t *testing.T) {
 	}
 	d, drv := simulated(t, cudasim.Config{})
 	d.Watch(saw)
-	dev, _ := device(t, drv, simKernels)
+	dev, _ := open(t, drv, simKernels)
 	opstest.Run(t, dev, opstest.Config{Slow: 200, OneOf: 8, Skip: map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true}})
 	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		return
@@ -81,7 +81,7 @@ func TestSim(t *testing.T) {
 // What counts what is allocated runs beside no other test.
 func TestSimLife(t *testing.T) {
 	_, drv := simulated(t, cudasim.Config{})
-	dev, memory := device(t, drv, simKernels)
+	dev, memory := open(t, drv, simKernels)
 	opened.driver, opened.kernels = drv, simKernels
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory, Slow: 200, Only: map[string]bool{"life": true, "*-life": true}})
 }
@@ -89,7 +89,7 @@ func TestSimLife(t *testing.T) {
 // The conformance suite as a whole, on a GPU.
 func TestGPU(t *testing.T) {
 	drv := gputest.Require(t)
-	dev, memory := device(t, drv, "")
+	dev, memory := open(t, drv, "")
 	opened.driver, opened.kernels = drv, ""
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory})
 }
