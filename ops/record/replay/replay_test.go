@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/record/replay"
 	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
 )
 
 // open opens a device on which plans are replayed, and says how much of its memory is in use.
@@ -66,6 +67,7 @@ func TestSim(t *testing.T) {
 	d.Watch(saw)
 	dev, _ := open(t, drv, simKernels)
 	opstest.Run(t, dev, opstest.Config{Slow: 200, OneOf: 8, Skip: map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true}})
+	large(t, saw)
 	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		return
 	}
@@ -76,6 +78,33 @@ func TestSim(t *testing.T) {
 			}
 		}
 	}
+}
+
+// large counts the points of a cloud that is a large one for its device, of one multiprocessor: kernels that take more than 48 KiB of shared memory.
+func large(t *testing.T, saw func(*cudasim.Launch)) {
+	d, drv := simulated(t, cudasim.Config{Multiprocessors: 1})
+	d.Watch(saw)
+	dev, _ := open(t, drv, simKernels)
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer cpu.Close()
+	const points = 1<<15 + 5
+	cloud := make([]float32, 3*points)
+	for i := range cloud {
+		cloud[i] = float32(i*7919%2011) / 100
+	}
+	args := ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(cloud, points, 3))}
+	grid := ops.VoxelGrid{Max: [3]float64{20, 20, 20}, Size: [3]float64{1, 2, 2}}
+	var counts [2][]int32
+	for i, dev := range []*ops.Device{dev, cpu} {
+		got, err := dev.Voxelize(context.Background(), args, grid, ops.VoxelizeOptions{Reduce: ops.ReduceCount})
+		require.NoError(t, err)
+		assert.Positive(t, got.Found.OutOfRange)
+		assert.EqualValues(t, points, got.Found.Points)
+		counts[i], err = tensor.Data[int32](got.Grid)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, counts[1], counts[0])
 }
 
 // What counts what is allocated runs beside no other test.
