@@ -20,7 +20,7 @@ given), which must be empty, missing or an older bundle:
   --gpu-only   leave out the packages whose tests never reach the driver
   --tar        write DIR.tar.gz as well, less than half as large
 
-The tests at the root of the repository run Go, and are left out. The node needs glibc and NVIDIA's driver.
+The tests at the root of the repository and of scripts run Go, and are left out. The node needs glibc and NVIDIA's driver.
 USAGE
 }
 
@@ -75,7 +75,7 @@ tested() {
 	go list -test -f '{{if .ForTest}}{{else}}{{.ImportPath}} {{join .Deps " "}} {{end}}' ./... |
 		awk -v m="$module" '$1 ~ /\.test$/ {
 			dir = substr($1, length(m) + 2); sub(/\.test$/, "", dir)
-			if (index($1, m "/") == 1) print dir, (index($0 " ", " " m "/cudadrv ") ? "gpu" : "cpu")
+			if (index($1, m "/") == 1 && index(dir, "scripts/") != 1) print dir, (index($0 " ", " " m "/cudadrv ") ? "gpu" : "cpu")
 		}'
 }
 

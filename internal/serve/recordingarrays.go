@@ -9,9 +9,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// arrayAlign is what arrays begin at multiples of, bytes: a cache line, which every framework takes.
-const arrayAlign = 64
-
 // array says where in a memfd a tensor lies, row-major.
 type array struct {
 	DType string `json:"dtype"`
@@ -28,7 +25,7 @@ type arrays struct {
 
 // add takes a tensor of the host, which may not change before memory.
 func (a *arrays) add(t *tensor.Tensor) array {
-	at := (a.size + arrayAlign - 1) / arrayAlign * arrayAlign
+	at := (a.size + arenaAlign - 1) / arenaAlign * arenaAlign
 	a.list, a.at = append(a.list, t), append(a.at, at)
 	a.size = at + int64(t.Len())*int64(t.DType().Size())
 	return array{t.DType().String(), append([]int{}, t.Shape()...), at}

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"runtime"
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that every format opens
@@ -14,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// keptBytes is how large an episode may be to be kept for the next request, which often is for the same one.
+// keptBytes is how large an episode may be to be kept for the next request, which often is for the same one, and how much is read ahead.
 const keptBytes = 64 << 20
 
 // recordings are those that a connection has open, by their handles.
@@ -28,8 +30,27 @@ type recording struct {
 	dataset.Dataset
 	path   string
 	strict bool
-	at     int              // the number of kept
-	kept   *dataset.Episode // the episode that was read last, or nil
+	at     int              // the number of the episode that was read last, -1 without one
+	kept   *dataset.Episode // that, or nil if it is large
+	ahead  *ahead           // what is read while nobody asks, or nil
+}
+
+// ahead reads episodes one after the other, in parallel, before they are asked for.
+type ahead struct {
+	at   int // the number of the next one
+	next func() (*dataset.Episode, error, bool)
+	stop func()
+}
+
+// rest is a dataset from an episode on.
+type rest struct {
+	dataset.Dataset
+	from int
+}
+
+func (r rest) Len() int { return r.Dataset.Len() - r.from }
+func (r rest) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	return r.Dataset.Episode(ctx, r.from+i)
 }
 
 type openRequest struct {
@@ -74,7 +95,7 @@ func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		c.closing(s.close)
 	}
 	s.last++
-	s.open[s.last] = &recording{Dataset: d, path: q.Path, strict: q.Strict}
+	s.open[s.last] = &recording{Dataset: d, path: q.Path, strict: q.Strict, at: -1}
 	info := d.Info()
 	o := opened{Handle: s.last, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Frames: info.Frames, Rate: info.Rate,
 		RateFrom: info.RateFrom, Clock: info.Clock, Clocks: append([]string{}, info.Clocks...), Splits: map[string][]int{},
@@ -119,20 +140,57 @@ func closeRecordings(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return nil, err
 }
 
-// episode reads an episode, or returns it if it was read last.
+// episode reads an episode, or returns it if it was read last. Who reads one after the other finds the next ones read: ctx is the connection's.
 func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if r.kept != nil && r.at == i {
 		return r.kept, nil
 	}
+	follows := i == r.at+1 && r.at >= 0
 	r.kept = nil // before the next one takes its place in memory
-	e, err := r.Episode(ctx, i)
+	if r.ahead != nil && r.ahead.at != i {
+		r.stopAhead()
+	}
+	if r.ahead == nil && follows && i < r.Len() {
+		next, stop := iter.Pull2(dataset.ParallelWithin(ctx, rest{r.Dataset, i}, runtime.GOMAXPROCS(0), keptBytes))
+		r.ahead = &ahead{i, next, stop}
+	}
+	var e *dataset.Episode
+	var err error
+	if r.ahead == nil {
+		e, err = r.Episode(ctx, i)
+	} else {
+		e, err, _ = r.ahead.next() // there is one: i is below Len, and only the end of ctx ends it before
+		r.ahead.at++
+		var of *dataset.EpisodeError
+		if errors.As(err, &of) { // which counts from where it began
+			err = of.Err
+		}
+		if e == nil && err == nil {
+			err = context.Cause(ctx)
+		}
+	}
+	r.at = i
 	if err != nil {
 		return nil, r.fails(i, err)
 	}
 	if e.Bytes() <= keptBytes {
-		r.at, r.kept = i, e
+		r.kept = e
 	}
 	return e, nil
+}
+
+// stopAhead ends reading ahead.
+func (r *recording) stopAhead() {
+	if r.ahead != nil {
+		r.ahead.stop()
+		r.ahead = nil
+	}
+}
+
+// Close ends reading ahead, too.
+func (r *recording) Close() error {
+	r.stopAhead()
+	return r.Dataset.Close()
 }
 
 // fails names the recording in an error about an episode, -1 for all.
@@ -163,6 +221,7 @@ func inspect(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if q.Episode >= rec.Len() {
 		return nil, rec.fails(-1, &dataset.RangeError{What: "episode", Got: q.Episode, Len: rec.Len()})
 	}
+	rec.stopAhead()
 	rec.kept = nil
 	found, _, err := inspection.Look(ctx, rec.path, rec, inspection.Options{Episode: q.Episode, Strict: rec.strict})
 	if err != nil {

@@ -51,11 +51,12 @@ const (
 
 // Buffer is memory of an instance. What is set up is first Fill, then Init, then Relocations; the rest has no particular content.
 type Buffer struct {
-	Kind        string       `json:"kind"`
-	Bytes       int64        `json:"bytes"`
-	Fill        *Fill        `json:"fill,omitempty"`
-	Init        *Span        `json:"init,omitempty"`        // of the payload: the buffer's first bytes
-	Relocations []Relocation `json:"relocations,omitempty"` // of words of Init
+	Kind  string `json:"kind"`
+	Bytes int64  `json:"bytes"`
+	Fill  *Fill  `json:"fill,omitempty"`
+	Init  *Span  `json:"init,omitempty"` // of the payload: the buffer's first bytes
+	// Relocations are of words of Init. One that is of an argument, as only Draw's have, binds the instance to where that lies.
+	Relocations []Relocation `json:"relocations,omitempty"`
 	// ID is the number under which the sink of a [Session] got what was uploaded to the buffer; absent of a buffer that is no session's.
 	ID *int `json:"id,omitempty"`
 }
@@ -81,9 +82,14 @@ type Launch struct {
 	// Carveout is the percentage of shared memory that the kernel prefers (CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT), set before the
 	// launch; absent where it is left alone.
 	Carveout *int `json:"carveout,omitempty"`
-	// Dependent is the attribute CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION. The launch may begin once all blocks of the kernel in front of it
-	// on the stream have ended or said that it may, and the kernel waits by itself for the end of that one before it touches what depends on it. Behind a kernel
-	// that is not of these images, which never says so, it begins when that has ended, or when that says so by itself and then with the same wait.
+	// Dependent is the attribute CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the launch may begin once every block of the kernel in front of it on
+	// the stream has ended or said that it may.
+	//
+	// That is safe beside kernels of others on the stream. The first launch of a plan is dependent only if the operation's launch mode asked for it. One of
+	// the mode "dependent" waits for the end of what is in front before it touches memory, and only then lets the next begin; so do the later launches of a
+	// chain. One whose inputs are ready reads before that, and in a loader's plan also writes: see Session. Each launch ends after all in front of it has ended.
+	// What a foreign kernel has to keep, if it is launched with this attribute itself, is the rule of all such kernels: one of its threads waits for what
+	// is in front of it before the kernel ends. Others need nothing.
 	Dependent   bool              `json:"dependent"`
 	Params      []Param           `json:"params"`
 	Relocations []ParamRelocation `json:"relocations"`

@@ -29,6 +29,11 @@ type Output struct {
 
 // Session records what a function makes on a device, whatever that is: allocations, uploads, plans, and a run of them. Its methods may be called from any
 // goroutine.
+//
+// A resident loader's run can be replayed among foreign kernels, with other memory for its outputs each time. Its Draw may begin while the kernel in front runs, and
+// reads the cursor and the tables then, which no other kernel writes, and which the Draw before has written: a Fuse in between has waited for that. It waits for the
+// end of what is in front before it writes. The first Fuse waits for the Draw, and so for all before it. Only then may the second begin, whose inputs are ready:
+// what may still run beside it is the first, which writes other tensors. So memory that kernels in front of the run have used is theirs no more when the run writes to it.
 type Session struct {
 	mu      sync.Mutex
 	target  Target
@@ -92,6 +97,13 @@ func NewSession(t Target, op string, sink Sink, setup func(dev *ops.Device) (*Wo
 	}
 	if p, err = x.finish(); err != nil {
 		return nil, nil, err
+	}
+	for i, b := range p.Buffers {
+		for _, r := range b.Relocations {
+			if r[1] < int64(len(arguments)) {
+				return nil, nil, fmt.Errorf("record: the argument %s: buffer %d holds its address", p.Arguments[r[1]].Name, i)
+			}
+		}
 	}
 	s.numbers, s.cells = x.numbers, map[int]int{}
 	for cell, n := range x.faults {

@@ -4,6 +4,7 @@
 JAX or CuPy arrays, on the CPU or a GPU, with equal bits. Importing this package imports no framework and starts nothing.
 """
 
+from ._aliases import fuse_multimodal, resample_trajectories, voxelize_point_cloud
 from ._errors import (
     ArgumentError,
     DataError,
@@ -46,8 +47,11 @@ __all__ = [
     "Voxels",
     "__version__",
     "fuse",
+    "fuse_multimodal",
     "info",
     "resample",
+    "resample_trajectories",
     "synchronize",
     "voxelize",
+    "voxelize_point_cloud",
 ]

@@ -6,15 +6,9 @@ No framework is imported here that the caller has not imported: an array's type 
 from __future__ import annotations
 
 import importlib
-<<<<<<< HEAD
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ._errors import ArgumentError, UnsupportedError, python_argument
-=======
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
-
-from ._errors import ArgumentError, UnsupportedError
->>>>>>> h-recording
 
 HOST = -1
 
@@ -67,21 +61,24 @@ class Framework:
         """Returns an array's view; it must have a dtype that the operations know, and is copied where they cannot read it."""
         raise NotImplementedError
 
-<<<<<<< HEAD
     def output(self, x: Any) -> View:
-=======
-    def output(self, x: Any, arg: str) -> View:
->>>>>>> h-recording
         """Returns the view of an array that is written to, and so is never copied."""
         raise NotImplementedError
 
     def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
-        """Returns a new array on a device; like is an input, whose subtleties it shares."""
+        """Returns a new array on a device; like is an input, whose subtleties it shares. The dtype may be "bool": masks of u8."""
         raise NotImplementedError
 
     def result(self, view: View) -> Any:
         """Returns what the caller gets for an output, once it is written."""
         return view.array
+
+    def stream(self, device: int) -> int:
+        """Returns the stream that the framework's work on a device is on, as the driver's handle."""
+        raise NotImplementedError
+
+    def queued(self, views: Iterable[View], device: int) -> None:
+        """Is told once work that uses the views is queued on the stream."""
 
     def rows(self, view: View, n: int) -> View:
         """Returns the view of the first n rows."""
@@ -98,17 +95,12 @@ class Framework:
         """Returns a copy of an array."""
         return x.copy()
 
-<<<<<<< HEAD
     def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
         """Returns the least and the greatest coordinates of the points [N,3] whose coordinates are finite, or None if none is."""
         raise NotImplementedError
 
     def asarray(self, x: Any, like: Any, floats: bool) -> Any:
         """Returns an array of a list's numbers, beside another array; whole numbers are taken as float64 if floats."""
-=======
-    def asarray(self, x: Any, like: Any) -> Any:
-        """Returns an array of a list's numbers, beside another array."""
->>>>>>> h-recording
         raise NotImplementedError
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
@@ -186,31 +178,23 @@ class Group:
 
     __slots__ = ("op", "framework", "like", "device", "views")
 
-    def __init__(self, op: str, arrays: Mapping[str, Any]) -> None:
+    def __init__(self, op: str, arrays: Mapping[str, Any], shapes_only: Optional[Framework] = None) -> None:
         self.op = op
         framework: Optional[Framework] = None
         first = ""
         for name, x in arrays.items():
-            found = framework_of(x)
+            found = shapes_only or framework_of(x)
             if found is None or found is framework:
                 continue
             if framework is None or framework.name == "numpy" and found.name == "jax":
                 framework, first = found, name
             elif not (framework.name == "jax" and found.name == "numpy"):
-<<<<<<< HEAD
                 arg = python_argument(name)
                 raise ArgumentError(
                     "{}: {}: mixed frameworks: got an array of {}, want one of {}, as {} is".format(
                         op, arg, found.name, framework.name, python_argument(first)
                     ),
                     op=op, arg=arg, kind="mixed frameworks", got=found.name, want=framework.name,
-=======
-                raise ArgumentError(
-                    "{}: {}: mixed frameworks: got an array of {}, want one of {}, as {} is".format(
-                        op, name, found.name, framework.name, first
-                    ),
-                    op=op, arg=name, kind="mixed frameworks", got=found.name, want=framework.name,
->>>>>>> h-recording
                 )  # fmt: skip
         if framework is None:
             framework, first = numpy_framework(), next(iter(arrays))
@@ -228,9 +212,10 @@ class Group:
 
     def _add(self, name: str, x: Any) -> View:
         found = framework_of(x)
+        if found is not None and found.name == self.framework.name:
+            found = self.framework
         try:
             if found is None:
-<<<<<<< HEAD
                 # A list has no dtype of its own, and values are never whole numbers.
                 x = self.framework.asarray(x, self.like, name.endswith(("Src", "Points", "Features")))
                 found = self.framework
@@ -239,14 +224,6 @@ class Group:
             arg = python_argument(name)
             raise ArgumentError(
                 "{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind=e.kind, got=e.got, want=e.want
-=======
-                x = self.framework.asarray(x, self.like)
-                found = self.framework
-            view = found.view(x)
-        except ArgumentError as e:
-            raise ArgumentError(
-                "{}: {}: {}".format(self.op, name, e), op=self.op, arg=name, kind=e.kind, got=e.got, want=e.want
->>>>>>> h-recording
             ) from None
         self.views[name] = view
         return view
@@ -255,11 +232,7 @@ class Group:
         """Takes one more input."""
         view = self._add(name, x)
         if view.device != self.device:
-<<<<<<< HEAD
             raise self._wrong_device(python_argument(name), view)
-=======
-            raise self._wrong_device(name, view)
->>>>>>> h-recording
         return view
 
     def _wrong_device(self, name: str, view: View) -> ArgumentError:
@@ -279,35 +252,22 @@ class Group:
                 "{}: {}: got {}, want an array of {}".format(self.op, arg, got, self.framework.name),
                 op=self.op, arg=arg, kind="mixed frameworks", got=got, want=self.framework.name,
             )  # fmt: skip
-<<<<<<< HEAD
         try:
             view = self.framework.output(given)
         except ArgumentError as e:
             raise ArgumentError(
                 "{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind=e.kind, got=e.got, want=e.want
             ) from None
-=======
-        view = self.framework.output(given, arg)
->>>>>>> h-recording
         if view.device != self.device:
             raise self._wrong_device(arg, view)
         return view
 
 
-<<<<<<< HEAD
-=======
-def named(**arrays: Any) -> Iterator[Tuple[str, Any]]:
-    """Yields the arrays that are there, with their names."""
-    return ((name, x) for name, x in arrays.items() if x is not None)
-
-
->>>>>>> h-recording
 def wrong(got: str, want: str, kind: str = "wrong dtype") -> ArgumentError:
     """Returns the error of an array that a framework cannot give; whoever knows its name adds it."""
     return ArgumentError("{}: got {}, want {}".format(kind, got, want), kind=kind, got=got, want=want)
 
 
-<<<<<<< HEAD
 def check_outputs(op: str, outputs: Mapping[str, View], inputs: Mapping[str, View], given: Mapping[str, Any]) -> None:
     """Checks the outputs that were given: their last dimension is contiguous, and they share no memory with anything else."""
     others = list(inputs.values())
@@ -347,8 +307,3 @@ def overlap(a: View, b: View) -> bool:
 def _after(view: View) -> int:
     """Returns the address after an array's last element; no stride is negative."""
     return view.pointer + SIZES[view.dtype] * (1 + sum((n - 1) * s for n, s in zip(view.shape, view.strides)))
-=======
-def total(views: Iterable[View]) -> int:
-    """Returns the bytes of all views."""
-    return sum(v.nbytes for v in views)
->>>>>>> h-recording

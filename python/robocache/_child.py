@@ -15,7 +15,6 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import threading
 import weakref
 from typing import Any, Dict, List, Optional, Tuple, Union
@@ -31,21 +30,17 @@ KEEP = 64 << 20  # what the arena keeps of a system's memory between calls, in b
 _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"RCF1"
 _LAST_LINES = 40
-<<<<<<< HEAD
 _READ = 1 << 16
+_CONTROL = socket.CMSG_SPACE(4)
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
-=======
-_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-
->>>>>>> h-recording
 Reply = Tuple[Dict[str, Any], bytes, int]
 
 
 def find_binary() -> str:
-    """Returns the path of the robocache binary: that of ROBOCACHE_BINARY, else the package's own, else the one on PATH."""
+    """Returns the path of the robocache binary: that of ROBOCACHE_BINARY, else the package's own, else, if it has none, the one on PATH."""
     given = os.environ.get("ROBOCACHE_BINARY")
     if given:
         found = shutil.which(given)
@@ -53,7 +48,12 @@ def find_binary() -> str:
             raise ServerError("ROBOCACHE_BINARY names {!r}, which is no program that can be run".format(given))
         return found
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "robocache")
-    found = shutil.which(own) or shutil.which("robocache")
+    if os.path.exists(own):
+        # The one on PATH may be a script that runs this very package.
+        if shutil.which(own) is None:
+            raise ServerError("{} is there and cannot be run: want the permission to execute it".format(own))
+        return own
+    found = shutil.which("robocache")
     if found is None:
         raise ServerError("no robocache binary: want ROBOCACHE_BINARY to name one, or {}, or one on PATH".format(own))
     return found
@@ -151,11 +151,7 @@ class Child:
         """
         self.check_fork()
         fields["do"] = do
-<<<<<<< HEAD
         data = _encode(fields).encode()
-=======
-        data = json.dumps(fields, separators=(",", ":"), allow_nan=False).encode()
->>>>>>> h-recording
         size = 0 if blob is None else memoryview(blob).nbytes
         if len(data) > MAX_JSON or size > MAX_BLOB:
             raise ServerError("a request of {} bytes and a blob of {} is too large".format(len(data), size))
@@ -193,17 +189,15 @@ class Child:
         fds: List[int] = []
         try:
             while len(head) < _HEADER.size:
-<<<<<<< HEAD
                 # There is one reply at a time, so that nothing is read which belongs to another.
-                part, more, _, _ = socket.recv_fds(self._socket, _READ, 1, _CLOEXEC)
-=======
-                part, more, _, _ = socket.recv_fds(self._socket, _HEADER.size - len(head), 1, _CLOEXEC)
->>>>>>> h-recording
-                fds += more
+                # (recv_fds is not used, since it leaves out the flags before Python 3.12.)
+                part, control, _, _ = self._socket.recvmsg(_READ, _CONTROL, _CLOEXEC)
+                for level, kind, data in control:
+                    if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                        fds += struct.unpack("{}i".format(len(data) // 4), data[: len(data) // 4 * 4])
                 if not part:
                     raise EOFError
                 head += part
-<<<<<<< HEAD
             magic, json_size, blob_size, n = _HEADER.unpack_from(head)
             if magic != _MAGIC or json_size > MAX_JSON or blob_size > MAX_BLOB or n != len(fds) or n > 1:
                 raise _Broken("a reply that is none: {!r}".format(head[:80]))
@@ -218,24 +212,10 @@ class Child:
                 reply = None
             if not isinstance(reply, dict):
                 raise _Broken("a reply that is no JSON object: {!r}".format(bytes(rest[:80])))
-=======
-            magic, json_size, blob_size, n = _HEADER.unpack(head)
-            if magic != _MAGIC or json_size > MAX_JSON or blob_size > MAX_BLOB or n != len(fds) or n > 1:
-                raise _Broken("a reply that is none: {!r}".format(head))
-            data = self._read(json_size)
-            blob = bytes(self._read(blob_size)) if blob_size else b""
-            try:
-                reply = json.loads(data)
-            except ValueError:
-                reply = None
-            if not isinstance(reply, dict):
-                raise _Broken("a reply that is no JSON object: {!r}".format(bytes(data[:80])))
->>>>>>> h-recording
         except BaseException:
             for fd in fds:
                 os.close(fd)
             raise
-<<<<<<< HEAD
         return reply, bytes(memoryview(rest)[json_size:]), fds[0] if fds else -1
 
     def _read(self, begun: bytes, n: int) -> bytearray:
@@ -243,13 +223,6 @@ class Child:
         data = bytearray(n)
         data[: len(begun)] = begun
         view = memoryview(data)[len(begun) :]
-=======
-        return reply, blob, fds[0] if fds else -1
-
-    def _read(self, n: int) -> bytearray:
-        data = bytearray(n)
-        view = memoryview(data)
->>>>>>> h-recording
         while view:
             got = self._socket.recv_into(view)
             if got == 0:
@@ -317,6 +290,8 @@ def _log_file() -> int:
     try:
         return os.memfd_create("robocache-log", os.MFD_CLOEXEC)
     except (AttributeError, OSError):
+        import tempfile
+
         with tempfile.TemporaryFile() as f:
             return os.dup(f.fileno())
 

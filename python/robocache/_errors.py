@@ -30,12 +30,8 @@ class Error(Exception):
 
     op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what is wrong
     with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a tensor. path, stream:
-<<<<<<< HEAD
-    the file and the recorded stream. A field that says nothing is None.
-=======
     the file and the recorded stream. offset, array, line, column: where in the file, by its bytes, in an archive of arrays, or
     in a text. A field that says nothing is None.
->>>>>>> h-recording
 
     Example:
         >>> import robocache as rc
@@ -44,11 +40,7 @@ class Error(Exception):
         ('edge', 'wrap')
     """
 
-<<<<<<< HEAD
-    _FIELDS = ("op", "arg", "kind", "row", "index", "got", "want", "path", "stream")
-=======
     _FIELDS = ("op", "arg", "kind", "row", "index", "got", "want", "path", "stream", "offset", "array", "line", "column")
->>>>>>> h-recording
 
     def __init__(
         self,
@@ -63,13 +55,10 @@ class Error(Exception):
         want: Optional[str] = None,
         path: Optional[str] = None,
         stream: Optional[str] = None,
-<<<<<<< HEAD
-=======
         offset: Optional[int] = None,
         array: Optional[str] = None,
         line: Optional[int] = None,
         column: Optional[int] = None,
->>>>>>> h-recording
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -82,13 +71,10 @@ class Error(Exception):
         self.want = want
         self.path = path
         self.stream = stream
-<<<<<<< HEAD
-=======
         self.offset = offset
         self.array = array
         self.line = line
         self.column = column
->>>>>>> h-recording
 
     def __str__(self) -> str:
         return self.message
@@ -156,7 +142,6 @@ class UnsupportedError(Error, NotImplementedError):
 _CLASSES: Dict[str, Type[Error]] = {
     "ArgError": ArgumentError,
     "OptionError": ArgumentError,
-    "UsageError": ArgumentError,
     "ValueError": DataError,
     "MemoryError": OutOfMemoryError,
     "FormatError": RecordingError,
@@ -165,10 +150,10 @@ _CLASSES: Dict[str, Type[Error]] = {
     "LoaderError": LoaderError,
     "DeviceError": DeviceError,
     "OpenError": DeviceError,
-    "ServerError": ServerError,
-    "ProtocolError": ServerError,
+    "RequestError": ServerError,
+    "FrameError": ServerError,
+    "PanicError": ServerError,
     "VersionError": VersionError,
-    "UnsupportedError": UnsupportedError,
 }
 
 # Go's names of arguments, where Python's are not the same in snake_case.

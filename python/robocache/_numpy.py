@@ -9,6 +9,7 @@ import numpy as np
 from ._arrays import HOST, SIZES, Framework, View, wrong
 from ._errors import OutOfMemoryError
 
+_BOOL = np.dtype("bool")
 _NAMES: Dict[Any, str] = {
     np.dtype("float32"): "f32",
     np.dtype("float64"): "f64",
@@ -17,7 +18,7 @@ _NAMES: Dict[Any, str] = {
     np.dtype("int64"): "i64",
     np.dtype("int32"): "i32",
     np.dtype("uint8"): "u8",
-    np.dtype("bool"): "u8",
+    _BOOL: "u8",
 }
 _DTYPES: Dict[str, Any] = {
     "f32": np.dtype("float32"),
@@ -65,14 +66,15 @@ class NumPy(Framework):
 
     def output(self, x: Any) -> View:
         name = name_of(x.dtype)
-        if not name or name == "u8" and x.dtype.kind == "b":
+        if not name:
             raise wrong(str(x.dtype), "one of " + ", ".join(d.name for d in _DTYPES.values()))
         if not x.flags.writeable:
             raise wrong("a read-only array", "one that can be written", "wrong option")
         return self._view(x, name)
 
     def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
-        kind = _DTYPES[dtype]
+        kind = _DTYPES[dtype] if dtype != "bool" else _BOOL
+        dtype = "u8" if dtype == "bool" else dtype
         if dtype == "bf16" and like is not None and getattr(like.dtype, "name", "") == "bfloat16":
             kind = like.dtype
         try:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import namedtuple
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _call, _options
-from ._arrays import FLOATS, Group, View, check_outputs, dtype_name
+from ._arrays import FLOATS, Framework, Group, View, check_outputs, dtype_name
 from ._call import Call
 from ._options import Anchored, Channel, Duration, Stream, Uniform, mistake
 
@@ -15,13 +14,13 @@ _SIDES = ("valid", "age", "pad")
 
 # What is returned where more than values is asked for: values and what was asked for, in this order. Each has a name of its own
 # in this module, so that it can be pickled.
-_RESULTS: Dict[Tuple[bool, bool, bool], Any] = {}
+RESULTS: Dict[Tuple[bool, bool, bool], Any] = {}
 for _v in (False, True):
     for _a in (False, True):
         for _p in (False, True):
             _fields = ["values"] + [s for s, asked in zip(_SIDES, (_v, _a, _p)) if asked]
             _name = "".join(f.capitalize() for f in _fields)
-            globals()[_name] = _RESULTS[_v, _a, _p] = namedtuple(_name, _fields, module=__name__)
+            globals()[_name] = RESULTS[_v, _a, _p] = namedtuple(_name, _fields, module=__name__)
 
 
 class Prepared(NamedTuple):
@@ -41,7 +40,7 @@ class Prepared(NamedTuple):
     def result(self) -> Any:
         """Returns what the caller of a call that was computed gets."""
         results = [self.call.framework.result(v) for v in self.call.outputs.values()]
-        return results[0] if len(results) == 1 else _RESULTS[self.asked](*results)
+        return results[0] if len(results) == 1 else RESULTS[self.asked](*results)
 
 
 def resample(
@@ -102,8 +101,8 @@ def resample(
 
     Results:
       dtype: of the result, that of values unless given; bf16 is uint16 in NumPy. valid, age, pad: whether to return also if a
-      target is valid [B,T] (uint8), its time less that of the sample at or before it [B,T] (of the times' dtype), and if it is
-      past the row's samples [B,T] (uint8); the result is then a named tuple of values and these. out: the array to write, or a
+      target is valid [B,T] (bool), its time less that of the sample at or before it [B,T] (of the times' dtype), and if it is
+      past the row's samples [B,T] (bool); the result is then a named tuple of values and these. out: the array to write, or a
       sequence of arrays in the order of that tuple.
       trust_times: leaves out the check of times; bad ones give unspecified values. check: on a GPU, waits and raises what is
       wrong with values; else a later call or `synchronize` does.
@@ -121,7 +120,7 @@ def resample(
         [5.0, 15.0, 20.0]
         >>> result = rc.resample(joint, [0.0, 0.1, 0.4], [0.05, 0.25, 0.5], max_gap=0.2, valid=True)
         >>> result.valid.tolist()
-        [1, 0, 0]
+        [True, False, False]
     """
     rule = (kind, quat, period, window, channels, edge, fill, fill_gaps, snap, max_gap, tolerance)
     arrays = {
@@ -134,10 +133,10 @@ def resample(
         "DstOffsets": target_offsets,
     }
     asked = (bool(valid), bool(age), bool(pad))
-    if "torch" in sys.modules:
+    if hasattr(values, "requires_grad"):
         from . import _torch
 
-        if _torch.special(values):
+        if _torch.special([values, times, targets]):
             return _torch.resample(arrays, targets, rule, dtype, asked, out, trust_times, check, backend)
     return prepare_resample(arrays, targets, rule, dtype, asked, out, trust_times).run(backend, check)
 
@@ -174,18 +173,17 @@ def fuse(
         >>> gripper = rc.Stream(np.array([[1.0], [0.0]]), np.array([0.0, 0.15]), kind="previous")
         >>> values, valid = rc.fuse([imu, gripper], np.array([0.05, 0.16]), valid=True)
         >>> values.round(3).tolist(), valid.tolist()
-        ([[0.5, 1.0], [1.6, 0.0]], [[1, 1], [1, 0]])
+        ([[0.5, 1.0], [1.6, 0.0]], [[True, True], [True, False]])
     """
-    streams = list(streams)
     for i, s in enumerate(streams):
         if not isinstance(s, Stream):
             raise mistake("fuse", "streams[{}]".format(i), type(s).__name__, "a Stream")
     lead = {"DstLengths": target_lengths, "DstOffsets": target_offsets}
     asked = (bool(valid), bool(age), bool(pad))
-    if "torch" in sys.modules:
+    if any([hasattr(s.values, "requires_grad") for s in streams]):
         from . import _torch
 
-        if _torch.special(*[s.values for s in streams]):
+        if _torch.special([s.values for s in streams] + [s.times for s in streams] + [targets]):
             return _torch.fuse(streams, lead, targets, dtype, asked, out, trust_times, check, backend)
     return prepare_fuse(streams, lead, targets, dtype, asked, out, trust_times).run(backend, check)
 
@@ -259,16 +257,23 @@ def make_outputs(
         if name == "Dst":
             outputs[name] = group.output("out", x, dtype, shape + (width,))
         else:
-            outputs[name] = group.output("out." + name.lower(), x, clock if name == "Age" else "u8", shape + sides)
+            outputs[name] = group.output("out." + name.lower(), x, clock if name == "Age" else "bool", shape + sides)
     if any(x is not None for x in given.values()):
         check_outputs(group.op, outputs, group.views, given)
     return outputs
 
 
 def prepare_resample(
-    arrays: Dict[str, Any], targets: Any, rule: Tuple[Any, ...], dtype: Any, asked: Tuple[bool, bool, bool], out: Any, trust_times: bool
+    arrays: Dict[str, Any],
+    targets: Any,
+    rule: Tuple[Any, ...],
+    dtype: Any,
+    asked: Tuple[bool, bool, bool],
+    out: Any,
+    trust_times: bool,
+    shapes_only: Optional[Framework] = None,
 ) -> Prepared:
-    """Looks at the arguments of resample and makes its outputs."""
+    """Looks at the arguments of resample and makes its outputs. shapes_only is a framework that looks at nothing else."""
     op = "resample"
     key, rules = _options.rules(op, "", *rule)
     arrays = {name: x for name, x in arrays.items() if x is not None}
@@ -276,7 +281,7 @@ def prepare_resample(
     for name, arg in (("Src", "values"), ("SrcTimes", "times")):
         if name not in arrays:
             raise mistake(op, arg, "None", "an array", "missing argument")
-    group = Group(op, arrays)
+    group = Group(op, arrays, shapes_only)
     src = group.views["Src"]
     given = given_outputs(out, asked, op)
     first = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
@@ -291,7 +296,7 @@ def prepare_resample(
     return Prepared(call, [rules], group.device, asked)
 
 
-_STREAM_ARRAYS = (("Src", "values"), ("SrcTimes", "times"), ("SrcLengths", "lengths"), ("SrcOffsets", "offsets"), ("SrcStarts", "starts"))
+STREAM_ARRAYS = (("Src", "values"), ("SrcTimes", "times"), ("SrcLengths", "lengths"), ("SrcOffsets", "offsets"), ("SrcStarts", "starts"))
 
 
 def prepare_fuse(
@@ -302,12 +307,13 @@ def prepare_fuse(
     asked: Tuple[bool, bool, bool],
     out: Any,
     trust_times: bool,
+    shapes_only: Optional[Framework] = None,
 ) -> Prepared:
-    """Looks at the arguments of fuse and makes its outputs."""
+    """Looks at the arguments of fuse and makes its outputs, as prepare_resample."""
     op = "fuse"
     arrays: Dict[str, Any] = {}
     for i, s in enumerate(streams):
-        for name, field in _STREAM_ARRAYS:
+        for name, field in STREAM_ARRAYS:
             x = getattr(s, field)
             if x is not None:
                 arrays["Streams[{}].{}".format(i, name)] = x
@@ -318,7 +324,7 @@ def prepare_fuse(
     there = [i for i, s in enumerate(streams) if s.values is not None]
     if not there:
         raise mistake(op, "streams", "no stream with values", "at least one", "missing argument")
-    group = Group(op, arrays)
+    group = Group(op, arrays, shapes_only)
     keys: List[Hashable] = []
     parts: List[Dict[str, Any]] = []
     all_rules: List[Dict[str, Any]] = []

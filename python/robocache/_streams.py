@@ -65,22 +65,24 @@ class Dropout(NamedTuple):
     duration_ns: int
 
 
-def columns_of(described: Sequence[Mapping[str, Any]]) -> List[Column]:
-    """Returns columns as the helper process describes them."""
-    return [Column(c["name"], c["type"], c.get("integer", False), c.get("rotation", "")) for c in described]
-
-
 class _Table:
     """values [rows, columns] whose columns have names."""
 
-    name: str
-    values: Any
-    column_info: List[Column]
+    def __init__(self, sent: Mapping[str, Any], values: Any, dtype: str) -> None:
+        self.name = str(sent["name"])
+        self.dtype = dtype
+        self.values = values
+        self._columns: Sequence[Mapping[str, Any]] = sent["columns"]
 
     @property
     def columns(self) -> List[str]:
         """The names of the columns: [D]."""
-        return [c.name for c in self.column_info]
+        return [c["name"] for c in self._columns]
+
+    @property
+    def column_info(self) -> List[Column]:
+        """What the file says of the columns: [D]."""
+        return [Column(c["name"], c["type"], c.get("integer", False), c.get("rotation", "")) for c in self._columns]
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -107,11 +109,8 @@ class Stream(_Table):
     """
 
     def __init__(self, sent: Mapping[str, Any], data: Any, maker: Maker, request: Request) -> None:
-        self.name = str(sent["name"])
-        self.column_info = columns_of(sent["columns"])
-        self.dtype = str(sent["values"]["dtype"])
+        super().__init__(sent, maker.array(data, sent["values"]), str(sent["values"]["dtype"]))
         self.inexact_integers = int(sent["inexact_integers"])
-        self.values = maker.array(data, sent["values"])
         self.times = maker.array(data, sent["times"])
         self._clock = (str(sent["times"]["dtype"]), data, sent["times"])
         self._request = request
@@ -131,7 +130,7 @@ class Stream(_Table):
         return self.stats.rate_hz
 
     def __repr__(self) -> str:
-        return "<Stream {}: {} samples of {} columns, {}>".format(self.name, len(self), len(self.column_info), self.dtype)
+        return "<Stream {}: {} samples of {} columns, {}>".format(self.name, len(self), len(self._columns), self.dtype)
 
 
 class Media:
@@ -207,16 +206,13 @@ class AlignedStream(_Table):
     """
 
     def __init__(self, sent: Mapping[str, Any], values: Any, valid: Any, age: Any, pad: Any, dtype: str) -> None:
-        self.name = str(sent["name"])
-        self.column_info = columns_of(sent["columns"])
-        self.dtype = dtype
-        self.values = values
+        super().__init__(sent, values, dtype)
         self.valid = valid
         self.age = age
         self.pad = pad
 
     def __repr__(self) -> str:
-        return "<AlignedStream {}: {} targets of {} columns, {}>".format(self.name, len(self), len(self.column_info), self.dtype)
+        return "<AlignedStream {}: {} targets of {} columns, {}>".format(self.name, len(self), len(self._columns), self.dtype)
 
 
 class _OnClock:

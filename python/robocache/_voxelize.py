@@ -295,7 +295,7 @@ class _Job:
         x, y, z = self.cells
         most: int = min(self.points, self.rows * x * y * z)
         bound = self.options.get("max_voxels", 0)
-        return min(most, self.rows * bound) if bound > 0 else most
+        return min(most, self.rows * int(bound)) if bound > 0 else most
 
     def _voxel_bytes(self) -> int:
         return sum(SIZES[d] * math.prod(s[1:]) for n, (d, s) in self._shapes(1, self.options).items() if n in ("Values", "Coords", "Counts"))

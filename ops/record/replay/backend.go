@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -84,19 +85,17 @@ func (b *Backend) plan(j *job, bound backend.Bound) (*plan, error) {
 	if p.exported, err = record.Decode(made.Encode()); err != nil {
 		return nil, err
 	}
-	var cells []*device.Cell
-	for _, buffer := range p.exported.Buffers {
-		if buffer.Kind == record.Fault {
-			if err := p.TakeCell(); err != nil {
-				return nil, err
-			}
-			cells = append(cells, p.Cell)
+	if slices.ContainsFunc(p.exported.Buffers, func(b record.Buffer) bool { return b.Kind == record.Fault }) {
+		if err := p.TakeCell(); err != nil {
+			return nil, err
 		}
 	}
-	if p.instance, err = NewInstance(b.Device, b.images, p.exported, j.at, cells, nil); err != nil {
+	if p.instance, err = NewInstance(b.Device, b.images, p.exported, j.at, []*device.Cell{p.Cell}, nil); err != nil {
 		return nil, errors.Join(err, p.Release(nil))
 	}
-	p.Launches = p.instance.Launches
+	if p.Launches, err = p.instance.Bind(j.at); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
 	return p, nil
 }
 

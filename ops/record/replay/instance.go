@@ -58,16 +58,16 @@ func (m *Images) kernel(im record.Image, entry string) (*cudadrv.Kernel, error) 
 
 // Instance is a plan with the memory that it needs.
 type Instance struct {
-	Launches []*cudadrv.Launch
-	plan     *record.Plan
-	memory   []*cudadrv.DeviceMem // of the buffers; nil of faults and flags, and of memory that was there
-	at       []uint64             // of all buffers, the arguments too
+	plan   *record.Plan
+	images *Images
+	memory []*cudadrv.DeviceMem // of the buffers; nil of faults and flags, and of memory that was there
+	at     []uint64             // of all buffers, the arguments too
 }
 
 // NewInstance sets up an instance of a plan whose arguments lie at the given addresses. cells are those of the faults, in their order. have has the addresses of
 // buffers that there are already, by their IDs; it may be nil.
 func NewInstance(d *device.Device, images *Images, p *record.Plan, arguments []uint64, cells []*device.Cell, have map[int]uint64) (_ *Instance, err error) {
-	in := &Instance{plan: p, memory: make([]*cudadrv.DeviceMem, len(p.Buffers)), at: append([]uint64(nil), arguments...)}
+	in := &Instance{plan: p, images: images, memory: make([]*cudadrv.DeviceMem, len(p.Buffers)), at: append([]uint64(nil), arguments...)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.Close())
@@ -97,14 +97,22 @@ func NewInstance(d *device.Device, images *Images, p *record.Plan, arguments []u
 			return nil, err
 		}
 	}
-	for i := range p.Launches {
-		l, err := in.bind(images, &p.Launches[i])
+	return in, nil
+}
+
+// Bind makes the launches of a run, in which the arguments may lie elsewhere, unless the plan has their addresses in a buffer.
+func (in *Instance) Bind(arguments []uint64) (list []*cudadrv.Launch, err error) {
+	copy(in.at, arguments)
+	in.images.mu.Lock()
+	defer in.images.mu.Unlock()
+	for i := range in.plan.Launches {
+		l, err := in.bind(&in.plan.Launches[i])
 		if err != nil {
 			return nil, err
 		}
-		in.Launches = append(in.Launches, l)
+		list = append(list, l)
 	}
-	return in, nil
+	return list, nil
 }
 
 // fill gives a buffer its content.
@@ -128,10 +136,9 @@ func (in *Instance) relocate(data []byte, r record.Relocation) {
 	binary.LittleEndian.PutUint64(data[r[0]:], in.at[r[1]]+uint64(r[2]))
 }
 
-// bind makes a launch.
-func (in *Instance) bind(images *Images, l *record.Launch) (*cudadrv.Launch, error) {
-	images.mu.Lock()
-	defer images.mu.Unlock()
+// bind makes a launch. The caller holds the images' lock.
+func (in *Instance) bind(l *record.Launch) (*cudadrv.Launch, error) {
+	images := in.images
 	k, err := images.kernel(in.plan.Images[l.Image], l.Entry)
 	if err != nil {
 		return nil, err

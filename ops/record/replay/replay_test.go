@@ -17,10 +17,11 @@ import (
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/record/replay"
 	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
 )
 
-// device opens a device on which plans are replayed, and says how much of its memory is in use.
-func device(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func() int64) {
+// open opens a device on which plans are replayed, and says how much of its memory is in use.
+func open(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func() int64) {
 	b, err := replay.New(drv, 0, kernels)
 	require.NoError(t, err)
 	dev, err := ops.NewDevice(b)
@@ -64,8 +65,9 @@ func TestSim(t *testing.T) {
 	}
 	d, drv := simulated(t, cudasim.Config{})
 	d.Watch(saw)
-	dev, _ := device(t, drv, simKernels)
+	dev, _ := open(t, drv, simKernels)
 	opstest.Run(t, dev, opstest.Config{Slow: 200, OneOf: 8, Skip: map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true}})
+	large(t, saw)
 	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		return
 	}
@@ -78,10 +80,37 @@ func TestSim(t *testing.T) {
 	}
 }
 
+// large counts the points of a cloud that is a large one for its device, of one multiprocessor: kernels that take more than 48 KiB of shared memory.
+func large(t *testing.T, saw func(*cudasim.Launch)) {
+	d, drv := simulated(t, cudasim.Config{Multiprocessors: 1})
+	d.Watch(saw)
+	dev, _ := open(t, drv, simKernels)
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer cpu.Close()
+	const points = 1<<15 + 5
+	cloud := make([]float32, 3*points)
+	for i := range cloud {
+		cloud[i] = float32(i*7919%2011) / 100
+	}
+	args := ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(cloud, points, 3))}
+	grid := ops.VoxelGrid{Max: [3]float64{20, 20, 20}, Size: [3]float64{1, 2, 2}}
+	var counts [2][]int32
+	for i, dev := range []*ops.Device{dev, cpu} {
+		got, err := dev.Voxelize(context.Background(), args, grid, ops.VoxelizeOptions{Reduce: ops.ReduceCount})
+		require.NoError(t, err)
+		assert.Positive(t, got.Found.OutOfRange)
+		assert.EqualValues(t, points, got.Found.Points)
+		counts[i], err = tensor.Data[int32](got.Grid)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, counts[1], counts[0])
+}
+
 // What counts what is allocated runs beside no other test.
 func TestSimLife(t *testing.T) {
 	_, drv := simulated(t, cudasim.Config{})
-	dev, memory := device(t, drv, simKernels)
+	dev, memory := open(t, drv, simKernels)
 	opened.driver, opened.kernels = drv, simKernels
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory, Slow: 200, Only: map[string]bool{"life": true, "*-life": true}})
 }
@@ -89,7 +118,7 @@ func TestSimLife(t *testing.T) {
 // The conformance suite as a whole, on a GPU.
 func TestGPU(t *testing.T) {
 	drv := gputest.Require(t)
-	dev, memory := device(t, drv, "")
+	dev, memory := open(t, drv, "")
 	opened.driver, opened.kernels = drv, ""
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory})
 }

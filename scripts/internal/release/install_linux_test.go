@@ -58,9 +58,6 @@ func TestMain(m *testing.M) {
 // wheel writes a wheel of the tree for this machine. The licences do not matter here.
 func wheel(t *testing.T) string {
 	root := repository(t)
-	if _, err := os.Stat(filepath.Join(root, "python", "robocache", "__main__.py")); err != nil {
-		t.Skip("no python package in the tree")
-	}
 	path, err := WriteWheel(t.TempDir(), Wheel{Root: root, Version: testVersion, Arch: runtime.GOARCH, Binary: binary(t), Notices: []byte("-"), Modules: nil})
 	require.NoError(t, err)
 	return path

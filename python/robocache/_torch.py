@@ -1,0 +1,505 @@
+"""torch tensors, on the CPU and on CUDA devices: gradients, and operators that torch.compile keeps in its graph."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from . import _gradient, _ops, _options
+from ._arrays import HOST, Framework, View, framework_of, wrong
+from ._errors import OutOfMemoryError, UnsupportedError, python_argument
+from ._options import Anchored, Stream, Uniform
+
+if TYPE_CHECKING:
+    torch: Any  # of whatever version
+else:
+    import torch
+
+_NAMES: Dict[Any, str] = {
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.uint8: "u8",
+    torch.bool: "u8",
+}
+_DTYPES: Dict[str, Any] = {name: dtype for dtype, name in reversed(list(_NAMES.items()))}
+_DTYPES["bool"] = torch.bool
+_raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_HAS_COMPILER = hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling")
+_HAS_OPERATORS = hasattr(torch.library, "register_autograd")
+
+
+class Torch(Framework):
+    """torch's."""
+
+    name = "torch"
+
+    def view(self, x: Any) -> View:
+        try:
+            name = _NAMES[x.dtype]
+            shape, strides = x.shape, x.stride()
+            if shape and strides[-1] != 1 and shape[-1] > 1 or x.is_neg():
+                x = x.contiguous().resolve_neg()
+                strides = x.stride()
+            return View(x, name, shape, strides, x.data_ptr(), self._device(x))
+        except KeyError:
+            raise wrong(str(x.dtype), "one of " + ", ".join(str(d) for d in _NAMES)) from None
+        except (RuntimeError, NotImplementedError) as e:
+            raise wrong("a tensor without memory of its own ({})".format(e), "a dense tensor", "wrong option") from e
+
+    @staticmethod
+    def _device(x: Any) -> int:
+        if x.is_cuda:
+            return int(x.get_device())
+        if x.device.type != "cpu":
+            raise wrong(str(x.device), "a tensor on cpu or cuda", "wrong device")
+        return HOST
+
+    def output(self, x: Any) -> View:
+        if x.dtype not in _NAMES:
+            raise wrong(str(x.dtype), "one of " + ", ".join(str(d) for d in _NAMES))
+        if x.requires_grad and torch.is_grad_enabled():
+            raise wrong("a tensor that requires grad", "one that does not", "wrong option")
+        return View(x, _NAMES[x.dtype], x.shape, x.stride(), x.data_ptr(), self._device(x))
+
+    def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
+        try:
+            x = torch.empty(shape, dtype=_DTYPES[dtype], device="cpu" if device == HOST else _cuda(device))
+        except (RuntimeError, MemoryError) as e:
+            raise OutOfMemoryError("no memory for a tensor {} of {}: {}".format(list(shape), dtype, e)) from e
+        return View(x, _NAMES[x.dtype], x.shape, x.stride(), x.data_ptr(), device)
+
+    def stream(self, device: int) -> int:
+        if _raw_stream is not None:
+            return int(_raw_stream(device))
+        return int(torch.cuda.current_stream(device).cuda_stream)
+
+    def copy(self, x: Any) -> Any:
+        return x.clone()
+
+    def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
+        x = points.array.detach()
+        x = x[torch.isfinite(x).all(1)]
+        return (x.amin(0).tolist(), x.amax(0).tolist()) if len(x) else None
+
+    def asarray(self, x: Any, like: Any, floats: bool) -> Any:
+        try:
+            made = torch.as_tensor(x, device=like.device)
+            if made.dtype != torch.float64 and (made.is_floating_point() or floats):
+                # As NumPy: Python's numbers are float64.
+                made = torch.as_tensor(x, dtype=torch.float64, device=like.device)
+        except (TypeError, ValueError, RuntimeError) as e:
+            raise wrong("{} ({})".format(type(x).__name__, e), "a tensor, or a list of numbers") from e
+        return made
+
+    def write(self, arena: memoryview, at: int, view: View) -> None:
+        x = view.array
+        if view.device == HOST and x.is_contiguous():
+            # torch would wake its threads for this.
+            ctypes.memmove(_address(arena) + at, x.data_ptr(), view.nbytes)
+        else:
+            _at(arena, at, view).copy_(x.detach())
+
+    def read(self, view: View, arena: memoryview, at: int) -> None:
+        x = view.array
+        if view.device == HOST and x.is_contiguous():
+            ctypes.memmove(x.data_ptr(), _address(arena) + at, view.nbytes)
+        else:
+            x.detach().copy_(_at(arena, at, view))
+
+
+def _address(memory: memoryview) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def _at(arena: memoryview, at: int, view: View) -> Any:
+    n = 1
+    for d in view.shape:
+        n *= d
+    return torch.frombuffer(arena, dtype=view.array.dtype, count=n, offset=at).view(view.shape)
+
+
+@functools.lru_cache(maxsize=None)
+def _cuda(device: int) -> Any:
+    return torch.device("cuda", device)
+
+
+class _Shapes(Torch):
+    """Tensors of which there is nothing but shapes, dtypes and devices, as torch.compile has them."""
+
+    def view(self, x: Any) -> View:
+        if x.dtype not in _NAMES:
+            raise wrong(str(x.dtype), "one of " + ", ".join(str(d) for d in _NAMES))
+        return View(x, _NAMES[x.dtype], tuple(x.shape), (), 0, HOST)
+
+    def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
+        return View(torch.empty(shape, dtype=_DTYPES[dtype], device=like.device), dtype, shape, (), 0, HOST)
+
+
+framework = Torch()
+_shapes = _Shapes()
+
+
+def special(tensors: Sequence[Any]) -> bool:
+    """Reports whether a call must be seen by torch: it is compiled, or a gradient will be asked for."""
+    if _HAS_COMPILER and torch.compiler.is_compiling():
+        return True
+    if torch.is_grad_enabled():
+        for x in tensors:
+            if isinstance(x, torch.Tensor) and x.requires_grad:
+                return True
+    return False
+
+
+class _Job(NamedTuple):
+    """A call of resample or fuse but for its tensors: names are those of the tensors. Of resample there is one stream."""
+
+    op: str
+    names: Tuple[str, ...]
+    streams: Tuple[Stream, ...]
+    clock: Optional[Tuple[Any, ...]]
+    dtype: Any
+    asked: Tuple[bool, bool, bool]
+    trust_times: bool
+    check: bool
+    backend: str
+
+    def targets(self, arrays: Dict[str, Any]) -> Any:
+        """Takes the targets from the arrays."""
+        if self.clock is not None:
+            return Uniform(*self.clock)
+        if "Targets.Anchors" in arrays:
+            return Anchored(arrays.pop("Targets.Anchors"), arrays.pop("Targets.Deltas"))
+        return arrays.pop("Targets")
+
+    def prepare(self, tensors: Sequence[Any], shapes_only: Optional[Framework] = None) -> _ops.Prepared:
+        """Returns the call of these tensors."""
+        arrays = dict(zip(self.names, tensors))
+        targets = self.targets(arrays)
+        if self.op == "resample":
+            rule = self.streams[0].rules()
+            return _ops.prepare_resample(arrays, targets, rule, self.dtype, self.asked, None, self.trust_times, shapes_only)
+        lead = {name: arrays.get(name) for name in ("DstLengths", "DstOffsets")}
+        streams = []
+        for i, s in enumerate(self.streams):
+            fields: Dict[str, Any] = {field: arrays.get("Streams[{}].{}".format(i, name)) for name, field in _ops.STREAM_ARRAYS}
+            streams.append(s._replace(**fields))
+        return _ops.prepare_fuse(streams, lead, targets, self.dtype, self.asked, None, self.trust_times, shapes_only)
+
+    def values(self) -> List[int]:
+        """Returns which tensors are values."""
+        return [i for i, name in enumerate(self.names) if name == "Src" or name.endswith("].Src")]
+
+    def check_gradient(self, prepared: _ops.Prepared, needed: Sequence[bool]) -> None:
+        """Raises UnsupportedError if a gradient is needed that there is not."""
+        for i, name in enumerate(self.names):
+            if not needed[i]:
+                continue
+            stream = 0 if self.op == "resample" else int(name[name.index("[") + 1 : name.index("]")]) if "[" in name else -1
+            prefix = name[: -len("Src")] if name.endswith("Src") else None
+            if prefix is None:
+                arg = python_argument(name)
+                raise _gradient.refuse(self.op, arg, "a tensor that requires grad", "{}.detach(): only values have a gradient".format(arg))
+            width = prepared.call.inputs[name].shape[-1]
+            anchored = "Targets.Anchors" in self.names
+            _gradient.check(
+                self.op,
+                python_argument(prefix) if prefix else "",
+                prepared.rules[stream],
+                width,
+                prefix + "SrcStarts" in self.names,
+                Anchored(None, None) if anchored else None,
+                self.streams[stream].clip is not None,
+            )
+
+    def gradient(
+        self, grad: Any, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int], shapes_only: Optional[Framework] = None
+    ) -> List[Any]:
+        """Returns the gradients that are wanted; tensors are as in prepare, but that values may be None."""
+        arrays = dict(zip(self.names, tensors))
+        targets = self.targets(arrays)
+        if self.op == "resample":
+            rule = self.streams[0].rules()
+            return _gradient.resample(grad, arrays, targets, rule, self.trust_times, wanted, self.backend, self.check, shapes_only)
+        return _gradient.fuse(
+            grad, self.streams, arrays, targets, self.trust_times, wanted, widths, self.backend, self.check, shapes_only
+        )
+
+
+def resample(
+    arrays: Dict[str, Any],
+    targets: Any,
+    rule: Tuple[Any, ...],
+    dtype: Any,
+    asked: Tuple[bool, bool, bool],
+    out: Any,
+    trust_times: bool,
+    check: bool,
+    backend: str,
+) -> Any:
+    """Computes a resample that torch must see."""
+    return _seen("resample", arrays, [(None, None) + rule], targets, dtype, asked, out, trust_times, check, backend)
+
+
+def fuse(
+    streams: Sequence[Stream],
+    lead: Dict[str, Any],
+    targets: Any,
+    dtype: Any,
+    asked: Tuple[bool, bool, bool],
+    out: Any,
+    trust_times: bool,
+    check: bool,
+    backend: str,
+) -> Any:
+    """Computes a fuse that torch must see."""
+    arrays: Dict[str, Any] = {}
+    scalars: List[Tuple[Any, ...]] = []
+    for i, s in enumerate(streams):
+        arrays["Streams[" + str(i) + "].Src"] = s.values
+        arrays["Streams[" + str(i) + "].SrcTimes"] = s.times
+        arrays["Streams[" + str(i) + "].SrcLengths"] = s.lengths
+        arrays["Streams[" + str(i) + "].SrcOffsets"] = s.offsets
+        arrays["Streams[" + str(i) + "].SrcStarts"] = s.starts
+        scalars.append((None, None) + tuple(s[2:17]) + (None, None, None, s.width))
+    arrays["DstLengths"] = lead["DstLengths"]
+    arrays["DstOffsets"] = lead["DstOffsets"]
+    return _seen("fuse", arrays, scalars, targets, dtype, asked, out, trust_times, check, backend)
+
+
+def _seen(
+    op: str,
+    arrays: Dict[str, Any],
+    streams: List[Tuple[Any, ...]],
+    targets: Any,
+    dtype: Any,
+    asked: Tuple[bool, bool, bool],
+    out: Any,
+    trust_times: bool,
+    check: bool,
+    backend: str,
+) -> Any:
+    # This is traced by torch.compile: plain Python, and no exceptions caught.
+    names: List[str] = []
+    tensors: List[Any] = []
+    for name, x in arrays.items():
+        if x is not None:
+            names.append(name)
+            tensors.append(x)
+    clock: Optional[Tuple[Any, ...]] = None
+    if isinstance(targets, Uniform):
+        clock = (targets.start, targets.rate, targets.count)
+    elif isinstance(targets, Anchored):
+        names += ["Targets.Anchors", "Targets.Deltas"]
+        tensors += [targets.anchors, targets.deltas]
+    else:
+        names.append("Targets")
+        tensors.append(targets)
+    if out is not None:
+        raise UnsupportedError(op + ": out is not for tensors that require grad, nor for torch.compile", op=op, arg="out")
+    if _HAS_COMPILER and torch.compiler.is_compiling():
+        text = _encode(op, tuple(names), tuple(streams), clock, dtype, asked, trust_times, check, backend)
+        if op == "resample":
+            outs = torch.ops.robocache.resample(tensors, text)
+        else:
+            outs = torch.ops.robocache.fuse(tensors, text)
+        results = [outs[0]]
+        for i in range(3):
+            if asked[i]:
+                results.append(outs[i + 1])
+        return results[0] if len(results) == 1 else _ops.RESULTS[asked](*results)
+    like = [x for x in tensors if isinstance(x, torch.Tensor)][0]
+    tensors = [
+        framework.asarray(x, like, name.endswith("Src")) if framework_of(x) is None else x for name, x in zip(names, tensors)
+    ]
+    job = _Job(op, tuple(names), tuple([Stream(*s) for s in streams]), clock, dtype, asked, trust_times, check, backend)
+    results = _Function.apply(job, *tensors)
+    return results if len(asked) - sum(asked) == 3 else _ops.RESULTS[asked](*results)
+
+
+class _Function(torch.autograd.Function):  # type: ignore[misc]
+    """resample and fuse, of tensors that require grad."""
+
+    @staticmethod
+    def forward(ctx: Any, job: _Job, *tensors: Any) -> Any:
+        prepared = job.prepare(tensors)
+        job.check_gradient(prepared, ctx.needs_input_grad[1:])
+        result = prepared.run(job.backend, job.check)
+        _save(ctx, job, tensors)
+        if not any(job.asked):
+            return result
+        ctx.mark_non_differentiable(*result[1:])
+        return tuple(result)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, *_: Any) -> Any:
+        job: _Job = ctx.job
+        tensors, wanted, widths = _saved(ctx, ctx.needs_input_grad[1:])
+        grads = dict(zip(wanted, _Gradient.apply(job, tensors, wanted, widths, grad)))
+        return (None,) + tuple([grads.get(name) for name in job.names])
+
+
+class _Gradient(torch.autograd.Function):  # type: ignore[misc]
+    """The gradients of resample and fuse, which have none of their own."""
+
+    @staticmethod
+    def forward(ctx: Any, job: _Job, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int], grad: Any) -> Any:
+        ctx.op = job.op
+        return tuple(job.gradient(grad, tensors, wanted, widths))
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise twice(ctx.op)
+
+
+def twice(op: str) -> UnsupportedError:
+    """Returns the error of a second derivative."""
+    return UnsupportedError(
+        "{}: no second derivative: its gradient cannot be differentiated again; detach it, or leave out create_graph".format(op),
+        op=op,
+        kind="no gradient",
+    )
+
+
+def _save(ctx: Any, job: _Job, tensors: Sequence[Any]) -> None:
+    """Keeps what the gradient needs: everything but the values."""
+    values = set(job.values())
+    ctx.job = job
+    ctx.shapes = {job.names[i]: (_NAMES[tensors[i].dtype], tensors[i].shape) for i in values}
+    ctx.save_for_backward(*[None if i in values else x for i, x in enumerate(tensors)])
+
+
+def _saved(ctx: Any, needed: Sequence[bool]) -> Tuple[Sequence[Any], _gradient.Wanted, List[int]]:
+    job: _Job = ctx.job
+    wanted = {name: ctx.shapes[name] for name, need in zip(job.names, needed) if need}
+    widths = []
+    for i, s in enumerate(job.streams):
+        of = ctx.shapes.get("Streams[{}].Src".format(i))
+        widths.append(s.width or 0 if of is None else of[1][-1])
+    return ctx.saved_tensors, wanted, widths
+
+
+def _encode(*parts: Any) -> str:
+    """Returns the text of a call's settings. torch.compile does not look inside: it is a constant there."""
+    return json.dumps(parts, default=_plain)
+
+
+_encode._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as torch.compiler.assume_constant_result sets it
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, timedelta):
+        return x.total_seconds()
+    if isinstance(x, torch.dtype):
+        return str(x)
+    if hasattr(x, "tolist"):
+        return x.tolist()
+    raise TypeError("{} cannot be in the options of a compiled call".format(type(x).__name__))
+
+
+@functools.lru_cache(maxsize=1024)
+def _decode(text: str) -> _Job:
+    op, names, streams, clock, dtype, asked, trust_times, check, backend = json.loads(text)
+    a, b, c = asked
+    made = tuple([Stream(*s) for s in streams])
+    return _Job(op, tuple(names), made, None if clock is None else tuple(clock), dtype, (a, b, c), trust_times, check, backend)
+
+
+def _operators() -> None:
+    """Registers robocache::resample and robocache::fuse, and their gradients, with torch.library."""
+    for op in ("resample", "fuse"):
+        forward, backward = "robocache::" + op, "robocache::" + op + "_backward"
+        torch.library.define(forward, "(Tensor[] arrays, str options) -> (Tensor, Tensor, Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
+        torch.library.define(
+            backward, "(Tensor grad, Tensor[] arrays, SymInt[] shapes, str options) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
+        )
+        torch.library.impl(forward, "default", _forward_kernel)
+        torch.library.impl(backward, "default", _backward_kernel)
+        torch.library.register_fake(forward, _forward_shapes)
+        torch.library.register_fake(backward, _backward_shapes)
+        torch.library.register_autograd(forward, _backward_of(op), setup_context=_setup_context)
+        torch.library.register_autograd(backward, _refuse_second)
+
+
+def _padded(job: _Job, results: Sequence[Any]) -> Tuple[Any, ...]:
+    """Returns four tensors, empty ones for those that were not asked for."""
+    given = iter(results)
+    like = next(given)
+    outs = [like]
+    for asked, dtype in zip(job.asked, (torch.bool, torch.int64, torch.bool)):
+        outs.append(next(given) if asked else torch.empty((0,), dtype=dtype, device=like.device))
+    return tuple(outs)
+
+
+def _forward_kernel(arrays: List[Any], options: str) -> Tuple[Any, ...]:
+    job = _decode(options)
+    result = job.prepare(arrays).run(job.backend, job.check)
+    return _padded(job, result if any(job.asked) else [result])
+
+
+def _forward_shapes(arrays: List[Any], options: str) -> Tuple[Any, ...]:
+    job = _decode(options)
+    result = job.prepare(arrays, _shapes).result()
+    return _padded(job, result if any(job.asked) else [result])
+
+
+# A gradient's wanted outputs travel as a flat list of sizes, and these in the options.
+def _backward_text(options: str, names: List[str], values: List[Tuple[str, str, int]], widths: List[int]) -> str:
+    return json.dumps([options, names, values, widths])
+
+
+def _backward_job(shapes: Sequence[int], text: str) -> Tuple[_Job, _gradient.Wanted, List[int]]:
+    options, names, values, widths = json.loads(text)
+    wanted: _gradient.Wanted = {}
+    at = 0
+    for name, dtype, rank in values:
+        wanted[name] = (dtype, tuple(shapes[at : at + rank]))
+        at += rank
+    return _decode(options)._replace(names=tuple(names)), wanted, widths
+
+
+def _backward_kernel(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
+    job, wanted, widths = _backward_job(shapes, options)
+    return job.gradient(grad, arrays, wanted, widths)
+
+
+def _backward_shapes(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
+    job, wanted, widths = _backward_job(shapes, options)
+    return job.gradient(grad, arrays, wanted, widths, _shapes)
+
+
+def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    arrays, options = inputs
+    job = _decode(options)
+    job.check_gradient(job.prepare(arrays, _shapes), [x.requires_grad for x in arrays])
+    _save(ctx, job, arrays)
+    ctx.options = options
+
+
+def _backward_of(op: str) -> Any:
+    def backward(ctx: Any, grad: Any, *_: Any) -> Any:
+        job: _Job = ctx.job
+        needed = ctx.needs_input_grad[0]
+        tensors, wanted, widths = _saved(ctx, needed)
+        kept = [(name, x) for name, x in zip(job.names, tensors) if x is not None]
+        text = _backward_text(ctx.options, [n for n, _ in kept], [(n, d, len(s)) for n, (d, s) in wanted.items()], widths)
+        sizes = [n for _, shape in wanted.values() for n in shape]
+        run = getattr(torch.ops.robocache, op + "_backward")
+        grads = dict(zip(wanted, run(grad, [x for _, x in kept], sizes, text)))
+        return [grads.get(name) for name in job.names], None
+
+    return backward
+
+
+def _refuse_second(ctx: Any, *_: Any) -> Any:
+    raise twice("resample or fuse")
+
+
+if _HAS_OPERATORS:
+    _operators()
