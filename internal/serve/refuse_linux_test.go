@@ -268,3 +268,11 @@ func TestNothingOfAConnectionStays(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(maps), "memfd:robocache")
 }
+
+func TestEveryRequestIsInTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	for name := range handlers {
+		assert.Contains(t, string(text), "\n//\t"+name+" ", name)
+	}
+}
