@@ -57,8 +57,10 @@ func newSide(t *Target, p placement) (*side, error) {
 	if s.backend, err = cuda.NewAs(home, drv, 0); err != nil {
 		return nil, err
 	}
-	s.device, err = ops.NewDevice(s.backend)
-	return s, err
+	if s.device, err = ops.NewDevice(s.backend); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Info describes the device: which images are taken and why, and where the shapes of launches come from.
