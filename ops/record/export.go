@@ -131,9 +131,7 @@ func (x *exporter) content(at int, m, o *memory) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range found {
-		b.Relocations = append(b.Relocations, r)
-	}
+	b.Relocations = found
 	b.Init = &Span{int64(len(x.Payload)), int64(len(data))}
 	x.Payload = append(x.Payload, data...)
 	return nil
