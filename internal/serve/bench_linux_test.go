@@ -34,6 +34,21 @@ func BenchmarkCompute(b *testing.B) {
 	c.unmap()
 }
 
+// BenchmarkPlan is the exported plan of that resample.
+func BenchmarkPlan(b *testing.B) {
+	c, cmd := start(b)
+	c.hello()
+	c.good("target", object{"target": described()})
+	request := object{"op": "resample", "clock": object{"start": 0, "rate": 50, "count": 250}, "tensors": object{
+		"Src":      object{"dtype": "f32", "shape": []int{32, 500, 14}},
+		"SrcTimes": object{"dtype": "i64", "shape": []int{500}}, "Dst": object{"dtype": "f32", "shape": []int{32, 250, 14}}}}
+	for b.Loop() {
+		c.good("plan", object{"target": 0, "request": request})
+	}
+	require.NoError(b, c.s.Close())
+	require.NoError(b, cmd.Wait())
+}
+
 // BenchmarkStart is a child from its start until hello is answered, and its end. The time of the answer is told apart.
 func BenchmarkStart(b *testing.B) {
 	var answered time.Duration

@@ -92,8 +92,8 @@ func exportPlan(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: map[string]any{"plan": json.RawMessage(p.Header())}, Blob: p.Payload}, nil
 }
 
-// images are the kernel images by hash.
-var images = sync.OnceValue(func() map[string]ptx.Image {
+// kernelImages are the kernel images by hash.
+var kernelImages = sync.OnceValue(func() map[string]ptx.Image {
 	list := map[string]ptx.Image{}
 	for _, family := range ptx.Families() {
 		for _, im := range ptx.Images(family) {
@@ -111,7 +111,7 @@ func image(_ context.Context, _ *Conn, r *Request) (*Reply, error) {
 	if err := r.Decode(&q); err != nil {
 		return nil, err
 	}
-	im, ok := images()[q.Hash]
+	im, ok := kernelImages()[q.Hash]
 	if !ok {
 		return nil, &RequestError{"hash", fmt.Sprintf("%q", q.Hash), "that of an image which a plan names"}
 	}
