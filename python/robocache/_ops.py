@@ -258,6 +258,8 @@ def make_outputs(
             outputs[name] = group.output("out", x, dtype, shape + (width,))
         else:
             outputs[name] = group.output("out." + name.lower(), x, clock if name == "Age" else "bool", shape + sides)
+            if width == 0 and x is None:
+                group.framework.clear(outputs[name])  # where there are no features nothing is written
     if any(x is not None for x in given.values()):
         check_outputs(group.op, outputs, group.views, given)
     return outputs

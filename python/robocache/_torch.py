@@ -51,6 +51,8 @@ class Torch(Framework):
         except KeyError:
             raise wrong(str(x.dtype), "one of " + ", ".join(str(d) for d in _NAMES)) from None
         except (RuntimeError, NotImplementedError) as e:
+            if "alloc" in str(e):
+                raise MemoryError(str(e)) from e
             raise wrong("a tensor without memory of its own ({})".format(e), "a dense tensor", "wrong option") from e
 
     @staticmethod
