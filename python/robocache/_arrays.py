@@ -252,8 +252,9 @@ class Group:
         """Returns the view of an output that was given, or of a new one."""
         if given is None:
             return self.framework.empty(dtype, shape, self.device, self.like)
-        if framework_of(given) is not self.framework:
-            got = type(given).__name__
+        found = framework_of(given)
+        if found is not self.framework:
+            got = "an array of " + found.name if found is not None else type(given).__name__
             raise ArgumentError(
                 "{}: {}: got {}, want an array of {}".format(self.op, arg, got, self.framework.name),
                 op=self.op, arg=arg, kind="mixed frameworks", got=got, want=self.framework.name,

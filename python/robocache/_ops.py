@@ -164,8 +164,9 @@ def fuse(
     float64 if any stream is, else float32, or of the dtype that is given. What a stream does not have is filled, with 0 unless
     it says otherwise, and not valid.
 
-    valid, age and pad are as in `resample`, for each of M streams: [B,T,M]. All other arguments and the errors are as there; an
-    error about a stream names it: ``error.arg == "streams[2].times"``.
+    valid, age and pad are as in `resample`, for each of M streams: [B,T,M]. target_lengths, target_offsets, dtype, out,
+    trust_times, check and backend are as there, and so are the errors; one about a stream names it:
+    ``error.arg == "streams[2].times"``.
 
     Example:
         >>> import numpy as np, robocache as rc
