@@ -100,7 +100,7 @@ class _Table:
         return self.values[:, within]
 
 
-class Stream(_Table):
+class RecordedStream(_Table):
     """A stream as recorded.
 
     values: [S,D], f32 or f64. times: [S], int64 nanoseconds, or float64 or float32 seconds where the file has those; as
@@ -130,7 +130,7 @@ class Stream(_Table):
         return self.stats.rate_hz
 
     def __repr__(self) -> str:
-        return "<Stream {}: {} samples of {} columns, {}>".format(self.name, len(self), len(self._columns), self.dtype)
+        return "<RecordedStream {}: {} samples of {} columns, {}>".format(self.name, len(self), len(self._columns), self.dtype)
 
 
 class Media:

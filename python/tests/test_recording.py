@@ -235,7 +235,8 @@ def test_a_plan_file_says_what_keywords_say(tmp_path: pathlib.Path) -> None:
     with Recording(FLIGHT) as rec:
         streams = {"attitude": {"from": "vehicle_attitude", "max_gap": "100ms", "columns": ["q"]}}
         want = rec.align(hz=20, range=(1, 3.5), snap=2e-6, streams=streams)
-        for plan in (text, file, str(file)):
+        plans: List[Any] = [text, file, str(file)]
+        for plan in plans:
             got = rec.align(plan=plan)
             assert same(got["attitude"].values, want["attitude"].values) and got.report == want.report
         with pytest.raises(ArgumentError, match="a plan and hz, kind"):
@@ -477,13 +478,15 @@ def test_frames_of_a_video_are_those_of_their_numbers() -> None:
 
 
 def test_numpy_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.setitem(sys.modules, "numpy", None)  # type: ignore[misc]
     with pytest.raises(UnsupportedError, match='framework="torch" is the other'):
         Recording(FLIGHT)
 
 
-def test_an_episode_aligns_itself() -> None:
-    with Recording(G1) as rec:
+def test_an_episode_aligns_itself_and_a_recording_pickles() -> None:
+    with Recording(G1, clock="timestamp") as first:
+        rec = pickle.loads(pickle.dumps(first))
+        assert rec.info == first.info and rec.info.clock == "timestamp"
         episode: Episode = rec[2]
         assert same(episode.fuse(hz=30).values, rec.fuse(hz=30, episode=-1).values)
         assert episode.task == "Pick up the yellow bottle on the table." and episode.success is None
