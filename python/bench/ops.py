@@ -185,10 +185,10 @@ def replayed(values, times, targets, out):
 
 def bench_dlpack(quick):
     """A capsule in and a result out, without work between."""
-    from robocache import _cuda, _dlpack
+    from robocache import _device, _dlpack
 
     x = torch.zeros(32, 500, 256, device="cuda")
-    on = _cuda.device(0)
+    on = _device.device(0)
     return {
         "capsule in": {"call_us": call_time(lambda: _dlpack.Taken(x.__dlpack__()).close(), quick)},
         "memory and capsule out": {

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _dlpack, _numpy
 from ._arrays import HOST, Framework, View, wrong
-from ._cuda import Device, Event, device
+from ._device import Event, device
 from ._errors import ArgumentError, UnsupportedError
 
 _NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "u8": "uint8"}

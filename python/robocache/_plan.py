@@ -8,7 +8,8 @@ from ctypes import byref, c_uint64, c_void_p
 from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
 
 from ._cells import Cells
-from ._cuda import DEPENDENT, Device, LaunchAttribute, LaunchConfig, Module
+from ._cuda import DEPENDENT, LaunchAttribute, LaunchConfig
+from ._device import Device, Module
 from ._errors import VersionError
 
 VERSION = 1

@@ -18,7 +18,8 @@ from . import _child, _staging
 from ._arrays import HOST, device_name
 from ._call import Call
 from ._cells import Cells
-from ._cuda import UNFIT, Device, DriverError, Module, device, driver, version_text
+from ._cuda import UNFIT, DriverError, driver, version_text
+from ._device import Device, Module, device
 from ._errors import DataError, Error, ForkError, UnsupportedError
 from ._plan import Instance, Plan, Request
 from ._recent import Recent

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import standin_driver
-from robocache import _child, _cuda, _replay
+from robocache import _child, _cuda, _device, _replay
 from robocache._errors import DataError, DeviceError, ForkError, OutOfMemoryError, UnsupportedError
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is built for Linux")
@@ -39,12 +39,12 @@ def child(monkeypatch):
 
 @pytest.fixture
 def replayer(driver, child):
-    return _replay.Replayer(_cuda.device(0))
+    return _replay.Replayer(_device.device(0))
 
 
 @pytest.fixture
 def stream(driver):
-    made = _cuda.device(0).new_stream()
+    made = _device.device(0).new_stream()
     driver.log()
     return made
 
@@ -55,7 +55,7 @@ def request(**more):
 
 
 def arguments(n=3, size=64):
-    return tuple(_cuda.device(0).alloc(size) for _ in range(n))
+    return tuple(_device.device(0).alloc(size) for _ in range(n))
 
 
 def words(launch):
@@ -123,7 +123,7 @@ def test_memory_of_an_instance_is_filled_copied_and_relocated_once(driver, repla
 
 
 def test_streams_share_neither_memory_nor_faults(driver, child, replayer, stream):
-    device, given = _cuda.device(0), arguments()
+    device, given = _device.device(0), arguments()
     other = device.new_stream()
     for s in (stream, other, 0):
         replayer.run("k", request(memory=100), given, s)
@@ -290,7 +290,7 @@ def test_where_the_driver_refuses_all_images_its_words_are_raised(driver, child,
         replayer.run("k", request(), arguments(), stream)
     monkeypatch.delenv("STANDIN_REFUSE")
     monkeypatch.setenv("ROBOCACHE_KERNELS", "cubin")
-    forced = _replay.Replayer(_cuda.device(0))
+    forced = _replay.Replayer(_device.device(0))
     monkeypatch.setenv("STANDIN_REFUSE", "cubin")
     with pytest.raises(DeviceError, match="takes no cubin"):
         forced.run("k", request(), arguments(), stream)
@@ -346,7 +346,7 @@ def test_what_is_kept_is_bounded_and_what_is_given_up_is_freed(driver, child, re
         replayer.run(i, request(memory=256), given, stream)
         replayer.run("often", request(), given, stream)
     assert len(replayer._instances) <= _replay.PLANS and len(replayer._plans) <= _replay.PLANS
-    assert driver.count("allocations") - before <= _replay.PLANS + 2 * _cuda.LIMBO_COUNT
+    assert driver.count("allocations") - before <= _replay.PLANS + 2 * _device.LIMBO_COUNT
     assert sum(f["request"].get("memory") is None for d, f in child.asked if d == "plan") == 1
     replayer.run("large", request(memory=_replay.PLAN_BYTES), given, stream)
     replayer.run("larger", request(memory=_replay.PLAN_BYTES + 1), given, stream)

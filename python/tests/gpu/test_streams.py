@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import robocache as rc
-from robocache import _cuda, _replay
+from robocache import _device, _replay
 from support import QUICK, check_equal, need_cuda, on_device
 from test_values import fused, job
 
@@ -21,7 +21,7 @@ def inputs(seed=20, shape=(8, 129, 100, 32), dtype="f32"):
 def test_default_stream_side_streams_and_external_streams():
     args, want = inputs()
     check_equal(rc.resample(*args), want, "default")
-    raw = _cuda.device(0).new_stream()
+    raw = _device.device(0).new_stream()
     for stream in (torch.cuda.Stream(), torch.cuda.Stream(priority=-1), torch.cuda.ExternalStream(raw)):
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
