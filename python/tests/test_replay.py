@@ -113,8 +113,8 @@ def test_memory_of_an_instance_is_filled_copied_and_relocated_once(driver, repla
     (launch,) = driver.launches()
     _, _, _, fault, flag = words(launch)
     instance = replayer._instances.young["k", stream]
-    memory, table = instance.addresses[2:]
-    assert instance.addresses[:2] == [fault, flag]
+    memory, table = instance.buffers.addresses[2:]
+    assert instance.buffers.addresses[:2] == [fault, flag]
     assert ctypes.string_at(memory, 1000) == b"\3" * 1000
     assert ctypes.string_at(table, 24) == b"\x11" * 8 + (table + 4).to_bytes(8, "little") + b"\x11" * 8
     ctypes.memset(memory, 9, 1000)
@@ -129,7 +129,7 @@ def test_streams_share_neither_memory_nor_faults(driver, child, replayer, stream
         replayer.run("k", request(memory=100), given, s)
     assert child.count("plan") == 1
     found = [replayer._instances.young["k", s] for s in (stream, other, 0)]
-    assert len({i.addresses[0] for i in found}) == 3 and len({i.addresses[2] for i in found}) == 3
+    assert len({i.buffers.addresses[0] for i in found}) == 3 and len({i.buffers.addresses[2] for i in found}) == 3
     assert [launch.stream for launch in driver.launches()] == [stream, other, 0]
 
 
@@ -163,10 +163,10 @@ def test_a_capture_has_an_instance_of_its_own_which_is_kept(driver, child, repla
     replayer.run("k", request(memory=100), given, stream)
     eager = replayer._instances.young["k", stream]
     cells = [words(launch)[3] for launch in driver.launches()]
-    assert cells[0] == cells[1] and cells[2] == cells[3] and len(set(cells)) == 3 and cells[4] == eager.addresses[0]
+    assert cells[0] == cells[1] and cells[2] == cells[3] and len(set(cells)) == 3 and cells[4] == eager.buffers.addresses[0]
     assert child.count("plan") == 1
     before = driver.count("allocations")
-    kept = [i.addresses[2] for i in replayer._captured.values()]
+    kept = [i.buffers.addresses[2] for i in replayer._captured.values()]
     replayer.trim()
     replayer.device.flush()
     assert driver.count("allocations") == before - 1
@@ -189,7 +189,7 @@ def test_a_first_call_may_be_captured(driver, child, replayer, stream):
 def fault(replayer, key, stream, word):
     """Does what a kernel does that meets a bad value."""
     instance = replayer._instances.young[key, stream]
-    ctypes.c_uint64.from_address(instance.addresses[0]).value = word
+    ctypes.c_uint64.from_address(instance.buffers.addresses[0]).value = word
     ctypes.c_uint32.from_address(replayer.cells.flag).value = 1
     return instance
 
@@ -215,7 +215,7 @@ def test_a_bad_value_is_raised_by_the_next_call_and_once(driver, child, replayer
     assert child.told["fault"] == 1 << 62 | 5 << 4 | 3 and child.told["request"] == instance.plan.request
     replayer.run("k", request(), given, stream)
     replayer.synchronize()
-    assert ctypes.c_uint64.from_address(instance.addresses[0]).value == (1 << 64) - 1
+    assert ctypes.c_uint64.from_address(instance.buffers.addresses[0]).value == (1 << 64) - 1
 
 
 def test_synchronize_raises_late_errors_one_after_the_other(driver, child, replayer, stream):
@@ -270,7 +270,7 @@ def test_counts_are_read_after_the_run(driver, child, replayer, stream):
     given = arguments()
     replayer.run("k", request(memory=64), given, stream)
     instance = replayer._instances.young["k", stream]
-    ctypes.memset(instance.addresses[2] + 8, 42, 16)
+    ctypes.memset(instance.buffers.addresses[2] + 8, 42, 16)
     assert replayer.run("k", None, given, stream, counts=True) == {"points": 42}
 
 
@@ -321,7 +321,7 @@ def test_a_launch_that_fails_is_an_error_and_the_instance_is_made_anew(driver, c
         replayer.run("k", request(memory=100, launches=3), given, stream)
     replayer.run("k", request(memory=100, launches=3), given, stream)
     after = replayer._instances.young["k", stream]
-    assert before.closed and after is not before and after.addresses[2] != before.addresses[2]
+    assert before.closed and after is not before and after.buffers.addresses[2] != before.buffers.addresses[2]
     assert child.count("plan") == 1
 
 
