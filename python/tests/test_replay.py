@@ -165,6 +165,7 @@ def test_a_capture_has_an_instance_of_its_own_which_is_kept(driver, child, repla
     cells = [words(launch)[3] for launch in driver.launches()]
     assert cells[0] == cells[1] and cells[2] == cells[3] and len(set(cells)) == 3 and cells[4] == eager.buffers.addresses[0]
     assert child.count("plan") == 1
+    replayer.device.flush()
     before = driver.count("allocations")
     kept = [i.buffers.addresses[2] for i in replayer._captured.values()]
     replayer.trim()
