@@ -328,6 +328,7 @@ def test_a_launch_that_fails_is_an_error_and_the_instance_is_made_anew(driver, c
 
 def test_out_of_memory_says_how_much_and_gives_back_what_it_can_first(driver, replayer, stream, monkeypatch):
     replayer.run("a", request(memory=1 << 20), arguments(), stream)
+    replayer.device.flush()
     have = driver.count("bytes")
     monkeypatch.setenv("STANDIN_MEMORY", str(have + (1 << 19)))
     given = arguments()
