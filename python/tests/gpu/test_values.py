@@ -68,6 +68,7 @@ def test_other_dtypes_of_the_result():
 
 
 def test_strides_slices_and_odd_addresses():
+    on_device(None)
     rng = np.random.default_rng(4)
     wide = values_of(rng, (4, 60, 40), "f32")
     times = times_of(rng, (4, 60), "i64")
