@@ -237,7 +237,8 @@ class Group:
     def add(self, name: str, x: Any) -> View:
         """Takes one more input."""
         view = self._add(name, x)
-        if view.device != self.device:
+        # NumPy's among JAX's on a GPU: they are copied there.
+        if view.device != self.device and not (view.device == HOST and self.framework.name == "jax"):
             raise self._wrong_device(python_argument(name), view)
         return view
 
