@@ -247,8 +247,13 @@ type State struct {
 // State returns the state after the last batch. Batches that were given to a queue of the caller's must be done.
 func (l *Loader) State(ctx context.Context) (State, error) {
 	at, err := l.feed.cursor(ctx)
-	return State{Version: 1, Seed: l.order.Seed, Epoch: at.Epoch, Taken: at.Taken, Windows: l.report.Windows,
-		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}, err
+	return l.StateAt(at.Epoch, at.Taken), err
+}
+
+// StateAt returns the state of a place in the order, whether there is such a place or not.
+func (l *Loader) StateAt(epoch, taken int64) State {
+	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows,
+		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
 }
 
 // StateError is a state that another order of windows has left.
@@ -267,6 +272,17 @@ const mostEpochs = 1 << 62
 // Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows
 // that follow would not be those that the state was followed by.
 func (l *Loader) Resume(ctx context.Context, s State) error {
+	if err := l.Check(s); err != nil {
+		return err
+	}
+	if l.filmer != nil {
+		l.filmer.stop() // and begins where the feed is
+	}
+	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
+}
+
+// Check returns the error that Resume has for a state, and changes nothing.
+func (l *Loader) Check(s State) error {
 	switch {
 	case s.Version != 1:
 		return &StateError{"version", fmt.Sprint(s.Version), "1"}
@@ -281,10 +297,7 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 	case s.Epoch < 0 || s.Epoch > mostEpochs || s.Taken < 0 || s.Taken > int64(s.Windows):
 		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("epoch 0 to %d, at most %d taken", mostEpochs, s.Windows)}
 	}
-	if l.filmer != nil {
-		l.filmer.stop() // and begins where the feed is
-	}
-	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
+	return nil
 }
 
 // shardsOf writes how an order is cut into shards.

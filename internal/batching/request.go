@@ -1,6 +1,7 @@
 package batching
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
 // Request is what batches are asked for, but for the device.
@@ -220,6 +222,20 @@ func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, op
 		return loader.NewStreaming(ctx, device, s.Data, plan, opt)
 	}
 	return loader.NewMixture(ctx, device, s.weighted(), plan, opt)
+}
+
+// Bytes is about what the stores take on a device: all of their samples of the streams that are asked for, and their timestamps.
+func (s *Source) Bytes(plan align.Plan) (n int64) {
+	for _, store := range s.Stores {
+		for i := range store.Streams {
+			p := &store.Streams[i]
+			asked := slices.ContainsFunc(plan.Streams, func(a align.Stream) bool { return cmp.Or(a.From, a.Name) == p.Name })
+			if asked || len(plan.Streams) == 0 {
+				n += int64(p.Samples()) * int64(len(p.Columns)*p.DType().Size()+tensor.I64.Size())
+			}
+		}
+	}
+	return n
 }
 
 // weighted are the stores with their weights.

@@ -44,7 +44,7 @@
 //	frames   {"handle","episode","camera","frames":[...],"height","width"}: images of a camera, decoded, [N,H,W,C] u8.
 //	close    {"handles":[...]}: those of them that are open.
 //
-// A connection has one loader at most, whose batches lie in slots of one memfd:
+// A connection has one loader at most. Its batches lie in slots of one memfd, or, of a resident one, are replayed on a GPU:
 //
 //	loader   what batches are of; the fields are those of robocache batches, lengths of time in seconds. The reply describes the "arrays" of a slot,
 //	         and its descriptor has "slots" times "slot_bytes".
@@ -53,6 +53,12 @@
 //	         is none yet.
 //	resume   {"state"}: the next batch is the one behind a state. The reply has its "epoch".
 //	report   {}: what became of the recordings' samples and windows so far, and what was waited for.
+//	resident the fields of loader but "slots", and "target". The reply says about how many "bytes" the loader will take there, and its descriptor is a
+//	         "window" of so many bytes. Nothing is read of it before the first upload.
+//	upload   {}: what was in the window is done with. The reply has a "piece", that many "bytes" now in the window, which go to offset "at" of the buffer
+//	         with the number "buffer", of "size" bytes; or at the end the "batch": its "plan", whose payload is the blob and whose buffers have the
+//	         numbers of uploads as "id", the "arrays" of a batch in the plan's arguments, and the "cursors", buffers and offsets of the words
+//	         epoch and positions taken. resume then looks at a state, and the client writes the cursors.
 //
 // # Recordings
 //

@@ -2,9 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"math"
 	"os"
 	"time"
@@ -47,8 +44,6 @@ type loaderRequest struct {
 	Strict       bool           `json:"strict"`
 	Rate         float64        `json:"rate"`
 	Clock        string         `json:"clock"`
-
-	Slots int `json:"slots"` // batches that there is memory for
 }
 
 type loaderStream struct {
@@ -126,146 +121,4 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 	}
 	q.Loader.Rank, q.Loader.Ranks = p.Index, p.Count
 	return q, q.Check()
-}
-
-// loaderReply says what the loader's batches are.
-type loaderReply struct {
-	Arrays     []slotArray           `json:"arrays"`
-	Slots      int                   `json:"slots"`
-	SlotBytes  int                   `json:"slot_bytes"`
-	Rank       int                   `json:"rank"`
-	World      int                   `json:"world"`
-	Hz         float64               `json:"hz"`
-	State      loader.State          `json:"state"`
-	Report     loader.Report         `json:"report"`
-	Skipped    []loader.Skipped      `json:"skipped"` // episodes that could not be read
-	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
-	Normalised []batching.Normalised `json:"normalised"`
-	Streams    []loaderStream        `json:"streams"` // with the names of all columns
-	Remarks    []string              `json:"remarks"`
-}
-
-// openLoader answers "loader": it opens datasets, and begins to draw batches into slots, whose memory is the reply's file.
-func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var ask loaderRequest
-	if err := r.Decode(&ask); err != nil {
-		return nil, err
-	}
-	if c.loading != nil {
-		return nil, &RequestError{Arg: "loader", Got: "a second one", Want: "one for each connection"}
-	}
-	q, err := ask.asked()
-	if err == nil && (ask.Slots < 1 || ask.Slots > mostSlots) {
-		err = batching.Usagef("--slots: got %d, want 1 to %d", ask.Slots, mostSlots)
-	}
-	if err != nil {
-		return nil, told(err)
-	}
-	l := &loading{request: q, rank: q.Loader.Rank, world: q.Loader.Ranks}
-	if err := l.open(ctx, c.cpu, ask.Slots); err != nil {
-		return nil, told(errors.Join(err, l.Close()))
-	}
-	c.loading = l
-	c.closing(l.Close)
-	reply := l.reply()
-	l.start()
-	return &Reply{Value: reply, File: l.memory.File()}, nil
-}
-
-// reply describes the loader.
-func (l *loading) reply() *loaderReply {
-	out := &loaderReply{Arrays: l.layout.arrays, Slots: cap(l.free), SlotBytes: l.layout.bytes, Rank: l.rank, World: l.world, Hz: l.hz, State: l.at,
-		Report: batching.Listed(l.loader.Report()), Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader), Remarks: append([]string{}, l.remarks...)}
-	for _, s := range l.source.Stores {
-		out.Skipped = append(out.Skipped, s.Skipped...)
-		for _, p := range s.Streams {
-			if p.Rounded > 0 {
-				out.Rounded[p.Name] += p.Rounded
-			}
-		}
-	}
-	for _, s := range l.loader.Batch().Streams {
-		columns := []string{}
-		for _, c := range s.Columns {
-			columns = append(columns, c.Name)
-		}
-		out.Streams = append(out.Streams, loaderStream{s.Name, columns})
-	}
-	return out
-}
-
-// nextReply is a batch: the slot that it is in, the epoch that it is of, and whether it is the last one of that; State is what goes on behind it.
-type nextReply struct {
-	Slot  int           `json:"slot"` // -1 where there is none yet, and the request does not wait
-	Epoch int64         `json:"epoch"`
-	Last  bool          `json:"last"`
-	State *loader.State `json:"state,omitempty"`
-}
-
-// nextBatch answers "next": it takes back slots, and hands out the batch that comes next.
-func nextBatch(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var ask struct {
-		Do
-		Release []int `json:"release"`
-		Poll    bool  `json:"poll"` // does not wait
-	}
-	l, err := c.loaderOf(r, &ask)
-	if err != nil {
-		return nil, err
-	}
-	for _, slot := range ask.Release {
-		if err := l.release(slot); err != nil {
-			return nil, err
-		}
-	}
-	d, err := l.next(ctx, !ask.Poll)
-	if err != nil {
-		return nil, told(l.request.Unreadable(err))
-	}
-	if d == nil {
-		return &Reply{Value: nextReply{Slot: -1}}, nil
-	}
-	return &Reply{Value: nextReply{d.slot, d.epoch, d.last, &d.state}}, nil
-}
-
-// resumeLoader answers "resume": the next batch is the one after a state. Slots that were handed out stay so.
-func resumeLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var ask struct {
-		Do
-		State loader.State `json:"state"`
-	}
-	l, err := c.loaderOf(r, &ask)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.resume(ctx, ask.State); err != nil {
-		return nil, told(err)
-	}
-	return &Reply{Value: struct {
-		Epoch int64 `json:"epoch"` // of the batch that comes next
-	}{l.loader.Begin(ask.State).Epoch}}, nil
-}
-
-// reportLoader answers "report": what the loader's report says by now, and what was waited for.
-func reportLoader(_ context.Context, c *Conn, r *Request) (*Reply, error) {
-	var ask Do
-	l, err := c.loaderOf(r, &ask)
-	if err != nil {
-		return nil, err
-	}
-	w := l.loader.Waits()
-	return &Reply{Value: map[string]any{"report": batching.Listed(l.loader.Report()), "waits": map[string]any{
-		"frames_seconds": w.Frames.Seconds(), "shards_seconds": w.Shards.Seconds(), "slots_seconds": w.Slots.Seconds(), "reading_seconds": w.Reading.Seconds(), "bytes": w.Bytes, "shards": w.Read,
-	}}}, nil
-}
-
-// loaderOf decodes a request to the loader that the connection has.
-func (c *Conn) loaderOf(r *Request, ask any) (*loading, error) {
-	if err := r.Decode(ask); err != nil {
-		return nil, err
-	}
-	if c.loading == nil {
-		return nil, &RequestError{Arg: "do", Got: fmt.Sprintf("%q", r.Do), Want: `"loader" before it`}
-	}
-	return c.loading, nil
 }

@@ -27,7 +27,7 @@ import (
 type drawing struct {
 	*client
 	slots []byte
-	reply loaderReply
+	reply slotsReply
 }
 
 type fields map[string]any

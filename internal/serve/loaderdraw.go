@@ -5,23 +5,17 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 )
 
-// loading is the loader of a connection. A goroutine draws batches ahead into slots that are free, and sleeps where there is none: so the memory that
-// a trainer gave is all that is drawn ahead.
-type loading struct {
-	request     *batching.Request
-	source      *batching.Source
-	loader      *loader.Loader
-	hz          float64
-	rank, world int
-	remarks     []string
-	memory      *Memory
-	layout      *layout
-	handed      []bool // by slot: Python has it
+// slots draw batches ahead: a goroutine draws into those that are free, and sleeps where there is none. So the memory that a trainer was given is all
+// that is drawn ahead.
+type slots struct {
+	*loading
+	memory *Memory
+	layout *layout
+	handed []bool // by slot: Python has it
 
 	free  chan int    // slots to draw into
 	ready chan *drawn // in their order
@@ -40,49 +34,38 @@ type drawn struct {
 	err   error
 }
 
-// open opens the datasets and makes the loader and its slots.
-func (l *loading) open(ctx context.Context, device *ops.Device, slots int) error {
+// open makes the loader and its slots.
+func (l *slots) open(ctx context.Context, device *ops.Device, count int) error {
 	var err error
-	watch := batching.Watch{Remark: func(format string, args ...any) {
-		l.remarks = append(l.remarks, batching.Plain(fmt.Sprintf(format, args...)))
-	}}
-	if l.source, err = batching.Open(ctx, l.request, watch); err != nil {
+	if l.loader, err = l.source.MakeOn(ctx, device, l.plan); err != nil {
 		return err
 	}
-	plan, err := l.source.Plan(ctx)
-	if err != nil {
+	if l.layout, err = layoutOf(l.loader.Batch(), len(l.source.Paths()) > 1); err != nil {
 		return err
 	}
-	l.hz = plan.Rate
-	if l.loader, err = l.source.MakeOn(ctx, device, plan); err != nil {
-		return err
-	}
-	if l.layout, err = layoutOf(l.loader.Batch(), len(l.request.Paths()) > 1); err != nil {
-		return err
-	}
-	if l.memory, err = NewMemory("slots of batches", int64(slots)*int64(l.layout.bytes)); err != nil {
+	if l.memory, err = NewMemory("slots of batches", int64(count)*int64(l.layout.bytes)); err != nil {
 		return err
 	}
 	if l.at, err = l.loader.State(ctx); err != nil {
 		return err
 	}
-	l.handed = make([]bool, slots)
-	l.free, l.ready = make(chan int, slots), make(chan *drawn, slots+1)
-	for slot := range slots {
+	l.handed = make([]bool, count)
+	l.free, l.ready = make(chan int, count), make(chan *drawn, count+1)
+	for slot := range count {
 		l.free <- slot
 	}
 	return nil
 }
 
 // start begins to draw where the loader is.
-func (l *loading) start() {
+func (l *slots) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop, l.done = stop, make(chan struct{})
 	go l.draw(ctx)
 }
 
 // draw draws batches until the context ends or a batch cannot be made.
-func (l *loading) draw(ctx context.Context) {
+func (l *slots) draw(ctx context.Context) {
 	defer close(l.done)
 	for {
 		select {
@@ -105,7 +88,7 @@ func (l *loading) draw(ctx context.Context) {
 }
 
 // drawInto draws the next batch into a slot.
-func (l *loading) drawInto(ctx context.Context, slot int) (*drawn, error) {
+func (l *slots) drawInto(ctx context.Context, slot int) (*drawn, error) {
 	before, err := l.loader.State(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +97,7 @@ func (l *loading) drawInto(ctx context.Context, slot int) (*drawn, error) {
 		return nil, err
 	}
 	bytes := l.layout.bytes
-	if err := l.layout.fill(l.memory.Bytes()[slot*bytes:(slot+1)*bytes], l.loader, l.hz); err != nil {
+	if err := l.layout.fill(l.memory.Bytes()[slot*bytes:(slot+1)*bytes], l.loader); err != nil {
 		return nil, err
 	}
 	after, err := l.loader.State(ctx)
@@ -125,7 +108,7 @@ func (l *loading) drawInto(ctx context.Context, slot int) (*drawn, error) {
 }
 
 // next returns the next batch, or nil if there is none yet and wait is false.
-func (l *loading) next(ctx context.Context, wait bool) (*drawn, error) {
+func (l *slots) next(ctx context.Context, wait bool) (*drawn, error) {
 	if l.wrong != nil {
 		return nil, l.wrong
 	}
@@ -154,7 +137,7 @@ func (l *loading) next(ctx context.Context, wait bool) (*drawn, error) {
 }
 
 // held is how many slots Python has.
-func (l *loading) held() (n int) {
+func (l *slots) held() (n int) {
 	for _, h := range l.handed {
 		if h {
 			n++
@@ -164,7 +147,7 @@ func (l *loading) held() (n int) {
 }
 
 // release takes a slot back.
-func (l *loading) release(slot int) error {
+func (l *slots) release(slot int) error {
 	if slot < 0 || slot >= len(l.handed) || !l.handed[slot] {
 		return &RequestError{Arg: "release", Got: fmt.Sprint(slot), Want: "a slot that was handed out"}
 	}
@@ -174,7 +157,7 @@ func (l *loading) release(slot int) error {
 }
 
 // pause ends the drawing, and forgets what was drawn ahead.
-func (l *loading) pause() {
+func (l *slots) pause() {
 	if l.done == nil {
 		return
 	}
@@ -189,7 +172,7 @@ func (l *loading) pause() {
 }
 
 // resume goes on from a state. One that is refused leaves all as it was, since it is looked at before anything is drawn anew.
-func (l *loading) resume(ctx context.Context, s loader.State) error {
+func (l *slots) resume(ctx context.Context, s loader.State) error {
 	l.pause()
 	err := l.loader.Resume(ctx, s)
 	if err == nil {
@@ -201,15 +184,8 @@ func (l *loading) resume(ctx context.Context, s loader.State) error {
 	return err
 }
 
-// Close ends the drawing and closes the loader, its datasets and the slots. What was handed out is the other side's, which has its own mapping.
-func (l *loading) Close() error {
-	var errs []error
+// Close ends the drawing and closes the loader and the slots. What was handed out is the other side's, which has its own mapping.
+func (l *slots) Close() error {
 	l.pause()
-	if l.loader != nil {
-		errs = append(errs, l.loader.Close())
-	}
-	if l.source != nil {
-		errs = append(errs, l.source.Close())
-	}
-	return errors.Join(append(errs, l.memory.Close())...)
+	return errors.Join(l.loading.Close(), l.memory.Close())
 }

@@ -34,10 +34,13 @@ var handlers = map[string]handler{
 	"align":   alignRecording,
 	"frames":  readFrames,
 	"close":   closeRecordings,
-	"loader":  openLoader,
-	"next":    nextBatch,
-	"report":  reportLoader,
-	"resume":  resumeLoader,
+
+	"loader":   openLoader,
+	"next":     nextBatch,
+	"report":   reportLoader,
+	"resident": openResident,
+	"resume":   resumeLoader,
+	"upload":   upload,
 }
 
 // Request is what a handler gets.
@@ -81,7 +84,8 @@ type Conn struct {
 	arena      *Memory
 	targets    []target
 	recordings recordings
-	loading    *loading // nil before it is asked for
+	slots      *slots // or resident, or neither
+	resident   *recorded
 }
 
 func newConn(l link, version string) *Conn {

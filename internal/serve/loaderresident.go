@@ -1,0 +1,264 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/record"
+	"github.com/robocache/robocache/tensor"
+)
+
+// windowBytes is how much of an upload is handed over at a time.
+const windowBytes = 32 << 20
+
+// recorded is a loader that is recorded: what it puts on its device is handed over piece by piece in a window, and then the plan of a batch.
+type recorded struct {
+	*loading
+	target record.Target
+	window *Memory
+
+	pieces  chan piece    // what is in the window
+	taken   chan struct{} // it may be written again
+	stop    context.CancelFunc
+	done    chan struct{} // closed when the recording has ended; nil where it was not begun
+	err     error         // that it ended with
+	session *record.Session
+	export  *record.Plan
+}
+
+// piece is a part of an upload: bytes at an offset of a buffer, which has a number of its own and so many bytes.
+type piece struct {
+	Buffer int   `json:"buffer"`
+	Size   int64 `json:"size"`
+	At     int64 `json:"at"`
+	Bytes  int   `json:"bytes"`
+}
+
+// openResident answers "resident": it opens datasets. The reply says about how many bytes they take on the device, and its file is the window.
+func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var ask struct {
+		loaderRequest
+		Target int `json:"target"`
+	}
+	if err := r.Decode(&ask); err != nil {
+		return nil, err
+	}
+	if ask.Target < 0 || ask.Target >= len(c.targets) {
+		return nil, &RequestError{"target", fmt.Sprint(ask.Target), fmt.Sprintf("one of the %d that were described", len(c.targets))}
+	}
+	if ask.Streaming || len(ask.Cameras) > 0 {
+		return nil, told(batching.Usagef("--streaming: got it, or cameras, of a loader whose datasets are kept on a GPU, want neither"))
+	}
+	l, err := openLoading(ctx, c, &ask.loaderRequest)
+	if err != nil {
+		return nil, err
+	}
+	l.source.Loader.Apart = false // streams with the same window are one launch
+	s := &recorded{loading: l, pieces: make(chan piece), taken: make(chan struct{})}
+	if err := json.Unmarshal([]byte(c.targets[ask.Target].text), &s.target); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if s.window, err = NewMemory("a window for uploads", windowBytes); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	c.resident = s
+	c.closing(s.Close)
+	return &Reply{Value: map[string]any{"bytes": l.source.Bytes(l.plan), "window": windowBytes}, File: s.window.File()}, nil
+}
+
+// uploadReply is what is in the window, or at the end what batches are. The blob is the plan's payload then.
+type uploadReply struct {
+	Piece *piece         `json:"piece,omitempty"`
+	Batch *residentReply `json:"batch,omitempty"`
+}
+
+// residentReply says what a replayed batch is.
+type residentReply struct {
+	loaderReply
+	Plan   json.RawMessage `json:"plan"`
+	Arrays []planArray     `json:"arrays"`
+	// Cursors are the buffers of the plan, by their numbers, in which the place lies, and the bytes before it: see loader.Loader.Cursors.
+	Cursors [][2]int64 `json:"cursors"`
+	// Episodes and Datasets are the number of each episode in its dataset and of its dataset, by what a batch calls it.
+	Episodes []int64 `json:"episodes"`
+	Datasets []int64 `json:"datasets,omitempty"` // of several
+}
+
+// planArray is an array of a batch in an argument of the plan, which it may share with others: strides are in elements, At in bytes.
+type planArray struct {
+	Name     string `json:"name"`
+	Part     string `json:"part"` // as slotArray's
+	DType    string `json:"dtype"`
+	Shape    []int  `json:"shape"`
+	Strides  []int  `json:"strides"`
+	Argument int    `json:"argument"`
+	At       int64  `json:"at"`
+}
+
+// upload answers "upload": what was in the window before is done with, and there is more, or the end.
+func upload(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	if err := r.Decode(&Do{}); err != nil {
+		return nil, err
+	}
+	s := c.resident
+	if s == nil {
+		return nil, noLoader(r)
+	}
+	if s.done == nil {
+		s.start()
+	} else {
+		select {
+		case s.taken <- struct{}{}:
+		case <-s.done:
+		}
+	}
+	select {
+	case p := <-s.pieces:
+		return &Reply{Value: uploadReply{Piece: &p}}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.done:
+	}
+	if s.err != nil {
+		return nil, told(s.err)
+	}
+	reply, err := s.reply()
+	if err != nil {
+		return nil, err
+	}
+	return &Reply{Value: uploadReply{Batch: reply}, Blob: s.export.Payload}, nil
+}
+
+// start records the loader.
+func (s *recorded) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.done = stop, make(chan struct{})
+	go func() {
+		defer close(s.done)
+		s.session, s.export, s.err = record.NewSession(s.target, "loader", func(buffer int, size, at int64, data []byte) error {
+			return s.hand(ctx, buffer, size, at, data)
+		}, func(device *ops.Device) (*record.Work, error) { return s.work(ctx, device) })
+		if s.err == nil {
+			s.err = ctx.Err()
+		}
+	}()
+}
+
+// work makes the loader on a recording device; the first time it is the one that is kept.
+func (s *recorded) work(ctx context.Context, device *ops.Device) (*record.Work, error) {
+	l, err := s.source.MakeOn(ctx, device, s.plan)
+	if err != nil {
+		return nil, err
+	}
+	if s.loader == nil {
+		s.loader = l
+	}
+	w := &record.Work{Run: l.Run, Close: l.Close}
+	seen := map[any]bool{}
+	for _, o := range outputs(l.Batch()) {
+		if memory, _, _ := o.tensor.Extent(); !seen[memory] {
+			seen[memory] = true
+			w.Arguments = append(w.Arguments, record.Output{Name: fmt.Sprintf("%s.%s", o.Name, o.Part), Tensor: o.tensor})
+		}
+	}
+	return w, nil
+}
+
+// hand hands over an upload, a window at a time.
+func (s *recorded) hand(ctx context.Context, buffer int, size, at int64, data []byte) error {
+	for len(data) > 0 {
+		n := copy(s.window.Bytes(), data)
+		select {
+		case s.pieces <- piece{buffer, size, at, n}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case <-s.taken:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		data, at = data[n:], at+int64(n)
+	}
+	return nil
+}
+
+// output is a tensor of a batch.
+type output struct {
+	planArray
+	tensor *tensor.Tensor
+}
+
+// outputs are the tensors of a batch, in the order of a slot's arrays.
+func outputs(b *loader.Batch) (list []output) {
+	add := func(name, part string, t *tensor.Tensor) {
+		if t != nil {
+			list = append(list, output{planArray{Name: name, Part: part, DType: t.DType().String(), Shape: t.Shape(), Strides: t.Strides()}, t})
+		}
+	}
+	for _, s := range b.Streams {
+		add(s.Name, "values", s.Values)
+		add(s.Name, "pad", s.Pad)
+		add(s.Name, "valid", s.Valid)
+		add(s.Name, "age", s.Age)
+	}
+	for _, c := range b.Cameras {
+		add(c.Name, "frames", c.Frames)
+		add(c.Name, "pad", c.Pad)
+		add(c.Name, "valid", c.Valid)
+		add(c.Name, "age", c.Age)
+	}
+	add("", "episode", b.Episodes)
+	add("", "tick", b.Ticks)
+	add("", "anchor", b.Anchors)
+	return list
+}
+
+// reply describes the batches.
+func (s *recorded) reply() (*residentReply, error) {
+	out := &residentReply{loaderReply: s.describe(), Plan: s.export.Header()}
+	for _, o := range outputs(s.loader.Batch()) {
+		buffer, at, ok := s.session.Find(o.tensor)
+		if !ok || buffer >= len(s.export.Arguments) {
+			return nil, fmt.Errorf("serve: %s.%s is in no argument of the plan", o.Name, o.Part)
+		}
+		o.Argument, o.At = buffer, at
+		out.Arrays = append(out.Arrays, o.planArray)
+	}
+	for _, cursor := range s.loader.Cursors() {
+		buffer, at, ok := s.session.Find(cursor)
+		if !ok {
+			return nil, errors.New("serve: a cursor is in no buffer of the plan")
+		}
+		out.Cursors = append(out.Cursors, [2]int64{int64(buffer), at})
+	}
+	several := len(s.source.Paths()) > 1
+	for e := range s.loader.Report().Episodes {
+		dataset, _ := s.loader.StoreOf(int64(e))
+		_, number := s.loader.Known(int64(e))
+		out.Episodes = append(out.Episodes, int64(number))
+		if several {
+			out.Datasets = append(out.Datasets, int64(dataset))
+		}
+	}
+	return out, nil
+}
+
+// Close ends the recording, and closes what was recorded.
+func (s *recorded) Close() error {
+	var errs []error
+	if s.done != nil {
+		s.stop()
+		<-s.done
+	}
+	if s.session != nil {
+		errs = append(errs, s.session.Close()) // and the loader
+	}
+	s.loader = nil
+	return errors.Join(append(errs, s.loading.Close(), s.window.Close())...)
+}

@@ -1,0 +1,246 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/device"
+	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ops/record"
+	"github.com/robocache/robocache/ops/record/replay"
+	"github.com/robocache/robocache/tensor"
+)
+
+// replayed is what the Python package does with a resident loader, on some device.
+type replayed struct {
+	*drawing
+	ctx      *cudadrv.Context
+	device   *device.Device
+	queue    *cudadrv.Stream
+	memory   map[int]*cudadrv.DeviceMem // by the numbers of uploads
+	reply    residentReply
+	plan     *record.Plan
+	instance *replay.Instance
+	images   *replay.Images
+}
+
+// target describes a device to the connection.
+func (c *drawing) target(dev *cudadrv.Device) int {
+	t, err := record.TargetOf(dev)
+	require.NoError(c.t, err)
+	if t.Name == cudasim.Name {
+		t.Kernels = "sm_90.ptx"
+	}
+	var reply struct{ Target int }
+	c.good("target", fields{"target": t}, &reply)
+	return reply.Target
+}
+
+// openReplayed asks for a resident loader, takes its uploads, and makes the plan's memory.
+func openReplayed(t *testing.T, drv *cudadrv.Driver, with fields) *replayed {
+	r := &replayed{drawing: connected(t), memory: map[int]*cudadrv.DeviceMem{}}
+	dev, err := drv.Device(0)
+	require.NoError(t, err)
+	r.ctx, err = dev.Primary()
+	require.NoError(t, err)
+	r.device, r.images = device.New(r.ctx, "replay:0"), replay.NewImages(r.ctx)
+	t.Cleanup(func() {
+		errs := []error{r.instance.Close(), r.queue.Close()}
+		for _, m := range r.memory {
+			errs = append(errs, m.Close())
+		}
+		assert.NoError(t, errors.Join(append(errs, r.images.Close(), r.device.Close(), r.ctx.Close())...))
+	})
+	all := asked(with)
+	delete(all, "slots")
+	all["target"] = r.target(dev)
+	var first struct{ Bytes, Window int }
+	file := r.good("resident", all, &first)
+	window, err := unix.Mmap(int(file.Fd()), 0, first.Window, unix.PROT_READ, unix.MAP_SHARED)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, errors.Join(unix.Munmap(window), file.Close())) }()
+	uploaded := 0
+	for {
+		a := r.client.good("upload", nil)
+		text, err := json.Marshal(a.object)
+		require.NoError(t, err)
+		var u uploadReply
+		require.NoError(t, json.Unmarshal(text, &u))
+		if p := u.Piece; p != nil {
+			if r.memory[p.Buffer] == nil {
+				r.memory[p.Buffer], err = r.device.Malloc("an upload", p.Size)
+				require.NoError(t, err)
+			}
+			require.NoError(t, r.ctx.CopyToDevice(context.Background(), r.memory[p.Buffer].Ptr()+cudadrv.DevicePtr(p.At), window[:p.Bytes]))
+			uploaded += p.Bytes
+			continue
+		}
+		r.reply, r.plan = *u.Batch, &record.Plan{}
+		require.NoError(t, json.Unmarshal(r.reply.Plan, r.plan))
+		r.plan.Payload = a.blob
+		break
+	}
+	assert.LessOrEqual(t, uploaded, first.Bytes)
+	assert.Greater(t, uploaded, first.Bytes/2)
+	r.queue, err = r.ctx.NewStream(cudadrv.StreamOptions{})
+	require.NoError(t, err)
+	have := map[int]uint64{}
+	for id, m := range r.memory {
+		have[id] = uint64(m.Ptr())
+	}
+	cell := r.device.Base(backend.Bound{})
+	require.NoError(t, cell.TakeCell())
+	t.Cleanup(func() { cell.Release(nil) })
+	out, at := r.outputs()
+	r.instance, err = replay.NewInstance(r.device, r.images, r.plan, at, slices.Repeat([]*device.Cell{cell.Cell}, len(r.plan.Buffers)), have)
+	require.NoError(t, err)
+	for _, m := range out {
+		require.NoError(t, m.Close())
+	}
+	return r
+}
+
+// outputs are new memory for a batch.
+func (r *replayed) outputs() (out []*cudadrv.DeviceMem, at []uint64) {
+	for _, a := range r.plan.Arguments {
+		m, err := r.device.Malloc("an output", a.Bytes)
+		require.NoError(r.t, err)
+		out, at = append(out, m), append(at, uint64(m.Ptr()))
+	}
+	return out, at
+}
+
+// next replays a batch, and returns its arrays by name and part, contiguous.
+func (r *replayed) next() map[[2]string][]byte {
+	out, at := r.outputs()
+	launches, err := r.instance.Bind(at)
+	require.NoError(r.t, err)
+	for _, l := range launches {
+		require.NoError(r.t, l.Run(r.queue))
+	}
+	require.NoError(r.t, r.queue.Synchronize(context.Background()))
+	arrays := map[[2]string][]byte{}
+	for _, a := range r.reply.Arrays {
+		whole := make([]byte, r.plan.Arguments[a.Argument].Bytes)
+		require.NoError(r.t, r.ctx.CopyToHost(context.Background(), whole, out[a.Argument].Ptr()))
+		d := tensor.U8
+		if a.DType != "u8" {
+			d, err = tensor.ParseDType(a.DType)
+			require.NoError(r.t, err)
+		}
+		t, err := raw.Over(whole, nil, d, len(whole)/d.Size())
+		require.NoError(r.t, err)
+		t, err = t.AsStrided(a.Shape, a.Strides, int(a.At)/d.Size())
+		require.NoError(r.t, err)
+		bytes, err := raw.Of(tensor.Must(t.Contiguous()))
+		require.NoError(r.t, err)
+		arrays[[2]string{a.Name, a.Part}] = bytes
+	}
+	for _, m := range out {
+		require.NoError(r.t, m.Close())
+	}
+	return arrays
+}
+
+// cursor reads or writes the cursors.
+func (r *replayed) seek(epoch, taken int64) {
+	for _, c := range r.reply.Cursors {
+		at := cudadrv.DevicePtr(r.instance.Address(int(c[0])) + uint64(c[1]))
+		require.NoError(r.t, r.ctx.CopyToDevice(context.Background(), at, raw.Bytes([]int64{epoch, taken})))
+	}
+}
+
+func (r *replayed) cursor() [2]int64 {
+	var at [2]int64
+	c := r.reply.Cursors[0]
+	require.NoError(r.t, r.ctx.CopyToHost(context.Background(), raw.Bytes(at[:]), cudadrv.DevicePtr(r.instance.Address(int(c[0]))+uint64(c[1]))))
+	return at
+}
+
+// What is replayed is what a loader on the CPU draws, to the bit; the cursor lies on the device, and goes where it is written to.
+func TestAResidentLoaderIsReplayed(t *testing.T) {
+	gputest.Both(t, func(t *testing.T) {
+		drv := gputest.Require(t)
+		want := loaderOfG1(t, loader.Options{Batch: 32, Last: ops.LastShort, Age: true})
+		r := openReplayed(t, drv, fields{"batch": 32, "last": "short", "age": true})
+		assert.Equal(t, want.Report().Batches, r.reply.Report.Batches)
+		assert.Equal(t, []int64{0, 1, 2}, r.reply.Episodes)
+		assert.Nil(t, r.reply.Datasets)
+		check := func() {
+			require.NoError(t, want.Next(context.Background()))
+			b, err := want.Batch().Host(context.Background())
+			require.NoError(t, err)
+			got := r.next()
+			for _, o := range outputs(b) {
+				bytes, err := raw.Of(o.tensor)
+				require.NoError(t, err)
+				require.Equal(t, bytes, got[[2]string{o.Name, o.Part}], "%s.%s", o.Name, o.Part)
+			}
+			state, err := want.State(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, [2]int64{state.Epoch, state.Taken}, r.cursor())
+		}
+		for range 3 {
+			check()
+		}
+		for _, at := range [][2]int64{{0, 57 * 32}, {5, 0}, {1, 7}} { // with the end of an epoch
+			state := want.StateAt(at[0], at[1])
+			require.NoError(t, want.Resume(context.Background(), state))
+			var reply struct{ Epoch int64 }
+			r.good("resume", fields{"state": state}, &reply)
+			assert.Equal(t, at[0], reply.Epoch)
+			r.seek(at[0], at[1])
+			check()
+			check()
+		}
+		other := want.StateAt(0, 0)
+		other.Seed++
+		assert.Equal(t, "LoaderError", r.bad("resume", fields{"state": other}).Class)
+	})
+}
+
+// What a resident loader cannot be is said, and one that is given up in the middle of its uploads leaves nothing.
+func TestAResidentLoaderThatIsGivenUpLeavesNothing(t *testing.T) {
+	gputest.Simulate(t, cudasim.Config{})
+	dev, err := gputest.Require(t).Device(0)
+	require.NoError(t, err)
+	ask := asked(nil)
+	delete(ask, "slots")
+	c := connected(t)
+	ask["target"] = 0
+	assert.Equal(t, "RequestError", c.bad("resident", ask).Class, "no target")
+	assert.Equal(t, "RequestError", c.bad("upload", nil).Class)
+	ask["target"] = c.target(dev)
+	for what, with := range map[string]fields{"streaming": {"streaming": true}, "cameras": {"cameras": []fields{{"name": "front", "height": 4, "width": 4}}}, "seed": {"batch": -1}} {
+		bad := asked(ask)
+		for k, v := range with {
+			bad[k] = v
+		}
+		delete(bad, "slots")
+		if what == "seed" { // which is found when it is recorded
+			d := connected(t)
+			bad["target"] = d.target(dev)
+			d.good("resident", bad, nil).Close()
+			assert.Equal(t, "UsageError", d.bad("upload", nil).Class)
+			continue
+		}
+		assert.Equal(t, "UsageError", c.bad("resident", bad).Class, what)
+	}
+	c.good("resident", ask, nil).Close()
+	assert.Equal(t, "RequestError", c.bad("loader", asked(nil)).Class, "one loader a connection")
+	assert.Equal(t, "RequestError", c.bad("next", nil).Class, "a resident loader has no slots")
+	c.good("upload", nil, nil) // and the connection ends in the middle
+}

@@ -1,0 +1,218 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/loader"
+)
+
+// loading is the loader of a connection: one that draws into slots, or one whose batches are replayed on a GPU.
+type loading struct {
+	source  *batching.Source
+	plan    align.Plan
+	loader  *loader.Loader
+	remarks []string
+}
+
+// openLoading opens the datasets that a loader is asked for.
+func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, error) {
+	if c.slots != nil || c.resident != nil {
+		return nil, &RequestError{Arg: "do", Got: "a second loader", Want: "one for each connection"}
+	}
+	q, err := ask.asked()
+	if err != nil {
+		return nil, told(err)
+	}
+	l := &loading{}
+	watch := batching.Watch{Remark: func(format string, args ...any) {
+		l.remarks = append(l.remarks, batching.Plain(fmt.Sprintf(format, args...)))
+	}}
+	if l.source, err = batching.Open(ctx, q, watch); err != nil {
+		return nil, told(err)
+	}
+	if l.plan, err = l.source.Plan(ctx); err != nil {
+		return nil, told(errors.Join(err, l.source.Close()))
+	}
+	return l, nil
+}
+
+// Close closes the loader and its datasets.
+func (l *loading) Close() error {
+	var err error
+	if l.loader != nil {
+		err = l.loader.Close()
+	}
+	return errors.Join(err, l.source.Close())
+}
+
+// loaderReply says what a loader draws from.
+type loaderReply struct {
+	Rank       int                   `json:"rank"`
+	World      int                   `json:"world"`
+	Batch      int                   `json:"batch"`
+	Last       string                `json:"last"`
+	Hz         float64               `json:"hz"`
+	State      loader.State          `json:"state"` // where it begins
+	Report     loader.Report         `json:"report"`
+	Skipped    []loader.Skipped      `json:"skipped"` // episodes that could not be read
+	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
+	Normalised []batching.Normalised `json:"normalised"`
+	Streams    []loaderStream        `json:"streams"` // with the names of all columns
+	Remarks    []string              `json:"remarks"`
+}
+
+// describe describes the loader.
+func (l *loading) describe() loaderReply {
+	o := &l.source.Loader
+	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: batching.Listed(l.loader.Report()),
+		Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader), Remarks: append([]string{}, l.remarks...)}
+	for _, s := range l.source.Stores {
+		out.Skipped = append(out.Skipped, s.Skipped...)
+		for _, p := range s.Streams {
+			if p.Rounded > 0 {
+				out.Rounded[p.Name] += p.Rounded
+			}
+		}
+	}
+	for _, s := range l.loader.Batch().Streams {
+		columns := []string{}
+		for _, c := range s.Columns {
+			columns = append(columns, c.Name)
+		}
+		out.Streams = append(out.Streams, loaderStream{s.Name, columns})
+	}
+	return out
+}
+
+// slotsReply says what batches in slots are.
+type slotsReply struct {
+	loaderReply
+	Arrays    []slotArray `json:"arrays"`
+	Slots     int         `json:"slots"`
+	SlotBytes int         `json:"slot_bytes"`
+}
+
+// openLoader answers "loader": it opens datasets, and begins to draw batches into slots, whose memory is the reply's file.
+func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var ask struct {
+		loaderRequest
+		Slots int `json:"slots"` // batches that there is memory for
+	}
+	if err := r.Decode(&ask); err != nil {
+		return nil, err
+	}
+	if ask.Slots < 1 || ask.Slots > mostSlots {
+		return nil, told(batching.Usagef("--slots: got %d, want 1 to %d", ask.Slots, mostSlots))
+	}
+	l, err := openLoading(ctx, c, &ask.loaderRequest)
+	if err != nil {
+		return nil, err
+	}
+	s := &slots{loading: l}
+	if err := s.open(ctx, c.cpu, ask.Slots); err != nil {
+		return nil, told(errors.Join(err, s.Close()))
+	}
+	c.slots = s
+	c.closing(s.Close)
+	s.start()
+	return &Reply{Value: &slotsReply{l.describe(), s.layout.arrays, ask.Slots, s.layout.bytes}, File: s.memory.File()}, nil
+}
+
+// nextReply is a batch: the slot that it is in, the epoch that it is of, and whether it is the last one of that; State is what goes on behind it.
+type nextReply struct {
+	Slot  int           `json:"slot"` // -1 where there is none yet, and the request does not wait
+	Epoch int64         `json:"epoch"`
+	Last  bool          `json:"last"`
+	State *loader.State `json:"state,omitempty"`
+}
+
+// nextBatch answers "next": it takes back slots, and hands out the batch that comes next.
+func nextBatch(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var ask struct {
+		Do
+		Release []int `json:"release"`
+		Poll    bool  `json:"poll"` // does not wait
+	}
+	if err := r.Decode(&ask); err != nil {
+		return nil, err
+	}
+	s := c.slots
+	if s == nil {
+		return nil, noLoader(r)
+	}
+	for _, slot := range ask.Release {
+		if err := s.release(slot); err != nil {
+			return nil, err
+		}
+	}
+	d, err := s.next(ctx, !ask.Poll)
+	if err != nil {
+		return nil, told(s.source.Unreadable(err))
+	}
+	if d == nil {
+		return &Reply{Value: nextReply{Slot: -1}}, nil
+	}
+	return &Reply{Value: nextReply{d.slot, d.epoch, d.last, &d.state}}, nil
+}
+
+// resumeLoader answers "resume": the next batch is the one after a state. Slots that were handed out stay so. Of a resident loader the state is looked
+// at; whoever asks writes the cursors.
+func resumeLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
+	var ask struct {
+		Do
+		State loader.State `json:"state"`
+	}
+	if err := r.Decode(&ask); err != nil {
+		return nil, err
+	}
+	l := c.loading()
+	if l == nil {
+		return nil, noLoader(r)
+	}
+	var err error
+	if c.slots != nil {
+		err = c.slots.resume(ctx, ask.State)
+	} else {
+		err = l.loader.Check(ask.State)
+	}
+	if err != nil {
+		return nil, told(err)
+	}
+	return &Reply{Value: struct {
+		Epoch int64 `json:"epoch"` // of the batch that comes next
+	}{l.loader.Begin(ask.State).Epoch}}, nil
+}
+
+// reportLoader answers "report": what the loader's report says by now, and what was waited for.
+func reportLoader(_ context.Context, c *Conn, r *Request) (*Reply, error) {
+	if err := r.Decode(&Do{}); err != nil {
+		return nil, err
+	}
+	l := c.loading()
+	if l == nil {
+		return nil, noLoader(r)
+	}
+	w := l.loader.Waits()
+	return &Reply{Value: map[string]any{"report": batching.Listed(l.loader.Report()), "waits": map[string]any{
+		"frames_seconds": w.Frames.Seconds(), "shards_seconds": w.Shards.Seconds(), "slots_seconds": w.Slots.Seconds(), "reading_seconds": w.Reading.Seconds(), "bytes": w.Bytes, "shards": w.Read,
+	}}}, nil
+}
+
+// loading is the loader that the connection has, or nil.
+func (c *Conn) loading() *loading {
+	switch {
+	case c.slots != nil:
+		return c.slots.loading
+	case c.resident != nil && c.resident.loader != nil:
+		return c.resident.loading
+	}
+	return nil
+}
+
+func noLoader(r *Request) error {
+	return &RequestError{Arg: "do", Got: fmt.Sprintf("%q", r.Do), Want: "a loader before it"}
+}
