@@ -27,7 +27,8 @@ def program(folder, text, mode=0o755):
 
 def test_the_command_becomes_the_binary(tmp_path):
     binary = program(tmp_path, '#!/bin/sh\necho "$# $1 $2 $ASKED"\nexit 5\n')
-    assert run(["-m", "robocache", "a b", "--flag"], ROBOCACHE_BINARY=binary, ASKED="yes") == (5, "2 a b --flag yes\n", "")
+    done = run(["-m", "robocache", "a b", "--flag"], ROBOCACHE_BINARY=binary, ASKED="yes")
+    assert done == (5, "2 a b --flag yes\n", "")
 
 
 def test_a_missing_binary_is_said():
@@ -40,7 +41,8 @@ def test_a_system_without_the_binarys_loader_is_said(tmp_path):
     binary = program(tmp_path, "#!/lib/ld-nowhere.so.1\n")  # looked for as the loader of a binary is
     code, out, err = run(["-m", "robocache"], ROBOCACHE_BINARY=binary)
     assert (code, out) == (127, "")
-    assert err == "robocache: {} does not run here: it needs Linux with glibc, which musl (Alpine) is not\n".format(binary)
+    why = "it needs Linux with glibc, which musl (Alpine) is not"
+    assert err == "robocache: {} does not run here: {}\n".format(binary, why)
 
 
 def test_a_binary_for_another_processor_is_said(tmp_path):
