@@ -18,7 +18,7 @@ func readResample(r *reader, text []byte) ([]field, func(*ops.Device) (planned, 
 		Clock   *clockJSON   `json:"clock"`
 		Options resampleJSON `json:"options"`
 	}
-	r.object(text, &q)
+	r.object(text, &q, &q.head)
 	a, o := ops.ResampleArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
 	fields := append([]field{
 		{"Dst", true, &a.Dst}, {"Valid", true, &a.Valid}, {"Age", true, &a.Age}, {"Pad", true, &a.Pad},
@@ -38,7 +38,7 @@ func readResampleBackward(r *reader, text []byte) ([]field, func(*ops.Device) (p
 		Clock   *clockJSON   `json:"clock"`
 		Options resampleJSON `json:"options"`
 	}
-	r.object(text, &q)
+	r.object(text, &q, &q.head)
 	a, o := ops.ResampleBackwardArgs{Targets: q.Clock.uniform()}, q.Options.options(r, "Options")
 	fields := append([]field{
 		{"SrcGrad", true, &a.SrcGrad}, {"DstGrad", false, &a.DstGrad}, {"SrcTimes", false, &a.SrcTimes},
@@ -63,7 +63,7 @@ func stream(m int, name string) string { return fmt.Sprintf("Streams[%d].%s", m,
 
 func readFuse(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
 	var q fuseRequest
-	r.object(text, &q)
+	r.object(text, &q, &q.head)
 	a := ops.FuseArgs{Targets: q.Clock.uniform(), Streams: make([]ops.FuseStream, len(q.Streams))}
 	fields := append([]field{
 		{"Dst", true, &a.Dst}, {"Valid", true, &a.Valid}, {"Age", true, &a.Age}, {"Pad", true, &a.Pad},
@@ -84,7 +84,7 @@ func readFuse(r *reader, text []byte) ([]field, func(*ops.Device) (planned, erro
 
 func readFuseBackward(r *reader, text []byte) ([]field, func(*ops.Device) (planned, error)) {
 	var q fuseRequest
-	r.object(text, &q)
+	r.object(text, &q, &q.head)
 	a := ops.FuseBackwardArgs{Targets: q.Clock.uniform(), Streams: make([]ops.FuseBackwardStream, len(q.Streams))}
 	var fields []field
 	for m, j := range q.Streams {
@@ -109,7 +109,7 @@ func readVoxelize(r *reader, text []byte) ([]field, func(*ops.Device) (planned, 
 		Grid    gridJSON     `json:"grid"`
 		Options voxelizeJSON `json:"options"`
 	}
-	r.object(text, &q)
+	r.object(text, &q, &q.head)
 	a, grid, o := ops.VoxelizeArgs{}, q.Grid.grid(r), q.Options.options(r)
 	return []field{
 			{"Grid", true, &a.Grid}, {"Values", true, &a.Values}, {"Coords", true, &a.Coords}, {"Counts", true, &a.Counts}, {"RowSplits", true, &a.RowSplits},

@@ -66,7 +66,7 @@ func (o *Operation) in(m *Memory) ([]*tensor.Tensor, error) {
 			return nil, err
 		}
 		for k := range i {
-			if (o.Tensors[i].Written || o.Tensors[k].Written) && lo[i] < hi[k] && lo[k] < hi[i] {
+			if (o.Tensors[i].Written || o.Tensors[k].Written) && max(lo[i], lo[k]) < min(hi[i], hi[k]) {
 				a, b := &o.Tensors[k], &o.Tensors[i]
 				if !a.Written {
 					a, b = b, a

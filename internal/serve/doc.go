@@ -60,6 +60,21 @@
 //	         numbers of uploads as "id", the "arrays" of a batch in the plan's arguments, and the "cursors", buffers and offsets of the words
 //	         epoch and positions taken. resume then looks at a state, and the client writes the cursors.
 //
+// # Recordings
+//
+// Arrays come in a memfd of the reply's own, which this process does not keep: {"dtype","shape","at"}, row-major from byte "at", a multiple of 64. A reply
+// without numbers has none.
+//
+//	open     {"path","clock","rate","strict"}: a recording or dataset of any format. The reply has "handle", and what it says of itself; no episode is read.
+//	episode  {"handle","episode":N}: an episode's streams with "times" [S] and "values" [S,D] as recorded, its cameras with the times of their frames, and what
+//	         was left out or lost. Who asks for one after the other finds the next ones read.
+//	align    {"handle","episode","plan","plan_path","targets","fuse":bool}: an episode on one clock. The plan is a plan file's text, of the file "plan_path", or
+//	         made of a call's arguments if that is empty. "targets" is the dtype of the clock's times, which the blob has, instead of the plan's rate.
+//	frames   {"handle","episode","camera","frames":[N...],"height","width"}: images [F,H,W,C], as they are or resized
+//	inspect  {"handle","episode","columns":bool}: what robocache inspect says, "report" and "text", of an episode or, if it is -1, all
+//	stats    {"dtype"}: what the clock is like whose timestamps the blob has
+//	close    {"handles":[...]}: those that are open are closed
+//
 // # Operations
 //
 // OP is {"op":NAME, "tensors":{NAME: {"dtype","shape","strides","at"}}, ...}. Names of operations are resample, fuse, resample_backward,

@@ -88,7 +88,9 @@ type tensorJSON struct {
 
 // ReadOperation reads an OP. What its options cannot be is an *ops.ArgError, as of the operation itself, and what an OP cannot be a *RequestError.
 func ReadOperation(text []byte) (*Operation, error) {
-	var h head
+	var h struct {
+		Op string `json:"op"`
+	}
 	if len(text) == 0 {
 		return nil, &RequestError{Arg: "request", Got: "none", Want: "an operation"}
 	}
@@ -106,18 +108,18 @@ func ReadOperation(text []byte) (*Operation, error) {
 	}
 	o := &Operation{Name: k.name, op: h.Op, plan: plan}
 	for _, f := range fields {
-		t, ok := h.Tensors[f.name]
+		t, ok := r.tensors[f.name]
 		if !ok {
 			continue
 		}
-		delete(h.Tensors, f.name)
+		delete(r.tensors, f.name)
 		read, err := t.read(k.name, f)
 		if err != nil {
 			return nil, err
 		}
 		o.Tensors, o.slots = append(o.Tensors, read), append(o.slots, f.slot)
 	}
-	for _, name := range slices.Sorted(maps.Keys(h.Tensors)) {
+	for _, name := range slices.Sorted(maps.Keys(r.tensors)) {
 		return nil, &RequestError{Arg: "tensors." + name, Got: "a tensor that " + k.name + " does not take"}
 	}
 	return o, nil

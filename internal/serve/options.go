@@ -13,15 +13,15 @@ import (
 
 // reader reads the options of an operation, and keeps the first error.
 type reader struct {
-	op  string
-	err error
+	op      string
+	tensors map[string]tensorJSON
+	err     error
 }
 
-// object reads the JSON of an OP strictly.
-func (r *reader) object(text []byte, v any) {
-	if err := decode(text, v); r.err == nil {
-		r.err = err
-	}
+// object reads the JSON of an OP strictly, into a struct that begins with h.
+func (r *reader) object(text []byte, v any, h *head) {
+	r.err = decode(text, v)
+	r.tensors = h.Tensors
 }
 
 // word reads a name; none is the zero value.

@@ -6,8 +6,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,9 +24,9 @@ import (
 )
 
 const (
-	flight = "../../examples/data/flight.ulg"
-	g1     = "../../examples/data/g1"
-	images = "../../dataset/aloha/testdata/raw.hdf5"
+	flightLog     = "../../examples/data/flight.ulg"
+	threeEpisodes = "../../examples/data/g1"
+	imageFile     = "../../dataset/aloha/testdata/raw.hdf5"
 )
 
 // decoded is a reply in a struct.
@@ -77,9 +79,9 @@ func (c *client) open(path string) int {
 
 func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 	c := connect(t)
-	log, err := ulog.ReadFile(flight, ulog.Options{})
+	log, err := ulog.ReadFile(flightLog, ulog.Options{})
 	require.NoError(t, err)
-	h := c.open(flight)
+	h := c.open(flightLog)
 	for range 2 { // read, and kept
 		a := c.good("episode", object{"handle": h})
 		got, memory := decoded[episodeReply](t, a), memoryOf(t, a)
@@ -97,8 +99,8 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 
 func TestAlignSendsWhatResampleAndFuseGive(t *testing.T) {
 	c := connect(t)
-	h := c.open(g1)
-	d, err := dataset.Open(context.Background(), g1, dataset.Options{})
+	h := c.open(threeEpisodes)
+	d, err := dataset.Open(context.Background(), threeEpisodes, dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
 	e, err := d.Episode(context.Background(), 2)
@@ -160,8 +162,8 @@ func TestClockStatisticsAreThoseOfTheDataset(t *testing.T) {
 
 func TestFramesComeInTheOrderThatIsAskedFor(t *testing.T) {
 	c := connect(t)
-	h := c.open(images)
-	d, err := dataset.Open(context.Background(), images, dataset.Options{})
+	h := c.open(imageFile)
+	d, err := dataset.Open(context.Background(), imageFile, dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
 	e, err := d.Episode(context.Background(), 0)
@@ -200,7 +202,7 @@ func TestNothingOfWhatWasSentIsKept(t *testing.T) {
 	c := connect(t)
 	fds, maps := 0, 0
 	for i := range 20 {
-		h := c.open(g1)
+		h := c.open(threeEpisodes)
 		for _, a := range []answer{c.good("episode", object{"handle": h, "episode": 1}), c.good("align", object{"handle": h, "plan": "version: 1\nrate: 9"})} {
 			require.NoError(t, a.file.Close())
 		}
@@ -218,7 +220,7 @@ func TestNothingOfWhatWasSentIsKept(t *testing.T) {
 func TestWhatIsWrongWithARecordingIsToldWithItsPlace(t *testing.T) {
 	c := connect(t)
 	dir := t.TempDir()
-	whole, err := os.ReadFile(flight)
+	whole, err := os.ReadFile(flightLog)
 	require.NoError(t, err)
 	cut := filepath.Join(dir, "cut.ulg")
 	require.NoError(t, os.WriteFile(cut, whole[:len(whole)/2], 0o600))
@@ -231,9 +233,9 @@ func TestWhatIsWrongWithARecordingIsToldWithItsPlace(t *testing.T) {
 
 	f = c.bad("open", object{"path": filepath.Join(dir, "none")})
 	assert.Equal(t, []string{"RecordingError", filepath.Join(dir, "none")}, []string{f.Class, f.Path})
-	f = c.bad("open", object{"path": flight, "clock": "sundial"})
+	f = c.bad("open", object{"path": flightLog, "clock": "sundial"})
 	assert.Equal(t, []string{"OptionError", "Clock", "sundial"}, []string{f.Class, f.Arg, f.Got})
-	h2 := c.open(flight)
+	h2 := c.open(flightLog)
 	f = c.bad("align", object{"handle": h2, "plan": `{version: 1, rate: 50, defaults: {kind: linaer}}`})
 	assert.Equal(t, []string{"PlanError", "kind", "0"}, []string{f.Class, f.Arg, string(rune('0' + f.Line))})
 	f = c.bad("align", object{"handle": h2, "plan": "version: 1\nrate: 50\nstreams:\n- name: none", "plan_path": "p.yaml"})
@@ -255,4 +257,41 @@ func TestMemoryThatThereIsNotIsSaidBeforeItIsTaken(t *testing.T) {
 	assert.Equal(t, "episode 3", short.What)
 	f := failureOf((&recording{Dataset: dataset.Single("npz", "a.npz", nil), path: "a.npz"}).fails(0, err))
 	assert.Equal(t, []string{"MemoryError", "a.npz"}, []string{f.Class, f.Path})
+}
+
+func TestEpisodesAreThoseAskedForWhateverIsReadAhead(t *testing.T) {
+	dir := t.TempDir()
+	whole, err := os.ReadFile(flightLog)
+	require.NoError(t, err)
+	for i := range 8 {
+		log := whole
+		if i == 3 {
+			log = whole[:10]
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".ulg"), log, 0o600))
+	}
+	c := connect(t)
+	before := runtime.NumGoroutine()
+	h := c.open(dir)
+	for _, i := range []int{0, 1, 2, 3, 4, 5, 2, 3, 4, 4, 7, 6, 7, 0, 1, 2} {
+		ask := object{"handle": h, "episode": i}
+		if i == 3 {
+			f := c.bad("episode", ask)
+			assert.Equal(t, []string{"RecordingError", filepath.Join(dir, "d.ulg")}, []string{f.Class, f.Path})
+			assert.Contains(t, f.Message, "episode 3: ")
+			continue
+		}
+		a := c.good("episode", ask)
+		require.NoError(t, a.file.Close())
+		got := decoded[episodeReply](t, a)
+		assert.Equal(t, []any{i, string(rune('a' + i))}, []any{got.Number, got.Name})
+	}
+	c.bad("episode", object{"handle": h, "episode": 8})
+	c.good("episode", object{"handle": h, "episode": 0})
+	c.good("episode", object{"handle": h, "episode": 1})
+	c.good("close", object{"handles": []int{h}})
+	for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
 }

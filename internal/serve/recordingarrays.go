@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"runtime/debug"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inspection"
@@ -66,7 +67,15 @@ func (a *arrays) reply(what string, value any) (*Reply, error) {
 	if err != nil || m == nil {
 		return &Reply{Value: value}, err
 	}
-	return &Reply{Value: value, File: m.File(), Done: m.Close}, nil
+	done := m.Close
+	if a.size > keptBytes { // what it was read into is of no more use, and much
+		done = func() error {
+			err := m.Close()
+			debug.FreeOSMemory()
+			return err
+		}
+	}
+	return &Reply{Value: value, File: m.File(), Done: done}, nil
 }
 
 type episodeRequest struct {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/robocache/robocache/internal/kernels"
+	"github.com/robocache/robocache/tensor"
 )
 
 func TestHelloSaysWhatThisIs(t *testing.T) {
@@ -184,6 +185,21 @@ func TestAnOperationThatCannotBeIsRefusedWithItsField(t *testing.T) {
 		assert.Equal(t, "grid."+axis, f.Arg)
 	}
 	c.good("compute", object{"request": simple()})
+}
+
+// Only bytes are shared: a tensor of none may lie anywhere.
+func TestATensorOfNothingSharesNothing(t *testing.T) {
+	m, err := NewMemory("a test", 4096)
+	require.NoError(t, err)
+	defer m.Close()
+	from, within := int64(0), int64(64)
+	o := &Operation{Name: "Resample", Tensors: []Tensor{{Name: "Dst", Written: true, DType: tensor.F32, Shape: []int{100}, Strides: []int{1}, At: &from},
+		{Name: "Src", DType: tensor.F32, Shape: []int{0}, Strides: []int{1}, At: &within}}}
+	_, err = o.in(m)
+	assert.NoError(t, err)
+	o.Tensors[1].Shape[0] = 1
+	_, err = o.in(m)
+	assert.ErrorContains(t, err, "Dst: output overlaps itself: got memory of Src")
 }
 
 // A bad value is an error with its row and index.

@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// handler answers a request. What it returns besides an error is sent, and a file of it closed if the reply says so.
+// handler answers a request. After an error its reply is not looked at.
 type handler func(ctx context.Context, c *Conn, r *Request) (*Reply, error)
 
 // handlers are the requests by name, hello apart.

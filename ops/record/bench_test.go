@@ -39,3 +39,16 @@ func BenchmarkPlan(b *testing.B) {
 		})
 	}
 }
+
+// What the first request of a device waits for besides: its description, the images' unpacking and the search in them.
+func BenchmarkNew(b *testing.B) {
+	tensors, fn := resample()
+	b.Setenv("ROBOCACHE_TUNED", "off")
+	for b.Loop() {
+		r, err := record.New(h100())
+		require.NoError(b, err)
+		_, err = r.Plan("resample", tensors, fn)
+		require.NoError(b, err)
+		require.NoError(b, r.Close())
+	}
+}

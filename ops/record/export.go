@@ -27,7 +27,6 @@ type exporter struct {
 	numbers map[*memory]int     // of the first recording's memories, slabs apart, in the plan
 	second  map[*memory]*memory // their counterparts
 	faults  map[int]int         // the numbers of the cells' faults in the plan, of those that a relocation names
-	slabs   []*memory           // of the first recording
 	images  map[string]int
 }
 
@@ -63,19 +62,23 @@ func (x *exporter) pair(arguments []*memory) error {
 	if err := same("the number of buffers", len(x.both[0].memories), len(x.both[1].memories)); err != nil {
 		return err
 	}
+	if err := same("the number of slabs", len(x.both[0].slabs), len(x.both[1].slabs)); err != nil {
+		return err
+	}
+	for i, m := range x.both[0].slabs {
+		x.second[m] = x.both[1].slabs[i]
+	}
 	for i, m := range arguments {
 		x.numbers[m] = i
 	}
 	for i, m := range x.both[0].memories {
 		o := x.both[1].memories[i]
 		x.second[m] = o
-		if err := same(fmt.Sprintf("buffer %d", i), []any{m.bytes, m.slab, m.sunk}, []any{o.bytes, o.slab, o.sunk}); err != nil {
+		if err := same(fmt.Sprintf("buffer %d", i), []any{m.bytes, m.sunk}, []any{o.bytes, o.sunk}); err != nil {
 			return err
 		}
 		_, argument := x.numbers[m]
 		switch {
-		case m.slab: // of the device, not of the plan
-			x.slabs = append(x.slabs, m)
 		case argument:
 		case m.host != nil:
 			return fmt.Errorf("record: %d bytes of pinned memory: a plan has none but its flag", m.bytes)
@@ -90,7 +93,7 @@ func (x *exporter) pair(arguments []*memory) error {
 // finish exports the contents of buffers, and the launches.
 func (x *exporter) finish() (*Plan, error) {
 	for _, m := range x.both[0].memories {
-		if at := x.numbers[m] - len(x.Arguments); !m.slab && at >= 0 {
+		if at := x.numbers[m] - len(x.Arguments); at >= 0 {
 			if err := x.content(at, m, x.second[m]); err != nil {
 				return nil, err
 			}
@@ -128,9 +131,7 @@ func (x *exporter) content(at int, m, o *memory) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range found {
-		b.Relocations = append(b.Relocations, r)
-	}
+	b.Relocations = found
 	b.Init = &Span{int64(len(x.Payload)), int64(len(data))}
 	x.Payload = append(x.Payload, data...)
 	return nil
@@ -219,7 +220,7 @@ func (x *exporter) resolve(a, b uint64) (to Relocation, ok bool) {
 		if at%size != 0 || at == uint64(m.bytes) {
 			return to, false
 		}
-		cell := cellOf(x.slabs, m, int64(at))
+		cell := cellOf(x.both[0].slabs, m, int64(at))
 		x.faults[cell] = 0
 		return Relocation{0, int64(cellNumber(cell, kind)), 0}, true
 	}

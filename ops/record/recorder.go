@@ -57,8 +57,10 @@ func newSide(t *Target, p placement) (*side, error) {
 	if s.backend, err = cuda.NewAs(home, drv, 0); err != nil {
 		return nil, err
 	}
-	s.device, err = ops.NewDevice(s.backend)
-	return s, err
+	if s.device, err = ops.NewDevice(s.backend); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Info describes the device: which images are taken and why, and where the shapes of launches come from.
@@ -148,7 +150,9 @@ func (r *Recorder) explain(tensors []Tensor, fn JobFunc, fault uint64, read func
 		if m == nil {
 			return errors.New("record: the plan has nothing to launch, and no faults")
 		}
-		return s.explain(func(q *ops.Queue) error { return p.Run(q.Backend()) }, map[int]uint64{cellOf(s.slabs(), m, at): fault}, func(m *memory, at int64, dst []byte) error {
+		r := &recording{}
+		s.collect(r)
+		return s.explain(func(q *ops.Queue) error { return p.Run(q.Backend()) }, r.slabs, map[int]uint64{cellOf(r.slabs, m, at): fault}, func(m *memory, at int64, dst []byte) error {
 			if !m.argument || read == nil {
 				return errors.New("record: what the fault says is in a tensor whose content was not given")
 			}
@@ -242,6 +246,7 @@ func (s *side) markSlabs() {
 // recording is what was seen of a plan.
 type recording struct {
 	memories []*memory // all that were open, the arguments in front
+	slabs    []*memory // the cells' apart, which are of the device: one side may have made them before
 	launches []launch
 	written  map[int]bool // arguments, by number
 	counts   *countsAt
@@ -277,8 +282,20 @@ func (s *side) record(p backend.Plan) (*recording, error) {
 		}
 		s.read = nil
 	}
-	r.memories, r.launches = append(r.memories, s.memories...), s.launches
+	s.collect(r)
 	return r, s.err
+}
+
+// collect adds the memory and the launches to a recording.
+func (s *side) collect(r *recording) {
+	for _, m := range s.memories {
+		if m.slab {
+			r.slabs = append(r.slabs, m)
+		} else {
+			r.memories = append(r.memories, m)
+		}
+	}
+	r.launches = s.launches
 }
 
 // run notes the launches of what fn gives to the queue.
@@ -290,8 +307,7 @@ func (s *side) run(fn func(q *ops.Queue) error) error {
 }
 
 // explain returns the error of what fn runs, where cells hold faults. All else that is read is served by read.
-func (s *side) explain(fn func(q *ops.Queue) error, cells map[int]uint64, read func(m *memory, at int64, dst []byte) error) error {
-	slabs := s.slabs()
+func (s *side) explain(fn func(q *ops.Queue) error, slabs []*memory, cells map[int]uint64, read func(m *memory, at int64, dst []byte) error) error {
 	flags := func(to byte) {
 		for _, m := range slabs {
 			first := cellOf(slabs, m, 0)
@@ -316,14 +332,4 @@ func (s *side) explain(fn func(q *ops.Queue) error, cells map[int]uint64, read f
 	flags(1)
 	defer flags(0)
 	return s.run(fn)
-}
-
-// slabs are the memory that plans' cells are in.
-func (s *side) slabs() (list []*memory) {
-	for _, m := range s.memories {
-		if m.slab {
-			list = append(list, m)
-		}
-	}
-	return list
 }

@@ -40,7 +40,8 @@ type Session struct {
 	side    *side
 	work    *Work
 	numbers map[*memory]int // of the plan's buffers
-	cells   map[int]int     // the cells of the plan's faults, by the faults' numbers
+	slabs   []*memory
+	cells   map[int]int // the cells of the plan's faults, by the faults' numbers
 }
 
 // NewSession calls setup on a recording device, exports the work that it made, and returns the session, in which the work stays until Close. setup is called a second time, on
@@ -105,7 +106,7 @@ func NewSession(t Target, op string, sink Sink, setup func(dev *ops.Device) (*Wo
 			}
 		}
 	}
-	s.numbers, s.cells = x.numbers, map[int]int{}
+	s.numbers, s.slabs, s.cells = x.numbers, both[0].slabs, map[int]int{}
 	for cell, n := range x.faults {
 		s.cells[n] = cell
 	}
@@ -125,7 +126,9 @@ func (s *side) work(sink Sink, setup func(dev *ops.Device) (*Work, error)) (*Wor
 	if err := s.run(w.Run); err != nil {
 		return w, nil, s.first(err)
 	}
-	return w, &recording{memories: append([]*memory(nil), s.memories...), launches: s.launches}, s.err
+	r := &recording{}
+	s.collect(r)
+	return w, r, s.err
 }
 
 // output is the memory of a tensor that becomes an argument.
@@ -181,7 +184,7 @@ func (s *Session) Explain(faults map[int]uint64) error {
 	}
 	s.side.begin()
 	defer s.side.end()
-	return s.side.first(s.side.explain(s.work.Run, cells, nil))
+	return s.side.first(s.side.explain(s.work.Run, s.slabs, cells, nil))
 }
 
 // Close closes the work.
@@ -191,7 +194,7 @@ func (s *Session) Close() error {
 	return release(s.side, s.work)
 }
 
-// cell is the number of the cell whose word or flag lies at an offset of a slab; slabs are in pairs.
+// cellOf is the number of the cell whose word or flag lies at an offset of a slab; slabs are in pairs.
 func cellOf(slabs []*memory, m *memory, at int64) int {
 	size := int64(device.CellBytes)
 	if m.host != nil {

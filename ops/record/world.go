@@ -14,10 +14,10 @@ type world struct {
 	target *Target
 	place  placement
 
-	mu        sync.Mutex
-	memories  []*memory // those that are open, in the order of their addresses, which is that in which they were made
-	next      uint64    // the end of the last
-	made      int       // since the beginning of a recording
+	mu        sync.Mutex // held in driver calls; between them whoever records has the world for itself
+	memories  []*memory  // those that are open, in the order of their addresses, which is that in which they were made
+	next      uint64     // the end of the last
+	made      int        // since the beginning of a recording
 	functions []*function
 	modules   map[uintptr]string // the kind of image, as ptx.Forces has it
 	handles   uintptr
@@ -58,7 +58,7 @@ func newWorld(t *Target, p placement) *world {
 // most is how many bytes a buffer may have: no device has as many.
 const most = 1 << 44
 
-// add makes memory at the next place. The caller holds the lock.
+// add makes memory at the next place.
 func (w *world) add(bytes int64, argument bool, align int) *memory {
 	base := (w.next + w.place.gap + 255) &^ 255
 	if argument {
@@ -71,7 +71,7 @@ func (w *world) add(bytes int64, argument bool, align int) *memory {
 	return m
 }
 
-// remove forgets memory by its address, and lets its place be taken if nothing lies behind it. The caller holds the lock.
+// remove forgets memory by its address, and lets its place be taken if nothing lies behind it.
 func (w *world) remove(base uint64) bool {
 	for i := len(w.memories) - 1; i >= 0; i-- {
 		if w.memories[i].base != base {
@@ -90,7 +90,7 @@ func (w *world) remove(base uint64) bool {
 	return false
 }
 
-// find returns the memory that holds n bytes at an address. The caller holds the lock.
+// find returns the memory that holds n bytes at an address.
 func (w *world) find(addr uint64, n int64) (*memory, int64) {
 	i := sort.Search(len(w.memories), func(i int) bool { return w.memories[i].base > addr }) - 1
 	if i < 0 {
@@ -104,7 +104,7 @@ func (w *world) find(addr uint64, n int64) (*memory, int64) {
 	return m, int64(at)
 }
 
-// refuse notes what cannot be recorded. The caller holds the lock.
+// refuse notes what cannot be recorded.
 func (w *world) refuse(format string, args ...any) cudadrv.Code {
 	if w.err == nil {
 		w.err = fmt.Errorf("record: "+format, args...)
@@ -115,7 +115,7 @@ func (w *world) refuse(format string, args ...any) cudadrv.Code {
 // kept is how many bytes of an upload are kept, and looked through for addresses, in a session; what is more goes to the sink.
 const kept = 64 << 10
 
-// upload notes a copy from the host. The caller holds the lock.
+// upload notes a copy from the host.
 func (w *world) upload(dst uint64, data []byte) cudadrv.Code {
 	m, at := w.find(dst, int64(len(data)))
 	switch {
@@ -136,12 +136,15 @@ func (w *world) upload(dst uint64, data []byte) cudadrv.Code {
 	case at > int64(len(m.init)):
 		return w.refuse("a copy of %d bytes to the device at byte %d of %d: nothing was copied to the bytes before", len(data), at, m.bytes)
 	default:
-		m.init = append(m.init[:at], append(data[:len(data):len(data)], m.init[min(at+int64(len(data)), int64(len(m.init))):]...)...)
+		if more := at + int64(len(data)) - int64(len(m.init)); more > 0 {
+			m.init = append(m.init, make([]byte, more)...)
+		}
+		copy(m.init[at:], data)
 	}
 	return cudadrv.Success
 }
 
-// set notes a memset. The caller holds the lock.
+// set notes a memset.
 func (w *world) set(dst uint64, value byte, n int64) cudadrv.Code {
 	m, at := w.find(dst, n)
 	switch {
@@ -154,7 +157,7 @@ func (w *world) set(dst uint64, value byte, n int64) cudadrv.Code {
 	return cudadrv.Success
 }
 
-// download serves a read. The caller holds the lock.
+// download serves a read.
 func (w *world) download(src uint64, dst []byte) cudadrv.Code {
 	m, at := w.find(src, int64(len(dst)))
 	if m == nil || w.read == nil {

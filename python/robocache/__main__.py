@@ -10,16 +10,19 @@ from ._errors import ServerError
 
 
 def main() -> None:
-    """Becomes the robocache binary, with the same arguments. Exits with 127, as a shell does, where there is none that runs here."""
+    """Becomes the robocache binary, with the same arguments. Exits with 127, as a shell does, where none runs here."""
     try:
         binary = find_binary()
         if os.path.exists(sys.argv[0]) and os.path.samefile(binary, sys.argv[0]):  # this very script, found on PATH
-            raise ServerError("no robocache binary beside this package, nor on PATH")
+            raise ServerError("no robocache binary beside this package, nor another on PATH")
         os.execv(binary, ["robocache"] + sys.argv[1:])
     except ServerError as e:
         print("robocache: {}".format(e), file=sys.stderr)
-    except OSError as e:  # also where the loader is missing that the binary asks for
-        print("robocache: cannot run {}: {}; it needs Linux with glibc".format(binary, e.strerror), file=sys.stderr)
+    except FileNotFoundError:  # it is there: its loader is not
+        why = "it needs Linux with glibc, which musl (Alpine) is not"
+        print("robocache: {} does not run here: {}".format(binary, why), file=sys.stderr)
+    except OSError as e:
+        print("robocache: {} does not run here: {}".format(binary, e.strerror), file=sys.stderr)
     sys.exit(127)
 
 

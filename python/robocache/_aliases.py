@@ -18,7 +18,7 @@ def _backend(name: str) -> str:
 
 
 def resample_trajectories(src: Any, src_times: Any, tgt_times: Any, backend: str = "auto") -> Any:
-    """Samples src [B,S,D], recorded at src_times [B,S], at tgt_times [B,T], linearly: `resample` of these.
+    """Samples src [B,S,D], recorded at src_times [B,S], at tgt_times [B,T], linearly: `resample` of these, with its backend.
 
     Example:
         >>> import robocache as rc
@@ -29,9 +29,9 @@ def resample_trajectories(src: Any, src_times: Any, tgt_times: Any, backend: str
 
 
 def fuse_multimodal(*data_and_times: Any, backend: str = "auto") -> Any:
-    """Puts streams side by side on one clock, linearly: data and times of each in turn, then the times of the targets.
+    """Puts streams side by side on one clock, linearly; data_and_times are those of each in turn, then the targets' times.
 
-    Without the last, the targets are the times of the first stream. It is `fuse` of these; the result is [B,T,sum D].
+    Without the last, the targets are the times of the first stream. It is `fuse` of these; the result is [B,T,sum D]; backend is as there.
 
     Example:
         >>> import robocache as rc
@@ -50,7 +50,7 @@ def voxelize_point_cloud(
 ) -> Any:
     """Returns the occupancy [X,Y,Z], uint8, of points [N,3], or [B,X,Y,Z] of [B,N,3], in grid_size cells from origin on.
 
-    It is `voxelize` with order="xyz".
+    It is `voxelize` with size=voxel_size and order="xyz"; backend is as there, "pytorch" being the CPU.
 
     Example:
         >>> import robocache as rc

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ._errors import ArgumentError, UnsupportedError, python_argument
+from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError, python_argument
 
 HOST = -1
 
@@ -90,6 +90,10 @@ class Framework:
         if n == view.shape[0]:
             return x
         return self.copy(x[:n]) if 2 * n < view.shape[0] else x[:n]
+
+    def clear(self, view: View) -> None:
+        """Fills a new array with zeros."""
+        view.array[...] = 0
 
     def copy(self, x: Any) -> Any:
         """Returns a copy of an array."""
@@ -225,13 +229,16 @@ class Group:
             raise ArgumentError(
                 "{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind=e.kind, got=e.got, want=e.want
             ) from None
+        except MemoryError as e:
+            raise OutOfMemoryError("{}: {}: no memory for a copy: {}".format(self.op, python_argument(name), e)) from e
         self.views[name] = view
         return view
 
     def add(self, name: str, x: Any) -> View:
         """Takes one more input."""
         view = self._add(name, x)
-        if view.device != self.device:
+        # NumPy's among JAX's on a GPU: they are copied there.
+        if view.device != self.device and not (view.device == HOST and self.framework.name == "jax"):
             raise self._wrong_device(python_argument(name), view)
         return view
 
@@ -246,8 +253,9 @@ class Group:
         """Returns the view of an output that was given, or of a new one."""
         if given is None:
             return self.framework.empty(dtype, shape, self.device, self.like)
-        if framework_of(given) is not self.framework:
-            got = type(given).__name__
+        found = framework_of(given)
+        if found is not self.framework:
+            got = "an array of " + found.name if found is not None else type(given).__name__
             raise ArgumentError(
                 "{}: {}: got {}, want an array of {}".format(self.op, arg, got, self.framework.name),
                 op=self.op, arg=arg, kind="mixed frameworks", got=got, want=self.framework.name,
@@ -273,7 +281,7 @@ def check_outputs(op: str, outputs: Mapping[str, View], inputs: Mapping[str, Vie
     others = list(inputs.values())
     for name, view in outputs.items():
         if given.get(name) is not None:
-            arg = "out" if name == "Dst" else "out." + python_argument(name)
+            arg = "out.grid" if name == "Grid" else python_argument(name)
             if view.shape and view.shape[-1] > 1 and view.strides[-1] != 1:
                 raise _refused(op, arg, "wrong strides", "stride {} in the last dimension".format(view.strides[-1]), "1")
             if overlaps_itself(view):
@@ -289,6 +297,8 @@ def _refused(op: str, arg: str, kind: str, got: str, want: str) -> ArgumentError
 
 def overlaps_itself(view: View) -> bool:
     """Reports whether two indices of an array may be on one element."""
+    if 0 in view.shape:
+        return False
     extent = 1
     for stride, n in sorted((s, n) for s, n in zip(view.strides, view.shape) if n > 1):
         if stride < extent:

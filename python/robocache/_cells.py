@@ -7,7 +7,7 @@ import ctypes
 import struct
 from typing import Any, Deque, Dict, List, Tuple
 
-from ._cuda import Device
+from ._device import Device
 
 NO_FAULT = (1 << 64) - 1
 _SLAB = 256  # cells of a piece of memory

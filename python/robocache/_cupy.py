@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
-import cupy
 import numpy as np
 
 from . import _numpy
 from ._arrays import Framework, View, wrong
 from ._errors import OutOfMemoryError
 
+
+if TYPE_CHECKING:
+    cupy: Any  # of whatever version
+else:
+    import cupy
 
 _DTYPES = {
     "f32": "float32",

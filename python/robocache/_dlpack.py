@@ -11,7 +11,7 @@ from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uin
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._arrays import SIZES, contiguous_strides
-from ._cuda import Device
+from ._device import Device
 from ._errors import ArgumentError
 
 CPU, CUDA, CUDA_HOST, MANAGED = 1, 2, 3, 13

@@ -173,6 +173,14 @@ _NAMES = {
     "ClipMin": "clip",
     "ClipMax": "clip",
     "Times": "times",
+    "Valid": "out.valid",
+    "Age": "out.age",
+    "Pad": "out.pad",
+    "Values": "out.values",
+    "Coords": "out.coords",
+    "Counts": "out.counts",
+    "RowSplits": "out.row_splits",
+    "PointVoxel": "out.point_voxel",
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -7,15 +7,19 @@ is taken, and JAX waits for it when it takes a result. An array that is read is 
 from __future__ import annotations
 
 import collections
-from typing import Any, Deque, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Deque, Iterable, List, Optional, Tuple
 
-import jax
 import numpy as np
 
 from . import _dlpack, _numpy
-from ._arrays import HOST, Framework, View, wrong
-from ._cuda import Device, Event, device
+from ._arrays import HOST, Framework, View, contiguous_strides, wrong
+from ._device import Event, device
 from ._errors import ArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    jax: Any  # of whatever version
+else:
+    import jax
 
 _NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "u8": "uint8"}
 
@@ -62,7 +66,7 @@ class JAX(Framework):
         on = device(device_)
         memory = _dlpack.Memory(on, dtype, shape, on.stream)
         name = "u8" if dtype == "bool" else dtype
-        return View(memory, name, tuple(shape), _dlpack.contiguous_strides(shape), memory.pointer, device_)
+        return View(memory, name, tuple(shape), contiguous_strides(shape), memory.pointer, device_)
 
     def result(self, view: View) -> Any:
         if view.device == HOST:

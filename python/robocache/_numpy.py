@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import HOST, SIZES, Framework, View, wrong
+from ._arrays import HOST, SIZES, Framework, View, contiguous_strides, wrong
 from ._errors import OutOfMemoryError
 
 _BOOL = np.dtype("bool")
@@ -61,7 +61,7 @@ class NumPy(Framework):
 
     @staticmethod
     def _view(x: Any, name: str) -> View:
-        strides = tuple([s // x.itemsize for s in x.strides])
+        strides = tuple([s // x.itemsize for s in x.strides]) if x.size else contiguous_strides(x.shape)
         return View(x, name, x.shape, strides, x.__array_interface__["data"][0], HOST)
 
     def output(self, x: Any) -> View:

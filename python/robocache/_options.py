@@ -247,7 +247,7 @@ def per_feature(x: Any, width: int, op: str, arg: str) -> Optional[List[Union[fl
     if not isinstance(x, (list, tuple)):
         x = [x] * width
     try:
-        numbers = struct.unpack("{}f".format(len(x)), struct.pack("{}f".format(len(x)), *x))
+        numbers = struct.unpack("<{}f".format(len(x)), struct.pack("<{}f".format(len(x)), *x))
     except (struct.error, OverflowError, TypeError):
         raise mistake(op, arg, "{!r}".format(x), "numbers of float32, one or one a feature") from None
     return [number(v, op, arg) for v in numbers]
@@ -256,7 +256,7 @@ def per_feature(x: Any, width: int, op: str, arg: str) -> Optional[List[Union[fl
 def as_f32(x: float) -> float:
     """Returns a number rounded to float32."""
     try:
-        return float(struct.unpack("f", struct.pack("f", x))[0])
+        return float(struct.unpack("<f", struct.pack("<f", x))[0])
     except OverflowError:
         return math.copysign(math.inf, x)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import threading
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple
 
 from ._cells import Cells
-from ._cuda import DEPENDENT, Device, LaunchAttribute, LaunchConfig, Module
-from ._errors import VersionError
+from ._cuda import DEPENDENT, LaunchAttribute, LaunchConfig
+from ._device import Device, Module
+from ._errors import Error, VersionError
 
 VERSION = 1
 
@@ -38,13 +39,77 @@ class Plan:
         self.images: List[Dict[str, Any]] = header["images"] or []
         self.counts: Optional[Dict[str, int]] = header.get("counts")
         self.modules: List[Module] = []
-        # Its own memory is one piece; a session's buffers that were filled by uploads lie elsewhere.
-        self.offsets: Dict[int, int] = {}
+        # Tells what faults stand for, by the numbers of their buffers; else the helper process is asked with the request.
+        self.explain: Optional[Callable[[Dict[int, int]], Error]] = None
+
+
+class Buffers:
+    """The memory that a plan's kernels need beside the arguments, with what it begins with. user is the instance that runs on it.
+
+    given: addresses of buffers that lie elsewhere and were filled by uploads, by their "id": a session's.
+    """
+
+    def __init__(self, plan: Plan, on: Device, cells: Cells, given: Optional[Dict[int, int]] = None) -> None:
+        self.plan = plan
+        self.user: Optional[Instance] = None
+        self._device, self._cells = on, cells
+        self._taken: List[int] = []
+        self._memory = 0
         self.size = 0
-        for i, buffer in enumerate(self.buffers):
-            if buffer["kind"] == "memory":
-                self.offsets[i] = self.size
+        given = given or {}
+        places: Dict[int, int] = {}
+        for i, buffer in enumerate(plan.buffers):
+            if buffer["kind"] == "memory" and buffer.get("id") not in given:
+                places[i] = self.size
                 self.size += _round(buffer["bytes"], 256)
+        try:
+            if self.size:
+                self._memory = on.alloc(self.size, "a plan's memory")
+            self.addresses: List[int] = []
+            for i, buffer in enumerate(plan.buffers):
+                if buffer["kind"] == "fault":
+                    self._taken.append(cells.take(self))
+                    self.addresses.append(self._taken[-1])
+                elif buffer["kind"] == "flag":
+                    self.addresses.append(cells.flag)
+                else:
+                    self.addresses.append(self._memory + places[i] if i in places else given[buffer["id"]])
+            with on:
+                for i, buffer in enumerate(plan.buffers):
+                    if buffer.get("fill") and i in places:
+                        value, size = buffer["fill"]
+                        on.fill(self.addresses[i], value, size, on.stream)
+                    if buffer.get("init"):
+                        self._copy(buffer, self.addresses[i])
+                if plan.buffers:
+                    on.synchronize(on.stream)
+        except BaseException:
+            self.close()
+            raise
+
+    def _copy(self, buffer: Dict[str, Any], to: int) -> None:
+        at, size = buffer["init"]
+        data = bytearray(self.plan.payload[at : at + size])
+        for place, of, offset in buffer.get("relocations") or ():
+            data[place : place + 8] = (self.address(of) + offset).to_bytes(8, "little")
+        on = self._device
+        on.to_device(to, ctypes.addressof((ctypes.c_char * size).from_buffer(data)), size, on.stream)
+        on.synchronize(on.stream)
+
+    def address(self, number: int) -> int:
+        """The address of a buffer, by the plan's number, which counts the arguments first."""
+        own = number - len(self.plan.arguments)
+        if own < 0:
+            raise VersionError("the plan has the address of an argument where it stays the same")
+        return self.addresses[own]
+
+    def close(self) -> None:
+        """Gives the memory up. What is queued still runs."""
+        for cell in self._taken:
+            self._cells.give(cell)
+        if self._memory:
+            self._device.release(self._memory)
+        self._taken, self._memory = [], 0
 
 
 def _never(*_: Any) -> int:
@@ -52,107 +117,49 @@ def _never(*_: Any) -> int:
 
 
 class Instance:
-    """A plan with memory of its own, for one stream. The caller holds lock around begin, queue and close.
+    """A plan with buffers, for one stream. The caller holds lock around begin, queue and close.
 
     Before queue, ``begin(*begin_arguments)`` asks the driver what queue relies on, and the answer is in ``state[0]``: it is expected
     if it is ``expected``. On an explicit stream the question is whether the stream is being captured. The default streams are
-    those of the current context, so there it is which context is current. pointers are those of the last run; place is under what the
-    instance is found; captured is the number of the capture that it is for, else 0.
+    those of the current context, so there it is which context is current. pointers are those of the last run; place is under
+    what the instance is found; captured is the number of the capture that it is for, else 0; shared says that others have the
+    buffers too, and so it never gives them up.
     """
 
     __slots__ = (
-        "lock", "plan", "stream", "place", "captured", "begin", "begin_arguments", "state", "expected", "words", "patches", "launches",
-        "pointers", "keep", "closed", "size", "addresses", "_device", "_cells", "_taken", "_memory", "_alive", "_answer",
+        "lock", "plan", "buffers", "stream", "place", "captured", "shared", "begin", "begin_arguments", "state", "expected",
+        "words", "patches", "launches", "pointers", "keep", "closed", "_device", "_alive", "_answer",
     )  # fmt: skip
 
     def __init__(
-        self,
-        plan: Plan,
-        on: Device,
-        cells: Cells,
-        stream: int,
-        place: Hashable = None,
-        captured: int = 0,
-        given: Optional[Dict[int, int]] = None,
+        self, buffers: Buffers, on: Device, stream: int, place: Hashable, captured: int = 0, shared: bool = False
     ) -> None:
         self.lock = threading.RLock()
-        self.plan, self.stream, self.place, self.captured = plan, stream, place, captured
+        self.plan, self.buffers, self.stream, self.place = buffers.plan, buffers, stream, place
+        self.captured, self.shared = captured, shared
+        buffers.user = self
         self.pointers: Tuple[int, ...] = ()
         self.keep: Any = None
         self.closed = False
-        self.size = 0
-        self._device, self._cells = on, cells
-        self._taken: List[int] = []
-        self._memory: List[int] = []
+        self._device = on
         self._answer = c_uint64()
         self.state = memoryview(self._answer).cast("B").cast("Q")
         self.expected = 0
-        if stream in (0, 1) and not captured:
-            self.begin: Callable[..., int] = on.driver.context_current
+        if captured or stream == 2:
+            self.begin: Callable[..., int] = _never
+            self.begin_arguments: Tuple[Any, ...] = ()
+        elif stream in (0, 1):
+            self.begin = on.driver.context_current
             self.expected = on.context
-            self.begin_arguments: Tuple[Any, ...] = (ctypes.cast(byref(self._answer), ctypes.POINTER(c_void_p)),)
-        elif captured or stream == 2:
-            self.begin, self.begin_arguments = _never, ()
+            self.begin_arguments = (ctypes.cast(byref(self._answer), ctypes.POINTER(c_void_p)),)
         else:
             self.begin = on.driver.stream_capturing
             self.begin_arguments = (c_void_p(stream), ctypes.cast(byref(self._answer), ctypes.POINTER(ctypes.c_int)))
-        try:
-            self.addresses = self._set_up(given or {})
-            self._prepare()
-        except BaseException:
-            self.close()
-            raise
-
-    def _set_up(self, given: Dict[int, int]) -> List[int]:
-        """Makes the memory and what it begins with, and returns the buffers' addresses."""
-        plan, on = self.plan, self._device
-        addresses = []
-        memory = 0
-        own = [i for i, b in enumerate(plan.buffers) if b["kind"] == "memory" and b.get("id") not in given]
-        if given:  # a session's
-            pieces = {i: on.alloc(plan.buffers[i]["bytes"], "a session's memory") for i in own}
-            self._memory += pieces.values()
-        elif plan.size:
-            memory = on.alloc(plan.size, "a plan's memory")
-            self._memory.append(memory)
-            pieces = {i: memory + plan.offsets[i] for i in own}
-        else:
-            pieces = {}
-        self.size = sum(plan.buffers[i]["bytes"] for i in own)
-        for i, buffer in enumerate(plan.buffers):
-            if buffer["kind"] == "fault":
-                self._taken.append(self._cells.take(self))
-                addresses.append(self._taken[-1])
-            elif buffer["kind"] == "flag":
-                addresses.append(self._cells.flag)
-            else:
-                addresses.append(pieces[i] if i in pieces else given[buffer["id"]])
-        if not plan.size:
-            return addresses
-        with on:
-            for buffer, address in zip(plan.buffers, addresses):
-                if buffer["kind"] == "memory":
-                    self._fill(buffer, address, addresses)
-            on.synchronize(on.stream)
-        return addresses
-
-    def _fill(self, buffer: Dict[str, Any], address: int, addresses: Sequence[int]) -> None:
-        on = self._device
-        if buffer.get("fill"):
-            value, size = buffer["fill"]
-            on.fill(address, value, size, on.stream)
-        if buffer.get("init"):
-            at, size = buffer["init"]
-            data = bytearray(self.plan.payload[at : at + size])
-            for place, of, offset in buffer.get("relocations") or ():
-                data[place : place + 8] = (addresses[of - len(self.plan.arguments)] + offset).to_bytes(8, "little")
-            host = (ctypes.c_char * size).from_buffer(data)
-            on.to_device(address, ctypes.addressof(host), size, on.stream)
-            on.synchronize(on.stream)
+        self._prepare()
 
     def _prepare(self) -> None:
         """Packs the launches' parameters into one buffer, with the addresses that stay."""
-        plan, addresses = self.plan, self.addresses
+        plan = self.plan
         first = len(plan.arguments)
         sizes = [max((offset + size for _, size, offset in l["params"]), default=0) for l in plan.launches]
         starts = [sum(_round(s, 64) for s in sizes[:i]) for i in range(len(sizes))]
@@ -173,7 +180,7 @@ class Instance:
                 if rest:
                     raise VersionError("the plan has an address that is not at a multiple of 8 bytes")
                 if of >= first:
-                    words[word] = addresses[of - first] + offset
+                    words[word] = self.buffers.address(of) + offset
                 else:
                     patches.append((word, plan.positions[of], offset))
             launches.append(self._launch(launch, base + begin, size))
@@ -217,18 +224,13 @@ class Instance:
         place = self.plan.counts
         if place is None:
             return b""
-        address = self.addresses[place["buffer"] - len(self.plan.arguments)] + place["offset"]
-        return self._device.read(address, place["bytes"], self.stream)
+        return self._device.read(self.buffers.address(place["buffer"]) + place["offset"], place["bytes"], self.stream)
 
     def close(self) -> None:
-        """Gives the memory up, unless a graph may hold it. What is queued still runs."""
+        """Gives the buffers up, unless a graph may hold them. What is queued still runs."""
         with self.lock:
-            if self.closed:
-                return
-            self.closed = True
-            self.begin, self.begin_arguments = _never, ()
-            if not self.captured:
-                for cell in self._taken:
-                    self._cells.give(cell)
-                for address in self._memory:
-                    self._device.release(address)
+            if not self.closed:
+                self.closed = True
+                self.begin, self.begin_arguments = _never, ()
+                if not self.captured and not self.shared:
+                    self.buffers.close()

@@ -11,7 +11,7 @@ from . import _child
 from ._errors import ArgumentError, Error, RecordingError
 from ._memory import Maker, mapped, times_blob
 from ._plantext import Streams, plan_text
-from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, Stream
+from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, RecordedStream
 
 Request = Callable[..., Tuple[Dict[str, Any], Any]]
 Plan = Union[None, str, "os.PathLike[str]"]
@@ -114,7 +114,7 @@ class _Handle:
 class Episode:
     """An episode of a recording, read. Its arrays are its own and stay when the recording is closed.
 
-    streams: a dict of names to `Stream`; media: of names to `Media`, the cameras; ``episode["imu"]`` finds either.
+    streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; ``episode["imu"]`` finds either.
     number: as the recording counts, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
     None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
     each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
@@ -137,9 +137,9 @@ class Episode:
         self.dropouts = [Dropout(**x) for x in reply["dropouts"]]
         self._handle = handle
         self._maker = maker
-        self.streams: Dict[str, Stream] = {}
+        self.streams: Dict[str, RecordedStream] = {}
         for s in reply["streams"]:
-            stream = Stream(s, data, maker, handle.request)
+            stream = RecordedStream(s, data, maker, handle.request)
             self.streams[_free(self.streams, stream.name)] = stream
         self.media: Dict[str, Media] = {}
         for m in reply["media"]:
@@ -295,6 +295,7 @@ class Recording:
         if not name.startswith("file://"):
             name = os.path.abspath(name)
         self.path = name
+        self._how = (clock, rate, strict, framework)
         self._maker = Maker(framework)
         options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict)}
         if rate is not None:
@@ -364,7 +365,7 @@ class Recording:
         return number % len(self)
 
     @property
-    def streams(self) -> Dict[str, Stream]:
+    def streams(self) -> Dict[str, RecordedStream]:
         """The streams of a recording that is one episode."""
         return self._one(None).streams
 
@@ -442,6 +443,10 @@ class Recording:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Another process, such as a data loader's worker, opens it anew.
+        return _open, (self.path, *self._how)
+
     def __repr__(self) -> str:
         return "<Recording {}: {}, {} episode{}>".format(self.path, self.format, len(self), "" if len(self) == 1 else "s")
 
@@ -454,3 +459,7 @@ class Recording:
 
     def _repr_html_(self) -> str:
         return "<pre>{}</pre>".format(html.escape(str(self)))
+
+
+def _open(path: str, clock: str, rate: Optional[float], strict: bool, framework: str) -> Recording:
+    return Recording(path, clock=clock, rate=rate, strict=strict, framework=framework)

@@ -18,9 +18,10 @@ from . import _child, _staging
 from ._arrays import HOST, device_name
 from ._call import Call
 from ._cells import Cells
-from ._cuda import UNFIT, Device, DriverError, Module, device, driver, version_text
+from ._cuda import UNFIT, DriverError, driver, version_text
+from ._device import Device, Module, device
 from ._errors import DataError, Error, ForkError, UnsupportedError
-from ._plan import Instance, Plan, Request
+from ._plan import Buffers, Instance, Plan, Request
 from ._recent import Recent
 
 # The kinds of kernel image, from the best; a driver that refuses one may take the next.
@@ -37,7 +38,7 @@ class Replayer:
         self.pid = os.getpid()
         self.cells = Cells(on)
         self.refused: List[str] = []  # the images that the driver did not take, and why
-        self._flags = self.cells.flags
+        self.flags = self.cells.flags
         self._lock = threading.RLock()  # around all but the hot path; taken before an instance's
         self._plans: Recent[Plan] = Recent(PLANS, 0, lambda plan: None)
         self._instances: Recent[Instance] = Recent(PLANS, PLAN_BYTES, Instance.close)
@@ -46,7 +47,7 @@ class Replayer:
         self._kernels = os.environ.get("ROBOCACHE_KERNELS", "")
         self._forced = self._kernels != ""
         self._reason = ""
-        self._faults: List[Tuple[Instance, int]] = []
+        self._faults: List[Tuple[Buffers, int, int]] = []  # and the cell and the fault
         on.reclaim += [self.trim, _framework_caches]
 
     def run(
@@ -67,8 +68,8 @@ class Replayer:
 
         A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being captured.
         """
-        if self._flags[0]:
-            self._raise_late(stream)
+        if self.flags[0]:
+            self.raise_late(stream)
         wait = check or counts
         while True:
             instance = self._instances.young.get((key, stream))
@@ -88,11 +89,11 @@ class Replayer:
                     if counts:
                         state = instance.read_counts()
             if not queued:
-                queued, state = self._run_apart(instance, pointers, keep, wait, counts)
+                queued, state = self.run_apart(instance, pointers, keep, wait, counts)
             if queued:
-                return self._waited(instance, state, counts) if wait else None
+                return self.waited(instance, state, counts) if wait else None
 
-    def _run_apart(
+    def run_apart(
         self, instance: Instance, pointers: Tuple[int, ...], keep: Any, wait: bool, counts: bool
     ) -> Tuple[bool, bytes]:
         """Runs an instance whose stream is being captured, or is the default one of a context that is not current. It reports whether
@@ -110,17 +111,18 @@ class Replayer:
                         "errors come with a later call or with robocache.synchronize()"
                     )
                 if not instance.captured:
-                    instance = self._captured_instance(instance.place, instance.plan, instance.stream, number)
+                    shared = instance.buffers if instance.shared else None
+                    instance = self._captured_instance(instance.place, instance.plan, instance.stream, number, shared)
             with instance.lock:
                 if instance.closed:
                     return False, b""
                 instance.queue(pointers, keep)
                 return True, instance.read_counts() if counts else b""
 
-    def _waited(self, instance: Instance, state: bytes, counts: bool) -> Optional[Dict[str, int]]:
+    def waited(self, instance: Instance, state: bytes, counts: bool) -> Optional[Dict[str, int]]:
         """Waits for a run, raises what it found, and returns its counts, of which state has the bytes."""
         self.device.synchronize(instance.stream)
-        if self._flags[0]:
+        if self.flags[0]:
             self._collect(instance.stream)
             self._raise(instance)
         if not counts:
@@ -156,15 +158,18 @@ class Replayer:
             number = self.device.capture(stream)
             if number:
                 return self._captured_instance(place, plan, stream, number)
-            instance = Instance(plan, self.device, self.cells, stream, place)
-            self._instances.put(place, instance, instance.size)
+            instance = Instance(Buffers(plan, self.device, self.cells), self.device, stream, place)
+            self._instances.put(place, instance, instance.buffers.size)
             return instance
 
-    def _captured_instance(self, place: Hashable, plan: Plan, stream: int, number: int) -> Instance:
+    def _captured_instance(
+        self, place: Hashable, plan: Plan, stream: int, number: int, shared: Optional[Buffers] = None
+    ) -> Instance:
         with self._lock:
             found = self._captured.get((place, number))
             if found is None or found.closed:
-                found = Instance(plan, self.device, self.cells, stream, place, number)
+                buffers = shared or Buffers(plan, self.device, self.cells)
+                found = Instance(buffers, self.device, stream, place, number, shared is not None)
                 self._captured[place, number] = found
             return found
 
@@ -222,7 +227,7 @@ class Replayer:
         self._kernels = KINDS[kind + 1]
         return True
 
-    def _raise_late(self, stream: int) -> None:
+    def raise_late(self, stream: int) -> None:
         """Raises what earlier calls found, unless the stream is being captured."""
         self.check_fork()
         if not self.device.capture(stream):
@@ -235,30 +240,33 @@ class Replayer:
         with self._lock, self.device as d:
             if stream is not None:
                 d.synchronize(stream)
-            self._flags[0] = 0
+            self.flags[0] = 0
             found = self.cells.read()
             if found and stream is not None:
                 time.sleep(0.001)
                 found = self.cells.read()
             for cell, fault, owner in found:
                 self.cells.reset(cell)
-                self._faults.append((owner, fault))
+                self._faults.append((owner, cell, fault))
 
     def _raise(self, first: Optional[Instance]) -> None:
         """Raises a fault that was collected, one of an instance if it has one; the next call raises the next."""
         with self._lock:
             if not self._faults:
                 return
-            mine = [i for i, (owner, _) in enumerate(self._faults) if owner is first]
-            instance, fault = self._faults.pop(mine[0] if mine else 0)
-            self._flags[0] = 1 if self._faults else self._flags[0]
-        raise self._explain(instance, fault)
+            mine = [i for i, (owner, _, _) in enumerate(self._faults) if first is not None and owner is first.buffers]
+            owner, cell, fault = self._faults.pop(mine[0] if mine else 0)
+            self.flags[0] = 1 if self._faults else self.flags[0]
+        raise self._explain(owner, cell, fault)
 
-    def _explain(self, instance: Instance, fault: int) -> Error:
+    def _explain(self, owner: Buffers, cell: int, fault: int) -> Error:
         """Returns the error that a fault is, with the helper process's words."""
-        request = instance.plan.request or {}
+        plan = owner.plan
+        if plan.explain is not None:
+            return plan.explain({len(plan.arguments) + owner.addresses.index(cell): fault})
+        request = plan.request or {}
         contents = {}
-        for (name, tensor), pointer in zip(request["tensors"].items(), instance.pointers):
+        for (name, tensor), pointer in zip(request["tensors"].items(), owner.user.pointers if owner.user else ()):
             if name.endswith("Offsets"):
                 raw = self.device.read(pointer, 8 * tensor["shape"][0], self.device.stream)
                 contents[name] = list(memoryview(raw).cast("q"))
@@ -274,7 +282,7 @@ class Replayer:
         """Waits for all work on the device, and raises what earlier calls found."""
         self.check_fork()
         self.device.synchronize()
-        if self._flags[0]:
+        if self.flags[0]:
             self._collect(None)
             self._raise(None)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ._errors import ArgumentError
 from ._memory import Maker, part
@@ -100,7 +101,7 @@ class _Table:
         return self.values[:, within]
 
 
-class Stream(_Table):
+class RecordedStream(_Table):
     """A stream as recorded.
 
     values: [S,D], f32 or f64. times: [S], int64 nanoseconds, or float64 or float32 seconds where the file has those; as
@@ -130,7 +131,7 @@ class Stream(_Table):
         return self.stats.rate_hz
 
     def __repr__(self) -> str:
-        return "<Stream {}: {} samples of {} columns, {}>".format(self.name, len(self), len(self._columns), self.dtype)
+        return "<RecordedStream {}: {} samples of {} columns, {}>".format(self.name, len(self), len(self._columns), self.dtype)
 
 
 class Media:
@@ -148,7 +149,7 @@ class Media:
     def __len__(self) -> int:
         return int(self.times.shape[0])
 
-    def frames(self, which: Union[None, int, slice, Sequence[int]] = None, size: Optional[Tuple[int, int]] = None) -> Any:
+    def frames(self, which: Any = None, size: Optional[Tuple[int, int]] = None) -> Any:
         """Decodes frames: u8 [N,H,W,C], or [H,W,C] of a single one.
 
         which: a frame's number, a slice, or a list of numbers; all unless given. size: (height, width) to resize to, as
@@ -156,11 +157,11 @@ class Media:
         are decoded in one run. A frame that cannot be decoded is a `RecordingError`; a number that there is not an IndexError.
         """
         n = len(self)
+        one = hasattr(which, "__index__") and not getattr(which, "shape", ())
         if which is None or isinstance(which, slice):
             numbers = list(range(n)[which or slice(None)])
         else:
-            one = hasattr(which, "__index__") and not getattr(which, "shape", ())
-            numbers = [w.__index__() for w in ([which] if one else which)]  # type: ignore[union-attr]
+            numbers = [operator.index(w) for w in ([which] if one else which)]
         for i, k in enumerate(numbers):
             if not -n <= k < n:
                 raise IndexError("frame {} of {}, which has {}".format(k, self.name, n))
@@ -170,7 +171,7 @@ class Media:
             raise ArgumentError("size: got {!r}, want (height, width) in pixels".format(size), arg="size", got=repr(size))
         reply, data = self._request("frames", camera=self.name, frames=numbers, height=height, width=width)
         images = self._maker.array(data, reply["frames"])
-        return images[0] if hasattr(which, "__index__") and not getattr(which, "shape", ()) else images
+        return images[0] if one else images
 
     def __repr__(self) -> str:
         size = " {}x{}".format(self.width, self.height) if self.width else ""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import json
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import _gradient, _ops, _options
+from . import _gradient, _ops, _quick
 from ._arrays import HOST, Framework, View, framework_of, wrong
 from ._errors import OutOfMemoryError, UnsupportedError, python_argument
 from ._options import Anchored, Stream, Uniform
@@ -31,8 +29,8 @@ _NAMES: Dict[Any, str] = {
 _DTYPES: Dict[str, Any] = {name: dtype for dtype, name in reversed(list(_NAMES.items()))}
 _DTYPES["bool"] = torch.bool
 _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-_HAS_COMPILER = hasattr(torch, "compiler") and hasattr(torch.compiler, "is_compiling")
-_HAS_OPERATORS = hasattr(torch.library, "register_autograd")
+# From torch 2.4 on.
+_HAS_OPERATORS = hasattr(torch.library, "register_autograd") and hasattr(getattr(torch, "compiler", None), "is_compiling")
 
 
 class Torch(Framework):
@@ -51,6 +49,8 @@ class Torch(Framework):
         except KeyError:
             raise wrong(str(x.dtype), "one of " + ", ".join(str(d) for d in _NAMES)) from None
         except (RuntimeError, NotImplementedError) as e:
+            if "alloc" in str(e):
+                raise MemoryError(str(e)) from e
             raise wrong("a tensor without memory of its own ({})".format(e), "a dense tensor", "wrong option") from e
 
     @staticmethod
@@ -143,12 +143,12 @@ class _Shapes(Torch):
 
 
 framework = Torch()
-_shapes = _Shapes()
+SHAPES = _Shapes()
 
 
 def special(tensors: Sequence[Any]) -> bool:
     """Reports whether a call must be seen by torch: it is compiled, or a gradient will be asked for."""
-    if _HAS_COMPILER and torch.compiler.is_compiling():
+    if _HAS_OPERATORS and torch.compiler.is_compiling():
         return True
     if torch.is_grad_enabled():
         for x in tensors:
@@ -157,7 +157,7 @@ def special(tensors: Sequence[Any]) -> bool:
     return False
 
 
-class _Job(NamedTuple):
+class Job(NamedTuple):
     """A call of resample or fuse but for its tensors: names are those of the tensors. Of resample there is one stream."""
 
     op: str
@@ -303,8 +303,8 @@ def _seen(
         tensors.append(targets)
     if out is not None:
         raise UnsupportedError(op + ": out is not for tensors that require grad, nor for torch.compile", op=op, arg="out")
-    if _HAS_COMPILER and torch.compiler.is_compiling():
-        text = _encode(op, tuple(names), tuple(streams), clock, dtype, asked, trust_times, check, backend)
+    if _HAS_OPERATORS and torch.compiler.is_compiling():
+        text = _operators.encode(op, tuple(names), tuple(streams), clock, dtype, asked, trust_times, check, backend)
         if op == "resample":
             outs = torch.ops.robocache.resample(tensors, text)
         else:
@@ -318,7 +318,7 @@ def _seen(
     tensors = [
         framework.asarray(x, like, name.endswith("Src")) if framework_of(x) is None else x for name, x in zip(names, tensors)
     ]
-    job = _Job(op, tuple(names), tuple([Stream(*s) for s in streams]), clock, dtype, asked, trust_times, check, backend)
+    job = Job(op, tuple(names), tuple([Stream(*s) for s in streams]), clock, dtype, asked, trust_times, check, backend)
     results = _Function.apply(job, *tensors)
     return results if len(asked) - sum(asked) == 3 else _ops.RESULTS[asked](*results)
 
@@ -327,11 +327,11 @@ class _Function(torch.autograd.Function):  # type: ignore[misc]
     """resample and fuse, of tensors that require grad."""
 
     @staticmethod
-    def forward(ctx: Any, job: _Job, *tensors: Any) -> Any:
+    def forward(ctx: Any, job: Job, *tensors: Any) -> Any:
         prepared = job.prepare(tensors)
         job.check_gradient(prepared, ctx.needs_input_grad[1:])
-        result = prepared.run(job.backend, job.check)
-        _save(ctx, job, tensors)
+        result = _ops.run(None, (), prepared, job.backend, job.check)
+        save(ctx, job, tensors)
         if not any(job.asked):
             return result
         ctx.mark_non_differentiable(*result[1:])
@@ -339,8 +339,8 @@ class _Function(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, grad: Any, *_: Any) -> Any:
-        job: _Job = ctx.job
-        tensors, wanted, widths = _saved(ctx, ctx.needs_input_grad[1:])
+        job: Job = ctx.job
+        tensors, wanted, widths = saved(ctx, ctx.needs_input_grad[1:])
         grads = dict(zip(wanted, _Gradient.apply(job, tensors, wanted, widths, grad)))
         return (None,) + tuple([grads.get(name) for name in job.names])
 
@@ -349,7 +349,7 @@ class _Gradient(torch.autograd.Function):  # type: ignore[misc]
     """The gradients of resample and fuse, which have none of their own."""
 
     @staticmethod
-    def forward(ctx: Any, job: _Job, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int], grad: Any) -> Any:
+    def forward(ctx: Any, job: Job, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int], grad: Any) -> Any:
         ctx.op = job.op
         return tuple(job.gradient(grad, tensors, wanted, widths))
 
@@ -367,7 +367,7 @@ def twice(op: str) -> UnsupportedError:
     )
 
 
-def _save(ctx: Any, job: _Job, tensors: Sequence[Any]) -> None:
+def save(ctx: Any, job: Job, tensors: Sequence[Any]) -> None:
     """Keeps what the gradient needs: everything but the values."""
     values = set(job.values())
     ctx.job = job
@@ -375,8 +375,8 @@ def _save(ctx: Any, job: _Job, tensors: Sequence[Any]) -> None:
     ctx.save_for_backward(*[None if i in values else x for i, x in enumerate(tensors)])
 
 
-def _saved(ctx: Any, needed: Sequence[bool]) -> Tuple[Sequence[Any], _gradient.Wanted, List[int]]:
-    job: _Job = ctx.job
+def saved(ctx: Any, needed: Sequence[bool]) -> Tuple[Sequence[Any], _gradient.Wanted, List[int]]:
+    job: Job = ctx.job
     wanted = {name: ctx.shapes[name] for name, need in zip(job.names, needed) if need}
     widths = []
     for i, s in enumerate(job.streams):
@@ -385,121 +385,9 @@ def _saved(ctx: Any, needed: Sequence[bool]) -> Tuple[Sequence[Any], _gradient.W
     return ctx.saved_tensors, wanted, widths
 
 
-def _encode(*parts: Any) -> str:
-    """Returns the text of a call's settings. torch.compile does not look inside: it is a constant there."""
-    return json.dumps(parts, default=_plain)
-
-
-_encode._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as torch.compiler.assume_constant_result sets it
-
-
-def _plain(x: Any) -> Any:
-    if isinstance(x, timedelta):
-        return x.total_seconds()
-    if isinstance(x, torch.dtype):
-        return str(x)
-    if hasattr(x, "tolist"):
-        return x.tolist()
-    raise TypeError("{} cannot be in the options of a compiled call".format(type(x).__name__))
-
-
-@functools.lru_cache(maxsize=1024)
-def _decode(text: str) -> _Job:
-    op, names, streams, clock, dtype, asked, trust_times, check, backend = json.loads(text)
-    a, b, c = asked
-    made = tuple([Stream(*s) for s in streams])
-    return _Job(op, tuple(names), made, None if clock is None else tuple(clock), dtype, (a, b, c), trust_times, check, backend)
-
-
-def _operators() -> None:
-    """Registers robocache::resample and robocache::fuse, and their gradients, with torch.library."""
-    for op in ("resample", "fuse"):
-        forward, backward = "robocache::" + op, "robocache::" + op + "_backward"
-        torch.library.define(forward, "(Tensor[] arrays, str options) -> (Tensor, Tensor, Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
-        torch.library.define(
-            backward, "(Tensor grad, Tensor[] arrays, SymInt[] shapes, str options) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
-        )
-        torch.library.impl(forward, "default", _forward_kernel)
-        torch.library.impl(backward, "default", _backward_kernel)
-        torch.library.register_fake(forward, _forward_shapes)
-        torch.library.register_fake(backward, _backward_shapes)
-        torch.library.register_autograd(forward, _backward_of(op), setup_context=_setup_context)
-        torch.library.register_autograd(backward, _refuse_second)
-
-
-def _padded(job: _Job, results: Sequence[Any]) -> Tuple[Any, ...]:
-    """Returns four tensors, empty ones for those that were not asked for."""
-    given = iter(results)
-    like = next(given)
-    outs = [like]
-    for asked, dtype in zip(job.asked, (torch.bool, torch.int64, torch.bool)):
-        outs.append(next(given) if asked else torch.empty((0,), dtype=dtype, device=like.device))
-    return tuple(outs)
-
-
-def _forward_kernel(arrays: List[Any], options: str) -> Tuple[Any, ...]:
-    job = _decode(options)
-    result = job.prepare(arrays).run(job.backend, job.check)
-    return _padded(job, result if any(job.asked) else [result])
-
-
-def _forward_shapes(arrays: List[Any], options: str) -> Tuple[Any, ...]:
-    job = _decode(options)
-    result = job.prepare(arrays, _shapes).result()
-    return _padded(job, result if any(job.asked) else [result])
-
-
-# A gradient's wanted outputs travel as a flat list of sizes, and these in the options.
-def _backward_text(options: str, names: List[str], values: List[Tuple[str, str, int]], widths: List[int]) -> str:
-    return json.dumps([options, names, values, widths])
-
-
-def _backward_job(shapes: Sequence[int], text: str) -> Tuple[_Job, _gradient.Wanted, List[int]]:
-    options, names, values, widths = json.loads(text)
-    wanted: _gradient.Wanted = {}
-    at = 0
-    for name, dtype, rank in values:
-        wanted[name] = (dtype, tuple(shapes[at : at + rank]))
-        at += rank
-    return _decode(options)._replace(names=tuple(names)), wanted, widths
-
-
-def _backward_kernel(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
-    job, wanted, widths = _backward_job(shapes, options)
-    return job.gradient(grad, arrays, wanted, widths)
-
-
-def _backward_shapes(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
-    job, wanted, widths = _backward_job(shapes, options)
-    return job.gradient(grad, arrays, wanted, widths, _shapes)
-
-
-def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-    arrays, options = inputs
-    job = _decode(options)
-    job.check_gradient(job.prepare(arrays, _shapes), [x.requires_grad for x in arrays])
-    _save(ctx, job, arrays)
-    ctx.options = options
-
-
-def _backward_of(op: str) -> Any:
-    def backward(ctx: Any, grad: Any, *_: Any) -> Any:
-        job: _Job = ctx.job
-        needed = ctx.needs_input_grad[0]
-        tensors, wanted, widths = _saved(ctx, needed)
-        kept = [(name, x) for name, x in zip(job.names, tensors) if x is not None]
-        text = _backward_text(ctx.options, [n for n, _ in kept], [(n, d, len(s)) for n, (d, s) in wanted.items()], widths)
-        sizes = [n for _, shape in wanted.values() for n in shape]
-        run = getattr(torch.ops.robocache, op + "_backward")
-        grads = dict(zip(wanted, run(grad, [x for _, x in kept], sizes, text)))
-        return [grads.get(name) for name in job.names], None
-
-    return backward
-
-
-def _refuse_second(ctx: Any, *_: Any) -> Any:
-    raise twice("resample or fuse")
-
+_ops.quick = _quick
 
 if _HAS_OPERATORS:
-    _operators()
+    from . import _operators
+
+    _operators.register()

@@ -48,7 +48,7 @@ def test_errors_keep_their_fields_when_they_travel(cls):
         ("Dst", "out"),
         ("Options.MaxPoints", "max_points"),
         ("ClipMin", "clip"),
-        ("RowSplits", "row_splits"),
+        ("RowSplits", "out.row_splits"),
         ("Points", "points"),
     ],
 )

@@ -55,6 +55,8 @@ def values_of(rng, shape, dtype):
 
 def on_device(x):
     """The same tensor, with its strides, on the GPU."""
+    if DEVICE == "cuda":
+        need_cuda()
     if isinstance(x, torch.Tensor):
         return x.to(DEVICE)
     if isinstance(x, (rc.Anchored, rc.Stream)):
@@ -97,6 +99,7 @@ def check_near(got, want, scale, what):
 
 def both(function, *args, **options):
     """Returns what a function gives on the CPU and on the GPU for the same arguments."""
+    on_device(None)
     want = function(*args, backend="cpu", **options)
     got = function(*[on_device(a) for a in args], **{k: on_device(v) for k, v in options.items()})
     return got, want

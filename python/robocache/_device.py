@@ -1,0 +1,346 @@
+"""Devices: memory, streams, events and images of kernels.
+
+Nothing here knows of plans or of a framework. The context is the device's primary one, which every framework in the process
+shares, so addresses, streams and events of theirs and ours go together. Sizes are bytes, addresses and handles are ints.
+
+Calls other than a launch are made inside ``with device:``, which makes the context current on the thread for their length and
+allows them while somebody captures a stream: the thread's capture mode is relaxed meanwhile, and what goes to streams of
+our own is not recorded.
+"""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import sys
+import threading
+from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+
+from ._cuda import LOSSY_QUERY, NOT_READY, OUT_OF_MEMORY, Driver, driver
+from ._errors import OutOfMemoryError, UnsupportedError
+
+HIGHEST_ATTRIBUTE = 150
+FUNC_MAX_THREADS, FUNC_MAX_SHARED, FUNC_CARVEOUT = 0, 8, 9
+
+_lock = threading.Lock()
+_devices: Dict[int, "Device"] = {}
+
+
+def device(ordinal: int) -> "Device":
+    """Returns a device by its number, as frameworks count them: among those that CUDA_VISIBLE_DEVICES leaves."""
+    found = _devices.get(ordinal)
+    if found is None:
+        drv = driver()
+        if not 0 <= ordinal < drv.devices:
+            raise UnsupportedError("no device cuda:{}: the driver finds {}".format(ordinal, drv.devices))
+        with _lock:
+            found = _devices.get(ordinal)
+            if found is None:
+                found = _devices[ordinal] = Device(drv, ordinal)
+    return found
+
+
+class _Thread(threading.local):
+    """What the calls on one thread write their results to."""
+
+    def __init__(self) -> None:
+        self.modes: List[c_int] = []
+        self.context = c_void_p()
+
+
+_RELAXED = 2
+LIMBO_BYTES, LIMBO_COUNT = 256 << 20, 64
+
+
+class Device:
+    """A GPU and a hold on its primary context, for the life of the process. Calls may come from any thread."""
+
+    def __init__(self, drv: Driver, ordinal: int) -> None:
+        self.driver = drv
+        self.ordinal = ordinal
+        handle, context = c_int(), c_void_p()
+        drv.check(drv.device_get(byref(handle), ordinal), "cuDeviceGet")
+        name = ctypes.create_string_buffer(256)
+        drv.check(drv.device_name(name, len(name), handle), "cuDeviceGetName")
+        self.name = name.value.decode("utf-8", "replace")
+        self.attributes: Dict[int, int] = {}
+        value = c_int()
+        for attribute in range(1, HIGHEST_ATTRIBUTE + 1):
+            if drv.device_attribute(byref(value), attribute, handle) == 0:
+                self.attributes[attribute] = value.value
+        drv.check(drv.context_retain(byref(context), handle), "cuDevicePrimaryCtxRetain")
+        self.context: int = context.value or 0
+        self._thread = _Thread()
+        self._own: Optional[int] = None
+        self._limbo: Deque[Tuple[int, int]] = collections.deque()
+        self._sizes: Dict[int, int] = {}
+        # What gives memory back, if it can, where the device has too little: true if something was given back.
+        self.reclaim: List[Callable[[], bool]] = []
+
+    def __enter__(self) -> "Device":
+        drv, thread = self.driver, self._thread
+        drv.check(drv.context_push(self.context), "cuCtxPushCurrent")
+        mode = c_int(_RELAXED)
+        code = drv.capture_mode(byref(mode))
+        if code:
+            drv.context_pop(byref(thread.context))
+            drv.fail(code, "cuThreadExchangeStreamCaptureMode")
+        thread.modes.append(mode)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        drv, thread = self.driver, self._thread
+        drv.capture_mode(byref(thread.modes.pop()))
+        drv.context_pop(byref(thread.context))
+
+    @property
+    def stream(self) -> int:
+        """A stream of our own, which waits for no other."""
+        if self._own is None:
+            with _lock:
+                if self._own is None:
+                    self._own = self.new_stream()
+        return self._own
+
+    def new_stream(self) -> int:
+        """Makes a stream that waits for no other (CU_STREAM_NON_BLOCKING)."""
+        handle = c_void_p()
+        with self:
+            self.driver.check(self.driver.stream_create(byref(handle), 1), "cuStreamCreate")
+        return handle.value or 0
+
+    def close_stream(self, stream: int) -> None:
+        """Gives a stream of new_stream up; what is on it still runs."""
+        with self:
+            self.driver.check(self.driver.stream_destroy(stream), "cuStreamDestroy")
+
+    def synchronize(self, stream: Optional[int] = None) -> None:
+        """Waits for a stream, or for all work of the process on this device."""
+        with self:
+            if stream is None:
+                self.driver.check(self.driver.context_synchronize(), "cuCtxSynchronize")
+            else:
+                self.driver.check(self.driver.stream_synchronize(stream), "cuStreamSynchronize")
+
+    def capture(self, stream: int) -> int:
+        """Returns the number of the capture that a stream is in, 0 if it is in none."""
+        if stream in (0, 1):
+            return 0  # the legacy stream cannot be captured
+        status, number = c_int(), c_uint64()
+        with self:
+            code = self.driver.capture_info(stream, byref(status), byref(number), None, None, None)
+            if code == LOSSY_QUERY and self.driver.capture_info_v3 is not None:
+                code = self.driver.capture_info_v3(stream, byref(status), byref(number), None, None, None, None)
+        self.driver.check(code, "cuStreamGetCaptureInfo")
+        return number.value if status.value == 1 else 0
+
+    def memory_info(self) -> Tuple[int, int]:
+        """Returns the device's free and whole memory."""
+        free, total = c_size_t(), c_size_t()
+        with self:
+            self.driver.check(self.driver.memory_info(byref(free), byref(total)), "cuMemGetInfo")
+        return free.value, total.value
+
+    def alloc(self, size: int, what: str = "memory") -> int:
+        """Allocates device memory, at least a byte, at a multiple of 256. Where there is too little, what can be given back is first."""
+        address = c_uint64()
+        size = max(size, 1)
+        with self:
+            if len(self._limbo) > LIMBO_COUNT or self._limbo_bytes() > LIMBO_BYTES:
+                self.flush()
+            code = self.driver.alloc(byref(address), size)
+            if code == OUT_OF_MEMORY and self.flush():
+                code = self.driver.alloc(byref(address), size)
+            for give in self.reclaim if code == OUT_OF_MEMORY else ():
+                if give():
+                    self.flush()
+                    code = self.driver.alloc(byref(address), size)
+                if code != OUT_OF_MEMORY:
+                    break
+            if code == OUT_OF_MEMORY:
+                free, total = self.memory_info()
+                raise OutOfMemoryError(
+                    "cuda:{}: no {} bytes for {}: {} of {} are free".format(self.ordinal, size, what, free, total)
+                )
+            self.driver.check(code, "cuMemAlloc")
+        self._sizes[address.value] = size
+        return address.value
+
+    def release(self, address: int) -> None:
+        """Gives memory of alloc up. It is freed by a later alloc or flush, after all work that is queued on the device by then.
+
+        It calls nothing of the driver, so it may come from a destructor, and from any thread.
+        """
+        self._limbo.append((address, self._sizes.pop(address)))
+
+    def flush(self) -> bool:
+        """Frees what was released, and reports whether there was any. The driver waits for the device before it frees."""
+        freed = False
+        with self:
+            while True:
+                try:
+                    address, _ = self._limbo.popleft()
+                except IndexError:
+                    return freed
+                self.driver.check(self.driver.free(address), "cuMemFree")
+                freed = True
+
+    def allocated(self) -> int:
+        """The bytes of device memory that are ours, with those that are released and not yet freed."""
+        return sum(list(self._sizes.values())) + self._limbo_bytes()
+
+    def _limbo_bytes(self) -> int:
+        return sum(size for _, size in list(self._limbo))
+
+    def host_alloc(self, size: int) -> Tuple[int, int]:
+        """Allocates pinned host memory and returns its address here and on the device."""
+        host, address = c_void_p(), c_uint64()
+        with self:
+            self.driver.check(self.driver.host_alloc(byref(host), size, 3), "cuMemHostAlloc")  # portable and mapped
+            self.driver.check(self.driver.host_address(byref(address), host, 0), "cuMemHostGetDevicePointer")
+        return host.value or 0, address.value
+
+    def host_free(self, host: int) -> None:
+        """Frees memory of host_alloc. Nothing on the device uses it any more."""
+        with self:
+            self.driver.check(self.driver.host_free(host), "cuMemFreeHost")
+
+    def register(self, host: int, size: int) -> None:
+        """Pins memory that the process has mapped, so that copies from and to it need no staging. It stays mapped until unregister."""
+        with self:
+            self.driver.check(self.driver.host_register(host, size, 3), "cuMemHostRegister")
+
+    def unregister(self, host: int) -> None:
+        """Takes register back. No copy uses the memory any more."""
+        with self:
+            self.driver.check(self.driver.host_unregister(host), "cuMemHostUnregister")
+
+    def to_device(self, address: int, host: int, size: int, stream: int) -> None:
+        """Queues a copy from host memory. Where that is pinned, it is read until the stream has passed."""
+        if size:
+            with self:
+                self.driver.check(self.driver.copy_to_device(address, host, size, stream), "cuMemcpyHtoDAsync")
+
+    def to_host(self, host: int, address: int, size: int, stream: int) -> None:
+        """Queues a copy to host memory, and waits for it."""
+        if size:
+            with self:
+                self.driver.check(self.driver.copy_to_host(host, address, size, stream), "cuMemcpyDtoHAsync")
+                self.driver.check(self.driver.stream_synchronize(stream), "cuStreamSynchronize")
+
+    def read(self, address: int, size: int, stream: int) -> bytes:
+        """Returns bytes of device memory as they are when the stream has passed what is queued on it."""
+        data = ctypes.create_string_buffer(max(size, 1))
+        self.to_host(ctypes.addressof(data), address, size, stream)
+        return data.raw[:size]
+
+    def fill(self, address: int, value: int, size: int, stream: int) -> None:
+        """Queues a memset."""
+        if size:
+            with self:
+                self.driver.check(self.driver.fill(address, value, size, stream), "cuMemsetD8Async")
+
+    def event(self, timing: bool = False) -> "Event":
+        """Makes an event."""
+        return Event(self, timing)
+
+    def join(self, waiting: int, ahead: int) -> None:
+        """Makes one stream wait for what is queued on another."""
+        if waiting != ahead:
+            event = self.event()
+            event.record(ahead)
+            event.wait(waiting)
+
+    def load(self, image: bytes) -> "Module":
+        """Loads a cubin or PTX text. A `DriverError` with a code in UNFIT says that another image may do."""
+        return Module(self, image)
+
+
+class Event:
+    """A point in a stream's work."""
+
+    def __init__(self, of: Device, timing: bool) -> None:
+        self.device = of
+        handle = c_void_p()
+        with of:
+            of.driver.check(of.driver.event_create(byref(handle), 0 if timing else 2), "cuEventCreate")
+        self.handle: Optional[int] = handle.value
+
+    def record(self, stream: int) -> None:
+        """Takes the point at which a stream's work is now."""
+        with self.device as d:
+            d.driver.check(d.driver.event_record(self.handle, stream), "cuEventRecord")
+
+    def wait(self, stream: int) -> None:
+        """Lets a stream wait for the point."""
+        with self.device as d:
+            d.driver.check(d.driver.stream_wait(stream, self.handle, 0), "cuStreamWaitEvent")
+
+    def passed(self) -> bool:
+        """Whether the point has been passed."""
+        with self.device as d:
+            code = d.driver.event_query(self.handle)
+            if code != NOT_READY:
+                d.driver.check(code, "cuEventQuery")
+            return code == 0
+
+    def synchronize(self) -> None:
+        """Waits until the point is passed."""
+        with self.device as d:
+            d.driver.check(d.driver.event_synchronize(self.handle), "cuEventSynchronize")
+
+    def since(self, begin: "Event") -> float:
+        """Returns the milliseconds from another event to this one; both were made with timing, and are passed."""
+        took = c_float()
+        with self.device as d:
+            d.driver.check(d.driver.event_elapsed(byref(took), begin.handle, self.handle), "cuEventElapsedTime")
+        return took.value
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) and not sys.is_finalizing():
+            with self.device as d:
+                d.driver.event_destroy(self.handle)
+            self.handle = None
+
+
+class Module:
+    """A loaded image, and its functions. It stays loaded for the life of the process: graphs may hold its functions."""
+
+    def __init__(self, of: Device, image: bytes) -> None:
+        self.device = of
+        self._functions: Dict[str, int] = {}
+        self._shared: Dict[str, int] = {}
+        self._carveout: Dict[str, int] = {}
+        log = ctypes.create_string_buffer(16 << 10)
+        # CU_JIT_ERROR_LOG_BUFFER and its size.
+        options = (c_int * 2)(5, 6)
+        values = (c_void_p * 2)(ctypes.addressof(log), len(log))
+        handle = c_void_p()
+        with of:
+            code = of.driver.module_load(byref(handle), image + b"\0", 2, options, values)
+        said = log.value.decode("utf-8", "replace").strip()
+        of.driver.check(code, "cuModuleLoadDataEx" + (": " + said if said else ""))
+        self.handle = handle.value
+
+    def function(self, name: str, max_shared: int = 0, carveout: Optional[int] = None) -> int:
+        """Returns a kernel, whose launches may ask for up to max_shared bytes of dynamic shared memory, and which has the share
+        carveout (percent) of a multiprocessor's memory as such."""
+        drv = self.device.driver
+        with self.device:
+            function = self._functions.get(name)
+            if function is None:
+                handle, threads = c_void_p(), c_int()
+                drv.check(drv.module_function(byref(handle), self.handle, name.encode()), "cuModuleGetFunction({})".format(name))
+                # A function that is loaded with its first launch could not be captured.
+                if drv.function_load is not None:
+                    drv.check(drv.function_load(handle), "cuFuncLoad({})".format(name))
+                drv.check(drv.function_get(byref(threads), FUNC_MAX_THREADS, handle), "cuFuncGetAttribute({})".format(name))
+                function = self._functions[name] = handle.value or 0
+            if max_shared > self._shared.get(name, 0):  # less would refuse the launches that there are
+                drv.check(drv.function_set(function, FUNC_MAX_SHARED, max_shared), "cuFuncSetAttribute({})".format(name))
+                self._shared[name] = max_shared
+            if carveout is not None and self._carveout.get(name) != carveout:
+                drv.check(drv.function_set(function, FUNC_CARVEOUT, carveout), "cuFuncSetAttribute({})".format(name))
+                self._carveout[name] = carveout
+        return function

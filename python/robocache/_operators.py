@@ -1,0 +1,133 @@
+"""The operators robocache::resample and robocache::fuse, which torch.compile keeps in its graph, with their shapes and gradients."""
+
+from __future__ import annotations
+
+import functools
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, List, Sequence, Tuple
+
+from . import _gradient, _ops
+from ._options import Stream
+from ._torch import SHAPES, Job, save, saved, twice
+
+if TYPE_CHECKING:
+    torch: Any
+else:
+    import torch
+
+
+def encode(*parts: Any) -> str:
+    """Returns the text of a call's settings. torch.compile does not look inside: it is a constant there."""
+    return json.dumps(parts, default=_plain)
+
+
+encode._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as torch.compiler.assume_constant_result sets it
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, timedelta):
+        return x.total_seconds()
+    if isinstance(x, torch.dtype):
+        return str(x)
+    if hasattr(x, "tolist"):
+        return x.tolist()
+    raise TypeError("{} cannot be in the options of a compiled call".format(type(x).__name__))
+
+
+@functools.lru_cache(maxsize=1024)
+def _decode(text: str) -> Job:
+    op, names, streams, clock, dtype, asked, trust_times, check, backend = json.loads(text)
+    a, b, c = asked
+    made = tuple([Stream(*s) for s in streams])
+    return Job(op, tuple(names), made, None if clock is None else tuple(clock), dtype, (a, b, c), trust_times, check, backend)
+
+
+def register() -> None:
+    """Registers robocache::resample and robocache::fuse, and their gradients, with torch.library."""
+    for op in ("resample", "fuse"):
+        forward, backward = "robocache::" + op, "robocache::" + op + "_backward"
+        torch.library.define(forward, "(Tensor[] arrays, str options) -> (Tensor, Tensor, Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
+        torch.library.define(
+            backward, "(Tensor grad, Tensor[] arrays, SymInt[] shapes, str options) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
+        )
+        torch.library.impl(forward, "default", _forward_kernel)
+        torch.library.impl(backward, "default", _backward_kernel)
+        torch.library.register_fake(forward, _forward_shapes)
+        torch.library.register_fake(backward, _backward_shapes)
+        torch.library.register_autograd(forward, _backward_of(op), setup_context=_setup_context)
+        torch.library.register_autograd(backward, _refuse_second)
+
+
+def _padded(job: Job, results: Sequence[Any]) -> Tuple[Any, ...]:
+    """Returns four tensors, empty ones for those that were not asked for."""
+    given = iter(results)
+    like = next(given)
+    outs = [like]
+    for asked, dtype in zip(job.asked, (torch.bool, torch.int64, torch.bool)):
+        outs.append(next(given) if asked else torch.empty((0,), dtype=dtype, device=like.device))
+    return tuple(outs)
+
+
+def _forward_kernel(arrays: List[Any], options: str) -> Tuple[Any, ...]:
+    job = _decode(options)
+    result = _ops.run(None, (), job.prepare(arrays), job.backend, job.check)
+    return _padded(job, result if any(job.asked) else [result])
+
+
+def _forward_shapes(arrays: List[Any], options: str) -> Tuple[Any, ...]:
+    job = _decode(options)
+    result = job.prepare(arrays, SHAPES).result()
+    return _padded(job, result if any(job.asked) else [result])
+
+
+# A gradient's wanted outputs travel as a flat list of sizes, and these in the options.
+def _backward_text(options: str, names: List[str], values: List[Tuple[str, str, int]], widths: List[int]) -> str:
+    return json.dumps([options, names, values, widths])
+
+
+def _backward_job(shapes: Sequence[int], text: str) -> Tuple[Job, _gradient.Wanted, List[int]]:
+    options, names, values, widths = json.loads(text)
+    wanted: _gradient.Wanted = {}
+    at = 0
+    for name, dtype, rank in values:
+        wanted[name] = (dtype, tuple(shapes[at : at + rank]))
+        at += rank
+    return _decode(options)._replace(names=tuple(names)), wanted, widths
+
+
+def _backward_kernel(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
+    job, wanted, widths = _backward_job(shapes, options)
+    return job.gradient(grad, arrays, wanted, widths)
+
+
+def _backward_shapes(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
+    job, wanted, widths = _backward_job(shapes, options)
+    return job.gradient(grad, arrays, wanted, widths, SHAPES)
+
+
+def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    arrays, options = inputs
+    job = _decode(options)
+    job.check_gradient(job.prepare(arrays, SHAPES), [x.requires_grad for x in arrays])
+    save(ctx, job, arrays)
+    ctx.options = options
+
+
+def _backward_of(op: str) -> Any:
+    def backward(ctx: Any, grad: Any, *_: Any) -> Any:
+        job: Job = ctx.job
+        needed = ctx.needs_input_grad[0]
+        tensors, wanted, widths = saved(ctx, needed)
+        kept = [(name, x) for name, x in zip(job.names, tensors) if x is not None]
+        text = _backward_text(ctx.options, [n for n, _ in kept], [(n, d, len(s)) for n, (d, s) in wanted.items()], widths)
+        sizes = [n for _, shape in wanted.values() for n in shape]
+        run = getattr(torch.ops.robocache, op + "_backward")
+        grads = dict(zip(wanted, run(grad, [x for _, x in kept], sizes, text)))
+        return [grads.get(name) for name in job.names], None
+
+    return backward
+
+
+def _refuse_second(ctx: Any, *_: Any) -> Any:
+    raise twice("resample or fuse")

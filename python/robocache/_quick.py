@@ -1,0 +1,173 @@
+"""The short way of a call that was made before, on torch tensors of a GPU.
+
+What a call depends on besides addresses is looked up once, by the tensors' shapes, strides and dtypes and by the options as they were
+given: nothing is parsed again, and no views are made. Every call that is not plain takes the long way, which is the one that says
+what is wrong.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Dict, Hashable, List, Optional, Sequence, Tuple
+
+from ._options import Anchored, Stream, Uniform
+
+if TYPE_CHECKING:
+    from ._ops import Prepared
+
+    torch: Any
+else:
+    import torch
+
+_empty = torch.empty
+_Tensor = torch.Tensor
+_is_grad_enabled = torch.is_grad_enabled
+_is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+_raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda d: torch.cuda.current_stream(d).cuda_stream)
+
+_MOST = 2048  # calls to remember
+_known: Dict[Hashable, "Entry"] = {}
+
+
+class Entry:
+    """A call that was made before. As a key of plans it equals nothing else."""
+
+    __slots__ = ("replay", "ordinal", "outputs", "op", "options", "tensors", "offsets", "result")
+
+    def __init__(self, prepared: "Prepared", replay: Any, ordinal: int, names: Sequence[str]) -> None:
+        call = prepared.call
+        self.replay, self.ordinal = replay, ordinal
+        self.outputs = [(v.shape, v.array.dtype, v.array.device) for v in call.outputs.values()]
+        # The arrays in the order in which they are given; the request has them in the same.
+        described = call.described()
+        self.op, self.options = call.op, call.options
+        self.tensors = {name: described[name] for name in list(call.outputs) + list(names)}
+        self.offsets = [i for i, name in enumerate(names) if name.endswith("Offsets")]
+        self.result = prepared.result_type()
+
+    def request(self) -> Dict[str, Any]:
+        """Returns the request of a plan."""
+        return dict(self.options, op=self.op, tensors=self.tensors)
+
+    def run(self, arrays: Sequence[Any], check: bool) -> Any:
+        """Queues the call for these arrays, on the current stream, and returns what its caller gets."""
+        outs = [_empty(shape, dtype=dtype, device=device) for shape, dtype, device in self.outputs]
+        pointers = tuple([x.data_ptr() for x in outs] + [x.data_ptr() for x in arrays])
+        keep = [arrays[i] for i in self.offsets] if self.offsets else None
+        self.replay(self, self.request, pointers, _raw_stream(self.ordinal), check, keep)
+        return outs[0] if self.result is None else self.result(*outs)
+
+
+def resample(
+    arrays: Sequence[Any], targets: Any, rule: Tuple[Any, ...], rest: Tuple[Any, ...]
+) -> Tuple[Optional[Hashable], Sequence[Any]]:
+    """Returns a key for the arguments of a plain call, or None, and its arrays; then `find` has the entry, if there is one."""
+    if _is_compiling():
+        return None, ()
+    # fill is told from its negative and NaN from itself; a table of channels need not be hashable.
+    if rule[6] is not None:
+        rule = rule[:6] + (repr(rule[6]),) + rule[7:]
+    if rule[4] is not None:
+        rule = rule[:4] + (tuple(rule[4]),) + rule[5:]
+    if type(targets) is Uniform:
+        return _key(arrays, (rule, rest, targets))
+    if type(targets) is Anchored:
+        return _key((*arrays, *targets), (rule, rest, Anchored))
+    return _key((*arrays, targets), (rule, rest, None))
+
+
+def fuse(
+    streams: Sequence[Stream], lead: Tuple[Any, ...], targets: Any, rest: Tuple[Any, ...]
+) -> Tuple[Optional[Hashable], Sequence[Any]]:
+    """Does for fuse what resample does."""
+    if _is_compiling():
+        return None, ()
+    arrays: List[Any] = []
+    scalars: List[Hashable] = []
+    for s in streams:
+        arrays += (s[0], s[1], s[17], s[18], s[19])
+        if s[6] is None and s[8] is None and s[14] is None and s[15] is None and s[16] is None:
+            scalars.append((s[2:17], s[20]))
+        else:
+            table = None if s[6] is None else tuple(s[6])
+            least, most = s[16] if s[16] is not None else (None, None)
+            numbers = (_bits(s[14]), _bits(s[15]), _bits(least), _bits(most))
+            scalars.append((s[2:6], table, s[7], repr(s[8]), s[9:14], numbers, s[20]))
+    arrays += lead
+    if type(targets) is Uniform:
+        return _key(arrays, (tuple(scalars), rest, targets))
+    if type(targets) is Anchored:
+        arrays += targets
+        return _key(arrays, (tuple(scalars), rest, Anchored))
+    arrays.append(targets)
+    return _key(arrays, (tuple(scalars), rest, None))
+
+
+def _bits(x: Any) -> Hashable:
+    """Returns something that is equal for equal numbers of the same signs."""
+    if x is None:
+        return None
+    if not isinstance(x, (int, float)):
+        x = x.tolist() if hasattr(x, "tolist") else x
+        if isinstance(x, (list, tuple)):
+            return struct.pack("{}d".format(len(x)), *x)
+    return struct.pack("d", x)
+
+
+def _key(arrays: Sequence[Any], options: Tuple[Any, ...]) -> Tuple[Optional[Hashable], Sequence[Any]]:
+    described: List[Hashable] = []
+    given: List[Any] = []
+    grad = _is_grad_enabled()
+    for x in arrays:
+        if x is None:
+            described.append(None)
+        elif type(x) is _Tensor and x.is_cuda and not (grad and x.requires_grad) and not x.is_neg():
+            given.append(x)
+            described.append((x.dtype, x.shape, x.stride(), x.get_device()))
+        else:
+            return None, ()
+    return (options, tuple(described)), given
+
+
+def find(key: Hashable) -> Optional[Entry]:
+    """Returns the entry of a key, if there is one. A key that cannot be hashed has none."""
+    try:
+        return _known.get(key)
+    except TypeError:
+        return None
+
+
+def remember(key: Hashable, prepared: "Prepared", ordinal: int, arrays: Sequence[Any]) -> Optional[Entry]:
+    """Makes the entry of a call that is prepared, or returns None if it must always go the long way."""
+    from . import _replay
+
+    options: Any
+    described: Any
+    options, described = key  # type: ignore[misc]
+    clock = options[2]
+    names = [n for n, d in zip(_names(prepared.call.op, clock, len(described)), described) if d is not None]
+    views = prepared.call.inputs
+    if any(views[n].array is not x or views[n].device != ordinal for n, x in zip(names, arrays)):
+        return None  # an array was copied, since it cannot be read as it is
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    entry = Entry(prepared, _replay.replayer(ordinal).run, ordinal, names)
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[key] = entry
+    return entry
+
+
+_OWN = ("Src", "SrcTimes", "SrcLengths", "SrcOffsets", "SrcStarts")
+
+
+def _names(op: str, clock: Any, count: int) -> List[str]:
+    """Returns the requests' names of count arrays, in the order in which resample and fuse here take them."""
+    targets = ["Targets"] if clock is None else ["Targets.Anchors", "Targets.Deltas"] if clock is Anchored else []
+    if op == "resample":
+        own = list(_OWN)
+    else:
+        own = ["Streams[{}].{}".format(i, n) for i in range((count - 2 - len(targets)) // len(_OWN)) for n in _OWN]
+    return own + ["DstLengths", "DstOffsets"] + targets

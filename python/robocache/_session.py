@@ -1,0 +1,99 @@
+"""A loader's batches as replays: memory that uploads fill, and one plan that is run again and again on it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from ._errors import DeviceError, Error
+from ._plan import Buffers, Instance, Plan
+from ._replay import Replayer
+
+
+class Session:
+    """What a recorded loader has on a device. One thread at a time uses it.
+
+    Its memory goes on from one run to the next, on whatever stream: a run waits for the one before it. A graph that holds a run
+    works on the same memory, so with each replay it goes on as well; whoever mixes both orders them.
+    """
+
+    def __init__(self, on: Replayer) -> None:
+        self._on = on
+        self._given: Dict[int, int] = {}
+        self._buffers: Optional[Buffers] = None
+        self._instances: Dict[int, Instance] = {}
+        self._last: Optional[int] = None
+
+    def put(self, buffer: int, size: int, at: int, host: int, count: int) -> None:
+        """Queues a copy of count bytes of host memory to an offset of a buffer of size bytes, by its "id"; see flush."""
+        device = self._on.device
+        address = self._given.get(buffer)
+        if address is None:
+            address = self._given[buffer] = device.alloc(size, "a loader's recordings")
+        if at < 0 or count < 0 or at + count > size:
+            raise DeviceError("an upload of {} bytes at {} of {}".format(count, at, size))
+        device.to_device(address + at, host, count, device.stream)
+
+    def flush(self) -> None:
+        """Waits for the copies: what they read may be written again."""
+        self._on.device.synchronize(self._on.device.stream)
+
+    def plan(
+        self, header: Mapping[str, Any], payload: bytes, child: Any, explain: Callable[[Dict[int, int]], Error]
+    ) -> List[str]:
+        """Takes the plan of a batch, and returns the names of its arguments. explain returns the error that faults stand for, by the
+        numbers of their buffers."""
+        self.flush()
+        plan = Plan(dict(header), payload)
+        plan.explain = explain
+        self._on.load(plan, child)
+        self._buffers = Buffers(plan, self._on.device, self._on.cells, self._given)
+        return plan.arguments
+
+    def run(self, pointers: Tuple[int, ...], stream: int, check: bool = False) -> None:
+        """Runs the plan on a stream, with addresses for its arguments in their order. Errors are as in `Replayer.run`."""
+        one = self._on
+        if one.flags[0]:
+            one.raise_late(stream)
+        instance = self._instances.get(stream)
+        if instance is None:
+            if self._buffers is None:
+                raise DeviceError("a session that has no plan, or is closed")
+            one.check_fork()
+            instance = Instance(self._buffers, one.device, stream, (self, stream), shared=True)
+            self._instances[stream] = instance
+        if stream != self._last and not one.device.capture(stream):
+            if self._last is not None:
+                one.device.join(stream, self._last)
+            self._last = stream
+        with instance.lock:
+            queued = not instance.begin(*instance.begin_arguments) and instance.state[0] == instance.expected
+            if queued:
+                instance.queue(pointers, None)
+        if not queued and not one.run_apart(instance, pointers, None, check, False)[0]:
+            raise DeviceError("a session of which a run failed half way: what its memory holds is not known")
+        if check:
+            one.waited(instance, b"", False)
+
+    def write(self, buffer: int, at: int, data: bytes, stream: int) -> None:
+        """Overwrites bytes of a buffer, by its number in the plan, in the order of a stream."""
+        assert self._buffers is not None
+        host = ctypes.create_string_buffer(data, len(data))
+        device = self._on.device
+        device.to_device(self._buffers.address(buffer) + at, ctypes.addressof(host), len(data), stream)
+        device.synchronize(stream)
+
+    def read(self, buffer: int, at: int, count: int, stream: int) -> bytes:
+        """Returns bytes of a buffer, by its number in the plan, as they are when the stream has passed what is queued on it."""
+        assert self._buffers is not None
+        return self._on.device.read(self._buffers.address(buffer) + at, count, stream)
+
+    def close(self) -> None:
+        """Gives the memory up, once what is queued has run. No graph that holds a run may be replayed after that."""
+        for instance in self._instances.values():
+            instance.close()
+        if self._buffers is not None:
+            self._buffers.close()
+        for address in self._given.values():
+            self._on.device.release(address)
+        self._buffers, self._instances, self._given = None, {}, {}

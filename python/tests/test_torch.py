@@ -1,0 +1,210 @@
+"""torch tensors on the CPU, their gradients, and torch.compile where torch has operators for it."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import robocache as rc
+
+torch = pytest.importorskip("torch")
+S = 1_000_000_000
+torch.manual_seed(0)
+T = torch.sort(torch.rand(2, 12, dtype=torch.float64) * 5, 1)[0]
+X = torch.sort(torch.rand(2, 17, dtype=torch.float64) * 6 - 0.5, 1)[0]
+V = torch.randn(2, 12, 4, dtype=torch.float64)
+
+
+def wants_grad(x=V):
+    return x.clone().requires_grad_()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_torch_and_numpy_give_the_same_bits(dtype):
+    v = V.to(dtype)
+    as_numpy = v.view(torch.int16).numpy().view(np.uint16) if dtype == torch.bfloat16 else v.numpy()
+    want = rc.resample(as_numpy, T.numpy(), X.numpy(), valid=True, age=True, pad=True)
+    got = rc.resample(v, T, X, valid=True, age=True, pad=True)
+    assert got.values.dtype == dtype and got.valid.dtype == torch.bool and got.age.dtype == torch.float64
+    bits = got.values.view(torch.int16).numpy().view(np.uint16) if dtype == torch.bfloat16 else got.values.numpy()
+    assert np.array_equal(bits, want.values)
+    for side in ("valid", "age", "pad"):
+        assert np.array_equal(getattr(got, side).numpy(), getattr(want, side))
+
+
+def test_strided_broadcast_and_negated_tensors():
+    want = rc.resample(V, T, X)
+    assert torch.equal(rc.resample(V.transpose(1, 2).contiguous().transpose(1, 2), T, X), want)
+    assert torch.equal(rc.resample(torch.cat([V, V], 1)[:, :12], T, X), want)
+    one = V[:1].expand(2, -1, -1)
+    assert torch.equal(rc.resample(one, T, X), rc.resample(one.contiguous(), T, X))
+    negated = torch.complex(torch.zeros_like(V), V).conj().imag
+    assert negated.is_neg() and torch.equal(rc.resample(negated, T, X), rc.resample(-V, T, X))
+
+
+def test_out_lists_and_dtypes_are_torchs():
+    out = torch.zeros(2, 17, 8, dtype=torch.float16)[..., 2:6]
+    assert rc.resample(V, T, X, out=out) is out and torch.equal(out, rc.resample(V, T, X, dtype=torch.float16))
+    assert torch.equal(rc.resample(V[0], T[0].tolist(), X[0].tolist()), rc.resample(V[0], T[0], X[0]))
+    assert torch.equal(rc.resample(V, T, rc.Uniform(0.5, 4, 9)), rc.resample(V, T, torch.arange(9, dtype=torch.float64) / 4 + 0.5))
+
+
+def test_voxels_are_tensors():
+    points = torch.rand(500, 3)
+    v, w = rc.voxelize(points, size=0.25, mode="hard"), rc.voxelize(points.numpy(), size=0.25, mode="hard")
+    assert torch.equal(v.values, torch.from_numpy(w.values)) and torch.equal(v.coords, torch.from_numpy(w.coords)) and v.found == w.found
+    assert v.box == w.box and rc.voxelize(points, size=0.25).grid.dtype == torch.uint8
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rc.resample(V, T.numpy(), X),
+        lambda: rc.resample(wants_grad(), T.numpy(), X),
+        lambda: rc.resample(V.numpy(), T, X),
+        lambda: rc.fuse([rc.Stream(V, T), rc.Stream(V.numpy(), T)], X),
+        lambda: rc.resample(V, T, X, out=np.zeros((2, 17, 4))),
+    ],
+)
+def test_mixed_frameworks_are_refused_and_both_named(call):
+    with pytest.raises(rc.ArgumentError, match="torch") as e:
+        call()
+    assert e.value.kind == "mixed frameworks" and "numpy" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "bad", [V.to(torch.complex64), V.to(torch.int64), V.to_sparse(), V.to("meta")], ids=["complex", "integers", "sparse", "meta"]
+)
+def test_tensors_that_cannot_be_read_are_argument_errors(bad):
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.resample(bad, T, X)
+    assert e.value.arg == "values"
+
+
+@pytest.mark.parametrize("kind", ["linear", "previous", "next", "nearest"])
+@pytest.mark.parametrize("edge", ["clamp", "fill", "extrapolate", "hold"])
+def test_gradients_of_resample(kind, edge):
+    rules = dict(kind=kind, edge=edge, fill=0.0, max_gap=1.0, fill_gaps=True)
+    assert torch.autograd.gradcheck(lambda v: rc.resample(v, T, X, **rules), wants_grad())
+
+
+def test_gradients_of_ragged_packed_and_uniform():
+    lengths, offsets = torch.tensor([12, 5]), torch.tensor([0, 9, 12])
+    assert torch.autograd.gradcheck(lambda v: rc.resample(v, T, X, lengths=lengths), wants_grad())
+    packed = wants_grad(V[0])
+    assert torch.autograd.gradcheck(lambda v: rc.resample(v, T[0], X, offsets=offsets, target_lengths=[3, 17], fill=0), packed)
+    assert torch.autograd.gradcheck(lambda v: rc.resample(v, T[0], rc.Uniform(0.0, 5, 20)), packed)
+    assert torch.autograd.gradcheck(lambda v: rc.resample(v, T[0], X[0], channels=[(0, 2, "previous"), (2, 4, "nearest")], kind="slerp"), packed)
+
+
+def test_gradients_of_fuse_go_to_the_streams_that_ask():
+    w, tw = torch.randn(2, 5, 3, dtype=torch.float64), torch.arange(5.0, dtype=torch.float64)
+
+    def fused(v, w):
+        return rc.fuse([rc.Stream(v, T, offset=0.25), rc.Stream(None, width=2), rc.Stream(w, tw, kind="nearest", edge="fill")], X)
+
+    assert torch.autograd.gradcheck(fused, (wants_grad(), wants_grad(w)))
+    assert torch.autograd.gradcheck(lambda w: fused(V, w), wants_grad(w))
+    # With a scale it is linear in float32: any step is as good.
+    scaled = lambda v: rc.fuse([rc.Stream(v, T, shift=1.0, scale=[2.0, 0.5, -1.0, 4.0])], X)  # noqa: E731
+    assert torch.autograd.gradcheck(scaled, wants_grad(), eps=0.5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_gradient_has_the_dtype_of_values(dtype):
+    v = wants_grad(V.to(dtype))
+    r = rc.resample(v, T, X, valid=True, age=True)
+    assert r.values.requires_grad and not r.age.requires_grad and not r.valid.requires_grad
+    r.values.sum().backward()
+    assert v.grad.dtype == dtype and v.grad.shape == v.shape and abs(float(v.grad.double().sum()) - 17 * 2 * 4) < 1
+    with torch.no_grad():
+        assert not rc.resample(v, T, X).requires_grad
+
+
+REFUSED = {
+    "slerp": (lambda v: rc.resample(v, T, X, kind="slerp"), "kind", "'slerp'"),
+    "a channel": (lambda v: rc.resample(v, T, X, channels=[(0, 1, "pchip")]), "kind", "'pchip'"),
+    "a stream": (lambda v: rc.fuse([rc.Stream(V, T), rc.Stream(v, T, kind="angle")], X), "streams[1].kind", "'angle'"),
+    "clip": (lambda v: rc.fuse([rc.Stream(v, T, clip=(0, 1))], X), "streams[0].clip", "bounds"),
+    "anchors": (lambda v: rc.resample(v, (T * S).long(), rc.Anchored([0, 0], [1, 2])), "targets", "anchored"),
+    "a selection": (lambda v: rc.resample(v[0], T[0], X, starts=[0, 1], lengths=[3, 3]), "starts", "selection"),
+    "times": (lambda v: rc.resample(v, wants_grad(T), X), "times", "times.detach()"),
+    "targets": (lambda v: rc.resample(v, T, wants_grad(X)), "targets", "targets.detach()"),
+    "out": (lambda v: rc.resample(v, T, X, out=torch.zeros(2, 17, 4)), "out", "out"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_has_no_gradient_is_refused_by_name(what):
+    call, arg, word = REFUSED[what]
+    with pytest.raises(rc.UnsupportedError) as e:
+        call(wants_grad())
+    assert e.value.arg == arg and word in str(e.value)
+    if what not in ("times", "targets"):
+        call(V)
+    with torch.no_grad():
+        call(wants_grad())
+
+
+def test_targets_out_of_order_have_no_gradient_and_say_where():
+    v = wants_grad()
+    y = rc.resample(v, T, X.flip(1))
+    with pytest.raises(rc.DataError) as e:
+        y.sum().backward()
+    assert (e.value.op, e.value.arg, e.value.row, e.value.index) == ("resample_backward", "targets", 0, 1)
+
+
+def test_a_second_derivative_is_refused():
+    v = wants_grad()
+    (g,) = torch.autograd.grad(rc.resample(v, T, X).pow(2).sum(), v, create_graph=True)
+    with pytest.raises(rc.UnsupportedError, match="no second derivative"):
+        g.sum().backward()
+
+
+def test_times_changed_before_backward_are_noticed():
+    v, t = wants_grad(), T.clone()
+    y = rc.resample(v, t, X)
+    t.add_(1)
+    with pytest.raises(RuntimeError, match="inplace"):
+        y.sum().backward()
+
+
+def test_a_graph_that_is_dropped_keeps_nothing():
+    v = wants_grad()
+    y = rc.resample(v, T, X)
+    dead = weakref.ref(y)
+    del y
+    gc.collect()
+    assert dead() is None
+
+
+needs_operators = pytest.mark.skipif(not hasattr(torch.library, "register_autograd"), reason="torch before 2.4 has no operators of Python")
+
+
+@needs_operators
+def test_compiled_calls_stay_in_one_graph_and_give_the_same():
+    def model(v, w, t, x):
+        y, valid = rc.resample(v * 2, t, x, kind="linear", max_gap=1.0, valid=True)
+        z = rc.fuse([rc.Stream(v, t, offset=0.25, scale=2.0), rc.Stream(w, t, kind="previous")], x)
+        u = rc.resample(w, t, rc.Uniform(0.5, 4, 17))
+        return y.sin() * valid.unsqueeze(-1) + z[..., :4] + z[..., 4:] + u
+
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    a, b = (wants_grad(), wants_grad(V + 1)), (wants_grad(), wants_grad(V + 1))
+    want, got = model(*a, T, X), compiled(*b, T, X)
+    assert torch.equal(want, got)
+    want.pow(2).sum().backward()
+    got.pow(2).sum().backward()
+    assert all(torch.equal(x.grad, y.grad) for x, y in zip(a, b))
+    assert torch.equal(compiled(V, V + 1, T, X), want.detach())
+
+
+@needs_operators
+def test_operators_pass_torchs_own_check():
+    from robocache import _ops, _options, _torch
+
+    rule = _options.Stream(None)
+    text = _torch._encode("resample", ("Src", "SrcTimes", "Targets"), (tuple(rule),), None, None, (True, True, False), False, False, "auto")
+    torch.library.opcheck(torch.ops.robocache.resample, ([wants_grad(), T, X], text))
+    assert _ops.RESULTS
