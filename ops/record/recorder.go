@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// deviceName is what tensors on a recording device report.
+// home is what tensors on a recording device report.
 const home = "record:0"
 
 // Recorder makes plans for one target. Its methods may be called from any goroutine; it makes one plan at a time.
@@ -323,7 +323,7 @@ func (s *side) explain(fn func(q *ops.Queue) error, slabs []*memory, cells map[i
 		case ok:
 			put(dst, fault)
 		case read == nil:
-			return fmt.Errorf("record: what the fault says is in memory of the plan, which has no content here")
+			return errors.New("record: what the fault says is in memory of the plan, which has no content here")
 		default:
 			return read(m, at, dst)
 		}
