@@ -142,6 +142,7 @@ class UnsupportedError(Error, NotImplementedError):
 _CLASSES: Dict[str, Type[Error]] = {
     "ArgError": ArgumentError,
     "OptionError": ArgumentError,
+    "UsageError": ArgumentError,
     "ValueError": DataError,
     "MemoryError": OutOfMemoryError,
     "FormatError": RecordingError,
@@ -149,6 +150,7 @@ _CLASSES: Dict[str, Type[Error]] = {
     "PlanError": PlanError,
     "LoaderError": LoaderError,
     "DeviceError": DeviceError,
+    "TargetError": DeviceError,
     "OpenError": DeviceError,
     "RequestError": ServerError,
     "FrameError": ServerError,

@@ -68,7 +68,10 @@ def resample(
     if rule[6] is not None:
         rule = rule[:6] + (repr(rule[6]),) + rule[7:]
     if rule[4] is not None:
-        rule = rule[:4] + (tuple(rule[4]),) + rule[5:]
+        try:
+            rule = rule[:4] + (tuple(rule[4]),) + rule[5:]
+        except TypeError:
+            return None, ()
     if type(targets) is Uniform:
         return _key(arrays, (rule, rest, targets))
     if type(targets) is Anchored:
@@ -89,9 +92,12 @@ def fuse(
         if s[6] is None and s[8] is None and s[14] is None and s[15] is None and s[16] is None:
             scalars.append((s[2:17], s[20]))
         else:
-            table = None if s[6] is None else tuple(s[6])
-            least, most = s[16] if s[16] is not None else (None, None)
-            numbers = (_bits(s[14]), _bits(s[15]), _bits(least), _bits(most))
+            try:
+                table = None if s[6] is None else tuple(s[6])
+                least, most = s[16] if s[16] is not None else (None, None)
+                numbers = (_bits(s[14]), _bits(s[15]), _bits(least), _bits(most))
+            except (TypeError, ValueError, struct.error):
+                return None, ()  # something that the long way refuses by name
             scalars.append((s[2:6], table, s[7], repr(s[8]), s[9:14], numbers, s[20]))
     arrays += lead
     if type(targets) is Uniform:

@@ -376,6 +376,7 @@ def save(ctx: Any, job: Job, tensors: Sequence[Any]) -> None:
 
 
 def saved(ctx: Any, needed: Sequence[bool]) -> Tuple[Sequence[Any], _gradient.Wanted, List[int]]:
+    """Returns what save kept: the tensors, the gradients that are wanted, and the widths of the streams."""
     job: Job = ctx.job
     wanted = {name: ctx.shapes[name] for name, need in zip(job.names, needed) if need}
     widths = []
