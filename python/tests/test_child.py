@@ -1,4 +1,5 @@
-"""The helper process: frames, versions, its death, forks, threads; against a stand-in that answers badly where asked."""
+"""The helper process: frames, versions, its death, forks, threads; against a stand-in that answers badly where
+asked."""
 
 import gc
 import os
@@ -177,7 +178,15 @@ def test_nothing_is_left_of_a_process(monkeypatch):
 def test_an_error_reply_is_the_error_that_it_names(child):
     with pytest.raises(rc.DataError) as e:
         child.request(
-            "error", error={"class": "ValueError", "op": "Fuse", "arg": "Streams[2].SrcTimes", "kind": "time goes backwards", "row": 0, "index": 3}
+            "error",
+            error={
+                "class": "ValueError",
+                "op": "Fuse",
+                "arg": "Streams[2].SrcTimes",
+                "kind": "time goes backwards",
+                "row": 0,
+                "index": 3,
+            },
         )
     assert (e.value.op, e.value.arg, e.value.row, e.value.index) == ("fuse", "streams[2].times", 0, 3)
     assert str(e.value) == "fuse: streams[2].times: time goes backwards at row 0, index 3"
