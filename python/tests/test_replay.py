@@ -20,6 +20,7 @@ def driver(monkeypatch):
     for name in ("STANDIN_REFUSE", "STANDIN_MEMORY", "ROBOCACHE_KERNELS"):
         monkeypatch.delenv(name, raising=False)
     standin = standin_driver.Standin()
+    _cuda._reason = None  # other tests may have found no driver before
     _cuda.driver()
     standin.logging(True)
     standin.log()
