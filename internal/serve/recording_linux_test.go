@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	flightLog     = "../../examples/data/flight.ulg"
-	threeEpisodes = "../../examples/data/g1"
-	imageFile     = "../../dataset/aloha/testdata/raw.hdf5"
+	flightLog = "../../examples/data/flight.ulg"
+	g1        = "../../examples/data/g1"
+	imageFile = "../../dataset/aloha/testdata/raw.hdf5"
 )
 
 // decoded is a reply in a struct.
@@ -99,8 +99,8 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 
 func TestAlignSendsWhatResampleAndFuseGive(t *testing.T) {
 	c := connect(t)
-	h := c.open(threeEpisodes)
-	d, err := dataset.Open(context.Background(), threeEpisodes, dataset.Options{})
+	h := c.open(g1)
+	d, err := dataset.Open(context.Background(), g1, dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
 	e, err := d.Episode(context.Background(), 2)
@@ -202,7 +202,7 @@ func TestNothingOfWhatWasSentIsKept(t *testing.T) {
 	c := connect(t)
 	fds, maps := 0, 0
 	for i := range 20 {
-		h := c.open(threeEpisodes)
+		h := c.open(g1)
 		for _, a := range []answer{c.good("episode", object{"handle": h, "episode": 1}), c.good("align", object{"handle": h, "plan": "version: 1\nrate: 9"})} {
 			require.NoError(t, a.file.Close())
 		}
