@@ -7,6 +7,7 @@ is taken, and JAX waits for it when it takes a result. An array that is read is 
 from __future__ import annotations
 
 import collections
+import threading
 from typing import TYPE_CHECKING, Any, Deque, Iterable, List, Optional, Tuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class JAX(Framework):
     name = "jax"
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._held: Deque[Tuple[Event, List[Any]]] = collections.deque()
 
     def view(self, x: Any) -> View:
@@ -86,9 +88,16 @@ class JAX(Framework):
         on = device(device_)
         event = on.event()
         event.record(on.stream)
-        self._held.append((event, [v.array for v in views if isinstance(v.array, _Array)]))
-        while self._held and self._held[0][0].passed():
-            self._held.popleft()
+        with self._lock:
+            self._held.append((event, [v.array for v in views if isinstance(v.array, _Array)]))
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Gives JAX the arrays back that work which has passed had read."""
+        passed = []  # what is dropped is dropped outside the lock: JAX may call back
+        with self._lock:
+            while self._held and self._held[0][0].passed():
+                passed.append(self._held.popleft())
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
         _numpy.framework.write(arena, at, self._on_host(view))

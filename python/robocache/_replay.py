@@ -384,8 +384,13 @@ def info() -> Dict[str, Any]:
 
 def synchronize() -> None:
     """Waits for all devices that were used, and raises what earlier calls found."""
-    for one in list(_replayers.values()):
-        one.synchronize()
+    try:
+        for one in list(_replayers.values()):
+            one.synchronize()
+    finally:
+        jax = sys.modules.get(__package__ + "._jax")
+        if jax is not None:
+            jax.framework.let_go()
 
 
 def _after_fork() -> None:
