@@ -17,7 +17,8 @@ OUT_OF_MEMORY = 2
 INVALID_CONTEXT = 201
 LOSSY_QUERY = 402  # of a stream whose last launch lets the next begin early
 NOT_READY = 600
-# An image that was refused for what it is: no code for this device, a format or a version that the driver does not know, no compiler.
+# An image that was refused for what it is: no code for this device, a format or a version that the driver does not
+# know, no compiler.
 UNFIT = frozenset((200, 209, 218, 221, 222))
 
 _p, _i, _u, _s, _a = c_void_p, c_int, c_uint, c_size_t, c_uint64
@@ -94,7 +95,8 @@ DEPENDENT = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
 
 class Driver:
-    """The driver library. Its functions are attributes, named as in the table above; each returns a code, 0 for success."""
+    """The driver library. Its functions are attributes, named as in the table above; each returns a code, 0 for
+    success."""
 
     init: Callable[..., int]
     launch: Callable[..., int]

@@ -1,12 +1,12 @@
 """Devices: memory, streams, events and images of kernels.
 
-Nothing here knows of plans or of a framework. The context is the device's primary one, which every framework in the process
-shares, so addresses, streams and events of theirs and ours go together. Sizes are bytes, addresses and handles are ints.
+Nothing here knows of plans or of a framework. The context is the device's primary one, which every framework in the
+process shares, so addresses, streams and events of theirs and ours go together. Sizes are bytes, addresses and handles
+are ints.
 
-Calls other than a launch are made inside ``with device:``, which makes the context current on the thread for their length and
-allows them while somebody captures a stream: the thread's capture mode is relaxed meanwhile, and what goes to streams of
-our own is not recorded.
-"""
+Calls other than a launch are made inside ``with device:``, which makes the context current on the thread for their
+length and allows them while somebody captures a stream: the thread's capture mode is relaxed meanwhile, and what goes
+to streams of our own is not recorded. """
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ class Device:
         return free.value, total.value
 
     def alloc(self, size: int, what: str = "memory") -> int:
-        """Allocates device memory, at least a byte, at a multiple of 256. Where there is too little, what can be given back is first."""
+        """Allocates device memory, at least a byte, at a multiple of 256. Where there is too little, what can be given
+        back is first."""
         address = c_uint64()
         size = max(size, 1)
         with self:
@@ -168,14 +169,16 @@ class Device:
         return address.value
 
     def release(self, address: int) -> None:
-        """Gives memory of alloc up. It is freed by a later alloc or flush, after all work that is queued on the device by then.
+        """Gives memory of alloc up. It is freed by a later alloc or flush, after all work that is queued on the device
+        by then.
 
         It calls nothing of the driver, so it may come from a destructor, and from any thread.
         """
         self._limbo.append((address, self._sizes.pop(address)))
 
     def flush(self) -> bool:
-        """Frees what was released, and reports whether there was any. The driver waits for the device before it frees."""
+        """Frees what was released, and reports whether there was any. The driver waits for the device before it
+        frees."""
         freed = False
         with self:
             while True:
@@ -207,7 +210,8 @@ class Device:
             self.driver.check(self.driver.host_free(host), "cuMemFreeHost")
 
     def register(self, host: int, size: int) -> None:
-        """Pins memory that the process has mapped, so that copies from and to it need no staging. It stays mapped until unregister."""
+        """Pins memory that the process has mapped, so that copies from and to it need no staging. It stays mapped until
+        unregister."""
         with self:
             self.driver.check(self.driver.host_register(host, size, 3), "cuMemHostRegister")
 
@@ -324,8 +328,8 @@ class Module:
         self.handle = handle.value
 
     def function(self, name: str, max_shared: int = 0, carveout: Optional[int] = None) -> int:
-        """Returns a kernel, whose launches may ask for up to max_shared bytes of dynamic shared memory, and which has the share
-        carveout (percent) of a multiprocessor's memory as such."""
+        """Returns a kernel, whose launches may ask for up to max_shared bytes of dynamic shared memory, and which has
+        the share carveout (percent) of a multiprocessor's memory as such."""
         drv = self.device.driver
         with self.device:
             function = self._functions.get(name)

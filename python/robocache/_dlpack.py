@@ -120,7 +120,8 @@ class Taken:
 
 
 class Memory:
-    """An array in device memory of our own, which anybody who speaks DLPack can take; it is given up when the last that did lets go.
+    """An array in device memory of our own, which anybody who speaks DLPack can take; it is given up when the last that
+    did lets go.
 
     stream is the one that writes it. Who takes it says on which stream it goes on, and that one waits.
     """

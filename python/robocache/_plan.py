@@ -22,8 +22,8 @@ def _round(n: int, to: int) -> int:
 
 
 class Plan:
-    """An exported plan with its images loaded. header is its JSON, payload what that refers to, request what it was made for; positions
-    says which of a caller's pointers each argument is."""
+    """An exported plan with its images loaded. header is its JSON, payload what that refers to, request what it was
+    made for; positions says which of a caller's pointers each argument is."""
 
     def __init__(self, header: Dict[str, Any], payload: bytes, request: Optional[Request] = None) -> None:
         if header.get("version") != VERSION:
@@ -39,12 +39,14 @@ class Plan:
         self.images: List[Dict[str, Any]] = header["images"] or []
         self.counts: Optional[Dict[str, int]] = header.get("counts")
         self.modules: List[Module] = []
-        # Tells what faults stand for, by the numbers of their buffers; else the helper process is asked with the request.
+        # Tells what faults stand for, by the numbers of their buffers; else the helper process is asked with the
+        # request.
         self.explain: Optional[Callable[[Dict[int, int]], Error]] = None
 
 
 class Buffers:
-    """The memory that a plan's kernels need beside the arguments, with what it begins with. user is the instance that runs on it.
+    """The memory that a plan's kernels need beside the arguments, with what it begins with. user is the instance that
+    runs on it.
 
     given: addresses of buffers that lie elsewhere and were filled by uploads, by their "id": a session's.
     """
@@ -119,12 +121,11 @@ def _never(*_: Any) -> int:
 class Instance:
     """A plan with buffers, for one stream. The caller holds lock around begin, queue and close.
 
-    Before queue, ``begin(*begin_arguments)`` asks the driver what queue relies on, and the answer is in ``state[0]``: it is expected
-    if it is ``expected``. On an explicit stream the question is whether the stream is being captured. The default streams are
-    those of the current context, so there it is which context is current. pointers are those of the last run; place is under
-    what the instance is found; captured is the number of the capture that it is for, else 0; shared says that others have the
-    buffers too, and so it never gives them up.
-    """
+    Before queue, ``begin(*begin_arguments)`` asks the driver what queue relies on, and the answer is in ``state[0]``:
+    it is expected if it is ``expected``. On an explicit stream the question is whether the stream is being captured.
+    The default streams are those of the current context, so there it is which context is current. pointers are those of
+    the last run; place is under what the instance is found; captured is the number of the capture that it is for, else
+    0; shared says that others have the buffers too, and so it never gives them up. """
 
     __slots__ = (
         "lock", "plan", "buffers", "stream", "place", "captured", "shared", "begin", "begin_arguments", "state", "expected",

@@ -1,10 +1,10 @@
 """Replays exported plans on a GPU: patches addresses into parameters and launches.
 
-A *plan* says what an operation does for given shapes, options and device; the helper process makes it, once. An *instance* of a
-plan is the memory that its kernels need beside the arguments, and its parameters in a buffer of their own. There is one for each
-plan and stream, so that work on two streams shares nothing, and one for each plan, stream and capture: a graph may be replayed on any
-stream, at any time, so what it was captured with belongs to it alone, and is kept for the life of the process.
-"""
+A *plan* says what an operation does for given shapes, options and device; the helper process makes it, once. An
+*instance* of a plan is the memory that its kernels need beside the arguments, and its parameters in a buffer of their
+own. There is one for each plan and stream, so that work on two streams shares nothing, and one for each plan, stream
+and capture: a graph may be replayed on any stream, at any time, so what it was captured with belongs to it alone, and
+is kept for the life of the process. """
 
 from __future__ import annotations
 
@@ -62,12 +62,13 @@ class Replayer:
     ) -> Optional[Dict[str, int]]:
         """Runs an operation on a stream, and returns when it is queued.
 
-        key: everything that the plan depends on but the addresses. make_request: gives the operation's request, without "align",
-        when the plan is not known. pointers: the addresses, in the order of the request's tensors. check: wait, and raise what the
-        kernels found. keep: what must live until the instance's next run. counts: wait, and return the counts of a voxelize.
+        key: everything that the plan depends on but the addresses. make_request: gives the operation's request, without
+        "align", when the plan is not known. pointers: the addresses, in the order of the request's tensors. check:
+        wait, and raise what the kernels found. keep: what must live until the instance's next run. counts: wait, and
+        return the counts of a voxelize.
 
-        A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being captured.
-        """
+        A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being
+        captured. """
         if self.flags[0]:
             self.raise_late(stream)
         wait = check or counts
@@ -96,8 +97,8 @@ class Replayer:
     def run_apart(
         self, instance: Instance, pointers: Tuple[int, ...], keep: Any, wait: bool, counts: bool
     ) -> Tuple[bool, bytes]:
-        """Runs an instance whose stream is being captured, or is the default one of a context that is not current. It reports whether
-        it did: one that was closed since it was looked up cannot."""
+        """Runs an instance whose stream is being captured, or is the default one of a context that is not current. It
+        reports whether it did: one that was closed since it was looked up cannot."""
         if instance.closed:
             with self._lock:
                 self._instances.discard(instance.place)
@@ -235,8 +236,8 @@ class Replayer:
             self._raise(None)
 
     def _collect(self, stream: Optional[int]) -> None:
-        """Reads and clears the cells. With a stream it waits for that one's work; kernels on others may find smaller faults than those
-        read, so they get a moment."""
+        """Reads and clears the cells. With a stream it waits for that one's work; kernels on others may find smaller
+        faults than those read, so they get a moment."""
         with self._lock, self.device as d:
             if stream is not None:
                 d.synchronize(stream)
@@ -287,7 +288,8 @@ class Replayer:
             self._raise(None)
 
     def trim(self) -> bool:
-        """Gives up the instances that no graph holds, and reports whether there were any. The next calls make new ones."""
+        """Gives up the instances that no graph holds, and reports whether there were any. The next calls make new
+        ones."""
         with self._lock:
             return self._instances.clear()
 
