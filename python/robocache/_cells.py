@@ -18,7 +18,8 @@ class Cells:
 
     A kernel that meets a bad value lowers its cell to a number that says what and where, and sets the flag, which lies
     in pinned host memory: as long as it is 0 nothing needs to be read from the device. Cells are used again as late as
-    possible. The caller holds a lock. """
+    possible. The caller holds a lock.
+    """
 
     def __init__(self, on: Device) -> None:
         self.device = on

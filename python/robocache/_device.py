@@ -6,7 +6,8 @@ are ints.
 
 Calls other than a launch are made inside ``with device:``, which makes the context current on the thread for their
 length and allows them while somebody captures a stream: the thread's capture mode is relaxed meanwhile, and what goes
-to streams of our own is not recorded. """
+to streams of our own is not recorded.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 JAX lets nobody see its streams, so work on its arrays goes to a stream of our own: it waits for what JAX has queued
 when an array is taken, and JAX waits for it when it takes a result. An array that is read is held until the work has
-passed. """
+passed.
+"""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ class Instance:
     it is expected if it is ``expected``. On an explicit stream the question is whether the stream is being captured.
     The default streams are those of the current context, so there it is which context is current. pointers are those of
     the last run; place is under what the instance is found; captured is the number of the capture that it is for, else
-    0; shared says that others have the buffers too, and so it never gives them up. """
+    0; shared says that others have the buffers too, and so it never gives them up.
+    """
 
     __slots__ = (
         "lock", "plan", "buffers", "stream", "place", "captured", "shared", "begin", "begin_arguments", "state", "expected",

@@ -13,7 +13,8 @@ class Recent(Generic[Value]):
     nothing.
 
     count and weight: how many values, and how heavy ones together, there may be in both. drop is called with each that
-    is given up. The caller holds a lock around all but look-ups in `young`. """
+    is given up. The caller holds a lock around all but look-ups in `young`.
+    """
 
     def __init__(self, count: int, weight: int, drop: Callable[[Value], object]) -> None:
         self.young: Dict[Hashable, Value] = {}

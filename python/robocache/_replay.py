@@ -4,7 +4,8 @@ A *plan* says what an operation does for given shapes, options and device; the h
 *instance* of a plan is the memory that its kernels need beside the arguments, and its parameters in a buffer of their
 own. There is one for each plan and stream, so that work on two streams shares nothing, and one for each plan, stream
 and capture: a graph may be replayed on any stream, at any time, so what it was captured with belongs to it alone, and
-is kept for the life of the process. """
+is kept for the life of the process.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ class Replayer:
         return the counts of a voxelize.
 
         A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being
-        captured. """
+        captured.
+        """
         if self.flags[0]:
             self.raise_late(stream)
         wait = check or counts

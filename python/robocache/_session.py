@@ -14,7 +14,8 @@ class Session:
     """What a recorded loader has on a device. One thread at a time uses it.
 
     Its memory goes on from one run to the next, on whatever stream: a run waits for the one before it. A graph that
-    holds a run works on the same memory, so with each replay it goes on as well; whoever mixes both orders them. """
+    holds a run works on the same memory, so with each replay it goes on as well; whoever mixes both orders them.
+    """
 
     def __init__(self, on: Replayer) -> None:
         self._on = on

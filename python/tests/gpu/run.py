@@ -6,7 +6,8 @@ python/tests/gpu/run.py
     --list      names only
 
 ROBOCACHE_BINARY names the binary, unless it is in the package or on PATH. It prints PASS, SKIP or FAIL and the time of
-each test; the exit code is 0 if none failed and at least one passed. """
+each test; the exit code is 0 if none failed and at least one passed.
+"""
 
 import argparse
 import importlib
