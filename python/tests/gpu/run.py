@@ -1,5 +1,6 @@
-"""Runs the tests of this folder, which need an NVIDIA GPU, torch and NumPy, without pytest: python3
-python/tests/gpu/run.py
+"""Runs the tests of this folder, which need an NVIDIA GPU, torch and NumPy, without pytest.
+
+    python3 python/tests/gpu/run.py
 
     --quick     fewer repeats, for compute-sanitizer
     --only TEXT tests whose names contain TEXT
