@@ -107,7 +107,7 @@ class Driver:
         for name, (exported, arguments, optional) in _FUNCTIONS.items():
             function = getattr(library, exported, None)
             if function is None and not optional:
-                raise UnsupportedError("{}: the driver has no {}; it is older than CUDA 11.8, or no driver".format(path, exported))
+                raise UnsupportedError("{} has no {}: it is older than CUDA 11.8, or no driver".format(path, exported))
             if function is not None:
                 function.argtypes, function.restype = arguments, c_int
             setattr(self, name, function)
@@ -122,7 +122,8 @@ class Driver:
         self.check(self.version(byref(number)), "cuDriverGetVersion")
         self.number = number.value
         if self.number < MIN_VERSION:
-            raise UnsupportedError("{} supports CUDA {}, want 11.8 (driver 520) or newer".format(path, version_text(self.number)))
+            supported = version_text(self.number)
+            raise UnsupportedError("{} supports CUDA {}, want 11.8 (driver 520) or newer".format(path, supported))
         count = c_int()
         self.check(self.device_count(byref(count)), "cuDeviceGetCount")
         self.devices = count.value

@@ -336,16 +336,20 @@ class Module:
             function = self._functions.get(name)
             if function is None:
                 handle, threads = c_void_p(), c_int()
-                drv.check(drv.module_function(byref(handle), self.handle, name.encode()), "cuModuleGetFunction({})".format(name))
+                code = drv.module_function(byref(handle), self.handle, name.encode())
+                drv.check(code, "cuModuleGetFunction({})".format(name))
                 # A function that is loaded with its first launch could not be captured.
                 if drv.function_load is not None:
                     drv.check(drv.function_load(handle), "cuFuncLoad({})".format(name))
-                drv.check(drv.function_get(byref(threads), FUNC_MAX_THREADS, handle), "cuFuncGetAttribute({})".format(name))
+                code = drv.function_get(byref(threads), FUNC_MAX_THREADS, handle)
+                drv.check(code, "cuFuncGetAttribute({})".format(name))
                 function = self._functions[name] = handle.value or 0
             if max_shared > self._shared.get(name, 0):  # less would refuse the launches that there are
-                drv.check(drv.function_set(function, FUNC_MAX_SHARED, max_shared), "cuFuncSetAttribute({})".format(name))
+                code = drv.function_set(function, FUNC_MAX_SHARED, max_shared)
+                drv.check(code, "cuFuncSetAttribute({})".format(name))
                 self._shared[name] = max_shared
             if carveout is not None and self._carveout.get(name) != carveout:
-                drv.check(drv.function_set(function, FUNC_CARVEOUT, carveout), "cuFuncSetAttribute({})".format(name))
+                code = drv.function_set(function, FUNC_CARVEOUT, carveout)
+                drv.check(code, "cuFuncSetAttribute({})".format(name))
                 self._carveout[name] = carveout
         return function

@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 else:
     import jax
 
-_NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "u8": "uint8"}
+_NAMES = {
+    "f32": "float32",
+    "f64": "float64",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "u8": "uint8",
+    "bool": "bool",
+}
 
 
 class JAX(Framework):
@@ -47,7 +56,8 @@ class JAX(Framework):
             return _numpy.framework.view(np.asarray(x))
         kind, ordinal = x.__dlpack_device__()
         if kind not in (_dlpack.CUDA, _dlpack.MANAGED):
-            raise wrong("an array on {}".format(next(iter(x.devices()))), "one on the CPU or an NVIDIA GPU", "wrong device")
+            where = next(iter(x.devices()))
+            raise wrong("an array on {}".format(where), "one on the CPU or an NVIDIA GPU", "wrong device")
         taken = _dlpack.Taken(x.__dlpack__(stream=device(ordinal).stream))
         name = "u8" if taken.dtype == "bool" else taken.dtype
         if not name:
@@ -63,12 +73,12 @@ class JAX(Framework):
                 "a result of {} in JAX: want jax_enable_x64 turned on, or another dtype".format(_NAMES[dtype]),
                 arg="dtype", kind="wrong dtype", got=_NAMES[dtype], want="jax_enable_x64",
             )  # fmt: skip
+        name = "u8" if dtype == "bool" else dtype
         if device_ == HOST:
-            array = np.empty(shape, jax.numpy.dtype("bool" if dtype == "bool" else _NAMES[dtype]))
-            return View(array, "u8" if dtype == "bool" else dtype, array.shape, _strides(array), array.ctypes.data, HOST)
+            array = np.empty(shape, jax.numpy.dtype(_NAMES[dtype]))
+            return View(array, name, array.shape, _strides(array), array.ctypes.data, HOST)
         on = device(device_)
         memory = _dlpack.Memory(on, dtype, shape, on.stream)
-        name = "u8" if dtype == "bool" else dtype
         return View(memory, name, tuple(shape), contiguous_strides(shape), memory.pointer, device_)
 
     def result(self, view: View) -> Any:

@@ -28,7 +28,9 @@ class Plan:
     def __init__(self, header: Dict[str, Any], payload: bytes, request: Optional[Request] = None) -> None:
         if header.get("version") != VERSION:
             raise VersionError(
-                "the plan has version {}, this package reads version {}: install one wheel".format(header.get("version"), VERSION)
+                "the plan has version {}, this package reads version {}: install one wheel".format(
+                    header.get("version"), VERSION
+                )
             )
         self.header, self.payload, self.request = header, payload, request
         self.arguments: List[str] = [a["name"] for a in header["arguments"]]
@@ -129,8 +131,8 @@ class Instance:
     """
 
     __slots__ = (
-        "lock", "plan", "buffers", "stream", "place", "captured", "shared", "begin", "begin_arguments", "state", "expected",
-        "words", "patches", "launches", "pointers", "keep", "closed", "_device", "_alive", "_answer",
+        "lock", "plan", "buffers", "stream", "place", "captured", "shared", "begin", "begin_arguments", "state",
+        "expected", "words", "patches", "launches", "pointers", "keep", "closed", "_device", "_alive", "_answer",
     )  # fmt: skip
 
     def __init__(
@@ -190,9 +192,9 @@ class Instance:
 
     def _launch(self, launch: Dict[str, Any], parameters: int, size: int) -> Tuple[Any, ...]:
         """Returns the arguments of cuLaunchKernelEx, whose parameters are one packed buffer."""
-        config = LaunchConfig(
-            (ctypes.c_uint * 3)(*launch["grid"]), (ctypes.c_uint * 3)(*launch["block"]), launch["shared"], self.stream or None
-        )
+        three = ctypes.c_uint * 3
+        grid, block, shared = three(*launch["grid"]), three(*launch["block"]), launch["shared"]
+        config = LaunchConfig(grid, block, shared, self.stream or None)
         if launch["dependent"]:
             attribute = LaunchAttribute(DEPENDENT)
             attribute.value[0] = 1
@@ -201,7 +203,7 @@ class Instance:
         length = ctypes.c_size_t(size)
         # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
         extra = (c_void_p * 5)(1, parameters, 2, ctypes.addressof(length), None)
-        function = self.plan.modules[launch["image"]].function(launch["entry"], launch["shared"], launch.get("carveout"))
+        function = self.plan.modules[launch["image"]].function(launch["entry"], shared, launch.get("carveout"))
         self._alive += [config, length, extra]
         return byref(config), c_void_p(function), None, byref(extra)
 

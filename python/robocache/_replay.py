@@ -110,8 +110,8 @@ class Replayer:
             if number:
                 if wait:
                     raise UnsupportedError(
-                        "a stream that is being captured cannot be waited for: want no check=True and no counts in a capture; "
-                        "errors come with a later call or with robocache.synchronize()"
+                        "a stream that is being captured cannot be waited for: want no check=True and no voxelize, whose "
+                        "counts are waited for; errors come with a later call or with robocache.synchronize()"
                     )
                 if not instance.captured:
                     shared = instance.buffers if instance.shared else None
@@ -299,8 +299,8 @@ class Replayer:
         """Raises `ForkError` in a process that was forked from the one which made this."""
         if os.getpid() != self.pid:
             raise ForkError(
-                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this side: "
-                "start workers with the 'spawn' or 'forkserver' method".format(self.pid, os.getpid())
+                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this "
+                "side: start workers with the 'spawn' or 'forkserver' method".format(self.pid, os.getpid())
             )
 
     def forget(self) -> None:
@@ -360,7 +360,7 @@ def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int
         if view.device != ordinal:
             got, want = device_name(view.device), device_name(ordinal)
             raise UnsupportedError(
-                "{}: arrays on {} cannot be computed on {}: want backend={!r} or 'auto'".format(call.op, got, want, got),
+                "{}: arrays on {} are not computed on {}: want backend={!r} or 'auto'".format(call.op, got, want, got),
                 op=call.op, arg="backend", kind="wrong device", got=want, want=got,
             )  # fmt: skip
     key = (call.op, call.key, tuple([(n, v.dtype, v.shape, v.strides) for n, v in views.items()]))

@@ -441,7 +441,7 @@ REASON = "from robocache import _cuda; print(_cuda.reason())"
     "env,words",
     [
         ({"ROBOCACHE_LIBCUDA": "libcuda-that-is-not-there.so.1"}, "libcuda-that-is-not-there"),
-        ({"ROBOCACHE_LIBCUDA": "libc.so.6"}, "has no cuInit"),
+        ({"ROBOCACHE_LIBCUDA": "libc.so.6"}, "libc.so.6 has no cuInit"),
         ({"ROBOCACHE_LIBCUDA": "here/libcuda.so"}, "absolute path"),
         ({"STANDIN_INIT": "100"}, "finds no GPU"),
         ({"STANDIN_INIT": "34"}, "stub"),
