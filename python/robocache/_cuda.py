@@ -103,6 +103,7 @@ class Driver:
 
     def __init__(self, library: ctypes.CDLL, path: str) -> None:
         self.path = path
+        self.pid = os.getpid()
         self.number = 0
         for name, (exported, arguments, optional) in _FUNCTIONS.items():
             function = getattr(library, exported, None)

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import os
 import sys
 import threading
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ._cuda import LOSSY_QUERY, NOT_READY, OUT_OF_MEMORY, Driver, driver
-from ._errors import OutOfMemoryError, UnsupportedError
+from ._errors import ForkError, OutOfMemoryError, UnsupportedError
 
 HIGHEST_ATTRIBUTE = 150
 FUNC_MAX_THREADS, FUNC_MAX_SHARED, FUNC_CARVEOUT = 0, 8, 9
@@ -79,7 +80,16 @@ class Device:
         # What gives memory back, if it can, where the device has too little: true if something was given back.
         self.reclaim: List[Callable[[], bool]] = []
 
+    def check_fork(self) -> None:
+        """Raises `ForkError` in a process that was forked from the one which started the driver."""
+        if os.getpid() != self.driver.pid:
+            raise ForkError(
+                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this "
+                "side: start workers with the 'spawn' or 'forkserver' method".format(self.driver.pid, os.getpid())
+            )
+
     def __enter__(self) -> "Device":
+        self.check_fork()
         drv, thread = self.driver, self._thread
         drv.check(drv.context_push(self.context), "cuCtxPushCurrent")
         mode = c_int(_RELAXED)
@@ -303,7 +313,7 @@ class Event:
         return took.value
 
     def __del__(self) -> None:
-        if getattr(self, "handle", None) and not sys.is_finalizing():
+        if getattr(self, "handle", None) and not sys.is_finalizing() and os.getpid() == self.device.driver.pid:
             with self.device as d:
                 d.driver.event_destroy(self.handle)
             self.handle = None

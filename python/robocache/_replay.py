@@ -21,7 +21,7 @@ from ._call import Call
 from ._cells import Cells
 from ._cuda import UNFIT, DriverError, driver, version_text
 from ._device import Device, Module, device
-from ._errors import DataError, Error, ForkError, UnsupportedError
+from ._errors import DataError, Error, UnsupportedError
 from ._plan import Buffers, Instance, Plan, Request
 from ._recent import Recent
 
@@ -36,7 +36,6 @@ class Replayer:
 
     def __init__(self, on: Device) -> None:
         self.device = on
-        self.pid = os.getpid()
         self.cells = Cells(on)
         self.refused: List[str] = []  # the images that the driver did not take, and why
         self.flags = self.cells.flags
@@ -149,7 +148,6 @@ class Replayer:
                 if not found.closed:
                     return found
                 self._instances.discard(place)
-            self.check_fork()
             plan_key: Hashable = key if aligned else (key, aligns)
             plan = self._plans.find(plan_key)
             if plan is None:
@@ -232,7 +230,7 @@ class Replayer:
 
     def raise_late(self, stream: int) -> None:
         """Raises what earlier calls found, unless the stream is being captured."""
-        self.check_fork()
+        self.device.check_fork()
         if not self.device.capture(stream):
             self._collect(stream)
             self._raise(None)
@@ -283,7 +281,6 @@ class Replayer:
 
     def synchronize(self) -> None:
         """Waits for all work on the device, and raises what earlier calls found."""
-        self.check_fork()
         self.device.synchronize()
         if self.flags[0]:
             self._collect(None)
@@ -295,18 +292,10 @@ class Replayer:
         with self._lock:
             return self._instances.clear()
 
-    def check_fork(self) -> None:
-        """Raises `ForkError` in a process that was forked from the one which made this."""
-        if os.getpid() != self.pid:
-            raise ForkError(
-                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this "
-                "side: start workers with the 'spawn' or 'forkserver' method".format(self.pid, os.getpid())
-            )
-
     def forget(self) -> None:
-        """Makes every call fail, after a fork."""
+        """Makes every call fail, after a fork: the flag's memory, which is pinned, is not on this side."""
         self._lock = threading.RLock()
-        self._instances.young = {}
+        self.flags = memoryview(bytearray([1, 0, 0, 0])).cast("I")
 
     def info(self) -> Dict[str, Any]:
         """What there is on the device, for robocache.info()."""

@@ -61,7 +61,6 @@ class Session:
         if instance is None:
             if self._buffers is None:
                 raise DeviceError("a session that has no plan, or is closed")
-            one.check_fork()
             instance = Instance(self._buffers, one.device, stream, (self, stream), shared=True)
             self._instances[stream] = instance
         if stream != self._last and not one.device.capture(stream):
