@@ -23,6 +23,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+const g1 = threeEpisodes
+
 // drawing is a client of a loader, with its mapping of the slots.
 type drawing struct {
 	*client
@@ -217,33 +219,33 @@ func TestWhatALoaderCannotBeIsSaid(t *testing.T) {
 		with       fields
 		class, say string
 	}{
-		{fields{"paths": []string{}}, "UsageError", "paths: got none"},
-		{fields{"batch": 0}, "UsageError", "batch: got 0"},
-		{fields{"batch": 100000}, "UsageError", "batch: got 100000 of each of 1 ranks"},
-		{fields{"hz": -1}, "UsageError", "hz: got -1"},
-		{fields{"hz": 1e10}, "UsageError", "hz: got 1e+10"},
-		{fields{"slots": 0}, "UsageError", "slots: got 0"},
-		{fields{"slots": 1 << 40}, "UsageError", "slots"},
-		{fields{"rank": 3, "world": 2}, "UsageError", "rank: got 3 of world 2"},
-		{fields{"rank": 3}, "UsageError", "rank: got 3 without world"},
-		{fields{"last": "keep"}, "UsageError", `last: got "keep"`},
-		{fields{"dtype": "i32"}, "UsageError", `dtype: got "i32"`},
-		{fields{"shuffle": "twice"}, "UsageError", `shuffle: got "twice"`},
-		{fields{"shuffle": "none", "shard_windows": 4}, "UsageError", "shard_windows"},
-		{fields{"windows": fields{"nobody": []float64{0, 1}}}, "UsageError", `window: got stream "nobody"`},
-		{fields{"windows": fields{"action": []float64{0, 1e300}}}, "UsageError", "want seconds"},
+		{fields{"paths": []string{}}, "OptionError", "paths: got none"},
+		{fields{"batch": 0}, "OptionError", "batch: got 0"},
+		{fields{"batch": 100000}, "OptionError", "batch: got 100000 of each of 1 ranks"},
+		{fields{"hz": -1}, "OptionError", "hz: got -1"},
+		{fields{"hz": 1e10}, "OptionError", "hz: got 1e+10"},
+		{fields{"slots": 0}, "OptionError", "slots: got 0"},
+		{fields{"slots": 1 << 40}, "OptionError", "slots"},
+		{fields{"rank": 3, "world": 2}, "OptionError", "rank: got 3 of world 2"},
+		{fields{"rank": 3}, "OptionError", "rank: got 3 without world"},
+		{fields{"last": "keep"}, "OptionError", `last: got "keep"`},
+		{fields{"dtype": "i32"}, "OptionError", `dtype: got "i32"`},
+		{fields{"shuffle": "twice"}, "OptionError", `shuffle: got "twice"`},
+		{fields{"shuffle": "none", "shard_windows": 4}, "OptionError", "shard_windows"},
+		{fields{"windows": fields{"nobody": []float64{0, 1}}}, "OptionError", `window: got stream "nobody"`},
+		{fields{"windows": fields{"action": []float64{0, 1e300}}}, "OptionError", "want seconds"},
 		{fields{"windows": fields{"action": []float64{1, 0}}}, "PlanError", "a beginning before the end"},
 		{fields{"normalise": "best"}, "PlanError", "normalise"},
-		{fields{"normalise_streams": fields{"nobody": "mean-std"}}, "UsageError", `normalise: got stream "nobody"`},
-		{fields{"weights": []float64{1, 2}}, "UsageError", "weight: got 2"},
-		{fields{"weights": []float64{-1}}, "UsageError", "weight: got -1"},
-		{fields{"streams": []fields{{"name": "nobody"}}}, "UsageError", "nobody"},
-		{fields{"cameras": []fields{{"name": "front", "height": 4, "width": 4}}}, "UsageError", "front"},
-		{fields{"plan": "version: 1\nrate: 50\n"}, "UsageError", "plan: got it with hz"},
+		{fields{"normalise_streams": fields{"nobody": "mean-std"}}, "OptionError", `normalise: got stream "nobody"`},
+		{fields{"weights": []float64{1, 2}}, "OptionError", "weight: got 2"},
+		{fields{"weights": []float64{-1}}, "OptionError", "weight: got -1"},
+		{fields{"streams": []fields{{"name": "nobody"}}}, "OptionError", "nobody"},
+		{fields{"cameras": []fields{{"name": "front", "height": 4, "width": 4}}}, "OptionError", "front"},
+		{fields{"plan": "version: 1\nrate: 50\n"}, "OptionError", "plan: got it with hz"},
 		{fields{"plan": "version: 1\nrte: 50\n", "hz": 0, "windows": fields{}, "normalise": "", "plan_name": "a.yaml"}, "PlanError", "a.yaml"},
 		{fields{"paths": []string{filepath.Join(broken, "none")}}, "RecordingError", "none"},
 		{fields{"paths": []string{filepath.Join(broken, "a.mcap")}}, "FormatError", "a.mcap"},
-		{fields{"streaming": true, "paths": []string{g1, g1}}, "UsageError", "streaming"},
+		{fields{"streaming": true, "paths": []string{g1, g1}}, "OptionError", "streaming"},
 		{fields{"nobody": 1}, "RequestError", "nobody"},
 	} {
 		conn := connected(t)

@@ -37,7 +37,7 @@ func told(err error) error {
 	switch {
 	case f.Class != "Error": // which says what it is
 	case errors.As(err, &usage):
-		f.Class = "UsageError"
+		f.Class = "OptionError"
 	case errors.As(err, &state):
 		f.Class, f.Arg, f.Got, f.Want = "LoaderError", state.What, state.Got, state.Want
 	case input != nil, errors.As(err, &episode):

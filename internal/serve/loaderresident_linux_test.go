@@ -234,10 +234,10 @@ func TestAResidentLoaderThatIsGivenUpLeavesNothing(t *testing.T) {
 			d := connected(t)
 			bad["target"] = d.target(dev)
 			d.good("resident", bad, nil).Close()
-			assert.Equal(t, "UsageError", d.bad("upload", nil).Class)
+			assert.Equal(t, "OptionError", d.bad("upload", nil).Class)
 			continue
 		}
-		assert.Equal(t, "UsageError", c.bad("resident", bad).Class, what)
+		assert.Equal(t, "OptionError", c.bad("resident", bad).Class, what)
 	}
 	c.good("resident", ask, nil).Close()
 	assert.Equal(t, "RequestError", c.bad("loader", asked(nil)).Class, "one loader a connection")

@@ -17,41 +17,47 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Option
 from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 
 # Names of rows' arrays in a batch, by the part that the helper process calls them.
-_ROWS = {
-    "episode": "episode_index",
-    "tick": "frame_index",
-    "timestamp": "timestamp",
-    "anchor": "anchor",
-    "dataset": "dataset_index",
-}
+_ROWS = {"episode": "episode_index", "tick": "frame_index", "anchor": "anchor", "dataset": "dataset_index"}
 _SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age"}
-_NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "i32": "<i4", "u8": "|u1", "bool": "|b1"}
+SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "u8": 1, "bool": 1}
+_NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "u8": "|u1", "bool": "|b1"}
+TORCH = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "u8": "uint8", "bool": "bool"}
 
 
 class Array(NamedTuple):
-    """An array of a batch: its name, its dtype ("f32", "bf16", "bool"), its shape, and where in a slot it begins, in bytes."""
+    """An array of a batch: its name, its dtype ("f32", "bf16", "bool"), its shape, and where it begins, in bytes, in a slot or in an
+    argument of a plan. strides are in elements; in a slot they are those of contiguous arrays."""
 
     name: str
     dtype: str
     shape: Tuple[int, ...]
     at: int
+    strides: Tuple[int, ...] = ()
+    argument: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        n = SIZES[self.dtype]
+        for d in self.shape:
+            n *= d
+        return n
 
 
 def arrays_of(described: List[Mapping[str, Any]]) -> List[Array]:
-    """Returns the arrays of a batch by the names that users know. A recorded stream keeps its name where a row's array has it too."""
+    """Returns the arrays of a batch by the names that users know. Two of one name are an error."""
     found: Dict[str, Array] = {}
-    for a in sorted(described, key=lambda a: not a["name"]):
+    for a in described:
         part, name = a["part"], a["name"]
         key = name + _SUFFIXES[part] if name else _ROWS[part]
-        if not name and key in found:
-            continue
         if key in found:
             raise ArgumentError(
-                "loader: streams: two arrays of a batch would be called {!r}, want other names, by a plan".format(key),
+                "loader: streams: two arrays of a batch would be called {!r}, want the stream by another name, in a plan: "
+                "{{name: ..., from: ...}}".format(key),
                 op="loader", arg="streams", got=key,
             )  # fmt: skip
         dtype = "bool" if part in ("pad", "valid") else a["dtype"]
-        found[key] = Array(key, dtype, tuple(a["shape"]), a["at"])
+        found[key] = Array(key, dtype, tuple(a["shape"]), a["at"], tuple(a.get("strides", ())), a.get("argument", 0))
     return list(found.values())
 
 
@@ -166,14 +172,3 @@ def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]],
 
 # Arrays of 64-bit integers whose values fit 32.
 _SMALL = frozenset(("episode_index", "frame_index", "dataset_index"))
-
-
-def to_device(framework: str) -> Optional[str]:
-    """Returns the name of the current CUDA device of a framework, or None."""
-    torch = sys.modules.get("torch")
-    if framework != "torch" or torch is None or not torch.cuda.is_available():
-        return None
-    local, count = os.environ.get("LOCAL_RANK", ""), torch.cuda.device_count()
-    if local.isdigit() and int(local) < count:
-        return "cuda:{}".format(int(local))
-    return "cuda:{}".format(torch.cuda.current_device())

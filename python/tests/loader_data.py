@@ -58,7 +58,7 @@ def written(out: Path, *args: str) -> List[Dict[str, np.ndarray]]:
 
 def same(batch: Dict[str, Any], file: Dict[str, np.ndarray]) -> None:
     """Checks that a NumPy batch is what a file has, to the bit."""
-    seen = {"episode_index", "frame_index", "anchor", "timestamp"}
+    seen = {"episode_index", "frame_index", "anchor"}
     assert_equal(batch["episode_index"], file["episodes"])
     assert_equal(batch["frame_index"], file["ticks"])
     assert_equal(batch["anchor"], file["anchors"])

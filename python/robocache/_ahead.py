@@ -1,0 +1,236 @@
+"""Batches that the helper process draws ahead into slots, for NumPy, CPU tensors, and copies to a GPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from . import _slots
+from ._child import Child
+from ._errors import Error, ServerError, UnsupportedError
+
+_ATTEMPTS = 3  # to start another helper process, without a batch in between
+SPARE = 3  # slots beside those drawn ahead: the batch in use, the one before it, and one that is on its way back
+
+
+class Place(NamedTuple):
+    """Where a loader is: behind the last batch that was returned. epoch is that of the batch that comes next."""
+
+    state: Dict[str, Any]
+    epoch: int
+
+
+class Ahead:
+    """A helper process that draws batches ahead. One thread at a time uses it.
+
+    The place is that of the last batch that `next` returned, whatever was drawn ahead, and comes with the batch: so it is known where
+    the process is not there any more.
+    """
+
+    copies = True  # batches lie in slots, or are copies of them
+
+    def __init__(self, request: Dict[str, Any], framework: str, prefetch: int, restart: bool) -> None:
+        self.prefetch = prefetch
+        self.restart = restart
+        self._request = dict(request, slots=prefetch + SPARE)
+        self._framework = framework
+        self._torn = False
+        self._place: Optional[Place] = None
+        self._start()
+
+    def _start(self) -> None:
+        """Starts a helper process, and has it draw from where this loader is."""
+        child = Child()
+        try:
+            reply, _, fd = child.request("loader", **self._request)
+            try:
+                pool = _slots.Pool(fd, reply["slots"], reply["slot_bytes"], _slots.arrays_of(reply["arrays"]))
+            finally:
+                os.close(fd)
+            if self._place is not None:
+                child.request("resume", state=self._place.state)
+        except BaseException:
+            child.close()
+            raise
+        self.child, self.pool, self.reply = child, pool, reply
+        if self._place is None:
+            self._place = Place(reply["state"], 0)
+        self._convert = _slots.converter(self._framework, pool.arrays)
+
+    @property
+    def place(self) -> Place:
+        """Where the loader is."""
+        assert self._place is not None
+        return self._place
+
+    def refresh(self) -> Place:
+        """Returns where the loader is."""
+        return self.place
+
+    def _again(self, error: ServerError, attempt: int) -> None:
+        """Goes on with another helper process, or raises the error that the last one ended with."""
+        if not self.restart or attempt > _ATTEMPTS:
+            raise error
+        self.child.close()
+        self._start()
+
+    def _retried(self, do: Callable[[], Any]) -> Any:
+        """Does what asks the helper process, with another one where it was killed."""
+        if self._torn:  # nobody knows what the last one was asked for
+            self.child.close()
+            self._start()
+            self._torn = False
+        for attempt in range(1, _ATTEMPTS + 2):
+            try:
+                return do()
+            except ServerError as e:
+                self._again(e, attempt)
+            except Error:
+                raise
+            except BaseException:  # Ctrl-C
+                self._torn = True
+                raise
+        raise AssertionError("unreachable")
+
+    def next(self) -> Dict[str, Any]:
+        """Returns the next batch, and waits for it."""
+        batch: Dict[str, Any] = self._retried(self._draw)
+        return batch
+
+    def _draw(self) -> Dict[str, Any]:
+        slot, place = self._take(False)
+        pool = self.pool
+        # One slot more that is held would leave too few to draw ahead.
+        full = pool.held >= pool.slots - self.prefetch
+        batch = self._convert(pool.copy_out(slot) if full else pool.hand_out(slot))
+        self._place = place
+        return batch
+
+    def _take(self, poll: bool) -> Tuple[int, Place]:
+        """Gives back the slots that are free again, and takes the next batch; slot -1 where poll finds none yet."""
+        back = self.pool.take_back()
+        try:
+            reply = self.child.request("next", release=back, poll=poll)[0]
+        except BaseException:
+            self.pool.returned.extend(back)
+            raise
+        return reply["slot"], Place(reply.get("state", {}), reply["epoch"] + (1 if reply["last"] else 0))
+
+    def seek(self, state: Dict[str, Any]) -> None:
+        """Goes on behind a state."""
+
+        def resume() -> None:
+            reply = self.child.request("resume", state=state)[0]
+            self._place = Place(state, reply["epoch"])
+
+        self._retried(resume)
+
+    def report(self) -> Dict[str, Any]:
+        """Returns the report as it is now, and what was waited for."""
+        reply: Dict[str, Any] = self._retried(lambda: self.child.request("report")[0])
+        return reply
+
+    def check(self) -> None:
+        """Raises `ForkError` on the other side of a fork."""
+        self.child.check_fork()
+
+    def close(self) -> None:
+        """Ends the helper process. Batches that were returned stay."""
+        self.child.close()
+
+
+class Staged(Ahead):
+    """An `Ahead` whose batches are copied to a GPU, as tensors of torch.
+
+    The slots are pinned, once for each helper process. A batch is one copy on a stream of its own, into memory of torch's; the current
+    stream waits for it. The copy of the batch behind the one that is returned begins before that is returned, if it is drawn by then.
+    """
+
+    def __init__(self, request: Dict[str, Any], device: Any, prefetch: int, restart: bool) -> None:
+        import torch
+
+        from ._replay import replayer
+
+        self._torch = torch
+        self._at = device
+        self._device = replayer(device.index).device
+        self._side: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._pinned: Optional[Tuple[Any, int]] = None
+        self._staged: Optional[Tuple[Any, Any, Place]] = None  # the memory, the event behind the copy, and the place behind the batch
+        self._copying: List[Tuple[Any, int]] = []  # events, and the slots that are read until then
+        super().__init__(request, "torch", prefetch, restart)
+
+    def _start(self) -> None:
+        self._forget()
+        super()._start()
+        self._device.register(self.pool.address, self.pool.slots * self.pool.size)
+        self._pinned = (self.pool, self.pool.address)
+        dtypes = {n: getattr(self._torch, t) for n, t in _slots.TORCH.items()}
+        self._views = [(a.name, dtypes[a.dtype], a.shape, a.at, a.nbytes) for a in self.pool.arrays]
+        self._bytes = max(a.at + a.nbytes for a in self.pool.arrays)
+
+    def _forget(self) -> None:
+        """Lets the slots of a helper process go."""
+        self._staged = None
+        for event, _ in self._copying:
+            event.synchronize()
+        self._copying = []
+        if self._pinned is not None:
+            self._device.unregister(self._pinned[1])
+            self._pinned = None
+
+    def _draw(self) -> Dict[str, Any]:
+        torch = self._torch
+        if torch.cuda.is_current_stream_capturing():
+            raise UnsupportedError(
+                "loader: got a stream that is being captured, want a loader that keeps its recordings on the GPU (streaming=False, no "
+                "cameras): what is read meanwhile cannot be a part of a graph",
+                op="loader",
+            )
+        if self._staged is None:
+            self._stage(False)
+        staged = self._staged
+        assert staged is not None
+        memory, event, place = staged
+        current = torch.cuda.current_stream(self._at)
+        current.wait_event(event)
+        memory.record_stream(current)
+        batch = {name: memory[at : at + n].view(dtype).view(shape) for name, dtype, shape, at, n in self._views}
+        self._staged = None
+        try:
+            self._stage(True)
+        except Error:  # which is the next batch's
+            pass
+        self._place = place
+        return batch
+
+    def _stage(self, poll: bool) -> None:
+        """Begins to copy the next batch; with poll only if it is drawn already."""
+        while self._copying and (len(self._copying) > SPARE or self._copying[0][0].query()):
+            event, slot = self._copying.pop(0)
+            event.synchronize()
+            self.pool.returned.append(slot)
+        slot, place = self._take(poll)
+        if slot < 0:
+            return
+        torch = self._torch
+        with torch.cuda.stream(self._side):
+            memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
+            self._device.to_device(memory.data_ptr(), self.pool.address + slot * self.pool.size, self._bytes, self._side.cuda_stream)
+            event = torch.cuda.Event()
+            event.record(self._side)
+        self._copying.append((event, slot))
+        self._staged = (memory, event, place)
+
+    def seek(self, state: Dict[str, Any]) -> None:
+        self._staged = None
+        super().seek(state)
+
+    def close(self) -> None:
+        super().close()
+        self._forget()
+
+    def __del__(self) -> None:
+        if hasattr(self, "child") and not sys.is_finalizing():
+            self.close()  # before the slots are unmapped

@@ -1,0 +1,200 @@
+"""Batches of recordings that lie on a GPU: each is a replay of what the Go loader does there, on torch's current stream."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import struct
+import sys
+from typing import Any, Dict, List, Tuple
+
+from . import _slots
+from ._ahead import Place
+from ._child import Child
+from ._errors import DeviceError, Error, LoaderError, OutOfMemoryError
+
+
+class Resident:
+    """A loader's recordings on a device of torch's, and its place, which lies there too. One thread at a time uses it.
+
+    The helper process is there until all is on the device. A captured `next` draws the next batch at each replay: so where there was a
+    capture, the place is read from the device.
+    """
+
+    copies = False
+
+    def __init__(self, request: Dict[str, Any], device: Any) -> None:
+        import torch
+
+        from ._replay import replayer
+        from ._session import Session
+
+        self._torch = torch
+        self._at = device
+        self._captured = False
+        self._on = replayer(device.index)
+        self._session = Session(self._on)
+        child = Child()
+        try:
+            self.reply = self._upload(child, request)
+        except BaseException:
+            self._session.close()
+            raise
+        finally:
+            child.close()
+        self._template: Dict[str, Any] = self.reply["state"]
+        report = self.reply["report"]
+        self._windows, self._step = report["windows"], self.reply["batch"] * self.reply["world"]
+        self._short = self.reply["last"] == "short"
+        self._describe()
+        self._place = (0, 0)
+
+    def _upload(self, child: Child, request: Dict[str, Any]) -> Dict[str, Any]:
+        """Has the recordings put on the device, and returns what batches are."""
+        first, _, fd = child.request("resident", target=self._on.target(child), **request)
+        try:
+            window = mmap.mmap(fd, first["window"])
+        finally:
+            os.close(fd)
+        self._check_room(first["bytes"])
+        host = (ctypes.c_char * first["window"]).from_buffer(window)
+        address = ctypes.addressof(host)
+        device = self._on.device
+        device.register(address, first["window"])
+        try:
+            while True:
+                reply, payload, _ = child.request("upload")
+                piece = reply.get("piece")
+                if piece is None:
+                    break
+                self._session.put(piece["buffer"], piece["size"], piece["at"], address, piece["bytes"])
+                self._session.flush()
+        finally:
+            device.synchronize(device.stream)
+            device.unregister(address)
+        batch: Dict[str, Any] = reply["batch"]
+        header = batch.pop("plan")
+        self._session.plan(header, payload, child, _explain)
+        self._sizes: List[int] = [a["bytes"] for a in header["arguments"]]
+        return batch
+
+    def _check_room(self, want: int) -> None:
+        free, _ = self._on.device.memory_info()
+        torch = self._torch
+        # What torch keeps for later can be had from it.
+        free += torch.cuda.memory_reserved(self._at) - torch.cuda.memory_allocated(self._at)
+        if want > free:
+            mib = 1 << 20
+            raise OutOfMemoryError(
+                "loader: the recordings take about {} MiB on {}, and {} MiB are free: want streaming=True, which reads them "
+                'meanwhile, or streaming="auto"'.format(-(-want // mib), self._at, free // mib),
+                op="loader",
+            )  # fmt: skip
+
+    def _describe(self) -> None:
+        """Lays out a batch: the plan's arguments in one piece of memory, and the arrays as views of it."""
+        torch = self._torch
+        self._offsets: List[int] = []
+        size = 0
+        for n in self._sizes:
+            self._offsets.append(size)
+            size += -(-n // 256) * 256
+        self._bytes = max(size, 1)
+        self._arrays: List[Tuple[str, str, Tuple[int, ...], Tuple[int, ...], int]] = []
+        used = set()
+        for a in _slots.arrays_of(self.reply["arrays"]):
+            start = self._offsets[a.argument] + a.at
+            self._arrays.append((a.name, a.dtype, a.shape, a.strides, start // _slots.SIZES[a.dtype]))
+            used.add(a.dtype)
+        self._dtypes = [(name, getattr(torch, _slots.TORCH[name])) for name in sorted(used)]
+        # What a batch calls an episode, to its number and its dataset; -1, of a row without a window, is the last.
+        self._tables: List[Tuple[str, Any]] = []
+        episodes = self.reply["episodes"]
+        if "datasets" in self.reply:
+            self._tables.append(("dataset_index", self._table(self.reply["datasets"])))
+        if episodes != list(range(len(episodes))):
+            self._tables.append(("episode_index", self._table(episodes)))
+
+    def _table(self, numbers: List[int]) -> Any:
+        return self._torch.tensor(numbers + [-1], dtype=self._torch.int64, device=self._at)
+
+    def next(self) -> Dict[str, Any]:
+        """Returns the next batch, whose work is queued on the current stream."""
+        torch = self._torch
+        stream = torch.cuda.current_stream(self._at)
+        memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
+        pointer = memory.data_ptr()
+        capturing = torch.cuda.is_current_stream_capturing()
+        self._session.run(tuple([pointer + o for o in self._offsets]), stream.cuda_stream)
+        if capturing:
+            self._captured = True
+        else:
+            epoch, taken = self._begin(*self._place)
+            self._place = (epoch, min(taken + self._step, self._windows))
+        typed = {name: memory.view(dtype) for name, dtype in self._dtypes}
+        batch = {name: torch.as_strided(typed[dtype], shape, strides, at) for name, dtype, shape, strides, at in self._arrays}
+        if self._tables:
+            drawn = batch["episode_index"]
+            for name, table in self._tables:
+                batch[name] = table[drawn]
+        return batch
+
+    def _begin(self, epoch: int, taken: int) -> Tuple[int, int]:
+        """Returns where the batch behind a place begins: the next epoch where this one has no more."""
+        left = self._windows - taken
+        if left >= self._step or self._short and left > 0:
+            return epoch, taken
+        return epoch + 1, 0
+
+    @property
+    def place(self) -> Place:
+        """Where the loader is, but for replays of captured batches."""
+        epoch, taken = self._place
+        return Place(dict(self._template, epoch=epoch, taken=taken), self._begin(epoch, taken)[0])
+
+    def refresh(self) -> Place:
+        """Returns where the loader is; where there was a capture, it waits for the current stream and reads that from the device."""
+        if self._captured:
+            stream = self._torch.cuda.current_stream(self._at).cuda_stream
+            buffer, at = self.reply["cursors"][0]
+            epoch, taken = struct.unpack("<qq", self._session.read(buffer, at, 16, stream))
+            self._place = (epoch, taken)
+        return self.place
+
+    def seek(self, state: Dict[str, Any]) -> None:
+        """Goes on behind a state."""
+        for name in sorted(set(state) | set(self._template)):
+            got, want = state.get(name), self._template.get(name)
+            if name not in ("epoch", "taken") and got != want:
+                raise LoaderError("loader: state: {}: got {}, want {}".format(name, got, want), op="loader", got=str(got), want=str(want))
+        epoch, taken = state.get("epoch"), state.get("taken")
+        if not (isinstance(epoch, int) and isinstance(taken, int) and 0 <= epoch <= 1 << 62 and 0 <= taken <= self._windows):
+            raise LoaderError(
+                "loader: state: got epoch {}, {} taken, want epoch 0 to 2^62, at most {} taken".format(epoch, taken, self._windows),
+                op="loader",
+            )
+        stream = self._torch.cuda.current_stream(self._at).cuda_stream
+        for buffer, at in self.reply["cursors"]:
+            self._session.write(buffer, at, struct.pack("<qq", epoch, taken), stream)
+        self._place = (epoch, taken)
+
+    def report(self) -> Dict[str, Any]:
+        """Returns the report."""
+        return {"report": self.reply["report"], "waits": {}}
+
+    def check(self) -> None:
+        """Raises `ForkError` on the other side of a fork."""
+        self._on.check_fork()
+
+    def close(self) -> None:
+        """Gives the memory on the device up. Batches that were returned stay."""
+        self._session.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_session") and not sys.is_finalizing():
+            self._session.close()
+
+
+def _explain(faults: Dict[int, int]) -> Error:
+    return DeviceError("loader: the device met a value that was checked before it was put there: {}".format(faults), op="loader")
