@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/ulog"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -82,13 +83,16 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 	log, err := ulog.ReadFile(flightLog, ulog.Options{})
 	require.NoError(t, err)
 	h := c.open(flightLog)
-	for range 2 { // read, and kept
-		a := c.good("episode", object{"handle": h})
+	var columns [][]inspection.Column
+	for i := range 2 { // read, and kept
+		a := c.good("episode", object{"handle": h, "known": len(columns)})
 		got, memory := decoded[episodeReply](t, a), memoryOf(t, a)
 		require.Len(t, got.Streams, len(log.Streams))
+		assert.Len(t, got.Columns, len(log.Streams)*(1-i), "those that are known are not sent again")
+		columns = append(columns, got.Columns...)
 		for i, s := range log.Streams {
 			assert.Equal(t, s.Name, got.Streams[i].Name)
-			assert.Len(t, got.Streams[i].Columns, len(s.Columns))
+			assert.Equal(t, inspection.Columns(s.Columns), columns[got.Streams[i].Columns])
 			assertSent(t, memory, got.Streams[i].Times, s.Times, s.Name)
 			assertSent(t, memory, got.Streams[i].Values, s.Values, s.Name)
 		}
