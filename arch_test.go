@@ -313,6 +313,7 @@ var layers = map[string][]string{
 		"resample_device fuse_device backward_device voxelize_device draw_device batch",
 	},
 	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host", "resample fuse backward voxelize draw", "backend"},
+	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",

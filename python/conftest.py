@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 
+import pytest
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 _built = None
@@ -22,6 +24,12 @@ def pytest_configure(config):
         binary = os.path.join(_built.name, "robocache")
         subprocess.run(["go", "build", "-trimpath", "-o", binary, "./cmd/robocache"], cwd=HERE.parent, check=True)
         os.environ["ROBOCACHE_BINARY"] = binary
+
+
+@pytest.fixture(autouse=True)
+def _examples_are_run_beside_their_data(request, monkeypatch):
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(HERE.parent / "examples" / "data")
 
 
 def pytest_unconfigure(config):

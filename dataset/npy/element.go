@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -80,6 +81,18 @@ func (e element) order() binary.ByteOrder {
 		return binary.BigEndian
 	}
 	return binary.LittleEndian
+}
+
+// native reports whether numbers are in the file as they are in memory.
+func (e element) native() bool { return e.big != raw.Little }
+
+// int64s returns how an i64 is read, nil where it is in the file as in memory.
+func (e element) int64s() func([]byte) int64 {
+	if e.native() {
+		return nil
+	}
+	o := e.order()
+	return func(b []byte) int64 { return int64(o.Uint64(b)) }
 }
 
 // name is numpy's name of the type.

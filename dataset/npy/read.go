@@ -3,7 +3,6 @@ package npy
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -80,7 +80,7 @@ func ReadData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	case records.U32:
 		return array(r, h, func(b []byte) int64 { return int64(o.Uint32(b)) })
 	case records.I64:
-		return array(r, h, func(b []byte) int64 { return int64(o.Uint64(b)) })
+		return array(r, h, h.int64s())
 	case records.U64:
 		return readUint64(r, h)
 	}
@@ -93,12 +93,12 @@ func floats(r io.Reader, h *Header, s records.Scalar) (*tensor.Tensor, error) {
 	switch {
 	case s == records.F16:
 		return array(r, h, func(b []byte) tensor.Float16 { return tensor.Float16(o.Uint16(b)) })
-	case s == records.F32 && !h.big: // the common ones, without a call for each number
-		return array(r, h, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+	case s == records.F32 && h.native():
+		return array[float32](r, h, nil)
 	case s == records.F32:
 		return array(r, h, func(b []byte) float32 { return math.Float32frombits(o.Uint32(b)) })
-	case !h.big:
-		return array(r, h, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+	case h.native():
+		return array[float64](r, h, nil)
 	}
 	return array(r, h, func(b []byte) float64 { return math.Float64frombits(o.Uint64(b)) })
 }
@@ -139,7 +139,7 @@ func ReadStrings(r io.Reader) ([]string, error) {
 	if len(h.Shape) > 1 {
 		return nil, &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "strings", Got: "shape " + tensor.FormatShape(h.Shape), Want: "rank 0 or 1"}
 	}
-	raw, err := elements[uint8](r, h.count*h.item, 1, h.size, nil)
+	data, err := elements[uint8](r, h.count*h.item, 1, h.size, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func ReadStrings(r io.Reader) ([]string, error) {
 	order := h.order()
 	var text []byte
 	for i := range list {
-		item := raw[i*h.item : (i+1)*h.item]
+		item := data[i*h.item : (i+1)*h.item]
 		if h.kind == 'S' {
 			list[i] = string(bytes.TrimRight(item, "\x00"))
 			continue
@@ -175,8 +175,7 @@ func unsupported(h *Header, want string) error {
 
 // readUint64 reads into int64, and fails at the first element that does not fit.
 func readUint64(r io.Reader, h *Header) (*tensor.Tensor, error) {
-	o := h.order()
-	data, err := elements(r, h.count, 8, h.size, func(b []byte) int64 { return int64(o.Uint64(b)) })
+	data, err := elements(r, h.count, 8, h.size, h.int64s())
 	if err != nil {
 		return nil, err
 	}
@@ -197,32 +196,37 @@ func array[T tensor.Element](r io.Reader, h *Header, get func([]byte) T) (*tenso
 }
 
 // elements reads n elements of size bytes each, from byte base of the file on. It allocates as they arrive; a reader that
-// has a Len method, as bytes.Reader does, is trusted for that many bytes at once. Without get, T is uint8 and the
-// bytes are taken as they are.
-func elements[T any](r io.Reader, n, size int, base int64, get func([]byte) T) ([]T, error) {
+// has a Len method, as bytes.Reader does, is trusted for that many bytes at once. Without get the bytes in the file are
+// those of a T in memory.
+func elements[T tensor.Element](r io.Reader, n, size int, base int64, get func([]byte) T) ([]T, error) {
 	first := chunk
 	if l, ok := r.(interface{ Len() int }); ok {
 		first = max(first, l.Len())
 	}
 	data := make([]T, 0, min(n, first/size))
-	buf := make([]byte, min(n, chunk/size)*size)
+	var buf []byte
+	if get != nil {
+		buf = make([]byte, min(n, chunk/size)*size)
+	}
 	for len(data) < n {
-		want := buf[:min(n-len(data), chunk/size)*size]
-		got, err := io.ReadFull(r, want)
-		if err != nil {
-			return nil, short(err, base+int64(len(data))*int64(size)+int64(got), "array data")
-		}
-		if need := len(data) + len(want)/size; need > cap(data) {
+		more := min(n-len(data), chunk/size)
+		if need := len(data) + more; need > cap(data) {
 			grown := make([]T, len(data), min(n, max(need, 2*cap(data))))
 			copy(grown, data)
 			data = grown
 		}
+		next := data[len(data) : len(data)+more]
+		want := buf[:min(len(buf), more*size)]
 		if get == nil {
-			data = append(data, any(want).([]T)...)
-			continue
+			want = raw.Bytes(next)
 		}
-		for ; len(want) >= size; want = want[size:] {
-			data = append(data, get(want))
+		got, err := io.ReadFull(r, want)
+		if err != nil {
+			return nil, short(err, base+int64(len(data))*int64(size)+int64(got), "array data")
+		}
+		data = data[:len(data)+more]
+		for i := 0; get != nil && i < more; i++ {
+			next[i] = get(want[i*size:])
 		}
 	}
 	return data, nil

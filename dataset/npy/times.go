@@ -34,8 +34,7 @@ func ReadTimesData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	if s, _ := h.scalar(); s == records.F32 || s == records.F64 {
 		return floats(r, h, s)
 	}
-	o := h.order()
-	data, err := elements(r, h.count, 8, h.size, func(b []byte) int64 { return int64(o.Uint64(b)) })
+	data, err := elements(r, h.count, 8, h.size, h.int64s())
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,9 @@
 // without numbers has none.
 //
 //	open     {"path","clock","rate","strict"}: a recording or dataset of any format. The reply has "handle", and what it says of itself; no episode is read.
-//	episode  {"handle","episode":N}: an episode's streams with "times" [S] and "values" [S,D] as recorded, its cameras with the times of their frames, and what
-//	         was left out or lost. Who asks for one after the other finds the next ones read.
+//	episode  {"handle","episode":N,"known":N}: an episode's streams with "times" [S] and "values" [S,D] as recorded, its cameras with the times of their frames,
+//	         and what was left out or lost. Who asks for one after the other finds the next ones read. A stream's "columns" is the place of their list among
+//	         the recording's, of which the reply has those after the ones that are known.
 //	align    {"handle","episode","plan","plan_path","targets","fuse":bool}: an episode on one clock. The plan is a plan file's text, of the file "plan_path", or
 //	         made of a call's arguments if that is empty. "targets" is the dtype of the clock's times, which the blob has, instead of the plan's rate.
 //	frames   {"handle","episode","camera","frames":[N...],"height","width"}: images [F,H,W,C], as they are or resized

@@ -23,8 +23,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-const g1 = threeEpisodes
-
 // drawing is a client of a loader, with its mapping of the slots.
 type drawing struct {
 	*client

@@ -136,7 +136,7 @@ func explain(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 		name := tensors[i].Name
 		list, ok := q.Contents[name]
 		data := raw.Bytes(list)
-		if !ok || at < 0 || at > int64(len(data)) || int64(len(dst)) > int64(len(data))-at {
+		if !ok || at < 0 || int64(len(dst)) > int64(len(data))-at {
 			return &RequestError{"contents." + name, fmt.Sprintf("%d numbers", len(list)), fmt.Sprintf("all of the tensor, as far as byte %d", at+int64(len(dst)))}
 		}
 		copy(dst, data[at:])

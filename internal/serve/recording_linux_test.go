@@ -18,15 +18,16 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/ulog"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
 const (
-	flightLog     = "../../examples/data/flight.ulg"
-	threeEpisodes = "../../examples/data/g1"
-	imageFile     = "../../dataset/aloha/testdata/raw.hdf5"
+	flightLog = "../../examples/data/flight.ulg"
+	g1        = "../../examples/data/g1"
+	imageFile = "../../dataset/aloha/testdata/raw.hdf5"
 )
 
 // decoded is a reply in a struct.
@@ -82,13 +83,16 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 	log, err := ulog.ReadFile(flightLog, ulog.Options{})
 	require.NoError(t, err)
 	h := c.open(flightLog)
-	for range 2 { // read, and kept
-		a := c.good("episode", object{"handle": h})
+	var columns [][]inspection.Column
+	for i := range 2 { // read, and kept
+		a := c.good("episode", object{"handle": h, "known": len(columns)})
 		got, memory := decoded[episodeReply](t, a), memoryOf(t, a)
 		require.Len(t, got.Streams, len(log.Streams))
+		assert.Len(t, got.Columns, len(log.Streams)*(1-i), "those that are known are not sent again")
+		columns = append(columns, got.Columns...)
 		for i, s := range log.Streams {
 			assert.Equal(t, s.Name, got.Streams[i].Name)
-			assert.Len(t, got.Streams[i].Columns, len(s.Columns))
+			assert.Equal(t, inspection.Columns(s.Columns), columns[got.Streams[i].Columns])
 			assertSent(t, memory, got.Streams[i].Times, s.Times, s.Name)
 			assertSent(t, memory, got.Streams[i].Values, s.Values, s.Name)
 		}
@@ -99,8 +103,8 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 
 func TestAlignSendsWhatResampleAndFuseGive(t *testing.T) {
 	c := connect(t)
-	h := c.open(threeEpisodes)
-	d, err := dataset.Open(context.Background(), threeEpisodes, dataset.Options{})
+	h := c.open(g1)
+	d, err := dataset.Open(context.Background(), g1, dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
 	e, err := d.Episode(context.Background(), 2)
@@ -202,7 +206,7 @@ func TestNothingOfWhatWasSentIsKept(t *testing.T) {
 	c := connect(t)
 	fds, maps := 0, 0
 	for i := range 20 {
-		h := c.open(threeEpisodes)
+		h := c.open(g1)
 		for _, a := range []answer{c.good("episode", object{"handle": h, "episode": 1}), c.good("align", object{"handle": h, "plan": "version: 1\nrate: 9"})} {
 			require.NoError(t, a.file.Close())
 		}

@@ -82,6 +82,7 @@ type episodeRequest struct {
 	Do
 	Handle  int `json:"handle"`
 	Episode int `json:"episode"`
+	Known   int `json:"known"` // how many of the recording's lists of columns were received
 }
 
 // episodeReply is an episode, whose arrays are in the memfd that comes with it.
@@ -100,14 +101,16 @@ type episodeReply struct {
 	Dropouts   []sentDropout     `json:"dropouts"`
 	Damage     []sentDamage      `json:"damage"`
 	Remarks    []string          `json:"remarks"`
+	// Columns are the recording's lists of columns after those that are known.
+	Columns [][]inspection.Column `json:"columns"`
 }
 
 type sentStream struct {
-	Name    string              `json:"name"`
-	Columns []inspection.Column `json:"columns"`
-	Inexact int                 `json:"inexact_integers"`
-	Times   array               `json:"times"`
-	Values  array               `json:"values"`
+	Name    string `json:"name"`
+	Columns int    `json:"columns"` // the place of its list
+	Inexact int    `json:"inexact_integers"`
+	Times   array  `json:"times"`
+	Values  array  `json:"values"`
 }
 
 type sentMedia struct {
@@ -153,10 +156,13 @@ func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var a arrays
 	out := episodeReply{Number: q.Episode, Name: e.Name, Frames: e.Frames, Steps: e.Steps, Source: e.Attributes.Source, Task: e.Attributes.Task,
 		Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []sentStream{}, Media: []sentMedia{}, LeftOut: leftOutOf(e), Dropouts: []sentDropout{},
-		Damage: []sentDamage{}, Remarks: append([]string{}, e.Remarks...)}
+		Damage: []sentDamage{}, Remarks: append([]string{}, e.Remarks...), Columns: [][]inspection.Column{}}
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		out.Streams = append(out.Streams, sentStream{s.Name, inspection.Columns(s.Columns), s.Inexact, a.add(s.Times), a.add(s.Values)})
+		out.Streams = append(out.Streams, sentStream{s.Name, rec.columns(s), s.Inexact, a.add(s.Times), a.add(s.Values)})
+	}
+	for _, list := range rec.sets[min(max(q.Known, 0), len(rec.sets)):] {
+		out.Columns = append(out.Columns, inspection.Columns(list))
 	}
 	for _, m := range e.Media {
 		times, err := tensor.Of(m.Times, m.Len())

@@ -33,6 +33,21 @@ type recording struct {
 	at     int              // the number of the episode that was read last, -1 without one
 	kept   *dataset.Episode // that, or nil if it is large
 	ahead  *ahead           // what is read while nobody asks, or nil
+	sets   [][]dataset.Column
+	set    map[string]int // of a stream's name, the one of sets that it had last
+}
+
+// columns returns the place in sets of a stream's columns, of which episodes have mostly the same.
+func (r *recording) columns(s *dataset.Stream) int {
+	at, known := r.set[s.Name]
+	if !known || !dataset.SameColumns(r.sets[at], s.Columns) {
+		if r.set == nil {
+			r.set = map[string]int{}
+		}
+		at = len(r.sets)
+		r.sets, r.set[s.Name] = append(r.sets, s.Columns), at
+	}
+	return at
 }
 
 // ahead reads episodes one after the other, in parallel, before they are asked for.

@@ -114,7 +114,7 @@ func (x *exporter) finish() (*Plan, error) {
 		x.Counts = &Range{x.numbers[c.memory], c.at, int64(c.bytes)}
 	}
 	x.number()
-	return x.Plan, nil
+	return x.Plan, x.check()
 }
 
 // content exports what a buffer is set up with.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -192,18 +191,4 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return release(s.side, s.work)
-}
-
-// cellOf is the number of the cell whose word or flag lies at an offset of a slab; slabs are in pairs.
-func cellOf(slabs []*memory, m *memory, at int64) int {
-	size := int64(device.CellBytes)
-	if m.host != nil {
-		size = device.FlagBytes
-	}
-	for i, s := range slabs {
-		if s == m {
-			return i/2*device.SlabCells + int(at/size)
-		}
-	}
-	return -1
 }

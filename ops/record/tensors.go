@@ -8,6 +8,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+// Tensor describes an argument of a plan, a tensor on the device.
+type Tensor struct {
+	Name    string
+	DType   tensor.DType
+	Shape   []int
+	Strides []int // in elements; nil of a contiguous one
+	Align   int   // the lowest four bits of its address
+}
+
 // TensorError says what is wrong with the description of a tensor.
 type TensorError struct {
 	Name, Field, Got, Want string
@@ -50,6 +59,9 @@ func (t *Tensor) bytes() (int64, error) {
 	}
 	return int64(last * size), nil
 }
+
+// home is what tensors on a recording device report.
+const home = "record:0"
 
 // place is an argument's memory, as a tensor holds it.
 type place struct{ *memory }

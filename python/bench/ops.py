@@ -1,10 +1,15 @@
-"""What an operation costs from Python, beside PyTorch doing the same in the same run: python3 python/bench/ops.py --out ops.json
+"""What an operation costs from Python, beside PyTorch doing the same in the same run.
 
-It needs torch; parts that need a GPU or JAX are left out where there is none. It prints a table, and writes every number as JSON.
+    python3 python/bench/ops.py --out ops.json
 
-  call      host time of a call, in microseconds: the median of batches of calls that are queued and then waited for, the wait not counted
+It needs torch; parts that need a GPU or JAX are left out where there is none. It prints a table, and writes every
+number as JSON.
+
+  call      host time of a call, in microseconds: the median of batches of calls that are queued and then waited
+            for, the wait not counted
   gpu       GPU time of a call, in microseconds: that of many calls in a CUDA graph, by events
-  step      a training step in one CUDA graph, in milliseconds, with its preprocessing inside: of RoboCache, of PyTorch, and none
+  step      a training step in one CUDA graph, in milliseconds, with its preprocessing inside: of RoboCache, of
+            PyTorch, and none
   start     seconds to import the package, and to its first result, each in a process of its own
 """
 

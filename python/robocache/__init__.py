@@ -1,8 +1,8 @@
 """RoboCache: robot recordings on one clock, for training.
 
-`resample` puts one stream on a clock, `fuse` several, side by side, and `voxelize` sorts point clouds into cells; on NumPy, torch,
-JAX or CuPy arrays, on the CPU or a GPU, with equal bits. `Recording`
-opens a recording of any format as arrays. Importing this package imports no framework and starts nothing.
+`resample` puts one stream on a clock, `fuse` several, side by side, and `voxelize` sorts point clouds into cells; on
+NumPy, torch, JAX or CuPy arrays, on the CPU or a GPU, with equal bits. `Recording` opens a recording of any format as
+arrays. Importing this package imports no framework and starts nothing.
 """
 
 from ._aliases import fuse_multimodal, resample_trajectories, voxelize_point_cloud

@@ -1,7 +1,7 @@
 """The names and argument orders of the first RoboCache, for code that was written for it.
 
-Results differ where it was wrong: targets outside the samples take the end sample on both sides, points outside the grid and NaN
-are left out, and grids are laid out as their shape says.
+Results differ where it was wrong: targets outside the samples take the end sample on both sides, points outside the
+grid and NaN are left out, and grids are laid out as their shape says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ def _backend(name: str) -> str:
 
 
 def resample_trajectories(src: Any, src_times: Any, tgt_times: Any, backend: str = "auto") -> Any:
-    """Samples src [B,S,D], recorded at src_times [B,S], at tgt_times [B,T], linearly: `resample` of these, with its backend.
+    """Samples src [B,S,D], recorded at src_times [B,S], at tgt_times [B,T], linearly: `resample` of these, with its
+    backend.
 
     Example:
         >>> import robocache as rc
@@ -29,9 +30,11 @@ def resample_trajectories(src: Any, src_times: Any, tgt_times: Any, backend: str
 
 
 def fuse_multimodal(*data_and_times: Any, backend: str = "auto") -> Any:
-    """Puts streams side by side on one clock, linearly; data_and_times are those of each in turn, then the targets' times.
+    """Puts streams side by side on one clock, linearly; data_and_times are those of each in turn, then the targets'
+    times.
 
-    Without the last, the targets are the times of the first stream. It is `fuse` of these; the result is [B,T,sum D]; backend is as there.
+    Without the last, the targets are the times of the first stream. It is `fuse` of these; the result is [B,T,sum D];
+    backend is as there.
 
     Example:
         >>> import robocache as rc
@@ -39,16 +42,26 @@ def fuse_multimodal(*data_and_times: Any, backend: str = "auto") -> Any:
         [[[0.5, 6.0]]]
     """
     if len(data_and_times) < 2:
-        raise mistake("fuse", "streams", "{} arrays".format(len(data_and_times)), "data and times of each stream, then the targets")
+        raise mistake(
+            "fuse",
+            "streams",
+            "{} arrays".format(len(data_and_times)),
+            "data and times of each stream, then the targets",
+        )
     pairs = list(zip(data_and_times[::2], data_and_times[1::2]))
     targets = data_and_times[-1] if len(data_and_times) % 2 else data_and_times[1]
     return _ops.fuse([Stream(data, times) for data, times in pairs], targets, backend=_backend(backend))
 
 
 def voxelize_point_cloud(
-    points: Any, grid_size: Sequence[int], voxel_size: float, origin: Sequence[float] = (0.0, 0.0, 0.0), backend: str = "auto"
+    points: Any,
+    grid_size: Sequence[int],
+    voxel_size: float,
+    origin: Sequence[float] = (0.0, 0.0, 0.0),
+    backend: str = "auto",
 ) -> Any:
-    """Returns the occupancy [X,Y,Z], uint8, of points [N,3], or [B,X,Y,Z] of [B,N,3], in grid_size cells from origin on.
+    """Returns the occupancy [X,Y,Z], uint8, of points [N,3], or [B,X,Y,Z] of [B,N,3], in grid_size cells from origin
+    on.
 
     It is `voxelize` with size=voxel_size and order="xyz"; backend is as there, "pytorch" being the CPU.
 

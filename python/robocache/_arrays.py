@@ -58,7 +58,7 @@ class Framework:
     name = ""
 
     def view(self, x: Any) -> View:
-        """Returns an array's view; it must have a dtype that the operations know, and is copied where they cannot read it."""
+        """Returns an array's view. An array that the operations cannot read as it lies is copied."""
         raise NotImplementedError
 
     def output(self, x: Any) -> View:
@@ -66,7 +66,7 @@ class Framework:
         raise NotImplementedError
 
     def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
-        """Returns a new array on a device; like is an input, whose subtleties it shares. The dtype may be "bool": masks of u8."""
+        """Returns a new array on a device, made as like, an input, is. The dtype may be "bool": masks of u8."""
         raise NotImplementedError
 
     def result(self, view: View) -> Any:
@@ -100,7 +100,7 @@ class Framework:
         return x.copy()
 
     def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
-        """Returns the least and the greatest coordinates of the points [N,3] whose coordinates are finite, or None if none is."""
+        """Returns the least and the greatest coordinates of those points [N,3] that are finite, or None."""
         raise NotImplementedError
 
     def asarray(self, x: Any, like: Any, floats: bool) -> Any:
@@ -147,7 +147,11 @@ def numpy_framework() -> Framework:
 
 def dtype_name(dtype: Any, arg: str = "dtype", op: Optional[str] = None) -> str:
     """Returns the name of a dtype, given as a name or as NumPy's, torch's or JAX's."""
-    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or str(dtype)
+    name = (
+        dtype
+        if isinstance(dtype, str)
+        else getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or str(dtype)
+    )
     name = str(name).rsplit(".", 1)[-1]
     name = _DTYPES.get(name, name)
     if name not in SIZES:
@@ -176,8 +180,8 @@ def device_name(device: int) -> str:
 class Group:
     """The arrays of one call: of one framework and on one device.
 
-    Lists and other sequences become arrays of that framework, of NumPy where there is none. NumPy arrays may stand beside
-    JAX's, which has no 64-bit types unless they are turned on.
+    Lists and other sequences become arrays of that framework, of NumPy where there is none. NumPy arrays may stand
+    beside JAX's, which has no 64-bit types unless they are turned on.
     """
 
     __slots__ = ("op", "framework", "like", "device", "views")
@@ -277,22 +281,32 @@ def wrong(got: str, want: str, kind: str = "wrong dtype") -> ArgumentError:
 
 
 def check_outputs(op: str, outputs: Mapping[str, View], inputs: Mapping[str, View], given: Mapping[str, Any]) -> None:
-    """Checks the outputs that were given: their last dimension is contiguous, and they share no memory with anything else."""
+    """Checks the outputs that were given: the last dimension is contiguous, and they share no memory."""
     others = list(inputs.values())
     for name, view in outputs.items():
         if given.get(name) is not None:
             arg = "out.grid" if name == "Grid" else python_argument(name)
             if view.shape and view.shape[-1] > 1 and view.strides[-1] != 1:
-                raise _refused(op, arg, "wrong strides", "stride {} in the last dimension".format(view.strides[-1]), "1")
+                raise _refused(
+                    op, arg, "wrong strides", "stride {} in the last dimension".format(view.strides[-1]), "1"
+                )
             if overlaps_itself(view):
-                raise _refused(op, arg, "output overlaps itself", "strides {}".format(view.strides), "no two indices on one element")
+                raise _refused(
+                    op,
+                    arg,
+                    "output overlaps itself",
+                    "strides {}".format(view.strides),
+                    "no two indices on one element",
+                )
             if any(overlap(view, o) for o in others):
                 raise _refused(op, arg, "output overlaps itself", "memory of another argument", "memory of its own")
         others.append(view)
 
 
 def _refused(op: str, arg: str, kind: str, got: str, want: str) -> ArgumentError:
-    return ArgumentError("{}: {}: {}: got {}, want {}".format(op, arg, kind, got, want), op=op, arg=arg, kind=kind, got=got, want=want)
+    return ArgumentError(
+        "{}: {}: {}: got {}, want {}".format(op, arg, kind, got, want), op=op, arg=arg, kind=kind, got=got, want=want
+    )
 
 
 def overlaps_itself(view: View) -> bool:

@@ -14,9 +14,9 @@ Counts = Dict[str, int]
 class Call(NamedTuple):
     """What is to be computed: op is the helper process's name of the operation.
 
-    options is the request but for its tensors, and must not be changed; key is equal for equal options. inputs and outputs have
-    the tensors' names in the request. Outputs are there, to be written. framework is that of all arrays, but that NumPy's may be
-    among JAX's inputs.
+    options is the request but for its tensors, and must not be changed; key is equal for equal options. inputs and
+    outputs have the tensors' names in the request. Outputs are there, to be written. framework is that of all arrays,
+    but that NumPy's may be among JAX's inputs.
     """
 
     op: str
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 
 def resolve(op: str, backend: str, device: int) -> int:
-    """Returns the device that a backend names, for arrays that lie on another or the same: `HOST`, or that of a CUDA device."""
+    """Returns the device to compute on, `HOST` or a CUDA device's number, for arrays that lie on a device."""
     if backend == "auto":
         if device != HOST:
             from . import _cuda
@@ -113,7 +113,7 @@ def run_cpu(call: Call) -> Optional[Counts]:
 
 
 def unrepeated(view: View) -> Tuple[View, Tuple[int, ...]]:
-    """Returns the part of a view that its broadcast dimensions repeat, and the strides of the whole when that part lies alone."""
+    """Returns what the broadcast dimensions of a view repeat, and the strides of the view when that lies alone."""
     if 0 not in view.strides:
         return view, contiguous_strides(view.shape)
     repeated = [s == 0 and n > 1 for n, s in zip(view.shape, view.strides)]

@@ -16,9 +16,9 @@ _SLAB = 256  # cells of a piece of memory
 class Cells:
     """The words and the flag of one device.
 
-    A kernel that meets a bad value lowers its cell to a number that says what and where, and sets the flag, which lies in pinned host
-    memory: as long as it is 0 nothing needs to be read from the device. Cells are used again as late as possible. The caller holds a
-    lock.
+    A kernel that meets a bad value lowers its cell to a number that says what and where, and sets the flag, which lies
+    in pinned host memory: as long as it is 0 nothing needs to be read from the device. Cells are used again as late as
+    possible. The caller holds a lock.
     """
 
     def __init__(self, on: Device) -> None:

@@ -1,8 +1,9 @@
 """The helper process: the robocache binary, which plans, reads, decodes and computes on the CPU.
 
-It is started with the first call that needs it, as ``robocache serve`` on one end of a socket pair, and ends with this process.
-A message is a frame: 16 bytes of header (the magic, the bytes of JSON, the bytes of blob, the number of file descriptors, each a
-little-endian u32), the JSON object, the blob. One request is under way at a time, and each has one reply.
+It is started with the first call that needs it, as ``robocache serve`` on one end of a socket pair, and ends with this
+process. A message is a frame: 16 bytes of header (the magic, the bytes of JSON, the bytes of blob, the number of file
+descriptors, each a little-endian u32), the JSON object, the blob. One request is under way at a time, and each has one
+reply.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Reply = Tuple[Dict[str, Any], bytes, int]
 
 
 def find_binary() -> str:
-    """Returns the path of the robocache binary: that of ROBOCACHE_BINARY, else the package's own, else, if it has none, the one on PATH."""
+    """Returns the path of the binary: ROBOCACHE_BINARY's, else the package's own, else, if it has none, PATH's."""
     given = os.environ.get("ROBOCACHE_BINARY")
     if given:
         found = shutil.which(given)
@@ -66,8 +67,8 @@ class _Broken(Exception):
 class Child:
     """One helper process and the connection to it. Calls may come from any thread of the process that made it.
 
-    lock is held around each request, and may be held around several that belong together, such as those that use the arena.
-    memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it.
+    lock is held around each request, and may be held around several that belong together, such as those that use the
+    arena. memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it.
     """
 
     def __init__(self) -> None:
@@ -137,17 +138,18 @@ class Child:
         """Raises `ForkError` in a process that was forked from the one which started the helper."""
         if os.getpid() != self.pid:
             raise ForkError(
-                "RoboCache was used in process {} before process {} was forked from it; start workers with the 'spawn' or "
-                "'forkserver' method (multiprocessing_context='spawn' in a DataLoader), or use RoboCache in the workers "
-                "only".format(self.pid, os.getpid())
+                "RoboCache was used in process {} before process {} was forked from it; start workers with the "
+                "'spawn' or 'forkserver' method (multiprocessing_context='spawn' in a DataLoader), or use RoboCache in "
+                "the workers only".format(self.pid, os.getpid())
             )
 
     def request(self, do: str, blob: Optional[Union[bytes, bytearray, memoryview]] = None, **fields: Any) -> Reply:
-        """Sends a request and returns its reply: the JSON object, the blob, and a file descriptor, the caller's to close, or -1.
+        """Sends a request and returns its reply: the JSON object, the blob, and a file descriptor, the caller's to
+        close, or -1.
 
-        An error reply is raised as the error that it stands for. Where the process has ended the error is a `ServerError` with
-        its last lines, once; `shared` then starts another. A request that is interrupted, by Ctrl-C for instance, gives the
-        process up, since its reply would be taken for that of the next.
+        An error reply is raised as the error that it stands for. Where the process has ended the error is a
+        `ServerError` with its last lines, once; `shared` then starts another. A request that is interrupted, by Ctrl-C
+        for instance, gives the process up, since its reply would be taken for that of the next.
         """
         self.check_fork()
         fields["do"] = do
@@ -251,7 +253,7 @@ class Child:
         return ServerError(self._why)
 
     def arena(self, size: int) -> memoryview:
-        """Returns memory that both processes map, of at least size bytes, at least 1. A larger one replaces the one before."""
+        """Returns memory of at least size bytes, 1 or more, that both processes map. A larger one replaces it."""
         self.check_fork()
         with self.lock:
             if self._arena is None or len(self._arena) < size:

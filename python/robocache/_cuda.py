@@ -17,7 +17,8 @@ OUT_OF_MEMORY = 2
 INVALID_CONTEXT = 201
 LOSSY_QUERY = 402  # of a stream whose last launch lets the next begin early
 NOT_READY = 600
-# An image that was refused for what it is: no code for this device, a format or a version that the driver does not know, no compiler.
+# An image that was refused for what it is: no code for this device, a format or a version that the driver does not
+# know, no compiler.
 UNFIT = frozenset((200, 209, 218, 221, 222))
 
 _p, _i, _u, _s, _a = c_void_p, c_int, c_uint, c_size_t, c_uint64
@@ -94,18 +95,20 @@ DEPENDENT = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
 
 class Driver:
-    """The driver library. Its functions are attributes, named as in the table above; each returns a code, 0 for success."""
+    """The driver library. Its functions are attributes, named as in the table above; each returns a code, 0 for
+    success."""
 
     init: Callable[..., int]
     launch: Callable[..., int]
 
     def __init__(self, library: ctypes.CDLL, path: str) -> None:
         self.path = path
+        self.pid = os.getpid()
         self.number = 0
         for name, (exported, arguments, optional) in _FUNCTIONS.items():
             function = getattr(library, exported, None)
             if function is None and not optional:
-                raise UnsupportedError("{}: the driver has no {}; it is older than CUDA 11.8, or no driver".format(path, exported))
+                raise UnsupportedError("{} has no {}: it is older than CUDA 11.8, or no driver".format(path, exported))
             if function is not None:
                 function.argtypes, function.restype = arguments, c_int
             setattr(self, name, function)
@@ -120,7 +123,8 @@ class Driver:
         self.check(self.version(byref(number)), "cuDriverGetVersion")
         self.number = number.value
         if self.number < MIN_VERSION:
-            raise UnsupportedError("{} supports CUDA {}, want 11.8 (driver 520) or newer".format(path, version_text(self.number)))
+            supported = version_text(self.number)
+            raise UnsupportedError("{} supports CUDA {}, want 11.8 (driver 520) or newer".format(path, supported))
         count = c_int()
         self.check(self.device_count(byref(count)), "cuDeviceGetCount")
         self.devices = count.value

@@ -37,7 +37,8 @@ class CuPy(Framework):
         name = _numpy.name_of(x.dtype)
         if not name:
             raise wrong(str(x.dtype), "one of " + ", ".join(_DTYPES.values()))
-        if any(s < 0 or s % x.itemsize for s in x.strides) or x.ndim and x.shape[-1] > 1 and x.strides[-1] != x.itemsize:
+        apart = x.ndim and x.shape[-1] > 1 and x.strides[-1] != x.itemsize
+        if apart or any(s < 0 or s % x.itemsize for s in x.strides):
             with cupy.cuda.Device(x.device.id):
                 x = cupy.ascontiguousarray(x)
         return self._view(x, name)

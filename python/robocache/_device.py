@@ -1,24 +1,26 @@
 """Devices: memory, streams, events and images of kernels.
 
-Nothing here knows of plans or of a framework. The context is the device's primary one, which every framework in the process
-shares, so addresses, streams and events of theirs and ours go together. Sizes are bytes, addresses and handles are ints.
+Nothing here knows of plans or of a framework. The context is the device's primary one, which every framework in the
+process shares, so addresses, streams and events of theirs and ours go together. Sizes are bytes, addresses and handles
+are ints.
 
-Calls other than a launch are made inside ``with device:``, which makes the context current on the thread for their length and
-allows them while somebody captures a stream: the thread's capture mode is relaxed meanwhile, and what goes to streams of
-our own is not recorded.
+Calls other than a launch are made inside ``with device:``, which makes the context current on the thread for their
+length and allows them while somebody captures a stream: the thread's capture mode is relaxed meanwhile, and what goes
+to streams of our own is not recorded.
 """
 
 from __future__ import annotations
 
 import collections
 import ctypes
+import os
 import sys
 import threading
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ._cuda import LOSSY_QUERY, NOT_READY, OUT_OF_MEMORY, Driver, driver
-from ._errors import OutOfMemoryError, UnsupportedError
+from ._errors import ForkError, OutOfMemoryError, UnsupportedError
 
 HIGHEST_ATTRIBUTE = 150
 FUNC_MAX_THREADS, FUNC_MAX_SHARED, FUNC_CARVEOUT = 0, 8, 9
@@ -78,7 +80,16 @@ class Device:
         # What gives memory back, if it can, where the device has too little: true if something was given back.
         self.reclaim: List[Callable[[], bool]] = []
 
+    def check_fork(self) -> None:
+        """Raises `ForkError` in a process that was forked from the one which started the driver."""
+        if os.getpid() != self.driver.pid:
+            raise ForkError(
+                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this "
+                "side: start workers with the 'spawn' or 'forkserver' method".format(self.driver.pid, os.getpid())
+            )
+
     def __enter__(self) -> "Device":
+        self.check_fork()
         drv, thread = self.driver, self._thread
         drv.check(drv.context_push(self.context), "cuCtxPushCurrent")
         mode = c_int(_RELAXED)
@@ -143,7 +154,8 @@ class Device:
         return free.value, total.value
 
     def alloc(self, size: int, what: str = "memory") -> int:
-        """Allocates device memory, at least a byte, at a multiple of 256. Where there is too little, what can be given back is first."""
+        """Allocates device memory, at least a byte, at a multiple of 256. Where there is too little, what can be given
+        back is first."""
         address = c_uint64()
         size = max(size, 1)
         with self:
@@ -168,14 +180,16 @@ class Device:
         return address.value
 
     def release(self, address: int) -> None:
-        """Gives memory of alloc up. It is freed by a later alloc or flush, after all work that is queued on the device by then.
+        """Gives memory of alloc up. It is freed by a later alloc or flush, after all work that is queued on the device
+        by then.
 
         It calls nothing of the driver, so it may come from a destructor, and from any thread.
         """
         self._limbo.append((address, self._sizes.pop(address)))
 
     def flush(self) -> bool:
-        """Frees what was released, and reports whether there was any. The driver waits for the device before it frees."""
+        """Frees what was released, and reports whether there was any. The driver waits for the device before it
+        frees."""
         freed = False
         with self:
             while True:
@@ -207,7 +221,8 @@ class Device:
             self.driver.check(self.driver.host_free(host), "cuMemFreeHost")
 
     def register(self, host: int, size: int) -> None:
-        """Pins memory that the process has mapped, so that copies from and to it need no staging. It stays mapped until unregister."""
+        """Pins memory that the process has mapped, so that copies from and to it need no staging. It stays mapped until
+        unregister."""
         with self:
             self.driver.check(self.driver.host_register(host, size, 3), "cuMemHostRegister")
 
@@ -298,7 +313,7 @@ class Event:
         return took.value
 
     def __del__(self) -> None:
-        if getattr(self, "handle", None) and not sys.is_finalizing():
+        if getattr(self, "handle", None) and not sys.is_finalizing() and os.getpid() == self.device.driver.pid:
             with self.device as d:
                 d.driver.event_destroy(self.handle)
             self.handle = None
@@ -324,23 +339,27 @@ class Module:
         self.handle = handle.value
 
     def function(self, name: str, max_shared: int = 0, carveout: Optional[int] = None) -> int:
-        """Returns a kernel, whose launches may ask for up to max_shared bytes of dynamic shared memory, and which has the share
-        carveout (percent) of a multiprocessor's memory as such."""
+        """Returns a kernel, whose launches may ask for up to max_shared bytes of dynamic shared memory, and which has
+        the share carveout (percent) of a multiprocessor's memory as such."""
         drv = self.device.driver
         with self.device:
             function = self._functions.get(name)
             if function is None:
                 handle, threads = c_void_p(), c_int()
-                drv.check(drv.module_function(byref(handle), self.handle, name.encode()), "cuModuleGetFunction({})".format(name))
+                code = drv.module_function(byref(handle), self.handle, name.encode())
+                drv.check(code, "cuModuleGetFunction({})".format(name))
                 # A function that is loaded with its first launch could not be captured.
                 if drv.function_load is not None:
                     drv.check(drv.function_load(handle), "cuFuncLoad({})".format(name))
-                drv.check(drv.function_get(byref(threads), FUNC_MAX_THREADS, handle), "cuFuncGetAttribute({})".format(name))
+                code = drv.function_get(byref(threads), FUNC_MAX_THREADS, handle)
+                drv.check(code, "cuFuncGetAttribute({})".format(name))
                 function = self._functions[name] = handle.value or 0
             if max_shared > self._shared.get(name, 0):  # less would refuse the launches that there are
-                drv.check(drv.function_set(function, FUNC_MAX_SHARED, max_shared), "cuFuncSetAttribute({})".format(name))
+                code = drv.function_set(function, FUNC_MAX_SHARED, max_shared)
+                drv.check(code, "cuFuncSetAttribute({})".format(name))
                 self._shared[name] = max_shared
             if carveout is not None and self._carveout.get(name) != carveout:
-                drv.check(drv.function_set(function, FUNC_CARVEOUT, carveout), "cuFuncSetAttribute({})".format(name))
+                code = drv.function_set(function, FUNC_CARVEOUT, carveout)
+                drv.check(code, "cuFuncSetAttribute({})".format(name))
                 self._carveout[name] = carveout
         return function

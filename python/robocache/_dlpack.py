@@ -90,7 +90,8 @@ class Taken:
             address = _pointer_of(capsule, _FRESH_VERSIONED)
             versioned = _Versioned.from_address(address)
             if versioned.major != 1:
-                raise ArgumentError("a DLPack capsule of version {}.{}, want 1".format(versioned.major, versioned.minor))
+                version = "{}.{}".format(versioned.major, versioned.minor)
+                raise ArgumentError("a DLPack capsule of version {}, want 1".format(version))
             self._deleter, tensor = versioned.deleter, versioned.tensor
             _rename(capsule, _USED_VERSIONED)
         elif _is(capsule, _FRESH):
@@ -120,7 +121,8 @@ class Taken:
 
 
 class Memory:
-    """An array in device memory of our own, which anybody who speaks DLPack can take; it is given up when the last that did lets go.
+    """An array in device memory of our own, which anybody who speaks DLPack can take; it is given up when the last that
+    did lets go.
 
     stream is the one that writes it. Who takes it says on which stream it goes on, and that one waits.
     """

@@ -1,7 +1,7 @@
 """The package's errors.
 
-All derive from `Error`, whose fields say what an operation was given and what it takes. The names of arguments are those of
-the Python functions: an error about times of the third stream has ``arg == "streams[2].times"``.
+All derive from `Error`, whose fields say what an operation was given and what it takes. The names of arguments are
+those of the Python functions: an error about times of the third stream has ``arg == "streams[2].times"``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = [
 class Error(Exception):
     """What every error of this package is.
 
-    op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what is wrong
-    with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a tensor. path, stream:
-    the file and the recorded stream. offset, array, line, column: where in the file, by its bytes, in an archive of arrays, or
-    in a text. A field that says nothing is None.
+    op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what
+    is wrong with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a
+    tensor. path, stream: the file and the recorded stream. offset, array, line, column: where in the file, by its
+    bytes, in an archive of arrays, or in a text. A field that says nothing is None.
 
     Example:
         >>> import robocache as rc
@@ -40,7 +40,21 @@ class Error(Exception):
         ('edge', 'wrap')
     """
 
-    _FIELDS = ("op", "arg", "kind", "row", "index", "got", "want", "path", "stream", "offset", "array", "line", "column")
+    _FIELDS = (
+        "op",
+        "arg",
+        "kind",
+        "row",
+        "index",
+        "got",
+        "want",
+        "path",
+        "stream",
+        "offset",
+        "array",
+        "line",
+        "column",
+    )
 
     def __init__(
         self,
@@ -120,14 +134,15 @@ class LoaderError(Error, RuntimeError):
 
 
 class ServerError(Error, RuntimeError):
-    """The helper process (the robocache binary) is missing, has ended or broke its protocol. The next call starts another.
+    """The helper process (the robocache binary) is missing, has ended or broke its protocol. The next call starts
+    another.
 
     The message ends with the last lines that the process wrote.
     """
 
 
 class VersionError(Error, RuntimeError):
-    """The Python package and the robocache binary, or a plan and its reader, are of different versions. Both are named."""
+    """The package and the robocache binary, or a plan and its reader, are of two versions. Both are named."""
 
 
 class ForkError(Error, RuntimeError):
@@ -142,6 +157,7 @@ class UnsupportedError(Error, NotImplementedError):
 _CLASSES: Dict[str, Type[Error]] = {
     "ArgError": ArgumentError,
     "OptionError": ArgumentError,
+    "UsageError": ArgumentError,
     "ValueError": DataError,
     "MemoryError": OutOfMemoryError,
     "FormatError": RecordingError,
@@ -149,6 +165,7 @@ _CLASSES: Dict[str, Type[Error]] = {
     "PlanError": PlanError,
     "LoaderError": LoaderError,
     "DeviceError": DeviceError,
+    "TargetError": DeviceError,
     "OpenError": DeviceError,
     "RequestError": ServerError,
     "FrameError": ServerError,
@@ -204,7 +221,9 @@ def python_argument(arg: str) -> str:
 
 def python_words(text: str) -> str:
     """Returns an explanation with Go's names of arguments replaced by Python's."""
-    text = _TOLD.sub(lambda m: "the call" if m.group() == "FuseOptions" else snake(m.group().replace("Options.", "")), text)
+    text = _TOLD.sub(
+        lambda m: "the call" if m.group() == "FuseOptions" else snake(m.group().replace("Options.", "")), text
+    )
     return re.sub(r"\bnil\b", "None", text)
 
 
@@ -226,7 +245,13 @@ def from_reply(error: Mapping[str, Any]) -> Error:
         fields["arg"] = python_argument(fields["arg"])
         if fields["arg"] in ("grid", "grid.size"):
             told = str(error.get("got", ""))
-            fields["arg"] = "size" if fields["arg"] == "grid.size" else "min, max" if "along" in told or "cells" in told else "out.grid"
+            fields["arg"] = (
+                "size"
+                if fields["arg"] == "grid.size"
+                else "min, max"
+                if "along" in told or "cells" in told
+                else "out.grid"
+            )
     for name in ("got", "want"):
         if name in fields:
             fields[name] = python_words(str(fields[name]))

@@ -54,7 +54,9 @@ def resample(
     options: Dict[str, Any] = {"options": dict(rules, trust_times=True) if trust_times else rules}
     inputs = {"DstGrad": grad}
     inputs.update((n, x) for n, x in arrays.items() if x is not None and n != "Src")
-    return _run(op, options, (key, trust_times), inputs, targets, {"SrcGrad": wanted["Src"]}, backend, check_values, shapes_only)
+    return _run(
+        op, options, (key, trust_times), inputs, targets, {"SrcGrad": wanted["Src"]}, backend, check_values, shapes_only
+    )
 
 
 def fuse(
@@ -69,7 +71,7 @@ def fuse(
     check_values: bool,
     shapes_only: Optional[Framework] = None,
 ) -> List[Any]:
-    """Returns the gradients with respect to the values of the streams that are wanted, named "Streams[i].Src", in their order."""
+    """Returns the gradients with respect to the values that are wanted, named "Streams[i].Src", in their order."""
     op = "fuse_backward"
     parts: List[Dict[str, Any]] = []
     keys: List[Hashable] = []

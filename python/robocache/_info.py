@@ -12,8 +12,9 @@ from ._version import __version__
 def info() -> Dict[str, Any]:
     """Returns what the package works with, and why: a dictionary of plain values.
 
-    version: of the package. binary: the path of the robocache binary. binary_version, platform, images: what it says of itself;
-    images is a hash of its kernels. cuda: None, or what is used on the GPU; no_cuda: None, or why there is no GPU to use.
+    version: of the package. binary: the path of the robocache binary. binary_version, platform, images: what it says of
+    itself; images is a hash of its kernels. cuda: None, or what is used on the GPU; no_cuda: None, or why there is no
+    GPU to use.
 
     Example:
         >>> import robocache as rc

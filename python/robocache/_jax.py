@@ -1,12 +1,14 @@
 """JAX arrays, taken eagerly. On a GPU they come and go by DLPack; on the CPU they are NumPy's.
 
-JAX lets nobody see its streams, so work on its arrays goes to a stream of our own: it waits for what JAX has queued when an array
-is taken, and JAX waits for it when it takes a result. An array that is read is held until the work has passed.
+JAX lets nobody see its streams, so work on its arrays goes to a stream of our own: it waits for what JAX has queued
+when an array is taken, and JAX waits for it when it takes a result. An array that is read is held until the work has
+passed.
 """
 
 from __future__ import annotations
 
 import collections
+import threading
 from typing import TYPE_CHECKING, Any, Deque, Iterable, List, Optional, Tuple
 
 import numpy as np
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
 else:
     import jax
 
-_NAMES = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "u8": "uint8"}
+_NAMES = {
+    "f32": "float32",
+    "f64": "float64",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "u8": "uint8",
+    "bool": "bool",
+}
 
 
 class JAX(Framework):
@@ -30,6 +41,7 @@ class JAX(Framework):
     name = "jax"
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._held: Deque[Tuple[Event, List[Any]]] = collections.deque()
 
     def view(self, x: Any) -> View:
@@ -44,7 +56,8 @@ class JAX(Framework):
             return _numpy.framework.view(np.asarray(x))
         kind, ordinal = x.__dlpack_device__()
         if kind not in (_dlpack.CUDA, _dlpack.MANAGED):
-            raise wrong("an array on {}".format(next(iter(x.devices()))), "one on the CPU or an NVIDIA GPU", "wrong device")
+            where = next(iter(x.devices()))
+            raise wrong("an array on {}".format(where), "one on the CPU or an NVIDIA GPU", "wrong device")
         taken = _dlpack.Taken(x.__dlpack__(stream=device(ordinal).stream))
         name = "u8" if taken.dtype == "bool" else taken.dtype
         if not name:
@@ -60,12 +73,12 @@ class JAX(Framework):
                 "a result of {} in JAX: want jax_enable_x64 turned on, or another dtype".format(_NAMES[dtype]),
                 arg="dtype", kind="wrong dtype", got=_NAMES[dtype], want="jax_enable_x64",
             )  # fmt: skip
+        name = "u8" if dtype == "bool" else dtype
         if device_ == HOST:
-            array = np.empty(shape, jax.numpy.dtype("bool" if dtype == "bool" else _NAMES[dtype]))
-            return View(array, "u8" if dtype == "bool" else dtype, array.shape, _strides(array), array.ctypes.data, HOST)
+            array = np.empty(shape, jax.numpy.dtype(_NAMES[dtype]))
+            return View(array, name, array.shape, _strides(array), array.ctypes.data, HOST)
         on = device(device_)
         memory = _dlpack.Memory(on, dtype, shape, on.stream)
-        name = "u8" if dtype == "bool" else dtype
         return View(memory, name, tuple(shape), contiguous_strides(shape), memory.pointer, device_)
 
     def result(self, view: View) -> Any:
@@ -86,9 +99,16 @@ class JAX(Framework):
         on = device(device_)
         event = on.event()
         event.record(on.stream)
-        self._held.append((event, [v.array for v in views if isinstance(v.array, _Array)]))
-        while self._held and self._held[0][0].passed():
-            self._held.popleft()
+        with self._lock:
+            self._held.append((event, [v.array for v in views if isinstance(v.array, _Array)]))
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Gives JAX the arrays back that work which has passed had read."""
+        passed = []  # what is dropped is dropped outside the lock: JAX may call back
+        with self._lock:
+            while self._held and self._held[0][0].passed():
+                passed.append(self._held.popleft())
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
         _numpy.framework.write(arena, at, self._on_host(view))

@@ -94,7 +94,9 @@ class NumPy(Framework):
             raise wrong("{} ({})".format(type(x).__name__, e), "an array, or a list of numbers") from e
         if array.dtype.kind not in "biuf":
             raise wrong(type(x).__name__, "an array, or a list of numbers")
-        return array.astype(np.float64) if floats and isinstance(x, (list, tuple)) and array.dtype.kind != "f" else array
+        return (
+            array.astype(np.float64) if floats and isinstance(x, (list, tuple)) and array.dtype.kind != "f" else array
+        )
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
         x = view.array

@@ -1,4 +1,5 @@
-"""The operators robocache::resample and robocache::fuse, which torch.compile keeps in its graph, with their shapes and gradients."""
+"""The operators robocache::resample and robocache::fuse, which torch.compile keeps in its graph, with their shapes and
+gradients."""
 
 from __future__ import annotations
 
@@ -40,16 +41,24 @@ def _decode(text: str) -> Job:
     op, names, streams, clock, dtype, asked, trust_times, check, backend = json.loads(text)
     a, b, c = asked
     made = tuple([Stream(*s) for s in streams])
-    return Job(op, tuple(names), made, None if clock is None else tuple(clock), dtype, (a, b, c), trust_times, check, backend)
+    return Job(
+        op, tuple(names), made, None if clock is None else tuple(clock), dtype, (a, b, c), trust_times, check, backend
+    )
 
 
 def register() -> None:
     """Registers robocache::resample and robocache::fuse, and their gradients, with torch.library."""
     for op in ("resample", "fuse"):
         forward, backward = "robocache::" + op, "robocache::" + op + "_backward"
-        torch.library.define(forward, "(Tensor[] arrays, str options) -> (Tensor, Tensor, Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
         torch.library.define(
-            backward, "(Tensor grad, Tensor[] arrays, SymInt[] shapes, str options) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
+            forward,
+            "(Tensor[] arrays, str options) -> (Tensor, Tensor, Tensor, Tensor)",
+            tags=(torch.Tag.pt2_compliant_tag,),
+        )
+        torch.library.define(
+            backward,
+            "(Tensor grad, Tensor[] arrays, SymInt[] shapes, str options) -> Tensor[]",
+            tags=(torch.Tag.pt2_compliant_tag,),
         )
         torch.library.impl(forward, "default", _forward_kernel)
         torch.library.impl(backward, "default", _backward_kernel)
@@ -120,7 +129,9 @@ def _backward_of(op: str) -> Any:
         needed = ctx.needs_input_grad[0]
         tensors, wanted, widths = saved(ctx, needed)
         kept = [(name, x) for name, x in zip(job.names, tensors) if x is not None]
-        text = _backward_text(ctx.options, [n for n, _ in kept], [(n, d, len(s)) for n, (d, s) in wanted.items()], widths)
+        text = _backward_text(
+            ctx.options, [n for n, _ in kept], [(n, d, len(s)) for n, (d, s) in wanted.items()], widths
+        )
         sizes = [n for _, shape in wanted.values() for n in shape]
         run = getattr(torch.ops.robocache, op + "_backward")
         grads = dict(zip(wanted, run(grad, [x for _, x in kept], sizes, text)))

@@ -12,8 +12,8 @@ from ._options import Anchored, Channel, Duration, Stream, Uniform, mistake
 
 _SIDES = ("valid", "age", "pad")
 
-# What is returned where more than values is asked for: values and what was asked for, in this order. Each has a name of its own
-# in this module, so that it can be pickled.
+# What is returned where more than values is asked for: values and what was asked for, in this order. Each has a name of
+# its own in this module, so that it can be pickled.
 RESULTS: Dict[Tuple[bool, bool, bool], Any] = {}
 for _v in (False, True):
     for _a in (False, True):
@@ -89,43 +89,47 @@ def resample(
 ) -> Any:
     """Samples values, recorded at times, at targets.
 
-    B episodes of S samples with D features go onto T targets: values [B,S,D] with times [B,S], or [S] shared by the batch, onto
-    targets [B,T], or [T] shared; the result is [B,T,D]. A single episode needs no B. values are float32, float64, float16 or
-    bfloat16. times are int64 nanoseconds, or float64 or float32 seconds, finite and non-decreasing; targets have the same dtype
-    and may come in any order, or are a `Uniform` or `Anchored` clock. Arrays may be of NumPy, torch, JAX or CuPy, all of one
-    framework, and so is the result. Lists are taken as NumPy arrays; whole numbers in a list of values are float64.
+    B episodes of S samples with D features go onto T targets: values [B,S,D] with times [B,S], or [S] shared by the
+    batch, onto targets [B,T], or [T] shared; the result is [B,T,D]. A single episode needs no B. values are float32,
+    float64, float16 or bfloat16. times are int64 nanoseconds, or float64 or float32 seconds, finite and non-decreasing;
+    targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock. Arrays may be of
+    NumPy, torch, JAX or CuPy, all of one framework, and so is the result. Lists are taken as NumPy arrays; whole
+    numbers in a list of values are float64.
 
     Between samples:
-      kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d, window-mean,
-        window-min, window-max or window-last. On a sample all but the windows give that sample, bit for bit.
-      quat: the order of quaternions, "xyzw" (default) or "wxyz". period: of angles, 2 pi unless given. window: of the window
-        kinds, in seconds. channels: ranges of features with a kind of their own.
-      max_gap: targets between samples further apart than this are not valid. tolerance: so are those whose previous, next or
-        nearest sample is further away. fill_gaps: their values are the fill value. snap: a target this near to a sample counts
-        as being on it. All in seconds, or timedelta.
+      kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d,
+        window-mean, window-min, window-max or window-last. On a sample all but the windows give that sample, bit for
+        bit.
+      quat: the order of quaternions, "xyzw" (default) or "wxyz". period: of angles, 2 pi unless given. window: of the
+        window kinds, in seconds. channels: ranges of features with a kind of their own.
+      max_gap: targets between samples further apart than this are not valid. tolerance: so are those whose previous,
+        next or nearest sample is further away. fill_gaps: their values are the fill value. snap: a target this near to
+        a sample counts as being on it. All in seconds, or timedelta.
 
     Outside the samples:
-      edge: clamp (the end sample), fill (the fill value), extrapolate, hold (the last sample stays valid) or error. fill: NaN
-        unless given.
+      edge: clamp (the end sample), fill (the fill value), extrapolate, hold (the last sample stays valid) or error.
+        fill: NaN unless given.
 
     Ragged batches, all of int64:
-      lengths [B]: how many samples of each row of a padded batch count. offsets [B+1]: where each row of packed values [N,D] and
-      times [N] begins. starts [B], with lengths: rows of packed values in any order. target_lengths and target_offsets: the same
-      of targets; what is beyond target_lengths is filled.
+      lengths [B]: how many samples of each row of a padded batch count. offsets [B+1]: where each row of packed values
+      [N,D] and times [N] begins. starts [B], with lengths: rows of packed values in any order. target_lengths and
+      target_offsets: the same of targets; what is beyond target_lengths is filled.
 
     Results:
-      dtype: of the result, that of values unless given; bf16 is uint16 in NumPy. valid, age, pad: whether to return also if a
-      target is valid [B,T] (bool), its time less that of the sample at or before it [B,T] (of the times' dtype), and if it is
-      past the row's samples [B,T] (bool); the result is then a named tuple of values and these. out: the array to write, or a
-      sequence of arrays in the order of that tuple.
-      trust_times: leaves out the check of times; bad ones give unspecified values. check: on a GPU, waits and raises what is
-      wrong with values; else a later call or `synchronize` does.
-      backend: auto (where the arrays are), cpu, cuda or cuda:N; the result is where the arrays are.
+      dtype: of the result, that of values unless given; bf16 is uint16 in NumPy. valid, age, pad: whether to return
+      also if a target is valid [B,T] (bool), its time less that of the sample at or before it [B,T] (of the times'
+      dtype), and if it is past the row's samples [B,T] (bool); the result is then a named tuple of values and these.
+      out: the array to write, or a sequence of arrays in the order of that tuple.
+
+    How it is done:
+      trust_times: leaves out the check of times; bad ones give unspecified values. check: on a GPU, waits and raises
+      what is wrong with values; else a later call or `synchronize` does. backend: auto (where the arrays are), cpu,
+      cuda or cuda:N; the result is where the arrays are.
 
     Gradients flow to values in torch for linear, previous, next and nearest, with targets in ascending order.
 
-    Raises ArgumentError (shapes, dtypes, options; nothing was written), DataError (times that go backwards and the like, with row
-    and index), OutOfMemoryError, UnsupportedError, DeviceError, ServerError.
+    Raises ArgumentError (shapes, dtypes, options; nothing was written), DataError (times that go backwards and the
+    like, with row and index), OutOfMemoryError, UnsupportedError, DeviceError, ServerError.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -184,11 +188,11 @@ def fuse(
 ) -> Any:
     """Puts 1 to 16 streams, each of its own rate, width and kind, side by side on one clock.
 
-    streams are `Stream` objects of one batch B, with times of one dtype, that of targets; each has S, D, dtype, rules and clock
-    offset of its own. targets are as in `resample`, on the common clock. The result is [B,T,sum D] in the order of streams, or
-    [T,sum D] without a batch: for each stream what `resample` gives for it, bit for bit, then its shift, scale and clip. It is
-    float64 if any stream is, else float32, or of the dtype that is given. What a stream does not have is filled, with 0 unless
-    it says otherwise, and not valid.
+    streams are `Stream` objects of one batch B, with times of one dtype, that of targets; each has S, D, dtype, rules
+    and clock offset of its own. targets are as in `resample`, on the common clock. The result is [B,T,sum D] in the
+    order of streams, or [T,sum D] without a batch: for each stream what `resample` gives for it, bit for bit, then its
+    shift, scale and clip. It is float64 if any stream is, else float32, or of the dtype that is given. What a stream
+    does not have is filled, with 0 unless it says otherwise, and not valid.
 
     valid, age and pad are as in `resample`, for each of M streams: [B,T,M]. target_lengths, target_offsets, dtype, out,
     trust_times, check and backend are as there, and so are the errors; one about a stream names it:
@@ -224,7 +228,7 @@ def fuse(
 
 
 def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable, Optional[Dict[str, Any]]]:
-    """Adds the arrays of a clock to those of a call; returns its key and, of a uniform one, what a request has of it."""
+    """Adds a clock's arrays to those of a call; returns its key and, of a uniform one, what a request has of it."""
     if isinstance(targets, Uniform):
         return _options.uniform(targets, op)
     if isinstance(targets, Anchored):
@@ -236,8 +240,10 @@ def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable,
     return None, None
 
 
-def target_shape(group: Group, clock: Optional[Dict[str, Any]], prefix: str, out: Optional[View], op: str) -> Tuple[int, ...]:
-    """Returns the shape of a stream's valid. Where the arguments do not fit together it is any: the helper process says so."""
+def target_shape(
+    group: Group, clock: Optional[Dict[str, Any]], prefix: str, out: Optional[View], op: str
+) -> Tuple[int, ...]:
+    """Returns the shape of a stream's valid. Where the arguments do not fit it is any: the helper process says so."""
     views = group.views
     src = views[prefix + "Src"].shape
     count = 0
@@ -250,7 +256,9 @@ def target_shape(group: Group, clock: Optional[Dict[str, Any]], prefix: str, out
     if "DstOffsets" in views:
         if clock is not None:
             if out is None:
-                raise mistake(op, "out", "None, with target_offsets and a uniform clock", "an array [N,D]", "missing argument")
+                raise mistake(
+                    op, "out", "None, with target_offsets and a uniform clock", "an array [N,D]", "missing argument"
+                )
             return out.shape[:1]
         return (count,)
     if len(src) == 3:
@@ -279,12 +287,21 @@ def given_outputs(out: Any, asked: Tuple[bool, bool, bool], op: str) -> Dict[str
         out = (out,)
     if not isinstance(out, (tuple, list)) or len(out) > len(names):
         got = type(out).__name__ if not isinstance(out, (tuple, list)) else "{} arrays".format(len(out))
-        raise mistake(op, "out", got, "an array, or up to {} in the order {}".format(len(names), ", ".join(names).lower()))
+        raise mistake(
+            op, "out", got, "an array, or up to {} in the order {}".format(len(names), ", ".join(names).lower())
+        )
     return dict(zip(names, tuple(out) + (None,) * (len(names) - len(out))))
 
 
 def make_outputs(
-    group: Group, given: Dict[str, Any], first: View, dtype: str, width: int, shape: Tuple[int, ...], sides: Tuple[int, ...], clock: str
+    group: Group,
+    given: Dict[str, Any],
+    first: View,
+    dtype: str,
+    width: int,
+    shape: Tuple[int, ...],
+    sides: Tuple[int, ...],
+    clock: str,
 ) -> Dict[str, View]:
     """Returns the outputs of resample and fuse: given, or made."""
     outputs: Dict[str, View] = {}
@@ -310,7 +327,7 @@ def prepare_resample(
     trust_times: bool,
     shapes_only: Optional[Framework] = None,
 ) -> Prepared:
-    """Looks at the arguments of resample and makes its outputs. shapes_only is a framework that looks at nothing else."""
+    """Looks at the arguments of resample and makes its outputs. A framework shapes_only looks at nothing else."""
     op = "resample"
     key, rules = _options.rules(op, "", *rule)
     arrays = {name: x for name, x in arrays.items() if x is not None}
@@ -333,7 +350,13 @@ def prepare_resample(
     return Prepared(call, [rules], group.device, asked)
 
 
-STREAM_ARRAYS = (("Src", "values"), ("SrcTimes", "times"), ("SrcLengths", "lengths"), ("SrcOffsets", "offsets"), ("SrcStarts", "starts"))
+STREAM_ARRAYS = (
+    ("Src", "values"),
+    ("SrcTimes", "times"),
+    ("SrcLengths", "lengths"),
+    ("SrcOffsets", "offsets"),
+    ("SrcStarts", "starts"),
+)
 
 
 def prepare_fuse(
@@ -388,7 +411,9 @@ def prepare_fuse(
     else:
         kind = "f64" if any(group.views["Streams[{}].Src".format(i)].dtype == "f64" for i in there) else "f32"
     lead_view = group.views[first + "Src"]
-    outputs = make_outputs(group, given, lead_view, kind, total, shape, (len(streams),), group.views[first + "SrcTimes"].dtype)
+    outputs = make_outputs(
+        group, given, lead_view, kind, total, shape, (len(streams),), group.views[first + "SrcTimes"].dtype
+    )
     options: Dict[str, Any] = {"streams": parts}
     if trust_times:
         options["options"] = {"trust_times": True}
@@ -419,9 +444,13 @@ def stream_part(s: Stream, rules: Dict[str, Any], width: int, op: str, prefix: s
             least, most = s.clip
         except (TypeError, ValueError):
             raise mistake(op, prefix + "clip", s.clip, "a pair (least, most)") from None
-    for name, x, arg in (("shift", s.shift, "shift"), ("scale", s.scale, "scale"), ("clip_min", least, "clip"), ("clip_max", most, "clip")):
+    for name, x, arg in (
+        ("shift", s.shift, "shift"),
+        ("scale", s.scale, "scale"),
+        ("clip_min", least, "clip"),
+        ("clip_max", most, "clip"),
+    ):
         numbers = _options.per_feature(x, width, op, prefix + arg)
         if numbers is not None:
             part[name] = numbers
     return part
-

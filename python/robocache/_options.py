@@ -16,8 +16,8 @@ Duration = Union[float, timedelta]
 class Uniform(NamedTuple):
     """A clock of count ticks at rate Hz, beginning at start; it is never written out.
 
-    start is on the clock of the times: an int is nanoseconds, a float seconds. Tick i is at start + floor(i*1e9/rate + 0.5)
-    nanoseconds; for times in seconds at start + i/rate, computed in float64 and rounded to the times' dtype.
+    start is on the clock of the times: an int is nanoseconds, a float seconds. Tick i is at start + floor(i*1e9/rate +
+    0.5) nanoseconds; for times in seconds at start + i/rate, computed in float64 and rounded to the times' dtype.
 
     Example:
         >>> import robocache as rc
@@ -31,7 +31,8 @@ class Uniform(NamedTuple):
 
 
 class Anchored(NamedTuple):
-    """A clock of windows: target t of row b is at anchors[b] + deltas[t]. anchors [B] and deltas [T] are int64 nanoseconds.
+    """A clock of windows: target t of row b is at anchors[b] + deltas[t]. anchors [B] and deltas [T] are int64
+    nanoseconds.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -66,12 +67,13 @@ class Channel(NamedTuple):
 class Stream(NamedTuple):
     """One stream of `fuse`.
 
-    values [B,S,D] or [S,D] and times [B,S] or [S], on the stream's own clock: stream time + offset = common time, offset in
-    seconds. kind to tolerance, and lengths, offsets and starts, are as in `resample`; fill is 0 unless given, and written as
-    it is. values=None is a stream that is missing: its width features get the fill value and are not valid.
+    values [B,S,D] or [S,D] and times [B,S] or [S], on the stream's own clock: stream time + offset = common time,
+    offset in seconds. kind to tolerance, and lengths, offsets and starts, are as in `resample`; fill is 0 unless given,
+    and written as it is. values=None is a stream that is missing: its width features get the fill value and are not
+    valid.
 
-    shift, scale and clip normalise: (x - shift) * scale for each feature in float32, then bounds, clip=(least, most), either of
-    which may be None. Each is D numbers, or one for all features.
+    shift, scale and clip normalise: (x - shift) * scale for each feature in float32, then bounds, clip=(least, most),
+    either of which may be None. Each is D numbers, or one for all features.
 
     Example:
         >>> import robocache as rc
@@ -110,7 +112,9 @@ class Stream(NamedTuple):
 def mistake(op: str, arg: str, got: Any, want: str, kind: str = "wrong option") -> ArgumentError:
     """Returns the error of an argument that is found to be wrong here."""
     got = got if isinstance(got, str) else "{!r}".format(got)
-    return ArgumentError("{}: {}: {}: got {}, want {}".format(op, arg, kind, got, want), op=op, arg=arg, kind=kind, got=got, want=want)
+    return ArgumentError(
+        "{}: {}: {}: got {}, want {}".format(op, arg, kind, got, want), op=op, arg=arg, kind=kind, got=got, want=want
+    )
 
 
 def nanoseconds(x: Duration, op: str, arg: str) -> int:

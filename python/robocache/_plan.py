@@ -22,13 +22,15 @@ def _round(n: int, to: int) -> int:
 
 
 class Plan:
-    """An exported plan with its images loaded. header is its JSON, payload what that refers to, request what it was made for; positions
-    says which of a caller's pointers each argument is."""
+    """An exported plan with its images loaded. header is its JSON, payload what that refers to, request what it was
+    made for; positions says which of a caller's pointers each argument is."""
 
     def __init__(self, header: Dict[str, Any], payload: bytes, request: Optional[Request] = None) -> None:
         if header.get("version") != VERSION:
             raise VersionError(
-                "the plan has version {}, this package reads version {}: install one wheel".format(header.get("version"), VERSION)
+                "the plan has version {}, this package reads version {}: install one wheel".format(
+                    header.get("version"), VERSION
+                )
             )
         self.header, self.payload, self.request = header, payload, request
         self.arguments: List[str] = [a["name"] for a in header["arguments"]]
@@ -39,12 +41,14 @@ class Plan:
         self.images: List[Dict[str, Any]] = header["images"] or []
         self.counts: Optional[Dict[str, int]] = header.get("counts")
         self.modules: List[Module] = []
-        # Tells what faults stand for, by the numbers of their buffers; else the helper process is asked with the request.
+        # Tells what faults stand for, by the numbers of their buffers; else the helper process is asked with the
+        # request.
         self.explain: Optional[Callable[[Dict[int, int]], Error]] = None
 
 
 class Buffers:
-    """The memory that a plan's kernels need beside the arguments, with what it begins with. user is the instance that runs on it.
+    """The memory that a plan's kernels need beside the arguments, with what it begins with. user is the instance that
+    runs on it.
 
     given: addresses of buffers that lie elsewhere and were filled by uploads, by their "id": a session's.
     """
@@ -119,16 +123,16 @@ def _never(*_: Any) -> int:
 class Instance:
     """A plan with buffers, for one stream. The caller holds lock around begin, queue and close.
 
-    Before queue, ``begin(*begin_arguments)`` asks the driver what queue relies on, and the answer is in ``state[0]``: it is expected
-    if it is ``expected``. On an explicit stream the question is whether the stream is being captured. The default streams are
-    those of the current context, so there it is which context is current. pointers are those of the last run; place is under
-    what the instance is found; captured is the number of the capture that it is for, else 0; shared says that others have the
-    buffers too, and so it never gives them up.
+    Before queue, ``begin(*begin_arguments)`` asks the driver what queue relies on, and the answer is in ``state[0]``:
+    it is expected if it is ``expected``. On an explicit stream the question is whether the stream is being captured.
+    The default streams are those of the current context, so there it is which context is current. pointers are those of
+    the last run; place is under what the instance is found; captured is the number of the capture that it is for, else
+    0; shared says that others have the buffers too, and so it never gives them up.
     """
 
     __slots__ = (
-        "lock", "plan", "buffers", "stream", "place", "captured", "shared", "begin", "begin_arguments", "state", "expected",
-        "words", "patches", "launches", "pointers", "keep", "closed", "_device", "_alive", "_answer",
+        "lock", "plan", "buffers", "stream", "place", "captured", "shared", "begin", "begin_arguments", "state",
+        "expected", "words", "patches", "launches", "pointers", "keep", "closed", "_device", "_alive", "_answer",
     )  # fmt: skip
 
     def __init__(
@@ -188,9 +192,9 @@ class Instance:
 
     def _launch(self, launch: Dict[str, Any], parameters: int, size: int) -> Tuple[Any, ...]:
         """Returns the arguments of cuLaunchKernelEx, whose parameters are one packed buffer."""
-        config = LaunchConfig(
-            (ctypes.c_uint * 3)(*launch["grid"]), (ctypes.c_uint * 3)(*launch["block"]), launch["shared"], self.stream or None
-        )
+        three = ctypes.c_uint * 3
+        grid, block, shared = three(*launch["grid"]), three(*launch["block"]), launch["shared"]
+        config = LaunchConfig(grid, block, shared, self.stream or None)
         if launch["dependent"]:
             attribute = LaunchAttribute(DEPENDENT)
             attribute.value[0] = 1
@@ -199,7 +203,7 @@ class Instance:
         length = ctypes.c_size_t(size)
         # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
         extra = (c_void_p * 5)(1, parameters, 2, ctypes.addressof(length), None)
-        function = self.plan.modules[launch["image"]].function(launch["entry"], launch["shared"], launch.get("carveout"))
+        function = self.plan.modules[launch["image"]].function(launch["entry"], shared, launch.get("carveout"))
         self._alive += [config, length, extra]
         return byref(config), c_void_p(function), None, byref(extra)
 

@@ -1,8 +1,8 @@
 """The short way of a call that was made before, on torch tensors of a GPU.
 
-What a call depends on besides addresses is looked up once, by the tensors' shapes, strides and dtypes and by the options as they were
-given: nothing is parsed again, and no views are made. Every call that is not plain takes the long way, which is the one that says
-what is wrong.
+What a call depends on besides addresses is looked up once, by the tensors' shapes, strides and dtypes and by the
+options as they were given: nothing is parsed again, and no views are made. Every call that is not plain takes the long
+way, which is the one that says what is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _empty = torch.empty
 _Tensor = torch.Tensor
 _is_grad_enabled = torch.is_grad_enabled
 _is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
-_raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (lambda d: torch.cuda.current_stream(d).cuda_stream)
+_raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+    lambda d: torch.cuda.current_stream(d).cuda_stream
+)
 
 _MOST = 2048  # calls to remember
 _known: Dict[Hashable, "Entry"] = {}
@@ -61,14 +63,17 @@ class Entry:
 def resample(
     arrays: Sequence[Any], targets: Any, rule: Tuple[Any, ...], rest: Tuple[Any, ...]
 ) -> Tuple[Optional[Hashable], Sequence[Any]]:
-    """Returns a key for the arguments of a plain call, or None, and its arrays; then `find` has the entry, if there is one."""
+    """Returns a key for the arguments of a plain call, or None, and its arrays; `find` knows the entries of keys."""
     if _is_compiling():
         return None, ()
     # fill is told from its negative and NaN from itself; a table of channels need not be hashable.
     if rule[6] is not None:
         rule = rule[:6] + (repr(rule[6]),) + rule[7:]
     if rule[4] is not None:
-        rule = rule[:4] + (tuple(rule[4]),) + rule[5:]
+        try:
+            rule = rule[:4] + (tuple(rule[4]),) + rule[5:]
+        except TypeError:
+            return None, ()
     if type(targets) is Uniform:
         return _key(arrays, (rule, rest, targets))
     if type(targets) is Anchored:
@@ -89,9 +94,12 @@ def fuse(
         if s[6] is None and s[8] is None and s[14] is None and s[15] is None and s[16] is None:
             scalars.append((s[2:17], s[20]))
         else:
-            table = None if s[6] is None else tuple(s[6])
-            least, most = s[16] if s[16] is not None else (None, None)
-            numbers = (_bits(s[14]), _bits(s[15]), _bits(least), _bits(most))
+            try:
+                table = None if s[6] is None else tuple(s[6])
+                least, most = s[16] if s[16] is not None else (None, None)
+                numbers = (_bits(s[14]), _bits(s[15]), _bits(least), _bits(most))
+            except (TypeError, ValueError, struct.error):
+                return None, ()  # something that the long way refuses by name
             scalars.append((s[2:6], table, s[7], repr(s[8]), s[9:14], numbers, s[20]))
     arrays += lead
     if type(targets) is Uniform:

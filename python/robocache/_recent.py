@@ -8,11 +8,12 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """A bounded map. It has two generations: what is put or found goes to the young one, and when that is full the old one is given up
-    and the young takes its place. So what is used often stays, and a look-up in `young` needs to note nothing.
+    """A bounded map. It has two generations: what is put or found goes to the young one, and when that is full the old
+    one is given up and the young takes its place. So what is used often stays, and a look-up in `young` needs to note
+    nothing.
 
-    count and weight: how many values, and how heavy ones together, there may be in both. drop is called with each that is given up.
-    The caller holds a lock around all but look-ups in `young`.
+    count and weight: how many values, and how heavy ones together, there may be in both. drop is called with each that
+    is given up. The caller holds a lock around all but look-ups in `young`.
     """
 
     def __init__(self, count: int, weight: int, drop: Callable[[Value], object]) -> None:

@@ -65,6 +65,7 @@ class _Handle:
         self._end: Optional[weakref.finalize] = None
         self.closed = False
         self.opened: Dict[str, Any] = {}
+        self._columns: List[Any] = []  # lists of columns, which episodes name by their places
         child = _child.shared()
         with child.lock:
             self._open(child)
@@ -72,6 +73,7 @@ class _Handle:
     def _open(self, child: _child.Child) -> None:
         self.opened = child.request("open", **self._options)[0]
         self._child = child
+        self._columns = []
         if self._end is not None:
             self._end.detach()
         # A finalizer may run in the middle of a request, so that it only notes what is to be closed with the next one.
@@ -90,7 +92,13 @@ class _Handle:
             self._drop(child)
             if do != "stats":
                 fields["handle"] = self.opened["handle"]
+            if do == "episode":
+                fields["known"] = len(self._columns)
             reply, _, fd = child.request(do, blob, **fields)
+            if do == "episode":
+                self._columns += reply["columns"]
+                for stream in reply["streams"]:
+                    stream["columns"] = self._columns[stream["columns"]]
         reply.pop("ok", None)
         return reply, mapped(fd)
 

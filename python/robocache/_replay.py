@@ -1,9 +1,10 @@
 """Replays exported plans on a GPU: patches addresses into parameters and launches.
 
-A *plan* says what an operation does for given shapes, options and device; the helper process makes it, once. An *instance* of a
-plan is the memory that its kernels need beside the arguments, and its parameters in a buffer of their own. There is one for each
-plan and stream, so that work on two streams shares nothing, and one for each plan, stream and capture: a graph may be replayed on any
-stream, at any time, so what it was captured with belongs to it alone, and is kept for the life of the process.
+A *plan* says what an operation does for given shapes, options and device; the helper process makes it, once. An
+*instance* of a plan is the memory that its kernels need beside the arguments, and its parameters in a buffer of their
+own. There is one for each plan and stream, so that work on two streams shares nothing, and one for each plan, stream
+and capture: a graph may be replayed on any stream, at any time, so what it was captured with belongs to it alone, and
+is kept for the life of the process.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ._call import Call
 from ._cells import Cells
 from ._cuda import UNFIT, DriverError, driver, version_text
 from ._device import Device, Module, device
-from ._errors import DataError, Error, ForkError, UnsupportedError
+from ._errors import DataError, Error, UnsupportedError
 from ._plan import Buffers, Instance, Plan, Request
 from ._recent import Recent
 
@@ -35,7 +36,6 @@ class Replayer:
 
     def __init__(self, on: Device) -> None:
         self.device = on
-        self.pid = os.getpid()
         self.cells = Cells(on)
         self.refused: List[str] = []  # the images that the driver did not take, and why
         self.flags = self.cells.flags
@@ -62,11 +62,13 @@ class Replayer:
     ) -> Optional[Dict[str, int]]:
         """Runs an operation on a stream, and returns when it is queued.
 
-        key: everything that the plan depends on but the addresses. make_request: gives the operation's request, without "align",
-        when the plan is not known. pointers: the addresses, in the order of the request's tensors. check: wait, and raise what the
-        kernels found. keep: what must live until the instance's next run. counts: wait, and return the counts of a voxelize.
+        key: everything that the plan depends on but the addresses. make_request: gives the operation's request, without
+        "align", when the plan is not known. pointers: the addresses, in the order of the request's tensors. check:
+        wait, and raise what the kernels found. keep: what must live until the instance's next run. counts: wait, and
+        return the counts of a voxelize.
 
-        A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being captured.
+        A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being
+        captured.
         """
         if self.flags[0]:
             self.raise_late(stream)
@@ -96,8 +98,8 @@ class Replayer:
     def run_apart(
         self, instance: Instance, pointers: Tuple[int, ...], keep: Any, wait: bool, counts: bool
     ) -> Tuple[bool, bytes]:
-        """Runs an instance whose stream is being captured, or is the default one of a context that is not current. It reports whether
-        it did: one that was closed since it was looked up cannot."""
+        """Runs an instance whose stream is being captured, or is the default one of a context that is not current. It
+        reports whether it did: one that was closed since it was looked up cannot."""
         if instance.closed:
             with self._lock:
                 self._instances.discard(instance.place)
@@ -107,8 +109,8 @@ class Replayer:
             if number:
                 if wait:
                     raise UnsupportedError(
-                        "a stream that is being captured cannot be waited for: want no check=True and no counts in a capture; "
-                        "errors come with a later call or with robocache.synchronize()"
+                        "a stream that is being captured cannot be waited for: want no check=True and no voxelize, whose "
+                        "counts are waited for; errors come with a later call or with robocache.synchronize()"
                     )
                 if not instance.captured:
                     shared = instance.buffers if instance.shared else None
@@ -146,7 +148,6 @@ class Replayer:
                 if not found.closed:
                     return found
                 self._instances.discard(place)
-            self.check_fork()
             plan_key: Hashable = key if aligned else (key, aligns)
             plan = self._plans.find(plan_key)
             if plan is None:
@@ -229,14 +230,14 @@ class Replayer:
 
     def raise_late(self, stream: int) -> None:
         """Raises what earlier calls found, unless the stream is being captured."""
-        self.check_fork()
+        self.device.check_fork()
         if not self.device.capture(stream):
             self._collect(stream)
             self._raise(None)
 
     def _collect(self, stream: Optional[int]) -> None:
-        """Reads and clears the cells. With a stream it waits for that one's work; kernels on others may find smaller faults than those
-        read, so they get a moment."""
+        """Reads and clears the cells. With a stream it waits for that one's work; kernels on others may find smaller
+        faults than those read, so they get a moment."""
         with self._lock, self.device as d:
             if stream is not None:
                 d.synchronize(stream)
@@ -280,29 +281,21 @@ class Replayer:
 
     def synchronize(self) -> None:
         """Waits for all work on the device, and raises what earlier calls found."""
-        self.check_fork()
         self.device.synchronize()
         if self.flags[0]:
             self._collect(None)
             self._raise(None)
 
     def trim(self) -> bool:
-        """Gives up the instances that no graph holds, and reports whether there were any. The next calls make new ones."""
+        """Gives up the instances that no graph holds, and reports whether there were any. The next calls make new
+        ones."""
         with self._lock:
             return self._instances.clear()
 
-    def check_fork(self) -> None:
-        """Raises `ForkError` in a process that was forked from the one which made this."""
-        if os.getpid() != self.pid:
-            raise ForkError(
-                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this side: "
-                "start workers with the 'spawn' or 'forkserver' method".format(self.pid, os.getpid())
-            )
-
     def forget(self) -> None:
-        """Makes every call fail, after a fork."""
+        """Makes every call fail, after a fork: the flag's memory, which is pinned, is not on this side."""
         self._lock = threading.RLock()
-        self._instances.young = {}
+        self.flags = memoryview(bytearray([1, 0, 0, 0])).cast("I")
 
     def info(self) -> Dict[str, Any]:
         """What there is on the device, for robocache.info()."""
@@ -356,7 +349,7 @@ def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int
         if view.device != ordinal:
             got, want = device_name(view.device), device_name(ordinal)
             raise UnsupportedError(
-                "{}: arrays on {} cannot be computed on {}: want backend={!r} or 'auto'".format(call.op, got, want, got),
+                "{}: arrays on {} are not computed on {}: want backend={!r} or 'auto'".format(call.op, got, want, got),
                 op=call.op, arg="backend", kind="wrong device", got=want, want=got,
             )  # fmt: skip
     key = (call.op, call.key, tuple([(n, v.dtype, v.shape, v.strides) for n, v in views.items()]))
@@ -384,8 +377,13 @@ def info() -> Dict[str, Any]:
 
 def synchronize() -> None:
     """Waits for all devices that were used, and raises what earlier calls found."""
-    for one in list(_replayers.values()):
-        one.synchronize()
+    try:
+        for one in list(_replayers.values()):
+            one.synchronize()
+    finally:
+        jax = sys.modules.get(__package__ + "._jax")
+        if jax is not None:
+            jax.framework.let_go()
 
 
 def _after_fork() -> None:

@@ -13,8 +13,8 @@ from ._replay import Replayer
 class Session:
     """What a recorded loader has on a device. One thread at a time uses it.
 
-    Its memory goes on from one run to the next, on whatever stream: a run waits for the one before it. A graph that holds a run
-    works on the same memory, so with each replay it goes on as well; whoever mixes both orders them.
+    Its memory goes on from one run to the next, on whatever stream: a run waits for the one before it. A graph that
+    holds a run works on the same memory, so with each replay it goes on as well; whoever mixes both orders them.
     """
 
     def __init__(self, on: Replayer) -> None:
@@ -25,7 +25,8 @@ class Session:
         self._last: Optional[int] = None
 
     def put(self, buffer: int, size: int, at: int, host: int, count: int) -> None:
-        """Queues a copy of count bytes of host memory to an offset of a buffer of size bytes, by its "id"; see flush."""
+        """Queues a copy of count bytes of host memory to an offset of a buffer of size bytes, by its "id"; see
+        flush."""
         device = self._on.device
         address = self._given.get(buffer)
         if address is None:
@@ -41,8 +42,8 @@ class Session:
     def plan(
         self, header: Mapping[str, Any], payload: bytes, child: Any, explain: Callable[[Dict[int, int]], Error]
     ) -> List[str]:
-        """Takes the plan of a batch, and returns the names of its arguments. explain returns the error that faults stand for, by the
-        numbers of their buffers."""
+        """Takes the plan of a batch, and returns the names of its arguments. explain returns the error that faults
+        stand for, by the numbers of their buffers."""
         self.flush()
         plan = Plan(dict(header), payload)
         plan.explain = explain
@@ -51,7 +52,8 @@ class Session:
         return plan.arguments
 
     def run(self, pointers: Tuple[int, ...], stream: int, check: bool = False) -> None:
-        """Runs the plan on a stream, with addresses for its arguments in their order. Errors are as in `Replayer.run`."""
+        """Runs the plan on a stream, with addresses for its arguments in their order. Errors are as in
+        `Replayer.run`."""
         one = self._on
         if one.flags[0]:
             one.raise_late(stream)
@@ -59,7 +61,6 @@ class Session:
         if instance is None:
             if self._buffers is None:
                 raise DeviceError("a session that has no plan, or is closed")
-            one.check_fork()
             instance = Instance(self._buffers, one.device, stream, (self, stream), shared=True)
             self._instances[stream] = instance
         if stream != self._last and not one.device.capture(stream):
@@ -84,7 +85,8 @@ class Session:
         device.synchronize(stream)
 
     def read(self, buffer: int, at: int, count: int, stream: int) -> bytes:
-        """Returns bytes of a buffer, by its number in the plan, as they are when the stream has passed what is queued on it."""
+        """Returns bytes of a buffer, by its number in the plan, as they are when the stream has passed what is queued
+        on it."""
         assert self._buffers is not None
         return self._on.device.read(self._buffers.address(buffer) + at, count, stream)
 

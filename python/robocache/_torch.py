@@ -30,7 +30,9 @@ _DTYPES: Dict[str, Any] = {name: dtype for dtype, name in reversed(list(_NAMES.i
 _DTYPES["bool"] = torch.bool
 _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 # From torch 2.4 on.
-_HAS_OPERATORS = hasattr(torch.library, "register_autograd") and hasattr(getattr(torch, "compiler", None), "is_compiling")
+_HAS_OPERATORS = hasattr(torch.library, "register_autograd") and hasattr(
+    getattr(torch, "compiler", None), "is_compiling"
+)
 
 
 class Torch(Framework):
@@ -158,7 +160,7 @@ def special(tensors: Sequence[Any]) -> bool:
 
 
 class Job(NamedTuple):
-    """A call of resample or fuse but for its tensors: names are those of the tensors. Of resample there is one stream."""
+    """A call of resample or fuse but for its tensors, which names names. Of resample there is one stream."""
 
     op: str
     names: Tuple[str, ...]
@@ -184,11 +186,15 @@ class Job(NamedTuple):
         targets = self.targets(arrays)
         if self.op == "resample":
             rule = self.streams[0].rules()
-            return _ops.prepare_resample(arrays, targets, rule, self.dtype, self.asked, None, self.trust_times, shapes_only)
+            return _ops.prepare_resample(
+                arrays, targets, rule, self.dtype, self.asked, None, self.trust_times, shapes_only
+            )
         lead = {name: arrays.get(name) for name in ("DstLengths", "DstOffsets")}
         streams = []
         for i, s in enumerate(self.streams):
-            fields: Dict[str, Any] = {field: arrays.get("Streams[{}].{}".format(i, name)) for name, field in _ops.STREAM_ARRAYS}
+            fields: Dict[str, Any] = {
+                field: arrays.get("Streams[{}].{}".format(i, name)) for name, field in _ops.STREAM_ARRAYS
+            }
             streams.append(s._replace(**fields))
         return _ops.prepare_fuse(streams, lead, targets, self.dtype, self.asked, None, self.trust_times, shapes_only)
 
@@ -201,11 +207,15 @@ class Job(NamedTuple):
         for i, name in enumerate(self.names):
             if not needed[i]:
                 continue
-            stream = 0 if self.op == "resample" else int(name[name.index("[") + 1 : name.index("]")]) if "[" in name else -1
+            stream = (
+                0 if self.op == "resample" else int(name[name.index("[") + 1 : name.index("]")]) if "[" in name else -1
+            )
             prefix = name[: -len("Src")] if name.endswith("Src") else None
             if prefix is None:
                 arg = python_argument(name)
-                raise _gradient.refuse(self.op, arg, "a tensor that requires grad", "{}.detach(): only values have a gradient".format(arg))
+                raise _gradient.refuse(
+                    self.op, arg, "a tensor that requires grad", "{}.detach(): only values have a gradient".format(arg)
+                )
             width = prepared.call.inputs[name].shape[-1]
             anchored = "Targets.Anchors" in self.names
             _gradient.check(
@@ -219,14 +229,21 @@ class Job(NamedTuple):
             )
 
     def gradient(
-        self, grad: Any, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int], shapes_only: Optional[Framework] = None
+        self,
+        grad: Any,
+        tensors: Sequence[Any],
+        wanted: _gradient.Wanted,
+        widths: Sequence[int],
+        shapes_only: Optional[Framework] = None,
     ) -> List[Any]:
         """Returns the gradients that are wanted; tensors are as in prepare, but that values may be None."""
         arrays = dict(zip(self.names, tensors))
         targets = self.targets(arrays)
         if self.op == "resample":
             rule = self.streams[0].rules()
-            return _gradient.resample(grad, arrays, targets, rule, self.trust_times, wanted, self.backend, self.check, shapes_only)
+            return _gradient.resample(
+                grad, arrays, targets, rule, self.trust_times, wanted, self.backend, self.check, shapes_only
+            )
         return _gradient.fuse(
             grad, self.streams, arrays, targets, self.trust_times, wanted, widths, self.backend, self.check, shapes_only
         )
@@ -302,7 +319,9 @@ def _seen(
         names.append("Targets")
         tensors.append(targets)
     if out is not None:
-        raise UnsupportedError(op + ": out is not for tensors that require grad, nor for torch.compile", op=op, arg="out")
+        raise UnsupportedError(
+            op + ": out is not for tensors that require grad, nor for torch.compile", op=op, arg="out"
+        )
     if _HAS_OPERATORS and torch.compiler.is_compiling():
         text = _operators.encode(op, tuple(names), tuple(streams), clock, dtype, asked, trust_times, check, backend)
         if op == "resample":
@@ -316,7 +335,8 @@ def _seen(
         return results[0] if len(results) == 1 else _ops.RESULTS[asked](*results)
     like = [x for x in tensors if isinstance(x, torch.Tensor)][0]
     tensors = [
-        framework.asarray(x, like, name.endswith("Src")) if framework_of(x) is None else x for name, x in zip(names, tensors)
+        framework.asarray(x, like, name.endswith("Src")) if framework_of(x) is None else x
+        for name, x in zip(names, tensors)
     ]
     job = Job(op, tuple(names), tuple([Stream(*s) for s in streams]), clock, dtype, asked, trust_times, check, backend)
     results = _Function.apply(job, *tensors)
@@ -349,7 +369,9 @@ class _Gradient(torch.autograd.Function):  # type: ignore[misc]
     """The gradients of resample and fuse, which have none of their own."""
 
     @staticmethod
-    def forward(ctx: Any, job: Job, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int], grad: Any) -> Any:
+    def forward(
+        ctx: Any, job: Job, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int], grad: Any
+    ) -> Any:
         ctx.op = job.op
         return tuple(job.gradient(grad, tensors, wanted, widths))
 
@@ -361,7 +383,8 @@ class _Gradient(torch.autograd.Function):  # type: ignore[misc]
 def twice(op: str) -> UnsupportedError:
     """Returns the error of a second derivative."""
     return UnsupportedError(
-        "{}: no second derivative: its gradient cannot be differentiated again; detach it, or leave out create_graph".format(op),
+        op
+        + ": no second derivative: its gradient cannot be differentiated again; detach it, or leave out create_graph",
         op=op,
         kind="no gradient",
     )
@@ -376,6 +399,7 @@ def save(ctx: Any, job: Job, tensors: Sequence[Any]) -> None:
 
 
 def saved(ctx: Any, needed: Sequence[bool]) -> Tuple[Sequence[Any], _gradient.Wanted, List[int]]:
+    """Returns what save kept: the tensors, the gradients that are wanted, and the widths of the streams."""
     job: Job = ctx.job
     wanted = {name: ctx.shapes[name] for name, need in zip(job.names, needed) if need}
     widths = []

@@ -12,7 +12,14 @@ from ._options import mistake, number, whole
 
 _OP = "voxelize"
 _FEATURES = ("sum", "mean", "max", "min")
-_OUTPUTS = {"Grid": "grid", "Values": "values", "Coords": "coords", "Counts": "counts", "RowSplits": "row_splits", "PointVoxel": "point_voxel"}
+_OUTPUTS = {
+    "Grid": "grid",
+    "Values": "values",
+    "Coords": "coords",
+    "Counts": "counts",
+    "RowSplits": "row_splits",
+    "PointVoxel": "point_voxel",
+}
 _MOST_CELLS = 1 << 40
 _ONE_RUN = 64 << 20  # bytes of voxels that are made before it is known how many there are
 
@@ -23,8 +30,8 @@ _Vector = Tuple[float, float, float]
 class VoxelCounts(NamedTuple):
     """What became of the points: points = in_range + out_of_range + not_finite.
 
-    voxels are those written, dropped_voxels those beyond max_voxels or the length of the outputs. dropped_points are in range, and
-    in no voxel that was written, or beyond max_points. The last three are 0 of a dense grid.
+    voxels are those written, dropped_voxels those beyond max_voxels or the length of the outputs. dropped_points are in
+    range, and in no voxel that was written, or beyond max_points. The last three are 0 of a dense grid.
     """
 
     points: int
@@ -53,10 +60,11 @@ class Box(NamedTuple):
 class Voxels(NamedTuple):
     """What voxelize returns; what a mode has not is None. N points, F features, V voxels, P points a voxel.
 
-    grid: dense, [Z,Y,X], or [Z,Y,X,F] of features. values: hard, [V,P,3+F], x, y, z, then the features, 0 beyond a voxel's
-    points; sparse, [V,F], or [V] int32 of a majority. coords [V,3] int32: the cells, in the order of the grid's dimensions, or
-    [V,4] with the row in front. counts [V] int32: the points in each. row_splits [B+1] int64: where each row's voxels begin.
-    point_voxel [N] int32: each point's voxel, or -1. found: what became of the points. box: the grid's bounds.
+    grid: dense, [Z,Y,X], or [Z,Y,X,F] of features. values: hard, [V,P,3+F], x, y, z, then the features, 0 beyond a
+    voxel's points; sparse, [V,F], or [V] int32 of a majority. coords [V,3] int32: the cells, in the order of the grid's
+    dimensions, or [V,4] with the row in front. counts [V] int32: the points in each. row_splits [B+1] int64: where each
+    row's voxels begin. point_voxel [N] int32: each point's voxel, or -1. found: what became of the points. box: the
+    grid's bounds.
     """
 
     grid: Any
@@ -92,24 +100,26 @@ def voxelize(
 ) -> Voxels:
     """Sorts points [N,3] with features [N,F] into the cells of a grid, and accounts for each of them.
 
-    points are float32, or float64, which is binned in float64; features float32, float64, float16 or bfloat16. A point's cell is
-    floor((p - min) / size) on each axis. size, min and max are in the points' unit: one number, or x, y, z. Unless given, min and
-    max are the multiples of size next to the outermost finite points.
+    points are float32, or float64, which is binned in float64; features float32, float64, float16 or bfloat16. A
+    point's cell is floor((p - min) / size) on each axis. size, min and max are in the points' unit: one number, or x,
+    y, z. Unless given, min and max are the multiples of size next to the outermost finite points.
 
-    mode: dense (default), a grid [Z,Y,X] of every cell; hard, voxels in the order of their first points, with the first max_points
-    of each (32 unless given); sparse, voxels in the order of their cells. reduce: what a cell makes of its points: occupancy
-    (uint8; dense, default), count (int32), mean (sparse, default), sum, max or min of the features (of the points where there are
-    none), or majority of labels [N] int32. order: of the grid's dimensions and of coords, "zyx" (default, x is the fastest) or
-    "xyz". max_voxels bounds the voxels of each row; the others are dropped, and counted. empty: the value of a dense grid's empty
-    cells. dtype: f32 or f64, of sums, means and extremes and of hard voxels; f64 unless given if what goes into them is.
+    mode: dense (default), a grid [Z,Y,X] of every cell; hard, voxels in the order of their first points, with the first
+    max_points of each (32 unless given); sparse, voxels in the order of their cells. reduce: what a cell makes of its
+    points: occupancy (uint8; dense, default), count (int32), mean (sparse, default), sum, max or min of the features
+    (of the points where there are none), or majority of labels [N] int32. order: of the grid's dimensions and of
+    coords, "zyx" (default, x is the fastest) or "xyz". max_voxels bounds the voxels of each row; the others are
+    dropped, and counted. empty: the value of a dense grid's empty cells. dtype: f32 or f64, of sums, means and extremes
+    and of hard voxels; f64 unless given if what goes into them is.
 
-    preset: another library's rules: "mmcv" (hard voxels of mmcv's deterministic layer, 35 points and 20000 voxels unless given)
-    or "open3d" (the sparse means of voxel_down_sample, on the grid that it lays; float64 points give its numbers).
+    preset: another library's rules: "mmcv" (hard voxels of mmcv's deterministic layer, 35 points and 20000 voxels
+    unless given) or "open3d" (the sparse means of voxel_down_sample, on the grid that it lays; float64 points give its
+    numbers).
 
-    offsets [B+1] int64: where the points of each row of a batch begin; a dense grid then has a leading B, coords a leading
-    column. poses [4,4] or [B,4,4]: applied to the points first. out: arrays to write, by the names of `Voxels`; where values,
-    coords or counts is given the voxels are as many as it has room for, and what is beyond those found is not written. backend
-    and errors are as in `resample`.
+    offsets [B+1] int64: where the points of each row of a batch begin; a dense grid then has a leading B, coords a
+    leading column. poses [4,4] or [B,4,4]: applied to the points first. out: arrays to write, by the names of `Voxels`;
+    where values, coords or counts is given the voxels are as many as it has room for, and what is beyond those found is
+    not written. backend and errors are as in `resample`.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -182,7 +192,9 @@ def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], prese
     sizes = _vector(size, "size")
     if preset == "open3d":
         if lo is not None or hi is not None:
-            raise mistake(_OP, "min" if lo is not None else "max", "a number with preset 'open3d'", "None: it lays its own grid")
+            raise mistake(
+                _OP, "min" if lo is not None else "max", "a number with preset 'open3d'", "None: it lays its own grid"
+            )
         if len(set(sizes)) != 1:
             raise mistake(_OP, "size", sizes, "one number with preset 'open3d': its cells are cubes")
     given_lo = None if lo is None else _vector(lo, "min")
@@ -190,15 +202,34 @@ def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], prese
     if given_lo is not None and given_hi is not None:
         return Box(given_lo, given_hi, sizes)
     points = group.views["Points"]
-    if len(points.shape) != 2 or points.shape[1] != 3 or points.dtype not in ("f32", "f64") or not all(s > 0 for s in sizes):
+    if (
+        len(points.shape) != 2
+        or points.shape[1] != 3
+        or points.dtype not in ("f32", "f64")
+        or not all(s > 0 for s in sizes)
+    ):
         return Box((0.0,) * 3, (0.0,) * 3, sizes)  # the helper process says what is wrong
     if "Poses" in group.views:
-        raise mistake(_OP, "min" if lo is None else "max", "None with poses", "bounds: those of the points are of before the poses", "missing argument")
+        raise mistake(
+            _OP,
+            "min" if lo is None else "max",
+            "None with poses",
+            "bounds: those of the points are of before the poses",
+            "missing argument",
+        )
     bounds = group.framework.bounds(points)
     if bounds is None:
-        raise mistake(_OP, "min", "None, and no finite points", "bounds: there are no points to lay a grid around", "missing argument")
+        raise mistake(
+            _OP,
+            "min",
+            "None, and no finite points",
+            "bounds: there are no points to lay a grid around",
+            "missing argument",
+        )
     axes = [
-        _open3d(a, b, s) if preset == "open3d" else _around(a, b, s, given_lo and given_lo[k], given_hi and given_hi[k], points.dtype)
+        _open3d(a, b, s)
+        if preset == "open3d"
+        else _around(a, b, s, given_lo and given_lo[k], given_hi and given_hi[k], points.dtype)
         for k, (a, b, s) in enumerate(zip(bounds[0], bounds[1], sizes))
     ]
     x, y, z = axes
@@ -210,7 +241,9 @@ def _open3d(lo: float, hi: float, size: float) -> Tuple[float, float]:
     return least, least + (math.floor((hi - least) / size) + 1) * size
 
 
-def _around(lo: float, hi: float, size: float, least: Optional[float], most: Optional[float], dtype: str) -> Tuple[float, float]:
+def _around(
+    lo: float, hi: float, size: float, least: Optional[float], most: Optional[float], dtype: str
+) -> Tuple[float, float]:
     """Returns the bounds along an axis, by the rule of the command line."""
 
     def f32(x: float) -> float:
@@ -247,7 +280,15 @@ def cells_along(lo: float, hi: float, size: float) -> int:
 class _Job:
     """One voxelize."""
 
-    def __init__(self, group: Group, options: Dict[str, Any], box: Box, dtype: Any, out: Optional[Mapping[str, Any]], backend: str) -> None:
+    def __init__(
+        self,
+        group: Group,
+        options: Dict[str, Any],
+        box: Box,
+        dtype: Any,
+        out: Optional[Mapping[str, Any]],
+        backend: str,
+    ) -> None:
         self.group, self.options, self.box = group, options, box
         self.device = _call.resolve(_OP, backend, group.device)
         self.mode = options["mode"]
@@ -257,10 +298,21 @@ class _Job:
         points = views["Points"]
         self.points = points.shape[0] if points.shape else 0
         features = views.get("Features")
-        self.features = features.shape[-1] if features is not None and len(features.shape) > 1 else 3 if self.reduce in _FEATURES else 0
+        self.features = (
+            features.shape[-1]
+            if features is not None and len(features.shape) > 1
+            else 3
+            if self.reduce in _FEATURES
+            else 0
+        )
         offsets = views.get("Offsets")
         self.rows = 1 if offsets is None else max_((offsets.shape or (1,))[0] - 1, 0)
-        wide = points.dtype == "f64" and (features is None or self.mode == "hard") or features is not None and features.dtype == "f64"
+        wide = (
+            points.dtype == "f64"
+            and (features is None or self.mode == "hard")
+            or features is not None
+            and features.dtype == "f64"
+        )
         self.dtype = "f64" if wide else "f32"
         if dtype is not None:
             self.dtype = dtype_name(dtype, "dtype", _OP)
@@ -298,7 +350,11 @@ class _Job:
         return min(most, self.rows * int(bound)) if bound > 0 else most
 
     def _voxel_bytes(self) -> int:
-        return sum(SIZES[d] * math.prod(s[1:]) for n, (d, s) in self._shapes(1, self.options).items() if n in ("Values", "Coords", "Counts"))
+        return sum(
+            SIZES[d] * math.prod(s[1:])
+            for n, (d, s) in self._shapes(1, self.options).items()
+            if n in ("Values", "Coords", "Counts")
+        )
 
     def _found(self, most: int) -> int:
         """Returns how many voxels there are, by a first run that keeps only their coordinates and counts."""
@@ -340,7 +396,9 @@ class _Job:
         outputs: Dict[str, View] = {}
         for name, (dtype, shape) in self._shapes(v, options).items():
             if keep or name in ("Values", "Coords", "Counts"):
-                outputs[name] = group.output("out." + _OUTPUTS[name], self.out.get(name) if keep else None, dtype, shape)
+                outputs[name] = group.output(
+                    "out." + _OUTPUTS[name], self.out.get(name) if keep else None, dtype, shape
+                )
         if keep:
             for name, x in self.out.items():
                 if x is not None and name not in outputs:
@@ -349,14 +407,18 @@ class _Job:
                 check_outputs(_OP, outputs, group.views, self.out)
                 for name, view in outputs.items():
                     if view.strides != contiguous_strides(view.shape) and 0 not in view.shape:
-                        raise mistake(_OP, "out." + _OUTPUTS[name], str(view.strides), "a contiguous array", "wrong strides")
+                        raise mistake(
+                            _OP, "out." + _OUTPUTS[name], str(view.strides), "a contiguous array", "wrong strides"
+                        )
         inputs = group.views
         if not keep and options is not self.options:
             inputs = {n: x for n, x in inputs.items() if n in ("Points", "Offsets", "Poses")}
         box = self.box
         grid = {"min": _json(box.min), "max": _json(box.max), "size": _json(box.size)}
         key = (tuple(options.items()), tuple(box))
-        counts = _call.run(Call(_OP, {"options": options, "grid": grid}, key, inputs, outputs, group.framework), self.device)
+        counts = _call.run(
+            Call(_OP, {"options": options, "grid": grid}, key, inputs, outputs, group.framework), self.device
+        )
         assert counts is not None
         return outputs, counts
 

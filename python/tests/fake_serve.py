@@ -69,4 +69,5 @@ def main():
             os._exit(2)
 
 
-main()
+if __name__ == "__main__":
+    main()

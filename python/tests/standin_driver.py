@@ -1,4 +1,5 @@
-"""The stand-in for NVIDIA's driver (standin/libcuda.c) and one for the helper process, for tests of the GPU side without a GPU."""
+"""The stand-in for NVIDIA's driver (standin/libcuda.c) and one for the helper process, for tests of the GPU side
+without a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin", "li
 
 @functools.lru_cache(maxsize=None)
 def built() -> str:
-    """Returns the path of the stand-in, which gcc makes once for each state of its source; the module skips without one."""
+    """Returns the path of the stand-in, which gcc makes once for each state of its source; the module skips without
+    one."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc, which makes the stand-in driver", allow_module_level=True)
     with open(SOURCE, "rb") as f:
@@ -90,8 +92,8 @@ class Standin:
 
 
 class Process:
-    """Stands in for the helper process: every plan is a launch of `main` with the addresses of the request's tensors, and what the
-    request asks for beside: {"memory": bytes, "launches": n, "shared": bytes, "table": true}."""
+    """Stands in for the helper process: every plan is a launch of `main` with the addresses of the request's tensors,
+    and what the request asks for beside: {"memory": bytes, "launches": n, "shared": bytes, "table": true}."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

@@ -14,7 +14,11 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
 def robocache(*args):
-    done = subprocess.run([os.environ["ROBOCACHE_BINARY"], *map(str, args), "--backend", "cpu"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [os.environ["ROBOCACHE_BINARY"], *map(str, args), "--backend", "cpu"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -28,7 +32,10 @@ def same(a, b):
         ([], {}),
         (["--kind", "nearest", "--tolerance", "20ms"], dict(kind="nearest", tolerance=0.02)),
         (["--kind", "pchip", "--edge", "fill", "--fill", "-7.5"], dict(kind="pchip", edge="fill", fill=-7.5)),
-        (["--kind", "window-mean", "--window", "300ms", "--edge", "hold"], dict(kind="window-mean", window=0.3, edge="hold")),
+        (
+            ["--kind", "window-mean", "--window", "300ms", "--edge", "hold"],
+            dict(kind="window-mean", window=0.3, edge="hold"),
+        ),
         (["--max-gap", "250ms", "--fill-gaps", "--dtype", "bf16"], dict(max_gap=0.25, fill_gaps=True, dtype="bf16")),
         (["--kind", "slerp", "--quat", "wxyz"], dict(kind="slerp", quat="wxyz")),
     ],
@@ -54,10 +61,26 @@ def test_fuse_of_an_archive(tmp_path):
     a, b = rng.standard_normal((50, 3)), rng.standard_normal((9, 2)).astype(np.float32)
     arrays = {"a.values": a, "a.times": t1, "b.values": b, "b.times": t2, "targets": targets}
     np.savez(tmp_path / "in.npz", **arrays)
-    robocache("fuse", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--stream", "b:previous", "--stream", "a::100ms", "--edge", "fill")
+    robocache(
+        "fuse",
+        tmp_path / "in.npz",
+        "-o",
+        tmp_path / "out.npz",
+        "--stream",
+        "b:previous",
+        "--stream",
+        "a::100ms",
+        "--edge",
+        "fill",
+    )
     want = np.load(tmp_path / "out.npz")
     rules = dict(edge="fill", snap=1e-6)
-    got = rc.fuse([rc.Stream(b, t2, kind="previous", **rules), rc.Stream(a, t1, max_gap=0.1, **rules)], targets, valid=True, age=True)
+    got = rc.fuse(
+        [rc.Stream(b, t2, kind="previous", **rules), rc.Stream(a, t1, max_gap=0.1, **rules)],
+        targets,
+        valid=True,
+        age=True,
+    )
     assert same(got.values, want["values"])
     assert same(got.valid.view(np.uint8), want["valid"]) and same(got.age, want["age"])
 
@@ -67,8 +90,16 @@ def test_fuse_of_an_archive(tmp_path):
     [
         (["--mode", "count"], dict(reduce="count"), {"grid": "grid"}),
         (["--mode", "mean"], dict(reduce="mean"), {"grid": "grid"}),
-        (["--mode", "hard", "--max-points", "3"], dict(mode="hard", max_points=3), {"values": "voxels", "counts": "num_points"}),
-        (["--mode", "sparse", "--reduce", "max"], dict(mode="sparse", reduce="max"), {"values": "features", "counts": "counts"}),
+        (
+            ["--mode", "hard", "--max-points", "3"],
+            dict(mode="hard", max_points=3),
+            {"values": "voxels", "counts": "num_points"},
+        ),
+        (
+            ["--mode", "sparse", "--reduce", "max"],
+            dict(mode="sparse", reduce="max"),
+            {"values": "features", "counts": "counts"},
+        ),
         (["--preset", "mmcv"], dict(preset="mmcv"), {"values": "voxels", "counts": "num_points"}),
     ],
 )

@@ -226,3 +226,9 @@ def test_what_jax_cannot_have_is_refused_by_name(on, jax):
         rc.resample(x, t, q, age=True)
     with pytest.raises(rc.ArgumentError, match="cannot be written"):
         rc.resample(x, t, q, out=x)
+
+
+def test_structures_are_laid_out_as_dlpack_has_them():
+    sizes = [_dlpack.ctypes.sizeof(s) for s in (_dlpack._Tensor, _dlpack._Managed, _dlpack._Versioned)]
+    assert sizes == [48, 64, 80]
+    assert _dlpack._Tensor.byte_offset.offset == 40 and _dlpack._Versioned.tensor.offset == 32

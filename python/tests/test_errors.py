@@ -24,7 +24,9 @@ def test_every_error_is_an_error_of_the_package_and_of_its_kind():
 
 @pytest.mark.parametrize("cls", ALL)
 def test_errors_keep_their_fields_when_they_travel(cls):
-    e = cls("text", op="fuse", arg="streams[1].times", row=0, index=7, got="a", want="b", path="p", stream="s", kind="k")
+    e = cls(
+        "text", op="fuse", arg="streams[1].times", row=0, index=7, got="a", want="b", path="p", stream="s", kind="k"
+    )
     back = pickle.loads(pickle.dumps(e))
     assert type(back) is cls and str(back) == "text" and vars(back) == vars(e)
 
@@ -58,11 +60,27 @@ def test_arguments_have_their_python_names(go, python):
 
 def test_explanations_have_python_names_too():
     e = _errors.from_reply(
-        {"class": "ArgError", "op": "Resample", "arg": "SrcLengths", "kind": "missing argument", "got": "nil, with SrcStarts", "want": "a tensor [B]"}
+        {
+            "class": "ArgError",
+            "op": "Resample",
+            "arg": "SrcLengths",
+            "kind": "missing argument",
+            "got": "nil, with SrcStarts",
+            "want": "a tensor [B]",
+        }
     )
     assert type(e) is rc.ArgumentError
     assert str(e) == "resample: lengths: missing argument: got None, with starts, want a tensor [B]"
-    e = _errors.from_reply({"class": "ArgError", "op": "Fuse", "arg": "Src", "kind": "wrong shape", "got": "a batch of 2", "want": "a batch of 3, as Streams[0].Src"})
+    e = _errors.from_reply(
+        {
+            "class": "ArgError",
+            "op": "Fuse",
+            "arg": "Src",
+            "kind": "wrong shape",
+            "got": "a batch of 2",
+            "want": "a batch of 3, as Streams[0].Src",
+        }
+    )
     assert e.want == "a batch of 3, as streams[0].values"
 
 

@@ -30,7 +30,17 @@ def test_each_stream_is_what_resample_gives_to_the_bit():
     lo = 0
     for m, (s, shift) in enumerate(zip(streams, (0, S // 4, -S))):
         rules = {f: getattr(s, f) for f in "kind window edge max_gap fill_gaps".split()}
-        alone = rc.resample(s.values, s.times, TARGETS - shift, fill=s.fill or 0, dtype="f64" if m != 2 else None, valid=True, age=True, pad=True, **rules)
+        alone = rc.resample(
+            s.values,
+            s.times,
+            TARGETS - shift,
+            fill=s.fill or 0,
+            dtype="f64" if m != 2 else None,
+            valid=True,
+            age=True,
+            pad=True,
+            **rules,
+        )
         d = s.values.shape[2]
         want = alone.values
         if m == 2:  # computed in float32, and rounded once to float64
@@ -56,8 +66,14 @@ def test_shift_scale_and_clip_are_applied_in_float32_to_what_is_not_filled():
     shift, scale = np.array([0.1, -2.0, 3e5]), [3.0, 0.3, 1e-3]
     want = (x - np.float32(shift)) * np.float32(scale)
     assert np.array_equal(rc.fuse([rc.Stream(v, t, shift=shift, scale=scale)], TARGETS), want)
-    assert np.array_equal(rc.fuse([rc.Stream(v, t, shift=0.5, scale=2)], TARGETS), (x - np.float32(0.5)) * np.float32(2))
-    for clip, lo, hi in (((-1, 1), -1, 1), ((None, 0.5), -np.inf, 0.5), (([-1, 0, -np.inf], None), np.float32([-1, 0, -np.inf]), np.inf)):
+    assert np.array_equal(
+        rc.fuse([rc.Stream(v, t, shift=0.5, scale=2)], TARGETS), (x - np.float32(0.5)) * np.float32(2)
+    )
+    for clip, lo, hi in (
+        ((-1, 1), -1, 1),
+        ((None, 0.5), -np.inf, 0.5),
+        (([-1, 0, -np.inf], None), np.float32([-1, 0, -np.inf]), np.inf),
+    ):
         got = rc.fuse([rc.Stream(v, t, shift=shift, scale=scale, clip=clip)], TARGETS)
         assert np.array_equal(got, np.clip(want, np.float32(lo), np.float32(hi))), clip
     filled = rc.fuse([rc.Stream(v, t, edge="fill", fill=7, shift=1, scale=5, clip=(-1, 1))], TARGETS, valid=True)
@@ -66,8 +82,14 @@ def test_shift_scale_and_clip_are_applied_in_float32_to_what_is_not_filled():
 
 def test_a_missing_stream_is_filled_and_not_valid():
     v, t = stream(20, 3)
-    values, valid = rc.fuse([rc.Stream(None, width=2, fill=4), rc.Stream(v, t), rc.Stream(None, width=1)], TARGETS, valid=True)
-    assert (values[..., :2] == 4).all() and (values[..., 5] == 0).all() and np.array_equal(values[..., 2:5], rc.resample(v, t, TARGETS))
+    values, valid = rc.fuse(
+        [rc.Stream(None, width=2, fill=4), rc.Stream(v, t), rc.Stream(None, width=1)], TARGETS, valid=True
+    )
+    assert (
+        (values[..., :2] == 4).all()
+        and (values[..., 5] == 0).all()
+        and np.array_equal(values[..., 2:5], rc.resample(v, t, TARGETS))
+    )
     assert not valid[..., [0, 2]].any()
     empty = np.zeros((2, 0, 2), np.float32)
     values, valid = rc.fuse([rc.Stream(empty, np.zeros((2, 0), np.int64)), rc.Stream(v, t)], TARGETS, valid=True)
@@ -96,7 +118,12 @@ def test_ragged_packed_and_windowed_streams():
 def test_without_a_batch_and_onto_a_uniform_clock_and_into_out():
     (v, t), (w, u) = stream(20, 3, b=1), stream(9, 2, b=1)
     out, valid = np.zeros((50, 5), np.float32), np.zeros((50, 2), bool)
-    r = rc.fuse([rc.Stream(v[0], t[0]), rc.Stream(w[0], u[0], kind="nearest")], rc.Uniform(0, 10, 50), valid=True, out=(out, valid))
+    r = rc.fuse(
+        [rc.Stream(v[0], t[0]), rc.Stream(w[0], u[0], kind="nearest")],
+        rc.Uniform(0, 10, 50),
+        valid=True,
+        out=(out, valid),
+    )
     assert r.values is out and r.valid is valid
     assert np.array_equal(out[:, 3:], rc.resample(w[0], u[0], rc.Uniform(0, 10, 50), kind="nearest"))
 

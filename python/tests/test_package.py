@@ -70,7 +70,12 @@ def test_everything_has_a_doc_string_and_every_module_is_imported_alone():
             raise
         assert m.__doc__, module.name
         for name, x in vars(m).items():
-            if getattr(x, "__module__", None) == m.__name__ and not name.startswith("_") and callable(x) and not isinstance(x, type(V)):
+            if (
+                getattr(x, "__module__", None) == m.__name__
+                and not name.startswith("_")
+                and callable(x)
+                and not isinstance(x, type(V))
+            ):
                 assert x.__doc__, "{}.{}".format(module.name, name)
 
 
@@ -167,7 +172,11 @@ def test_two_thousand_calls_leak_no_descriptor_and_no_memory():
     assert _child.shared() is child
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert resident() - memory < 8 << 20
-    kept = [line for line in pathlib.Path("/proc/{}/status".format(child.process_id)).read_text().splitlines() if "VmRSS" in line]
+    kept = [
+        line
+        for line in pathlib.Path("/proc/{}/status".format(child.process_id)).read_text().splitlines()
+        if "VmRSS" in line
+    ]
     assert int(kept[0].split()[1]) < 400 << 10, kept
     assert len(os.listdir("/proc/{}/fd".format(child.process_id))) < 20
 
@@ -212,6 +221,12 @@ def test_the_first_names_still_work():
 
 
 def test_a_first_result_comes_soon():
-    code = "import time; t = time.perf_counter(); import robocache as rc; rc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5]); print(time.perf_counter() - t)"
-    took = [float(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=60).stdout) for _ in range(3)]
+    code = (
+        "import time; t = time.perf_counter()\n"
+        "import robocache as rc\n"
+        "rc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5]); print(time.perf_counter() - t)\n"
+    )
+    took = [
+        float(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=60).stdout) for _ in range(3)
+    ]
     assert min(took) < 5, took

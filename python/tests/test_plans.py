@@ -1,4 +1,5 @@
-"""Plans of the real helper process, on the stand-in driver: what is launched is what the plan says, and nothing else."""
+"""Plans of the real helper process, on the stand-in driver: what is launched is what the plan says, and nothing
+else."""
 
 import ctypes
 import os

@@ -84,10 +84,27 @@ def test_the_second_call_is_the_first_and_asks_nobody(replayer, monkeypatch):
 
 
 CALLS = {
-    "values": [dict(), dict(kind="previous"), dict(edge="fill"), dict(edge="fill", fill=0.0), dict(edge="fill", fill=-0.0), dict(dtype="f64")],
-    "limits": [dict(max_gap=1e-7), dict(max_gap=1e-7, fill_gaps=True), dict(kind="nearest", tolerance=1e-7), dict(snap=1e-7), dict(trust_times=True)],
+    "values": [
+        dict(),
+        dict(kind="previous"),
+        dict(edge="fill"),
+        dict(edge="fill", fill=0.0),
+        dict(edge="fill", fill=-0.0),
+        dict(dtype="f64"),
+    ],
+    "limits": [
+        dict(max_gap=1e-7),
+        dict(max_gap=1e-7, fill_gaps=True),
+        dict(kind="nearest", tolerance=1e-7),
+        dict(snap=1e-7),
+        dict(trust_times=True),
+    ],
     "sides": [dict(valid=True), dict(age=True), dict(pad=True), dict(valid=True, pad=True)],
-    "channels": [dict(channels=[rc.Channel(0, 4, "slerp")]), dict(channels=[(0, 4, "previous")]), dict(channels=((0, 4, "slerp", "wxyz"),))],
+    "channels": [
+        dict(channels=[rc.Channel(0, 4, "slerp")]),
+        dict(channels=[(0, 4, "previous")]),
+        dict(channels=((0, 4, "slerp", "wxyz"),)),
+    ],
 }
 
 
@@ -116,13 +133,22 @@ def test_calls_that_differ_in_shapes_dtypes_and_clocks_are_told_apart(replayer):
     ]
     for _ in range(2):
         for v, t, x in calls:
-            on = rc.Anchored(card(x.anchors), card(x.deltas)) if isinstance(x, rc.Anchored) else x if isinstance(x, rc.Uniform) else card(x)
+            on = (
+                rc.Anchored(card(x.anchors), card(x.deltas))
+                if isinstance(x, rc.Anchored)
+                else x
+                if isinstance(x, rc.Uniform)
+                else card(x)
+            )
             assert torch.equal(rc.resample(card(v), card(t), on), rc.resample(v, t, x))
     assert len(replayer.plans) == len(calls)
     offsets, lengths = torch.tensor([0, 9, 20]), torch.tensor([30, 7])
     for _ in range(2):
         got = rc.resample(card(V[0]), card(T), card(X), offsets=card(offsets), target_lengths=card(lengths))
-        assert torch.equal(got.nan_to_num(7), rc.resample(V[0].contiguous(), T, X, offsets=offsets, target_lengths=lengths).nan_to_num(7))
+        assert torch.equal(
+            got.nan_to_num(7),
+            rc.resample(V[0].contiguous(), T, X, offsets=offsets, target_lengths=lengths).nan_to_num(7),
+        )
     assert [torch.equal(k, offsets) for k in replayer.kept] == [True]
 
 
@@ -141,9 +167,13 @@ def test_fuse_goes_the_short_way_too(replayer):
         for a, b in options:
             # The times of two streams are one tensor.
             t = card(T)
-            got = rc.fuse([rc.Stream(card(V), t, **a), rc.Stream(None, width=2), rc.Stream(card(w), t, **b)], card(X), valid=True)
+            got = rc.fuse(
+                [rc.Stream(card(V), t, **a), rc.Stream(None, width=2), rc.Stream(card(w), t, **b)], card(X), valid=True
+            )
             want = rc.fuse([rc.Stream(V, T, **a), rc.Stream(None, width=2), rc.Stream(w, T, **b)], X, valid=True)
-            assert got.values.numpy().tobytes() == want.values.numpy().tobytes() and torch.equal(got.valid, want.valid), (a, b)
+            assert got.values.numpy().tobytes() == want.values.numpy().tobytes() and torch.equal(
+                got.valid, want.valid
+            ), (a, b)
     assert len(replayer.plans) == len(options) and replayer.runs == 2 * len(options)
 
 

@@ -20,6 +20,7 @@ def driver(monkeypatch):
     for name in ("STANDIN_REFUSE", "STANDIN_MEMORY", "ROBOCACHE_KERNELS"):
         monkeypatch.delenv(name, raising=False)
     standin = standin_driver.Standin()
+    _cuda._reason = None  # other tests may have found no driver before
     _cuda.driver()
     standin.logging(True)
     standin.log()
@@ -441,7 +442,7 @@ REASON = "from robocache import _cuda; print(_cuda.reason())"
     "env,words",
     [
         ({"ROBOCACHE_LIBCUDA": "libcuda-that-is-not-there.so.1"}, "libcuda-that-is-not-there"),
-        ({"ROBOCACHE_LIBCUDA": "libc.so.6"}, "has no cuInit"),
+        ({"ROBOCACHE_LIBCUDA": "libc.so.6"}, "libc.so.6 has no cuInit"),
         ({"ROBOCACHE_LIBCUDA": "here/libcuda.so"}, "absolute path"),
         ({"STANDIN_INIT": "100"}, "finds no GPU"),
         ({"STANDIN_INIT": "34"}, "stub"),
@@ -452,3 +453,9 @@ REASON = "from robocache import _cuda; print(_cuda.reason())"
 )
 def test_where_there_is_no_driver_the_reason_is_told(env, words):
     assert words in _run(REASON, **dict({"ROBOCACHE_LIBCUDA": standin_driver.built()}, **env))
+
+
+def test_structures_are_laid_out_as_the_driver_has_them():
+    config, attribute = _cuda.LaunchConfig, _cuda.LaunchAttribute
+    assert [getattr(config, f[0]).offset for f in config._fields_] == [0, 12, 24, 32, 40, 48]
+    assert ctypes.sizeof(config) == 56 and ctypes.sizeof(attribute) == 72 and attribute.value.offset == 8

@@ -78,7 +78,9 @@ def test_bf16_is_uint16_and_rounded_once_to_nearest_even():
     assert np.array_equal(rc.resample(u, t, x, dtype=np.float32), rc.resample(unbf16(u), t, x))
 
 
-@pytest.mark.parametrize("kind", "pchip catmull-rom angle slerp rotvec rot6d hermite window-mean window-min window-max window-last".split())
+@pytest.mark.parametrize(
+    "kind", "pchip catmull-rom angle slerp rotvec rot6d hermite window-mean window-min window-max window-last".split()
+)
 def test_every_other_kind_can_be_asked_for(kind):
     v, t, x = episode(40, 25, 12, np.float64)
     v /= np.linalg.norm(v.reshape(40, 3, 4), axis=2).repeat(4, 1)
@@ -90,7 +92,11 @@ def test_every_other_kind_can_be_asked_for(kind):
     if kind.startswith("window"):
         for i in np.flatnonzero(inside):
             w = v[(t > x[i] - S) & (t <= x[i])]
-            want = {"mean": w.mean(0), "min": w.min(0), "max": w.max(0), "last": w[-1]}[kind[7:]] if len(w) else np.full(12, np.nan)
+            want = (
+                {"mean": w.mean(0), "min": w.min(0), "max": w.max(0), "last": w[-1]}[kind[7:]]
+                if len(w)
+                else np.full(12, np.nan)
+            )
             assert np.allclose(y[i], want, equal_nan=True, atol=1e-14)
 
 
@@ -134,7 +140,13 @@ def test_edges_fill_and_gaps():
 
 def test_lengths_of_time_are_seconds_or_timedelta_to_the_nanosecond():
     t, v = np.array([0, 1000]), np.zeros((2, 1), np.float32)
-    for gap, want in ((999e-9, False), (1000e-9, True), (datetime.timedelta(microseconds=1), True), (np.float32(1e-6), True), (0, False)):
+    for gap, want in (
+        (999e-9, False),
+        (1000e-9, True),
+        (datetime.timedelta(microseconds=1), True),
+        (np.float32(1e-6), True),
+        (0, False),
+    ):
         assert rc.resample(v, t, np.array([5]), max_gap=gap, valid=True).valid.tolist() == [want], gap
 
 
@@ -159,7 +171,13 @@ def test_channels_have_kinds_of_their_own():
     v, t, x = episode(30, 40, 9, np.float64)
     table = [rc.Channel(0, 2, "previous"), (3, 7, "slerp"), rc.Channel(7, 8, "window-max", window=2)]
     y = rc.resample(v, t, x, channels=table, kind="linear")
-    for lo, hi, kind, window in ((0, 2, "previous", None), (2, 3, "linear", None), (3, 7, "slerp", None), (7, 8, "window-max", 2), (8, 9, "linear", None)):
+    for lo, hi, kind, window in (
+        (0, 2, "previous", None),
+        (2, 3, "linear", None),
+        (3, 7, "slerp", None),
+        (7, 8, "window-max", 2),
+        (8, 9, "linear", None),
+    ):
         assert np.array_equal(y[:, lo:hi], rc.resample(v[:, lo:hi], t, x, kind=kind, window=window), equal_nan=True)
 
 
@@ -167,7 +185,9 @@ def test_quaternions_of_both_orders_and_angles_of_any_period():
     v, t, x = episode(10, 30, 4, np.float64)
     v /= np.linalg.norm(v, axis=1, keepdims=True)
     wxyz = rc.resample(v[:, [3, 0, 1, 2]], t, x, kind="slerp", quat="wxyz")
-    assert np.allclose(wxyz[:, [1, 2, 3, 0]], rc.resample(v, t, x, kind="slerp"), atol=1e-14)  # dot products add in another order
+    assert np.allclose(
+        wxyz[:, [1, 2, 3, 0]], rc.resample(v, t, x, kind="slerp"), atol=1e-14
+    )  # dot products add in another order
     degrees = np.array([[350.0], [10.0]])
     assert rc.resample(degrees, [0.0, 1.0], [0.75], kind="angle", period=360).tolist() == [[5.0]]
 
@@ -184,10 +204,17 @@ def test_batches_padded_packed_and_selected_are_the_rows_alone():
     packed, packed_times = np.concatenate([r[0] for r in rows]), np.concatenate([r[1] for r in rows])
     offsets = np.cumsum([0] + lengths)
     assert np.array_equal(rc.resample(packed, packed_times, x, offsets=offsets), alone)
-    got = rc.resample(packed, packed_times, x[[2, 0, 2]], starts=offsets[[2, 0, 2]], lengths=np.array(lengths)[[2, 0, 2]])
+    got = rc.resample(
+        packed, packed_times, x[[2, 0, 2]], starts=offsets[[2, 0, 2]], lengths=np.array(lengths)[[2, 0, 2]]
+    )
     assert np.array_equal(got, alone[[2, 0, 2]])
     r = rc.resample(padded, times, x, lengths=np.array(lengths), target_lengths=np.array([0, 4, 9]), fill=5, valid=True)
-    assert (r.values[0] == 5).all() and (r.values[1, 4:] == 5).all() and np.array_equal(r.values[2], alone[2]) and not r.valid[0].any()
+    assert (
+        (r.values[0] == 5).all()
+        and (r.values[1, 4:] == 5).all()
+        and np.array_equal(r.values[2], alone[2])
+        and not r.valid[0].any()
+    )
     to = np.array([0, 2, 2, 9])
     got = rc.resample(packed, packed_times, np.concatenate([x[0, :2], x[2, :7]]), offsets=offsets, target_offsets=to)
     assert np.array_equal(got, np.concatenate([alone[0, :2], alone[2, :7]]))
@@ -246,16 +273,28 @@ def test_out_is_written_where_it_lies_and_nowhere_else():
     half = np.empty((20, 3), np.float16)
     r = rc.resample(v, t, x, valid=True, age=True, out=(half, valid))
     assert r.values is half and r.valid is valid
-    assert np.array_equal(half, want.values.astype(np.float16)) and np.array_equal(valid, want.valid) and np.array_equal(r.age, want.age)
+    assert (
+        np.array_equal(half, want.values.astype(np.float16))
+        and np.array_equal(valid, want.valid)
+        and np.array_equal(r.age, want.age)
+    )
 
 
 @pytest.mark.parametrize("b, s, t, d", [(0, 3, 4, 2), (2, 3, 0, 2), (2, 3, 4, 0), (2, 0, 0, 2), (0, 0, 0, 0)])
 def test_empty_arrays_give_empty_results(b, s, t, d):
-    r = rc.resample(np.zeros((b, s, d), np.float32), np.zeros((b, s), np.int64), np.zeros((b, t), np.int64), valid=True, age=True)
+    r = rc.resample(
+        np.zeros((b, s, d), np.float32), np.zeros((b, s), np.int64), np.zeros((b, t), np.int64), valid=True, age=True
+    )
     assert r.values.shape == (b, t, d) and r.valid.shape == (b, t)
     assert not r.valid.any() and not r.age.any()
     out = np.full((b, t), 3, np.uint8)
-    rc.resample(np.zeros((b, s, d), np.float32), np.zeros((b, s), np.int64), np.zeros((b, t), np.int64), valid=True, out=(r.values, out))
+    rc.resample(
+        np.zeros((b, s, d), np.float32),
+        np.zeros((b, s), np.int64),
+        np.zeros((b, t), np.int64),
+        valid=True,
+        out=(r.values, out),
+    )
     assert (out == 3).all(), "nothing is written"
 
 
@@ -263,7 +302,13 @@ def test_bad_values_say_where_they_are():
     v, t = np.zeros((2, 5, 1), np.float32), np.array([[0, 1, 2, 3, 4], [0, 1, 5, 3, 4]])
     with pytest.raises(rc.DataError) as e:
         rc.resample(v, t, np.array([1]))
-    assert (e.value.op, e.value.arg, e.value.row, e.value.index, e.value.kind) == ("resample", "times", 1, 3, "time goes backwards")
+    assert (e.value.op, e.value.arg, e.value.row, e.value.index, e.value.kind) == (
+        "resample",
+        "times",
+        1,
+        3,
+        "time goes backwards",
+    )
     rc.resample(v, t, np.array([1]), trust_times=True)
     with pytest.raises(rc.DataError, match="not finite at row 0, index 2"):
         rc.resample(v[0], [0.0, 1.0, math.nan, 3.0, 4.0], [1.0])

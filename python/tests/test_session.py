@@ -13,7 +13,8 @@ from robocache._session import Session
 
 
 def header(first=1):
-    """A plan of one argument, with a store that was uploaded, a table that points into it, and a cursor that begins at 0."""
+    """A plan of one argument, with a store that was uploaded, a table that points into it, and a cursor that begins at
+    0."""
     words = [[0, 0, 0, 0], [0, 8, first, 16], [0, 16, first + 1, 0], [0, 24, first + 2, 0], [0, 32, first + 3, 0]]
     return {
         "version": 1,

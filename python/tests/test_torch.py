@@ -47,13 +47,19 @@ def test_out_lists_and_dtypes_are_torchs():
     out = torch.zeros(2, 17, 8, dtype=torch.float16)[..., 2:6]
     assert rc.resample(V, T, X, out=out) is out and torch.equal(out, rc.resample(V, T, X, dtype=torch.float16))
     assert torch.equal(rc.resample(V[0], T[0].tolist(), X[0].tolist()), rc.resample(V[0], T[0], X[0]))
-    assert torch.equal(rc.resample(V, T, rc.Uniform(0.5, 4, 9)), rc.resample(V, T, torch.arange(9, dtype=torch.float64) / 4 + 0.5))
+    assert torch.equal(
+        rc.resample(V, T, rc.Uniform(0.5, 4, 9)), rc.resample(V, T, torch.arange(9, dtype=torch.float64) / 4 + 0.5)
+    )
 
 
 def test_voxels_are_tensors():
     points = torch.rand(500, 3)
     v, w = rc.voxelize(points, size=0.25, mode="hard"), rc.voxelize(points.numpy(), size=0.25, mode="hard")
-    assert torch.equal(v.values, torch.from_numpy(w.values)) and torch.equal(v.coords, torch.from_numpy(w.coords)) and v.found == w.found
+    assert (
+        torch.equal(v.values, torch.from_numpy(w.values))
+        and torch.equal(v.coords, torch.from_numpy(w.coords))
+        and v.found == w.found
+    )
     assert v.box == w.box and rc.voxelize(points, size=0.25).grid.dtype == torch.uint8
 
 
@@ -74,7 +80,9 @@ def test_mixed_frameworks_are_refused_and_both_named(call):
 
 
 @pytest.mark.parametrize(
-    "bad", [V.to(torch.complex64), V.to(torch.int64), V.to_sparse(), V.to("meta")], ids=["complex", "integers", "sparse", "meta"]
+    "bad",
+    [V.to(torch.complex64), V.to(torch.int64), V.to_sparse(), V.to("meta")],
+    ids=["complex", "integers", "sparse", "meta"],
 )
 def test_tensors_that_cannot_be_read_are_argument_errors(bad):
     with pytest.raises(rc.ArgumentError) as e:
@@ -93,16 +101,22 @@ def test_gradients_of_ragged_packed_and_uniform():
     lengths, offsets = torch.tensor([12, 5]), torch.tensor([0, 9, 12])
     assert torch.autograd.gradcheck(lambda v: rc.resample(v, T, X, lengths=lengths), wants_grad())
     packed = wants_grad(V[0])
-    assert torch.autograd.gradcheck(lambda v: rc.resample(v, T[0], X, offsets=offsets, target_lengths=[3, 17], fill=0), packed)
+    assert torch.autograd.gradcheck(
+        lambda v: rc.resample(v, T[0], X, offsets=offsets, target_lengths=[3, 17], fill=0), packed
+    )
     assert torch.autograd.gradcheck(lambda v: rc.resample(v, T[0], rc.Uniform(0.0, 5, 20)), packed)
-    assert torch.autograd.gradcheck(lambda v: rc.resample(v, T[0], X[0], channels=[(0, 2, "previous"), (2, 4, "nearest")], kind="slerp"), packed)
+    assert torch.autograd.gradcheck(
+        lambda v: rc.resample(v, T[0], X[0], channels=[(0, 2, "previous"), (2, 4, "nearest")], kind="slerp"), packed
+    )
 
 
 def test_gradients_of_fuse_go_to_the_streams_that_ask():
     w, tw = torch.randn(2, 5, 3, dtype=torch.float64), torch.arange(5.0, dtype=torch.float64)
 
     def fused(v, w):
-        return rc.fuse([rc.Stream(v, T, offset=0.25), rc.Stream(None, width=2), rc.Stream(w, tw, kind="nearest", edge="fill")], X)
+        return rc.fuse(
+            [rc.Stream(v, T, offset=0.25), rc.Stream(None, width=2), rc.Stream(w, tw, kind="nearest", edge="fill")], X
+        )
 
     assert torch.autograd.gradcheck(fused, (wants_grad(), wants_grad(w)))
     assert torch.autograd.gradcheck(lambda w: fused(V, w), wants_grad(w))
@@ -179,7 +193,9 @@ def test_a_graph_that_is_dropped_keeps_nothing():
     assert dead() is None
 
 
-needs_operators = pytest.mark.skipif(not hasattr(torch.library, "register_autograd"), reason="torch before 2.4 has no operators of Python")
+needs_operators = pytest.mark.skipif(
+    not hasattr(torch.library, "register_autograd"), reason="torch before 2.4 has no operators of Python"
+)
 
 
 @needs_operators
@@ -205,6 +221,16 @@ def test_operators_pass_torchs_own_check():
     from robocache import _ops, _options, _torch
 
     rule = _options.Stream(None)
-    text = _torch._encode("resample", ("Src", "SrcTimes", "Targets"), (tuple(rule),), None, None, (True, True, False), False, False, "auto")
+    text = _torch._encode(
+        "resample",
+        ("Src", "SrcTimes", "Targets"),
+        (tuple(rule),),
+        None,
+        None,
+        (True, True, False),
+        False,
+        False,
+        "auto",
+    )
     torch.library.opcheck(torch.ops.robocache.resample, ([wants_grad(), T, X], text))
     assert _ops.RESULTS

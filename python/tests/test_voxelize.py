@@ -44,7 +44,14 @@ def test_a_dense_grid_holds_what_its_cells_points_give(reduce):
     want = np.full(v.grid.shape, 3, np.float64)
     for (x, y, z), rows in grouped().items():
         f = FEATURES[rows].astype(np.float64)
-        of = {"occupancy": lambda: 1, "count": lambda: len(rows), "sum": lambda: f.sum(0), "mean": lambda: f.mean(0), "max": lambda: f.max(0), "min": lambda: f.min(0)}
+        of = {
+            "occupancy": lambda: 1,
+            "count": lambda: len(rows),
+            "sum": lambda: f.sum(0),
+            "mean": lambda: f.mean(0),
+            "max": lambda: f.max(0),
+            "min": lambda: f.min(0),
+        }
         want[z, y, x] = of[reduce]()
     assert np.allclose(v.grid, want, rtol=1e-6, atol=1e-6)
     other = rc.voxelize(POINTS, features, reduce=reduce, empty=3, order="xyz", **BOX).grid
@@ -96,7 +103,11 @@ def test_a_cloud_of_many_hard_voxels_is_counted_first_and_is_the_same():
     points = rng.uniform(0, 100, (20000, 3)).astype(np.float32)
     box = dict(size=1, min=0, max=100, mode="hard", max_points=200)
     counted, given = rc.voxelize(points, **box), rc.voxelize(points, max_voxels=len(points), **box)
-    assert counted.found == given.found and np.array_equal(counted.values, given.values) and np.array_equal(counted.coords, given.coords)
+    assert (
+        counted.found == given.found
+        and np.array_equal(counted.values, given.values)
+        and np.array_equal(counted.coords, given.coords)
+    )
 
 
 def test_batches_have_a_leading_dimension_and_a_leading_column():
@@ -108,7 +119,9 @@ def test_batches_have_a_leading_dimension_and_a_leading_column():
         v = rc.voxelize(POINTS, mode=mode, offsets=offsets, **BOX)
         alone = [rc.voxelize(POINTS[a:b], mode=mode, **BOX) for a, b in zip(offsets, offsets[1:])]
         assert v.row_splits.tolist() == np.cumsum([0] + [x.found.voxels for x in alone]).tolist()
-        assert np.array_equal(v.coords, np.vstack([np.c_[np.full(len(x.coords), i), x.coords] for i, x in enumerate(alone)]))
+        assert np.array_equal(
+            v.coords, np.vstack([np.c_[np.full(len(x.coords), i), x.coords] for i, x in enumerate(alone)])
+        )
         assert np.array_equal(v.values, np.concatenate([x.values for x in alone]))
 
 
@@ -116,7 +129,9 @@ def test_poses_move_points_first():
     pose = np.eye(4, dtype=np.float32)
     pose[:3, 3] = 0.5, -0.25, 0
     moved = POINTS + np.float32([0.5, -0.25, 0])
-    assert np.array_equal(rc.voxelize(POINTS, reduce="count", poses=pose, **BOX).grid, rc.voxelize(moved, reduce="count", **BOX).grid)
+    assert np.array_equal(
+        rc.voxelize(POINTS, reduce="count", poses=pose, **BOX).grid, rc.voxelize(moved, reduce="count", **BOX).grid
+    )
     two = np.stack([pose, np.eye(4, dtype=np.float32)])
     v = rc.voxelize(POINTS, reduce="count", poses=two, offsets=[0, 1500, 3000], **BOX)
     assert np.array_equal(v.grid[1], rc.voxelize(POINTS[1500:], reduce="count", **BOX).grid)
@@ -143,7 +158,11 @@ def test_presets_give_other_libraries_rules():
     v = rc.voxelize(POINTS, FEATURES, size=0.2, min=-1, max=1, mode="hard", preset="mmcv")
     w = rc.voxelize(POINTS, FEATURES, size=0.2, min=-1, max=1, mode="hard", max_points=35, max_voxels=20000)
     assert v.values.shape[1:] == (35, 5) and np.array_equal(v.values, w.values)
-    assert rc.voxelize(POINTS, size=0.2, min=-1, max=1, preset="mmcv", max_points=3, max_voxels=10).values.shape == (10, 3, 3)
+    assert rc.voxelize(POINTS, size=0.2, min=-1, max=1, preset="mmcv", max_points=3, max_voxels=10).values.shape == (
+        10,
+        3,
+        3,
+    )
     points = POINTS[np.isfinite(POINTS).all(1)].astype(np.float64)
     o = rc.voxelize(points, size=0.3, preset="open3d")
     lo = points.min(0) - 0.15
@@ -157,7 +176,11 @@ def test_presets_give_other_libraries_rules():
 
 def test_out_is_as_long_as_it_is_and_not_written_beyond_what_was_found():
     n = rc.voxelize(POINTS, mode="sparse", **BOX).found.voxels
-    out = {"values": np.full((n + 3, 3), 9, np.float32), "coords": np.full((n + 3, 3), 9, np.int32), "counts": np.full(n + 3, 9, np.int32)}
+    out = {
+        "values": np.full((n + 3, 3), 9, np.float32),
+        "coords": np.full((n + 3, 3), 9, np.int32),
+        "counts": np.full(n + 3, 9, np.int32),
+    }
     v = rc.voxelize(POINTS, mode="sparse", out=out, **BOX)
     assert v.values is out["values"] and v.coords is out["coords"] and v.found.voxels == n
     assert all((x[n:] == 9).all() for x in out.values()) and (v.counts[:n] > 0).all()
@@ -172,7 +195,10 @@ def test_no_points_give_empty_results():
     assert not rc.voxelize(none, **BOX).grid.any()
     for mode in ("hard", "sparse"):
         v = rc.voxelize(none, mode=mode, **BOX)
-        assert len(v.values) == len(v.coords) == len(v.counts) == len(v.point_voxel) == 0 and v.row_splits.tolist() == [0, 0]
+        assert len(v.values) == len(v.coords) == len(v.counts) == len(v.point_voxel) == 0 and v.row_splits.tolist() == [
+            0,
+            0,
+        ]
 
 
 def test_points_and_features_may_be_columns_of_one_array():

@@ -3,6 +3,7 @@ package replay_test
 import (
 	"context"
 	"flag"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/record/replay"
@@ -55,7 +57,6 @@ const simKernels = "sm_90.ptx"
 // The conformance suite on replayed plans. Package ops/sim computes every case of it on this device by plans that are not exported; here are fewer of the cases that
 // differ in what is computed, and every kernel all the same.
 func TestSim(t *testing.T) {
-	t.Parallel()
 	var mu sync.Mutex
 	launches := map[string]int{}
 	saw := func(l *cudasim.Launch) {
@@ -63,11 +64,26 @@ func TestSim(t *testing.T) {
 		defer mu.Unlock()
 		launches[l.Kernel]++
 	}
-	d, drv := simulated(t, cudasim.Config{})
-	d.Watch(saw)
-	dev, _ := open(t, drv, simKernels)
-	opstest.Run(t, dev, opstest.Config{Slow: 200, OneOf: 8, Skip: map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true}})
-	large(t, saw)
+	others := map[string]bool{"unaligned": true, "fuse": true, "voxel": true}
+	skip := map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true}
+	rest := maps.Clone(skip)
+	maps.Copy(rest, others)
+	t.Run("devices", func(t *testing.T) {
+		for name, cfg := range map[string]opstest.Config{"others": {Only: others, Skip: skip}, "rest": {Skip: rest}} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				d, drv := simulated(t, cudasim.Config{})
+				d.Watch(saw)
+				dev, _ := open(t, drv, simKernels)
+				cfg.Slow, cfg.OneOf = 200, 8
+				opstest.Run(t, dev, cfg)
+			})
+		}
+		t.Run("one multiprocessor", func(t *testing.T) {
+			t.Parallel()
+			large(t, saw)
+		})
+	})
 	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		return
 	}
@@ -80,7 +96,7 @@ func TestSim(t *testing.T) {
 	}
 }
 
-// large counts the points of a cloud that is a large one for its device, of one multiprocessor: kernels that take more than 48 KiB of shared memory.
+// large makes voxels of a cloud that is a large one for its device, of one multiprocessor, in ways that take more than 48 KiB of shared memory.
 func large(t *testing.T, saw func(*cudasim.Launch)) {
 	d, drv := simulated(t, cudasim.Config{Multiprocessors: 1})
 	d.Watch(saw)
@@ -89,22 +105,28 @@ func large(t *testing.T, saw func(*cudasim.Launch)) {
 	require.NoError(t, err)
 	defer cpu.Close()
 	const points = 1<<15 + 5
-	cloud := make([]float32, 3*points)
+	cloud, features := make([]float32, 3*points), make([]float32, points)
 	for i := range cloud {
-		cloud[i] = float32(i*7919%2011) / 100
+		cloud[i], features[i/3] = float32(i*7919%20011)/1000, float32(i%97)/8
 	}
 	args := ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(cloud, points, 3))}
-	grid := ops.VoxelGrid{Max: [3]float64{20, 20, 20}, Size: [3]float64{1, 2, 2}}
-	var counts [2][]int32
-	for i, dev := range []*ops.Device{dev, cpu} {
-		got, err := dev.Voxelize(context.Background(), args, grid, ops.VoxelizeOptions{Reduce: ops.ReduceCount})
-		require.NoError(t, err)
-		assert.Positive(t, got.Found.OutOfRange)
-		assert.EqualValues(t, points, got.Found.Points)
-		counts[i], err = tensor.Data[int32](got.Grid)
-		require.NoError(t, err)
+	for _, reduce := range []ops.Reduce{ops.ReduceCount, ops.ReduceMean} {
+		if reduce == ops.ReduceMean {
+			args.Features = tensor.Must(tensor.Of(features, points, 1))
+		}
+		var grids [2][]byte
+		var found [2]ops.VoxelCounts
+		for i, dev := range []*ops.Device{dev, cpu} {
+			got, err := dev.Voxelize(context.Background(), args, ops.VoxelGrid{Max: [3]float64{20, 20, 20}, Size: [3]float64{.5, 1, 1}}, ops.VoxelizeOptions{Reduce: reduce})
+			require.NoError(t, err)
+			grids[i], err = raw.Of(got.Grid)
+			require.NoError(t, err)
+			found[i] = got.Found
+		}
+		assert.Equal(t, grids[1], grids[0], reduce)
+		assert.Equal(t, found[1], found[0], reduce)
+		assert.Positive(t, found[0].OutOfRange)
 	}
-	assert.Equal(t, counts[1], counts[0])
 }
 
 // What counts what is allocated runs beside no other test.

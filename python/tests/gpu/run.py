@@ -1,11 +1,13 @@
-"""Runs the tests of this folder, which need an NVIDIA GPU, torch and NumPy, without pytest: python3 python/tests/gpu/run.py
+"""Runs the tests of this folder, which need an NVIDIA GPU, torch and NumPy, without pytest.
+
+    python3 python/tests/gpu/run.py
 
     --quick     fewer repeats, for compute-sanitizer
     --only TEXT tests whose names contain TEXT
     --list      names only
 
-ROBOCACHE_BINARY names the binary, unless it is in the package or on PATH. It prints PASS, SKIP or FAIL and the time of each test; the exit
-code is 0 if none failed and at least one passed.
+ROBOCACHE_BINARY names the binary, unless it is in the package or on PATH. It prints PASS, SKIP or FAIL and the time of
+each test; the exit code is 0 if none failed and at least one passed.
 """
 
 import argparse

@@ -97,7 +97,8 @@ def test_threads_on_one_stream():
 
 
 def capture(function):
-    """Captures what a function does on a side stream, as torch documents it; returns the graph and what the function returned."""
+    """Captures what a function does on a side stream, as torch documents it; returns the graph and what the function
+    returned."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
