@@ -22,6 +22,8 @@ type BuildOptions struct {
 	Workers int          // episodes that are read at a time; as many as there are processors unless given
 	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
 	Strict bool
+	// Episodes are the numbers of those to take, ascending; all unless given. The others are as if the dataset had them not, but for the numbers.
+	Episodes []int
 	// Progress is told how many episodes are done, after each.
 	Progress func(done, of int)
 	// Replace lets PackShard replace shards that were packed otherwise.
@@ -103,13 +105,18 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	if from, ok := d.(*Store); ok {
 		guard = from.Guard
 	}
-	run := run{Dataset: d, end: d.Len()}
-	if s.Shard != nil {
-		run.begin, run.end = s.Shard.run()
+	some, err := someOf(d, opt.Episodes)
+	if err != nil {
+		return nil, err
 	}
-	i := run.begin - 1
-	for e, err := range dataset.ParallelWithin(ctx, run, workers, readAhead) {
-		i++
+	if s.Shard != nil {
+		begin, end := s.Shard.run()
+		some.numbers = some.numbers[begin:end]
+	}
+	done := 0
+	for e, err := range dataset.ParallelWithin(ctx, some, workers, readAhead) {
+		i := some.numbers[done]
+		done++
 		if failed := (*dataset.EpisodeError)(nil); errors.As(err, &failed) {
 			failed.Episode = i
 		}
@@ -122,13 +129,13 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil:
 			s.Skipped = append(s.Skipped, Skipped{i, err.Error()})
 		default:
-			p.ahead = float64(run.Len()) / float64(i+1-run.begin)
+			p.ahead = float64(some.Len()) / float64(done)
 			if err := guard(func() error { return p.add(ctx, i, e, splits[i]) }); err != nil {
 				return nil, err
 			}
 		}
 		if opt.Progress != nil {
-			opt.Progress(i+1-run.begin, run.Len())
+			opt.Progress(done, some.Len())
 		}
 	}
 	if ctx.Err() != nil { // after the last that came
@@ -149,7 +156,6 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or " + mediaOf(p.seenMedia)}
 	}
 	s.Episodes = p.episodes
-	var err error
 	if s.Streams, err = p.streams(); err == nil {
 		s.Media, err = p.packedMedia()
 	}

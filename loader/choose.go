@@ -45,6 +45,8 @@ type episodes interface {
 	// media returns an episode's media streams.
 	media(ctx context.Context, i int) ([]dataset.Media, error)
 	Format() string
+	// place returns of which of several datasets an episode is, and its number there.
+	place(i int) (dataset, number int)
 }
 
 // row is what an episode has of a stream.
@@ -66,6 +68,7 @@ type seen struct {
 type looked struct {
 	about    *Episode
 	filtered bool
+	unwanted bool // nobody asked for it
 	err      error
 	prepared *align.Prepared
 	clocks   []int // of each stream, the first that has its timestamps
@@ -89,6 +92,9 @@ func (c *chosen) choose(ctx context.Context) error {
 	for i, l := range inorder.Each(ctx, c.from.Len(), c.opt.Workers, ahead, func(looked) int { return ahead }, c.look) {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if l.unwanted {
+			continue
 		}
 		if l.filtered {
 			c.report.Filtered++
@@ -122,6 +128,9 @@ func (c *chosen) choose(ctx context.Context) error {
 // look reads an episode and prepares it.
 func (c *chosen) look(ctx context.Context, i int) (l looked) {
 	l.about = &Episode{Name: fmt.Sprint(i)}
+	if l.unwanted = !c.wants(i); l.unwanted {
+		return l
+	}
 	l.err = c.from.guard(i, func() error { return c.lookAt(ctx, i, &l) })
 	return l
 }

@@ -37,6 +37,10 @@ type Options struct {
 	ShardWindows, MixShards int
 	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
 	EpochWindows int
+	// Episodes are the numbers, ascending, of the episodes to draw from, of each dataset in its order; all of one that has nil or nothing there.
+	Episodes [][]int
+	// Statistics are those of other recordings, by stream, which normalise it in place of its own: those that a policy was trained with.
+	Statistics map[string]Statistics
 	// Cameras are those whose frames a batch has; none unless given. Frames are decoded meanwhile, so with them the stores of [New] stay open as long as
 	// the loader is, too.
 	Cameras []Camera

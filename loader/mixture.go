@@ -79,6 +79,14 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			return nil, err
 		}
 	}
+	if len(opt.Episodes) > len(list) {
+		return nil, &OptionError{"Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), fmt.Sprintf("of %d", len(list))}
+	}
+	for i, numbers := range opt.Episodes {
+		if err := list[i].Store.checkEpisodes(numbers); err != nil {
+			return nil, err
+		}
+	}
 	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
 		c.from, c.keep = from, true
 		if err := l.choose(ctx, c); err != nil {
@@ -96,7 +104,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 					return err
 				}
 			}
-			if err := statistics(l.parts, c.packedPass(ctx, from)); err != nil {
+			if err := statistics(l.parts, opt.Statistics, c.packedPass(ctx, from)); err != nil {
 				return err
 			}
 			return l.upload(ctx, c, device.Info().Backend == "cpu" && from.built())

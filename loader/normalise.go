@@ -77,6 +77,9 @@ func normalise(rule string, stats []ColumnStats) *affine {
 	return a
 }
 
+// NeedsQuantiles reports whether a rule does, of the statistics.
+func NeedsQuantiles(rule string) bool { return normalisations[rule].quantiles }
+
 // Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.
 func (l *Loader) Stats(stream string) []ColumnStats {
 	for i := range l.parts {
@@ -101,7 +104,7 @@ func (l *Loader) Normalisation(stream string) *Normalisation {
 	for i := range l.parts {
 		if p := &l.parts[i]; p.name == stream && p.affine != nil {
 			a, rule := p.affine, p.how.Normalise
-			return &Normalisation{rule, normalisations[rule].quantiles, slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
+			return &Normalisation{rule, NeedsQuantiles(rule), slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
 		}
 	}
 	return nil

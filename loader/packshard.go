@@ -45,18 +45,6 @@ func (h *Shard) run() (begin, end int) {
 	return first(h.Index), first(h.Index + 1)
 }
 
-// run is a dataset of some of the episodes of another.
-type run struct {
-	dataset.Dataset
-	begin, end int
-}
-
-func (r run) Len() int { return r.end - r.begin }
-
-func (r run) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
-	return r.Dataset.Episode(ctx, r.begin+i)
-}
-
 // sources lists the files of a dataset, notes what they are called and how large they are, and hashes those that are this shard's to hash.
 func (h *Shard) sources(ctx context.Context, path string) ([]Source, error) {
 	all, err := filesOf(ctx, path)

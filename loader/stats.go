@@ -3,10 +3,12 @@ package loader
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -27,15 +29,48 @@ type ColumnStats struct {
 // visitor takes values [N,D] of a part. It may be called from several goroutines.
 type visitor func(part int, values *tensor.Tensor) error
 
+// Statistics are what a stream is normalised with that others have computed: [Loader.Stats] and [Loader.Normalisation] of the loader that a policy was
+// trained with.
+type Statistics struct {
+	Rule    string   // that they were computed for; the plan's must be the same
+	Columns []string // names; the stream's must be the same
+	Stats   []ColumnStats
+}
+
+// check returns an *OptionError unless statistics are those of a part.
+func (s *Statistics) check(p *part) error {
+	arg := "Statistics[" + p.name + "]"
+	var names []string
+	for _, c := range p.columns {
+		names = append(names, c.Name)
+	}
+	switch {
+	case s.Rule != p.how.Normalise:
+		return &OptionError{arg, "those of the rule " + strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", p.how.Normalise)}
+	case !slices.Equal(s.Columns, names) || len(s.Stats) != len(names):
+		return &OptionError{arg, fmt.Sprintf("those of the columns %q", s.Columns), fmt.Sprintf("of %q", names)}
+	}
+	return nil
+}
+
 // statistics gives the parts that are normalised their statistics, and what normalises them. Each pass visits all samples of all parts; there are as
 // many as the rules need: none, one, or with quantiles one for each digit of a number.
-func statistics(parts []part, pass func(visitor) error) error {
+func statistics(parts []part, given map[string]Statistics, pass func(visitor) error) error {
+	for name, s := range given {
+		m := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		if m < 0 {
+			return &OptionError{"Statistics[" + name + "]", "those of a stream that is not taken", "of streams of the batches"}
+		}
+		if err := s.check(&parts[m]); err != nil {
+			return err
+		}
+	}
 	columns := make([][]*tally, len(parts))
 	digits := 0
 	for m := range parts {
 		p := &parts[m]
 		rule, there := normalisations[p.how.Normalise]
-		if !there {
+		if _, known := given[p.name]; known || !there {
 			continue
 		}
 		n := 1
@@ -78,6 +113,9 @@ func statistics(parts []part, pass func(visitor) error) error {
 		p := &parts[m]
 		for _, t := range columns[m] {
 			p.stats = append(p.stats, t.stats())
+		}
+		if s, known := given[p.name]; known {
+			p.stats = slices.Clone(s.Stats)
 		}
 		p.affine = normalise(p.how.Normalise, p.stats)
 	}

@@ -101,6 +101,9 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	if d == nil {
 		return nil, &OptionError{"dataset", "none", "one that is open"}
 	}
+	if len(opt.Episodes) > 1 {
+		return nil, &OptionError{"Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), "of one"}
+	}
 	if opt.EpochWindows != 0 {
 		return nil, &OptionError{"EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset"}
 	}
@@ -109,11 +112,22 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			episodes
 			names() []string
 		}
+		store := func(s *Store) error {
+			from = s
+			if len(opt.Episodes) == 0 {
+				return nil
+			}
+			return s.checkEpisodes(opt.Episodes[0])
+		}
 		switch d := d.(type) {
 		case *Store:
-			from = d
+			if err := store(d); err != nil {
+				return err
+			}
 		case detached:
-			from = d.Store
+			if err := store(d.Store); err != nil {
+				return err
+			}
 		default:
 			var sources []string
 			for _, s := range c.plan.Streams {
@@ -132,7 +146,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 		if err := l.count(); err != nil {
 			return err
 		}
-		if err := statistics(l.parts, func(visit visitor) error { return c.pass(ctx, visit) }); err != nil {
+		if err := statistics(l.parts, opt.Statistics, func(visit visitor) error { return c.pass(ctx, visit) }); err != nil {
 			return err
 		}
 		return l.stream(c)

@@ -17,12 +17,23 @@ type unpacked struct {
 	dtype   tensor.DType
 	streams []dataset.LeftOut // those that there are: name, columns, dtype, as of one without samples
 	splits  [][]string
+	numbers []int // of the episodes in the dataset, of which these may be some
 }
+
+func (u *unpacked) number(i int) int { return u.numbers[i] }
 
 // unpack finds the streams of the plan's names, or all without one. It reads episodes until it has the columns of those that are named.
 func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options) (*unpacked, error) {
 	info := d.Info()
-	u := &unpacked{Dataset: d, dtype: tensor.F32, splits: splitsOf(&info, d.Len())}
+	var episodes []int
+	if len(opt.Episodes) > 0 {
+		episodes = opt.Episodes[0]
+	}
+	of, err := someOf(d, episodes)
+	if err != nil {
+		return nil, err
+	}
+	u := &unpacked{Dataset: of, dtype: tensor.F32, splits: splitsOf(&info, d.Len()), numbers: of.numbers}
 	type found struct {
 		streams []Stream
 		err     error
@@ -34,7 +45,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 	look := func(ctx context.Context, i int) (f found) {
 		e, err := u.Episode(ctx, i)
 		if err != nil {
-			return found{err: &dataset.EpisodeError{Episode: i, Err: err}}
+			return found{err: &dataset.EpisodeError{Episode: u.number(i), Err: err}}
 		}
 		s, err := u.packed(ctx, e, names)
 		if err != nil {
@@ -42,7 +53,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 		}
 		return found{streams: s.Streams}
 	}
-	for _, f := range inorder.Each(ctx, d.Len(), opt.Workers, opt.Workers, func(found) int { return opt.Workers }, look) {
+	for _, f := range inorder.Each(ctx, of.Len(), opt.Workers, opt.Workers, func(found) int { return opt.Workers }, look) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -102,10 +113,11 @@ func (u *unpacked) media(ctx context.Context, i int) ([]dataset.Media, error) {
 }
 
 func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
-	about := &Episode{Name: fmt.Sprint(i), Number: i, Splits: u.splits[i]}
+	n := u.number(i)
+	about := &Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
 	recorded, err := u.Episode(ctx, i)
 	if err != nil {
-		return nil, about, &dataset.EpisodeError{Episode: i, Err: err}
+		return nil, about, &dataset.EpisodeError{Episode: n, Err: err}
 	}
 	names := u.names()
 	s, err := u.packed(ctx, recorded, names)
@@ -117,7 +129,7 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 		return nil, about, err
 	}
 	e.Media = recorded.Media
-	known.Number, known.Splits = i, u.splits[i]
+	known.Number, known.Splits = n, u.splits[n]
 	streams := e.Streams
 	e.Streams = nil
 	for _, o := range u.streams {

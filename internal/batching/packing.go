@@ -24,7 +24,9 @@ type Packing struct {
 	Cameras bool // Media are those of --camera
 	DType   tensor.DType
 	Strict  bool
-	Replace bool // shards that were packed otherwise
+	// Episodes are the numbers, ascending, of those to pack; all for nil.
+	Episodes []int
+	Replace  bool // shards that were packed otherwise
 }
 
 // Read opens the dataset to be packed.
@@ -38,7 +40,7 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 
 // Options are those of the loader, with a function to call at each episode that is done.
 func (p *Packing) Options(progress func(done, of int)) loader.BuildOptions {
-	return loader.BuildOptions{Streams: p.Streams, Media: p.Media, DType: p.DType, Strict: p.Strict, Replace: p.Replace, Progress: progress}
+	return loader.BuildOptions{Streams: p.Streams, Media: p.Media, DType: p.DType, Strict: p.Strict, Replace: p.Replace, Episodes: p.Episodes, Progress: progress}
 }
 
 // Store reads the dataset and packs it into memory. Counting, which may be nil, begins to count so many episodes.
@@ -72,12 +74,12 @@ func (p *Packing) Explain(err error) error {
 	case errors.As(err, &media):
 		return &InputError{Path: p.Path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
 	case errors.As(err, &option):
-		flag := map[string]string{"Streams": "stream", "Media": "media"}[option.Arg]
+		flag := map[string]string{"Streams": "stream", "Media": "media", "Episodes": "episodes"}[option.Arg]
 		want := option.Want
 		if p.Cameras && option.Arg == "Media" {
 			flag, want = "camera", strings.TrimPrefix(want, "all, or ")
 		}
-		if strings.Contains(option.Got, ",") {
+		if strings.Contains(option.Got, ",") && flag != "episodes" {
 			want += "; each has a --" + flag + " of its own"
 		}
 		return Usagef("--%s: got %s, want %s", flag, option.Got, want)

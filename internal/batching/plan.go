@@ -117,6 +117,9 @@ func (r *Request) Explain(err error) error {
 	case errors.As(err, &option):
 		name := strings.TrimPrefix(option.Arg, "plan.")
 		stream, window := strings.CutPrefix(name, "windows.")
+		if i := strings.Index(name, "Statistics["); i == 0 {
+			return Usagef("--statistics: stream %s: got %s, want %s", strings.Trim(name[len("Statistics"):], "[]"), option.Got, option.Want)
+		}
 		switch {
 		case strings.HasPrefix(name, "Cameras["):
 			name = "camera"

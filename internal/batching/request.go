@@ -111,8 +111,8 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		s.Data, err = r.Packing.Read(ctx)
 		return s, err
 	}
-	for _, path := range r.Paths() {
-		store, err := s.open(ctx, path)
+	for i, path := range r.Paths() {
+		store, err := s.open(ctx, i, path)
 		if err != nil {
 			return nil, err
 		}
@@ -140,10 +140,12 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 }
 
 // open opens a store, or packs a dataset.
-func (s *Source) open(ctx context.Context, path string) (*loader.Store, error) {
+func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, error) {
 	if !loader.IsStore(path) {
 		p := s.Packing
-		p.Path = path
+		if p.Path = path; i < len(s.Loader.Episodes) {
+			p.Episodes = s.Loader.Episodes[i]
+		}
 		return p.Store(ctx, s.watch.Counting)
 	}
 	store, err := loader.Open(path)

@@ -38,6 +38,29 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
 }
 
+// Statistics are those that a loader takes.
+func (n *Normalised) Statistics() (loader.Statistics, error) {
+	s := loader.Statistics{Rule: n.Rule, Columns: n.Names, Stats: make([]loader.ColumnStats, len(n.Names))}
+	lists := [][]Number{n.Mean, n.Std, n.Min, n.Max, n.Q01, n.Q10, n.Q90, n.Q99}
+	quantiles := loader.NeedsQuantiles(n.Rule)
+	if !quantiles {
+		lists = lists[:4]
+	}
+	for _, list := range lists {
+		if len(list) != len(n.Names) || len(n.Counts) != len(n.Names) {
+			return s, Usagef("--statistics: stream %s: got %d counts and a list of %d numbers, want one for each of %d columns", n.Name, len(n.Counts), len(list), len(n.Names))
+		}
+	}
+	for i := range s.Stats {
+		c := &s.Stats[i]
+		*c = loader.ColumnStats{Count: n.Counts[i], Mean: float64(n.Mean[i]), Std: float64(n.Std[i]), Min: float64(n.Min[i]), Max: float64(n.Max[i])}
+		if quantiles {
+			c.Q01, c.Q10, c.Q90, c.Q99 = float64(n.Q01[i]), float64(n.Q10[i]), float64(n.Q90[i]), float64(n.Q99[i])
+		}
+	}
+	return s, nil
+}
+
 func numbers(list []float32) []Number {
 	out := make([]Number, len(list))
 	for i, v := range list {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"os"
 	"time"
@@ -27,6 +28,10 @@ type loaderRequest struct {
 	Shuffle          string                `json:"shuffle"`
 	Normalise        string                `json:"normalise"`
 	NormaliseStreams map[string]string     `json:"normalise_streams"`
+	// Statistics are as loaderReply's Normalised of another loader.
+	Statistics []batching.Normalised `json:"statistics"`
+	// Episodes are the numbers, ascending, of those of each dataset; null for all.
+	Episodes [][]int `json:"episodes"`
 
 	Batch        int            `json:"batch"`
 	Seed         uint64         `json:"seed"`
@@ -69,6 +74,28 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 		Packing: batching.Packing{Path: r.Paths[0], Rate: r.Rate, Clock: r.Clock, Strict: r.Strict, Cameras: true},
 		Others:  r.Paths[1:], Weights: r.Weights, Hz: r.Hz, Shuffle: r.Shuffle, Streaming: r.Streaming, Defaults: align.Sampling{Normalise: r.Normalise}, Normalise: r.NormaliseStreams,
 		Loader: loader.Options{Batch: r.Batch, Seed: r.Seed, Age: r.Age, EpochWindows: r.EpochWindows, Workers: r.Workers, ShardWindows: r.ShardWindows, MixShards: r.MixShards, Apart: true},
+	}
+	q.Loader.Episodes = r.Episodes
+	if len(r.Episodes) > len(r.Paths) {
+		return nil, batching.Usagef("--episodes: got those of %d datasets, want of %d", len(r.Episodes), len(r.Paths))
+	}
+	for i := range r.Statistics {
+		n := &r.Statistics[i]
+		s, err := n.Statistics()
+		if err != nil {
+			return nil, err
+		}
+		if q.Loader.Statistics == nil {
+			q.Loader.Statistics = map[string]loader.Statistics{}
+		}
+		q.Loader.Statistics[n.Name] = s
+		if _, own := q.Normalise[n.Name]; !own && r.Normalise == "" && r.Plan == "" {
+			q.Normalise = maps.Clone(q.Normalise)
+			if q.Normalise == nil {
+				q.Normalise = map[string]string{}
+			}
+			q.Normalise[n.Name] = n.Rule
+		}
 	}
 	if r.Plan != "" {
 		q.PlanText, q.PlanFile = []byte(r.Plan), cmp.Or(r.PlanName, "plan")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import timedelta
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._arrays import FLOATS, dtype_name
 from ._errors import ArgumentError, PlanError
@@ -14,6 +14,7 @@ Path = Union[str, "os.PathLike[str]"]
 Seconds = Union[int, float, timedelta]
 Windows = Mapping[str, Tuple[Seconds, Seconds]]
 Streams = Union[Sequence[str], Mapping[str, Optional[Sequence[str]]]]
+Episodes = Union[Iterable[int], Sequence[Optional[Iterable[int]]]]
 Request = Dict[str, Any]
 
 
@@ -63,6 +64,8 @@ def request(
     strict: bool,
     rate: Optional[float],
     clock: str,
+    episodes: Optional[Episodes],
+    statistics: Optional[Mapping[str, Mapping[str, Any]]],
 ) -> Request:
     """Returns the request that stands for a Loader's arguments; the helper process checks what only it can."""
     if isinstance(paths, (str, os.PathLike)):
@@ -111,7 +114,27 @@ def request(
         out["cameras"] = [_camera(name, size) for name, size in cameras.items()]
     if plan is not None:
         out.update(_plan(plan))
+    if episodes is not None:
+        several = len(out["paths"]) > 1
+        lists: Sequence[Any] = list(episodes) if several else [episodes]
+        if len(lists) != len(out["paths"]):
+            raise wrong("episodes", episodes, "a list for each of {} datasets".format(len(out["paths"])))
+        out["episodes"] = [None if one is None else _numbers(one) for one in lists]
+    if statistics is not None:
+        out["statistics"] = [dict(s, name=name) for name, s in statistics.items()]
     return out
+
+
+def _numbers(episodes: Iterable[int]) -> List[int]:
+    """Returns numbers of episodes, ascending."""
+    try:
+        found = sorted(whole("episodes", n, 0, 1 << 40) for n in episodes)
+    except TypeError:
+        raise wrong("episodes", episodes, "numbers of episodes; of several datasets a list for each") from None
+    for a, b in zip(found, found[1:]):
+        if a == b:
+            raise wrong("episodes", "{} twice".format(a), "each once")
+    return found
 
 
 def _span(name: str, window: Tuple[Seconds, Seconds]) -> List[float]:

@@ -43,6 +43,9 @@ class Loader:
         age: gives ``name_age`` too.
         streaming: reads meanwhile what does not fit memory, in the order "shards"; "auto" does where it does not fit. workers: goroutines that read and decode.
             shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time.
+        episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list (or None) for each.
+        statistics: another loader's `statistics`: streams are normalised with these in place of their own, as held-out episodes must
+            be. Its rules are used where normalise and plan say none.
         strict: a broken episode is an error; else it is left out and counted in `report`.
         rate: steps a second of recordings that have no times. clock: where times come from, of formats that have several.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
@@ -100,6 +103,8 @@ class Loader:
         strict: bool = False,
         rate: Optional[float] = None,
         clock: str = "",
+        episodes: Optional[_asked.Episodes] = None,
+        statistics: Optional[Mapping[str, Mapping[str, Any]]] = None,
         framework: Optional[str] = None,
         device: Any = None,
         prefetch: int = 2,
@@ -115,6 +120,7 @@ class Loader:
             paths, batch=batch, hz=hz, seed=seed, windows=windows, streams=streams, normalise=normalise, plan=plan, dtype=dtype,
             shuffle=shuffle, last=last, rank=rank, world=world, weights=weights, epoch_windows=epoch_windows, cameras=cameras, age=age,
             workers=workers, shard_windows=shard_windows, mix_shards=mix_shards, strict=strict, rate=rate, clock=clock,
+            episodes=episodes, statistics=statistics,
         )  # fmt: skip
         self.framework = framework or _slots.default_framework()
         if self.framework not in ("torch", "numpy", "jax"):

@@ -22,8 +22,8 @@ def _binary():
     binary()
 
 
-def g1(**options):
-    return Loader(G1, **{"batch": 32, "hz": 50, "seed": 7, "windows": WINDOWS, "framework": "numpy", **options})
+def g1(paths=G1, **options):
+    return Loader(paths, **{"batch": 32, "hz": 50, "seed": 7, "windows": WINDOWS, "framework": "numpy", **options})
 
 
 @pytest.mark.parametrize(
@@ -225,6 +225,62 @@ def test_statistics_undo_what_normalises():
         back = a["action"] / np.float32(by["scale"]) + np.float32(by["shift"])
         assert np.allclose(back, b["action"], atol=1e-5)
         assert np.array_equal(a["observation.state"], b["observation.state"])
+
+
+def test_episodes_are_those_that_are_asked_for(tmp_path):
+    import subprocess
+
+    store = tmp_path / "store.safetensors"
+    subprocess.run([binary(), "pack", str(G1), "-o", str(store)], check=True, stdout=subprocess.DEVNULL)
+    ways = {}
+    for path in (G1, store):
+        for streaming in (False, True):
+            options = {"streaming": streaming, "shuffle": False, "last": "short", "batch": 100, "normalise": "min-max"}
+            with g1(paths=path, episodes=[2, 0], **options) as some, g1(paths=path, episodes=range(3), **options) as every:
+                with g1(paths=path, **options) as whole:
+                    assert [rows(b) for b in every] == [rows(b) for b in whole]
+                got = [b for b in some]
+                seen = {n for b in got for n in b["episode_index"].tolist()}
+                assert seen - {-1} == {0, 2} and some.report()["episodes"] == 2
+                ways[str(path), streaming] = [rows(b) for b in got], some.statistics
+    assert all(w == ways[str(G1), False] for w in ways.values())
+    with g1(paths=[G1, G1], episodes=[[1], None], last="short") as mixed:
+        where = {(d, e) for b in mixed for d, e in zip(b["dataset_index"].tolist(), b["episode_index"].tolist())}
+        assert where - {(-1, -1)} == {(0, 1), (1, 0), (1, 1), (1, 2)}
+    for path in (G1, store):
+        for streaming in (False, True):
+            with pytest.raises(ArgumentError, match="episodes: got 3, want numbers of the 3 episodes"):
+                g1(paths=path, episodes=[0, 3], streaming=streaming)
+    for bad in ([1, 1], [-1], [0.5], 3):
+        with pytest.raises(ArgumentError, match="episodes"):
+            g1(episodes=bad)
+    with pytest.raises(ArgumentError, match="a list for each of 2 datasets"):
+        g1(paths=[G1, G1], episodes=[[1]])
+    with pytest.raises(RecordingError):
+        g1(episodes=[])
+
+
+def test_statistics_of_another_loader_normalise():
+    for rule in ("mean-std", "q01-q99", "gr00t"):
+        with g1(episodes=[0, 1], normalise=rule) as train:
+            given = json.loads(json.dumps(train.statistics))
+        held = {"episodes": [2], "shuffle": False, "last": "short"}
+        with g1(**held) as raw, g1(**held, statistics=given) as one, g1(**held, statistics=given, normalise=rule) as two, g1(**held, normalise=rule) as own:  # fmt: skip
+            assert one.statistics == given == two.statistics != own.statistics
+            by = given["action"]
+            for a, b, c, d in zip(raw, one, two, own):
+                want = (a["action"] - np.float32(by["shift"])) * np.float32(by["scale"])
+                if "clip_min" in by:
+                    lo, hi = (np.float32([np.inf * s if x is None else x for x in by[k]]) for k, s in (("clip_min", -1), ("clip_max", 1)))
+                    want = np.clip(want, lo, hi)
+                inside = a["episode_index"] >= 0
+                assert np.allclose(b["action"][inside], want[inside], rtol=1e-5, atol=1e-5)
+                assert rows(b) == rows(c) != rows(d)
+    for change, text in (({"rule": "min-max"}, 'rule "min-max"'), ({"names": ["a"] * 26}, "columns"), ({"mean": [0.0]}, "a list of 1 numbers")):
+        with pytest.raises(ArgumentError, match=text):
+            g1(normalise="gr00t", statistics=dict(given, action=dict(given["action"], **change)))
+    with pytest.raises(ArgumentError, match="observation.state"):
+        g1(streams=["action"], windows={}, statistics=given)
 
 
 def test_rows_say_where_they_are_from():

@@ -25,6 +25,7 @@ DEFAULTS = dict(
     batch=32, hz=50, seed=7, windows={"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}, streams=None, normalise=None, plan=None,
     dtype=None, shuffle=None, last="drop", rank=None, world=None, weights=None, epoch_windows=0, cameras=None, age=False, workers=0,
     shard_windows=0, mix_shards=0, strict=False, rate=None, clock="",
+    episodes=None, statistics=None,
 )  # fmt: skip
 
 
