@@ -34,7 +34,7 @@ class Cells:
     def take(self, owner: Any) -> int:
         """Returns the address of a cell, which has no fault."""
         if not self._free:
-            slab = self.device.alloc(8 * _SLAB, "cells")
+            slab = self.device.pool.alloc(8 * _SLAB, "cells")
             self._slabs.append(slab)
             self._free.extend(range(slab, slab + 8 * _SLAB, 8))
         cell = self._free.popleft()

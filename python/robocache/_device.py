@@ -11,16 +11,16 @@ to streams of our own is not recorded.
 
 from __future__ import annotations
 
-import collections
 import ctypes
 import os
 import sys
 import threading
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from ._cuda import LOSSY_QUERY, NOT_READY, OUT_OF_MEMORY, Driver, driver
-from ._errors import ForkError, OutOfMemoryError, UnsupportedError
+from ._cuda import LOSSY_QUERY, NOT_READY, Driver, driver
+from ._errors import ForkError, UnsupportedError
+from ._pool import Pool
 
 HIGHEST_ATTRIBUTE = 150
 FUNC_MAX_THREADS, FUNC_MAX_SHARED, FUNC_CARVEOUT = 0, 8, 9
@@ -44,15 +44,16 @@ def device(ordinal: int) -> "Device":
 
 
 class _Thread(threading.local):
-    """What the calls on one thread write their results to."""
+    """How deep a thread is in `with device`, and what the calls for it write to."""
 
     def __init__(self) -> None:
-        self.modes: List[c_int] = []
-        self.context = c_void_p()
+        self.depth = 0
+        self.mode = c_int()
+        self.mode_at = ctypes.cast(byref(self.mode), ctypes.POINTER(c_int))
+        self.context_at = ctypes.pointer(c_void_p())
 
 
 _RELAXED = 2
-LIMBO_BYTES, LIMBO_COUNT = 256 << 20, 64
 
 
 class Device:
@@ -75,10 +76,9 @@ class Device:
         self.context: int = context.value or 0
         self._thread = _Thread()
         self._own: Optional[int] = None
-        self._limbo: Deque[Tuple[int, int]] = collections.deque()
-        self._sizes: Dict[int, int] = {}
-        # What gives memory back, if it can, where the device has too little: true if something was given back.
-        self.reclaim: List[Callable[[], bool]] = []
+        self._joint: Optional[Event] = None
+        self._joint_lock = threading.Lock()
+        self.pool = Pool(self)
 
     def check_fork(self) -> None:
         """Raises `ForkError` in a process that was forked from the one which started the driver."""
@@ -89,21 +89,25 @@ class Device:
             )
 
     def __enter__(self) -> "Device":
-        self.check_fork()
-        drv, thread = self.driver, self._thread
-        drv.check(drv.context_push(self.context), "cuCtxPushCurrent")
-        mode = c_int(_RELAXED)
-        code = drv.capture_mode(byref(mode))
-        if code:
-            drv.context_pop(byref(thread.context))
-            drv.fail(code, "cuThreadExchangeStreamCaptureMode")
-        thread.modes.append(mode)
+        thread = self._thread
+        if thread.depth == 0:
+            self.check_fork()
+            drv = self.driver
+            drv.check(drv.context_push(self.context), "cuCtxPushCurrent")
+            thread.mode.value = _RELAXED
+            code = drv.capture_mode(thread.mode_at)
+            if code:
+                drv.context_pop(thread.context_at)
+                drv.fail(code, "cuThreadExchangeStreamCaptureMode")
+        thread.depth += 1
         return self
 
     def __exit__(self, *_: Any) -> None:
-        drv, thread = self.driver, self._thread
-        drv.capture_mode(byref(thread.modes.pop()))
-        drv.context_pop(byref(thread.context))
+        thread = self._thread
+        thread.depth -= 1
+        if thread.depth == 0:
+            self.driver.capture_mode(thread.mode_at)
+            self.driver.context_pop(thread.context_at)
 
     @property
     def stream(self) -> int:
@@ -152,60 +156,6 @@ class Device:
         with self:
             self.driver.check(self.driver.memory_info(byref(free), byref(total)), "cuMemGetInfo")
         return free.value, total.value
-
-    def alloc(self, size: int, what: str = "memory") -> int:
-        """Allocates device memory, at least a byte, at a multiple of 256. Where there is too little, what can be given
-        back is first."""
-        address = c_uint64()
-        size = max(size, 1)
-        with self:
-            if len(self._limbo) > LIMBO_COUNT or self._limbo_bytes() > LIMBO_BYTES:
-                self.flush()
-            code = self.driver.alloc(byref(address), size)
-            if code == OUT_OF_MEMORY and self.flush():
-                code = self.driver.alloc(byref(address), size)
-            for give in self.reclaim if code == OUT_OF_MEMORY else ():
-                if give():
-                    self.flush()
-                    code = self.driver.alloc(byref(address), size)
-                if code != OUT_OF_MEMORY:
-                    break
-            if code == OUT_OF_MEMORY:
-                free, total = self.memory_info()
-                raise OutOfMemoryError(
-                    "cuda:{}: no {} bytes for {}: {} of {} are free".format(self.ordinal, size, what, free, total)
-                )
-            self.driver.check(code, "cuMemAlloc")
-        self._sizes[address.value] = size
-        return address.value
-
-    def release(self, address: int) -> None:
-        """Gives memory of alloc up. It is freed by a later alloc or flush, after all work that is queued on the device
-        by then.
-
-        It calls nothing of the driver, so it may come from a destructor, and from any thread.
-        """
-        self._limbo.append((address, self._sizes.pop(address)))
-
-    def flush(self) -> bool:
-        """Frees what was released, and reports whether there was any. The driver waits for the device before it
-        frees."""
-        freed = False
-        with self:
-            while True:
-                try:
-                    address, _ = self._limbo.popleft()
-                except IndexError:
-                    return freed
-                self.driver.check(self.driver.free(address), "cuMemFree")
-                freed = True
-
-    def allocated(self) -> int:
-        """The bytes of device memory that are ours, with those that are released and not yet freed."""
-        return sum(list(self._sizes.values())) + self._limbo_bytes()
-
-    def _limbo_bytes(self) -> int:
-        return sum(size for _, size in list(self._limbo))
 
     def host_alloc(self, size: int) -> Tuple[int, int]:
         """Allocates pinned host memory and returns its address here and on the device."""
@@ -263,9 +213,13 @@ class Device:
     def join(self, waiting: int, ahead: int) -> None:
         """Makes one stream wait for what is queued on another."""
         if waiting != ahead:
-            event = self.event()
-            event.record(ahead)
-            event.wait(waiting)
+            with self, self._joint_lock:
+                if self._joint is None:
+                    self._joint = self.event()
+                # A wait is for the point that was taken last, so the event is free to take another after it.
+                drv, event = self.driver, self._joint.handle
+                drv.check(drv.event_record(event, ahead), "cuEventRecord")
+                drv.check(drv.stream_wait(waiting, event, 0), "cuStreamWaitEvent")
 
     def load(self, image: bytes) -> "Module":
         """Loads a cubin or PTX text. A `DriverError` with a code in UNFIT says that another image may do."""

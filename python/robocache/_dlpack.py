@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+import struct
+from ctypes import c_char_p, c_void_p
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._arrays import SIZES, contiguous_strides
@@ -29,41 +30,12 @@ _NAMES = {
 _CODES = {name: code for code, name in _NAMES.items()}
 
 
-class _Tensor(ctypes.Structure):
-    """DLTensor."""
-
-    _fields_ = [
-        ("data", c_void_p),
-        ("device_type", c_int32),
-        ("device_id", c_int32),
-        ("ndim", c_int32),
-        ("code", c_uint8),
-        ("bits", c_uint8),
-        ("lanes", c_uint16),
-        ("shape", POINTER(c_int64)),
-        ("strides", POINTER(c_int64)),
-        ("byte_offset", c_uint64),
-    ]
-
-
-class _Managed(ctypes.Structure):
-    """DLManagedTensor."""
-
-    _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p)]
-
-
-class _Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned."""
-
-    _fields_ = [
-        ("major", c_uint32),
-        ("minor", c_uint32),
-        ("context", c_void_p),
-        ("deleter", c_void_p),
-        ("flags", c_uint64),
-        ("tensor", _Tensor),
-    ]
-
+# DLTensor: data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset.
+_TENSOR = struct.Struct("=QiiiBBHQQQ")
+# What follows it in a DLManagedTensor: manager_ctx, deleter.
+_MANAGED = struct.Struct("=QQ")
+# What is before it in a DLManagedTensorVersioned: major, minor, manager_ctx, deleter, flags.
+_VERSIONED = struct.Struct("=IIQQQ")
 
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 _python = ctypes.pythonapi
@@ -81,34 +53,38 @@ _FRESH, _USED = b"dltensor", b"used_dltensor"
 _FRESH_VERSIONED, _USED_VERSIONED = b"dltensor_versioned", b"used_dltensor_versioned"
 
 
+def _numbers(address: int, n: int) -> Tuple[int, ...]:
+    return struct.unpack("={}q".format(n), ctypes.string_at(address, 8 * n)) if n else ()
+
+
 class Taken:
     """What a capsule gave: memory that stays until close, or until this object dies. strides are in elements."""
 
     def __init__(self, capsule: Any) -> None:
         self._address: Optional[int] = None
-        if _is(capsule, _FRESH_VERSIONED):
-            address = _pointer_of(capsule, _FRESH_VERSIONED)
-            versioned = _Versioned.from_address(address)
-            if versioned.major != 1:
-                version = "{}.{}".format(versioned.major, versioned.minor)
-                raise ArgumentError("a DLPack capsule of version {}, want 1".format(version))
-            self._deleter, tensor = versioned.deleter, versioned.tensor
-            _rename(capsule, _USED_VERSIONED)
-        elif _is(capsule, _FRESH):
-            address = _pointer_of(capsule, _FRESH)
-            managed = _Managed.from_address(address)
-            self._deleter, tensor = managed.deleter, managed.tensor
+        if _is(capsule, _FRESH):
+            address: int = _pointer_of(capsule, _FRESH)
+            raw = ctypes.string_at(address, _TENSOR.size + _MANAGED.size)
+            tensor = _TENSOR.unpack_from(raw)
+            self._deleter: int = _MANAGED.unpack_from(raw, _TENSOR.size)[1]
             _rename(capsule, _USED)
+        elif _is(capsule, _FRESH_VERSIONED):
+            address = _pointer_of(capsule, _FRESH_VERSIONED)
+            raw = ctypes.string_at(address, _VERSIONED.size + _TENSOR.size)
+            major, minor, _, self._deleter, _ = _VERSIONED.unpack_from(raw)
+            if major != 1:
+                raise ArgumentError("a DLPack capsule of version {}.{}, want 1".format(major, minor))
+            tensor = _TENSOR.unpack_from(raw, _VERSIONED.size)
+            _rename(capsule, _USED_VERSIONED)
         else:
             raise ArgumentError("a DLPack capsule that was used before, or none: {!r}".format(capsule))
         self._address = address
-        n = tensor.ndim
-        self.device = (tensor.device_type, tensor.device_id)
-        self.dtype = _NAMES.get((tensor.code, tensor.bits), "") if tensor.lanes == 1 else ""
-        self.told = "code {}, {} bits, {} lanes".format(tensor.code, tensor.bits, tensor.lanes)
-        self.shape: Tuple[int, ...] = tuple(tensor.shape[:n]) if n else ()
-        self.strides = tuple(tensor.strides[:n]) if n and tensor.strides else contiguous_strides(self.shape)
-        self.pointer: int = (tensor.data or 0) + tensor.byte_offset
+        data, kind, number, n, code, bits, lanes, shape, strides, offset = tensor
+        self.device: Tuple[int, int] = (kind, number)
+        self.dtype = _NAMES.get((code, bits), "") if lanes == 1 else ""
+        self.shape = _numbers(shape, n)
+        self.strides = _numbers(strides, n) if strides else contiguous_strides(self.shape)
+        self.pointer: int = data + offset
 
     def close(self) -> None:
         """Gives the memory back to who made the capsule. Closing twice is fine."""
@@ -133,7 +109,7 @@ class Memory:
         for n in self.shape:
             size *= n
         self.nbytes = size
-        self.pointer = on.alloc(size, "an array {} of {}".format(list(shape), dtype))
+        self.pointer = on.pool.alloc(size, "an array {} of {}".format(list(shape), dtype))
 
     def __dlpack_device__(self) -> Tuple[int, int]:
         return CUDA, self._on.ordinal
@@ -150,30 +126,27 @@ class Memory:
     def __del__(self) -> None:
         pointer = getattr(self, "pointer", 0)
         if pointer:
-            self._on.release(pointer)
+            self._on.pool.release(pointer)
 
 
-# What capsules that live refer to, by the address of their structure.
-_exports: Dict[int, Tuple[_Managed, Any, Any]] = {}
+# What capsules that live refer to, by the address of their structure: that, and what owns the memory.
+_exports: Dict[int, Tuple[Any, Any]] = {}
 
 
 def _capsule(owner: Any, pointer: int, device: Tuple[int, int], dtype: str, shape: Tuple[int, ...]) -> Any:
     """Returns a capsule of contiguous memory, which keeps owner alive."""
     n = len(shape)
-    numbers = (c_int64 * (2 * n + 1))(*shape, *contiguous_strides(shape))
-    base = ctypes.addressof(numbers)
+    head = _TENSOR.size + _MANAGED.size
+    made = ctypes.create_string_buffer(head + 16 * n)
+    address = ctypes.addressof(made)
     code, bits = _CODES[dtype]
-    managed = _Managed()
-    t = managed.tensor
-    t.data, t.device_type, t.device_id, t.ndim = pointer, device[0], device[1], n
-    t.code, t.bits, t.lanes = code, bits, 1
-    t.shape = ctypes.cast(base, POINTER(c_int64))
-    t.strides = ctypes.cast(base + 8 * n, POINTER(c_int64))
-    managed.deleter = ctypes.cast(_delete, c_void_p).value
-    address = ctypes.addressof(managed)
-    _exports[address] = managed, numbers, owner
+    numbers = address + head
+    _TENSOR.pack_into(made, 0, pointer, device[0], device[1], n, code, bits, 1, numbers, numbers + 8 * n, 0)
+    _MANAGED.pack_into(made, _TENSOR.size, 0, _DELETE)
+    struct.pack_into("={}q".format(2 * n), made, head, *shape, *contiguous_strides(shape))
+    _exports[address] = made, owner
     try:
-        return _new(address, _FRESH, ctypes.cast(_destroy, c_void_p))
+        return _new(address, _FRESH, _DESTROY)
     except BaseException:
         del _exports[address]
         raise
@@ -192,6 +165,7 @@ def _destroyed(capsule: int, exports: Dict[int, Any] = _exports) -> None:
 _delete, _destroy = _Deleter(_deleted), _Deleter(_destroyed)
 _keep(_delete)
 _keep(_destroy)
+_DELETE, _DESTROY = ctypes.cast(_delete, c_void_p).value, ctypes.cast(_destroy, c_void_p).value
 
 
 @atexit.register
@@ -199,5 +173,5 @@ def _leave() -> None:
     """Readers that outlive the interpreter must not call into it: their structures stay, without a deleter."""
     left: List[Any] = list(_exports.values())
     for export in left:
-        export[0].deleter = None
+        _MANAGED.pack_into(export[0], _TENSOR.size, 0, 0)
         _keep(export)

@@ -43,6 +43,7 @@ class JAX(Framework):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: Deque[Tuple[Event, List[Any]]] = collections.deque()
+        self._spare: List[Event] = []
 
     def view(self, x: Any) -> View:
         if isinstance(x, jax.core.Tracer):
@@ -97,9 +98,13 @@ class JAX(Framework):
 
     def queued(self, views: Iterable[View], device_: int) -> None:
         on = device(device_)
-        event = on.event()
-        event.record(on.stream)
         with self._lock:
+            event = next((e for e in self._spare if e.device is on), None)
+            if event is None:
+                event = on.event()
+            else:
+                self._spare.remove(event)
+            event.record(on.stream)
             self._held.append((event, [v.array for v in views if isinstance(v.array, _Array)]))
         self.let_go()
 
@@ -109,6 +114,7 @@ class JAX(Framework):
         with self._lock:
             while self._held and self._held[0][0].passed():
                 passed.append(self._held.popleft())
+                self._spare.append(passed[-1][0])
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
         _numpy.framework.write(arena, at, self._on_host(view))

@@ -68,7 +68,7 @@ class Buffers:
                 self.size += _round(buffer["bytes"], 256)
         try:
             if self.size:
-                self._memory = on.alloc(self.size, "a plan's memory")
+                self._memory = on.pool.alloc(self.size, "a plan's memory")
             self.addresses: List[int] = []
             for i, buffer in enumerate(plan.buffers):
                 if buffer["kind"] == "fault":
@@ -112,7 +112,7 @@ class Buffers:
         for cell in self._taken:
             self._cells.give(cell)
         if self._memory:
-            self._device.release(self._memory)
+            self._device.pool.release(self._memory)
         self._taken, self._memory = [], 0
 
 

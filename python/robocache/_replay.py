@@ -48,7 +48,7 @@ class Replayer:
         self._forced = self._kernels != ""
         self._reason = ""
         self._faults: List[Tuple[Buffers, int, int]] = []  # and the cell and the fault
-        on.reclaim += [self.trim, _framework_caches]
+        on.pool.reclaim += [self.trim, _framework_caches]
 
     def run(
         self,
@@ -307,7 +307,7 @@ class Replayer:
                 "plans": len(self._plans),
                 "instances": len(self._instances),
                 "captured": len(self._captured),
-                "bytes": self.device.allocated(),
+                "bytes": self.device.pool.allocated(),
             }
 
 

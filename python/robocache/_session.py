@@ -30,7 +30,7 @@ class Session:
         device = self._on.device
         address = self._given.get(buffer)
         if address is None:
-            address = self._given[buffer] = device.alloc(size, "a loader's recordings")
+            address = self._given[buffer] = device.pool.alloc(size, "a loader's recordings")
         if at < 0 or count < 0 or at + count > size:
             raise DeviceError("an upload of {} bytes at {} of {}".format(count, at, size))
         device.to_device(address + at, host, count, device.stream)
@@ -97,5 +97,5 @@ class Session:
         if self._buffers is not None:
             self._buffers.close()
         for address in self._given.values():
-            self._on.device.release(address)
+            self._on.device.pool.release(address)
         self._buffers, self._instances, self._given = None, {}, {}

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import standin_driver
-from robocache import _child, _cuda, _device, _replay
+from robocache import _child, _cuda, _device, _pool, _replay
 from robocache._errors import DataError, DeviceError, ForkError, OutOfMemoryError, UnsupportedError
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is built for Linux")
@@ -56,7 +56,7 @@ def request(**more):
 
 
 def arguments(n=3, size=64):
-    return tuple(_device.device(0).alloc(size) for _ in range(n))
+    return tuple(_device.device(0).pool.alloc(size) for _ in range(n))
 
 
 def words(launch):
@@ -166,11 +166,11 @@ def test_a_capture_has_an_instance_of_its_own_which_is_kept(driver, child, repla
     cells = [words(launch)[3] for launch in driver.launches()]
     assert cells[0] == cells[1] and cells[2] == cells[3] and len(set(cells)) == 3 and cells[4] == eager.buffers.addresses[0]
     assert child.count("plan") == 1
-    replayer.device.flush()
+    replayer.device.pool.flush()
     before = driver.count("allocations")
     kept = [i.buffers.addresses[2] for i in replayer._captured.values()]
     replayer.trim()
-    replayer.device.flush()
+    replayer.device.pool.flush()
     assert driver.count("allocations") == before - 1
     for address in kept:
         ctypes.memset(address, 1, 100)  # still there
@@ -329,7 +329,7 @@ def test_a_launch_that_fails_is_an_error_and_the_instance_is_made_anew(driver, c
 
 def test_out_of_memory_says_how_much_and_gives_back_what_it_can_first(driver, replayer, stream, monkeypatch):
     replayer.run("a", request(memory=1 << 20), arguments(), stream)
-    replayer.device.flush()
+    replayer.device.pool.flush()
     have = driver.count("bytes")
     monkeypatch.setenv("STANDIN_MEMORY", str(have + (1 << 19)))
     given = arguments()
@@ -349,13 +349,13 @@ def test_what_is_kept_is_bounded_and_what_is_given_up_is_freed(driver, child, re
         replayer.run(i, request(memory=256), given, stream)
         replayer.run("often", request(), given, stream)
     assert len(replayer._instances) <= _replay.PLANS and len(replayer._plans) <= _replay.PLANS
-    assert driver.count("allocations") - before <= _replay.PLANS + 2 * _device.LIMBO_COUNT
+    assert driver.count("allocations") - before <= _replay.PLANS + 2 * _pool.LIMBO_COUNT
     assert sum(f["request"].get("memory") is None for d, f in child.asked if d == "plan") == 1
     replayer.run("large", request(memory=_replay.PLAN_BYTES), given, stream)
     replayer.run("larger", request(memory=_replay.PLAN_BYTES + 1), given, stream)
     replayer.run("small", request(), given, stream)
     replayer.run("last", request(memory=_replay.PLAN_BYTES + 2), given, stream)
-    replayer.device.flush()
+    replayer.device.pool.flush()
     assert driver.count("bytes") < 3 * _replay.PLAN_BYTES
 
 
@@ -407,7 +407,7 @@ def test_threads_go_on_while_instances_are_given_up(driver, replayer, stream):
         t.start()
     while any(t.is_alive() for t in threads):
         replayer.trim()
-        replayer.device.flush()
+        replayer.device.pool.flush()
     assert errors == []
 
 

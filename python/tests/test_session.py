@@ -58,7 +58,7 @@ class Made:
         process = standin_driver.Process()
         self.on.target(process)
         self.names = self.session.plan(header(), bytes(48), process, self.explain)
-        self.out = self.on.device.alloc(64)
+        self.out = self.on.device.pool.alloc(64)
 
     def explain(self, faults):
         self.told.append(faults)
@@ -132,11 +132,11 @@ def test_a_run_that_failed_ends_the_session(driver):
 def test_close_gives_the_memory_back(driver):
     made = Made()
     device = made.on.device
-    device.flush()
+    device.pool.flush()
     with_session = driver.count("allocations")
     made.session.close()
     made.session.close()
-    device.flush()
+    device.pool.flush()
     assert driver.count("allocations") == with_session - 2
     with pytest.raises(DeviceError, match="closed"):
         made.session.run((made.out,), device.new_stream())

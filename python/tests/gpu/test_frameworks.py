@@ -73,9 +73,10 @@ def test_jax_arrays_on_the_gpu():
     want = rc.resample(values, times, targets, valid=True, backend="cpu")
     x, t, q = [jax.device_put(a.numpy(), gpu) for a in (values, times, targets)]
     for _ in range(3 if QUICK else 200):
-        x2 = x + 0.0  # computed on JAX's stream just before, and gone just after
+        x1 = -x  # computed on JAX's stream just before, and gone just after
+        x2 = -x1
         y = rc.resample(x2, t, q, valid=True)
-        del x2
+        del x1, x2
         z = y.values * 2  # computed on JAX's stream just after
     assert isinstance(y.values, jax.Array) and y.values.devices() == {gpu}
     check_equal(as_torch(y.values), want[0], "values")
@@ -115,7 +116,7 @@ def test_jax_results_are_freed_when_jax_lets_go():
         del y
         gc.collect()
         rc.synchronize()
-        _replay.replayer(0).device.flush()
+        _replay.replayer(0).device.pool.flush()
         return len(_dlpack._exports), _replay.info()["used"]["cuda:0"]["bytes"]
 
     before = calls(10)

@@ -50,7 +50,7 @@ def test_a_thousand_shapes_are_bounded():
     assert used["plans"] <= _replay.PLANS and used["bytes"] < _replay.PLAN_BYTES + (600 << 20), used
     one = _replay.replayer(0)
     one.trim()
-    one.device.flush()
+    one.device.pool.flush()
     left = _replay.info()["used"]["cuda:0"]
     assert left["instances"] == 0 and left["bytes"] < (64 << 20), left
 

@@ -134,7 +134,7 @@ def fused(dtype="f32", clock="i64", b=4):
     streams = []
     for i, (s, d, kind) in enumerate(((100, 14, "linear"), (30, 7, "previous"), (61, 3, "nearest"))):
         times = times_of(rng, (b, s), clock, step=200_000_000 // s)
-        more = {"shift": list(rng.standard_normal(d)), "scale": list(rng.uniform(0.5, 2, d))} if i == 0 else {}
+        more = {"shift": rng.standard_normal(d).tolist(), "scale": rng.uniform(0.5, 2, d).tolist()} if i == 0 else {}
         streams.append(rc.Stream(values_of(rng, (b, s, d), dtype), times, kind=kind, max_gap=0.05, offset=0.001 * i, **more))
     targets = in_clock(rng.integers(0, 2 * 10**8, (b, 80)), clock)
     return streams, targets
