@@ -2,16 +2,16 @@
 
     python3 python/bench/loader.py --out loader.json        (--quick for a look)
 
-It needs torch. Recordings are made: state and action, 26 numbers each at a jittered 30 Hz in float32, as robocache pack
-writes them. A window is 50 ticks of 50 Hz of the state up to its anchor and 50 of the action from it on. The DataLoader's side
-is bench/peers/batches_peer.py: NumPy over the memory-mapped file, which checks nothing and makes no masks. It prints a table, and
-writes every number as JSON:
+It needs torch. Recordings are made: state and action, 26 numbers each at a jittered 30 Hz in float32, as robocache
+pack writes them. A window is 50 ticks of 50 Hz of the state up to its anchor and 50 of the action from it on. The
+DataLoader's side is bench/peers/batches_peer.py: NumPy over the memory-mapped file, which checks nothing and makes no
+masks. It prints a table, and writes every number as JSON:
 
   windows   windows a second of the loader alone, float32 on the CPU: the median of rounds that take turns
   next      on a GPU: host microseconds of a call of next, resident and streaming, when nothing else is done
-  step      on a GPU: milliseconds of a training step, matrix products of about 1.5 ms, alone and with a batch in bfloat16 for
-            each: resident, resident in one CUDA graph with the step, streaming, and of the DataLoader; and the share of the
-            time that the GPU is busy with the step
+  step      on a GPU: milliseconds of a training step, matrix products of about 1.5 ms, alone and with a batch in
+            bfloat16 for each: resident, resident in one CUDA graph with the step, streaming, and of the DataLoader; and
+            the share of the time that the GPU is busy with the step
 """
 
 import argparse
@@ -62,7 +62,10 @@ def rates(sources, batch, rounds, seconds):
                 next(source)
                 n += batch
             found[name].append(n / (time.perf_counter() - begin))
-    return {name: {"median": round(statistics.median(r)), "least": round(min(r)), "most": round(max(r))} for name, r in found.items()}
+    return {
+        name: {"median": round(statistics.median(r)), "least": round(min(r)), "most": round(max(r))}
+        for name, r in found.items()
+    }
 
 
 def on_cpu(store, args):
@@ -148,7 +151,8 @@ def on_gpu(store, args):
             found[name].append(timed(run, n if "DataLoader" not in name else max(20, n // 5)) * 1e3)
     medians = {name: statistics.median(r) for name, r in found.items()}
     out = {
-        name: {"ms": round(m, 4), "busy": round(medians["none, a graph" if "graph" in name else "none"] / m, 4)} for name, m in medians.items()
+        name: {"ms": round(m, 4), "busy": round(medians["none, a graph" if "graph" in name else "none"] / m, 4)}
+        for name, m in medians.items()
     }
     assert captured.state_dict()["state"]["taken"] > 0
     for one in (resident, streaming, captured):
@@ -169,7 +173,13 @@ def main():
     args = parser.parse_args()
     if args.quick:
         args.rounds, args.seconds, args.episodes = 2, 0.3, 100
-    report = {"python": platform.python_version(), "torch": torch.__version__, "cpus": os.cpu_count(), "batch": args.batch, "episodes": args.episodes}
+    report = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "cpus": os.cpu_count(),
+        "batch": args.batch,
+        "episodes": args.episodes,
+    }
     with tempfile.TemporaryDirectory() as folder:
         store = pathlib.Path(folder) / "store.safetensors"
         batches_peer.make(str(store), args.episodes)
