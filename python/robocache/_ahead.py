@@ -28,8 +28,6 @@ class Ahead:
     is known where the process is not there any more.
     """
 
-    copies = True  # batches lie in slots, or are copies of them
-
     def __init__(self, request: Dict[str, Any], framework: str, prefetch: int, restart: bool) -> None:
         self.prefetch = prefetch
         self.restart = restart
