@@ -88,7 +88,7 @@ func TestAnEpisodeComesAsItWasRead(t *testing.T) {
 		a := c.good("episode", object{"handle": h, "known": len(columns)})
 		got, memory := decoded[episodeReply](t, a), memoryOf(t, a)
 		require.Len(t, got.Streams, len(log.Streams))
-		assert.Len(t, got.Columns, len(log.Streams)*(1-i), "those that are known are not sent again")
+		assert.Equal(t, i == 0, len(got.Columns) > 0, "those that are known are not sent again")
 		columns = append(columns, got.Columns...)
 		for i, s := range log.Streams {
 			assert.Equal(t, s.Name, got.Streams[i].Name)

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"runtime"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that every format opens
@@ -40,13 +41,18 @@ type recording struct {
 // columns returns the place in sets of a stream's columns, of which episodes have mostly the same.
 func (r *recording) columns(s *dataset.Stream) int {
 	at, known := r.set[s.Name]
-	if !known || !dataset.SameColumns(r.sets[at], s.Columns) {
-		if r.set == nil {
-			r.set = map[string]int{}
-		}
-		at = len(r.sets)
-		r.sets, r.set[s.Name] = append(r.sets, s.Columns), at
+	if known && dataset.SameColumns(r.sets[at], s.Columns) {
+		return at
 	}
+	at = slices.IndexFunc(r.sets, func(list []dataset.Column) bool { return dataset.SameColumns(list, s.Columns) })
+	if at < 0 {
+		at = len(r.sets)
+		r.sets = append(r.sets, s.Columns)
+	}
+	if r.set == nil {
+		r.set = map[string]int{}
+	}
+	r.set[s.Name] = at
 	return at
 }
 
