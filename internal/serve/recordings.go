@@ -166,12 +166,12 @@ func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error
 	if r.kept != nil && r.at == i {
 		return r.kept, nil
 	}
-	follows := i == r.at+1 && r.at >= 0
+	follows := i == r.at+1 && r.at >= 0 && i < r.Len()
 	r.kept = nil // before the next one takes its place in memory
-	if r.ahead != nil && r.ahead.at != i {
+	if r.ahead != nil && (r.ahead.at != i || !follows) {
 		r.stopAhead()
 	}
-	if r.ahead == nil && follows && i < r.Len() {
+	if r.ahead == nil && follows {
 		next, stop := iter.Pull2(dataset.ParallelWithin(ctx, rest{r.Dataset, i}, runtime.GOMAXPROCS(0), keptBytes))
 		r.ahead = &ahead{i, next, stop}
 	}
@@ -180,14 +180,15 @@ func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error
 	if r.ahead == nil {
 		e, err = r.Episode(ctx, i)
 	} else {
-		e, err, _ = r.ahead.next() // there is one: i is below Len, and only the end of ctx ends it before
+		var more bool
+		e, err, more = r.ahead.next()
 		r.ahead.at++
 		var of *dataset.EpisodeError
 		if errors.As(err, &of) { // which counts from where it began
 			err = of.Err
 		}
-		if e == nil && err == nil {
-			err = context.Cause(ctx)
+		if !more { // i is below Len, so that ctx has ended
+			err = context.Canceled
 		}
 	}
 	r.at = i
