@@ -259,3 +259,15 @@ def test_poses_need_bounds_and_a_cloud_without_finite_points_too():
         call["points"] = change.get("points", POINTS)
         with pytest.raises(rc.ArgumentError, match="min: missing argument"):
             rc.voxelize(call.pop("points"), **call)
+
+
+def test_what_became_of_the_points_may_be_left_out():
+    v, w = rc.voxelize(POINTS, found=False, **BOX), rc.voxelize(POINTS, **BOX)
+    assert v.found is None and np.array_equal(v.grid, w.grid)
+    sparse = rc.voxelize(POINTS, mode="sparse", **BOX)
+    out = {name: np.zeros_like(getattr(sparse, name)) for name in ("values", "coords", "counts")}
+    v = rc.voxelize(POINTS, mode="sparse", out=out, found=False, **BOX)
+    assert v.found is None and np.array_equal(v.values, sparse.values) and v.values is out["values"]
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.voxelize(POINTS, mode="hard", found=False, **BOX)
+    assert e.value.arg == "found"
