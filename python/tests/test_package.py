@@ -44,6 +44,20 @@ def test_lists_without_numpy_are_refused_with_the_reason():
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=60).stdout == b"refused\n"
 
 
+def test_names_that_are_imported_later_are_there():
+    code = (
+        "import sys, robocache\n"
+        "assert 'robocache._recording' not in sys.modules and 'robocache._loader' not in sys.modules\n"
+        "from robocache import *\n"
+        "assert set(robocache.__all__) <= set(dir(robocache)) and set(robocache._LATER) <= set(robocache.__all__)\n"
+        "assert Recording is robocache.Recording and robocache.Loader.__name__ == 'Loader'\n"
+        "try: robocache.Nothing\n"
+        "except AttributeError as e: assert 'Nothing' in str(e)\n"
+        "else: raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 PUBLIC = [getattr(rc, name) for name in rc.__all__ if not name.startswith("__")]
 
 
