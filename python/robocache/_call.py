@@ -51,7 +51,7 @@ def resolve(op: str, backend: str, device: int) -> int:
         return device
     if backend == "cpu":
         return HOST
-    name, _, number = backend.partition(":")
+    name, _, number = backend.partition(":") if isinstance(backend, str) else ("", "", "")
     if name == "cuda" and (number.isdecimal() or number == "" == backend[4:]):
         if number:
             return int(number)

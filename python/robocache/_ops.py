@@ -92,9 +92,9 @@ def resample(
     B episodes of S samples with D features go onto T targets: values [B,S,D] with times [B,S], or [S] shared by the
     batch, onto targets [B,T], or [T] shared; the result is [B,T,D]. A single episode needs no B. values are float32,
     float64, float16 or bfloat16. times are int64 nanoseconds (datetime64 too), or float64 or float32 seconds, finite
-    and non-decreasing; targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock. Arrays may be of
-    NumPy, torch, JAX or CuPy, all of one framework, and so is the result. Lists are taken as NumPy arrays; whole
-    numbers in a list of values are float64.
+    and non-decreasing; targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock.
+    Arrays may be of NumPy, torch, JAX or CuPy, all of one framework, and so is the result. Lists are taken as NumPy
+    arrays; whole numbers in a list of values are float64.
 
     Between samples:
       kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d,

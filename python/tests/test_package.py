@@ -196,12 +196,12 @@ def test_two_thousand_calls_leak_no_descriptor_and_no_memory():
 
 
 def test_memory_of_a_large_call_is_given_back():
-    large = np.zeros((200, 100_000, 2), np.float32)  # 160 MB
+    large = np.zeros((320, 100_000, 2), np.float32)  # 256 MB
     rc.resample(large, np.arange(100_000), np.arange(10))
     arena = _child.shared()._arena
     assert arena is not None and len(arena) > _child.KEEP
     shared = [line for line in pathlib.Path("/proc/self/status").read_text().splitlines() if "RssShmem" in line]
-    assert int(shared[0].split()[1]) << 10 < 2 * _child.KEEP, shared
+    assert int(shared[0].split()[1]) << 10 < _child.KEEP + (32 << 20), shared
 
 
 def test_info_is_plain_and_says_what_there_is():

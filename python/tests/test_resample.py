@@ -363,6 +363,7 @@ MISUSES = {
     "lengths and offsets": (dict(lengths=[1, 1], offsets=[0, 1, 2]), "lengths"),
     "lengths of floats": (dict(lengths=[1.0, 1.0]), "lengths"),
     "an unknown backend": (dict(backend="tpu"), "backend"),
+    "a backend that is no name": (dict(backend=None), "backend"),
     "a backend of no number": (dict(backend="cuda:x"), "backend"),
     "an out of another shape": (dict(out=np.zeros((2, 9, 4), np.float32)), "out"),
     "an out of integers": (dict(out=np.zeros((2, 3, 4), np.int64)), "out"),

@@ -183,3 +183,9 @@ def test_gradients_on_the_gpu_are_those_of_the_cpu_to_the_bit():
         check_equal(grads[0], grads[1], str(dtype))
     need_cuda()
     assert grads[0][0].is_cuda
+
+
+def test_the_cpu_computes_for_tensors_of_the_gpu_if_asked_to():
+    got = rc.resample(on_device(V), on_device(T), on_device(X), backend="cpu", valid=True)
+    assert got.values.device.type == DEVICE
+    check_equal(got, rc.resample(V, T, X, valid=True), "backend=cpu")
