@@ -398,7 +398,8 @@ def prepare_fuse(
             width = 0 if s.width is None else _options.whole(s.width, op, prefix + "width")
         key, rules = _options.rules(op, prefix, *s.rules())
         part = stream_part(s, rules, width, op, prefix)
-        keys.append((key, tuple([_hashable(part.get(n)) for n in _PART])))
+        # As text, in which zeros of both signs differ.
+        keys.append((key, repr([part.get(n) for n in _PART])))
         parts.append(part)
         all_rules.append(rules)
         total += max(width, 0)
@@ -424,11 +425,6 @@ def prepare_fuse(
 
 
 _PART = ("width", "offset", "shift", "scale", "clip_min", "clip_max")
-
-
-def _hashable(x: Any) -> Hashable:
-    hashable: Hashable = tuple(x) if isinstance(x, list) else x
-    return hashable
 
 
 def stream_part(s: Stream, rules: Dict[str, Any], width: int, op: str, prefix: str) -> Dict[str, Any]:

@@ -175,7 +175,7 @@ def _settings(
             raise mistake(_OP, "max_points", "0", "1 or more")
     if max_voxels is not None:
         o["max_voxels"] = whole(max_voxels, _OP, "max_voxels")
-    if empty != 0:
+    if empty != 0 or repr(empty) == "-0.0":
         o["empty"] = number(empty, _OP, "empty")
     return o
 

@@ -58,6 +58,7 @@ def test_a_dense_grid_holds_what_its_cells_points_give(reduce):
     assert np.array_equal(other.swapaxes(0, 2), v.grid)
     if features is not None:
         assert rc.voxelize(POINTS, features, reduce=reduce, dtype="f64", **BOX).grid.dtype == np.float64
+        assert np.signbit(rc.voxelize(POINTS[:1], FEATURES[:1], reduce=reduce, empty=-0.0, **BOX).grid).all()
 
 
 def test_the_commonest_label():
