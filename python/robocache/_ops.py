@@ -287,16 +287,14 @@ def given_outputs(out: Any, asked: Tuple[bool, bool, bool], op: str) -> Dict[str
         out = (out,)
     if not isinstance(out, (tuple, list)) or len(out) > len(names):
         got = type(out).__name__ if not isinstance(out, (tuple, list)) else "{} arrays".format(len(out))
-        raise mistake(
-            op, "out", got, "an array, or up to {} in the order {}".format(len(names), ", ".join(names).lower())
-        )
+        order = ", ".join(["values"] + names[1:]).lower()
+        raise mistake(op, "out", got, "an array, or up to {} in the order {}".format(len(names), order))
     return dict(zip(names, tuple(out) + (None,) * (len(names) - len(out))))
 
 
 def make_outputs(
     group: Group,
     given: Dict[str, Any],
-    first: View,
     dtype: str,
     width: int,
     shape: Tuple[int, ...],
@@ -342,7 +340,7 @@ def prepare_resample(
     shape = target_shape(group, clock, "", first, op)
     kind = float_dtype(dtype, op) if dtype is not None else src.dtype if src.dtype in FLOATS else "f32"
     width = src.shape[-1] if len(src.shape) > 1 else 0
-    outputs = make_outputs(group, given, src, kind, width, shape, (), group.views["SrcTimes"].dtype)
+    outputs = make_outputs(group, given, kind, width, shape, (), group.views["SrcTimes"].dtype)
     options: Dict[str, Any] = {"options": dict(rules, trust_times=True) if trust_times else rules}
     if clock is not None:
         options["clock"] = clock
@@ -411,10 +409,8 @@ def prepare_fuse(
         kind = float_dtype(dtype, op)
     else:
         kind = "f64" if any(group.views["Streams[{}].Src".format(i)].dtype == "f64" for i in there) else "f32"
-    lead_view = group.views[first + "Src"]
-    outputs = make_outputs(
-        group, given, lead_view, kind, total, shape, (len(streams),), group.views[first + "SrcTimes"].dtype
-    )
+    of_times = group.views[first + "SrcTimes"].dtype
+    outputs = make_outputs(group, given, kind, total, shape, (len(streams),), of_times)
     options: Dict[str, Any] = {"streams": parts}
     if trust_times:
         options["options"] = {"trust_times": True}
