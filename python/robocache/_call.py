@@ -16,7 +16,8 @@ class Call(NamedTuple):
 
     options is the request but for its tensors, and must not be changed; key is equal for equal options. inputs and
     outputs have the tensors' names in the request. Outputs are there, to be written. framework is that of all arrays,
-    but that NumPy's may be among JAX's inputs. counts: whether to return the counters of a voxelize, which takes a wait.
+    but that NumPy's may be among JAX's inputs. counts: whether to return the counters of a voxelize, which takes a
+    wait.
     """
 
     op: str

@@ -280,10 +280,11 @@ def fuse(
     scalars: List[Tuple[Any, ...]] = []
     compiled = _HAS_OPERATORS and torch.compiler.is_compiling()
     for i, s in enumerate(streams):
-        for x in (s.shift, s.scale) + (s.clip if s.clip is not None else ()):
-            if compiled and x is not None and not isinstance(x, (int, float, list, tuple)):
-                want = "numbers or lists of them: torch.compile keeps no arrays as constants"
-                raise mistake("fuse", "streams[" + str(i) + "]", "an array in shift, scale or clip", want)
+        if compiled:
+            for x in [s.shift, s.scale] + (list(s.clip) if s.clip is not None else []):
+                if x is not None and not isinstance(x, (int, float, list, tuple)):
+                    want = "numbers or lists of them: torch.compile keeps no arrays as constants"
+                    raise mistake("fuse", "streams[" + str(i) + "]", "an array in shift, scale or clip", want)
         arrays["Streams[" + str(i) + "].Src"] = s.values
         arrays["Streams[" + str(i) + "].SrcTimes"] = s.times
         arrays["Streams[" + str(i) + "].SrcLengths"] = s.lengths

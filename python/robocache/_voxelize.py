@@ -63,8 +63,8 @@ class Voxels(NamedTuple):
     grid: dense, [Z,Y,X], or [Z,Y,X,F] of features. values: hard, [V,P,3+F], x, y, z, then the features, 0 beyond a
     voxel's points; sparse, [V,F], or [V] int32 of a majority. coords [V,3] int32: the cells, in the order of the grid's
     dimensions, or [V,4] with the row in front. counts [V] int32: the points in each. row_splits [B+1] int64: where each
-    row's voxels begin. point_voxel [N] int32: each point's voxel, or -1. found: what became of the points, or None if not asked for. box: the
-    grid's bounds.
+    row's voxels begin. point_voxel [N] int32: each point's voxel, or -1. found: what became of the points, or None if
+    not asked for. box: the grid's bounds.
     """
 
     grid: Any

@@ -234,3 +234,15 @@ def test_operators_pass_torchs_own_check():
     )
     torch.library.opcheck(torch.ops.robocache.resample, ([wants_grad(), T, X], text))
     assert _ops.RESULTS
+
+
+def test_a_wrong_argument_is_named_for_tensors_that_require_grad_too():
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.fuse([rc.Stream(wants_grad(), T, clip=1.0)], X)
+    assert e.value.arg == "streams[0].clip"
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.resample(wants_grad(), T[:, 1:], X)
+    assert e.value.arg == "times"
+    with pytest.raises(rc.DataError) as e:
+        rc.resample(wants_grad(), T.flip(1), X)
+    assert (e.value.arg, e.value.row) == ("times", 0)
