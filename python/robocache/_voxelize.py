@@ -171,8 +171,8 @@ def _settings(
         o.setdefault("max_points", 32)
     if max_points is not None:
         o["max_points"] = whole(max_points, _OP, "max_points")
-        if o["max_points"] == 0:
-            raise mistake(_OP, "max_points", "0", "1 or more")
+        if not 0 < o["max_points"] < 1 << 31:
+            raise mistake(_OP, "max_points", str(max_points), "1 to 2^31-1")
     if max_voxels is not None:
         o["max_voxels"] = whole(max_voxels, _OP, "max_voxels")
     if empty != 0 or repr(empty) == "-0.0":
@@ -375,8 +375,6 @@ class _Job:
         for name in ("order", "max_voxels"):
             if name in self.options:
                 options[name] = self.options[name]
-        # What the options leave unsaid is checked with the whole of them, on no voxels.
-        self._compute(0, self.options, keep=False)
         _, counts = self._compute(most, options, keep=False)
         assert counts is not None
         return counts["voxels"]
@@ -428,7 +426,7 @@ class _Job:
                             _OP, "out." + _OUTPUTS[name], str(view.strides), "a contiguous array", "wrong strides"
                         )
         inputs = group.views
-        if not keep and options is not self.options:
+        if not keep:
             inputs = {n: x for n, x in inputs.items() if n in ("Points", "Offsets", "Poses")}
         box = self.box
         grid = {"min": _json(box.min), "max": _json(box.max), "size": _json(box.size)}

@@ -228,6 +228,7 @@ MISUSES = {
     "bounds with open3d": (dict(preset="open3d"), "min"),
     "max_points of a dense grid": (dict(max_points=3), "max_points"),
     "max_points of 0": (dict(mode="hard", max_points=0), "max_points"),
+    "max_points beyond 32 bits": (dict(mode="hard", max_points=1 << 40), "max_points"),
     "negative max_voxels": (dict(mode="hard", max_voxels=-1), "max_voxels"),
     "an empty value of hard voxels": (dict(mode="hard", empty=1), "empty"),
     "an empty value that does not fit": (dict(empty=0.5), "empty"),
