@@ -362,7 +362,7 @@ def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int
         call.framework.stream(ordinal),
         check,
         keep,
-        call.op == "voxelize",
+        call.counts,
     )
     call.framework.queued(views.values(), ordinal)
     return counts
