@@ -292,6 +292,10 @@ class Replayer:
         with self._lock:
             return self._instances.clear()
 
+    def check_fork(self) -> None:
+        """Raises `ForkError` in a process that was forked from the one which started the driver."""
+        self.device.check_fork()
+
     def forget(self) -> None:
         """Makes every call fail, after a fork: the flag's memory, which is pinned, is not on this side."""
         self._lock = threading.RLock()
