@@ -101,7 +101,7 @@ func asked(with fields) fields {
 }
 
 // loaderOfG1 is the same loader in this process.
-func loaderOfG1(t *testing.T, opt loader.Options) *loader.Loader {
+func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	ctx := context.Background()
 	d, err := dataset.Open(ctx, g1, dataset.Options{})
 	require.NoError(t, err)

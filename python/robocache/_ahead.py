@@ -24,8 +24,8 @@ class Place(NamedTuple):
 class Ahead:
     """A helper process that draws batches ahead. One thread at a time uses it.
 
-    The place is that of the last batch that `next` returned, whatever was drawn ahead, and comes with the batch: so it is known where
-    the process is not there any more.
+    The place is that of the last batch that `next` returned, whatever was drawn ahead, and comes with the batch: so it
+    is known where the process is not there any more.
     """
 
     copies = True  # batches lie in slots, or are copies of them
@@ -109,12 +109,7 @@ class Ahead:
 
     def _take(self, poll: bool) -> Tuple[int, Place]:
         """Gives back the slots that are free again, and takes the next batch; slot -1 where poll finds none yet."""
-        back = self.pool.take_back()
-        try:
-            reply = self.child.request("next", release=back, poll=poll)[0]
-        except BaseException:
-            self.pool.returned.extend(back)
-            raise
+        reply = self.child.request("next", release=self.pool.take_back(), poll=poll)[0]
         return reply["slot"], Place(reply.get("state", {}), reply["epoch"] + (1 if reply["last"] else 0))
 
     def seek(self, state: Dict[str, Any]) -> None:
@@ -143,8 +138,9 @@ class Ahead:
 class Staged(Ahead):
     """An `Ahead` whose batches are copied to a GPU, as tensors of torch.
 
-    The slots are pinned, once for each helper process. A batch is one copy on a stream of its own, into memory of torch's; the current
-    stream waits for it. The copy of the batch behind the one that is returned begins before that is returned, if it is drawn by then.
+    The slots are pinned, once for each helper process. A batch is one copy on a stream of its own, into memory of
+    torch's; the current stream waits for it. The copy of the batch behind the one that is returned begins before that
+    is returned, if it is drawn by then.
     """
 
     def __init__(self, request: Dict[str, Any], device: Any, prefetch: int, restart: bool) -> None:
@@ -157,7 +153,9 @@ class Staged(Ahead):
         self._device = replayer(device.index).device
         self._side: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pinned: Optional[Tuple[Any, int]] = None
-        self._staged: Optional[Tuple[Any, Any, Place]] = None  # the memory, the event behind the copy, and the place behind the batch
+        self._staged: Optional[
+            Tuple[Any, Any, Place]
+        ] = None  # the memory, the event behind the copy, and the place behind the batch
         self._copying: List[Tuple[Any, int]] = []  # events, and the slots that are read until then
         super().__init__(request, "torch", prefetch, restart)
 
@@ -184,8 +182,8 @@ class Staged(Ahead):
         torch = self._torch
         if torch.cuda.is_current_stream_capturing():
             raise UnsupportedError(
-                "loader: got a stream that is being captured, want a loader that keeps its recordings on the GPU (streaming=False, no "
-                "cameras): what is read meanwhile cannot be a part of a graph",
+                "loader: got a stream that is being captured, want a loader that keeps its recordings on the GPU "
+                "(streaming=False, no cameras): what is read meanwhile cannot be a part of a graph",
                 op="loader",
             )
         if self._staged is None:
@@ -217,7 +215,9 @@ class Staged(Ahead):
         torch = self._torch
         with torch.cuda.stream(self._side):
             memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
-            self._device.to_device(memory.data_ptr(), self.pool.address + slot * self.pool.size, self._bytes, self._side.cuda_stream)
+            self._device.to_device(
+                memory.data_ptr(), self.pool.address + slot * self.pool.size, self._bytes, self._side.cuda_stream
+            )
             event = torch.cuda.Event()
             event.record(self._side)
         self._copying.append((event, slot))

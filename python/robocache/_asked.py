@@ -21,14 +21,20 @@ Request = Dict[str, Any]
 def whole(name: str, value: Any, least: int, most: int = (1 << 63) - 1) -> int:
     """Returns an argument that must be a whole number within limits."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not least <= int(value) <= most:
-        want = "a whole number from {} to {}".format(least, most) if most < 1 << 62 else "a whole number, {} or more".format(least)
+        want = (
+            "a whole number from {} to {}".format(least, most)
+            if most < 1 << 62
+            else "a whole number, {} or more".format(least)
+        )
         raise wrong(name, value, want)
     return int(value)
 
 
 def wrong(name: str, got: Any, want: str) -> ArgumentError:
     """Returns the error of an argument."""
-    return ArgumentError("loader: {}: got {!r}, want {}".format(name, got, want), op="loader", arg=name, got=repr(got), want=want)
+    return ArgumentError(
+        "loader: {}: got {!r}, want {}".format(name, got, want), op="loader", arg=name, got=repr(got), want=want
+    )
 
 
 def number(name: str, value: Any) -> float:

@@ -19,57 +19,65 @@ _VERSION = 1  # of state_dict
 class Loader:
     """Batches of windows of recorded robot data, on one clock, normalised, in an order that the seed decides.
 
-    Each tick of the clock in each episode is an *anchor* with one window: of every stream the targets that ``windows`` says around
-    the anchor, or the anchor alone. An epoch draws every window once. A helper process reads, decodes and draws ahead.
+    Each tick of the clock in each episode is an *anchor* with one window: of every stream the targets that ``windows``
+    says around the anchor, or the anchor alone. An epoch draws every window once. A helper process reads and decodes.
 
     Args:
-        paths: a dataset or several, which are drawn from as one: LeRobot, RLDS, MCAP, HDF5, ULog, a store that ``robocache pack``
-            wrote; recognised by content.
+        paths: a dataset or several, which are drawn from as one: LeRobot, RLDS, MCAP, HDF5, ULog, a store that
+            ``robocache pack`` wrote; recognised by content.
         batch: B, windows of a batch of this rank.
         hz: rate of the windows' clock; the dataset's own unless given.
         seed: of the order.
-        windows: ``{stream: (from, to)}``, seconds from the anchor: the ticks after ``from`` up to it where ``to`` is at most 0, else
-            those from ``from`` to before ``to``. Streams called action or actions have ``(0, 1)`` unless given.
+        windows: ``{stream: (from, to)}``, seconds from the anchor: the ticks after ``from`` up to it where ``to`` is at
+            most 0, else those from ``from`` to before ``to``. Streams called action or actions have ``(0, 1)`` unless
+            given.
         streams: names to take, or ``{name: columns}``; all unless given.
-        normalise: a rule for all streams ("mean-std", "min-max", "q01-q99", "lerobot", "openpi", "octo", "gr00t", "robomimic"), or
-            ``{stream: rule}``; `statistics` has what was used.
+        normalise: a rule for all streams ("mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo",
+            "gr00t", "robomimic"), or ``{stream: rule}``; `statistics` has what was used.
         plan: a plan file, or a dict of the same form, instead of hz, windows, streams, normalise and shuffle.
-        dtype: of the values: float32 (the default), float64, float16 or bfloat16. NumPy has bfloat16 as its bits, uint16.
+        dtype: of the values: float32, float64, float16 or bfloat16; float32 unless given. NumPy has bfloat16 as its
+            bits, uint16.
         shuffle: "windows" (True), all of an epoch's; "shards", some at a time; or "none" (False).
-        last: "drop" leaves out the windows that fill no batch of all ranks, "short" gives them with rows that hold none.
+        last: "drop" leaves out the windows that fill no batch of all ranks, "short" gives them, with rows that hold no
+            window.
         rank, world: which of how many ranks share each epoch; told by torchrun, srun or Open MPI unless given.
         weights: how often windows of each dataset are drawn relative to the others'. epoch_windows: of an epoch then.
         cameras: ``{name: (height, width)}``, whose frames are decoded and resized.
         age: gives ``name_age`` too.
-        streaming: reads meanwhile what does not fit memory, in the order "shards"; "auto" does where it does not fit. workers: goroutines that read and decode.
-            shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time.
-        episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list (or None) for each.
-        statistics: another loader's `statistics`: streams are normalised with these in place of their own, as held-out episodes must
-            be. Its rules are used where normalise and plan say none.
+        streaming: reads meanwhile what does not fit memory, in the order "shards"; "auto" where it does not fit.
+        workers: goroutines that read and decode; as many as there are processors unless given.
+        shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
+        episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
+            for each.
+        statistics: another loader's `statistics`: streams are normalised with these in place of their own, as held-out
+            episodes must be. Its rules are taken where normalise and plan say none.
         strict: a broken episode is an error; else it is left out and counted in `report`.
-        rate: steps a second of recordings that have no times. clock: where times come from, of formats that have several.
+        rate: steps a second of recordings that have no times.
+        clock: where times come from, of formats that have several clocks.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
-        device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where there is one, else
-            the CPU. JAX's arrays are on its default device.
+        device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
+            there is one, else the CPU. JAX's arrays are on its default device.
         prefetch: batches that are drawn ahead.
-        restart: starts another helper process where one was killed, and goes on behind the last batch that was returned.
+        restart: starts another helper process where one was killed, and goes on behind the last batch that was
+            returned.
 
     A batch is a dict, with the names that LeRobot uses where it has them:
-        ``name``: values [B,T,D]. ``name_is_pad`` [B,T] bool: beyond what the episode has; the end sample is repeated there.
-        ``name_valid`` [B,T] bool: whether the value counts: it is not in a gap, not padded. ``name_age`` [B,T] int64, ns.
-        a camera's ``name``: uint8 [B,T,H,W,3], red, green, blue.
-        ``episode_index`` [B] int64: its number in the dataset (``dataset_index`` says of which, of several); -1 in a row without a
-        window, which is not valid either. ``frame_index`` [B] int64: the anchor's tick in the episode, at ``hz``.
-        The anchor's time in the episode is frame_index / hz. ``anchor`` [B] int64: its recorded time, ns.
+        ``name``: values [B,T,D]. ``name_is_pad`` [B,T] bool: beyond what the episode has; the end sample is repeated
+        there. ``name_valid`` [B,T] bool: whether the value counts: it is not padded, and not in a gap. ``name_age``
+        [B,T] int64, ns: how much older a value is than its target.
+        A camera's ``name``: uint8 [B,T,H,W,3], red, green, blue; black where there is no frame.
+        ``episode_index`` [B] int64: its number in the dataset (``dataset_index`` says of which, of several); -1 in a
+        row without a window, where nothing is valid. ``frame_index`` [B] int64: the anchor's tick in the episode, so
+        frame_index / hz is its time there. ``anchor`` [B] int64: its recorded time, ns.
 
-    ``for batch in loader`` gives what the epoch still has; the next loop is the next epoch. Arrays are yours for as long as you keep
-    them: memory is used again when the last view of it is gone, and where you keep more batches than there are slots, further ones
-    are copies. Methods may be called from any thread; each batch goes to one of them.
+    ``for batch in loader`` gives what the epoch still has; the next loop is the next epoch. Arrays are yours as long as
+    you keep them: memory is used again when the last view of it is gone, and where you keep more batches than there
+    are slots, further ones are copies. Methods may be called from any thread; each batch goes to one of them.
 
-    On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered as any work of
-    torch's: no process is asked. Streams with the same window lie side by side in memory, so their tensors are strided. `next` may be
-    captured in a CUDA graph: each replay draws the next batch, into the same tensors. With cameras or streaming the helper process
-    draws, and batches are copied to the GPU while others are used; JAX's always are.
+    On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered
+    as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their tensors
+    are strided. `next` may be captured in a CUDA graph: each replay draws the next batch, into the same tensors. With
+    cameras or streaming the helper process draws, and batches are copied to the GPU while others are used.
 
     Example:
         >>> loader = rc.Loader("g1/", batch=32, hz=50, windows={"action": (0.0, 1.0)})
@@ -117,11 +125,32 @@ class Loader:
             shuffle = "shards"  # the same order, whether it fits or not
         whole("prefetch", prefetch, 1, 1000)
         request = _asked.request(
-            paths, batch=batch, hz=hz, seed=seed, windows=windows, streams=streams, normalise=normalise, plan=plan, dtype=dtype,
-            shuffle=shuffle, last=last, rank=rank, world=world, weights=weights, epoch_windows=epoch_windows, cameras=cameras, age=age,
-            workers=workers, shard_windows=shard_windows, mix_shards=mix_shards, strict=strict, rate=rate, clock=clock,
-            episodes=episodes, statistics=statistics,
-        )  # fmt: skip
+            paths,
+            batch=batch,
+            hz=hz,
+            seed=seed,
+            windows=windows,
+            streams=streams,
+            normalise=normalise,
+            plan=plan,
+            dtype=dtype,
+            shuffle=shuffle,
+            last=last,
+            rank=rank,
+            world=world,
+            weights=weights,
+            epoch_windows=epoch_windows,
+            cameras=cameras,
+            age=age,
+            workers=workers,
+            shard_windows=shard_windows,
+            mix_shards=mix_shards,
+            strict=strict,
+            rate=rate,
+            clock=clock,
+            episodes=episodes,
+            statistics=statistics,
+        )
         self.framework = framework or _slots.default_framework()
         if self.framework not in ("torch", "numpy", "jax"):
             raise wrong("framework", self.framework, "torch, numpy or jax")
@@ -130,7 +159,9 @@ class Loader:
         self._closed = False
         self._way = self._begin(request, streaming, prefetch, restart)
 
-    def _begin(self, request: Dict[str, Any], streaming: Union[bool, str], prefetch: int, restart: bool) -> Union[Ahead, Resident]:
+    def _begin(
+        self, request: Dict[str, Any], streaming: Union[bool, str], prefetch: int, restart: bool
+    ) -> Union[Ahead, Resident]:
         def ahead(streaming: bool) -> Ahead:
             asked = dict(request, streaming=streaming)
             if self.device is None or self.device.type == "cpu":
@@ -213,11 +244,14 @@ class Loader:
 
     @property
     def statistics(self) -> Dict[str, Dict[str, Any]]:
-        """What each stream was normalised with, by its name: y = (x - shift) * scale, then clipped. Lists have a number a column."""
+        """What each stream was normalised with: y = (x - shift) * scale, then clipped. Lists have one a column."""
         return {n["name"]: {k: v for k, v in n.items() if k != "name"} for n in self._way.reply["normalised"]}
 
     def report(self) -> Dict[str, Any]:
-        """Returns what is drawn from, what was left out and why, and what was waited for, as ``robocache batches --json`` has it."""
+        """Returns what is drawn from, what was left out and why, and what was waited for.
+
+        The names are those of ``robocache batches --json``.
+        """
         with self._lock:
             self._check()
             now, first = self._way.report(), self._way.reply
@@ -227,17 +261,24 @@ class Loader:
     def state_dict(self) -> Dict[str, Any]:
         """Returns where the loader is, behind the last batch that was returned: a dict that JSON can hold.
 
-        It is that of all ranks together: whoever goes on from it may have another world size and another batch. After a capture it
-        is read from the device, behind what the current stream has queued.
+        It is that of all ranks together: whoever goes on from it may have another world size and another batch. After a
+        capture it is read from the device, behind what the current stream has queued.
         """
         with self._lock:
             place = self._way.refresh()
             return {"version": _VERSION, "epoch": place.epoch, "state": dict(place.state)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state. One of another seed, or of other windows, is a `LoaderError`, and the loader stays where it was."""
-        if not isinstance(state, Mapping) or state.get("version") != _VERSION or not isinstance(state.get("state"), Mapping):
-            raise LoaderError("loader: state: got {!r}, want what state_dict returned, of version {}".format(state, _VERSION), op="loader")
+        """Goes on from a state. One of another order is a `LoaderError`, and the loader stays where it was."""
+        if (
+            not isinstance(state, Mapping)
+            or state.get("version") != _VERSION
+            or not isinstance(state.get("state"), Mapping)
+        ):
+            raise LoaderError(
+                "loader: state: got {!r}, want what state_dict returned, of version {}".format(state, _VERSION),
+                op="loader",
+            )
         with self._lock:
             self._check()
             self._way.seek(dict(state["state"]))
@@ -252,7 +293,7 @@ class Loader:
                 self._way.seek(dict(place.state, epoch=epoch, taken=0))
 
     def as_dataset(self) -> Any:
-        """Returns an IterableDataset of this loader's batches, for Lightning and Accelerate: DataLoader(it, batch_size=None)."""
+        """Returns an IterableDataset of the batches, for Lightning and Accelerate: DataLoader(it, batch_size=None)."""
         import torch.utils.data
 
         loader = self
@@ -269,7 +310,7 @@ class Loader:
         return Batches()
 
     def close(self) -> None:
-        """Ends the helper process, and gives memory on a GPU up. Batches that were returned stay. Closing twice is fine."""
+        """Ends the helper process, and gives memory on a GPU up. Batches that were returned stay. Twice is fine."""
         self._closed = True
         self._way.close()
 
@@ -287,7 +328,8 @@ def _refuse_workers() -> None:
     data = sys.modules.get("torch.utils.data")
     if data is not None and data.get_worker_info() is not None:
         raise LoaderError(
-            "loader: got a worker of torch's DataLoader, want num_workers=0: the helper process reads ahead already", op="loader"
+            "loader: got a worker of torch's DataLoader, want num_workers=0: the helper process reads ahead already",
+            op="loader",
         )
 
 

@@ -1,4 +1,4 @@
-"""Batches of recordings that lie on a GPU: each is a replay of what the Go loader does there, on torch's current stream."""
+"""Batches of recordings that lie on a GPU: each is a replay of what the Go loader does there, on torch's stream."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ._errors import DeviceError, Error, LoaderError, OutOfMemoryError
 class Resident:
     """A loader's recordings on a device of torch's, and its place, which lies there too. One thread at a time uses it.
 
-    The helper process is there until all is on the device. A captured `next` draws the next batch at each replay: so where there was a
-    capture, the place is read from the device.
+    The helper process is there until all is on the device. A captured `next` draws the next batch at each replay: so
+    where there was a capture, the place is read from the device.
     """
 
     copies = False
@@ -87,10 +87,10 @@ class Resident:
         if want > free:
             mib = 1 << 20
             raise OutOfMemoryError(
-                "loader: the recordings take about {} MiB on {}, and {} MiB are free: want streaming=True, which reads them "
-                'meanwhile, or streaming="auto"'.format(-(-want // mib), self._at, free // mib),
+                "loader: the recordings take about {} MiB on {}, and {} MiB are free: want streaming=True, which reads "
+                'them meanwhile, or streaming="auto"'.format(-(-want // mib), self._at, free // mib),
                 op="loader",
-            )  # fmt: skip
+            )
 
     def _describe(self) -> None:
         """Lays out a batch: the plan's arguments in one piece of memory, and the arrays as views of it."""
@@ -133,7 +133,9 @@ class Resident:
             epoch, taken = self._begin(*self._place)
             self._place = (epoch, min(taken + self._step, self._windows))
         typed = {name: memory.view(dtype) for name, dtype in self._dtypes}
-        batch = {name: torch.as_strided(typed[dtype], shape, strides, at) for name, dtype, shape, strides, at in self._arrays}
+        batch = {
+            name: torch.as_strided(typed[dtype], shape, strides, at) for name, dtype, shape, strides, at in self._arrays
+        }
         if self._tables:
             drawn = batch["episode_index"]
             for name, table in self._tables:
@@ -154,7 +156,7 @@ class Resident:
         return Place(dict(self._template, epoch=epoch, taken=taken), self._begin(epoch, taken)[0])
 
     def refresh(self) -> Place:
-        """Returns where the loader is; where there was a capture, it waits for the current stream and reads that from the device."""
+        """Returns where the loader is; after a capture it waits for the stream, and reads that from the device."""
         if self._captured:
             stream = self._torch.cuda.current_stream(self._at).cuda_stream
             buffer, at = self.reply["cursors"][0]
@@ -167,11 +169,20 @@ class Resident:
         for name in sorted(set(state) | set(self._template)):
             got, want = state.get(name), self._template.get(name)
             if name not in ("epoch", "taken") and got != want:
-                raise LoaderError("loader: state: {}: got {}, want {}".format(name, got, want), op="loader", got=str(got), want=str(want))
+                raise LoaderError(
+                    "loader: state: {}: got {}, want {}".format(name, got, want),
+                    op="loader",
+                    got=str(got),
+                    want=str(want),
+                )
         epoch, taken = state.get("epoch"), state.get("taken")
-        if not (isinstance(epoch, int) and isinstance(taken, int) and 0 <= epoch <= 1 << 62 and 0 <= taken <= self._windows):
+        if not (
+            isinstance(epoch, int) and isinstance(taken, int) and 0 <= epoch <= 1 << 62 and 0 <= taken <= self._windows
+        ):
             raise LoaderError(
-                "loader: state: got epoch {}, {} taken, want epoch 0 to 2^62, at most {} taken".format(epoch, taken, self._windows),
+                "loader: state: got epoch {}, {} taken, want epoch 0 to 2^62, at most {} taken".format(
+                    epoch, taken, self._windows
+                ),
                 op="loader",
             )
         stream = self._torch.cuda.current_stream(self._at).cuda_stream
@@ -185,7 +196,7 @@ class Resident:
 
     def check(self) -> None:
         """Raises `ForkError` on the other side of a fork."""
-        self._on.check_fork()
+        self._on.device.check_fork()
 
     def close(self) -> None:
         """Gives the memory on the device up. Batches that were returned stay."""
@@ -197,4 +208,6 @@ class Resident:
 
 
 def _explain(faults: Dict[int, int]) -> Error:
-    return DeviceError("loader: the device met a value that was checked before it was put there: {}".format(faults), op="loader")
+    return DeviceError(
+        "loader: the device met a value that was checked before it was put there: {}".format(faults), op="loader"
+    )

@@ -1,6 +1,7 @@
 """Slots: memory that the helper process draws batches into, and that arrays here are made of without a copy.
 
-A slot that was handed out belongs to its arrays: it goes back when the last of them, views and tensors over them included, is gone.
+A slot that was handed out belongs to its arrays: it goes back when the last of them, views and tensors over them
+included, is gone.
 """
 
 from __future__ import annotations
@@ -21,12 +22,20 @@ _ROWS = {"episode": "episode_index", "tick": "frame_index", "anchor": "anchor", 
 _SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age"}
 SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "u8": 1, "bool": 1}
 _NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "u8": "|u1", "bool": "|b1"}
-TORCH = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "u8": "uint8", "bool": "bool"}
+TORCH = {
+    "f32": "float32",
+    "f64": "float64",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "u8": "uint8",
+    "bool": "bool",
+}
 
 
 class Array(NamedTuple):
-    """An array of a batch: its name, its dtype ("f32", "bf16", "bool"), its shape, and where it begins, in bytes, in a slot or in an
-    argument of a plan. strides are in elements; in a slot they are those of contiguous arrays."""
+    """An array of a batch: its name, its dtype ("f32", "bf16", "bool"), its shape, and where it begins, in bytes, in a
+    slot or in an argument of a plan. strides are in elements; in a slot they are those of contiguous arrays."""
 
     name: str
     dtype: str
@@ -52,10 +61,12 @@ def arrays_of(described: List[Mapping[str, Any]]) -> List[Array]:
         key = name + _SUFFIXES[part] if name else _ROWS[part]
         if key in found:
             raise ArgumentError(
-                "loader: streams: two arrays of a batch would be called {!r}, want the stream by another name, in a plan: "
-                "{{name: ..., from: ...}}".format(key),
-                op="loader", arg="streams", got=key,
-            )  # fmt: skip
+                "loader: streams: two arrays of a batch would be called {!r}, want the stream by another name, in a "
+                "plan: {{name: ..., from: ...}}".format(key),
+                op="loader",
+                arg="streams",
+                got=key,
+            )
         dtype = "bool" if part in ("pad", "valid") else a["dtype"]
         found[key] = Array(key, dtype, tuple(a["shape"]), a["at"], tuple(a.get("strides", ())), a.get("argument", 0))
     return list(found.values())
@@ -89,7 +100,9 @@ class Pool:
         length = slots * size
         try:
             if os.fstat(fd).st_size < length:
-                raise OutOfMemoryError("the helper process of robocache gave less memory than {} slots need".format(slots))
+                raise OutOfMemoryError(
+                    "the helper process of robocache gave less memory than {} slots need".format(slots)
+                )
             self.memory = mmap.mmap(fd, length)
         except OSError as e:
             raise OutOfMemoryError("cannot map {} bytes of memory: {}".format(length, e)) from e
@@ -134,7 +147,7 @@ def default_framework() -> str:
 
 
 def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]], Dict[str, Any]]:
-    """Returns what makes a batch of NumPy arrays on the host one of a framework's, over the same memory where that can be."""
+    """Returns what makes a batch of NumPy arrays one of a framework's, over the same memory where that can be."""
     if framework == "numpy":
         return lambda batch: batch
     half = [a.name for a in arrays if a.dtype == "bf16"]

@@ -1,4 +1,4 @@
-"""What the tests of Loader share: recordings, the files that ``robocache batches`` writes, and another way to ask for batches."""
+"""What the tests of Loader share: recordings, and the files that ``robocache batches`` writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resident loaders against the stand-in driver: what is uploaded and launched, and where it says it is. What kernels compute is for a GPU."""
+"""Resident loaders against the stand-in driver: what is uploaded and launched, and where the place is."""
 
 from __future__ import annotations
 
@@ -22,11 +22,31 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 torch = pytest.importorskip("torch")
 
 DEFAULTS = dict(
-    batch=32, hz=50, seed=7, windows={"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}, streams=None, normalise=None, plan=None,
-    dtype=None, shuffle=None, last="drop", rank=None, world=None, weights=None, epoch_windows=0, cameras=None, age=False, workers=0,
-    shard_windows=0, mix_shards=0, strict=False, rate=None, clock="",
-    episodes=None, statistics=None,
-)  # fmt: skip
+    batch=32,
+    hz=50,
+    seed=7,
+    windows={"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)},
+    streams=None,
+    normalise=None,
+    plan=None,
+    dtype=None,
+    shuffle=None,
+    last="drop",
+    rank=None,
+    world=None,
+    weights=None,
+    epoch_windows=0,
+    cameras=None,
+    age=False,
+    workers=0,
+    shard_windows=0,
+    mix_shards=0,
+    strict=False,
+    rate=None,
+    clock="",
+    episodes=None,
+    statistics=None,
+)
 
 
 @pytest.fixture
@@ -66,7 +86,7 @@ def test_the_recordings_are_uploaded_as_they_are(driver, tmp_path):
     subprocess.run([binary(), "pack", str(G1), "-o", str(store)], check=True, stdout=subprocess.DEVNULL)
     want = safetensors(store)
     one = resident(store)
-    memory = [_replay.replayer(0).device.read(a, s, 0) for a, s in list(_replay.replayer(0).device._sizes.items())]
+    memory = [_replay.replayer(0).device.read(a, s, 0) for a, s in list(_replay.replayer(0).device.pool._sizes.items())]
     for name in ("observation.state.values", "action.values"):
         assert any(m.startswith(want[name].tobytes()) for m in memory), name
     one.close()
@@ -94,7 +114,12 @@ def test_a_batch_is_launched_into_memory_of_its_own(driver):
 
 
 def test_the_place_is_that_of_the_order(driver):
-    for options in ({}, {"last": "short"}, {"batch": 100, "world": 3, "rank": 2}, {"last": "short", "world": 2, "rank": 0, "batch": 64}):
+    for options in (
+        {},
+        {"last": "short"},
+        {"batch": 100, "world": 3, "rank": 2},
+        {"last": "short", "world": 2, "rank": 0, "batch": 64},
+    ):
         one = resident(**options)
         with host(**options) as loader:
             n = len(loader)
@@ -146,11 +171,11 @@ def test_the_helper_is_there_only_while_it_is_needed(driver):
 
 def test_memory_is_asked_for_first(driver, monkeypatch):
     device = _replay.replayer(0).device
-    allocated = device.allocated()
+    allocated = device.pool.allocated()
     monkeypatch.setattr(device, "memory_info", lambda: (1000, 1 << 34))
     with pytest.raises(OutOfMemoryError, match="take about 1 MiB .* 0 MiB are free: want streaming=True"):
         resident()
-    assert device.allocated() == allocated
+    assert device.pool.allocated() == allocated
 
 
 def test_all_memory_is_given_back(driver):
@@ -159,8 +184,8 @@ def test_all_memory_is_given_back(driver):
     device = _replay.replayer(0).device
     resident().close()
     gc.collect()
-    device.flush()
-    before = device.allocated()
+    device.pool.flush()
+    before = device.pool.allocated()
     for i in range(4):
         one = resident(batch=16 + i)
         batch = one.next()
@@ -169,6 +194,6 @@ def test_all_memory_is_given_back(driver):
         del one
         gc.collect()
         assert batch["action"].shape == (16 + i, 50, 26)
-    device.flush()
-    assert device.allocated() == before
+    device.pool.flush()
+    assert device.pool.allocated() == before
     assert np.isfinite(before)

@@ -55,10 +55,16 @@ def compare(on, host, batches, what=""):
 
 
 def broken(folder):
-    """Three episodes of one stream, of which the second has no sample for the plan, so that numbers of episodes have a gap."""
+    """Three episodes of one stream, of which the second has no sample: so there is a gap in their numbers."""
     for i in range(3):
         n = 90 if i != 1 else 0
-        np.savez(folder / "e{}.npz".format(i), **{"joint.times": np.arange(n) * 20_000_000, "joint.values": np.sin(np.arange(2 * n)).reshape(n, 2).astype("f4")})
+        np.savez(
+            folder / "e{}.npz".format(i),
+            **{
+                "joint.times": np.arange(n) * 20_000_000,
+                "joint.values": np.sin(np.arange(2 * n)).reshape(n, 2).astype("f4"),
+            },
+        )
 
 
 def test_resident_batches_are_those_of_the_cpu_over_two_epochs():
@@ -72,8 +78,15 @@ def test_resident_batches_are_those_of_the_cpu_over_two_epochs():
         {"paths": [G1, G1], "weights": [3, 1], "epoch_windows": 900},
         {"paths": [G1, G1], "last": "short", "batch": 100},
         {"windows": {"observation.state": (-0.5, 0.0), "action": (0.0, 1.0)}},
-        {"plan": {"rate": 30, "streams": [{"name": "action", "kind": "previous", "offset": "20ms"}], "windows": {"action": [-0.2, 0.2]}, "shuffle": "windows"}},
-    ):  # fmt: skip
+        {
+            "plan": {
+                "rate": 30,
+                "streams": [{"name": "action", "kind": "previous", "offset": "20ms"}],
+                "windows": {"action": [-0.2, 0.2]},
+                "shuffle": "windows",
+            }
+        },
+    ):
         on, host = loaders(**options)
         compare(on, host, min(2 * len(host) + 3, 20 if QUICK else 1000), str(options))
         on.close()
@@ -172,7 +185,15 @@ def test_batches_that_are_kept_stay_on_any_stream():
 def test_streaming_batches_are_those_of_the_cpu():
     for options in (
         {"streaming": True, "shard_windows": 300, "mix_shards": 2},
-        {"streaming": True, "shard_windows": 300, "mix_shards": 2, "dtype": "bfloat16", "last": "short", "age": True, "prefetch": 1},
+        {
+            "streaming": True,
+            "shard_windows": 300,
+            "mix_shards": 2,
+            "dtype": "bfloat16",
+            "last": "short",
+            "age": True,
+            "prefetch": 1,
+        },
     ):
         on, host = loaders(**options)
         kept = []
@@ -209,7 +230,13 @@ def test_cameras_are_copied():
     if not SHARED or not (SHARED[0] / "bridge_rlds").is_dir():
         raise unittest.SkipTest("the shared recordings are not here")
     on, host = loaders(
-        SHARED[0] / "bridge_rlds", hz=5, rate=5, streams=["action"], cameras={"observation/image_0": (32, 32)}, windows=None, batch=16
+        SHARED[0] / "bridge_rlds",
+        hz=5,
+        rate=5,
+        streams=["action"],
+        cameras={"observation/image_0": (32, 32)},
+        windows=None,
+        batch=16,
     )
     for i in range(2 * len(host)):
         same(on.next(), host.next(), "cameras {}".format(i))
@@ -245,8 +272,8 @@ def test_nothing_is_left_on_the_device():
     device = _replay.replayer(torch.cuda.current_device()).device
     gc.collect()
     torch.cuda.synchronize()
-    device.flush()
-    before = device.allocated()
+    device.pool.flush()
+    before = device.pool.allocated()
     for i in range(5):
         on, host = loaders(streaming=i == 3, batch=64)
         batch = on.next()
@@ -257,8 +284,8 @@ def test_nothing_is_left_on_the_device():
         gc.collect()
         same(batch, want)  # which outlives it
     torch.cuda.synchronize()
-    device.flush()
-    assert device.allocated() == before, (device.allocated(), before)
+    device.pool.flush()
+    assert device.pool.allocated() == before, (device.pool.allocated(), before)
 
 
 def test_a_helper_that_is_killed_costs_a_streaming_loader_no_batch():
@@ -277,7 +304,9 @@ def test_jax_arrays_are_those_of_numpy():
             import jax  # noqa: F401
         except ImportError:
             raise unittest.SkipTest("no JAX") from None
-    with Loader(G1, hz=50, batch=16, framework="jax", dtype="bfloat16") as on, Loader(G1, hz=50, batch=16, framework="numpy", dtype="bfloat16") as host:
+    with Loader(G1, hz=50, batch=16, framework="jax", dtype="bfloat16") as on, Loader(
+        G1, hz=50, batch=16, framework="numpy", dtype="bfloat16"
+    ) as host:
         kept = [(on.next(), host.next()) for _ in range(20)]
         for got, want in kept:
             for name, w in want.items():
