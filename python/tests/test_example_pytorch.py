@@ -22,7 +22,7 @@ LINE = re.compile(r"step (\d+): loss ([\d.]+), held out ([\d.]+), last action he
 def start(data: Path, checkpoint: Path, steps: int, **env: str) -> "subprocess.Popen[str]":
     binary()
     command = [sys.executable, str(SCRIPT), str(data), "--steps", str(steps), "--checkpoint", str(checkpoint)]
-    environment = dict(os.environ, PYTHONPATH=os.environ["PYTHONPATH"], OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", **env)
+    environment = dict(os.environ, OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", **env)
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -59,7 +59,8 @@ def test_two_ranks_train_one_policy(tmp_path: Path) -> None:
 
 def test_the_document_shows_what_it_prints(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    ((steps, printed),) = re.findall(r"train.py examples/data/g1 --steps (\d+)\n```\n<!-- script -->\n```\n(.*?)\n```", text, re.S)
+    shown = re.compile(r"train.py examples/data/g1 --steps (\d+)\n```\n<!-- script -->\n```\n(.*?)\n```", re.S)
+    ((steps, printed),) = shown.findall(text)
     (line,) = lines(start(G1, tmp_path / "policy.pt", int(steps)))
     got, want = LINE.fullmatch(line), LINE.fullmatch(printed)
     assert (got[1], got[4]) == (want[1], want[4])
