@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/robocache/robocache/dataset"
 	"runtime"
 	"strings"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // MostRemarks is how many lines of a kind one reads.

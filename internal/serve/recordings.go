@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"runtime"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that every format opens
@@ -40,13 +41,18 @@ type recording struct {
 // columns returns the place in sets of a stream's columns, of which episodes have mostly the same.
 func (r *recording) columns(s *dataset.Stream) int {
 	at, known := r.set[s.Name]
-	if !known || !dataset.SameColumns(r.sets[at], s.Columns) {
-		if r.set == nil {
-			r.set = map[string]int{}
-		}
-		at = len(r.sets)
-		r.sets, r.set[s.Name] = append(r.sets, s.Columns), at
+	if known && dataset.SameColumns(r.sets[at], s.Columns) {
+		return at
 	}
+	at = slices.IndexFunc(r.sets, func(list []dataset.Column) bool { return dataset.SameColumns(list, s.Columns) })
+	if at < 0 {
+		at = len(r.sets)
+		r.sets = append(r.sets, s.Columns)
+	}
+	if r.set == nil {
+		r.set = map[string]int{}
+	}
+	r.set[s.Name] = at
 	return at
 }
 
@@ -160,12 +166,12 @@ func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error
 	if r.kept != nil && r.at == i {
 		return r.kept, nil
 	}
-	follows := i == r.at+1 && r.at >= 0
+	follows := i == r.at+1 && r.at >= 0 && i < r.Len()
 	r.kept = nil // before the next one takes its place in memory
-	if r.ahead != nil && r.ahead.at != i {
+	if r.ahead != nil && (r.ahead.at != i || !follows) {
 		r.stopAhead()
 	}
-	if r.ahead == nil && follows && i < r.Len() {
+	if r.ahead == nil && follows {
 		next, stop := iter.Pull2(dataset.ParallelWithin(ctx, rest{r.Dataset, i}, runtime.GOMAXPROCS(0), keptBytes))
 		r.ahead = &ahead{i, next, stop}
 	}
@@ -174,14 +180,15 @@ func (r *recording) episode(ctx context.Context, i int) (*dataset.Episode, error
 	if r.ahead == nil {
 		e, err = r.Episode(ctx, i)
 	} else {
-		e, err, _ = r.ahead.next() // there is one: i is below Len, and only the end of ctx ends it before
+		var more bool
+		e, err, more = r.ahead.next()
 		r.ahead.at++
 		var of *dataset.EpisodeError
 		if errors.As(err, &of) { // which counts from where it began
 			err = of.Err
 		}
-		if e == nil && err == nil {
-			err = context.Cause(ctx)
+		if !more { // i is below Len, so that ctx has ended
+			err = context.Canceled
 		}
 	}
 	r.at = i

@@ -2,8 +2,11 @@
 
 `resample` puts one stream on a clock, `fuse` several, side by side, and `voxelize` sorts point clouds into cells; on
 NumPy, torch, JAX or CuPy arrays, on the CPU or a GPU, with equal bits. `Recording` opens a recording of any format as
-arrays. Importing this package imports no framework and starts nothing.
+arrays, and `Loader` makes training batches of recordings. Importing this package imports no framework and starts
+nothing.
 """
+
+from typing import TYPE_CHECKING, Any, List
 
 from ._aliases import fuse_multimodal, resample_trajectories, voxelize_point_cloud
 from ._errors import (
@@ -23,10 +26,13 @@ from ._errors import (
 from ._info import info, synchronize
 from ._ops import fuse, resample
 from ._options import Anchored, Channel, Stream, Uniform
-from ._recording import Episode, Recording
-from ._streams import Aligned, AlignedStream, Fused, Media, RecordedStream, Report
 from ._version import __version__
 from ._voxelize import Box, VoxelCounts, Voxels, voxelize
+
+if TYPE_CHECKING:
+    from ._loader import Loader
+    from ._recording import Episode, Recording
+    from ._streams import Aligned, AlignedStream, Fused, Media, RecordedStream, Report
 
 __all__ = [
     "Aligned",
@@ -41,6 +47,7 @@ __all__ = [
     "Error",
     "ForkError",
     "Fused",
+    "Loader",
     "LoaderError",
     "Media",
     "OutOfMemoryError",
@@ -66,3 +73,29 @@ __all__ = [
     "voxelize",
     "voxelize_point_cloud",
 ]
+
+# What the operations do not need is imported when it is first asked for.
+_LATER = {
+    "Aligned": "_streams",
+    "AlignedStream": "_streams",
+    "Episode": "_recording",
+    "Fused": "_streams",
+    "Loader": "_loader",
+    "Media": "_streams",
+    "RecordedStream": "_streams",
+    "Recording": "_recording",
+    "Report": "_streams",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError("module {!r} has no attribute {!r}".format(__name__, name))
+    import importlib
+
+    value = globals()[name] = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(set(globals()) | set(_LATER))

@@ -16,7 +16,8 @@ class Call(NamedTuple):
 
     options is the request but for its tensors, and must not be changed; key is equal for equal options. inputs and
     outputs have the tensors' names in the request. Outputs are there, to be written. framework is that of all arrays,
-    but that NumPy's may be among JAX's inputs.
+    but that NumPy's may be among JAX's inputs. counts: whether to return the counters of a voxelize, which takes a
+    wait.
     """
 
     op: str
@@ -25,6 +26,7 @@ class Call(NamedTuple):
     inputs: Dict[str, View]
     outputs: Dict[str, View]
     framework: Framework
+    counts: bool = False
 
     def request(self, tensors: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
         """Returns the request with these descriptions of tensors."""
@@ -50,7 +52,7 @@ def resolve(op: str, backend: str, device: int) -> int:
         return device
     if backend == "cpu":
         return HOST
-    name, _, number = backend.partition(":")
+    name, _, number = backend.partition(":") if isinstance(backend, str) else ("", "", "")
     if name == "cuda" and (number.isdecimal() or number == "" == backend[4:]):
         if number:
             return int(number)

@@ -26,7 +26,7 @@ from ._version import __version__
 PROTOCOL = 1
 MAX_JSON = 64 << 20
 MAX_BLOB = 1 << 30
-KEEP = 64 << 20  # what the arena keeps of a system's memory between calls, in bytes
+KEEP = 128 << 20  # what the arena keeps of a system's memory between calls, in bytes
 
 _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"RCF1"

@@ -87,7 +87,7 @@ def fuse(
         plain = s._replace(shift=None, clip=None, width=None, values=grad)
         part = _ops.stream_part(plain, rules, widths[i], op, "streams[{}].".format(i))
         parts.append(part)
-        keys.append((key, part.get("offset"), tuple(part.get("scale", ()))))
+        keys.append((key, part.get("offset"), repr(part.get("scale"))))
         outputs[name + "SrcGrad"] = wanted[name + "Src"]
         for side in ("SrcTimes", "SrcLengths", "SrcOffsets"):
             if arrays.get(name + side) is not None:

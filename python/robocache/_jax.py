@@ -51,14 +51,14 @@ class JAX(Framework):
                 "a JAX tracer: inside jit, grad or vmap there are no values yet; call RoboCache before, on arrays, "
                 "or through jax.pure_callback"
             )
-        if len(x.devices()) != 1:
-            raise wrong("an array on {} devices".format(len(x.devices())), "one on a single device", "wrong device")
-        if next(iter(x.devices())).platform == "cpu":
+        try:
+            kind, ordinal = x.__dlpack_device__()
+        except BufferError as e:
+            raise wrong(str(e), "an array on the CPU or on one NVIDIA GPU", "wrong device") from None
+        if kind == _dlpack.CPU:
             return _numpy.framework.view(np.asarray(x))
-        kind, ordinal = x.__dlpack_device__()
         if kind not in (_dlpack.CUDA, _dlpack.MANAGED):
-            where = next(iter(x.devices()))
-            raise wrong("an array on {}".format(where), "one on the CPU or an NVIDIA GPU", "wrong device")
+            raise wrong("an array on {}".format(x.devices()), "one on the CPU or on an NVIDIA GPU", "wrong device")
         taken = _dlpack.Taken(x.__dlpack__(stream=device(ordinal).stream))
         name = "u8" if taken.dtype == "bool" else taken.dtype
         if not name:

@@ -1,4 +1,7 @@
-"""NumPy arrays. bf16 has no dtype there: it is uint16, or that of ml_dtypes where the arrays have it."""
+"""NumPy arrays. bf16 has no dtype there: it is uint16, or that of ml_dtypes where the arrays have it.
+
+datetime64 and timedelta64 are int64 nanoseconds.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +48,10 @@ class NumPy(Framework):
     name = "numpy"
 
     def view(self, x: Any) -> View:
+        if isinstance(x, np.ma.MaskedArray):
+            raise wrong("a masked array", "a plain one: fill or leave out what is masked", "wrong option")
+        if x.dtype.kind in "mM":
+            x = x.astype(x.dtype.kind + "8[ns]").view(np.int64)
         name = name_of(x.dtype)
         if not name:
             native = x.dtype.newbyteorder("=")

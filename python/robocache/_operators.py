@@ -37,7 +37,7 @@ def _plain(x: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _decode(text: str) -> Job:
+def decode(text: str) -> Job:
     op, names, streams, clock, dtype, asked, trust_times, check, backend = json.loads(text)
     a, b, c = asked
     made = tuple([Stream(*s) for s in streams])
@@ -57,7 +57,7 @@ def register() -> None:
         )
         torch.library.define(
             backward,
-            "(Tensor grad, Tensor[] arrays, SymInt[] shapes, str options) -> Tensor[]",
+            "(Tensor grad, Tensor[] arrays, SymInt[] sizes, str options) -> Tensor[]",
             tags=(torch.Tag.pt2_compliant_tag,),
         )
         torch.library.impl(forward, "default", _forward_kernel)
@@ -79,45 +79,51 @@ def _padded(job: Job, results: Sequence[Any]) -> Tuple[Any, ...]:
 
 
 def _forward_kernel(arrays: List[Any], options: str) -> Tuple[Any, ...]:
-    job = _decode(options)
+    job = decode(options)
     result = _ops.run(None, (), job.prepare(arrays), job.backend, job.check)
     return _padded(job, result if any(job.asked) else [result])
 
 
 def _forward_shapes(arrays: List[Any], options: str) -> Tuple[Any, ...]:
-    job = _decode(options)
+    job = decode(options)
     result = job.prepare(arrays, SHAPES).result()
     return _padded(job, result if any(job.asked) else [result])
 
 
-# A gradient's wanted outputs travel as a flat list of sizes, and these in the options.
-def _backward_text(options: str, names: List[str], values: List[Tuple[str, str, int]], widths: List[int]) -> str:
-    return json.dumps([options, names, values, widths])
+def _backward_arguments(
+    job: Job, options: str, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int]
+) -> Tuple[List[Any], List[int], str]:
+    """Returns what a gradient's operator is given besides grad. Sizes go as numbers, since they may be symbols: those of
+    the gradients that are wanted, then the streams' widths."""
+    kept = [(name, x) for name, x in zip(job.names, tensors) if x is not None]
+    text = json.dumps([options, [n for n, _ in kept], [(n, dtype, len(shape)) for n, (dtype, shape) in wanted.items()]])
+    return [x for _, x in kept], [n for _, shape in wanted.values() for n in shape] + list(widths), text
 
 
-def _backward_job(shapes: Sequence[int], text: str) -> Tuple[Job, _gradient.Wanted, List[int]]:
-    options, names, values, widths = json.loads(text)
+def _backward_job(sizes: Sequence[int], text: str) -> Tuple[Job, _gradient.Wanted, Sequence[int]]:
+    """Returns what _backward_arguments was given."""
+    options, names, values = json.loads(text)
     wanted: _gradient.Wanted = {}
     at = 0
     for name, dtype, rank in values:
-        wanted[name] = (dtype, tuple(shapes[at : at + rank]))
+        wanted[name] = (dtype, tuple(sizes[at : at + rank]))
         at += rank
-    return _decode(options)._replace(names=tuple(names)), wanted, widths
+    return decode(options)._replace(names=tuple(names)), wanted, sizes[at:]
 
 
-def _backward_kernel(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
-    job, wanted, widths = _backward_job(shapes, options)
+def _backward_kernel(grad: Any, arrays: List[Any], sizes: List[int], options: str) -> List[Any]:
+    job, wanted, widths = _backward_job(sizes, options)
     return job.gradient(grad, arrays, wanted, widths)
 
 
-def _backward_shapes(grad: Any, arrays: List[Any], shapes: List[int], options: str) -> List[Any]:
-    job, wanted, widths = _backward_job(shapes, options)
+def _backward_shapes(grad: Any, arrays: List[Any], sizes: List[int], options: str) -> List[Any]:
+    job, wanted, widths = _backward_job(sizes, options)
     return job.gradient(grad, arrays, wanted, widths, SHAPES)
 
 
 def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
     arrays, options = inputs
-    job = _decode(options)
+    job = decode(options)
     job.check_gradient(job.prepare(arrays, SHAPES), [x.requires_grad for x in arrays])
     save(ctx, job, arrays)
     ctx.options = options
@@ -128,13 +134,9 @@ def _backward_of(op: str) -> Any:
         job: Job = ctx.job
         needed = ctx.needs_input_grad[0]
         tensors, wanted, widths = saved(ctx, needed)
-        kept = [(name, x) for name, x in zip(job.names, tensors) if x is not None]
-        text = _backward_text(
-            ctx.options, [n for n, _ in kept], [(n, d, len(s)) for n, (d, s) in wanted.items()], widths
-        )
-        sizes = [n for _, shape in wanted.values() for n in shape]
+        arrays, sizes, text = _backward_arguments(job, ctx.options, tensors, wanted, widths)
         run = getattr(torch.ops.robocache, op + "_backward")
-        grads = dict(zip(wanted, run(grad, [x for _, x in kept], sizes, text)))
+        grads = dict(zip(wanted, run(grad, arrays, sizes, text)))
         return [grads.get(name) for name in job.names], None
 
     return backward

@@ -91,10 +91,10 @@ def resample(
 
     B episodes of S samples with D features go onto T targets: values [B,S,D] with times [B,S], or [S] shared by the
     batch, onto targets [B,T], or [T] shared; the result is [B,T,D]. A single episode needs no B. values are float32,
-    float64, float16 or bfloat16. times are int64 nanoseconds, or float64 or float32 seconds, finite and non-decreasing;
-    targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock. Arrays may be of
-    NumPy, torch, JAX or CuPy, all of one framework, and so is the result. Lists are taken as NumPy arrays; whole
-    numbers in a list of values are float64.
+    float64, float16 or bfloat16. times are int64 nanoseconds (datetime64 too), or float64 or float32 seconds, finite
+    and non-decreasing; targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock.
+    Arrays may be of NumPy, torch, JAX or CuPy, all of one framework, and so is the result. Lists are taken as NumPy
+    arrays; whole numbers in a list of values are float64.
 
     Between samples:
       kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d,
@@ -287,16 +287,14 @@ def given_outputs(out: Any, asked: Tuple[bool, bool, bool], op: str) -> Dict[str
         out = (out,)
     if not isinstance(out, (tuple, list)) or len(out) > len(names):
         got = type(out).__name__ if not isinstance(out, (tuple, list)) else "{} arrays".format(len(out))
-        raise mistake(
-            op, "out", got, "an array, or up to {} in the order {}".format(len(names), ", ".join(names).lower())
-        )
+        order = ", ".join(["values"] + names[1:]).lower()
+        raise mistake(op, "out", got, "an array, or up to {} in the order {}".format(len(names), order))
     return dict(zip(names, tuple(out) + (None,) * (len(names) - len(out))))
 
 
 def make_outputs(
     group: Group,
     given: Dict[str, Any],
-    first: View,
     dtype: str,
     width: int,
     shape: Tuple[int, ...],
@@ -342,7 +340,7 @@ def prepare_resample(
     shape = target_shape(group, clock, "", first, op)
     kind = float_dtype(dtype, op) if dtype is not None else src.dtype if src.dtype in FLOATS else "f32"
     width = src.shape[-1] if len(src.shape) > 1 else 0
-    outputs = make_outputs(group, given, src, kind, width, shape, (), group.views["SrcTimes"].dtype)
+    outputs = make_outputs(group, given, kind, width, shape, (), group.views["SrcTimes"].dtype)
     options: Dict[str, Any] = {"options": dict(rules, trust_times=True) if trust_times else rules}
     if clock is not None:
         options["clock"] = clock
@@ -398,7 +396,8 @@ def prepare_fuse(
             width = 0 if s.width is None else _options.whole(s.width, op, prefix + "width")
         key, rules = _options.rules(op, prefix, *s.rules())
         part = stream_part(s, rules, width, op, prefix)
-        keys.append((key, tuple([_hashable(part.get(n)) for n in _PART])))
+        # As text, in which zeros of both signs differ.
+        keys.append((key, repr([part.get(n) for n in _PART])))
         parts.append(part)
         all_rules.append(rules)
         total += max(width, 0)
@@ -410,10 +409,8 @@ def prepare_fuse(
         kind = float_dtype(dtype, op)
     else:
         kind = "f64" if any(group.views["Streams[{}].Src".format(i)].dtype == "f64" for i in there) else "f32"
-    lead_view = group.views[first + "Src"]
-    outputs = make_outputs(
-        group, given, lead_view, kind, total, shape, (len(streams),), group.views[first + "SrcTimes"].dtype
-    )
+    of_times = group.views[first + "SrcTimes"].dtype
+    outputs = make_outputs(group, given, kind, total, shape, (len(streams),), of_times)
     options: Dict[str, Any] = {"streams": parts}
     if trust_times:
         options["options"] = {"trust_times": True}
@@ -424,11 +421,6 @@ def prepare_fuse(
 
 
 _PART = ("width", "offset", "shift", "scale", "clip_min", "clip_max")
-
-
-def _hashable(x: Any) -> Hashable:
-    hashable: Hashable = tuple(x) if isinstance(x, list) else x
-    return hashable
 
 
 def stream_part(s: Stream, rules: Dict[str, Any], width: int, op: str, prefix: str) -> Dict[str, Any]:

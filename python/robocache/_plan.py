@@ -208,20 +208,24 @@ class Instance:
         return byref(config), c_void_p(function), None, byref(extra)
 
     def queue(self, pointers: Tuple[int, ...], keep: Any) -> None:
-        """Launches. An instance whose launches did not all succeed is closed: what its memory holds is not known."""
-        if pointers != self.pointers:
-            words = self.words
-            for word, argument, offset in self.patches:
-                words[word] = pointers[argument] + offset
-            self.pointers = pointers
-        self.keep = keep
+        """Launches. An instance whose launches did not all succeed, or were interrupted by Ctrl-C, is closed: what its
+        memory holds is not known."""
         driver = self._device.driver
-        launch = driver.launch
-        for arguments in self.launches:
-            code = launch(*arguments)
-            if code:
-                self.close()
-                driver.fail(code, "cuLaunchKernelEx")
+        try:
+            if pointers != self.pointers:
+                words = self.words
+                for word, argument, offset in self.patches:
+                    words[word] = pointers[argument] + offset
+                self.pointers = pointers
+            self.keep = keep
+            launch = driver.launch
+            for arguments in self.launches:
+                code = launch(*arguments)
+                if code:
+                    driver.fail(code, "cuLaunchKernelEx")
+        except BaseException:
+            self.close()
+            raise
 
     def read_counts(self) -> bytes:
         """Waits for the run that was queued, and returns what its counts are made of."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 import threading
 from ctypes import byref, c_uint64
 from typing import TYPE_CHECKING, Callable, Deque, Dict, List, Tuple
@@ -37,6 +38,7 @@ class Pool:
         self._limbo: Deque[Tuple[int, int]] = collections.deque()
         self._kept: Dict[int, List[int]] = {}  # addresses by size
         self._kept_bytes = 0
+        self._settling = False
 
     def alloc(self, size: int, what: str = "memory") -> int:
         """Allocates memory, at a multiple of 256. Where there is too little, what can be given back is first."""
@@ -83,12 +85,24 @@ class Pool:
         self._limbo.append((address, self._sizes.pop(address)))
 
     def flush(self) -> bool:
-        """Gives the driver all memory back that is not used, and reports whether there was any."""
+        """Gives the driver all memory back that is not used, and reports whether there was any. The driver waits for the
+        device first."""
+        if os.getpid() != self._on.driver.pid:
+            return False  # after a fork it is the other process's
         with self._lock:
             return self._settle(0)
 
     def _settle(self, keep: int) -> bool:
         """Empties the limbo; of that and of what is kept, up to so many bytes are kept."""
+        if self._settling:  # by this thread, which a destructor interrupted
+            return False
+        self._settling = True
+        try:
+            return self._empty(keep)
+        finally:
+            self._settling = False
+
+    def _empty(self, keep: int) -> bool:
         limbo = []
         while self._limbo:
             limbo.append(self._limbo.popleft())

@@ -8,7 +8,7 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 from . import _child
-from ._errors import ArgumentError, Error, RecordingError
+from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError
 from ._memory import Maker, mapped, times_blob
 from ._plantext import Streams, plan_text
 from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, RecordedStream
@@ -115,8 +115,11 @@ class _Handle:
         self.closed = True
         child = self._child
         if self._end is not None and self._end.detach() and child is not None and not child.closed:
-            with child.lock:
-                child.request("close", handles=[self.opened["handle"]])
+            try:
+                with child.lock:
+                    child.request("close", handles=[self.opened["handle"]])
+            except (ServerError, ForkError):
+                pass  # the files went with the process, or are its parent's
 
 
 class Episode:
@@ -281,7 +284,8 @@ class Recording:
         True
 
     Arrays lie in memory that the helper process filled, mapped privately: they may be written, and take no copy. It goes with
-    the last array of an episode. Use it as a context manager, or close it, to release the files at once.
+    the last array of an episode; a recording that is one episode keeps it until it is closed. Use it as a context manager, or
+    close it, to release the files at once. It may be pickled: another process opens it anew.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from ._call import Call
 from ._cells import Cells
 from ._cuda import UNFIT, DriverError, driver, version_text
 from ._device import Device, Module, device
-from ._errors import DataError, Error, UnsupportedError
+from ._errors import DataError, Error, ServerError, UnsupportedError
 from ._plan import Buffers, Instance, Plan, Request
 from ._recent import Recent
 
@@ -258,7 +258,14 @@ class Replayer:
             mine = [i for i, (owner, _, _) in enumerate(self._faults) if first is not None and owner is first.buffers]
             owner, cell, fault = self._faults.pop(mine[0] if mine else 0)
             self.flags[0] = 1 if self._faults else self.flags[0]
-        raise self._explain(owner, cell, fault)
+        try:
+            error = self._explain(owner, cell, fault)
+        except ServerError:
+            with self._lock:
+                self._faults.insert(0, (owner, cell, fault))  # for the next process to explain
+                self.flags[0] = 1
+            raise
+        raise error
 
     def _explain(self, owner: Buffers, cell: int, fault: int) -> Error:
         """Returns the error that a fault is, with the helper process's words."""
@@ -292,6 +299,10 @@ class Replayer:
         with self._lock:
             return self._instances.clear()
 
+    def check_fork(self) -> None:
+        """Raises `ForkError` in a process that was forked from the one which started the driver."""
+        self.device.check_fork()
+
     def forget(self) -> None:
         """Makes every call fail, after a fork: the flag's memory, which is pinned, is not on this side."""
         self._lock = threading.RLock()
@@ -313,11 +324,12 @@ class Replayer:
 
 def _framework_caches() -> bool:
     """Has frameworks give the driver back what they keep for later."""
-    torch = sys.modules.get("torch")
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
-        return True
-    return False
+    if cupy is not None:
+        cupy.get_default_memory_pool().free_all_blocks()
+    return torch is not None or cupy is not None
 
 
 _lock = threading.Lock()
@@ -362,7 +374,7 @@ def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int
         call.framework.stream(ordinal),
         check,
         keep,
-        call.op == "voxelize",
+        call.counts,
     )
     call.framework.queued(views.values(), ordinal)
     return counts

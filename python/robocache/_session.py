@@ -98,4 +98,6 @@ class Session:
             self._buffers.close()
         for address in self._given.values():
             self._on.device.pool.release(address)
+        if self._given:
+            self._on.device.pool.flush()  # there may be much of it
         self._buffers, self._instances, self._given = None, {}, {}

@@ -39,7 +39,7 @@ def run(one: "Replayer", call: Call, check: bool) -> Optional[Dict[str, int]]:
     key = (call.op, call.key, tuple([(n, t["dtype"], t["shape"], t["strides"]) for n, t in tensors.items()]))
     keep = [memory if n in places else v.array for n, v in views.items() if n.endswith("Offsets")]
     wait = check or any(name in places for name in call.outputs)
-    counts = one.run(key, lambda: call.request(tensors), tuple(pointers), stream, wait, keep, call.op == "voxelize")
+    counts = one.run(key, lambda: call.request(tensors), tuple(pointers), stream, wait, keep, call.counts)
     for name, view in call.outputs.items():
         if name in places:
             _copy_out(one, call, name, view, memory.pointer + places[name], stream, counts)

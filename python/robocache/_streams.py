@@ -135,7 +135,11 @@ class RecordedStream(_Table):
 
 
 class Media:
-    """A camera. times: [S], int64 nanoseconds, one for each frame. width and height are 0 where the file does not say."""
+    """A camera. times: [S], int64 nanoseconds, one for each frame. width and height are 0 where the file does not say.
+
+    The frame that was there at each time of a clock: ``camera.frames(numpy.searchsorted(camera.times, out.times, "right") - 1)``,
+    where the clock begins no earlier than the camera does.
+    """
 
     def __init__(self, sent: Mapping[str, Any], data: Any, maker: Maker, request: Request) -> None:
         self.name = str(sent["name"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequenc
 from . import _gradient, _ops, _quick
 from ._arrays import HOST, Framework, View, framework_of, wrong
 from ._errors import OutOfMemoryError, UnsupportedError, python_argument
-from ._options import Anchored, Stream, Uniform
+from ._options import Anchored, Stream, Uniform, mistake
 
 if TYPE_CHECKING:
     torch: Any  # of whatever version
@@ -278,7 +278,13 @@ def fuse(
     """Computes a fuse that torch must see."""
     arrays: Dict[str, Any] = {}
     scalars: List[Tuple[Any, ...]] = []
+    compiled = _HAS_OPERATORS and torch.compiler.is_compiling()
     for i, s in enumerate(streams):
+        if compiled:
+            for x in [s.shift, s.scale] + (list(s.clip) if s.clip is not None else []):
+                if x is not None and not isinstance(x, (int, float, list, tuple)):
+                    want = "numbers or lists of them: torch.compile keeps no arrays as constants"
+                    raise mistake("fuse", "streams[" + str(i) + "]", "an array in shift, scale or clip", want)
         arrays["Streams[" + str(i) + "].Src"] = s.values
         arrays["Streams[" + str(i) + "].SrcTimes"] = s.times
         arrays["Streams[" + str(i) + "].SrcLengths"] = s.lengths

@@ -63,8 +63,8 @@ class Voxels(NamedTuple):
     grid: dense, [Z,Y,X], or [Z,Y,X,F] of features. values: hard, [V,P,3+F], x, y, z, then the features, 0 beyond a
     voxel's points; sparse, [V,F], or [V] int32 of a majority. coords [V,3] int32: the cells, in the order of the grid's
     dimensions, or [V,4] with the row in front. counts [V] int32: the points in each. row_splits [B+1] int64: where each
-    row's voxels begin. point_voxel [N] int32: each point's voxel, or -1. found: what became of the points. box: the
-    grid's bounds.
+    row's voxels begin. point_voxel [N] int32: each point's voxel, or -1. found: what became of the points, or None if
+    not asked for. box: the grid's bounds.
     """
 
     grid: Any
@@ -73,7 +73,7 @@ class Voxels(NamedTuple):
     counts: Any
     row_splits: Any
     point_voxel: Any
-    found: VoxelCounts
+    found: Optional[VoxelCounts]
     box: Box
 
 
@@ -96,6 +96,8 @@ def voxelize(
     poses: Any = None,
     dtype: Any = None,
     out: Optional[Mapping[str, Any]] = None,
+    found: bool = True,
+    check: bool = False,
     backend: str = "auto",
 ) -> Voxels:
     """Sorts points [N,3] with features [N,F] into the cells of a grid, and accounts for each of them.
@@ -119,7 +121,9 @@ def voxelize(
     offsets [B+1] int64: where the points of each row of a batch begin; a dense grid then has a leading B, coords a
     leading column. poses [4,4] or [B,4,4]: applied to the points first. out: arrays to write, by the names of `Voxels`;
     where values, coords or counts is given the voxels are as many as it has room for, and what is beyond those found is
-    not written. backend and errors are as in `resample`.
+    not written. found: whether to say what became of the points, for which a GPU is waited for; without it found is
+    None, and a dense grid, or voxels in out, can be captured in a CUDA graph. check, backend and errors are as in
+    `resample`.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -135,7 +139,7 @@ def voxelize(
     group = Group(_OP, {name: x for name, x in arrays.items() if x is not None})
     box = _box(group, size, min, max, preset)
     job = _Job(group, options, box, dtype, out, backend)
-    return job.run()
+    return job.run(found, check)
 
 
 def _settings(
@@ -167,11 +171,11 @@ def _settings(
         o.setdefault("max_points", 32)
     if max_points is not None:
         o["max_points"] = whole(max_points, _OP, "max_points")
-        if o["max_points"] == 0:
-            raise mistake(_OP, "max_points", "0", "1 or more")
+        if not 0 < o["max_points"] < 1 << 31:
+            raise mistake(_OP, "max_points", str(max_points), "1 to 2^31-1")
     if max_voxels is not None:
         o["max_voxels"] = whole(max_voxels, _OP, "max_voxels")
-    if empty != 0:
+    if empty != 0 or repr(empty) == "-0.0":
         o["empty"] = number(empty, _OP, "empty")
     return o
 
@@ -321,22 +325,31 @@ class _Job:
         cells = box.cells
         self.cells = cells if options.get("order") == "xyz" else cells[::-1]
 
-    def run(self) -> Voxels:
+    def run(self, wanted: bool, check: bool) -> Voxels:
+        """Computes it; wanted says whether what became of the points is."""
         given = [self.out[n] for n in ("Values", "Coords", "Counts") if self.out.get(n) is not None]
         if self.mode not in ("hard", "sparse"):
-            views, counts = self._compute(0, self.options)
+            views, counts = self._compute(0, self.options, wanted=wanted, check=check)
         elif given:
-            views, counts = self._compute((getattr(given[0], "shape", None) or (0,))[0], self.options)
+            length = (getattr(given[0], "shape", None) or (0,))[0]
+            views, counts = self._compute(length, self.options, wanted=wanted, check=check)
+        elif not wanted:
+            want = "True, or values, coords or counts in out: how many voxels there are is not known"
+            raise mistake(_OP, "found", "False in mode {!r}".format(self.mode), want)
         else:
             most = self._most()
             if most * self._voxel_bytes() > max_(_ONE_RUN, 4 * self.points):
                 most = self._found(most)
             views, counts = self._compute(most, self.options)
-        found = VoxelCounts(**{name: counts[name] for name in VoxelCounts._fields})
+        found = (
+            VoxelCounts(**{name: counts[name] for name in VoxelCounts._fields})
+            if counts is not None and wanted
+            else None
+        )
         framework = self.group.framework
         results: Dict[str, Any] = dict.fromkeys(_OUTPUTS.values())
         for name, view in views.items():
-            if name in ("Values", "Coords", "Counts") and not given:
+            if name in ("Values", "Coords", "Counts") and not given and found is not None:
                 results[_OUTPUTS[name]] = framework.head(view, found.voxels)
             else:
                 results[_OUTPUTS[name]] = framework.result(view)
@@ -362,9 +375,8 @@ class _Job:
         for name in ("order", "max_voxels"):
             if name in self.options:
                 options[name] = self.options[name]
-        # What the options leave unsaid is checked with the whole of them, on no voxels.
-        self._compute(0, self.options, keep=False)
         _, counts = self._compute(most, options, keep=False)
+        assert counts is not None
         return counts["voxels"]
 
     def _shapes(self, v: int, options: Mapping[str, Any]) -> Dict[str, Tuple[str, Tuple[int, ...]]]:
@@ -391,7 +403,10 @@ class _Job:
         shapes["PointVoxel"] = ("i32", (self.points,))
         return shapes
 
-    def _compute(self, v: int, options: Mapping[str, Any], keep: bool = True) -> Tuple[Dict[str, View], Dict[str, int]]:
+    def _compute(
+        self, v: int, options: Mapping[str, Any], keep: bool = True, wanted: bool = True, check: bool = False
+    ) -> Tuple[Dict[str, View], Optional[Dict[str, int]]]:
+        """Computes v voxels; returns the outputs and the counters, if they are wanted. keep=False is a run to count."""
         group = self.group
         outputs: Dict[str, View] = {}
         for name, (dtype, shape) in self._shapes(v, options).items():
@@ -411,16 +426,13 @@ class _Job:
                             _OP, "out." + _OUTPUTS[name], str(view.strides), "a contiguous array", "wrong strides"
                         )
         inputs = group.views
-        if not keep and options is not self.options:
+        if not keep:
             inputs = {n: x for n, x in inputs.items() if n in ("Points", "Offsets", "Poses")}
         box = self.box
         grid = {"min": _json(box.min), "max": _json(box.max), "size": _json(box.size)}
         key = (tuple(options.items()), tuple(box))
-        counts = _call.run(
-            Call(_OP, {"options": options, "grid": grid}, key, inputs, outputs, group.framework), self.device
-        )
-        assert counts is not None
-        return outputs, counts
+        call = Call(_OP, {"options": options, "grid": grid}, key, inputs, outputs, group.framework, wanted)
+        return outputs, _call.run(call, self.device, check)
 
 
 def _json(v: _Vector) -> List[Union[float, str]]:

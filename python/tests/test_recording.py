@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pathlib
 import pickle
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from loader_data import G1, ROOT, binary, safetensors
 from recording_data import FLIGHT, SHARED, archive, cli, name_of, paths, same
-from robocache import ArgumentError, Episode, Error, PlanError, Recording, RecordingError, UnsupportedError
+from robocache import ArgumentError, Episode, Error, OutOfMemoryError, PlanError, Recording, RecordingError, UnsupportedError
 
 # Of the many kinds of HDF5 storage the whole folder is enough where the program is asked several times.
 FEW = [p for p in paths() if p.parent.name != "hdf5_jhdf"]
@@ -191,6 +192,7 @@ def test_a_plan_file_says_what_keywords_say(tmp_path: pathlib.Path) -> None:
         ({"hz": -1}, PlanError, "plan: hz: got -1"),
         ({"hz": "fast"}, ArgumentError, "hz: got 'fast', want a number"),
         ({"hz": 1e9, "range": "union"}, PlanError, "got 7.382e.09 targets"),
+        ({"hz": 1e6}, OutOfMemoryError, "Hz: got .* targets that take .* GiB"),
         ({"hz": 10, "kind": "linaer"}, PlanError, "plan: kind: got \"linaer\" .did you mean linear"),
         ({"hz": 10, "max_gab": 1}, PlanError, "did you mean max_gap"),
         ({"hz": 10, "max_gap": -1}, PlanError, "not negative"),
@@ -350,3 +352,12 @@ def test_an_episode_aligns_itself_and_a_recording_pickles() -> None:
         episode: Episode = rec[2]
         assert same(episode.fuse(hz=30).values, rec.fuse(hz=30, episode=-1).values)
         assert episode.task == "Pick up the yellow bottle on the table." and episode.success is None
+
+
+def test_the_example_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FLIGHT.parent)
+    tests = doctest.DocTestFinder(recurse=False).find(Recording, "Recording")
+    runner = doctest.DocTestRunner()
+    for test in tests:
+        runner.run(test)
+    assert runner.tries >= 5 and runner.failures == 0

@@ -98,6 +98,7 @@ def test_a_recording_goes_on_after_its_process_was_killed() -> None:
         assert same(rec[1]["action"].values, want)
         with Recording(FLIGHT) as other:
             assert len(other) == 1
+            os.kill(_child.shared().process_id, signal.SIGKILL)
 
 
 def test_threads_may_share_a_recording() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import standin_driver
 from robocache import _child, _cuda, _device, _pool, _replay
-from robocache._errors import DataError, DeviceError, ForkError, OutOfMemoryError, UnsupportedError
+from robocache._errors import DataError, DeviceError, ForkError, OutOfMemoryError, ServerError, UnsupportedError
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is built for Linux")
 
@@ -325,6 +325,44 @@ def test_a_launch_that_fails_is_an_error_and_the_instance_is_made_anew(driver, c
     after = replayer._instances.young["k", stream]
     assert before.closed and after is not before and after.buffers.addresses[2] != before.buffers.addresses[2]
     assert child.count("plan") == 1
+
+
+def test_an_interrupted_call_leaves_nothing_half_done(driver, child, replayer, stream, monkeypatch):
+    given, other = arguments(), arguments()
+    replayer.run("k", request(memory=100, launches=3), given, stream)
+    before = replayer._instances.young["k", stream]
+    real, calls = replayer.device.driver.launch, []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(replayer.device.driver, "launch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replayer.run("k", request(memory=100, launches=3), other, stream)
+    monkeypatch.undo()
+    monkeypatch.setattr(_child, "shared", lambda: child)
+    driver.log()
+    replayer.run("k", request(memory=100, launches=3), given, stream)
+    assert before.closed and [words(x)[:3] for x in driver.launches()] == [(given[2], given[1] + 8, given[0] + 16)] * 3
+
+
+def test_a_fault_is_kept_where_nobody_can_explain_it_now(driver, child, replayer, stream):
+    replayer.run("k", request(), arguments(), stream)
+    fault(replayer, "k", stream, 9)
+
+    def gone(asked):
+        raise ServerError("the helper process has ended")
+
+    child.explains = gone
+    with pytest.raises(ServerError):
+        replayer.synchronize()
+    explained(child)
+    with pytest.raises(DataError):
+        replayer.synchronize()
+    replayer.synchronize()
 
 
 def test_out_of_memory_says_how_much_and_gives_back_what_it_can_first(driver, replayer, stream, monkeypatch):

@@ -324,6 +324,7 @@ MISUSES = {
     "values of integers": (dict(values=np.zeros((5, 2), np.int64)), "values"),
     "values of complex numbers": (dict(values=np.zeros((5, 2), complex)), "values"),
     "values of objects": (dict(values=np.array([[object()]])), "values"),
+    "a masked array": (dict(values=np.ma.masked_less(np.zeros((5, 2), np.float32), 1)), "values"),
     "values of words": (dict(values=[["a"]]), "values"),
     "a ragged list": (dict(values=[[1.0], [1.0, 2.0]]), "values"),
     "a string": (dict(values="abc"), "values"),
@@ -362,6 +363,7 @@ MISUSES = {
     "lengths and offsets": (dict(lengths=[1, 1], offsets=[0, 1, 2]), "lengths"),
     "lengths of floats": (dict(lengths=[1.0, 1.0]), "lengths"),
     "an unknown backend": (dict(backend="tpu"), "backend"),
+    "a backend that is no name": (dict(backend=None), "backend"),
     "a backend of no number": (dict(backend="cuda:x"), "backend"),
     "an out of another shape": (dict(out=np.zeros((2, 9, 4), np.float32)), "out"),
     "an out of integers": (dict(out=np.zeros((2, 3, 4), np.int64)), "out"),
@@ -400,6 +402,16 @@ def test_more_memory_than_there_is_is_an_out_of_memory_error():
         rc.resample(np.zeros((1, 1), np.float32), [0], rc.Uniform(0, 1, 1 << 40))
     gc.collect()
     assert rc.resample(V, T, X).shape == (2, 3, 4)
+
+
+def test_datetimes_are_nanoseconds():
+    stamps = np.array(["2024-05-01T12:00:00.000", "2024-05-01T12:00:01.000"], "datetime64[ms]")
+    at = np.array(["2024-05-01T12:00:00.250"], "datetime64[us]")
+    r = rc.resample([[0.0], [4.0]], stamps, at, age=True)
+    assert r.values.tolist() == [[1.0]] and r.age.tolist() == [250_000_000]
+    assert rc.resample([[0.0], [4.0]], stamps - stamps[0], np.array([500], "timedelta64[ms]")).tolist() == [[2.0]]
+    with pytest.raises(rc.DataError, match="beyond"):
+        rc.resample([[0.0], [4.0]], np.array(["NaT", "2024-05-01"], "datetime64[ns]"), at)
 
 
 def test_lists_are_taken_as_numpy_arrays():

@@ -234,3 +234,63 @@ def test_operators_pass_torchs_own_check():
     )
     torch.library.opcheck(torch.ops.robocache.resample, ([wants_grad(), T, X], text))
     assert _ops.RESULTS
+
+
+def test_a_wrong_argument_is_named_for_tensors_that_require_grad_too():
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.fuse([rc.Stream(wants_grad(), T, clip=1.0)], X)
+    assert e.value.arg == "streams[0].clip"
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.resample(wants_grad(), T[:, 1:], X)
+    assert e.value.arg == "times"
+    with pytest.raises(rc.DataError) as e:
+        rc.resample(wants_grad(), T.flip(1), X)
+    assert (e.value.arg, e.value.row) == ("times", 0)
+
+
+def test_what_operators_are_made_of_gives_the_same_as_the_functions():
+    from datetime import timedelta
+
+    from robocache import _operators, _options, _torch
+
+    def both(op, names, streams, tensors, clock, asked, want, wanted):
+        text = _operators.encode(op, names, tuple(map(tuple, streams)), clock, None, asked, False, False, "auto")
+        got = [x for x, a in zip(_operators._forward_kernel(tensors, text), (True,) + asked) if a]
+        shapes = _operators._forward_shapes([x.to("meta") for x in tensors], text)
+        assert [(x.shape, x.dtype) for x in got] == [(x.shape, x.dtype) for x, a in zip(shapes, (True,) + asked) if a]
+        want = list(want) if isinstance(want, tuple) else [want]
+        assert all(torch.equal(g, w) for g, w in zip(got, want)) and len(got) == len(want)
+        # The gradient, as torch would ask for it.
+        job = _operators.decode(text)
+        saved = [None if i in job.values() else x for i, x in enumerate(tensors)]
+        shapes = {n: (_torch._NAMES[x.dtype], x.shape) for n, x in zip(names, tensors) if n in wanted}
+        widths = [v.shape[-1] for n, v in zip(names, tensors) if n.endswith("Src")]
+        args = _operators._backward_arguments(job, text, saved, shapes, widths)
+        grad = torch.randn_like(want[0])
+        grads = _operators._backward_kernel(grad, *args)
+        asked_for = [tensors[names.index(n)] for n in wanted]
+        expected = torch.autograd.grad(want[0], asked_for, grad)
+        assert all(torch.equal(g, w) for g, w in zip(grads, expected)) and len(grads) == len(expected)
+        fake = _operators._backward_shapes(grad.to("meta"), [x.to("meta") for x in args[0]], *args[1:])
+        assert [(x.shape, x.dtype) for x in fake] == [(x.shape, x.dtype) for x in grads]
+
+    v, w = wants_grad(), wants_grad(torch.randn(2, 12, 3))
+    for asked in ((False, False, False), (True, False, True), (True, True, True)):
+        sides = dict(zip(("valid", "age", "pad"), asked))
+        rules = dict(kind="nearest", max_gap=timedelta(seconds=1), fill=float("nan"), fill_gaps=True)
+        stream = _options.Stream(None, **rules)
+        names = ("Src", "SrcTimes", "Targets")
+        both("resample", names, [stream], [v, T, X], None, asked, rc.resample(v, T, X, **rules, **sides), ["Src"])
+        clock = rc.Uniform(0.5, 4, 9)
+        ragged = torch.tensor([12, 5])
+        want = rc.resample(v, T, clock, lengths=ragged, channels=[(0, 2, "previous")], **sides)
+        stream = _options.Stream(None, channels=[(0, 2, "previous")])
+        both("resample", ("Src", "SrcTimes", "SrcLengths"), [stream], [v, T, ragged], clock, asked, want, ["Src"])
+    a, b = dict(offset=0.25, shift=1.0, scale=[2.0, 3.0, 4.0, 5.0]), dict(kind="previous", edge="fill")
+    names = ("Streams[0].Src", "Streams[0].SrcTimes", "Streams[1].Src", "Streams[1].SrcTimes", "Targets")
+    streams = [_options.Stream(None, **a), _options.Stream(None, **b)]
+    want = rc.fuse([rc.Stream(v, T, **a), rc.Stream(w, T, **b)], X, valid=True)
+    asked = (True, False, False)
+    both("fuse", names, streams, [v, T, w, T, X], None, asked, want, ["Streams[0].Src", "Streams[1].Src"])
+    want = rc.fuse([rc.Stream(v, T, **a), rc.Stream(w, T, **b)], X, valid=True)
+    both("fuse", names, streams, [v, T, w, T, X], None, asked, want, ["Streams[1].Src"])

@@ -58,6 +58,7 @@ def test_a_dense_grid_holds_what_its_cells_points_give(reduce):
     assert np.array_equal(other.swapaxes(0, 2), v.grid)
     if features is not None:
         assert rc.voxelize(POINTS, features, reduce=reduce, dtype="f64", **BOX).grid.dtype == np.float64
+        assert np.signbit(rc.voxelize(POINTS[:1], FEATURES[:1], reduce=reduce, empty=-0.0, **BOX).grid).all()
 
 
 def test_the_commonest_label():
@@ -227,6 +228,7 @@ MISUSES = {
     "bounds with open3d": (dict(preset="open3d"), "min"),
     "max_points of a dense grid": (dict(max_points=3), "max_points"),
     "max_points of 0": (dict(mode="hard", max_points=0), "max_points"),
+    "max_points beyond 32 bits": (dict(mode="hard", max_points=1 << 40), "max_points"),
     "negative max_voxels": (dict(mode="hard", max_voxels=-1), "max_voxels"),
     "an empty value of hard voxels": (dict(mode="hard", empty=1), "empty"),
     "an empty value that does not fit": (dict(empty=0.5), "empty"),
@@ -259,3 +261,15 @@ def test_poses_need_bounds_and_a_cloud_without_finite_points_too():
         call["points"] = change.get("points", POINTS)
         with pytest.raises(rc.ArgumentError, match="min: missing argument"):
             rc.voxelize(call.pop("points"), **call)
+
+
+def test_what_became_of_the_points_may_be_left_out():
+    v, w = rc.voxelize(POINTS, found=False, **BOX), rc.voxelize(POINTS, **BOX)
+    assert v.found is None and np.array_equal(v.grid, w.grid)
+    sparse = rc.voxelize(POINTS, mode="sparse", **BOX)
+    out = {name: np.zeros_like(getattr(sparse, name)) for name in ("values", "coords", "counts")}
+    v = rc.voxelize(POINTS, mode="sparse", out=out, found=False, **BOX)
+    assert v.found is None and np.array_equal(v.values, sparse.values) and v.values is out["values"]
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.voxelize(POINTS, mode="hard", found=False, **BOX)
+    assert e.value.arg == "found"

@@ -1,0 +1,65 @@
+package inspection
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/tensor"
+)
+
+const g1 = "../../examples/data/g1"
+
+// An archive is known by its name or its first bytes, and its episode tells of every array.
+func TestOpenListsEveryArrayOfAnArchive(t *testing.T) {
+	var b bytes.Buffer
+	w := npz.NewWriter(&b, npz.Options{})
+	times := tensor.Must(tensor.Of([]int64{1, 2}, 2))
+	require.NoError(t, w.Add("imu.times", times))
+	require.NoError(t, w.Add("imu.values", tensor.Must(tensor.Of([]float32{1, 2}, 2, 1))))
+	require.NoError(t, w.Add("targets", times))
+	require.NoError(t, w.Add("note", times))
+	require.NoError(t, w.Close())
+	for _, name := range []string{"a.npz", "a.bin"} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+		d, err := Open(context.Background(), path, dataset.Options{})
+		require.NoError(t, err)
+		found, e, err := Look(context.Background(), path, d, Options{Episode: -1})
+		require.NoError(t, err)
+		assert.Equal(t, path, e.Attributes.Source)
+		assert.Equal(t, []string{"imu"}, e.Names())
+		require.Len(t, found.LeftOut, 2)
+		assert.Contains(t, found.LeftOut[0].Reason+found.LeftOut[1].Reason, "the clock that robocache fuse takes without --hz")
+		assert.NoError(t, d.Close())
+	}
+}
+
+func TestLookReadsOneEpisodeOrAll(t *testing.T) {
+	d, err := Open(context.Background(), g1, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	read := 0
+	all, one, err := Look(context.Background(), g1, d, Options{Episode: -1, Next: func() { read++ }})
+	require.NoError(t, err)
+	assert.Nil(t, one)
+	assert.Nil(t, all.Episode)
+	assert.Equal(t, []int{3, 3, 1121, 1121}, []int{read, all.Episodes, *all.Frames, all.Streams[0].Samples})
+	second, one, err := Look(context.Background(), g1, d, Options{Episode: 1})
+	require.NoError(t, err)
+	assert.Equal(t, []any{1, one.Name, 368}, []any{second.Episode.Number, second.Episode.Name, second.Streams[0].Samples})
+	_, _, err = Look(context.Background(), g1, d, Options{Episode: 3})
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+	var text bytes.Buffer
+	require.NoError(t, second.Print(&text, true))
+	assert.Contains(t, text.String(), "episode 1 of 3 of g1, lerobot v3.0: 2 streams")
+	assert.Contains(t, text.String(), "kLeftHandThumbRotation")
+}
