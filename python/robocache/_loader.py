@@ -80,8 +80,11 @@ class Loader:
     cameras or streaming the helper process draws, and batches are copied to the GPU while others are used.
 
     Example:
-        >>> loader = rc.Loader("g1/", batch=32, hz=50, windows={"action": (0.0, 1.0)})
-        >>> for batch in loader: loss(batch["action"], mask=batch["action_valid"])
+        >>> import robocache as rc
+        >>> with rc.Loader("g1/", batch=32, hz=50, windows={"action": (0.0, 1.0)}) as loader:
+        ...     batch = next(iter(loader))
+        >>> batch["action"].shape, batch["action_valid"].shape
+        ((32, 50, 26), (32, 50))
     """
 
     def __init__(

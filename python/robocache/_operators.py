@@ -38,6 +38,7 @@ def _plain(x: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def decode(text: str) -> Job:
+    """Returns what encode was given."""
     op, names, streams, clock, dtype, asked, trust_times, check, backend = json.loads(text)
     a, b, c = asked
     made = tuple([Stream(*s) for s in streams])
