@@ -54,7 +54,7 @@ var rules = map[string][]string{
 	"internal/atomicfile":     {},
 	"internal/decimal":        {},
 	"internal/device":         {"cudadrv", "internal/raw", "ops/backend", "tensor"},
-	"internal/batching":       {"align", "dataset/...", "loader", "ops", "tensor"},
+	"internal/batching":       {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
 	"internal/benchmark":      {"cudadrv", "internal/kernels", "internal/tuned", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":           {},
 	"internal/exampletest":    {"tensor", "dataset/...", "github.com/stretchr/testify/..."},

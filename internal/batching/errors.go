@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -21,9 +22,20 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(f
 
 var flag = regexp.MustCompile(`--[a-z]+(-[a-z]+)*`)
 
-// Plain writes the flags of a message as names of arguments: --shard-windows as shard_windows.
+// repeated are the flags that are given once for each of what an argument has all of.
+var repeated = []string{"camera", "stream", "weight", "window"}
+
+// own is how a flag that is repeated says so.
+var own = regexp.MustCompile(`; each( stream)? has a --[a-z]+ of its own`)
+
+// Plain writes the flags of a message as names of arguments: --shard-windows as shard_windows, --window as windows.
 func Plain(message string) string {
-	return flag.ReplaceAllStringFunc(message, func(name string) string { return strings.ReplaceAll(name[2:], "-", "_") })
+	return flag.ReplaceAllStringFunc(own.ReplaceAllString(message, ""), func(name string) string {
+		if name = strings.ReplaceAll(name[2:], "-", "_"); slices.Contains(repeated, name) {
+			name += "s"
+		}
+		return name
+	})
 }
 
 // InputError is an input that cannot be used. Stream and Array say where, if that is known.

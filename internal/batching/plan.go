@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 )
@@ -67,7 +68,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	for name, rule := range s.Normalise {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return p, Usagef("--normalise: got stream %q, want one of %s", name, strings.Join(names, ", "))
+			return p, Usagef("--normalise: got stream %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 		}
 		p.Streams[i].Normalise = rule
 	}
@@ -77,7 +78,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	}
 	for _, w := range s.Windows {
 		if !slices.Contains(all, w.Name) {
-			return p, Usagef("--window: got stream %q, want one of %s", w.Name, strings.Join(all, ", "))
+			return p, Usagef("--window: got stream %q%s, want one of %s", w.Name, near.DidYouMean(w.Name, all), strings.Join(all, ", "))
 		}
 		p.Windows[w.Name] = w.Window
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"errors"
+	"regexp"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
@@ -17,6 +18,9 @@ type toldError struct {
 
 func (e *toldError) Error() string { return e.Message }
 func (e *toldError) Unwrap() error { return e.err }
+
+// gotAndWant is how errors of options are written.
+var gotAndWant = regexp.MustCompile(`^([a-z_]+): got (.+?), want (.+)$`)
 
 // told says what an error of a loader is to Python.
 func told(err error) error {
@@ -38,6 +42,9 @@ func told(err error) error {
 	case f.Class != "Error": // which says what it is
 	case errors.As(err, &usage):
 		f.Class = "OptionError"
+		if m := gotAndWant.FindStringSubmatch(f.Message); m != nil {
+			f.Arg, f.Got, f.Want = m[1], m[2], m[3]
+		}
 	case errors.As(err, &state):
 		f.Class, f.Arg, f.Got, f.Want = "LoaderError", state.What, state.Got, state.Want
 	case input != nil, errors.As(err, &episode):

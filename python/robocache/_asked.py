@@ -101,9 +101,12 @@ def request(
     if weights is not None:
         out["weights"] = [number("weights", w) for w in weights]
     if dtype is not None:
-        out["dtype"] = dtype_name(dtype, "dtype", "loader")
+        try:
+            out["dtype"] = dtype_name(dtype, "dtype", "loader")
+        except ArgumentError:
+            out["dtype"] = ""
         if out["dtype"] not in FLOATS:
-            raise wrong("dtype", dtype, ", ".join(FLOATS))
+            raise wrong("dtype", dtype, "float32, float64, float16 or bfloat16")
     if shuffle is not None:
         out["shuffle"] = shuffle if isinstance(shuffle, str) else "windows" if shuffle else "none"
     if windows is not None:

@@ -23,8 +23,8 @@ class Loader:
     says around the anchor, or the anchor alone. An epoch draws every window once. A helper process reads and decodes.
 
     Args:
-        paths: a dataset or several, which are drawn from as one: LeRobot, RLDS, MCAP, HDF5, ULog, a store that
-            ``robocache pack`` wrote; recognised by content.
+        paths: a dataset or several, which are drawn from as one: LeRobot, RLDS, robomimic, robosuite, Isaac Lab, ALOHA,
+            CALVIN, ULog, TUM, CSV, .npz, .safetensors, or a store that ``robocache pack`` wrote; recognised by content.
         batch: B, windows of a batch of this rank.
         hz: rate of the windows' clock; the dataset's own unless given.
         seed: of the order.
@@ -45,7 +45,7 @@ class Loader:
         cameras: ``{name: (height, width)}``, whose frames are decoded and resized.
         age: gives ``name_age`` too.
         streaming: reads meanwhile what does not fit memory, in the order "shards"; "auto" where it does not fit.
-        workers: goroutines that read and decode; as many as there are processors unless given.
+        workers: threads that read and decode; as many as there are processors unless given.
         shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
         episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
             for each.
@@ -75,8 +75,8 @@ class Loader:
     are slots, further ones are copies. Methods may be called from any thread; each batch goes to one of them.
 
     On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered
-    as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their tensors
-    are strided. `next` may be captured in a CUDA graph: each replay draws the next batch, into the same tensors. With
+    as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their
+    tensors are strided. `next` may be captured in a CUDA graph: each replay draws the next batch, into the same tensors. With
     cameras or streaming the helper process draws, and batches are copied to the GPU while others are used.
 
     Example:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from loader_data import G1, binary, rows
+from loader_data import G1, ROOT, binary, rows
 from robocache._errors import ArgumentError, LoaderError, PlanError, RecordingError
 from robocache._loader import Loader
 
@@ -156,19 +160,38 @@ def test_the_rank_is_told_by_launchers(monkeypatch):
         g1(world=2)
 
 
-def test_dataloader_workers_and_copies_are_refused():
+def test_copies_are_refused():
     import copy
     import pickle
 
-    torch = pytest.importorskip("torch")
-    with g1(framework="torch", device="cpu") as loader:
+    with g1() as loader:
         for do in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(LoaderError):
                 do(loader)
-        data = torch.utils.data.DataLoader(loader.as_dataset(), batch_size=None)
-        assert len(data) == 58
-        assert sum(1 for _ in data) == 58
-        workers = torch.utils.data.DataLoader(loader.as_dataset(), batch_size=None, num_workers=1)
-        with pytest.raises(Exception, match="num_workers=0"):
-            next(iter(workers))
-        assert sum(1 for _ in loader) == 58  # which the worker has not touched
+
+
+WORKERS = """
+import sys
+import torch
+from robocache._loader import Loader
+
+with Loader(sys.argv[1], batch=32, hz=50, device="cpu") as loader:
+    data = torch.utils.data.DataLoader(loader.as_dataset(), batch_size=None)
+    assert len(data) == 58 and sum(1 for _ in data) == 58
+    try:
+        next(iter(torch.utils.data.DataLoader(loader.as_dataset(), batch_size=None, num_workers=1)))
+    except Exception as e:
+        assert "num_workers=0" in str(e), e
+    else:
+        raise AssertionError("a worker drew a batch")
+    assert sum(1 for _ in loader) == 58  # which the worker has not touched
+"""
+
+
+def test_workers_of_a_dataloader_are_refused():
+    pytest.importorskip("torch")
+    # In a process of its own: a worker that fails leaves torch's handler of SIGCHLD behind.
+    path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    subprocess.run(
+        [sys.executable, "-c", WORKERS, str(G1)], check=True, env=dict(os.environ, PYTHONPATH=path), timeout=120
+    )
