@@ -134,6 +134,16 @@ func upload(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: uploadReply{Batch: reply}, Blob: s.export.Payload}, nil
 }
 
+// ready reports whether the recording has ended well.
+func (s *recorded) ready() bool {
+	select {
+	case <-s.done: // nil, which never comes, where it was not begun
+		return s.err == nil
+	default:
+		return false
+	}
+}
+
 // start records the loader.
 func (s *recorded) start() {
 	ctx, stop := context.WithCancel(context.Background())

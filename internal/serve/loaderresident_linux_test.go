@@ -242,5 +242,7 @@ func TestAResidentLoaderThatIsGivenUpLeavesNothing(t *testing.T) {
 	c.good("resident", ask, nil).Close()
 	assert.Equal(t, "RequestError", c.bad("loader", asked(nil)).Class, "one loader a connection")
 	assert.Equal(t, "RequestError", c.bad("next", nil).Class, "a resident loader has no slots")
+	c.good("upload", nil, nil)
+	assert.Equal(t, "RequestError", c.bad("report", nil).Class, "nothing is known yet")
 	c.good("upload", nil, nil) // and the connection ends in the middle
 }

@@ -207,7 +207,7 @@ func (c *Conn) loading() *loading {
 	switch {
 	case c.slots != nil:
 		return c.slots.loading
-	case c.resident != nil && c.resident.loader != nil:
+	case c.resident != nil && c.resident.ready():
 		return c.resident.loading
 	}
 	return nil

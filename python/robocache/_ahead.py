@@ -28,8 +28,6 @@ class Ahead:
     is known where the process is not there any more.
     """
 
-    copies = True  # batches lie in slots, or are copies of them
-
     def __init__(self, request: Dict[str, Any], framework: str, prefetch: int, restart: bool) -> None:
         self.prefetch = prefetch
         self.restart = restart
@@ -212,16 +210,22 @@ class Staged(Ahead):
         slot, place = self._take(poll)
         if slot < 0:
             return
+        try:
+            self._staged = self._copy(slot, place)
+        except BaseException:
+            self._torn = True  # the batch is drawn, and not here
+            raise
+
+    def _copy(self, slot: int, place: Place) -> Tuple[Any, Any, Place]:
         torch = self._torch
         with torch.cuda.stream(self._side):
             memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
-            self._device.to_device(
-                memory.data_ptr(), self.pool.address + slot * self.pool.size, self._bytes, self._side.cuda_stream
-            )
+            at = self.pool.address + slot * self.pool.size
+            self._device.to_device(memory.data_ptr(), at, self._bytes, self._side.cuda_stream)
             event = torch.cuda.Event()
             event.record(self._side)
         self._copying.append((event, slot))
-        self._staged = (memory, event, place)
+        return memory, event, place
 
     def seek(self, state: Dict[str, Any]) -> None:
         self._staged = None

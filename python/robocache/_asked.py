@@ -92,6 +92,8 @@ def request(
     for name, given in (("hz", hz), ("rate", rate)):
         if given is not None:
             out[name] = number(name, given)
+            if not out[name] > 0:
+                raise wrong(name, given, "more than 0 Hz")
     if rank is not None:
         out["rank"] = whole("rank", rank, 0)
     if world is not None:

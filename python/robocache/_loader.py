@@ -296,7 +296,11 @@ class Loader:
                 self._way.seek(dict(place.state, epoch=epoch, taken=0))
 
     def as_dataset(self) -> Any:
-        """Returns an IterableDataset of the batches, for Lightning and Accelerate: DataLoader(it, batch_size=None)."""
+        """Returns an IterableDataset of the batches, for trainers that want one: DataLoader(it, batch_size=None).
+
+        The batches are this rank's already, so nobody may share them out again: Lightning with
+        use_distributed_sampler=False, and with Accelerate the DataLoader is left out of prepare.
+        """
         import torch.utils.data
 
         loader = self

@@ -22,8 +22,6 @@ class Resident:
     where there was a capture, the place is read from the device.
     """
 
-    copies = False
-
     def __init__(self, request: Dict[str, Any], device: Any) -> None:
         import torch
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from loader_data import G1, assert_equal, binary, rows, same, shared, written
-from robocache._errors import ArgumentError, LoaderError, PlanError, RecordingError
+from robocache._errors import ArgumentError, LoaderError, RecordingError
 from robocache._loader import Loader
 
 WINDOWS = {"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}

@@ -24,6 +24,9 @@ def g1(paths=G1, **options):
 def test_what_cannot_be_is_said_in_words_of_the_arguments(tmp_path):
     for options, error, text in [
         ({"batch": 0}, ArgumentError, "batch: got 0"),
+        ({"hz": 0}, ArgumentError, "hz: got 0"),
+        ({"hz": float("nan")}, ArgumentError, "hz: got nan"),
+        ({"rate": "fast"}, ArgumentError, "rate: got 'fast'"),
         ({"batch": 2.5}, ArgumentError, "batch: got 2.5"),
         ({"batch": 1 << 40}, ArgumentError, "batch: got"),
         ({"seed": -1}, ArgumentError, "seed: got -1"),
