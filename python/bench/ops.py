@@ -222,9 +222,19 @@ def bench_jax(quick):
 
         return jax.vmap(row)(x, t, q)
 
+    from robocache import _device, _dlpack
+
     jitted = jax.jit(same)
+    on = _device.device(0)
+    ways = {
+        "robocache": lambda: rc.resample(x, t, q),
+        "jax.jit": lambda: jitted(x, t, q),
+        "x + x": lambda: x + x,
+        "x.__dlpack__": lambda: x if _dlpack.Taken(x.__dlpack__(stream=on.stream)) else x,
+        "jax.dlpack.from_dlpack": lambda: jax.dlpack.from_dlpack(_dlpack.Memory(on, "bf16", (32, 250, 256), on.stream)),
+    }
     result = {}
-    for name, way in (("robocache", lambda: rc.resample(x, t, q)), ("jax.jit", lambda: jitted(x, t, q))):
+    for name, way in ways.items():
         way().block_until_ready()
         found = []
         for _ in range(5 if quick else 40):

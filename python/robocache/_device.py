@@ -84,8 +84,8 @@ class Device:
         """Raises `ForkError` in a process that was forked from the one which started the driver."""
         if os.getpid() != self.driver.pid:
             raise ForkError(
-                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on this "
-                "side: start workers with the 'spawn' or 'forkserver' method".format(self.driver.pid, os.getpid())
+                "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on "
+                "this side: start workers with the 'spawn' or 'forkserver' method".format(self.driver.pid, os.getpid())
             )
 
     def __enter__(self) -> "Device":

@@ -85,8 +85,8 @@ class Pool:
         self._limbo.append((address, self._sizes.pop(address)))
 
     def flush(self) -> bool:
-        """Gives the driver all memory back that is not used, and reports whether there was any. The driver waits for the
-        device first."""
+        """Gives the driver all memory back that is not used, and reports whether there was any. The driver waits for
+        the device first."""
         if os.getpid() != self._on.driver.pid:
             return False  # after a fork it is the other process's
         with self._lock:

