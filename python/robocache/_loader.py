@@ -76,8 +76,9 @@ class Loader:
 
     On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered
     as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their
-    tensors are strided. `next` may be captured in a CUDA graph: each replay draws the next batch, into the same tensors. With
-    cameras or streaming the helper process draws, and batches are copied to the GPU while others are used.
+    tensors are strided. `next` may be captured in a CUDA graph: each replay draws the next batch, into the same
+    tensors. With cameras or streaming the helper process draws, and batches are copied to the GPU while others are
+    used.
 
     Example:
         >>> import robocache as rc
