@@ -207,6 +207,14 @@ class Instance:
         self._alive += [config, length, extra]
         return byref(config), c_void_p(function), None, byref(extra)
 
+    def run(self, pointers: Tuple[int, ...], keep: Any) -> bool:
+        """Launches if what queue relies on is so, and reports whether it is."""
+        with self.lock:
+            if self.begin(*self.begin_arguments) or self.state[0] != self.expected:
+                return False
+            self.queue(pointers, keep)
+            return True
+
     def queue(self, pointers: Tuple[int, ...], keep: Any) -> None:
         """Launches. An instance whose launches did not all succeed, or were interrupted by Ctrl-C, is closed: what its
         memory holds is not known."""

@@ -85,15 +85,18 @@ class Replayer:
                     instance = self._instance(key, make_request, pointers, stream)
             state = b""
             with instance.lock:
-                queued = not instance.begin(*instance.begin_arguments) and instance.state[0] == instance.expected
-                if queued:
-                    instance.queue(pointers, keep)
-                    if counts:
-                        state = instance.read_counts()
+                queued = instance.run(pointers, keep)
+                if queued and counts:
+                    state = instance.read_counts()
             if not queued:
                 queued, state = self.run_apart(instance, pointers, keep, wait, counts)
             if queued:
                 return self.waited(instance, state, counts) if wait else None
+
+    def known(self, key: Hashable, stream: int) -> Optional[Instance]:
+        """Returns the instance that runs of a plan on a stream are on, if there is one, for its own method run. That is
+        for addresses that are multiples of 16, while flags[0] is 0, and says no once the instance is given up."""
+        return self._instances.young.get((key, stream))
 
     def run_apart(
         self, instance: Instance, pointers: Tuple[int, ...], keep: Any, wait: bool, counts: bool

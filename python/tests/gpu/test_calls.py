@@ -75,7 +75,7 @@ def test_what_is_wrong_is_refused_by_name_each_time():
         (lambda: rc.resample(v, T, x), "times", "cpu"), (lambda: rc.resample(v, t, X.numpy()), "targets", "numpy"),
         (lambda: rc.resample(v, t, x, kind="cubic"), "kind", "cubic"),
         (lambda: rc.resample(v.long(), t, x), "values", "i64"),
-        (lambda: rc.resample(v, t[:, 1:], x), "times", "49"), (lambda: rc.resample(v, t, x, out=v), "out", "wrong"),
+        (lambda: rc.resample(v, t[:, 1:], x), "times", "49"), (lambda: rc.resample(v, t, x, out=v), "out", "overlaps"),
         (lambda: rc.resample(v, t, x, backend="cuda:63"), None, ""),
     ]  # fmt: skip
     for _ in range(2):
