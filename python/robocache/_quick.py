@@ -8,6 +8,8 @@ way, which is the one that says what is wrong.
 from __future__ import annotations
 
 import struct
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Dict, Hashable, List, Optional, Sequence, Tuple
 
 from ._options import Anchored, Stream, Uniform
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 else:
     import torch
 
+_data_ptr = torch.Tensor.data_ptr
 _empty_like = torch.empty_like
 _Tensor = torch.Tensor
 _is_grad_enabled = torch.is_grad_enabled
@@ -55,13 +58,11 @@ class Entry:
 
     def run(self, arrays: Sequence[Any], check: bool) -> Any:
         """Queues the call for these arrays, on the current stream, and returns what its caller gets."""
-        outs = [_empty_like(x) for x in self.outputs]
+        outs = list(map(_empty_like, self.outputs))
         stream = _raw_stream(self.ordinal)
-        pointers = tuple([x.data_ptr() for x in outs] + [x.data_ptr() for x in arrays])
+        pointers = tuple(map(_data_ptr, [*outs, *arrays]))
         keep = [arrays[i] for i in self.offsets] if self.offsets else None
-        bits = 0
-        for pointer in pointers:
-            bits |= pointer
+        bits = reduce(or_, pointers)
         instance = self.instances.get(stream)
         replayer = self.replayer
         if instance is None or bits & 15 or check or replayer.flags[0] or not instance.run(pointers, keep):
