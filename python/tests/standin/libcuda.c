@@ -50,6 +50,7 @@ struct module { const char *image; size_t bytes; };
 struct function { struct module *of; char name[200]; int max_shared, carveout; };
 static u64 captures;
 static int event_pending;
+static int capturing; // how many streams are captured
 
 static long env(const char *name, long otherwise) {
   const char *v = getenv(name);
@@ -78,6 +79,12 @@ static int violation(const char *what, u64 at, u64 bytes) {
   return ILLEGAL_ADDRESS;
 }
 
+static int unsafe(const char *name) {
+  violations++;
+  note("violation %s in a capture\n", name);
+  return CAPTURE_UNSUPPORTED;
+}
+
 // begin takes the lock, and answers what a test wants to be answered.
 static int begin(const char *name, int needs_context) {
   pthread_mutex_lock(&lock);
@@ -97,6 +104,11 @@ static int end(int code) {
 #define BEGIN(needs_context)                        \
   int code = begin(__func__, needs_context);        \
   if (code) return end(code)
+
+// What may wait for, or come between, the work of a capture is refused while there is one, on every thread that is not in relaxed mode: that
+// is how the driver treats captures in global mode, which is torch's.
+#define UNSAFE \
+  if (capturing && capture_mode != 2) return end(unsafe(__func__))
 
 static struct piece *find(u64 at, u64 bytes) {
   for (size_t i = piece_count; i-- > 0;)
@@ -164,6 +176,7 @@ u64 standin_count(const char *what) {
   return n;
 }
 u64 standin_capture(struct stream *s, int on) {
+  if (on != (s->capture != 0)) capturing += on ? 1 : -1;
   s->capture = on ? ++captures : 0;
   return s->capture;
 }
@@ -231,6 +244,7 @@ int cuCtxGetCurrent(struct context **c) {
 }
 int cuCtxSynchronize(void) {
   BEGIN(1);
+  if (capturing) return end(unsafe(__func__)); // in every mode
   return end(OK);
 }
 int cuMemGetInfo_v2(size_t *free, size_t *total) {
@@ -241,21 +255,25 @@ int cuMemGetInfo_v2(size_t *free, size_t *total) {
 }
 int cuMemAlloc_v2(u64 *at, size_t bytes) {
   BEGIN(1);
+  UNSAFE;
   code = take(at, bytes, 'd');
   if (!code) note("alloc %#llx %zu\n", (unsigned long long)*at, bytes);
   return end(code);
 }
 int cuMemFree_v2(u64 at) {
   BEGIN(1);
+  UNSAFE;
   note("free %#llx\n", (unsigned long long)at);
   return end(drop(at, 'd'));
 }
 int cuMemHostAlloc(void **p, size_t bytes, unsigned flags) {
   BEGIN(1);
+  UNSAFE;
   return end(take((u64 *)p, bytes, 'h'));
 }
 int cuMemFreeHost(void *p) {
   BEGIN(1);
+  UNSAFE;
   return end(drop((u64)p, 'h'));
 }
 int cuMemHostGetDevicePointer_v2(u64 *at, void *p, unsigned flags) {
@@ -265,11 +283,13 @@ int cuMemHostGetDevicePointer_v2(u64 *at, void *p, unsigned flags) {
 }
 int cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags) {
   BEGIN(1);
+  UNSAFE;
   note("register %zu\n", bytes);
   return end(OK);
 }
 int cuMemHostUnregister(void *p) {
   BEGIN(1);
+  UNSAFE;
   note("unregister\n");
   return end(OK);
 }
@@ -310,18 +330,21 @@ int cuMemsetD8Async(u64 to, unsigned char value, size_t bytes, struct stream *s)
 
 int cuStreamCreate(struct stream **s, unsigned flags) {
   BEGIN(1);
+  UNSAFE;
   *s = calloc(1, sizeof **s);
   (*s)->magic = 0x5712ea;
   return end(OK);
 }
 int cuStreamDestroy_v2(struct stream *s) {
   BEGIN(0);
+  UNSAFE;
   if ((code = stream_code(s))) return end(code);
   s->magic = 0; // the memory stays, so that a use of it is seen
   return end(OK);
 }
 int cuStreamSynchronize(struct stream *s) {
   BEGIN(0);
+  UNSAFE;
   if ((code = stream_code(s))) return end(code);
   return end((u64)s > 2 && s->capture ? CAPTURE_UNSUPPORTED : OK);
 }
@@ -358,6 +381,7 @@ int cuEventCreate(struct event **e, unsigned flags) {
 }
 int cuEventDestroy_v2(struct event *e) {
   BEGIN(0);
+  UNSAFE;
   free(e);
   return end(OK);
 }
@@ -367,10 +391,12 @@ int cuEventRecord(struct event *e, struct stream *s) {
 }
 int cuEventQuery(struct event *e) {
   BEGIN(0);
+  UNSAFE;
   return end(event_pending ? 600 : OK);
 }
 int cuEventSynchronize(struct event *e) {
   BEGIN(0);
+  UNSAFE;
   return end(OK);
 }
 int cuEventElapsedTime(float *ms, struct event *a, struct event *b) { return *ms = 1, OK; }
@@ -383,6 +409,7 @@ static size_t elf_bytes(const char *image) { // up to the end of its section hea
 }
 int cuModuleLoadDataEx(struct module **m, const char *image, unsigned n, int *options, void **values) {
   BEGIN(1);
+  UNSAFE;
   const char *refused = getenv("STANDIN_REFUSE");
   int elf = !memcmp(image, "\177ELF", 4);
   size_t bytes = elf ? elf_bytes(image) : strlen(image);
@@ -399,6 +426,7 @@ int cuModuleLoadDataEx(struct module **m, const char *image, unsigned n, int *op
 }
 int cuModuleGetFunction(struct function **f, struct module *m, const char *name) {
   BEGIN(1);
+  UNSAFE;
   if (!memmem(m->image, m->bytes, name, strlen(name))) return end(NOT_FOUND);
   *f = calloc(1, sizeof **f);
   (*f)->of = m;
@@ -408,6 +436,7 @@ int cuModuleGetFunction(struct function **f, struct module *m, const char *name)
 }
 int cuFuncLoad(struct function *f) {
   BEGIN(1);
+  UNSAFE;
   return end(OK);
 }
 int cuFuncGetAttribute(int *v, int attribute, struct function *f) { return *v = attribute == 0 ? 1024 : 0, OK; }
