@@ -82,7 +82,7 @@ class Loader:
 
     Example:
         >>> import robocache as rc
-        >>> with rc.Loader("g1/", batch=32, hz=50, windows={"action": (0.0, 1.0)}) as loader:
+        >>> with rc.Loader("g1/", batch=32, hz=50, windows={"action": (0.0, 1.0)}, framework="numpy") as loader:
         ...     batch = next(iter(loader))
         >>> batch["action"].shape, batch["action_valid"].shape
         ((32, 50, 26), (32, 50))
