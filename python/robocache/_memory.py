@@ -106,9 +106,11 @@ def times_blob(times: Any) -> "tuple[str, bytes]":
         times = times.detach().cpu().numpy()
     import numpy as np
 
+    from ._numpy import nanoseconds
+
     array = np.asarray(times)
     if array.dtype.kind == "M":
-        array = array.astype("datetime64[ns]").astype(np.int64)
+        array = nanoseconds(array)
     if array.dtype.kind in "iu" and array.dtype != np.uint64:
         array = array.astype(np.int64, copy=False)
     names: Dict[str, str] = {"int64": "i64", "float64": "f64", "float32": "f32"}

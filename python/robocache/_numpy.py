@@ -42,6 +42,15 @@ def name_of(dtype: Any) -> str:
     return found or ""
 
 
+def nanoseconds(x: Any) -> Any:
+    """Returns datetime64 or timedelta64 as int64 nanoseconds; NaT is the least number."""
+    ns = x.astype(x.dtype.kind + "8[ns]")
+    fine = np.datetime_data(x.dtype)[0] in ("generic", "ns", "ps", "fs", "as")
+    if not fine and not ((ns.astype(x.dtype) == x) | np.isnat(x)).all():  # NumPy wraps around
+        raise wrong("{} to {}".format(x.min(), x.max()), "times that 64 bits of nanoseconds hold: 1678 to 2262")
+    return ns.view(np.int64)
+
+
 class NumPy(Framework):
     """NumPy's."""
 
@@ -51,7 +60,7 @@ class NumPy(Framework):
         if isinstance(x, np.ma.MaskedArray):
             raise wrong("a masked array", "a plain one: fill or leave out what is masked", "wrong option")
         if x.dtype.kind in "mM":
-            x = x.astype(x.dtype.kind + "8[ns]").view(np.int64)
+            x = nanoseconds(x)
         name = name_of(x.dtype)
         if not name:
             native = x.dtype.newbyteorder("=")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 import struct
 from datetime import timedelta
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -160,6 +161,14 @@ def whole(x: Any, op: str, arg: str) -> int:
     return int(n)
 
 
+_CONSTANT = (type(None), str, bytes, float, int, timedelta, numbers.Number)
+
+
+def constant(options: Sequence[Any]) -> bool:
+    """Reports whether options stay as they are, and so can be a key. Arrays and the like may change, and look alike."""
+    return all([isinstance(x, _CONSTANT) or isinstance(x, tuple) and constant(x) for x in options])
+
+
 Rules = Tuple[Hashable, Dict[str, Any]]
 _known: Dict[Hashable, Dict[str, Any]] = {}
 _MOST = 4096  # rules to remember: many calls have the same
@@ -182,21 +191,22 @@ def rules(
 ) -> Rules:
     """Returns the rules of sampling as a request has them, and a key that is equal for equal ones."""
     table = None if channels is None else tuple([tuple(c) for c in channels])
-    # Zeros of both signs are equal, and are different values to fill with; a NaN does not equal itself.
-    key: Hashable = (kind, quat, period, window, table, edge, repr(fill), fill_gaps, snap, max_gap, tolerance)
-    try:
-        return key, _known[key]
-    except KeyError:
-        pass
-    except TypeError:
-        key = None  # an array where a number was wanted
+    value = None if fill is None else number(fill, op, prefix + "fill")
+    given = (kind, quat, period, window, table, edge, bool(fill_gaps), snap, max_gap, tolerance)
+    key: Hashable = None
+    if constant(given):
+        # As text zeros of both signs differ, which are equal.
+        key = given + (repr(value),)
+        known = _known.get(key)
+        if known is not None:
+            return key, known
     o: Dict[str, Any] = {"interp": name(kind, op, prefix + "kind"), "edge": name(edge, op, prefix + "edge")}
     if quat is not None:
         o["quat"] = name(quat, op, prefix + "quat")
     if period is not None:
         o["period"] = number(period, op, prefix + "period")
-    if fill is not None:
-        o["fill"] = number(fill, op, prefix + "fill")
+    if value is not None:
+        o["fill"] = value
     if fill_gaps:
         o["fill_gaps"] = True
     for field, x in (("window", window), ("snap", snap), ("max_gap", max_gap), ("tolerance", tolerance)):
@@ -205,7 +215,7 @@ def rules(
     if table:
         o["channels"] = [_channel(c, op, "{}channels[{}]".format(prefix, i)) for i, c in enumerate(table)]
     if key is None:
-        key = json.dumps(o)
+        return json.dumps(o), o
     if len(_known) >= _MOST:
         _known.clear()
     _known[key] = o
@@ -233,7 +243,7 @@ def _channel(c: Tuple[Any, ...], op: str, arg: str) -> Dict[str, Any]:
 def uniform(clock: Uniform, op: str) -> Tuple[Hashable, Dict[str, Any]]:
     """Returns a uniform clock as a request has it, and its key."""
     start = clock.start
-    if isinstance(start, float):
+    if isinstance(start, numbers.Real) and not isinstance(start, numbers.Integral):
         start = nanoseconds(start, op, "targets.start")
     start = whole(start, op, "targets.start")
     rate = number(clock.rate, op, "targets.rate")

@@ -12,14 +12,17 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Dict, Hashable, List, Optional, Sequence, Tuple
 
-from ._options import Anchored, Stream, Uniform
+from ._errors import UnsupportedError
+from ._options import Anchored, Stream, Uniform, constant
 
 if TYPE_CHECKING:
     from ._ops import Prepared
 
     torch: Any
+    _forward_ad: Any
 else:
     import torch
+    import torch.autograd.forward_ad as _forward_ad
 
 _data_ptr = torch.Tensor.data_ptr
 _empty_like = torch.empty_like
@@ -60,7 +63,13 @@ class Entry:
         """Queues the call for these arrays, on the current stream, and returns what its caller gets."""
         outs = list(map(_empty_like, self.outputs))
         stream = _raw_stream(self.ordinal)
-        pointers = tuple(map(_data_ptr, [*outs, *arrays]))
+        try:
+            pointers = tuple(map(_data_ptr, [*outs, *arrays]))
+        except RuntimeError as e:
+            raise UnsupportedError(
+                "{}: got a tensor without memory of its own, want one outside of vmap and grad: {}".format(self.op, e),
+                op=self.op,
+            ) from e
         keep = [arrays[i] for i in self.offsets] if self.offsets else None
         bits = reduce(or_, pointers)
         instance = self.instances.get(stream)
@@ -75,18 +84,16 @@ def resample(
     arrays: Sequence[Any], targets: Any, rule: Tuple[Any, ...], rest: Tuple[Any, ...]
 ) -> Tuple[Optional[Hashable], Sequence[Any]]:
     """Returns a key for the arguments of a plain call, or None, and its arrays; `find` knows the entries of keys."""
-    if _is_compiling():
+    if _is_compiling() or _forward_ad._current_level >= 0:
         return None, ()
-    # fill is told from its negative and NaN from itself; a table of channels need not be hashable.
-    if rule[6] is not None:
-        rule = rule[:6] + (repr(rule[6]),) + rule[7:]
-    if rule[4] is not None:
+    # A fill is told from its negative; a table of channels need not be hashable.
+    if rule[6] is not None or rule[4] is not None:
         try:
-            rule = rule[:4] + (tuple(rule[4]),) + rule[5:]
-        except TypeError:
-            return None, ()
+            rule = rule[:4] + (_table(rule[4]), rule[5], _bits(rule[6])) + rule[7:]
+        except (TypeError, ValueError, struct.error):
+            return None, ()  # something that the long way refuses by name
     if type(targets) is Uniform:
-        return _key(arrays, (rule, rest, targets))
+        return _key(arrays, (rule, rest, targets, type(targets[0])))  # whose type is the unit
     if type(targets) is Anchored:
         return _key((*arrays, *targets), (rule, rest, Anchored))
     return _key((*arrays, targets), (rule, rest, None))
@@ -96,7 +103,7 @@ def fuse(
     streams: Sequence[Stream], lead: Tuple[Any, ...], targets: Any, rest: Tuple[Any, ...]
 ) -> Tuple[Optional[Hashable], Sequence[Any]]:
     """Does for fuse what resample does."""
-    if _is_compiling():
+    if _is_compiling() or _forward_ad._current_level >= 0:
         return None, ()
     arrays: List[Any] = []
     scalars: List[Hashable] = []
@@ -106,15 +113,14 @@ def fuse(
             scalars.append((s[2:17], s[20]))
         else:
             try:
-                table = None if s[6] is None else tuple(s[6])
                 least, most = s[16] if s[16] is not None else (None, None)
-                numbers = (_bits(s[14]), _bits(s[15]), _bits(least), _bits(most))
+                numbers = (_bits_of_all(s[14]), _bits_of_all(s[15]), _bits_of_all(least), _bits_of_all(most))
+                scalars.append((s[2:6], _table(s[6]), s[7], _bits(s[8]), s[9:14], numbers, s[20]))
             except (TypeError, ValueError, struct.error):
                 return None, ()  # something that the long way refuses by name
-            scalars.append((s[2:6], table, s[7], repr(s[8]), s[9:14], numbers, s[20]))
     arrays += lead
     if type(targets) is Uniform:
-        return _key(arrays, (tuple(scalars), rest, targets))
+        return _key(arrays, (tuple(scalars), rest, targets, type(targets[0])))
     if type(targets) is Anchored:
         arrays += targets
         return _key(arrays, (tuple(scalars), rest, Anchored))
@@ -122,30 +128,44 @@ def fuse(
     return _key(arrays, (tuple(scalars), rest, None))
 
 
-def _bits(x: Any) -> Hashable:
+def _table(channels: Any) -> Hashable:
+    if channels is not None and type(channels) not in (list, tuple):
+        raise TypeError  # what can be passed once is the long way's
+    return channels and tuple(channels)
+
+
+def _bits(x: Any) -> Any:
     """Returns something that is equal for equal numbers of the same signs."""
-    if x is None:
-        return None
-    if not isinstance(x, (int, float)):
+    return None if x is None else struct.pack("d", x)
+
+
+def _bits_of_all(x: Any) -> Hashable:
+    """Returns that of a number, or of several."""
+    if x is not None and not isinstance(x, (int, float)):
+        if getattr(x, "requires_grad", False):
+            raise TypeError
         x = x.tolist() if hasattr(x, "tolist") else x
         if isinstance(x, (list, tuple)):
-            return struct.pack("{}d".format(len(x)), *x)
-    return struct.pack("d", x)
+            return len(x), struct.pack("{}d".format(len(x)), *x)
+    return _bits(x)
 
 
 def _key(arrays: Sequence[Any], options: Tuple[Any, ...]) -> Tuple[Optional[Hashable], Sequence[Any]]:
     described: List[Hashable] = []
     given: List[Any] = []
     grad = _is_grad_enabled()
-    for x in arrays:
-        if x is None:
-            described.append(None)
-        elif type(x) is not _Tensor or grad and x.requires_grad or x.is_neg():
-            return None, ()
-        else:
-            given.append(x)
-            # The device is -1 of a tensor on the host, which has no entry.
-            described += (x.dtype, x.shape, x.is_contiguous() or x.stride(), x.get_device())
+    try:
+        for x in arrays:
+            if x is None:
+                described.append(None)
+            elif type(x) is not _Tensor or grad and x.requires_grad or x.is_neg():
+                return None, ()
+            else:
+                given.append(x)
+                # The device is -1 of a tensor on the host, which has no entry.
+                described += (x.dtype, x.shape, x.is_contiguous() or x.stride(), x.get_device())
+    except RuntimeError:
+        return None, ()  # a sparse tensor has no strides
     return (options, tuple(described)), given
 
 
@@ -163,6 +183,8 @@ def remember(key: Hashable, prepared: "Prepared", ordinal: int, arrays: Sequence
 
     options: Any
     options, _ = key  # type: ignore[misc]
+    if not constant(options[0] + (options[2] if type(options[2]) is Uniform else ())):
+        return None
     views = prepared.call.inputs
     names = [n for n in _names(prepared.call.op, options[2], len(prepared.rules)) if n in views]
     if any(views[n].array is not x or views[n].device != ordinal for n, x in zip(names, arrays)):

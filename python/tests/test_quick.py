@@ -214,3 +214,55 @@ def test_what_is_remembered_is_bounded(replayer, monkeypatch):
     for i in range(20):
         rc.resample(v, t, x, max_gap=i)
     assert len(_quick._known) <= 5
+
+
+def test_clocks_in_seconds_and_in_nanoseconds_are_told_apart(replayer):
+    v, t = card(V), card(T)
+    for start in (1, 1.0, np.float64(1), np.int64(1), True):
+        want = rc.resample(V, T, rc.Uniform(start, 1e6, 9), pad=True)
+        got = rc.resample(v, t, rc.Uniform(start, 1e6, 9), pad=True)
+        assert torch.equal(got.values, want.values) and torch.equal(got.pad, want.pad), start
+        fused = rc.fuse([rc.Stream(v, t)], rc.Uniform(start, 1e6, 9), pad=True)
+        assert torch.equal(fused.pad[..., 0], want.pad), start
+
+
+@pytest.fixture
+def long_way(replayer, monkeypatch):
+    """Lets calls go the long way, too."""
+
+    def run(call, ordinal, check=False):
+        pointers = [v.pointer for v in {**call.outputs, **call.inputs}.values()]
+        replayer.run(object(), lambda: call.request(call.described()), pointers, 0)
+
+    monkeypatch.setattr(_replay, "run", run)
+
+
+def test_options_that_can_change_or_look_alike_are_told_apart(replayer, long_way):
+    v, t, x = card(V.double()), card(T), card(X)
+    fills = [0.1, np.float32(0.1), torch.tensor(1.00001), torch.tensor(1.00002), np.array(0.1), math.nan, 0.0, -0.0]
+    for fill in fills * 2:
+        want = rc.resample(V.double(), T, X, edge="fill", fill=float(fill)).numpy().tobytes()
+        assert rc.resample(v, t, x, edge="fill", fill=fill).numpy().tobytes() == want, fill
+        assert rc.fuse([rc.Stream(v, t, edge="fill", fill=fill)], x).numpy().tobytes() == want, fill
+    gap = torch.tensor(1.0)
+    for seconds in (1.0, 1e-7):
+        gap.fill_(seconds)
+        want = rc.resample(V, T, X, max_gap=seconds, valid=True).valid
+        assert torch.equal(rc.resample(v, t, x, max_gap=gap, valid=True).valid, want)
+        assert torch.equal(rc.fuse([rc.Stream(v, t, max_gap=gap)], x, valid=True).valid[..., 0], want)
+    rc.resample(v, t, x, fill=1.0)
+    for _ in range(2):
+        with pytest.raises(rc.ArgumentError):
+            rc.resample(v, t, x, fill=[1.0])
+        rc.fuse([rc.Stream(v, t, scale=2.0)], x)
+        with pytest.raises(rc.ArgumentError):
+            rc.fuse([rc.Stream(v, t, scale=[2.0])], x)
+
+
+def test_channels_that_are_passed_once_count(replayer, long_way):
+    channels = [rc.Channel(0, 8, "previous")]
+    want = rc.resample(V, T, X, channels=channels)
+    for _ in range(2):
+        assert torch.equal(rc.resample(V, T, X, channels=iter(channels)), want)
+        assert torch.equal(rc.resample(card(V), card(T), card(X), channels=iter(channels)), want)
+        assert torch.equal(rc.fuse([rc.Stream(card(V), card(T), channels=iter(channels))], card(X)), want)

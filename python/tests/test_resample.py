@@ -417,3 +417,39 @@ def test_datetimes_are_nanoseconds():
 def test_lists_are_taken_as_numpy_arrays():
     assert rc.resample([[0], [10]], [0.0, 1.0], [0.5]).tolist() == [[5.0]]
     assert rc.resample([[0], [10]], [0, 10], (5,)).dtype == np.float64
+
+
+def test_fills_that_print_alike_are_told_apart():
+    v, t = np.zeros((2, 1)), np.array([0.0, 1.0])
+    for _ in range(2):
+        for fill in (0.1, np.float32(0.1), np.float16(0.1), np.array(0.1, np.float32)):
+            assert rc.resample(v, t, [9.0], edge="fill", fill=fill)[0, 0] == float(fill)
+
+
+def test_an_option_that_changes_is_not_remembered():
+    class Changing:
+        seconds = 5.0
+
+        def __float__(self):
+            return self.seconds
+
+    v, t, gap = np.zeros((2, 1)), np.array([0.0, 1.0]), Changing()
+    assert rc.resample(v, t, [0.5], max_gap=gap, valid=True).valid.all()
+    gap.seconds = 0.1
+    assert not rc.resample(v, t, [0.5], max_gap=gap, valid=True).valid.any()
+
+
+def test_dates_that_nanoseconds_do_not_reach_are_refused():
+    v, t = np.zeros((2, 1)), np.array(["2000-01-01", "2001-01-01"], "M8[D]")
+    with pytest.raises(rc.ArgumentError, match="nanoseconds") as e:
+        rc.resample(v, t, np.array(["2600-06-01"], "M8[D]"))
+    assert e.value.arg == "targets"
+    with pytest.raises(rc.DataError):
+        rc.resample(v, t, np.array(["NaT"], "M8[D]"))
+    assert rc.resample(v, t, np.array(["2000-06-01"], "M8[ps]")).shape == (1, 1)
+
+
+def test_a_clock_may_start_at_any_real_number():
+    v, t = np.arange(3.0)[:, None], np.arange(3.0)
+    for start in (1.0, np.float32(1), np.float16(1)):
+        assert rc.resample(v, t, rc.Uniform(start, 2, 3)).ravel().tolist() == [1.0, 1.5, 2.0]
