@@ -200,6 +200,7 @@ _NAMES = {
     "PointVoxel": "out.point_voxel",
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_OF_ALL = re.compile(r"streams\[\d+\]\.targets")  # as one stream has them: they are the call's
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Names that may stand inside an explanation: those above, and others that are no words of English.
 _TOLD = re.compile(
@@ -216,7 +217,8 @@ def snake(name: str) -> str:
 def python_argument(arg: str) -> str:
     """Returns the Python name of an argument that Go names: Streams[2].SrcTimes is streams[2].times."""
     arg = arg.replace("Options.", "")
-    return _WORD.sub(lambda m: snake(m.group()), arg).replace("targets.times", "targets")
+    arg = _WORD.sub(lambda m: snake(m.group()), arg).replace("targets.times", "targets")
+    return _OF_ALL.sub("targets", arg)
 
 
 def python_words(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import namedtuple
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -166,7 +167,7 @@ def resample(
     if hasattr(values, "requires_grad"):
         from . import _torch
 
-        if _torch.special([values, times, targets]):
+        if _torch.special("resample", [values, times, targets]):
             return _torch.resample(arrays, targets, rule, dtype, asked, out, trust_times, check, backend)
     return run(key, given, prepare_resample(arrays, targets, rule, dtype, asked, out, trust_times), backend, check)
 
@@ -206,6 +207,8 @@ def fuse(
         >>> values.round(3).tolist(), valid.tolist()
         ([[0.5, 1.0], [1.6, 0.0]], [[True, True], [True, False]])
     """
+    if isinstance(streams, Stream) or not isinstance(streams, (list, tuple)):
+        raise mistake("fuse", "streams", type(streams).__name__, "a list of Stream")
     for i, s in enumerate(streams):
         if not isinstance(s, Stream):
             raise mistake("fuse", "streams[{}]".format(i), type(s).__name__, "a Stream")
@@ -222,7 +225,7 @@ def fuse(
     if any([hasattr(s.values, "requires_grad") for s in streams]):
         from . import _torch
 
-        if _torch.special([s.values for s in streams] + [s.times for s in streams] + [targets]):
+        if _torch.special("fuse", [s.values for s in streams] + [s.times for s in streams] + [targets]):
             return _torch.fuse(streams, lead, targets, dtype, asked, out, trust_times, check, backend)
     return run(key, given, prepare_fuse(streams, lead, targets, dtype, asked, out, trust_times), backend, check)
 
@@ -442,6 +445,10 @@ def stream_part(s: Stream, rules: Dict[str, Any], width: int, op: str, prefix: s
         ("clip_min", least, "clip"),
         ("clip_max", most, "clip"),
     ):
+        if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            from ._gradient import refuse  # which imports this module
+
+            raise refuse(op, prefix + arg, "a tensor that requires one", arg + ".detach()")
         numbers = _options.per_feature(x, width, op, prefix + arg)
         if numbers is not None:
             part[name] = numbers

@@ -13,8 +13,10 @@ from ._options import Anchored, Stream, Uniform, mistake
 
 if TYPE_CHECKING:
     torch: Any  # of whatever version
+    _forward_ad: Any
 else:
     import torch
+    import torch.autograd.forward_ad as _forward_ad
 
 _NAMES: Dict[Any, str] = {
     torch.float32: "f32",
@@ -68,7 +70,10 @@ class Torch(Framework):
             raise wrong(str(x.dtype), "one of " + ", ".join(str(d) for d in _NAMES))
         if x.requires_grad and torch.is_grad_enabled():
             raise wrong("a tensor that requires grad", "one that does not", "wrong option")
-        return View(x, _NAMES[x.dtype], x.shape, x.stride(), x.data_ptr(), self._device(x))
+        view = View(x, _NAMES[x.dtype], x.shape, x.stride(), x.data_ptr(), self._device(x))
+        if x.dim() and not x.is_inference():
+            x.detach()[:0].zero_()  # tells autograd that it is written
+        return view
 
     def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
         try:
@@ -148,10 +153,19 @@ framework = Torch()
 SHAPES = _Shapes()
 
 
-def special(tensors: Sequence[Any]) -> bool:
+def special(op: str, tensors: Sequence[Any]) -> bool:
     """Reports whether a call must be seen by torch: it is compiled, or a gradient will be asked for."""
     if _HAS_OPERATORS and torch.compiler.is_compiling():
         return True
+    if torch.jit.is_tracing():
+        raise UnsupportedError(
+            op + ": got torch.jit.trace, which would keep the result as a constant, want torch.compile or torch.export",
+            op=op,
+        )
+    if _forward_ad._current_level >= 0:
+        for x in tensors:
+            if isinstance(x, torch.Tensor) and _forward_ad.unpack_dual(x).tangent is not None:
+                raise _gradient.refuse(op, "values", "a tensor with a tangent", "reverse mode: there is no forward mode")
     if torch.is_grad_enabled():
         for x in tensors:
             if isinstance(x, torch.Tensor) and x.requires_grad:
@@ -285,6 +299,9 @@ def fuse(
                 if x is not None and not isinstance(x, (int, float, list, tuple)):
                     want = "numbers or lists of them: torch.compile keeps no arrays as constants"
                     raise mistake("fuse", "streams[" + str(i) + "]", "an array in shift, scale or clip", want)
+        else:
+            # The gradient is that of what is used now.
+            s = s._replace(scale=_kept(s.scale), channels=s.channels and tuple(s.channels))
         arrays["Streams[" + str(i) + "].Src"] = s.values
         arrays["Streams[" + str(i) + "].SrcTimes"] = s.times
         arrays["Streams[" + str(i) + "].SrcLengths"] = s.lengths
@@ -294,6 +311,10 @@ def fuse(
     arrays["DstLengths"] = lead["DstLengths"]
     arrays["DstOffsets"] = lead["DstOffsets"]
     return _seen("fuse", arrays, scalars, targets, dtype, asked, out, trust_times, check, backend)
+
+
+def _kept(x: Any) -> Any:
+    return x.tolist() if hasattr(x, "tolist") else list(x) if isinstance(x, list) else x
 
 
 def _seen(

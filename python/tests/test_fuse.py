@@ -174,3 +174,11 @@ def test_bad_times_name_stream_row_and_index():
         rc.fuse([rc.Stream(v, t), rc.Stream(v, bad)], TARGETS)
     assert (e.value.op, e.value.arg, e.value.row, e.value.index) == ("fuse", "streams[1].times", 1, 2)
     rc.fuse([rc.Stream(v, t), rc.Stream(v, bad)], TARGETS, trust_times=True)
+
+
+def test_streams_are_a_list_of_streams():
+    stream = rc.Stream([[0.0], [1.0]], [0.0, 1.0])
+    for streams in (stream, iter([stream]), {"a": stream}, None):
+        with pytest.raises(rc.ArgumentError, match="list of Stream") as e:
+            rc.fuse(streams, [0.5])
+        assert e.value.arg == "streams" and e.value.got == type(streams).__name__

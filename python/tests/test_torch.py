@@ -294,3 +294,55 @@ def test_what_operators_are_made_of_gives_the_same_as_the_functions():
     both("fuse", names, streams, [v, T, w, T, X], None, asked, want, ["Streams[0].Src", "Streams[1].Src"])
     want = rc.fuse([rc.Stream(v, T, **a), rc.Stream(w, T, **b)], X, valid=True)
     both("fuse", names, streams, [v, T, w, T, X], None, asked, want, ["Streams[1].Src"])
+
+
+def test_the_gradient_is_that_of_the_scale_that_was_used():
+    for scale in ([2.0] * 4, torch.full((4,), 2.0), np.full(4, 2.0)):
+        x, channels = wants_grad(), [rc.Channel(0, 4, "previous")]
+        want = torch.autograd.grad(rc.fuse([rc.Stream(x, T, scale=2.0, channels=list(channels))], X).sum(), x)[0]
+        y = rc.fuse([rc.Stream(x, T, scale=scale, channels=channels)], X)
+        scale[:] = [100.0] * 4 if isinstance(scale, list) else 100.0
+        channels[:] = [rc.Channel(0, 4, "next")]
+        assert torch.equal(torch.autograd.grad(y.sum(), x)[0], want)
+
+
+@pytest.mark.parametrize("arg", ["shift", "scale", "clip"])
+def test_a_normalisation_that_wants_a_gradient_is_refused_by_name(arg):
+    learned = torch.ones(4, requires_grad=True)
+    options = {arg: (None, learned) if arg == "clip" else learned}
+    with pytest.raises(rc.UnsupportedError, match="no gradient") as e:
+        rc.fuse([rc.Stream(V, T), rc.Stream(V, T, **options)], X)
+    assert e.value.arg == "streams[1]." + arg
+    with torch.no_grad():
+        assert rc.fuse([rc.Stream(V, T, **options)], X).shape == (2, 17, 4)
+
+
+def test_forward_mode_and_traces_are_refused_by_name():
+    with torch.autograd.forward_ad.dual_level():
+        for x in (V, wants_grad()):
+            dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(V))
+            with pytest.raises(rc.UnsupportedError, match="forward") as e:
+                rc.resample(dual, T, X)
+            assert e.value.op == "resample" and e.value.kind == "no gradient"
+        assert rc.resample(V, T, X).shape == (2, 17, 4)
+    with pytest.raises(rc.UnsupportedError, match="torch.compile"):
+        torch.jit.trace(lambda x: rc.resample(x, T, X), (V,))
+
+
+def test_a_tensor_that_was_written_cannot_be_the_past_of_a_gradient():
+    out = torch.zeros(2, 17, 4, dtype=torch.float64)
+    w = torch.ones_like(out).requires_grad_()
+    y = (w * out).sum()
+    rc.resample(V, T, X, out=out)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+    with torch.inference_mode():
+        kept = torch.zeros(2, 17, 4, dtype=torch.float64)
+    assert torch.equal(rc.resample(V, T, X, out=kept), out)
+
+
+def test_a_gradient_names_arguments_as_the_call_does():
+    y = rc.fuse([rc.Stream(wants_grad(), T)], X.flip(1))
+    with pytest.raises(rc.DataError) as e:
+        y.sum().backward()
+    assert e.value.arg == "targets" and e.value.op == "fuse_backward"
