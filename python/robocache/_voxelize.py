@@ -175,8 +175,9 @@ def _settings(
             raise mistake(_OP, "max_points", str(max_points), "1 to 2^31-1")
     if max_voxels is not None:
         o["max_voxels"] = whole(max_voxels, _OP, "max_voxels")
-    if empty != 0 or repr(empty) == "-0.0":
-        o["empty"] = number(empty, _OP, "empty")
+    value = number(empty, _OP, "empty")
+    if repr(value) != "0.0":  # the other zero is a value too
+        o["empty"] = value
     return o
 
 

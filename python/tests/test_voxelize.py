@@ -273,3 +273,10 @@ def test_what_became_of_the_points_may_be_left_out():
     with pytest.raises(rc.ArgumentError) as e:
         rc.voxelize(POINTS, mode="hard", found=False, **BOX)
     assert e.value.arg == "found"
+
+
+@pytest.mark.parametrize("empty", [np.zeros(2), "x", [0.0]])
+def test_an_empty_value_that_is_no_number_is_refused_by_name(empty):
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.voxelize(np.zeros((1, 3), np.float32), size=1, empty=empty)
+    assert e.value.arg == "empty"
