@@ -68,7 +68,8 @@ class Child:
     """One helper process and the connection to it. Calls may come from any thread of the process that made it.
 
     lock is held around each request, and may be held around several that belong together, such as those that use the
-    arena. memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it.
+    arena. memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it. busy
+    says, under the lock, that a request is under way: on this thread, then, whose destructors must not make another.
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,7 @@ class Child:
         self.memo: Dict[Any, Any] = {}
         self.hello: Dict[str, Any] = {}
         self.pid = os.getpid()
-        self._busy = False
+        self.busy = False
         self._why = "the helper process of robocache was closed"
         self._arena: Optional[mmap.mmap] = None
         binary = find_binary()
@@ -158,15 +159,15 @@ class Child:
         if len(data) > MAX_JSON or size > MAX_BLOB:
             raise ServerError("a request of {} bytes and a blob of {} is too large".format(len(data), size))
         with self.lock:
-            if self._busy:
+            if self.busy:
                 self.close()
             if self.closed:
                 raise ServerError(self._why)
-            self._busy = True
+            self.busy = True
             try:
                 self._send(_HEADER.pack(_MAGIC, len(data), size, 0) + data, blob if size else None)
                 reply, content, fd = self._receive()
-                self._busy = False
+                self.busy = False
             except _Broken as e:
                 raise self._died(str(e), 0) from None
             except (OSError, EOFError) as e:

@@ -44,12 +44,11 @@ def device(ordinal: int) -> "Device":
 
 
 class _Thread(threading.local):
-    """How deep a thread is in `with device`, and what the calls for it write to."""
+    """How deep a thread is in `with device`, the capture mode that it had before, and what context_pop writes to."""
 
     def __init__(self) -> None:
         self.depth = 0
         self.mode = c_int()
-        self.mode_at = ctypes.cast(byref(self.mode), ctypes.POINTER(c_int))
         self.context_at = ctypes.pointer(c_void_p())
 
 
@@ -94,19 +93,23 @@ class Device:
             self.check_fork()
             drv = self.driver
             drv.check(drv.context_push(self.context), "cuCtxPushCurrent")
-            thread.mode.value = _RELAXED
-            code = drv.capture_mode(thread.mode_at)
+            mode = c_int(_RELAXED)
+            code = drv.capture_mode(byref(mode))
             if code:
                 drv.context_pop(thread.context_at)
                 drv.fail(code, "cuThreadExchangeStreamCaptureMode")
-        thread.depth += 1
+            # A destructor that came in between has entered and left, and has seen depth 0.
+            thread.mode, thread.depth = mode, 1
+        else:
+            thread.depth += 1
         return self
 
     def __exit__(self, *_: Any) -> None:
         thread = self._thread
+        mode = thread.mode
         thread.depth -= 1
         if thread.depth == 0:
-            self.driver.capture_mode(thread.mode_at)
+            self.driver.capture_mode(byref(mode))
             self.driver.context_pop(thread.context_at)
 
     @property

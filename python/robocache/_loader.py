@@ -319,8 +319,9 @@ class Loader:
 
     def close(self) -> None:
         """Ends the helper process, and gives memory on a GPU up. Batches that were returned stay. Twice is fine."""
-        self._closed = True
-        self._way.close()
+        with self._lock:
+            self._closed = True
+            self._way.close()
 
     def __enter__(self) -> "Loader":
         return self

@@ -131,10 +131,10 @@ def fuse(
 def _table(channels: Any) -> Hashable:
     if channels is not None and type(channels) not in (list, tuple):
         raise TypeError  # what can be passed once is the long way's
-    return channels and tuple(channels)
+    return None if channels is None else tuple(channels)
 
 
-def _bits(x: Any) -> Any:
+def _bits(x: Any) -> Hashable:
     """Returns something that is equal for equal numbers of the same signs."""
     return None if x is None else struct.pack("d", x)
 
@@ -147,7 +147,7 @@ def _bits_of_all(x: Any) -> Hashable:
         x = x.tolist() if hasattr(x, "tolist") else x
         if isinstance(x, (list, tuple)):
             return len(x), struct.pack("{}d".format(len(x)), *x)
-    return _bits(x)
+    return None if x is None else struct.pack("d", x)
 
 
 def _key(arrays: Sequence[Any], options: Tuple[Any, ...]) -> Tuple[Optional[Hashable], Sequence[Any]]:

@@ -114,10 +114,12 @@ class _Handle:
         """Closes the recording."""
         self.closed = True
         child = self._child
-        if self._end is not None and self._end.detach() and child is not None and not child.closed:
+        if self._end is not None and self._end.alive and child is not None and not child.closed:
+            self._end()
             try:
                 with child.lock:
-                    child.request("close", handles=[self.opened["handle"]])
+                    if not child.busy:  # with a request on this thread, that a destructor interrupts
+                        self._drop(child)
             except (ServerError, ForkError):
                 pass  # the files went with the process, or are its parent's
 

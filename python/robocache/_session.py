@@ -59,9 +59,7 @@ class Session:
             one.raise_late(stream)
         instance = self._instances.get(stream)
         if instance is None:
-            if self._buffers is None:
-                raise DeviceError("a session that has no plan, or is closed")
-            instance = Instance(self._buffers, one.device, stream, (self, stream), shared=True)
+            instance = Instance(self._having(), one.device, stream, (self, stream), shared=True)
             self._instances[stream] = instance
         if stream != self._last and not one.device.capture(stream):
             if self._last is not None:
@@ -78,17 +76,21 @@ class Session:
 
     def write(self, buffer: int, at: int, data: bytes, stream: int) -> None:
         """Overwrites bytes of a buffer, by its number in the plan, in the order of a stream."""
-        assert self._buffers is not None
+        address = self._having().address(buffer)
         host = ctypes.create_string_buffer(data, len(data))
         device = self._on.device
-        device.to_device(self._buffers.address(buffer) + at, ctypes.addressof(host), len(data), stream)
+        device.to_device(address + at, ctypes.addressof(host), len(data), stream)
         device.synchronize(stream)
 
     def read(self, buffer: int, at: int, count: int, stream: int) -> bytes:
         """Returns bytes of a buffer, by its number in the plan, as they are when the stream has passed what is queued
         on it."""
-        assert self._buffers is not None
-        return self._on.device.read(self._buffers.address(buffer) + at, count, stream)
+        return self._on.device.read(self._having().address(buffer) + at, count, stream)
+
+    def _having(self) -> Buffers:
+        if self._buffers is None:
+            raise DeviceError("a session that has no plan, or is closed")
+        return self._buffers
 
     def close(self) -> None:
         """Gives the memory up, once what is queued has run. No graph that holds a run may be replayed after that."""

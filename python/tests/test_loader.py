@@ -359,3 +359,28 @@ def test_a_tensor_alone_keeps_its_slot():
         kept = [b["action"][:, 1:].transpose(0, 1) for b in loader]
         for x, y in zip(kept, want):
             assert torch.equal(x, y[:, 1:].transpose(0, 1))
+
+
+def test_close_waits_for_the_batch_that_another_thread_draws():
+    loader = g1()
+    draw, begun, go, done = loader._way.next, threading.Event(), threading.Event(), []
+
+    def slow():
+        begun.set()
+        assert go.wait(30)
+        return draw()
+
+    loader._way.next = slow
+    taking = threading.Thread(target=lambda: done.append(loader.next()))
+    closing = threading.Thread(target=lambda: (loader.close(), done.append("closed")))
+    taking.start()
+    assert begun.wait(30)
+    closing.start()
+    closing.join(0.3)
+    assert done == [] and not loader._way.child.closed
+    go.set()
+    taking.join(30)
+    closing.join(30)
+    assert len(done) == 2 and done[1] == "closed" and loader._way.child.closed
+    with pytest.raises(LoaderError, match="closed"):
+        loader.next()

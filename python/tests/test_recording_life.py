@@ -14,7 +14,7 @@ import pytest
 
 from loader_data import G1, binary
 from recording_data import FLIGHT, same
-from robocache import PlanError, Recording, RecordingError, ServerError, _child
+from robocache import PlanError, Recording, RecordingError, ServerError, _child, _recording
 
 
 @pytest.fixture(autouse=True)
@@ -118,3 +118,23 @@ def test_threads_may_share_a_recording() -> None:
         for t in threads:
             t.join()
         assert not wrong
+
+
+def test_a_recording_that_a_destructor_closes_ends_no_request() -> None:
+    """A generator that holds one open may be collected in the middle of a request, on its thread."""
+    rec, other = Recording(FLIGHT), Recording(FLIGHT)
+    child = _child.shared()
+    receive = child._receive
+
+    def interrupted() -> Tuple[object, ...]:
+        child._receive = receive  # type: ignore[method-assign]
+        other.close()
+        return receive()
+
+    child._receive = interrupted  # type: ignore
+    assert rec.align(hz=10).times.size
+    assert _child.shared() is child and not child.closed
+    with pytest.raises(RecordingError, match="was closed"):
+        other.align(hz=10)
+    rec.close()
+    assert not child.memo[_recording._DROPPED]

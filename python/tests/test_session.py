@@ -141,3 +141,11 @@ def test_close_gives_the_memory_back(driver):
         made.session.run((made.out,), device.new_stream())
     with pytest.raises(DeviceError, match="upload"):
         Made().session.put(7, 300, 299, 0, 2)
+
+
+def test_a_session_that_is_closed_says_so(driver):
+    made = Made()
+    made.session.close()
+    for do in (lambda: made.session.read(1, 0, 8, 0), lambda: made.session.write(1, 0, bytes(8), 0)):
+        with pytest.raises(DeviceError, match="closed"):
+            do()
