@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from . import _asked, _slots
 from ._ahead import Ahead, Staged
 from ._asked import Path, whole, wrong
-from ._errors import LoaderError, OutOfMemoryError
+from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
 _VERSION = 1  # of state_dict
@@ -188,24 +188,29 @@ class Loader:
             raise e from why
 
     def _check(self) -> None:
-        _refuse_workers()
         if self._closed:
             raise LoaderError("loader: got one that is closed, want one that is open", op="loader")
+
+    def _alone(self) -> Any:
+        """Returns the lock. On the other side of a fork, where a thread that is not there may hold it, it raises
+        `ForkError`."""
+        _refuse_workers()
         self._way.check()
+        return self._lock
 
     def next(self) -> Dict[str, Any]:
         """Returns the next batch; epoch follows epoch. It waits until there is one."""
-        with self._lock:
+        with self._alone():
             self._check()
             return self._way.next()
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         """Yields the batches that the epoch still has."""
-        with self._lock:
+        with self._alone():
             self._check()
             epoch = self._way.refresh().epoch
         while True:
-            with self._lock:
+            with self._alone():
                 if self._way.place.epoch != epoch:
                     return
                 batch = [self.next()]
@@ -223,7 +228,7 @@ class Loader:
     @property
     def epoch(self) -> int:
         """The epoch, from 0, of the batch that comes next."""
-        with self._lock:
+        with self._alone():
             return self._way.refresh().epoch
 
     @property
@@ -256,7 +261,7 @@ class Loader:
 
         The names are those of ``robocache batches --json``.
         """
-        with self._lock:
+        with self._alone():
             self._check()
             now, first = self._way.report(), self._way.reply
         more = {name: first[name] for name in ("skipped", "rounded", "remarks")}
@@ -268,7 +273,7 @@ class Loader:
         It is that of all ranks together: whoever goes on from it may have another world size and another batch. After a
         capture it is read from the device, behind what the current stream has queued.
         """
-        with self._lock:
+        with self._alone():
             place = self._way.refresh()
             return {"version": _VERSION, "epoch": place.epoch, "state": dict(place.state)}
 
@@ -283,14 +288,14 @@ class Loader:
                 "loader: state: got {!r}, want what state_dict returned, of version {}".format(state, _VERSION),
                 op="loader",
             )
-        with self._lock:
+        with self._alone():
             self._check()
             self._way.seek(dict(state["state"]))
 
     def set_epoch(self, epoch: int) -> None:
         """Goes to the beginning of an epoch, unless the next batch is of it already."""
         whole("epoch", epoch, 0, 1 << 62)
-        with self._lock:
+        with self._alone():
             self._check()
             place = self._way.refresh()
             if epoch != place.epoch:
@@ -319,7 +324,11 @@ class Loader:
 
     def close(self) -> None:
         """Ends the helper process, and gives memory on a GPU up. Batches that were returned stay. Twice is fine."""
-        with self._lock:
+        try:
+            lock = self._alone()
+        except (ForkError, LoaderError):
+            return  # it is the other process's
+        with lock:
             self._closed = True
             self._way.close()
 

@@ -117,6 +117,7 @@ class _Handle:
         if self._end is not None and self._end.alive and child is not None and not child.closed:
             self._end()
             try:
+                child.check_fork()  # before its lock, which a thread of the other side may hold
                 with child.lock:
                     if not child.busy:  # with a request on this thread, that a destructor interrupts
                         self._drop(child)

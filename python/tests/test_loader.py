@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import signal
 import threading
-
 
 import numpy as np
 import pytest
 
 from loader_data import G1, assert_equal, binary, rows, same, shared, written
-from robocache._errors import ArgumentError, LoaderError, RecordingError
+from robocache import _child
+from robocache._errors import ArgumentError, ForkError, LoaderError, RecordingError
 from robocache._loader import Loader
+from robocache._recording import Recording
 
 WINDOWS = {"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}
 
@@ -384,3 +387,35 @@ def test_close_waits_for_the_batch_that_another_thread_draws():
     assert len(done) == 2 and done[1] == "closed" and loader._way.child.closed
     with pytest.raises(LoaderError, match="closed"):
         loader.next()
+
+
+def test_on_the_other_side_of_a_fork_nothing_waits_for_a_thread_that_is_not_there():
+    loader = g1()
+    recording = Recording(G1)
+    held, go = threading.Event(), threading.Event()
+
+    def hold():
+        with loader._lock, _child.shared().lock:
+            held.set()
+            go.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        refused = 0
+        for use in (loader.next, loader.state_dict, loader.report, lambda: next(iter(loader)), lambda: loader.epoch):
+            try:
+                use()
+            except ForkError:
+                refused += 1
+        loader.close()
+        recording.close()
+        os._exit(refused)
+    assert os.waitpid(pid, 0)[1] == 5 << 8
+    go.set()
+    thread.join()
+    assert len(loader.next()["action"]) and len(recording)
+    loader.close()
