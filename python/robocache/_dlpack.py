@@ -6,10 +6,12 @@ What is read may be of either version of the protocol, what is made is of the fi
 from __future__ import annotations
 
 import atexit
+import collections
 import ctypes
 import struct
+import sys
 from ctypes import c_char_p, c_void_p
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 from ._arrays import SIZES, contiguous_strides
 from ._device import Device
@@ -39,9 +41,6 @@ _VERSIONED = struct.Struct("=IIQQQ")
 
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 _python = ctypes.pythonapi
-# By address where a capsule is being destroyed: a reference to it must not be taken then.
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
-_pointer_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
 _is = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(("PyCapsule_IsValid", _python))
 _pointer_of = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", _python))
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(("PyCapsule_SetName", _python))
@@ -109,6 +108,7 @@ class Memory:
         for n in self.shape:
             size *= n
         self.nbytes = size
+        _look()
         self.pointer = on.pool.alloc(size, "an array {} of {}".format(list(shape), dtype))
 
     def __dlpack_device__(self) -> Tuple[int, int]:
@@ -129,8 +129,27 @@ class Memory:
             self._on.pool.release(pointer)
 
 
-# What capsules that live refer to, by the address of their structure: that, and what owns the memory.
+# What was given and is not given back, by the address of its structure: that, and what owns the memory.
 _exports: Dict[int, Tuple[Any, Any]] = {}
+# Capsules that nobody had taken when they were last looked at, and those addresses. They have no destructor, which
+# would be Python's: where one is dropped because of an error, that error would be lost.
+_fresh: Deque[Tuple[Any, int]] = collections.deque()
+_probe = (object(), 0)
+_ALONE = sys.getrefcount(_probe[0])  # the count of what only a tuple holds
+
+
+def _look() -> None:
+    """Gives up what capsules own that nobody took, and nobody can."""
+    for _ in range(len(_fresh)):
+        try:
+            entry = _fresh.popleft()
+        except IndexError:
+            return  # another thread looks, too
+        if _is(entry[0], _FRESH):
+            if sys.getrefcount(entry[0]) == _ALONE:
+                _exports.pop(entry[1], None)
+            else:
+                _fresh.append(entry)
 
 
 def _capsule(owner: Any, pointer: int, device: Tuple[int, int], dtype: str, shape: Tuple[int, ...]) -> Any:
@@ -145,11 +164,9 @@ def _capsule(owner: Any, pointer: int, device: Tuple[int, int], dtype: str, shap
     _MANAGED.pack_into(made, _TENSOR.size, 0, _DELETE)
     struct.pack_into("={}q".format(2 * n), made, head, *shape, *contiguous_strides(shape))
     _exports[address] = made, owner
-    try:
-        return _new(address, _FRESH, _DESTROY)
-    except BaseException:
-        del _exports[address]
-        raise
+    capsule = _new(address, _FRESH, None)
+    _fresh.append((capsule, address))
+    return capsule
 
 
 def _deleted(address: int, exports: Dict[int, Any] = _exports) -> None:
@@ -157,15 +174,9 @@ def _deleted(address: int, exports: Dict[int, Any] = _exports) -> None:
     exports.pop(address, None)
 
 
-def _destroyed(capsule: int, exports: Dict[int, Any] = _exports) -> None:
-    if _is_valid(capsule, _FRESH):  # nobody took it
-        exports.pop(_pointer_at(capsule, _FRESH), None)
-
-
-_delete, _destroy = _Deleter(_deleted), _Deleter(_destroyed)
+_delete = _Deleter(_deleted)
 _keep(_delete)
-_keep(_destroy)
-_DELETE, _DESTROY = ctypes.cast(_delete, c_void_p).value, ctypes.cast(_destroy, c_void_p).value
+_DELETE = ctypes.cast(_delete, c_void_p).value
 
 
 @atexit.register

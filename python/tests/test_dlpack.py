@@ -63,6 +63,7 @@ def test_a_capsule_that_nobody_takes_holds_nothing(on):
     capsule = made.__dlpack__(stream=-1)
     assert len(_dlpack._exports) == 1
     del capsule
+    _dlpack._look()
     gc.collect()
     assert _dlpack._exports == {}
 
@@ -74,6 +75,7 @@ def test_what_is_taken_is_given_back_once(on):
     with pytest.raises(ArgumentError, match="used before"):
         _dlpack.Taken(capsule)
     del capsule
+    _dlpack._look()
     gc.collect()
     assert len(_dlpack._exports) == 1
     taken.close()
@@ -230,3 +232,15 @@ def test_what_jax_cannot_have_is_refused_by_name(on, jax):
 
 def test_structures_are_laid_out_as_dlpack_has_them():
     assert [s.size for s in (_dlpack._TENSOR, _dlpack._MANAGED, _dlpack._VERSIONED)] == [48, 16, 32]
+
+
+@pytest.mark.parametrize("refuse", [int, len, ord])
+def test_who_refuses_a_capsule_is_heard_and_keeps_nothing(on, refuse):
+    made = _dlpack.Memory(on, "f32", (2, 3), on.stream)
+    with pytest.raises(TypeError):
+        refuse(made.__dlpack__(stream=-1))
+    del made
+    before = len(_dlpack._exports)
+    _dlpack.Memory(on, "f32", (1,), on.stream)
+    gc.collect()
+    assert len(_dlpack._exports) == before - 1 == 0 and not _dlpack._fresh
