@@ -154,7 +154,8 @@ class Staged(Ahead):
         self._staged: Optional[
             Tuple[Any, Any, Place]
         ] = None  # the memory, the event behind the copy, and the place behind the batch
-        self._copying: List[Tuple[Any, int]] = []  # events, and the slots that are read until then
+        # Events, and the slots that are read until then. They are not torch's, which somebody's capture would refuse.
+        self._copying: List[Tuple[Any, int]] = []
         super().__init__(request, "torch", prefetch, restart)
 
     def _start(self) -> None:
@@ -190,7 +191,7 @@ class Staged(Ahead):
         assert staged is not None
         memory, event, place = staged
         current = torch.cuda.current_stream(self._at)
-        current.wait_event(event)
+        event.wait(current.cuda_stream)
         memory.record_stream(current)
         batch = {name: memory[at : at + n].view(dtype).view(shape) for name, dtype, shape, at, n in self._views}
         self._staged = None
@@ -203,7 +204,7 @@ class Staged(Ahead):
 
     def _stage(self, poll: bool) -> None:
         """Begins to copy the next batch; with poll only if it is drawn already."""
-        while self._copying and (len(self._copying) > SPARE or self._copying[0][0].query()):
+        while self._copying and (len(self._copying) > SPARE or self._copying[0][0].passed()):
             event, slot = self._copying.pop(0)
             event.synchronize()
             self.pool.returned.append(slot)
@@ -222,8 +223,8 @@ class Staged(Ahead):
             memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
             at = self.pool.address + slot * self.pool.size
             self._device.to_device(memory.data_ptr(), at, self._bytes, self._side.cuda_stream)
-            event = torch.cuda.Event()
-            event.record(self._side)
+            event = self._device.event()
+            event.record(self._side.cuda_stream)
         self._copying.append((event, slot))
         return memory, event, place
 

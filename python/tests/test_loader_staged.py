@@ -29,13 +29,16 @@ torch = pytest.importorskip("torch")
 class Event:
     """An event that is passed when it is asked for the second time, or waited for."""
 
-    def __init__(self):
-        self.asked = 0
+    def __init__(self, told):
+        self.asked, self.told = 0, told
 
     def record(self, stream):
-        stream.recorded += 1
+        self.told.recorded += 1
 
-    def query(self):
+    def wait(self, stream):
+        self.told.waited.append(self)
+
+    def passed(self):
         self.asked += 1
         return self.asked > 1
 
@@ -52,11 +55,12 @@ def driver(monkeypatch):
     standin = standin_driver.Standin()
     on = _replay.replayer(0)
     handle = on.device.new_stream()
-    current = types.SimpleNamespace(cuda_stream=handle, waited=[])
-    current.wait_event = current.waited.append
-    side = types.SimpleNamespace(cuda_stream=handle, recorded=0)
+    current = types.SimpleNamespace(cuda_stream=handle)
+    side = types.SimpleNamespace(cuda_stream=handle)
+    told = types.SimpleNamespace(waited=[], recorded=0)
     monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: side)
-    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "Event", None)
+    monkeypatch.setattr(on.device, "event", lambda: Event(told))
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: current)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
@@ -64,7 +68,7 @@ def driver(monkeypatch):
     # torch's memory is none of the stand-in's.
     monkeypatch.setattr(on.device, "to_device", lambda to, host, size, stream: ctypes.memmove(to, host, size))
     before = standin.count("violations")
-    yield types.SimpleNamespace(standin=standin, current=current, side=side)
+    yield types.SimpleNamespace(standin=standin, told=told)
     assert standin.count("violations") == before
     on.device.close_stream(handle)
 
@@ -88,7 +92,7 @@ def test_batches_are_those_of_the_host_and_stay(driver):
         for i in range(300):
             kept.append((on.next(), host.next()))
             assert on.place.state == host.state_dict()["state"] and on.place.epoch == host.epoch
-            assert len(driver.current.waited) >= i + 1  # for the copy of each batch
+            assert len(driver.told.waited) >= i + 1  # for the copy of each batch
             if len(kept) > 10:
                 same(*kept.pop(i % 10))
         for got, want in kept:
