@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/record"
@@ -150,9 +151,12 @@ func (s *recorded) start() {
 	s.stop, s.done = stop, make(chan struct{})
 	go func() {
 		defer close(s.done)
-		s.session, s.export, s.err = record.NewSession(s.target, "loader", func(buffer int, size, at int64, data []byte) error {
-			return s.hand(ctx, buffer, size, at, data)
-		}, func(device *ops.Device) (*record.Work, error) { return s.work(ctx, device) })
+		s.err = caught.Do(func() (err error) {
+			s.session, s.export, err = record.NewSession(s.target, "loader", func(buffer int, size, at int64, data []byte) error {
+				return s.hand(ctx, buffer, size, at, data)
+			}, func(device *ops.Device) (*record.Work, error) { return s.work(ctx, device) })
+			return err
+		})
 		if s.err == nil {
 			s.err = ctx.Err()
 		}
