@@ -214,7 +214,9 @@ func (r *Reply) frame() (*Frame, error) {
 
 // fail sends an error as a reply.
 func (c *Conn) fail(err error) error {
-	text, bad := json.Marshal(map[string]any{"error": failureOf(err)})
+	f := failureOf(err)
+	f.shorten()
+	text, bad := json.Marshal(map[string]any{"error": f})
 	if bad != nil {
 		return errors.Join(err, bad)
 	}
