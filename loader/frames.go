@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -173,7 +174,7 @@ func (m *filmer) start(ctx context.Context, at ops.Cursor) error {
 		for batch := 0; ; batch++ {
 			select {
 			case s := <-m.free:
-				s.err = m.shoot(ctx, s, batch)
+				s.err = caught.Do(func() error { return m.shoot(ctx, s, batch) })
 				m.ready <- s
 				if s.err != nil {
 					return
@@ -262,7 +263,7 @@ func (m *filmer) act(ctx context.Context, s *shot, scenes []scene, batch int) er
 	for range min(m.workers, len(scenes)) {
 		working.Go(func() {
 			for sc := range tasks {
-				if err := m.source.guard(sc.episode, func() error { return m.take(ctx, s, &sc, batch) }); err != nil {
+				if err := caught.Do(func() error { return m.source.guard(sc.episode, func() error { return m.take(ctx, s, &sc, batch) }) }); err != nil {
 					mu.Lock()
 					failed = errors.Join(failed, err)
 					mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -227,7 +228,7 @@ func (r *reading) reader(worker int) {
 		}
 		begin := time.Now()
 		waits.slots.Add(int64(begin.Sub(at)))
-		if err := w.read(r.ctx, sl); err != nil {
+		if err := caught.Do(func() error { return w.read(r.ctx, sl) }); err != nil {
 			sl.err = fmt.Errorf("loader: epoch %d, shard of %d episodes from number %d on: %w", sl.group.epoch, sl.count, r.s.chosen.numbers[sl.first], err)
 		}
 		at = time.Now()

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -139,8 +140,9 @@ func (p *split) read(ctx context.Context, ids []int64, strict bool) (*table, err
 			from, to := next, min(next+size, len(ids))
 			read := make(chan result, 1)
 			go func() {
-				t, err := p.block(ctx, ids, from, to, strict)
-				read <- result{t, to - from, err}
+				r := result{frames: to - from}
+				r.err = caught.Do(func() (err error) { r.t, err = p.block(ctx, ids, from, to, strict); return err })
+				read <- r
 			}()
 			open, next = append(open, read), to
 		}

@@ -175,7 +175,7 @@ func (r *Request) filmed(path string, s *loader.Store) error {
 	return nil
 }
 
-// Close closes what is read.
+// Close closes what is read, and lets go of what is in memory. Close twice is fine.
 func (s *Source) Close() error {
 	var errs []error
 	if s.Data != nil && s.Store == nil {
@@ -184,6 +184,7 @@ func (s *Source) Close() error {
 	for _, store := range s.Stores {
 		errs = append(errs, store.Close())
 	}
+	s.Data, s.Store, s.Stores = nil, nil, nil
 	return errors.Join(errs...)
 }
 

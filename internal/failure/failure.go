@@ -46,19 +46,17 @@ func Of(err error) Report {
 		r.Path = path.Path
 	}
 	if errors.As(err, &shape) {
-		r.Class, r.Op, r.Kind, r.Got, r.Want = "ArgError", shape.Op, shape.Kind.Error(), shape.Got, shape.Want
+		r.Class, r.Op, r.Kind, r.Got, r.Want = "ArgError", shape.Op, text(shape.Kind), shape.Got, shape.Want
 	}
 	if errors.As(err, &arg) {
-		r.Class, r.Op, r.Arg, r.Kind, r.Got, r.Want = "ArgError", arg.Op, arg.Arg, arg.Kind.Error(), arg.Got, arg.Want
+		r.Class, r.Op, r.Arg, r.Kind, r.Got, r.Want = "ArgError", arg.Op, arg.Arg, text(arg.Kind), arg.Got, arg.Want
 	}
 	if errors.As(err, &value) {
-		r.Class, r.Op, r.Arg, r.Kind, r.Row, r.Index = "ValueError", value.Op, value.Arg, value.Kind.Error(), &value.Row, &value.Index
+		r.Class, r.Op, r.Arg, r.Kind, r.Row, r.Index = "ValueError", value.Op, value.Arg, text(value.Kind), &value.Row, &value.Index
 	}
 	if errors.As(err, &format) {
 		r.Class, r.Path, r.Got, r.Want, r.Line = "FormatError", format.Path, format.Got, format.Want, format.Line
-		if format.Kind != nil {
-			r.Kind = format.Kind.Error()
-		}
+		r.Kind = text(format.Kind)
 		if format.Offset >= 0 {
 			r.Offset = &format.Offset
 		}
@@ -73,4 +71,12 @@ func Of(err error) Report {
 		r.Class = "MemoryError"
 	}
 	return r
+}
+
+// text is what an error says, and nothing of none.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }

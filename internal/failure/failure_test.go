@@ -31,6 +31,8 @@ func TestAnErrorIsTakenApartHoweverDeepItLies(t *testing.T) {
 		{&tensor.Error{Op: "New", Kind: tensor.ErrOutOfMemory, Got: "9", Want: "8"}, failure.Report{Class: "MemoryError", Op: "New", Kind: "out of memory", Got: "9", Want: "8"}},
 		{&dataset.FormatError{Format: "npy", Path: "a.npy", Offset: 17, Line: 3, Kind: dataset.ErrCorrupt, Got: "x", Want: "y"},
 			failure.Report{Class: "FormatError", Path: "a.npy", Kind: "corrupt", Offset: &offset, Line: 3, Got: "x", Want: "y"}},
+		{&ops.ArgError{Op: "Fuse"}, failure.Report{Class: "ArgError", Op: "Fuse"}},
+		{&ops.ValueError{Op: "Fuse", Row: 2}, failure.Report{Class: "ValueError", Op: "Fuse", Row: &row, Index: &index}},
 		{&dataset.FormatError{Format: "npy", Offset: -1}, failure.Report{Class: "FormatError"}},
 		{&align.StreamError{Stream: "imu", Err: &ops.ArgError{Op: "Resample", Arg: "Options.Edge", Kind: ops.ErrOption}},
 			failure.Report{Class: "ArgError", Op: "Resample", Arg: "Options.Edge", Kind: "wrong option", Stream: "imu"}},

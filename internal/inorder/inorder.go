@@ -5,6 +5,8 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+
+	"github.com/robocache/robocache/internal/caught"
 )
 
 // most is how many of a list may be worked on or done before they are wanted.
@@ -15,7 +17,7 @@ const most = 256
 // goroutine that waits takes tens of microseconds to go on, what takes less is best done many ahead. One worker does each when it is wanted.
 //
 // All n are given, whatever becomes of ctx, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what it
-// returns. Who stops early waits for those that have begun.
+// returns. Who stops early waits for those that have begun. Where do panics, so does who takes its result, with a *[caught.Panic].
 func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, do func(ctx context.Context, i int) T) iter.Seq2[int, T] {
 	if workers <= 1 {
 		return func(yield func(int, T) bool) {
@@ -30,6 +32,7 @@ func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, 
 		type task struct {
 			i    int
 			done chan T
+			err  *error // of a panic, instead of a result
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		var over atomic.Bool
@@ -46,13 +49,15 @@ func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, 
 				if over.Load() {
 					return
 				}
-				t.done <- do(ctx, t.i)
+				if *t.err = caught.Do(func() error { t.done <- do(ctx, t.i); return nil }); *t.err != nil {
+					close(t.done)
+				}
 			}
 		}
 		var begun []task // and not handed over
 		next, busy := 0, 0
 		start := func() {
-			t := task{next, make(chan T, 1)}
+			t := task{next, make(chan T, 1), new(error)}
 			next++
 			begun = append(begun, t)
 			tasks <- t // of which there are at most as many as have room
@@ -68,7 +73,10 @@ func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, 
 			if len(begun) == 0 {
 				start()
 			}
-			t := <-begun[0].done
+			t, ok := <-begun[0].done
+			if !ok {
+				panic(*begun[0].err)
+			}
 			begun = begun[1:]
 			for room := min(ahead(t), most); next < n && len(begun) < room; {
 				start()

@@ -2,6 +2,7 @@ package inorder_test
 
 import (
 	"context"
+	"io"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/inorder"
 )
 
@@ -75,5 +77,31 @@ func TestAnEndedContextDoesNotShortenAList(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 10, seen)
+	}
+}
+
+// A panic is that of who takes the results, after those before it: of itself it would end the program. Nothing goes on behind it.
+func TestAPanicIsTakenToWhoTakesTheResults(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		var now atomic.Int64
+		seen := 0
+		err := caught.Do(func() error {
+			for i := range inorder.Each(context.Background(), 100, workers, 5, func(int) int { return 5 }, func(_ context.Context, i int) int {
+				now.Add(1)
+				defer now.Add(-1)
+				if i == 7 {
+					panic(io.ErrNoProgress)
+				}
+				return i
+			}) {
+				require.Equal(t, seen, i)
+				seen++
+			}
+			return nil
+		})
+		assert.ErrorIs(t, err, io.ErrNoProgress)
+		assert.ErrorAs(t, err, new(*caught.Panic))
+		assert.Equal(t, 7, seen)
+		assert.Zero(t, now.Load())
 	}
 }

@@ -32,18 +32,6 @@
 //	counts   {"target","request"}, and as the blob the bytes that the plan's "counts" names, after a run of a voxelize. The reply has "counts":
 //	         "points", "in_range", "out_of_range", "not_finite", "voxels", "dropped_voxels" and "dropped_points".
 //
-// Requests about recordings have a reply whose descriptor is a memfd that the child keeps no longer, with the arrays that the reply describes by
-// {"dtype","shape","at"}:
-//
-//	open     {"path","clock","rate","strict"}: a recording or a dataset of several. The reply has its "handle", and what it says of itself.
-//	episode  {"handle","episode"}: an episode's streams, whole.
-//	inspect  {"handle","episode","columns"}: what robocache inspect says, as "report" and "text". Episode -1 is all.
-//	stats    {"dtype"}, and timestamps as the blob: what a clock is like.
-//	align    {"handle","episode","plan","plan_path","targets","fuse"}: streams on one clock by a plan's text; the clock of "targets", a dtype, is
-//	         the blob.
-//	frames   {"handle","episode","camera","frames":[...],"height","width"}: images of a camera, decoded, [N,H,W,C] u8.
-//	close    {"handles":[...]}: those of them that are open.
-//
 // A connection has one loader at most. Its batches lie in slots of one memfd, or, of a resident one, are replayed on a GPU:
 //
 //	loader   what batches are of; the fields are those of robocache batches, lengths of time in seconds. The reply describes the "arrays" of a slot,
@@ -63,7 +51,7 @@
 // # Recordings
 //
 // Arrays come in a memfd of the reply's own, which this process does not keep: {"dtype","shape","at"}, row-major from byte "at", a multiple of 64. A reply
-// without numbers has none.
+// without numbers has none. Of those that are open the few that were asked last keep an episode, and read ahead.
 //
 //	open     {"path","clock","rate","strict"}: a recording or dataset of any format. The reply has "handle", and what it says of itself; no episode is read.
 //	episode  {"handle","episode":N,"known":N}: an episode's streams with "times" [S] and "values" [S,D] as recorded, its cameras with the times of their frames,

@@ -35,6 +35,18 @@ type Failure struct {
 	Column  int    `json:"column,omitempty"` // of a plan file, from 1
 }
 
+// mostText is how many bytes of a text of an error are sent. A request may be long, and its errors quote it.
+const mostText = 64 << 10
+
+// shorten cuts texts that are too long, so that the error fits a frame.
+func (f *Failure) shorten() {
+	for _, s := range []*string{&f.Op, &f.Arg, &f.Kind, &f.Got, &f.Want, &f.Message, &f.Path, &f.Stream, &f.Array} {
+		if len(*s) > mostText {
+			*s = (*s)[:mostText] + "..."
+		}
+	}
+}
+
 func failureOf(err error) Failure {
 	var own *toldError
 	if errors.As(err, &own) {

@@ -3,6 +3,7 @@ package serve
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,6 +11,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
@@ -263,4 +268,39 @@ func resident(t testing.TB, pid int) int {
 	}
 	t.Fatal("no Anonymous in smaps_rollup")
 	return 0
+}
+
+// What a GPU has all of is kept nowhere else: neither the recordings nor what reading them left.
+func TestAResidentLoaderKeepsNoMemoryOfItsOwn(t *testing.T) {
+	const samples, width = 400_000, 50 // 80 MB
+	path := filepath.Join(t.TempDir(), "a.npz")
+	require.NoError(t, atomicfile.WriteFile(path, func(to io.Writer) error {
+		w := npz.NewWriter(to, npz.Options{})
+		return errors.Join(w.Add("state.times", of(ticks(samples, 1e7), samples)), w.Add("state.values", of(make([]float32, samples*width), samples, width)), w.Close())
+	}))
+	c := connect(t)
+	c.good("target", object{"target": described()})
+	taken := func() uint64 { // from the system, for Go's memory
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapSys - m.HeapReleased
+	}
+	debug.FreeOSMemory()
+	before := taken()
+	a := c.good("resident", object{"target": 0, "paths": []string{path}, "batch": 8, "hz": 50})
+	require.NoError(t, a.file.Close())
+	assert.Less(t, taken(), before+4*samples*width*3/2, "what reading left, beside the dataset")
+	for again := false; ; {
+		u := c.good("upload", nil).object
+		if _, more := u["piece"]; more {
+			continue
+		}
+		require.Contains(t, u, "batch")
+		assert.Less(t, taken(), before+20<<20)
+		if again {
+			break
+		}
+		again = true
+	}
+	c.good("report", nil)
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -288,4 +289,52 @@ func TestALoaderReportsMeanwhile(t *testing.T) {
 	for _, name := range []string{"left_out", "streams", "cameras", "mixture"} {
 		assert.IsType(t, []any{}, got.Report[name], name)
 	}
+}
+
+// A panic in drawing ahead is the error of the batch, and comes again, and a resume goes on.
+func TestAPanicInDrawingAheadIsTheBatchsError(t *testing.T) {
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer cpu.Close()
+	text, err := json.Marshal(asked(nil))
+	require.NoError(t, err)
+	var ask loaderRequest
+	require.NoError(t, json.Unmarshal(text, &ask))
+	l, err := openLoading(t.Context(), &Conn{}, &ask)
+	require.NoError(t, err)
+	s := &slots{loading: l}
+	require.NoError(t, s.open(t.Context(), cpu, 2))
+	begin, err := s.loader.State(t.Context())
+	require.NoError(t, err)
+	whole := s.layout
+	s.layout = &layout{arrays: []slotArray{{size: -1}}}
+	s.start()
+	var said strings.Builder
+	c := newConn(nil, "(devel)")
+	c.slots, c.stderr, c.greeted = s, &said, true
+	for range 2 {
+		_, err = c.handle(t.Context(), &Request{JSON: []byte(`{"do":"next"}`)})
+		var p *PanicError
+		require.ErrorAs(t, err, &p)
+		assert.Equal(t, "PanicError", failureOf(err).Class)
+	}
+	assert.Contains(t, said.String(), "loaderslot.go", "where it was")
+	s.pause()
+	s.layout = whole
+	require.NoError(t, s.resume(t.Context(), begin))
+	_, err = s.next(t.Context(), true)
+	assert.NoError(t, err)
+	assert.NoError(t, s.Close())
+}
+
+// A state that is refused costs nothing of what was drawn ahead.
+func TestAStateThatIsRefusedLeavesWhatWasDrawnAhead(t *testing.T) {
+	c := connected(t).open(asked(nil))
+	before := c.next(c.next().Slot)
+	for _, change := range []func(*loader.State){func(s *loader.State) { s.Windows++ }, func(s *loader.State) { s.Taken = -1 }, func(s *loader.State) { s.Version = 2 }} {
+		state := *before.State
+		change(&state)
+		assert.Equal(t, "LoaderError", c.bad("resume", fields{"state": state}).Class)
+	}
+	assert.Equal(t, before.State.Taken+8, c.next().State.Taken)
 }

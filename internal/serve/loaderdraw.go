@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 )
@@ -21,8 +22,7 @@ type slots struct {
 	ready chan *drawn // in their order
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the goroutine has ended; nil where none was started
-	wrong error         // of Next: it comes again until resume
-	at    loader.State  // behind the last batch that was handed out
+	wrong error         // of Next, or of resume: it comes again until another resume
 }
 
 // drawn is a batch in a slot, or the error that came instead.
@@ -44,9 +44,6 @@ func (l *slots) open(ctx context.Context, device *ops.Device, count int) error {
 		return err
 	}
 	if l.memory, err = NewMemory("slots of batches", int64(count)*int64(l.layout.bytes)); err != nil {
-		return err
-	}
-	if l.at, err = l.loader.State(ctx); err != nil {
 		return err
 	}
 	l.handed = make([]bool, count)
@@ -72,7 +69,11 @@ func (l *slots) draw(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case slot := <-l.free:
-			d, err := l.drawInto(ctx, slot)
+			var d *drawn
+			err := caught.Do(func() (err error) {
+				d, err = l.drawInto(ctx, slot)
+				return err
+			})
 			switch {
 			case ctx.Err() != nil:
 				l.free <- slot
@@ -132,7 +133,7 @@ func (l *slots) next(ctx context.Context, wait bool) (*drawn, error) {
 	if l.wrong = d.err; d.err != nil {
 		return nil, d.err
 	}
-	l.handed[d.slot], l.at = true, d.state
+	l.handed[d.slot] = true
 	return d, nil
 }
 
@@ -171,17 +172,16 @@ func (l *slots) pause() {
 	}
 }
 
-// resume goes on from a state. One that is refused leaves all as it was, since it is looked at before anything is drawn anew.
+// resume goes on from a state. One that is refused leaves all as it was.
 func (l *slots) resume(ctx context.Context, s loader.State) error {
-	l.pause()
-	err := l.loader.Resume(ctx, s)
-	if err == nil {
-		l.at, l.wrong = s, nil
-	} else if failed := l.loader.Resume(ctx, l.at); failed != nil { // what was drawn ahead is drawn again
-		return errors.Join(err, failed)
+	if err := l.loader.Check(s); err != nil {
+		return err
 	}
-	l.start()
-	return err
+	l.pause()
+	if l.wrong = l.loader.Resume(ctx, s); l.wrong == nil {
+		l.start()
+	}
+	return l.wrong
 }
 
 // Close ends the drawing and closes the loader and the slots. What was handed out is the other side's, which has its own mapping.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/record"
@@ -29,6 +30,8 @@ type recorded struct {
 	err     error         // that it ended with
 	session *record.Session
 	export  *record.Plan
+	bytes   int64          // about what the datasets take
+	batch   *residentReply // nil until the recording has ended and the datasets are closed
 }
 
 // piece is a part of an upload: bytes at an offset of a buffer, which has a number of its own and so many bytes.
@@ -59,7 +62,7 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, err
 	}
 	l.source.Loader.Apart = false // streams with the same window are one launch
-	s := &recorded{loading: l, pieces: make(chan piece), taken: make(chan struct{})}
+	s := &recorded{loading: l, pieces: make(chan piece), taken: make(chan struct{}), bytes: l.source.Bytes(l.plan)}
 	if err := json.Unmarshal([]byte(c.targets[ask.Target].text), &s.target); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -68,7 +71,7 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	c.resident = s
 	c.closing(s.Close)
-	return &Reply{Value: map[string]any{"bytes": l.source.Bytes(l.plan), "window": windowBytes}, File: s.window.File()}, nil
+	return &Reply{Value: map[string]any{"bytes": s.bytes, "window": windowBytes}, File: s.window.File()}, nil
 }
 
 // uploadReply is what is in the window, or at the end what batches are. The blob is the plan's payload then.
@@ -127,11 +130,17 @@ func upload(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if s.err != nil {
 		return nil, told(s.err)
 	}
-	reply, err := s.reply()
-	if err != nil {
-		return nil, err
+	if s.batch == nil {
+		var err error
+		if s.batch, err = s.reply(); err != nil {
+			return nil, err
+		}
+		if err := s.source.Close(); err != nil { // all of it is on the device
+			return nil, err
+		}
+		freed(s.bytes)
 	}
-	return &Reply{Value: uploadReply{Batch: reply}, Blob: s.export.Payload}, nil
+	return &Reply{Value: uploadReply{Batch: s.batch}, Blob: s.export.Payload}, nil
 }
 
 // ready reports whether the recording has ended well.
@@ -150,9 +159,12 @@ func (s *recorded) start() {
 	s.stop, s.done = stop, make(chan struct{})
 	go func() {
 		defer close(s.done)
-		s.session, s.export, s.err = record.NewSession(s.target, "loader", func(buffer int, size, at int64, data []byte) error {
-			return s.hand(ctx, buffer, size, at, data)
-		}, func(device *ops.Device) (*record.Work, error) { return s.work(ctx, device) })
+		s.err = caught.Do(func() (err error) {
+			s.session, s.export, err = record.NewSession(s.target, "loader", func(buffer int, size, at int64, data []byte) error {
+				return s.hand(ctx, buffer, size, at, data)
+			}, func(device *ops.Device) (*record.Work, error) { return s.work(ctx, device) })
+			return err
+		})
 		if s.err == nil {
 			s.err = ctx.Err()
 		}

@@ -37,6 +37,7 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 	if l.plan, err = l.source.Plan(ctx); err != nil {
 		return nil, told(errors.Join(err, l.source.Close()))
 	}
+	freed(l.source.Bytes(l.plan))
 	return l, nil
 }
 

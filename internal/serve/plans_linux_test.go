@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -116,6 +117,30 @@ func TestAFaultIsExplained(t *testing.T) {
 	assert.Equal(t, "contents.Streams[0].SrcOffsets", ask(packed, nil).Arg)
 	assert.Equal(t, "contents.Streams[0].SrcOffsets", ask(packed, object{"Streams[0].SrcOffsets": []int{0}}).Arg)
 	assert.NotEmpty(t, ask(backend.NoFault, nil).Class)
+}
+
+// A word that no kernel has written, of memory that others spoiled, is an error like others, whatever the operation.
+func TestAWordThatIsNoFaultIsSaidToBeNone(t *testing.T) {
+	c := withTarget(t)
+	for _, j := range jobs() {
+		request, tensors := j.describe()
+		contents := object{}
+		for _, x := range tensors {
+			if in := j.inputs[x.Name]; in != nil && in.DType() == tensor.I64 {
+				list, err := tensor.Data[int64](in)
+				require.NoError(t, err)
+				contents[x.Name] = list
+			}
+		}
+		for i := range 400 {
+			word := rand.Uint64()
+			if i < 64 {
+				word = uint64(i&15) | uint64(i>>4)<<62
+			}
+			f := c.bad("explain", object{"target": 0, "request": request, "fault": word, "contents": contents})
+			assert.NotEqual(t, "PanicError", f.Class, "%s: %#x: %s", j.name, word, f.Message)
+		}
+	}
 }
 
 func TestCountsAreReadFromWhatARunLeft(t *testing.T) {

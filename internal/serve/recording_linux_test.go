@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -304,4 +305,40 @@ func TestEpisodesAreThoseAskedForWhateverIsReadAhead(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
+
+// However many recordings are open, few of them have episodes in memory.
+func TestOfManyRecordingsFewAreKeptInMemory(t *testing.T) {
+	s := recordings{open: map[int]*recording{}}
+	for h := range 3 * mostKept {
+		d, err := inspection.Open(t.Context(), g1, dataset.Options{})
+		require.NoError(t, err)
+		s.open[h] = &recording{Dataset: d, path: g1, at: -1}
+	}
+	for i := range 3 { // by then the next one is read ahead
+		kept, ahead := 0, 0
+		for h := range s.open {
+			r, err := s.of(h)
+			require.NoError(t, err)
+			e, err := r.episode(t.Context(), i)
+			require.NoError(t, err)
+			assert.Equal(t, fmt.Sprintf("%06d", i), e.Name)
+		}
+		for _, r := range s.open {
+			if r.kept != nil {
+				kept++
+			}
+			if r.ahead != nil {
+				ahead++
+			}
+		}
+		assert.Equal(t, mostKept, kept)
+		assert.LessOrEqual(t, ahead, mostKept)
+	}
+	c := Conn{recordings: s}
+	for h := range 3 * mostKept {
+		_, err := closeRecordings(t.Context(), &c, &Request{JSON: fmt.Appendf(nil, `{"handles":[%d]}`, h)})
+		require.NoError(t, err)
+	}
+	assert.Empty(t, c.recordings.recent, "closed ones are held by nobody")
 }

@@ -67,15 +67,18 @@ func (a *arrays) reply(what string, value any) (*Reply, error) {
 	if err != nil || m == nil {
 		return &Reply{Value: value}, err
 	}
-	done := m.Close
-	if a.size > keptBytes { // what it was read into is of no more use, and much
-		done = func() error {
-			err := m.Close()
-			debug.FreeOSMemory()
-			return err
-		}
+	return &Reply{Value: value, File: m.File(), Done: func() error {
+		err := m.Close()
+		freed(a.size)
+		return err
+	}}, nil
+}
+
+// freed gives the system back what is of no more use, where that is much: the child is one of several processes on the host, and mostly waits.
+func freed(bytes int64) {
+	if bytes > keptBytes {
+		debug.FreeOSMemory()
 	}
-	return &Reply{Value: value, File: m.File(), Done: done}, nil
 }
 
 type episodeRequest struct {

@@ -20,10 +20,14 @@ import (
 // keptBytes is how large an episode may be to be kept for the next request, which often is for the same one, and how much is read ahead.
 const keptBytes = 64 << 20
 
+// mostKept is how many recordings keep an episode and read ahead: those that were asked last.
+const mostKept = 4
+
 // recordings are those that a connection has open, by their handles.
 type recordings struct {
-	last int
-	open map[int]*recording
+	last   int
+	open   map[int]*recording
+	recent []*recording // those that may keep episodes, the last asked in front
 }
 
 // recording is an open recording, or dataset of several.
@@ -127,9 +131,14 @@ func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	return &Reply{Value: o}, nil
 }
 
-// of returns the recording of a handle.
+// of returns the recording of a handle, which is about to be asked.
 func (s *recordings) of(handle int) (*recording, error) {
 	if r := s.open[handle]; r != nil {
+		s.recent = slices.Insert(slices.DeleteFunc(s.recent, func(o *recording) bool { return o == r }), 0, r)
+		if len(s.recent) > mostKept {
+			s.recent[mostKept].forget()
+			s.recent = slices.Delete(s.recent, mostKept, mostKept+1)
+		}
 		return r, nil
 	}
 	return nil, &RequestError{Arg: "handle", Got: fmt.Sprint(handle), Want: "that of an open recording"}
@@ -155,6 +164,7 @@ func closeRecordings(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 	for _, h := range q.Handles {
 		if r := c.recordings.open[h]; r != nil {
 			delete(c.recordings.open, h)
+			c.recordings.recent = slices.DeleteFunc(c.recordings.recent, func(o *recording) bool { return o == r })
 			err = errors.Join(err, r.Close())
 		}
 	}
@@ -209,6 +219,12 @@ func (r *recording) stopAhead() {
 	}
 }
 
+// forget lets go of the episodes that are in memory.
+func (r *recording) forget() {
+	r.stopAhead()
+	r.kept = nil
+}
+
 // Close ends reading ahead, too.
 func (r *recording) Close() error {
 	r.stopAhead()
@@ -243,8 +259,7 @@ func inspect(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if q.Episode >= rec.Len() {
 		return nil, rec.fails(-1, &dataset.RangeError{What: "episode", Got: q.Episode, Len: rec.Len()})
 	}
-	rec.stopAhead()
-	rec.kept = nil
+	rec.forget()
 	found, _, err := inspection.Look(ctx, rec.path, rec, inspection.Options{Episode: q.Episode, Strict: rec.strict})
 	if err != nil {
 		return nil, rec.fails(q.Episode, err)

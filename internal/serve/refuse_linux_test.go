@@ -105,6 +105,16 @@ func TestABadRequestIsToldAndTheChildGoesOn(t *testing.T) {
 	c.newArena(1)
 }
 
+// An error quotes what was asked, whose quotation may be longer than a frame may be.
+func TestAnErrorFitsAFrame(t *testing.T) {
+	c := connect(t)
+	long := strings.Repeat("\x01", MaxJSON/11)
+	f := c.bad("arena", object{long: 1})
+	assert.Equal(t, [2]string{"RequestError", "a field that is not known"}, [2]string{f.Class, f.Got})
+	assert.Len(t, f.Message, mostText+len("..."))
+	c.newArena(1)
+}
+
 func TestAFrameThatIsNoneEndsTheConnection(t *testing.T) {
 	c, ended := open(t, nil)
 	_, err := unix.Write(c.s.fd, []byte("GET / HTTP/1.1\r\n\r\n"))

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -157,14 +157,22 @@ func (c *Conn) answer(ctx context.Context, f *Frame) (err error) {
 	return c.fail(err)
 }
 
-// handle finds and calls the handler of a request.
+// handle answers a request. A panic, also one that was met in drawing ahead, is a *PanicError.
 func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			fmt.Fprintf(c.stderr, "robocache serve: panic in %q: %v\n%s", r.Do, p, debug.Stack())
-			reply, err = nil, &PanicError{Do: r.Do, Value: p}
-		}
-	}()
+	err = caught.Do(func() (err error) {
+		reply, err = c.dispatch(ctx, r)
+		return err
+	})
+	var p *caught.Panic
+	if errors.As(err, &p) {
+		fmt.Fprintf(c.stderr, "robocache serve: panic in %q: %v\n%s", r.Do, p.Value, p.Stack)
+		return nil, &PanicError{Do: r.Do, Value: p.Value}
+	}
+	return reply, err
+}
+
+// dispatch finds and calls the handler of a request.
+func (c *Conn) dispatch(ctx context.Context, r *Request) (*Reply, error) {
 	var do Do
 	if err := json.Unmarshal(r.JSON, &do); err != nil {
 		return nil, malformed(err)
@@ -206,7 +214,9 @@ func (r *Reply) frame() (*Frame, error) {
 
 // fail sends an error as a reply.
 func (c *Conn) fail(err error) error {
-	text, bad := json.Marshal(map[string]any{"error": failureOf(err)})
+	f := failureOf(err)
+	f.shorten()
+	text, bad := json.Marshal(map[string]any{"error": f})
 	if bad != nil {
 		return errors.Join(err, bad)
 	}

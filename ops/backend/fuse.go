@@ -76,6 +76,9 @@ func (j *FuseJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)
 	if f == NoFault {
 		return nil
 	}
+	if f.Stream() >= len(j.Parts) {
+		return noFault(f)
+	}
 	e, err := j.Parts[f.Stream()].fault(f, j.DstOffsets, read)
 	if err != nil {
 		return err

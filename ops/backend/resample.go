@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"fmt"
 	"sort"
 	"time"
 
@@ -135,7 +136,8 @@ type Channel struct {
 	Window Limit
 }
 
-// FaultError unpacks a fault of the job. For packed tensors it reads the offsets, or starts and lengths; read is given those on the device.
+// FaultError unpacks a fault of the job. For packed tensors it reads the offsets, or starts and lengths; read is given those on the device. What no kernel
+// writes, as memory may hold that others have written to, is an error that says so.
 func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
 	if f == NoFault {
 		return nil
@@ -164,6 +166,10 @@ func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tenso
 		}
 	}
 	split := func(n int, packed *tensor.Tensor) {
+		if packed == nil && position >= j.B*n {
+			err = noFault(f)
+			return
+		}
 		if packed == nil {
 			e.Row, e.Index = position/n, position%n
 			return
@@ -212,8 +218,14 @@ func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tenso
 		e.Kind = ErrTimeRange
 	case FaultOutOfRange:
 		e.Kind = ErrOutOfRange
+	default:
+		err = noFault(f)
 	}
 	return e, err
+}
+
+func noFault(f Fault) error {
+	return fmt.Errorf("the word %#x is no fault that a kernel writes: what others have written may lie where it was read", uint64(f))
 }
 
 // Bound returns the job's tensors.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
@@ -30,6 +31,7 @@ type task struct {
 	done   sync.WaitGroup
 	do     func(piece, worker int)
 	worker atomic.Int64
+	failed atomic.Pointer[error] // the first panic of do
 }
 
 func open(arg string) (backend.Backend, error) {
@@ -48,12 +50,20 @@ func New(workers int) *Backend {
 	for range b.workers - 1 {
 		go func() {
 			for t := range b.work {
-				t.take()
+				t.guard()
 				t.done.Done()
 			}
 		}()
 	}
 	return b
+}
+
+// guard takes pieces. A panic ends it, and the others when they come to their next piece.
+func (t *task) guard() {
+	if err := caught.Do(func() error { t.take(); return nil }); err != nil {
+		t.failed.CompareAndSwap(nil, &err)
+		t.next.Store(int64(t.pieces))
+	}
 }
 
 func (t *task) take() {
@@ -68,7 +78,7 @@ func (t *task) take() {
 }
 
 // parallel runs the task's pieces on the calling goroutine and the workers. The worker number given to do is below
-// b.workers, and no two pieces that run at once share it.
+// b.workers, and no two pieces that run at once share it. A panic of do is the calling goroutine's, when nobody works on the task any more.
 func (b *Backend) parallel(t *task) {
 	b.run.Lock()
 	defer b.run.Unlock()
@@ -79,7 +89,7 @@ func (b *Backend) parallel(t *task) {
 	for range helpers {
 		b.work <- t
 	}
-	t.take()
+	t.guard()
 	for range helpers { // all pieces are taken: a worker that has not begun need not
 		select {
 		case <-b.work:
@@ -88,6 +98,9 @@ func (b *Backend) parallel(t *task) {
 		}
 	}
 	t.done.Wait()
+	if err := t.failed.Swap(nil); err != nil {
+		panic(*err)
+	}
 }
 
 func (b *Backend) Name() string { return "cpu" }

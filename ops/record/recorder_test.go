@@ -229,6 +229,11 @@ func TestATargetThatCannotBeIsRefused(t *testing.T) {
 		"attributes[97], bytes of shared memory": func(x *record.Target) { x.Attributes[97] = -1 },
 		"attributes[75], major compute capability": func(x *record.Target) { x.Attributes[75] = 0 },
 		"attributes[200]":                          func(x *record.Target) { x.Attributes[200] = 1 << 40 },
+		"attributes": func(x *record.Target) {
+			for a := range 1001 {
+				x.Attributes[a] = 1
+			}
+		},
 	} {
 		target := h100()
 		change(&target)

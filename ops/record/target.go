@@ -56,6 +56,9 @@ func (t *Target) check() error {
 	if t.Driver < cudadrv.MinVersion || t.Driver > math.MaxInt32 {
 		return &TargetError{"driver", fmt.Sprint(t.Driver), fmt.Sprintf("%d or more", cudadrv.MinVersion)}
 	}
+	if len(t.Attributes) > maxAttributes {
+		return &TargetError{"attributes", fmt.Sprint(len(t.Attributes)), fmt.Sprintf("at most %d", maxAttributes)}
+	}
 	for a, v := range t.Attributes {
 		if v < math.MinInt32 || v > math.MaxInt32 {
 			return &TargetError{fmt.Sprintf("attributes[%d]", a), fmt.Sprint(v), "a number of 32 bits"}
@@ -79,6 +82,9 @@ func (t *Target) check() error {
 	}
 	return nil
 }
+
+// maxAttributes is how many attributes a device may have: there are fewer than 200 kinds.
+const maxAttributes = 1000
 
 // maxName is as long as the name of a device, a plan's operation or an argument may be.
 const maxName = 200
