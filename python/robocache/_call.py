@@ -6,7 +6,7 @@ from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Tup
 
 from ._arrays import HOST, Framework, View, contiguous_strides
 from ._child import shared
-from ._errors import ArgumentError
+from ._errors import ArgumentError, UnsupportedError
 
 Counts = Dict[str, int]
 
@@ -54,6 +54,14 @@ def resolve(op: str, backend: str, device: int) -> int:
         return HOST
     name, _, number = backend.partition(":") if isinstance(backend, str) else ("", "", "")
     if name == "cuda" and (number.isdecimal() or number == "" == backend[4:]):
+        from . import _cuda
+
+        why = _cuda.reason()
+        if why is not None:
+            raise UnsupportedError(
+                "{}: backend: got {!r}: {}".format(op, backend, why),
+                op=op, arg="backend", kind="no device", got=backend, want="auto or cpu",
+            )  # fmt: skip
         if number:
             return int(number)
         return max(device, 0)

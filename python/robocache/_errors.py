@@ -209,6 +209,9 @@ _TOLD = re.compile(
 )
 
 
+_PHRASES = {"FuseOptions": "the call", "ClipMin": "clip[0]", "ClipMax": "clip[1]"}
+
+
 def snake(name: str) -> str:
     """Returns a Go name as Python writes it: MaxGap is max_gap."""
     return _NAMES.get(name) or _HUMP.sub("_", name).lower()
@@ -223,9 +226,7 @@ def python_argument(arg: str) -> str:
 
 def python_words(text: str) -> str:
     """Returns an explanation with Go's names of arguments replaced by Python's."""
-    text = _TOLD.sub(
-        lambda m: "the call" if m.group() == "FuseOptions" else snake(m.group().replace("Options.", "")), text
-    )
+    text = _TOLD.sub(lambda m: _PHRASES.get(m.group()) or snake(m.group().replace("Options.", "")), text)
     return re.sub(r"\bnil\b", "None", text)
 
 

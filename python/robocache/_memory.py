@@ -12,6 +12,7 @@ import mmap
 import os
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
+from ._arrays import SIZES
 from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -63,7 +64,7 @@ def part(data: Any, spec: Mapping[str, Any]) -> memoryview:
 
 
 def _bytes(spec: Mapping[str, Any]) -> int:
-    n = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "u8": 1}[spec["dtype"]]
+    n = SIZES[spec["dtype"]]
     for d in spec["shape"]:
         n *= int(d)
     return n

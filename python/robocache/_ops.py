@@ -95,7 +95,7 @@ def resample(
     float64, float16 or bfloat16. times are int64 nanoseconds (datetime64 too), or float64 or float32 seconds, finite
     and non-decreasing; targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock.
     Arrays may be of NumPy, torch, JAX or CuPy, all of one framework, and so is the result. Lists are taken as NumPy
-    arrays; whole numbers in a list of values are float64.
+    arrays; whole numbers in a list of values are float64, in one of times nanoseconds.
 
     Between samples:
       kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d,
@@ -119,7 +119,8 @@ def resample(
     Results:
       dtype: of the result, that of values unless given; bf16 is uint16 in NumPy. valid, age, pad: whether to return
       also if a target is valid [B,T] (bool), its time less that of the sample at or before it [B,T] (of the times'
-      dtype), and if it is past the row's samples [B,T] (bool); the result is then a named tuple of values and these.
+      dtype), and if it is before or after the row's samples [B,T] (bool); the result is then a named tuple of values
+        and these.
       out: the array to write, or a sequence of arrays in the order of that tuple.
 
     How it is done:

@@ -15,12 +15,13 @@ import weakref
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from . import _arrays
 from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 
 # Names of rows' arrays in a batch, by the part that the helper process calls them.
 _ROWS = {"episode": "episode_index", "tick": "frame_index", "anchor": "anchor", "dataset": "dataset_index"}
 _SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age"}
-SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "u8": 1, "bool": 1}
+SIZES = dict(_arrays.SIZES, bool=1)
 _NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "u8": "|u1", "bool": "|b1"}
 TORCH = {
     "f32": "float32",

@@ -182,3 +182,9 @@ def test_streams_are_a_list_of_streams():
         with pytest.raises(rc.ArgumentError, match="list of Stream") as e:
             rc.fuse(streams, [0.5])
         assert e.value.arg == "streams" and e.value.got == type(streams).__name__
+
+
+def test_bounds_that_cross_are_told_apart():
+    with pytest.raises(rc.ArgumentError, match=r"clip\[1\] of 1, want a number that is no more than clip\[1\]") as e:
+        rc.fuse([rc.Stream([[0.0], [1.0]], [0.0, 1.0], clip=(2, 1))], [0.5])
+    assert e.value.arg == "streams[0].clip"

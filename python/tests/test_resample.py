@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import robocache as rc
+from robocache import _cuda
 
 S = 1_000_000_000
 rng = np.random.default_rng(5)
@@ -453,3 +454,11 @@ def test_a_clock_may_start_at_any_real_number():
     v, t = np.arange(3.0)[:, None], np.arange(3.0)
     for start in (1.0, np.float32(1), np.float16(1)):
         assert rc.resample(v, t, rc.Uniform(start, 2, 3)).ravel().tolist() == [1.0, 1.5, 2.0]
+
+
+def test_a_backend_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr(_cuda, "_driver", None)
+    monkeypatch.setattr(_cuda, "_reason", "no driver")
+    with pytest.raises(rc.UnsupportedError, match="no driver") as e:
+        rc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5], backend="cuda:1")
+    assert (e.value.op, e.value.arg, e.value.got) == ("resample", "backend", "cuda:1")
