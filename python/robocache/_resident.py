@@ -30,7 +30,7 @@ class Resident:
 
         self._torch = torch
         self._at = device
-        self._captured = False
+        self._unsure = False  # whether the device may be further than _place
         self._on = replayer(device.index)
         self._session = Session(self._on)
         child = Child()
@@ -124,12 +124,12 @@ class Resident:
         memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
         pointer = memory.data_ptr()
         capturing = torch.cuda.is_current_stream_capturing()
+        known, self._unsure = not self._unsure and not capturing, True  # Ctrl-C may come behind the launch
         self._session.run(tuple([pointer + o for o in self._offsets]), stream.cuda_stream)
-        if capturing:
-            self._captured = True
-        else:
+        if not capturing:
             epoch, taken = self._begin(*self._place)
             self._place = (epoch, min(taken + self._step, self._windows))
+        self._unsure = not known
         typed = {name: memory.view(dtype) for name, dtype in self._dtypes}
         batch = {
             name: torch.as_strided(typed[dtype], shape, strides, at) for name, dtype, shape, strides, at in self._arrays
@@ -154,8 +154,9 @@ class Resident:
         return Place(dict(self._template, epoch=epoch, taken=taken), self._begin(epoch, taken)[0])
 
     def refresh(self) -> Place:
-        """Returns where the loader is; after a capture it waits for the stream, and reads that from the device."""
-        if self._captured:
+        """Returns where the loader is; after a capture, or a `next` that was interrupted, it waits for the stream, and
+        reads that from the device."""
+        if self._unsure:
             stream = self._torch.cuda.current_stream(self._at).cuda_stream
             buffer, at = self.reply["cursors"][0]
             epoch, taken = struct.unpack("<qq", self._session.read(buffer, at, 16, stream))

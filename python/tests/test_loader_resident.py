@@ -139,12 +139,33 @@ def test_a_state_is_written_to_the_device_and_read_from_it(driver):
     assert one.place.state == state and one.place.epoch == 3
     one._session.write(buffer, at, struct.pack("<qq", 5, 1856), 0)  # as replays of a graph do
     assert one.refresh().state == state
-    one._captured = True
+    one._unsure = True
     assert one.refresh().state == dict(state, epoch=5, taken=1856) and one.place.epoch == 6
     for bad in ({"seed": 8}, {"windows": 1}, {"epoch": -1}, {"taken": 1866}, {"taken": None}, {"more": 1}):
         with pytest.raises(LoaderError, match="state"):
             one.seek(dict(state, **bad))
     assert one.refresh().state == dict(state, epoch=5, taken=1856)
+    one.close()
+
+
+def test_after_an_interrupt_the_place_is_read_from_the_device(driver, monkeypatch):
+    one = resident()
+    one.next()
+    step, before = one._step, one.place.state["taken"]
+    run = one._session.run
+
+    def interrupted(*arguments):
+        run(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(one._session, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.next()
+    monkeypatch.setattr(one._session, "run", run)
+    # The stand-in runs no kernels: what they would have written.
+    buffer, at = one.reply["cursors"][0]
+    one._session.write(buffer, at, struct.pack("<qq", 0, before + step), 0)
+    assert one.refresh().state["taken"] == before + step == 2 * step
     one.close()
 
 
