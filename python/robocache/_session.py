@@ -10,6 +10,9 @@ from ._plan import Buffers, Instance, Plan
 from ._replay import Replayer
 
 
+_HALF_WAY = "a session of which a run failed half way: what its memory holds is not known"
+
+
 class Session:
     """What a recorded loader has on a device. One thread at a time uses it.
 
@@ -23,6 +26,7 @@ class Session:
         self._buffers: Optional[Buffers] = None
         self._instances: Dict[int, Instance] = {}
         self._last: Optional[int] = None
+        self._failed = False
 
     def put(self, buffer: int, size: int, at: int, host: int, count: int) -> None:
         """Queues a copy of count bytes of host memory to an offset of a buffer of size bytes, by its "id"; see
@@ -55,6 +59,8 @@ class Session:
         """Runs the plan on a stream, with addresses for its arguments in their order. Errors are as in
         `Replayer.run`."""
         one = self._on
+        if self._failed:
+            raise DeviceError(_HALF_WAY)
         if one.flags[0]:
             one.raise_late(stream)
         instance = self._instances.get(stream)
@@ -65,12 +71,11 @@ class Session:
             if self._last is not None:
                 one.device.join(stream, self._last)
             self._last = stream
-        with instance.lock:
-            queued = not instance.begin(*instance.begin_arguments) and instance.state[0] == instance.expected
-            if queued:
-                instance.queue(pointers, None)
-        if not queued and not one.run_apart(instance, pointers, None, check, False)[0]:
-            raise DeviceError("a session of which a run failed half way: what its memory holds is not known")
+        try:
+            if not instance.run(pointers, None) and not one.run_apart(instance, pointers, None, check, False)[0]:
+                raise DeviceError(_HALF_WAY)
+        finally:
+            self._failed = instance.closed
         if check:
             one.waited(instance, b"", False)
 

@@ -123,10 +123,11 @@ def test_faults_are_told_by_the_numbers_of_their_buffers(driver):
 def test_a_run_that_failed_ends_the_session(driver):
     made = Made()
     stream = made.on.device.new_stream()
+    made.session.run((made.out,), made.on.device.stream)
     driver.fail("cuLaunchKernelEx", 719)
-    for _ in range(2):
+    for on in (stream, stream, made.on.device.stream, made.on.device.new_stream()):
         with pytest.raises(DeviceError):
-            made.session.run((made.out,), stream)
+            made.session.run((made.out,), on)
 
 
 def test_close_gives_the_memory_back(driver):
