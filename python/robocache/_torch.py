@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequenc
 
 from . import _gradient, _ops, _quick
 from ._arrays import HOST, Framework, View, framework_of, wrong
-from ._errors import OutOfMemoryError, UnsupportedError, python_argument
+from ._errors import Error, OutOfMemoryError, UnsupportedError, python_argument
 from ._options import Anchored, Stream, Uniform, mistake
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Torch(Framework):
         except (RuntimeError, NotImplementedError) as e:
             if "alloc" in str(e):
                 raise MemoryError(str(e)) from e
-            raise wrong("a tensor without memory of its own ({})".format(e), "a dense tensor", "wrong option") from e
+            raise _no_memory(e) from e
 
     @staticmethod
     def _device(x: Any) -> int:
@@ -70,7 +70,12 @@ class Torch(Framework):
             raise wrong(str(x.dtype), "one of " + ", ".join(str(d) for d in _NAMES))
         if x.requires_grad and torch.is_grad_enabled():
             raise wrong("a tensor that requires grad", "one that does not", "wrong option")
-        view = View(x, _NAMES[x.dtype], x.shape, x.stride(), x.data_ptr(), self._device(x))
+        if x.is_neg():
+            raise wrong("a negated view", "a tensor that holds its values as they are", "wrong option")
+        try:
+            view = View(x, _NAMES[x.dtype], x.shape, x.stride(), x.data_ptr(), self._device(x))
+        except RuntimeError as e:
+            raise _no_memory(e) from e
         if x.dim() and not x.is_inference():
             x.detach()[:0].zero_()  # tells autograd that it is written
         return view
@@ -119,6 +124,10 @@ class Torch(Framework):
             ctypes.memmove(x.data_ptr(), _address(arena) + at, view.nbytes)
         else:
             x.detach().copy_(_at(arena, at, view))
+
+
+def _no_memory(e: Exception) -> Error:
+    return wrong("a tensor without memory of its own ({})".format(e), "a dense tensor", "wrong option")
 
 
 def _address(memory: memoryview) -> int:

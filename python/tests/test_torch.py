@@ -346,3 +346,10 @@ def test_a_gradient_names_arguments_as_the_call_does():
     with pytest.raises(rc.DataError) as e:
         y.sum().backward()
     assert e.value.arg == "targets" and e.value.op == "fuse_backward"
+
+
+@pytest.mark.parametrize("out", [torch.eye(4).to_sparse(), torch._neg_view(torch.zeros(2, 17, 4)), torch.zeros(())])
+def test_tensors_that_cannot_be_written_are_argument_errors(out):
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.resample(V, T, X, dtype="f32", out=out)
+    assert e.value.arg == "out"
