@@ -73,11 +73,7 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 	q := &batching.Request{
 		Packing: batching.Packing{Path: r.Paths[0], Rate: r.Rate, Clock: r.Clock, Strict: r.Strict, Cameras: true},
 		Others:  r.Paths[1:], Weights: r.Weights, Hz: r.Hz, Shuffle: r.Shuffle, Streaming: r.Streaming, Defaults: align.Sampling{Normalise: r.Normalise}, Normalise: r.NormaliseStreams,
-		Loader: loader.Options{Batch: r.Batch, Seed: r.Seed, Age: r.Age, EpochWindows: r.EpochWindows, Workers: r.Workers, ShardWindows: r.ShardWindows, MixShards: r.MixShards, Apart: true},
-	}
-	q.Loader.Episodes = r.Episodes
-	if len(r.Episodes) > len(r.Paths) {
-		return nil, batching.Usagef("--episodes: got those of %d datasets, want of %d", len(r.Episodes), len(r.Paths))
+		Loader: loader.Options{Batch: r.Batch, Seed: r.Seed, Age: r.Age, EpochWindows: r.EpochWindows, Workers: r.Workers, ShardWindows: r.ShardWindows, MixShards: r.MixShards, Apart: true, Episodes: r.Episodes},
 	}
 	for i := range r.Statistics {
 		n := &r.Statistics[i]

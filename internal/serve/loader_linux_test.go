@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -337,4 +339,22 @@ func TestAStateThatIsRefusedLeavesWhatWasDrawnAhead(t *testing.T) {
 		assert.Equal(t, "LoaderError", c.bad("resume", fields{"state": state}).Class)
 	}
 	assert.Equal(t, before.State.Taken+8, c.next().State.Taken)
+}
+
+// Some episodes are normalised with the statistics of others, as those come back in the reply.
+func TestALoaderTakesSomeEpisodesAndTheStatisticsOfOthers(t *testing.T) {
+	train := connected(t).open(asked(fields{"episodes": [][]int{{0, 1}}}))
+	held := fields{"episodes": [][]int{{2}}}
+	own := connected(t).open(asked(held))
+	assert.NotEqual(t, train.reply.Normalised, own.reply.Normalised)
+	held["statistics"] = train.reply.Normalised
+	c := connected(t).open(asked(held))
+	assert.Equal(t, train.reply.Normalised, c.reply.Normalised)
+	assert.Equal(t, own.reply.Report.Windows, c.reply.Report.Windows)
+	n, o := c.next(), own.next()
+	assert.Equal(t, raw.Bytes(slices.Repeat([]int64{2}, 8)), c.array(n.Slot, "", "episode"))
+	assert.Equal(t, own.array(o.Slot, "", "anchor"), c.array(n.Slot, "", "anchor"))
+	assert.False(t, bytes.Equal(own.array(o.Slot, "action", "values"), c.array(n.Slot, "action", "values")))
+	f := connected(t).bad("loader", asked(fields{"episodes": [][]int{{0}, {1}}}))
+	assert.Equal(t, []string{"OptionError", "episodes", "those of 2 datasets", "of 1"}, []string{f.Class, f.Arg, f.Got, f.Want})
 }

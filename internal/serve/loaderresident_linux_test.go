@@ -212,6 +212,17 @@ func TestAResidentLoaderIsReplayed(t *testing.T) {
 	})
 }
 
+// Streams with windows of the same length are one launch, in one memory; others are not.
+func TestStreamsOfOneWindowAreReplayedTogether(t *testing.T) {
+	gputest.Simulate(t, cudasim.Config{})
+	together := openReplayed(t, gputest.Require(t), nil)
+	apart := openReplayed(t, gputest.Require(t), fields{"windows": fields{"observation.state": []float64{-1, 0}, "action": []float64{0, 2}}})
+	assert.Len(t, together.plan.Launches, 2, "a draw and a fuse")
+	assert.Len(t, apart.plan.Launches, 3)
+	assert.Len(t, together.reply.Arrays, len(apart.reply.Arrays))
+	assert.Less(t, len(together.plan.Arguments), len(apart.plan.Arguments))
+}
+
 // What a resident loader cannot be is said, and one that is given up in the middle of its uploads leaves nothing.
 func TestAResidentLoaderThatIsGivenUpLeavesNothing(t *testing.T) {
 	gputest.Simulate(t, cudasim.Config{})

@@ -295,6 +295,24 @@ func TestNothingOfAConnectionStays(t *testing.T) {
 	assert.NotContains(t, string(maps), "memfd:robocache")
 }
 
+// No request takes a descriptor. One that comes with a request is closed, whether that succeeds or not.
+func TestADescriptorThatNobodyWantsIsClosed(t *testing.T) {
+	c := connect(t)
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer null.Close()
+	before := openFiles(t)
+	for _, text := range []string{`{"do":"report"}`, `{"do":"stats","dtype":"i64"}`, `{`} {
+		for range 10 {
+			require.NoError(t, c.s.send(&Frame{JSON: []byte(text), File: null}))
+			_, err := c.read()
+			require.NoError(t, err)
+		}
+	}
+	c.good("stats", object{"dtype": "i64"}) // that of the request before is closed after its reply
+	assert.Equal(t, before, openFiles(t))
+}
+
 func TestEveryRequestIsInTheDocumentation(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
