@@ -5,6 +5,7 @@ ROBOCACHE_BINARY names the binary; unless given, one is built from the sources a
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ _built = None
 
 def pytest_configure(config):
     global _built
+    # A shell that starts this in the background has it ignore interrupts, which tests send.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH", "")]))
     if "ROBOCACHE_BINARY" not in os.environ:
         _built = tempfile.TemporaryDirectory(prefix="robocache-")
