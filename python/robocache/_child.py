@@ -68,8 +68,8 @@ class Child:
     """One helper process and the connection to it. Calls may come from any thread of the process that made it.
 
     lock is held around each request, and may be held around several that belong together, such as those that use the
-    arena. memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it. busy
-    says, under the lock, that a request is under way: on this thread, then, whose destructors must not make another.
+    arena. memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it.
+    busy says, under the lock, that a request is under way: on this thread, then, whose destructors must make no other.
     """
 
     def __init__(self) -> None:

@@ -174,7 +174,7 @@ def special(op: str, tensors: Sequence[Any]) -> bool:
     if _forward_ad._current_level >= 0:
         for x in tensors:
             if isinstance(x, torch.Tensor) and _forward_ad.unpack_dual(x).tangent is not None:
-                raise _gradient.refuse(op, "values", "a tensor with a tangent", "reverse mode: there is no forward mode")
+                raise _gradient.refuse(op, "values", "a tangent (forward mode)", "reverse mode")
     if torch.is_grad_enabled():
         for x in tensors:
             if isinstance(x, torch.Tensor) and x.requires_grad:
