@@ -67,9 +67,10 @@ func (a *arrays) reply(what string, value any) (*Reply, error) {
 	if err != nil || m == nil {
 		return &Reply{Value: value}, err
 	}
+	size := a.size // and no more of a is held by what follows
 	return &Reply{Value: value, File: m.File(), Done: func() error {
 		err := m.Close()
-		freed(a.size)
+		freed(size)
 		return err
 	}}, nil
 }

@@ -61,7 +61,8 @@ func New(workers int) *Backend {
 // guard takes pieces. A panic ends it, and the others when they come to their next piece.
 func (t *task) guard() {
 	if err := caught.Do(func() error { t.take(); return nil }); err != nil {
-		t.failed.CompareAndSwap(nil, &err)
+		failed := err // which alone is allocated
+		t.failed.CompareAndSwap(nil, &failed)
 		t.next.Store(int64(t.pieces))
 	}
 }
