@@ -140,7 +140,7 @@ func (f *filming) tell(episode string, film *filmed) {
 	film.media, film.why = nil, nil
 }
 
-// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. A frame that is damaged is
+// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. It sees which are videos. A frame that is damaged is
 // none of its concern.
 func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 	for i := range m.cameras {
@@ -155,6 +155,7 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 			if k < 0 {
 				return nil // which is found out when it is wanted
 			}
+			_, m.videos[i] = list[k].Source.(dataset.FrameDecoder)
 			picture, err := list[k].Decode(ctx, 0)
 			if err == nil {
 				_, err = coloured(picture)

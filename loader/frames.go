@@ -36,6 +36,10 @@ type filmer struct {
 	open map[int]*opened // episodes whose frames are read
 	bad  []badFrames     // of each camera, of the batches that were made
 
+	videos    []bool      // whether a camera's frames are those of videos
+	stretches []int       // of each camera, frames of a stretch of the cache, 0 if its frames are not kept
+	cache     *frameCache // nil if nothing is
+
 	free, ready chan *shot
 	due         *shot              // of the batch that comes next, if it is here
 	cancel      context.CancelFunc // nil while nothing is read
@@ -79,7 +83,8 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	if err != nil {
 		return err
 	}
-	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict, bad: make([]badFrames, len(f.cameras)), open: map[int]*opened{}}
+	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict,
+		bad: make([]badFrames, len(f.cameras)), videos: make([]bool, len(f.cameras)), open: map[int]*opened{}}
 	for i, cam := range f.cameras {
 		m.from = append(m.from, f.from(i))
 		shape := f.shapes[i][:]
@@ -113,7 +118,9 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 	}
 	l.filmer = m
 	l.held.add(m)
-	err = m.tryout(ctx, c)
+	if err = m.tryout(ctx, c); err == nil {
+		m.keep(l, c.opt)
+	}
 	c.films = nil
 	return err
 }
@@ -345,28 +352,54 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 		}
 		return failed
 	}
+	var left [][]int // runs that are not kept
+	for _, run := range runsOf(wanted, skipped) {
+		if kept, err := m.recall(ctx, s, sc, run, nil); err != nil {
+			return err
+		} else if !kept {
+			left = append(left, run)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	wanted = slices.Concat(left...)
 	media, err := m.media(ctx, sc, batch)
 	if err != nil {
 		return bad(wanted, err)
 	}
-	most := 0 // frames that are by themselves are decoded one by one
-	if _, video := media.Source.(dataset.FrameDecoder); video {
-		most = skipped
+	_, video := media.Source.(dataset.FrameDecoder)
+	if !video {
+		left = runsOf(wanted, 0) // frames that are by themselves are decoded one by one
 	}
-	for len(wanted) > 0 {
-		n := 1
-		for n < len(wanted) && wanted[n]-wanted[n-1] <= most {
-			n++
+	for _, run := range left {
+		if video {
+			if kept, err := m.recall(ctx, s, sc, run, media); err != nil {
+				return err
+			} else if kept {
+				continue
+			}
 		}
-		done, err := m.decode(ctx, s, sc, media, wanted[:n])
-		if done < n {
-			if err := bad(wanted[done:n], err); err != nil {
+		done, err := m.decode(ctx, s, sc, media, run)
+		if done < len(run) {
+			if err := bad(run[done:], err); err != nil {
 				return err
 			}
 		}
-		wanted = wanted[n:]
 	}
 	return nil
+}
+
+// runsOf cuts ascending numbers where one is more than so many behind the one before.
+func runsOf(numbers []int, most int) (runs [][]int) {
+	for len(numbers) > 0 {
+		n := 1
+		for n < len(numbers) && numbers[n]-numbers[n-1] <= most {
+			n++
+		}
+		runs, numbers = append(runs, numbers[:n]), numbers[n:]
+	}
+	return runs
 }
 
 // decode decodes frames, in order, up to the first that cannot be. It returns how many it did, and what was wrong if these are not all.
@@ -392,48 +425,20 @@ func (m *filmer) decode(ctx context.Context, s *shot, sc *scene, media *dataset.
 
 // place resizes a frame and puts it where it is wanted.
 func (m *filmer) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
-	picture, err := coloured(picture)
+	pixels, err := tensor.Data[uint8](s.frames[sc.camera])
 	if err != nil {
 		return err
 	}
-	all := s.frames[sc.camera]
-	c := m.cameras[sc.camera]
-	pixels, err := tensor.Data[uint8](all)
-	if err != nil {
-		return err
-	}
-	size := c.Height * c.Width * 3
+	size := m.cameras[sc.camera].Height * m.cameras[sc.camera].Width * 3
 	places := sc.wants[frame]
-	first, err := tensor.Of(pixels[places[0]*size:(places[0]+1)*size], c.Height, c.Width, 3)
-	if err != nil {
-		return err
-	}
-	if err := dataset.Resize(first, picture); err != nil {
+	first := pixels[places[0]*size : (places[0]+1)*size]
+	if err := m.shrink(first, sc.camera, picture); err != nil {
 		return err
 	}
 	for _, k := range places[1:] {
-		copy(pixels[k*size:(k+1)*size], pixels[places[0]*size:(places[0]+1)*size])
+		copy(pixels[k*size:(k+1)*size], first)
 	}
 	return nil
-}
-
-// coloured returns a picture as red, green and blue: grey is all three, and alpha is left out.
-func coloured(picture *tensor.Tensor) (*tensor.Tensor, error) {
-	c := picture.Dim(2)
-	if c == 3 {
-		return picture, nil
-	}
-	from, err := tensor.Data[uint8](picture)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]uint8, len(from)/c*3)
-	for p := range len(from) / c {
-		for k := range 3 {
-			out[3*p+k] = from[p*c+min(k, c-1)] // of grey the one that there is
-		}
-	}
-	return tensor.Of(out, picture.Dim(0), picture.Dim(1), 3)
 }
 
 // lose takes the window from rows: their targets are as those of any row without one.

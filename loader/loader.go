@@ -46,6 +46,11 @@ type Options struct {
 	Cameras []Camera
 	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
 	Workers int
+	// FrameCache is how many bytes of decoded frames of videos are kept at most, as large as Cameras have them: a video is decoded in stretches, as
+	// beginning is what costs most. A gigabyte, or an eighth of the memory that there is if that is less, unless given; -1 keeps none.
+	FrameCache int64
+
+	frames *frameCache // of the loaders of a group
 }
 
 const (
@@ -179,6 +184,8 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		return l, &OptionError{"MixShards", fmt.Sprint(opt.MixShards), "1 or more"}
 	case opt.Workers < 1:
 		return l, &OptionError{"Workers", fmt.Sprint(opt.Workers), "1 or more"}
+	case opt.FrameCache < -1:
+		return l, &OptionError{"FrameCache", fmt.Sprint(opt.FrameCache), "1 byte or more, 0 for a gigabyte or less, -1 for none"}
 	}
 	if plan.Shuffle == "shards" {
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards

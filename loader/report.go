@@ -18,7 +18,8 @@ type Report struct {
 	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
 	Streams    []StreamsReport `json:"streams"`
 	Cameras    []CameraReport  `json:"cameras"`
-	Bytes      int             `json:"bytes"` // on the device: what is drawn from, and the batch
+	FrameCache *FrameCache     `json:"frame_cache,omitempty"` // of a loader that keeps decoded frames of videos
+	Bytes      int             `json:"bytes"`                 // on the device: what is drawn from, and the batch
 
 	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
 
@@ -74,6 +75,9 @@ func (l *Loader) Report() Report {
 		l.filmer.mu.Lock()
 		defer l.filmer.mu.Unlock()
 		r.Cameras = slices.Clone(r.Cameras)
+		if l.filmer.cache != nil {
+			r.FrameCache = l.filmer.cache.said()
+		}
 		for i := range r.Cameras {
 			r.Cameras[i].Bad, r.Cameras[i].FirstBad = l.filmer.bad[i].count, l.filmer.bad[i].first
 		}

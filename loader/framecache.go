@@ -1,0 +1,292 @@
+package loader
+
+import (
+	"cmp"
+	linked "container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// How many frames of a video are decoded at a time for those of them that batches want. What a run of the decoder costs before its first frame is as
+// much as some ten to two hundred frames.
+const (
+	longStretch  = 256 // where the frames that batches are drawn from meanwhile fit the cache: each is decoded once
+	shortStretch = 16  // where they do not: it must not cost much that a stretch is dropped before it is used again
+	keptShare    = 4   // with a cache of less than one in so many of them, frames are decoded as batches want them, and not kept
+)
+
+// What the cache is unless Options.FrameCache says: a gigabyte, or one in frameCacheShare bytes of the memory that there is.
+const (
+	frameCacheBytes = 1 << 30
+	frameCacheShare = 8
+)
+
+// stretchOverhead is what a stretch takes besides its pixels, bytes.
+const stretchOverhead = 256
+
+// FrameCache is what a loader keeps of the decoded frames of videos. The loaders of a group have one together.
+type FrameCache struct {
+	Limit   int64 `json:"limit_bytes"`
+	Bytes   int64 `json:"bytes"`   // that it has now
+	Decoded int64 `json:"decoded"` // frames that were decoded to be kept, of stretches around those that were wanted
+	Used    int64 `json:"used"`    // frames of batches that were taken from it
+}
+
+// frameCache keeps stretches of videos, decoded and resized. The one that was used longest ago goes first. Its methods may be called from any
+// goroutine.
+type frameCache struct {
+	mu     sync.Mutex
+	kept   map[stretchKey]*stretch
+	order  linked.List // of *stretch, the one that was used last in front
+	report FrameCache
+}
+
+// stretchKey says which frames a stretch has: those from number times the camera's length of a stretch on.
+type stretchKey struct{ camera, episode, number int }
+
+// stretch is some frames that follow each other. Whoever puts it into the cache decodes it, and others wait.
+type stretch struct {
+	stretchKey
+	at      *linked.Element // nil once it is dropped
+	users   int             // that wait for it or read it: it is not dropped meanwhile
+	bytes   int64
+	first   int           // frame
+	length  int           // frames that it is to have
+	made    chan struct{} // closed when it is decoded; what is below is not written after that
+	frames  int           // that it has: up to the first that could not be decoded
+	pixels  []byte
+	dropped bool // since the decoding was given up
+}
+
+func newFrameCache(opt *Options) *frameCache {
+	limit := cmp.Or(opt.FrameCache, min(frameCacheBytes, tensor.Available()/frameCacheShare))
+	return &frameCache{kept: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
+}
+
+// hold returns the stretches of a camera in an episode from number first to last, which stay until they are released. Those that are not there are put
+// there, to be decoded by the caller, of an episode of so many frames. It returns nothing if there is no room, or if one is not there and frames is 0.
+func (c *frameCache) hold(camera, episode, first, last, length, frames, size int) (held, missing []*stretch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	need := int64(0)
+	for n := first; n <= last; n++ {
+		s := c.kept[stretchKey{camera, episode, n}]
+		if s == nil {
+			s = &stretch{stretchKey: stretchKey{camera, episode, n}, first: n * length, length: min(length, frames-n*length), made: make(chan struct{})}
+			s.bytes = int64(s.length)*int64(size) + stretchOverhead
+			missing, need = append(missing, s), need+s.bytes
+		}
+		s.users++
+		held = append(held, s)
+	}
+	if len(missing) > 0 && (frames == 0 || !c.makeRoom(need)) {
+		for _, s := range held {
+			s.users--
+		}
+		return nil, nil
+	}
+	for _, s := range held {
+		if s.at == nil {
+			s.at, c.kept[s.stretchKey] = c.order.PushFront(s), s
+		}
+		c.order.MoveToFront(s.at)
+	}
+	c.report.Bytes += need
+	return held, missing
+}
+
+// makeRoom drops stretches that nobody uses until there is room for so many bytes, and reports whether there is.
+func (c *frameCache) makeRoom(need int64) bool {
+	for e := c.order.Back(); e != nil && c.report.Bytes+need > c.report.Limit; {
+		s := e.Value.(*stretch)
+		if e = e.Prev(); s.users == 0 {
+			c.drop(s)
+		}
+	}
+	return c.report.Bytes+need <= c.report.Limit
+}
+
+func (c *frameCache) drop(s *stretch) {
+	c.order.Remove(s.at)
+	delete(c.kept, s.stretchKey)
+	c.report.Bytes -= s.bytes
+	s.at = nil
+}
+
+// decoded says of stretches that they are.
+func (c *frameCache) decoded(made []*stretch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range made {
+		if s.pixels == nil {
+			c.report.Bytes -= s.bytes - stretchOverhead
+			s.bytes = stretchOverhead
+		}
+		if s.dropped {
+			c.drop(s)
+		}
+		c.report.Decoded += int64(s.frames)
+		close(s.made)
+	}
+}
+
+// release gives back what hold returned, of which so many frames were used.
+func (c *frameCache) release(held []*stretch, used *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range held {
+		s.users--
+	}
+	c.report.Used += int64(*used)
+}
+
+func (c *frameCache) said() *FrameCache {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.report
+	return &r
+}
+
+// keep decides how videos are decoded: in stretches of how many frames of each camera, 0 for as batches want them.
+func (m *filmer) keep(l *Loader, opt *Options) {
+	m.stretches = make([]int, len(m.cameras))
+	cache := opt.frames
+	if cache == nil {
+		cache = newFrameCache(opt)
+	}
+	share := 1.0 // of the frames, that batches are drawn from meanwhile
+	switch o := l.order; {
+	case !o.Shuffle:
+		share = 0
+	case o.ShardWindows > 0:
+		share = min(1, float64(o.ShardWindows)*float64(o.MixShards)/float64(o.Count))
+	}
+	bytes, size := 0.0, 0 // of them all, and of a frame of each camera
+	for i, cam := range m.cameras {
+		if m.videos[i] {
+			size += cam.Height * cam.Width * 3
+			bytes += share * float64(l.report.Cameras[i].Frames) * float64(cam.Height*cam.Width*3)
+		}
+	}
+	if size == 0 {
+		return
+	}
+	length, limit := longStretch, cache.report.Limit
+	switch {
+	case bytes > keptShare*float64(limit):
+		return
+	case bytes > float64(limit):
+		length = shortStretch
+	}
+	length = int(min(int64(length), limit/int64(size)/int64(max(16, 2*m.workers)))) // so that all workers have room
+	if length < 2 {
+		return
+	}
+	m.cache = cache
+	for i := range m.cameras {
+		if m.videos[i] {
+			m.stretches[i] = length
+		}
+	}
+}
+
+// recall puts frames of a run in their places from the cache, and reports whether it has. Stretches that are not there are decoded if media is given.
+// If it has not, nothing is there from the first frame to the last of the run for which the decoder did well.
+func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
+	length := m.stretches[sc.camera]
+	if length == 0 {
+		return false, nil
+	}
+	all := 0
+	if media != nil {
+		all = media.Len()
+	}
+	first, last := run[0], run[len(run)-1]
+	cam := m.cameras[sc.camera]
+	size := cam.Height * cam.Width * 3
+	held, missing := m.cache.hold(sc.camera, sc.episode, first/length, last/length, length, all, size)
+	used := 0
+	defer m.cache.release(held, &used)
+	if len(missing) > 0 {
+		m.develop(ctx, sc, media, missing)
+	}
+	for _, st := range held {
+		select {
+		case <-st.made:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+		if st.first+st.frames <= min(last, st.first+st.length-1) {
+			return false, nil
+		}
+	}
+	if len(held) == 0 {
+		return false, nil
+	}
+	pixels, err := tensor.Data[uint8](s.frames[sc.camera])
+	if err != nil {
+		return false, err
+	}
+	for _, f := range run {
+		st := held[f/length-first/length]
+		for _, k := range sc.wants[f] {
+			copy(pixels[k*size:(k+1)*size], st.pixels[(f-st.first)*size:])
+			used++
+		}
+	}
+	return true, nil
+}
+
+// develop decodes stretches, ascending, those that follow each other in one go. One ends with the first frame that cannot be decoded.
+func (m *filmer) develop(ctx context.Context, sc *scene, media *dataset.Media, missing []*stretch) {
+	defer m.cache.decoded(missing)
+	for k := 0; k < len(missing); {
+		n := k + 1
+		for n < len(missing) && missing[n].number == missing[n-1].number+1 {
+			n++
+		}
+		done, err := m.developRun(ctx, sc.camera, media, missing[k:n])
+		if k += done; err != nil {
+			if ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) {
+				for _, s := range missing[k:] {
+					s.dropped = true
+				}
+				return
+			}
+			k++
+		}
+	}
+}
+
+// developRun decodes stretches that follow each other, and returns how many it did, and what was wrong with the next.
+func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Media, run []*stretch) (done int, err error) {
+	last := run[len(run)-1]
+	size := m.cameras[camera].Height * m.cameras[camera].Width * 3
+	for picture, err := range media.DecodeRange(ctx, run[0].first, last.first+last.length) {
+		if err != nil {
+			return done, err
+		}
+		if done == len(run) {
+			break
+		}
+		s := run[done]
+		if s.pixels == nil {
+			s.pixels = make([]byte, s.length*size)
+		}
+		if err := m.shrink(s.pixels[s.frames*size:(s.frames+1)*size], camera, picture); err != nil {
+			return done, err
+		}
+		if s.frames++; s.frames == s.length {
+			done++
+		}
+	}
+	if done < len(run) {
+		return done, fmt.Errorf("%d of %d stretches: %w", done, len(run), dataset.ErrMissing)
+	}
+	return done, nil
+}

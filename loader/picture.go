@@ -1,0 +1,38 @@
+package loader
+
+import (
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// shrink writes a picture in colours and as large as a camera's frames are.
+func (m *filmer) shrink(to []byte, camera int, picture *tensor.Tensor) error {
+	picture, err := coloured(picture)
+	if err != nil {
+		return err
+	}
+	dst, err := tensor.Of(to, m.cameras[camera].Height, m.cameras[camera].Width, 3)
+	if err != nil {
+		return err
+	}
+	return dataset.Resize(dst, picture)
+}
+
+// coloured returns a picture as red, green and blue: grey is all three, and alpha is left out.
+func coloured(picture *tensor.Tensor) (*tensor.Tensor, error) {
+	c := picture.Dim(2)
+	if c == 3 {
+		return picture, nil
+	}
+	from, err := tensor.Data[uint8](picture)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]uint8, len(from)/c*3)
+	for p := range len(from) / c {
+		for k := range 3 {
+			out[3*p+k] = from[p*c+min(k, c-1)] // of grey the one that there is
+		}
+	}
+	return tensor.Of(out, picture.Dim(0), picture.Dim(1), 3)
+}
