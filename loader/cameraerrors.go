@@ -140,7 +140,8 @@ func (f *filming) tell(episode string, film *filmed) {
 	film.media, film.why = nil, nil
 }
 
-// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. It sees which are videos. A frame that is damaged is
+// tryout decodes the first frame of each camera, of the first episode that has one, in case none can be: see CameraError. It sees which are videos, and how
+// large. A frame that is damaged is
 // none of its concern.
 func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 	for i := range m.cameras {
@@ -158,6 +159,7 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 			_, m.videos[i] = list[k].Source.(dataset.FrameDecoder)
 			picture, err := list[k].Decode(ctx, 0)
 			if err == nil {
+				m.pixels[i] = picture.Dim(0) * picture.Dim(1)
 				_, err = coloured(picture)
 			}
 			return err

@@ -12,12 +12,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// How many frames of a video are decoded at a time for those of them that batches want. What a run of the decoder costs before its first frame is as
-// much as some ten to two hundred frames.
+// How many frames of a video are decoded at a time for those of them that batches want. To begin costs the decoder as much as some four million
+// pixels.
 const (
-	longStretch  = 256 // where the frames that batches are drawn from meanwhile fit the cache: each is decoded once
-	shortStretch = 16  // where they do not: it must not cost much that a stretch is dropped before it is used again
-	keptShare    = 4   // with a cache of less than one in so many of them, frames are decoded as batches want them, and not kept
+	// Where the frames that batches are drawn from meanwhile fit the cache, each is decoded once; longer stretches would keep the first batches waiting.
+	longPixels                = 20 << 20
+	leastStretch, mostStretch = 64, 256
+	// Where they do not, a stretch may be dropped before it is used again: it costs half as much more than a frame of it.
+	shortPixels  = 2 << 20
+	shortStretch = 32 // at most
+	keptShare    = 2  // with a cache of less than one in so many of them, frames are decoded as batches want them, and not kept
 )
 
 // What the cache is unless Options.FrameCache says: a gigabyte, or one in frameCacheShare bytes of the memory that there is.
@@ -176,21 +180,18 @@ func (m *filmer) keep(l *Loader, opt *Options) {
 	if size == 0 {
 		return
 	}
-	length, limit := longStretch, cache.report.Limit
-	switch {
-	case bytes > keptShare*float64(limit):
-		return
-	case bytes > float64(limit):
-		length = shortStretch
-	}
-	length = int(min(int64(length), limit/int64(size)/int64(max(16, 2*m.workers)))) // so that all workers have room
-	if length < 2 {
+	limit := cache.report.Limit
+	if bytes > keptShare*float64(limit) {
 		return
 	}
-	m.cache = cache
-	for i := range m.cameras {
-		if m.videos[i] {
-			m.stretches[i] = length
+	most := int(limit / int64(size) / int64(max(16, 2*m.workers))) // so that all workers have room
+	for i, pixels := range m.pixels {
+		length := min(max(longPixels/max(pixels, 1), leastStretch), mostStretch, most)
+		if bytes > float64(limit) {
+			length = min(shortPixels/max(pixels, 1), shortStretch, most)
+		}
+		if m.videos[i] && length > 1 {
+			m.cache, m.stretches[i] = cache, length
 		}
 	}
 }

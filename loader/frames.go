@@ -37,6 +37,7 @@ type filmer struct {
 	bad  []badFrames     // of each camera, of the batches that were made
 
 	videos    []bool      // whether a camera's frames are those of videos
+	pixels    []int       // of the first of them, before it is resized
 	stretches []int       // of each camera, frames of a stretch of the cache, 0 if its frames are not kept
 	cache     *frameCache // nil if nothing is
 
@@ -84,7 +85,7 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 		return err
 	}
 	m := &filmer{cameras: f.cameras, source: c.from, numbers: numbers, stored: c.numbers, workers: c.opt.Workers, strict: c.opt.Strict,
-		bad: make([]badFrames, len(f.cameras)), videos: make([]bool, len(f.cameras)), open: map[int]*opened{}}
+		bad: make([]badFrames, len(f.cameras)), videos: make([]bool, len(f.cameras)), pixels: make([]int, len(f.cameras)), open: map[int]*opened{}}
 	for i, cam := range f.cameras {
 		m.from = append(m.from, f.from(i))
 		shape := f.shapes[i][:]
