@@ -31,9 +31,9 @@ const (
 )
 
 // stretchOverhead is what a stretch takes besides its pixels, bytes.
-const stretchOverhead = 256
+const stretchOverhead = 512
 
-// FrameCache is what a loader keeps of the decoded frames of videos. The loaders of a group have one together.
+// FrameCache is what a loader keeps of decoded frames. The loaders of a group have one together.
 type FrameCache struct {
 	Limit   int64 `json:"limit_bytes"`
 	Bytes   int64 `json:"bytes"`   // that it has now
@@ -41,7 +41,7 @@ type FrameCache struct {
 	Used    int64 `json:"used"`    // frames of batches that were taken from it
 }
 
-// frameCache keeps stretches of videos, decoded and resized. The one that was used longest ago goes first. Its methods may be called from any
+// frameCache keeps stretches of frames, decoded and resized. The one that was used longest ago goes first. Its methods may be called from any
 // goroutine.
 type frameCache struct {
 	mu     sync.Mutex
@@ -106,6 +106,9 @@ func (c *frameCache) hold(camera, episode, first, last, length, frames, size int
 
 // makeRoom drops stretches that nobody uses until there is room for so many bytes, and reports whether there is.
 func (c *frameCache) makeRoom(need int64) bool {
+	if need > c.report.Limit {
+		return false
+	}
 	for e := c.order.Back(); e != nil && c.report.Bytes+need > c.report.Limit; {
 		s := e.Value.(*stretch)
 		if e = e.Prev(); s.users == 0 {
@@ -156,7 +159,8 @@ func (c *frameCache) said() *FrameCache {
 	return &r
 }
 
-// keep decides how videos are decoded: in stretches of how many frames of each camera, 0 for as batches want them.
+// keep decides how frames are decoded and kept: in stretches of how many of each camera, 0 for as batches want them. Where frames are by themselves
+// they are worth keeping if all are there in the next epoch.
 func (m *filmer) keep(l *Loader, opt *Options) {
 	m.stretches = make([]int, len(m.cameras))
 	cache := opt.frames
@@ -170,27 +174,29 @@ func (m *filmer) keep(l *Loader, opt *Options) {
 	case o.ShardWindows > 0:
 		share = min(1, float64(o.ShardWindows)*float64(o.MixShards)/float64(o.Count))
 	}
-	bytes, size := 0.0, 0 // of them all, and of a frame of each camera
+	all, videos, size := 0.0, 0.0, 0 // bytes of all frames, of those of videos that are drawn from meanwhile, and of a frame of each camera
 	for i, cam := range m.cameras {
-		if m.videos[i] {
-			size += cam.Height * cam.Width * 3
-			bytes += share * float64(l.report.Cameras[i].Frames) * float64(cam.Height*cam.Width*3)
+		frame, frames := cam.Height*cam.Width*3, float64(l.report.Cameras[i].Frames)
+		if size += frame; m.videos[i] {
+			videos += share * frames * float64(frame)
+		} else {
+			frame += stretchOverhead
 		}
+		all += frames * float64(frame)
 	}
-	if size == 0 {
-		return
-	}
-	limit := cache.report.Limit
-	if bytes > keptShare*float64(limit) {
-		return
-	}
-	most := int(limit / int64(size) / int64(max(16, 2*m.workers))) // so that all workers have room
+	limit := float64(cache.report.Limit)
+	most := int(limit) / size / max(16, 2*m.workers) // so that all workers have room
 	for i, pixels := range m.pixels {
-		length := min(max(longPixels/max(pixels, 1), leastStretch), mostStretch, most)
-		if bytes > float64(limit) {
+		length := 0
+		switch {
+		case !m.videos[i] && all <= limit:
+			length = 1
+		case m.videos[i] && videos <= limit:
+			length = min(max(longPixels/max(pixels, 1), leastStretch), mostStretch, most)
+		case m.videos[i] && videos <= keptShare*limit:
 			length = min(shortPixels/max(pixels, 1), shortStretch, most)
 		}
-		if m.videos[i] && length > 1 {
+		if length > 1 || length == 1 && !m.videos[i] {
 			m.cache, m.stretches[i] = cache, length
 		}
 	}
@@ -290,4 +296,20 @@ func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Medi
 		return done, fmt.Errorf("%d of %d stretches: %w", done, len(run), dataset.ErrMissing)
 	}
 	return done, nil
+}
+
+// runsOf cuts ascending numbers of frames into those that are decoded together: of a video such as are near each other.
+func runsOf(frames []int, video bool) (runs [][]int) {
+	most := 0
+	if video {
+		most = skipped
+	}
+	for len(frames) > 0 {
+		n := 1
+		for n < len(frames) && frames[n]-frames[n-1] <= most {
+			n++
+		}
+		runs, frames = append(runs, frames[:n]), frames[n:]
+	}
+	return runs
 }

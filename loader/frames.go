@@ -354,7 +354,7 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 		return failed
 	}
 	var left [][]int // runs that are not kept
-	for _, run := range runsOf(wanted, skipped) {
+	for _, run := range runsOf(wanted, m.videos[sc.camera]) {
 		if kept, err := m.recall(ctx, s, sc, run, nil); err != nil {
 			return err
 		} else if !kept {
@@ -370,11 +370,12 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 		return bad(wanted, err)
 	}
 	_, video := media.Source.(dataset.FrameDecoder)
-	if !video {
-		left = runsOf(wanted, 0) // frames that are by themselves are decoded one by one
+	usual := video == m.videos[sc.camera]
+	if !usual {
+		left = runsOf(wanted, video)
 	}
 	for _, run := range left {
-		if video {
+		if usual {
 			if kept, err := m.recall(ctx, s, sc, run, media); err != nil {
 				return err
 			} else if kept {
@@ -389,18 +390,6 @@ func (m *filmer) take(ctx context.Context, s *shot, sc *scene, batch int) error 
 		}
 	}
 	return nil
-}
-
-// runsOf cuts ascending numbers where one is more than so many behind the one before.
-func runsOf(numbers []int, most int) (runs [][]int) {
-	for len(numbers) > 0 {
-		n := 1
-		for n < len(numbers) && numbers[n]-numbers[n-1] <= most {
-			n++
-		}
-		runs, numbers = append(runs, numbers[:n]), numbers[n:]
-	}
-	return runs
 }
 
 // decode decodes frames, in order, up to the first that cannot be. It returns how many it did, and what was wrong if these are not all.

@@ -46,8 +46,9 @@ type Options struct {
 	Cameras []Camera
 	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
 	Workers int
-	// FrameCache is how many bytes of decoded frames of videos are kept at most, as large as Cameras have them: a video is decoded in stretches, as
-	// beginning is what costs most. A gigabyte, or an eighth of the memory that there is if that is less, unless given; -1 keeps none.
+	// FrameCache is how many bytes of decoded frames are kept at most, as large as Cameras have them: of videos, which are decoded in stretches, as
+	// to begin is what costs most, and of other frames if all fit. A gigabyte, or an eighth of the memory that there is if that is less, unless given;
+	// -1 keeps none.
 	FrameCache int64
 
 	frames *frameCache // of the loaders of a group
