@@ -337,12 +337,14 @@ def prepare_resample(
     for name, arg in (("Src", "values"), ("SrcTimes", "times")):
         if name not in arrays:
             raise mistake(op, arg, "None", "an array", "missing argument")
-    group = Group(op, arrays, shapes_only)
+    kind = None if dtype is None else float_dtype(dtype, op)
+    group = Group(op, arrays, shapes_only, bits=kind == "bf16")
     src = group.views["Src"]
     given = given_outputs(out, asked, op)
     first = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
     shape = target_shape(group, clock, "", first, op)
-    kind = float_dtype(dtype, op) if dtype is not None else src.dtype if src.dtype in FLOATS else "f32"
+    if kind is None:
+        kind = src.dtype if src.dtype in FLOATS else "f32"
     width = src.shape[-1] if len(src.shape) > 1 else 0
     outputs = make_outputs(group, given, kind, width, shape, (), group.views["SrcTimes"].dtype)
     options: Dict[str, Any] = {"options": dict(rules, trust_times=True) if trust_times else rules}
@@ -386,7 +388,8 @@ def prepare_fuse(
     there = [i for i, s in enumerate(streams) if s.values is not None]
     if not there:
         raise mistake(op, "streams", "no stream with values", "at least one", "missing argument")
-    group = Group(op, arrays, shapes_only)
+    kind = None if dtype is None else float_dtype(dtype, op)
+    group = Group(op, arrays, shapes_only, bits=kind == "bf16")
     keys: List[Hashable] = []
     parts: List[Dict[str, Any]] = []
     all_rules: List[Dict[str, Any]] = []
@@ -409,9 +412,7 @@ def prepare_fuse(
     given = given_outputs(out, asked, op)
     made = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
     shape = target_shape(group, clock, first, made, op)
-    if dtype is not None:
-        kind = float_dtype(dtype, op)
-    else:
+    if kind is None:
         kind = "f64" if any(group.views["Streams[{}].Src".format(i)].dtype == "f64" for i in there) else "f32"
     of_times = group.views[first + "SrcTimes"].dtype
     outputs = make_outputs(group, given, kind, total, shape, (len(streams),), of_times)

@@ -73,10 +73,63 @@ def test_bf16_is_uint16_and_rounded_once_to_nearest_even():
     v, t, x = episode(20, 50, 4)
     u = bf16(v)
     want = bf16(np.array([by_hand(unbf16(u), t, q, "linear") for q in x]))
-    got = rc.resample(u, t, x)
+    got = rc.resample(u, t, x, dtype="bf16")
     assert got.dtype == np.uint16 and np.array_equal(got, want)
+    out = np.zeros_like(got)
+    assert rc.resample(u, t, x, dtype="bf16", out=out) is out and np.array_equal(out, want)
     assert np.array_equal(rc.resample(v, t, x, dtype="bf16"), bf16(rc.resample(v, t, x)))
-    assert np.array_equal(rc.resample(u, t, x, dtype=np.float32), rc.resample(unbf16(u), t, x))
+    bits = [rc.Stream(u, t), rc.Stream(v, t)]
+    fused = rc.fuse(bits, x, dtype="bf16")
+    assert np.array_equal(fused[:, :4], want) and np.array_equal(fused[:, 4:], bf16(rc.resample(v, t, x)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda u, v, t, x: rc.resample(u, t, x),
+        lambda u, v, t, x: rc.resample(u, t, x, dtype=np.float32),
+        lambda u, v, t, x: rc.resample(v, t, x, out=np.zeros((50, 4), np.uint16)),
+        lambda u, v, t, x: rc.fuse([rc.Stream(v, t), rc.Stream(u, t)], x),
+        lambda u, v, t, x: rc.fuse([rc.Stream(v, t)], x, out=np.zeros((50, 4), np.uint16)),
+    ],
+)
+def test_uint16_is_bf16_only_where_dtype_says_so(call):
+    v, t, x = episode(20, 50, 4)
+    with pytest.raises(rc.ArgumentError, match='got uint16, want float32.* or dtype="bf16"') as e:
+        call(np.full((20, 4), 1000, np.uint16), v, t, x)
+    assert e.value.got == "uint16" and e.value.arg in ("values", "out", "streams[1].values") and e.value.op
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.uint64, np.uint16, np.int8])
+def test_the_dtypes_of_an_error_are_those_of_its_argument(dtype):
+    v, t, x = episode(20, 50, 4)
+    for call, arg, want in (
+        (lambda: rc.resample(v.astype(dtype), t, x), "values", "float32, float64, float16 or bfloat16"),
+        (lambda: rc.resample(v, t.astype(dtype), x), "times", "int64 (nanoseconds), float64 or float32 (seconds)"),
+        (lambda: rc.resample(v, t, x.astype(dtype)), "targets", "int64 (nanoseconds), float64 or float32 (seconds)"),
+        (lambda: rc.resample(v, t, x, lengths=np.ones(1, dtype)), "lengths", "int64"),
+        (lambda: rc.voxelize(v[:, :3].astype(dtype), size=1), "points", "float32 or float64"),
+        (lambda: rc.voxelize(v[:, :3], size=1, labels=np.ones(20, dtype)), "labels", "int32"),
+        (lambda: rc.voxelize(v[:, :3], v.astype(dtype), size=1), "features", "float32, float64, float16 or bfloat16"),
+    ):
+        with pytest.raises(rc.ArgumentError) as e:
+            call()
+        assert e.value.arg == arg and str(e.value.want).startswith(want) and np.dtype(dtype).name in str(e.value)
+
+
+def test_a_list_of_times_has_the_dtype_of_the_times_beside_it():
+    v = np.array([[0.0], [1.0], [2.0]])
+    for dtype in (np.float32, np.float64):
+        t = np.arange(3, dtype=dtype)
+        assert rc.resample(v, t, [0, 0.5]).tolist() == [[0], [0.5]] and rc.resample(v, t, [0, 1]).tolist() == [[0], [1]]
+        assert rc.resample(v, [0, 1, 2], t / 2).tolist() == [[0], [0.5], [1]]
+        assert rc.fuse([rc.Stream(v, t), rc.Stream(v, [0, 1, 2])], [0.5]).tolist() == [[0.5, 0.5]]
+    assert rc.resample(v, [0, 1, 2], [0.5]).tolist() == [[0.5]]
+    assert rc.resample(v, np.arange(3), [1, 2]).tolist() == [[1], [2]]
+    for call in (lambda: rc.resample(v, np.arange(3), [0.5]), lambda: rc.fuse([rc.Stream(v, np.arange(3))], [1.0])):
+        with pytest.raises(rc.ArgumentError, match="beside int64 nanoseconds.*500_000_000") as e:
+            call()
+        assert e.value.arg == "targets" and e.value.op
 
 
 @pytest.mark.parametrize(

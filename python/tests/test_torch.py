@@ -24,7 +24,8 @@ def wants_grad(x=V):
 def test_torch_and_numpy_give_the_same_bits(dtype):
     v = V.to(dtype)
     as_numpy = v.view(torch.int16).numpy().view(np.uint16) if dtype == torch.bfloat16 else v.numpy()
-    want = rc.resample(as_numpy, T.numpy(), X.numpy(), valid=True, age=True, pad=True)
+    said = "bf16" if dtype == torch.bfloat16 else None
+    want = rc.resample(as_numpy, T.numpy(), X.numpy(), valid=True, age=True, pad=True, dtype=said)
     got = rc.resample(v, T, X, valid=True, age=True, pad=True)
     assert got.values.dtype == dtype and got.valid.dtype == torch.bool and got.age.dtype == torch.float64
     bits = got.values.view(torch.int16).numpy().view(np.uint16) if dtype == torch.bfloat16 else got.values.numpy()
@@ -325,8 +326,39 @@ def test_forward_mode_and_traces_are_refused_by_name():
                 rc.resample(dual, T, X)
             assert e.value.op == "resample" and e.value.kind == "no gradient"
         assert rc.resample(V, T, X).shape == (2, 17, 4)
-    with pytest.raises(rc.UnsupportedError, match="torch.compile"):
-        torch.jit.trace(lambda x: rc.resample(x, T, X), (V,))
+    for call in (
+        lambda x: rc.resample(x, T, X),
+        lambda x: rc.fuse([rc.Stream(x, T)], X),
+        lambda x: rc.resample(V[0].tolist(), x[0, :, 0], [0.0]),
+        lambda x: rc.voxelize(x[0, :, :3], size=1).grid,
+    ):
+        with pytest.raises(rc.UnsupportedError, match="torch.compile") as e:
+            torch.jit.trace(call, (V,))
+        assert e.value.op in ("resample", "fuse", "voxelize")
+
+
+def test_tensors_inside_vmap_are_refused_with_what_to_do():
+    vmap = getattr(torch, "vmap", None) or pytest.importorskip("functorch").vmap
+    for call in (
+        lambda x: rc.resample(x, T[0], X[0]),
+        lambda x: rc.fuse([rc.Stream(x, T[0])], X[0]),
+        lambda x: rc.voxelize(x[:, :3], size=1, min=0, max=1).grid,
+    ):
+        with pytest.raises(rc.UnsupportedError, match=r"vmap.*\[B,S,D\]") as e:
+            vmap(call)(V)
+        assert e.value.op in ("resample", "fuse", "voxelize") and e.value.arg in ("values", "streams[0].values", "points")
+
+
+def test_a_list_of_times_beside_tensors_has_their_dtype():
+    v = torch.tensor([[0.0], [1.0], [2.0]])
+    for x in (v, wants_grad(v)):
+        for t in (torch.arange(3.0), torch.arange(3, dtype=torch.float64)):
+            assert rc.resample(x, t, [0, 0.5]).tolist() == [[0], [0.5]]
+            assert rc.resample(x, t, [0, 1]).tolist() == [[0], [1]]
+            assert rc.fuse([rc.Stream(x, t)], [1, 2]).tolist() == [[1], [2]]
+        with pytest.raises(rc.ArgumentError, match="beside int64 nanoseconds") as e:
+            rc.resample(x, torch.arange(3), [0.5])
+        assert e.value.arg == "targets" and e.value.op == "resample"
 
 
 def test_a_tensor_that_was_written_cannot_be_the_past_of_a_gradient():
