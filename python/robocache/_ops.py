@@ -208,7 +208,9 @@ def fuse(
         >>> values.round(3).tolist(), valid.tolist()
         ([[0.5, 1.0], [1.6, 0.0]], [[True, True], [True, False]])
     """
-    if isinstance(streams, Stream) or not isinstance(streams, (list, tuple)):
+    if isinstance(streams, Stream):
+        raise mistake("fuse", "streams", "a single Stream", "a list of them: rc.fuse([stream], targets)")
+    if not isinstance(streams, (list, tuple)):
         raise mistake("fuse", "streams", type(streams).__name__, "a list of Stream")
     for i, s in enumerate(streams):
         if not isinstance(s, Stream):

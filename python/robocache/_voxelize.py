@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _call, _options
-from ._arrays import SIZES, Group, View, check_outputs, contiguous_strides, dtype_name
+from ._arrays import SIZES, Group, View, check_outputs, contiguous_strides, dtype_name, takes
 from ._call import Call
+from ._errors import UnsupportedError, near
 from ._options import mistake, number, whole
 
 _OP = "voxelize"
@@ -136,10 +138,32 @@ def voxelize(
     arrays = {"Points": points, "Features": features, "Labels": labels, "Offsets": offsets, "Poses": poses}
     if points is None:
         raise mistake(_OP, "points", "None", "an array [N,3]", "missing argument")
+    for name, x in arrays.items():
+        if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            raise UnsupportedError(
+                "voxelize: {0}: no gradient: got a tensor that requires grad, want {0}.detach(), or torch.no_grad(): "
+                "no gradient flows through voxelize".format(name.lower()),
+                op=_OP, arg=name.lower(), kind="no gradient", got="a tensor that requires grad", want="a detached one",
+            )  # fmt: skip
     group = Group(_OP, {name: x for name, x in arrays.items() if x is not None})
+    _check_points(group.views["Points"], features is not None)
     box = _box(group, size, min, max, preset)
     job = _Job(group, options, box, dtype, out, backend)
     return job.run(found, check)
+
+
+def _check_points(points: View, features: bool) -> None:
+    """Checks what bounds are looked for in."""
+    shape = points.shape
+    if len(shape) != 2 or shape[1] != 3:
+        want = "[N,3]"
+        if len(shape) == 3 and shape[2] == 3:
+            want += ": points.reshape(-1, 3), with offsets=numpy.arange(B + 1) * N"
+        elif len(shape) == 2 and shape[1] > 3 and not features:
+            want += ": points[:, :3], with features=points[:, 3:]"
+        raise mistake(_OP, "points", "[{}]".format(",".join(map(str, shape))), want, "wrong shape")
+    if points.dtype not in ("f32", "f64"):
+        raise mistake(_OP, "points", points.dtype, takes("Points"), "wrong dtype")
 
 
 def _settings(
@@ -158,7 +182,7 @@ def _settings(
     elif preset == "open3d":
         o.update(mode="sparse", reduce="mean", order="xyz")
     elif preset is not None:
-        raise mistake(_OP, "preset", preset, "mmcv or open3d")
+        raise mistake(_OP, "preset", preset, "mmcv or open3d", near=near(str(preset), ("mmcv", "open3d")))
     for name, x in (("mode", mode), ("reduce", reduce), ("order", order)):
         if x is None:
             continue
@@ -207,12 +231,7 @@ def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], prese
     if given_lo is not None and given_hi is not None:
         return Box(given_lo, given_hi, sizes)
     points = group.views["Points"]
-    if (
-        len(points.shape) != 2
-        or points.shape[1] != 3
-        or points.dtype not in ("f32", "f64")
-        or not all(s > 0 for s in sizes)
-    ):
+    if not all(s > 0 for s in sizes):
         return Box((0.0,) * 3, (0.0,) * 3, sizes)  # the helper process says what is wrong
     if "Poses" in group.views:
         raise mistake(

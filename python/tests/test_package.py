@@ -213,8 +213,15 @@ def test_info_is_plain_and_says_what_there_is():
 def test_backend_cuda_without_a_gpu_says_why():
     if rc.info()["cuda"] is not None:
         pytest.skip("there is a GPU")
-    with pytest.raises((rc.UnsupportedError, rc.DeviceError)):
-        rc.resample(V, T, X, backend="cuda")
+    for backend in ("cuda", "cuda:1"):
+        for op, call in (
+            ("resample", lambda: rc.resample(V, T, X, backend=backend)),
+            ("fuse", lambda: rc.fuse([rc.Stream(V, T)], X, backend=backend)),
+            ("voxelize", lambda: rc.voxelize(np.zeros((4, 3), np.float32), size=1, backend=backend)),
+        ):
+            with pytest.raises(rc.DeviceError) as e:
+                call()
+            assert (e.value.op, e.value.arg) == (op, "backend") and rc.info()["no_cuda"] in str(e.value)
     assert np.array_equal(rc.resample(V, T, X, backend="cpu"), rc.resample(V, T, X))
 
 

@@ -512,6 +512,55 @@ def test_a_clock_may_start_at_any_real_number():
 def test_a_backend_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(_cuda, "_driver", None)
     monkeypatch.setattr(_cuda, "_reason", "no driver")
-    with pytest.raises(rc.UnsupportedError, match="no driver") as e:
+    with pytest.raises(rc.DeviceError, match="no driver") as e:
         rc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5], backend="cuda:1")
     assert (e.value.op, e.value.arg, e.value.got) == ("resample", "backend", "cuda:1")
+
+
+@pytest.mark.parametrize(
+    "options, arg",
+    [
+        (dict(window=0.1), "window"),
+        (dict(window=0.1, kind="slerp"), "window"),
+        (dict(period=360), "period"),
+        (dict(quat="wxyz"), "quat"),
+        (dict(channels=[rc.Channel(0, 1, "previous", window=0.1)], kind="window-mean", window=1), "channels[0].window"),
+        (dict(channels=[rc.Channel(0, 1, "linear", period=360)]), "channels[0].period"),
+        (dict(channels=[rc.Channel(0, 4, "slerp")], quat="wxyz"), "quat"),
+        (dict(channels=[rc.Channel(0, 1, "angle")], period=360), "period"),
+    ],
+)
+def test_an_option_that_none_of_the_kinds_takes_is_refused(options, arg):
+    v, t, x = episode(20, 50, 4)
+    with pytest.raises(rc.ArgumentError, match="with kind") as e:
+        rc.resample(v, t, x, **options)
+    assert (e.value.op, e.value.arg) == ("resample", arg)
+    with pytest.raises(rc.ArgumentError) as e:
+        rc.fuse([rc.Stream(v, t, **options)], x)
+    assert e.value.arg == "streams[0]." + arg
+
+
+def test_a_window_is_that_of_the_channels_that_have_none():
+    v, t, x = episode(20, 50, 4)
+    y = rc.resample(v, t, x, channels=[rc.Channel(0, 2, "window-max")], window=2)
+    assert np.array_equal(y[:, :2], rc.resample(v[:, :2], t, x, kind="window-max", window=2), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "call, meant",
+    [
+        (lambda v, t, x: rc.resample(v, t, x, kind="lineer"), "linear"),
+        (lambda v, t, x: rc.resample(v, t, x, edge="clmp"), "clamp"),
+        (lambda v, t, x: rc.resample(v, t, x, channels=[(0, 1, "previos")]), "previous"),
+        (lambda v, t, x: rc.fuse([rc.Stream(v, t, kind="slrp")], x), "slerp"),
+        (lambda v, t, x: rc.voxelize(v[:, :3], size=1, mode="spars"), "sparse"),
+        (lambda v, t, x: rc.voxelize(v[:, :3], size=1, reduce="men"), "mean"),
+        (lambda v, t, x: rc.voxelize(v[:, :3], size=1, preset="opend3"), "open3d"),
+    ],
+)
+def test_a_name_that_is_misspelt_is_asked_about(call, meant):
+    with pytest.raises(rc.ArgumentError, match=r"\(did you mean {}\?\)".format(meant)):
+        call(*episode(20, 50, 4))
+    with pytest.raises(rc.ArgumentError, match="want one of") as e:
+        rc.resample(*episode(20, 50, 4), kind="quadrature")
+    assert "did you mean" not in str(e.value)

@@ -385,3 +385,30 @@ def test_tensors_that_cannot_be_written_are_argument_errors(out):
     with pytest.raises(rc.ArgumentError) as e:
         rc.resample(V, T, X, dtype="f32", out=out)
     assert e.value.arg == "out"
+
+
+def test_voxelize_has_no_gradient_and_says_so():
+    points = torch.rand(20, 3)
+    for name in ("points", "features", "poses"):
+        arrays = dict(points=points, features=torch.rand(20, 2), poses=torch.eye(4))
+        arrays[name] = arrays[name].clone().requires_grad_()
+        call = dict(arrays, size=1, min=0, max=1, reduce="mean")
+        with pytest.raises(rc.UnsupportedError, match=name + r"\.detach\(\), or torch.no_grad\(\)") as e:
+            rc.voxelize(**call)
+        assert (e.value.op, e.value.arg, e.value.kind) == ("voxelize", name, "no gradient")
+        with torch.no_grad():
+            assert rc.voxelize(**call).grid.shape == (1, 1, 1, 2)
+    for bad in (torch.rand(9, 3).bfloat16(), torch.rand(9, 3).half(), torch.zeros(9, 3, dtype=torch.int64)):
+        with pytest.raises(rc.ArgumentError, match="want float32 or float64") as e:
+            rc.voxelize(bad, size=1)
+        assert e.value.arg == "points"
+
+
+def test_the_affine_of_a_float64_stream_and_its_gradient_are_float32():
+    # Linear in values, so that a difference over a wide step is exact but for float32's rounding.
+    x = wants_grad()
+    scale = [0.5, 3.0, -2.0, 0.125]
+    call = lambda v: rc.fuse([rc.Stream(v, T, shift=[0.1, 0.2, 0.3, 0.4], scale=scale)], X)
+    assert torch.autograd.gradcheck(call, (x,), eps=0.5, atol=1e-5, rtol=1e-5)
+    assert torch.equal(call(V), call(V).float().double())
+    assert torch.autograd.gradcheck(lambda v: rc.fuse([rc.Stream(v, T)], X), (x,))
