@@ -227,9 +227,8 @@ def clock_lists(framework: Framework, like: Any, arrays: Mapping[str, Any]) -> D
     if clock == "i64":
         for name in made:
             if seconds[name]:
-                raise named(name, wrong(
-                    "a list of fractions beside int64 nanoseconds",
-                    "whole nanoseconds: 500_000_000 is half a second; or all times in seconds, as float64"))  # fmt: skip
+                want = "whole nanoseconds: 500_000_000 is half a second; or all times in seconds, as float64"
+                raise named(name, wrong("a list of fractions beside int64 nanoseconds", want))
     elif clock in ("f32", "f64") or any(seconds.values()):
         return {name: framework.cast(x, clock or "f64") for name, x in made.items()}
     return made
@@ -350,7 +349,8 @@ class Group:
             )  # fmt: skip
         try:
             view = self.framework.output(given)
-            if view.dtype == "bf16" and dtype not in ("", "bf16") and not (self.bits and arg == "out") and _uint16(given):
+            said = dtype in ("", "bf16") or self.bits and arg == "out"
+            if view.dtype == "bf16" and not said and _uint16(given):
                 raise wrong("uint16", _VALUES + _BITS if arg == "out" else "another dtype")
         except ArgumentError as e:
             raise self._of_op(named(arg, e)) from None

@@ -73,8 +73,10 @@ class Stream(NamedTuple):
     and written as it is. values=None is a stream that is missing: its width features get the fill value and are not
     valid.
 
-    shift, scale and clip normalise: (x - shift) * scale for each feature in float32, then bounds, clip=(least, most),
-    either of which may be None. Each is D numbers, or one for all features.
+    shift, scale and clip normalise: (x - shift) * scale for each feature, then bounds, clip=(least, most), either of
+    which may be None. Each is D numbers, or one for all features. They are float32, x is rounded to float32 before and
+    each step after, for float64 values too: subtract what is large beside the values' range, such as an epoch or a
+    position on Earth, from values yourself.
 
     Example:
         >>> import robocache as rc

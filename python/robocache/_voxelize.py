@@ -104,9 +104,11 @@ def voxelize(
 ) -> Voxels:
     """Sorts points [N,3] with features [N,F] into the cells of a grid, and accounts for each of them.
 
-    points are float32, or float64, which is binned in float64; features float32, float64, float16 or bfloat16. A
-    point's cell is floor((p - min) / size) on each axis. size, min and max are in the points' unit: one number, or x,
-    y, z. Unless given, min and max are the multiples of size next to the outermost finite points.
+    points are float32, or float64, which is binned in float64; features float32, float64, float16 or bfloat16 (that of
+    ml_dtypes in NumPy). Clouds with more columns are points=x[:, :3], features=x[:, 3:]. No gradient flows: a tensor
+    that requires grad is refused outside of no_grad. A point's cell is floor((p - min) / size) on each axis. size, min
+    and max are in the points' unit: one number, or x, y, z. Unless given, min and max are the multiples of size next to
+    the outermost finite points.
 
     mode: dense (default), a grid [Z,Y,X] of every cell; hard, voxels in the order of their first points, with the first
     max_points of each (32 unless given); sparse, voxels in the order of their cells. reduce: what a cell makes of its

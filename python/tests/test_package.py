@@ -50,6 +50,8 @@ def test_names_that_are_imported_later_are_there():
         "assert 'robocache._recording' not in sys.modules and 'robocache._loader' not in sys.modules\n"
         "from robocache import *\n"
         "assert set(robocache.__all__) <= set(dir(robocache)) and set(robocache._LATER) <= set(robocache.__all__)\n"
+        "assert not [n for n in dir(robocache) if n not in robocache.__all__ and not n.startswith('__')]\n"
+        "assert not {'Any', 'List', 'TYPE_CHECKING'} & set(vars(robocache))\n"
         "assert Recording is robocache.Recording and robocache.Loader.__name__ == 'Loader'\n"
         "try: robocache.Nothing\n"
         "except AttributeError as e: assert 'Nothing' in str(e)\n"

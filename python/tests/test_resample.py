@@ -564,3 +564,10 @@ def test_a_name_that_is_misspelt_is_asked_about(call, meant):
     with pytest.raises(rc.ArgumentError, match="want one of") as e:
         rc.resample(*episode(20, 50, 4), kind="quadrature")
     assert "did you mean" not in str(e.value)
+
+
+def test_a_target_that_is_nan_is_not_valid():
+    v, t = [[1.0], [2.0]], [0.0, 1.0]
+    y = rc.resample(v, t, [np.nan, 0.5], valid=True)
+    assert np.isnan(y.values[0, 0]) and y.values[1, 0] == 1.5 and y.valid.tolist() == [False, True]
+    assert rc.resample(v, t, [np.nan], edge="fill", fill=7, valid=True).values.tolist() == [[7.0]]
