@@ -381,8 +381,18 @@ def _seen(
         framework.asarray(x, like, name.endswith("Src")) if framework_of(x) is None else x for name, x in lists.items()
     ]
     job = Job(op, tuple(names), tuple([Stream(*s) for s in streams]), clock, dtype, asked, trust_times, check, backend)
-    results = _Function.apply(job, *tensors)
+    results = _apply(job, tensors)
     return results if len(asked) - sum(asked) == 3 else _ops.RESULTS[asked](*results)
+
+
+def _apply(job: Job, tensors: Sequence[Any]) -> Any:
+    try:
+        return _Function.apply(job, *tensors)
+    except RuntimeError as e:
+        if isinstance(e, Error) or "functorch" not in str(e):
+            raise
+        error = _quick.no_memory(e)
+        raise UnsupportedError("{}: {}".format(job.op, error), op=job.op, kind=error.kind) from e
 
 
 def _clocks(op: str, arrays: Dict[str, Any], like: Any) -> Dict[str, Any]:

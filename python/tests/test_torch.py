@@ -318,6 +318,7 @@ def test_a_normalisation_that_wants_a_gradient_is_refused_by_name(arg):
         assert rc.fuse([rc.Stream(V, T, **options)], X).shape == (2, 17, 4)
 
 
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 def test_forward_mode_and_traces_are_refused_by_name():
     with torch.autograd.forward_ad.dual_level():
         for x in (V, wants_grad()):
@@ -347,6 +348,16 @@ def test_tensors_inside_vmap_are_refused_with_what_to_do():
         with pytest.raises(rc.UnsupportedError, match=r"vmap.*\[B,S,D\]") as e:
             vmap(call)(V)
         assert e.value.op in ("resample", "fuse", "voxelize") and e.value.arg in ("values", "streams[0].values", "points")
+
+
+def test_torch_func_grad_is_refused_with_what_to_do():
+    grad = torch.func.grad if hasattr(torch, "func") else pytest.importorskip("functorch").grad
+    for call in (lambda x: rc.resample(x, T, X).sum(), lambda x: rc.fuse([rc.Stream(x, T)], X).sum()):
+        with pytest.raises(rc.UnsupportedError, match=r"outside of torch.func's vmap and grad.*backward\(\)") as e:
+            grad(call)(V)
+        assert e.value.op in ("resample", "fuse")
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        torch.autograd.grad(rc.resample(V, T, X).sum(), V)  # torch's own errors stay torch's
 
 
 def test_a_list_of_times_beside_tensors_has_their_dtype():
