@@ -203,8 +203,7 @@ def takes(name: str) -> str:
 def clock_lists(framework: Framework, like: Any, arrays: Mapping[str, Any]) -> Dict[str, Any]:
     """Returns arrays of those times and targets that are lists: of the dtype of the times beside them.
 
-    Numbers among which there are fractions are seconds; so are whole ones beside seconds. Raises ArgumentError for
-    fractions beside nanoseconds.
+    Floats are seconds, and so are integers beside seconds. Raises ArgumentError for floats beside nanoseconds.
     """
     lists: Dict[str, Any] = {}
     clock = ""
@@ -228,7 +227,7 @@ def clock_lists(framework: Framework, like: Any, arrays: Mapping[str, Any]) -> D
         for name in made:
             if seconds[name]:
                 want = "whole nanoseconds: 500_000_000 is half a second; or all times in seconds, as float64"
-                raise named(name, wrong("a list of fractions beside int64 nanoseconds", want))
+                raise named(name, wrong("a list of floats beside int64 nanoseconds", want))
     elif clock in ("f32", "f64") or any(seconds.values()):
         return {name: framework.cast(x, clock or "f64") for name, x in made.items()}
     return made

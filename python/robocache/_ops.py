@@ -97,7 +97,7 @@ def resample(
     targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock. A NaN target gives
     NaN, with edge "fill" the fill value, and is not valid. Arrays may be of NumPy, torch, JAX or CuPy, all of one
     framework, and so is the result. Lists are taken as NumPy arrays. Whole numbers in a list of values are float64; a
-    list of times has the dtype of the times beside it, and among lists fractions are seconds, whole numbers alone ns.
+    list of times has the dtype of the times beside it; among lists floats are seconds, integers alone nanoseconds.
 
     Between samples:
       kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d,

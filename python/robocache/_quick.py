@@ -41,8 +41,8 @@ _known: Dict[Hashable, "Entry"] = {}
 def no_memory(e: Exception) -> UnsupportedError:
     """Returns the error of a tensor that stands for others: in vmap, in grad."""
     text = (
-        "got a tensor that stands for others and has no memory of its own, want one outside of torch.func's vmap and grad: "
-        "batches are the first dimension, [B,S,D], and backward() has gradients ({})".format(e)
+        "got a tensor that stands for others and has no memory of its own, want one outside of torch.func's vmap and "
+        "grad: batches are the first dimension, [B,S,D], and backward() has gradients ({})".format(e)
     )
     return UnsupportedError(text, kind="not supported")
 

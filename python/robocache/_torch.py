@@ -187,6 +187,22 @@ def special(op: str, tensors: Sequence[Any]) -> bool:
     return False
 
 
+def refuse_gradients(op: str, arrays: Dict[str, Any]) -> None:
+    """Raises UnsupportedError for a tensor that wants a gradient of an operation that has none."""
+    for name, x in arrays.items():
+        if not isinstance(x, torch.Tensor):
+            continue
+        tangent = _forward_ad._current_level >= 0 and _forward_ad.unpack_dual(x).tangent is not None
+        if tangent or x.requires_grad and torch.is_grad_enabled():
+            arg = python_argument(name)
+            got = "a tensor with a tangent" if tangent else "a tensor that requires grad"
+            want = "{}.detach(), or torch.no_grad(): no gradient flows through {}".format(arg, op)
+            raise UnsupportedError(
+                "{}: {}: no gradient: got {}, want {}".format(op, arg, got, want),
+                op=op, arg=arg, kind="no gradient", got=got, want=want,
+            )  # fmt: skip
+
+
 class Job(NamedTuple):
     """A call of resample or fuse but for its tensors, which names names. Of resample there is one stream."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _call, _options
 from ._arrays import SIZES, Group, View, check_outputs, contiguous_strides, dtype_name, takes
 from ._call import Call
-from ._errors import UnsupportedError, near
+from ._errors import near
 from ._options import mistake, number, whole
 
 _OP = "voxelize"
@@ -140,13 +139,10 @@ def voxelize(
     arrays = {"Points": points, "Features": features, "Labels": labels, "Offsets": offsets, "Poses": poses}
     if points is None:
         raise mistake(_OP, "points", "None", "an array [N,3]", "missing argument")
-    for name, x in arrays.items():
-        if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
-            raise UnsupportedError(
-                "voxelize: {0}: no gradient: got a tensor that requires grad, want {0}.detach(), or torch.no_grad(): "
-                "no gradient flows through voxelize".format(name.lower()),
-                op=_OP, arg=name.lower(), kind="no gradient", got="a tensor that requires grad", want="a detached one",
-            )  # fmt: skip
+    if any(hasattr(x, "requires_grad") for x in arrays.values()):
+        from . import _torch
+
+        _torch.refuse_gradients(_OP, arrays)
     group = Group(_OP, {name: x for name, x in arrays.items() if x is not None})
     _check_points(group.views["Points"], features is not None)
     box = _box(group, size, min, max, preset)

@@ -347,7 +347,8 @@ def test_tensors_inside_vmap_are_refused_with_what_to_do():
     ):
         with pytest.raises(rc.UnsupportedError, match=r"vmap.*\[B,S,D\]") as e:
             vmap(call)(V)
-        assert e.value.op in ("resample", "fuse", "voxelize") and e.value.arg in ("values", "streams[0].values", "points")
+        assert e.value.op in ("resample", "fuse", "voxelize")
+        assert e.value.arg in ("values", "streams[0].values", "points")
 
 
 def test_torch_func_grad_is_refused_with_what_to_do():
@@ -409,6 +410,11 @@ def test_voxelize_has_no_gradient_and_says_so():
         assert (e.value.op, e.value.arg, e.value.kind) == ("voxelize", name, "no gradient")
         with torch.no_grad():
             assert rc.voxelize(**call).grid.shape == (1, 1, 1, 2)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(points, points)
+        with pytest.raises(rc.UnsupportedError, match="a tensor with a tangent") as e:
+            rc.voxelize(dual, size=1)
+        assert e.value.arg == "points"
     for bad in (torch.rand(9, 3).bfloat16(), torch.rand(9, 3).half(), torch.zeros(9, 3, dtype=torch.int64)):
         with pytest.raises(rc.ArgumentError, match="want float32 or float64") as e:
             rc.voxelize(bad, size=1)
