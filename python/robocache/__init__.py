@@ -6,7 +6,7 @@ arrays, and `Loader` makes training batches of recordings. Importing this packag
 nothing.
 """
 
-from typing import TYPE_CHECKING, Any, List
+import typing as _typing
 
 from ._aliases import fuse_multimodal, resample_trajectories, voxelize_point_cloud
 from ._errors import (
@@ -29,7 +29,7 @@ from ._options import Anchored, Channel, Stream, Uniform
 from ._version import __version__
 from ._voxelize import Box, VoxelCounts, Voxels, voxelize
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ._loader import Loader
     from ._recording import Episode, Recording
     from ._streams import Aligned, AlignedStream, Fused, Media, RecordedStream, Report
@@ -88,7 +88,7 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name not in _LATER:
         raise AttributeError("module {!r} has no attribute {!r}".format(__name__, name))
     import importlib
@@ -97,5 +97,5 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> List[str]:
-    return sorted(set(globals()) | set(_LATER))
+def __dir__() -> _typing.List[str]:
+    return sorted(__all__ + [name for name in globals() if name.startswith("__") and name not in __all__])

@@ -107,6 +107,10 @@ class Framework:
         """Returns an array of a list's numbers, beside another array; whole numbers are taken as float64 if floats."""
         raise NotImplementedError
 
+    def cast(self, x: Any, dtype: str) -> Any:
+        """Returns what asarray made in another dtype."""
+        return x.astype({"f32": "float32", "f64": "float64"}[dtype])
+
     def write(self, arena: memoryview, at: int, view: View) -> None:
         """Copies an array, on whatever device, to an offset of host memory, one element after the other."""
         raise NotImplementedError
@@ -177,17 +181,79 @@ def device_name(device: int) -> str:
     return "cpu" if device == HOST else "cuda:{}".format(device)
 
 
+_TIMES = ("SrcTimes", "Targets")
+_VALUES = "float32, float64, float16 or bfloat16"
+_TAKEN = {
+    "Src": _VALUES,
+    "Features": _VALUES,
+    "DstGrad": _VALUES,
+    "SrcTimes": "int64 (nanoseconds), float64 or float32 (seconds)",
+    "Targets": "int64 (nanoseconds), float64 or float32 (seconds)",
+    "Points": "float32 or float64",
+    "Poses": "float32, or float64 with float64 points",
+    "Labels": "int32",
+}
+
+
+def takes(name: str) -> str:
+    """Returns the dtypes that an argument takes, in words."""
+    return _TAKEN.get(name.rsplit(".", 1)[-1], "int64")
+
+
+def clock_lists(framework: Framework, like: Any, arrays: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns arrays of those times and targets that are lists: of the dtype of the times beside them.
+
+    Floats are seconds, and so are integers beside seconds. Raises ArgumentError for floats beside nanoseconds.
+    """
+    lists: Dict[str, Any] = {}
+    clock = ""
+    for name, x in arrays.items():
+        if name.rsplit(".", 1)[-1] in _TIMES:
+            if framework_of(x) is None:
+                lists[name] = x
+            else:
+                of = str(x.dtype).rsplit(".", 1)[-1]
+                clock = clock or ("i64" if of.startswith(("datetime64", "timedelta64")) else _DTYPES.get(of, ""))
+    if not lists:
+        return lists
+    made = {}
+    for name, x in lists.items():
+        try:
+            made[name] = framework.asarray(x, like, False)
+        except ArgumentError as e:
+            raise named(name, e) from None
+    seconds = {name: str(x.dtype).rsplit(".", 1)[-1].startswith("float") for name, x in made.items()}
+    if clock == "i64":
+        for name in made:
+            if seconds[name]:
+                want = "whole nanoseconds: 500_000_000 is half a second; or all times in seconds, as float64"
+                raise named(name, wrong("a list of floats beside int64 nanoseconds", want))
+    elif clock in ("f32", "f64") or any(seconds.values()):
+        return {name: framework.cast(x, clock or "f64") for name, x in made.items()}
+    return made
+
+
+def named(name: str, e: ArgumentError) -> ArgumentError:
+    """Returns an error about an array with the name of its argument, which its framework does not know."""
+    arg = python_argument(name)
+    return ArgumentError("{}: {}".format(arg, e), arg=arg, kind=e.kind, got=e.got, want=e.want)
+
+
 class Group:
     """The arrays of one call: of one framework and on one device.
 
     Lists and other sequences become arrays of that framework, of NumPy where there is none. NumPy arrays may stand
-    beside JAX's, which has no 64-bit types unless they are turned on.
+    beside JAX's, which has no 64-bit types unless they are turned on. bits: values and outputs of NumPy's uint16 are
+    the bits of bfloat16; else they are refused, since they look like counts.
     """
 
-    __slots__ = ("op", "framework", "like", "device", "views")
+    __slots__ = ("op", "framework", "like", "device", "views", "bits")
 
-    def __init__(self, op: str, arrays: Mapping[str, Any], shapes_only: Optional[Framework] = None) -> None:
+    def __init__(
+        self, op: str, arrays: Mapping[str, Any], shapes_only: Optional[Framework] = None, bits: bool = False
+    ) -> None:
         self.op = op
+        self.bits = bits
         framework: Optional[Framework] = None
         first = ""
         for name, x in arrays.items():
@@ -210,6 +276,12 @@ class Group:
         else:
             self.like = arrays[first]
         self.framework = framework
+        if shapes_only is None:
+            try:
+                lists = clock_lists(framework, self.like, arrays)
+            except ArgumentError as e:
+                raise self._of_op(e) from None
+            arrays = {**arrays, **lists} if lists else arrays
         self.views: Dict[str, View] = {}
         self.device = HOST
         if first in arrays:
@@ -228,15 +300,25 @@ class Group:
                 x = self.framework.asarray(x, self.like, name.endswith(("Src", "Points", "Features")))
                 found = self.framework
             view = found.view(x)
+            if view.dtype == "bf16" and not (self.bits and name.endswith("Src")) and _uint16(x):
+                raise wrong("uint16", takes(name) + (_BITS if name.endswith("Src") else ""))
         except ArgumentError as e:
-            arg = python_argument(name)
-            raise ArgumentError(
-                "{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind=e.kind, got=e.got, want=e.want
-            ) from None
+            if e.kind == "wrong dtype" and e.want is not None and e.want.startswith("one of"):
+                e = wrong(str(e.got), takes(name))  # the framework's list is that of all arguments
+            raise self._of_op(named(name, e)) from None
+        except UnsupportedError as e:
+            raise self._unsupported(python_argument(name), e) from e
         except MemoryError as e:
             raise OutOfMemoryError("{}: {}: no memory for a copy: {}".format(self.op, python_argument(name), e)) from e
         self.views[name] = view
         return view
+
+    def _unsupported(self, arg: str, e: UnsupportedError) -> UnsupportedError:
+        return UnsupportedError("{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind="not supported")
+
+    def _of_op(self, e: ArgumentError) -> ArgumentError:
+        text = "{}: {}".format(self.op, e)
+        return ArgumentError(text, op=self.op, arg=e.arg, kind=e.kind, got=e.got, want=e.want)
 
     def add(self, name: str, x: Any) -> View:
         """Takes one more input."""
@@ -266,13 +348,23 @@ class Group:
             )  # fmt: skip
         try:
             view = self.framework.output(given)
+            said = dtype in ("", "bf16") or self.bits and arg == "out"
+            if view.dtype == "bf16" and not said and _uint16(given):
+                raise wrong("uint16", _VALUES + _BITS if arg == "out" else "another dtype")
         except ArgumentError as e:
-            raise ArgumentError(
-                "{}: {}: {}".format(self.op, arg, e), op=self.op, arg=arg, kind=e.kind, got=e.got, want=e.want
-            ) from None
+            raise self._of_op(named(arg, e)) from None
+        except UnsupportedError as e:
+            raise self._unsupported(arg, e) from e
         if view.device != self.device:
             raise self._wrong_device(arg, view)
         return view
+
+
+_BITS = '; or dtype="bf16", which says that uint16 are the bits of bfloat16'
+
+
+def _uint16(x: Any) -> bool:
+    return getattr(x.dtype, "name", "") == "uint16"
 
 
 def wrong(got: str, want: str, kind: str = "wrong dtype") -> ArgumentError:

@@ -6,7 +6,7 @@ from typing import Any, Dict, Hashable, List, Mapping, NamedTuple, Optional, Tup
 
 from ._arrays import HOST, Framework, View, contiguous_strides
 from ._child import shared
-from ._errors import ArgumentError, UnsupportedError
+from ._errors import ArgumentError, DeviceError
 
 Counts = Dict[str, int]
 
@@ -58,9 +58,9 @@ def resolve(op: str, backend: str, device: int) -> int:
 
         why = _cuda.reason()
         if why is not None:
-            raise UnsupportedError(
-                "{}: backend: got {!r}: {}".format(op, backend, why),
-                op=op, arg="backend", kind="no device", got=backend, want="auto or cpu",
+            raise DeviceError(
+                "{}: backend: got {!r}, want a GPU that can be used, or auto: {}".format(op, backend, why),
+                op=op, arg="backend", kind="no GPU", got=backend, want="a GPU that can be used, or auto",
             )  # fmt: skip
         if number:
             return int(number)

@@ -7,7 +7,7 @@ those of the Python functions: an error about times of the third stream has ``ar
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Mapping, Optional, Tuple, Type
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple, Type
 
 __all__ = [
     "ArgumentError",
@@ -230,6 +230,14 @@ def python_words(text: str) -> str:
     return re.sub(r"\bnil\b", "None", text)
 
 
+def near(got: str, names: Iterable[str]) -> str:
+    """Returns the question whether one of the names was meant, or "" if none is like what was got."""
+    import difflib  # which only errors need
+
+    close = difflib.get_close_matches(got, list(names), 1)
+    return " (did you mean {}?)".format(close[0]) if close else ""
+
+
 def from_reply(error: Mapping[str, Any]) -> Error:
     """Returns the exception that an error reply of the helper process stands for."""
     cls = _CLASSES.get(str(error.get("class", "")), Error)
@@ -266,6 +274,8 @@ def from_reply(error: Mapping[str, Any]) -> Error:
             message += ": got " + fields["got"]
         if "want" in fields:
             message += (", want " if "got" in fields else ": want ") + fields["want"]
+            if "got" in fields and fields["want"].startswith("one of ["):
+                message += near(fields["got"].strip('"'), fields["want"][len("one of [") : -1].split())
     else:
         message = str(error.get("message") or kind or error.get("class") or "unknown error")
     return cls(message, **fields)

@@ -92,17 +92,20 @@ def resample(
 
     B episodes of S samples with D features go onto T targets: values [B,S,D] with times [B,S], or [S] shared by the
     batch, onto targets [B,T], or [T] shared; the result is [B,T,D]. A single episode needs no B. values are float32,
-    float64, float16 or bfloat16. times are int64 nanoseconds (datetime64 too), or float64 or float32 seconds, finite
-    and non-decreasing; targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock.
-    Arrays may be of NumPy, torch, JAX or CuPy, all of one framework, and so is the result. Lists are taken as NumPy
-    arrays; whole numbers in a list of values are float64, in one of times nanoseconds.
+    float64, float16 or bfloat16; NumPy's uint16 are the bits of bfloat16 where dtype="bf16" says so, and are refused
+    else. times are int64 nanoseconds (datetime64 too), or float64 or float32 seconds, finite and non-decreasing;
+    targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock. A NaN target gives
+    NaN, with edge "fill" the fill value, and is not valid. Arrays may be of NumPy, torch, JAX or CuPy, all of one
+    framework, and so is the result. Lists are taken as NumPy arrays. Whole numbers in a list of values are float64; a
+    list of times has the dtype of the times beside it; among lists floats are seconds, integers alone nanoseconds.
 
     Between samples:
       kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d,
         window-mean, window-min, window-max or window-last. On a sample all but the windows give that sample, bit for
         bit.
       quat: the order of quaternions, "xyzw" (default) or "wxyz". period: of angles, 2 pi unless given. window: of the
-        window kinds, in seconds. channels: ranges of features with a kind of their own.
+        window kinds, in seconds. An option that no kind of the call takes is refused. channels: ranges of features
+        with a kind of their own, and their own quat and period; window is that of the call unless given.
       max_gap: targets between samples further apart than this are not valid. tolerance: so are those whose previous,
         next or nearest sample is further away. fill_gaps: their values are the fill value. snap: a target this near to
         a sample counts as being on it. All in seconds, or timedelta.
@@ -117,10 +120,10 @@ def resample(
       target_offsets: the same of targets; what is beyond target_lengths is filled.
 
     Results:
-      dtype: of the result, that of values unless given; bf16 is uint16 in NumPy. valid, age, pad: whether to return
-      also if a target is valid [B,T] (bool), its time less that of the sample at or before it [B,T] (of the times'
-      dtype), and if it is before or after the row's samples [B,T] (bool); the result is then a named tuple of values
-        and these.
+      dtype: of the result, that of values unless given; bf16 is uint16 in NumPy, in out too. valid, age, pad: whether
+      to return also if a target is valid [B,T] (bool), its time less that of the sample at or before it [B,T] (of the
+      times' dtype), and if it is before or after the row's samples [B,T] (bool); the result is then a named tuple of
+      values and these.
       out: the array to write, or a sequence of arrays in the order of that tuple.
 
     How it is done:
@@ -128,7 +131,8 @@ def resample(
       what is wrong with values; else a later call or `synchronize` does. backend: auto (where the arrays are), cpu,
       cuda or cuda:N; the result is where the arrays are.
 
-    Gradients flow to values in torch for linear, previous, next and nearest, with targets in ascending order.
+    Gradients flow to values in torch for linear, previous, next and nearest. Targets that are not in ascending order
+    in their row have none: backward() raises DataError, while the call itself gives the values.
 
     Raises ArgumentError (shapes, dtypes, options; nothing was written), DataError (times that go backwards and the
     like, with row and index), OutOfMemoryError, UnsupportedError, DeviceError, ServerError.
@@ -193,12 +197,16 @@ def fuse(
     streams are `Stream` objects of one batch B, with times of one dtype, that of targets; each has S, D, dtype, rules
     and clock offset of its own. targets are as in `resample`, on the common clock. The result is [B,T,sum D] in the
     order of streams, or [T,sum D] without a batch: for each stream what `resample` gives for it, bit for bit, then its
-    shift, scale and clip. It is float64 if any stream is, else float32, or of the dtype that is given. What a stream
-    does not have is filled, with 0 unless it says otherwise, and not valid.
+    shift, scale and clip, which are float32 arithmetic whatever the dtypes are. It is float64 if any stream is, else
+    float32, or of the dtype that is given. What a stream does not have is filled, with 0 unless it says otherwise, and
+    not valid.
 
     valid, age and pad are as in `resample`, for each of M streams: [B,T,M]. target_lengths, target_offsets, dtype, out,
     trust_times, check and backend are as there, and so are the errors; one about a stream names it:
-    ``error.arg == "streams[2].times"``.
+    ``error.arg == "streams[2].times"``. dtype="bf16" says of NumPy's uint16 in all streams that they are bf16's bits.
+
+    Gradients are as in `resample`; those of a stream with a scale are scaled in float32, so that `gradcheck` of a
+    float64 stream needs a wide step: eps=0.5, atol=1e-5. There is none with a clip.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -208,7 +216,9 @@ def fuse(
         >>> values.round(3).tolist(), valid.tolist()
         ([[0.5, 1.0], [1.6, 0.0]], [[True, True], [True, False]])
     """
-    if isinstance(streams, Stream) or not isinstance(streams, (list, tuple)):
+    if isinstance(streams, Stream):
+        raise mistake("fuse", "streams", "a single Stream", "a list of them: rc.fuse([stream], targets)")
+    if not isinstance(streams, (list, tuple)):
         raise mistake("fuse", "streams", type(streams).__name__, "a list of Stream")
     for i, s in enumerate(streams):
         if not isinstance(s, Stream):
@@ -337,12 +347,14 @@ def prepare_resample(
     for name, arg in (("Src", "values"), ("SrcTimes", "times")):
         if name not in arrays:
             raise mistake(op, arg, "None", "an array", "missing argument")
-    group = Group(op, arrays, shapes_only)
+    kind = None if dtype is None else float_dtype(dtype, op)
+    group = Group(op, arrays, shapes_only, bits=kind == "bf16")
     src = group.views["Src"]
     given = given_outputs(out, asked, op)
     first = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
     shape = target_shape(group, clock, "", first, op)
-    kind = float_dtype(dtype, op) if dtype is not None else src.dtype if src.dtype in FLOATS else "f32"
+    if kind is None:
+        kind = src.dtype if src.dtype in FLOATS else "f32"
     width = src.shape[-1] if len(src.shape) > 1 else 0
     outputs = make_outputs(group, given, kind, width, shape, (), group.views["SrcTimes"].dtype)
     options: Dict[str, Any] = {"options": dict(rules, trust_times=True) if trust_times else rules}
@@ -386,7 +398,8 @@ def prepare_fuse(
     there = [i for i, s in enumerate(streams) if s.values is not None]
     if not there:
         raise mistake(op, "streams", "no stream with values", "at least one", "missing argument")
-    group = Group(op, arrays, shapes_only)
+    kind = None if dtype is None else float_dtype(dtype, op)
+    group = Group(op, arrays, shapes_only, bits=kind == "bf16")
     keys: List[Hashable] = []
     parts: List[Dict[str, Any]] = []
     all_rules: List[Dict[str, Any]] = []
@@ -409,9 +422,7 @@ def prepare_fuse(
     given = given_outputs(out, asked, op)
     made = None if given["Dst"] is None else group.output("out", given["Dst"], "", ())
     shape = target_shape(group, clock, first, made, op)
-    if dtype is not None:
-        kind = float_dtype(dtype, op)
-    else:
+    if kind is None:
         kind = "f64" if any(group.views["Streams[{}].Src".format(i)].dtype == "f64" for i in there) else "f32"
     of_times = group.views[first + "SrcTimes"].dtype
     outputs = make_outputs(group, given, kind, total, shape, (len(streams),), of_times)

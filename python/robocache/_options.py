@@ -73,8 +73,10 @@ class Stream(NamedTuple):
     and written as it is. values=None is a stream that is missing: its width features get the fill value and are not
     valid.
 
-    shift, scale and clip normalise: (x - shift) * scale for each feature in float32, then bounds, clip=(least, most),
-    either of which may be None. Each is D numbers, or one for all features.
+    shift, scale and clip normalise: (x - shift) * scale for each feature, then bounds, clip=(least, most), either of
+    which may be None. Each is D numbers, or one for all features. They are float32, x is rounded to float32 before and
+    each step after, for float64 values too: subtract what is large beside the values' range, such as an epoch or a
+    position on Earth, from values yourself.
 
     Example:
         >>> import robocache as rc
@@ -110,12 +112,11 @@ class Stream(NamedTuple):
         return self[2:13]
 
 
-def mistake(op: str, arg: str, got: Any, want: str, kind: str = "wrong option") -> ArgumentError:
-    """Returns the error of an argument that is found to be wrong here."""
+def mistake(op: str, arg: str, got: Any, want: str, kind: str = "wrong option", near: str = "") -> ArgumentError:
+    """Returns the error of an argument that is found to be wrong here; near asks whether something else was meant."""
     got = got if isinstance(got, str) else "{!r}".format(got)
-    return ArgumentError(
-        "{}: {}: {}: got {}, want {}".format(op, arg, kind, got, want), op=op, arg=arg, kind=kind, got=got, want=want
-    )
+    text = "{}: {}: {}: got {}, want {}{}".format(op, arg, kind, got, want, near)
+    return ArgumentError(text, op=op, arg=arg, kind=kind, got=got, want=want)
 
 
 def nanoseconds(x: Duration, op: str, arg: str) -> int:
@@ -201,6 +202,8 @@ def rules(
         if known is not None:
             return key, known
     o: Dict[str, Any] = {"interp": name(kind, op, prefix + "kind"), "edge": name(edge, op, prefix + "edge")}
+    _without_effect(op, prefix, [kind], quat=quat, period=period)
+    _without_effect(op, prefix, [kind] + [c[2] if len(c) > 2 else "linear" for c in table or ()], window=window)
     if quat is not None:
         o["quat"] = name(quat, op, prefix + "quat")
     if period is not None:
@@ -222,6 +225,19 @@ def rules(
     return key, o
 
 
+_OF_KINDS = {"quat": "slerp", "period": "angle", "window": "window-"}
+
+
+def _without_effect(op: str, prefix: str, kinds: Sequence[Any], **options: Any) -> None:
+    """Raises ArgumentError for an option that none of the kinds takes."""
+    for option, value in options.items():
+        of = _OF_KINDS[option]
+        if value is not None and not any(str(kind).startswith(of) for kind in kinds):
+            want = "window-mean, window-min, window-max or window-last" if of == "window-" else of
+            got = "{!r} with kind {!r}".format(value, kinds[0])
+            raise mistake(op, prefix + option, got, "kind {}, or no {}".format(want, option))
+
+
 def _channel(c: Tuple[Any, ...], op: str, arg: str) -> Dict[str, Any]:
     if not 2 <= len(c) <= len(Channel._fields):
         raise mistake(op, arg, c, "a Channel, or (lo, hi, kind)")
@@ -231,6 +247,8 @@ def _channel(c: Tuple[Any, ...], op: str, arg: str) -> Dict[str, Any]:
         "hi": whole(channel.hi, op, arg + ".hi"),
         "interp": name(channel.kind, op, arg + ".kind"),
     }
+    # A channel without a window has that of the stream; orders and periods are its own.
+    _without_effect(op, arg + ".", [channel.kind], quat=channel.quat, period=channel.period, window=channel.window)
     if channel.quat is not None:
         o["quat"] = name(channel.quat, op, arg + ".quat")
     if channel.period is not None:

@@ -28,6 +28,7 @@ _data_ptr = torch.Tensor.data_ptr
 _empty_like = torch.empty_like
 _Tensor = torch.Tensor
 _is_grad_enabled = torch.is_grad_enabled
+_is_tracing: Any = getattr(torch._C, "_is_tracing", torch.jit.is_tracing)
 _is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
 _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda d: torch.cuda.current_stream(d).cuda_stream
@@ -35,6 +36,15 @@ _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
 
 _MOST = 2048  # calls to remember
 _known: Dict[Hashable, "Entry"] = {}
+
+
+def no_memory(e: Exception) -> UnsupportedError:
+    """Returns the error of a tensor that stands for others: in vmap, in grad."""
+    text = (
+        "got a tensor that stands for others and has no memory of its own, want one outside of torch.func's vmap and "
+        "grad: batches are the first dimension, [B,S,D], and backward() has gradients ({})".format(e)
+    )
+    return UnsupportedError(text, kind="not supported")
 
 
 class Entry:
@@ -66,10 +76,8 @@ class Entry:
         try:
             pointers = tuple(map(_data_ptr, [*outs, *arrays]))
         except RuntimeError as e:
-            raise UnsupportedError(
-                "{}: got a tensor without memory of its own, want one outside of vmap and grad: {}".format(self.op, e),
-                op=self.op,
-            ) from e
+            error = no_memory(e)
+            raise UnsupportedError("{}: {}".format(self.op, error), op=self.op, kind="not supported") from e
         keep = [arrays[i] for i in self.offsets] if self.offsets else None
         bits = reduce(or_, pointers)
         instance = self.instances.get(stream)
@@ -84,7 +92,7 @@ def resample(
     arrays: Sequence[Any], targets: Any, rule: Tuple[Any, ...], rest: Tuple[Any, ...]
 ) -> Tuple[Optional[Hashable], Sequence[Any]]:
     """Returns a key for the arguments of a plain call, or None, and its arrays; `find` knows the entries of keys."""
-    if _is_compiling() or _forward_ad._current_level >= 0:
+    if _is_compiling() or _forward_ad._current_level >= 0 or _is_tracing():
         return None, ()
     # A fill is told from its negative; a table of channels need not be hashable.
     if rule[6] is not None or rule[4] is not None:
@@ -103,7 +111,7 @@ def fuse(
     streams: Sequence[Stream], lead: Tuple[Any, ...], targets: Any, rest: Tuple[Any, ...]
 ) -> Tuple[Optional[Hashable], Sequence[Any]]:
     """Does for fuse what resample does."""
-    if _is_compiling() or _forward_ad._current_level >= 0:
+    if _is_compiling() or _forward_ad._current_level >= 0 or _is_tracing():
         return None, ()
     arrays: List[Any] = []
     scalars: List[Hashable] = []

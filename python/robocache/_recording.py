@@ -8,10 +8,10 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 from . import _child
-from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError
+from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError, near
 from ._memory import Maker, mapped, times_blob
 from ._plantext import Streams, plan_text
-from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, RecordedStream
+from ._streams import Aligned, Damage, Dropout, Fused, LeftOut, Media, Named, RecordedStream
 
 Request = Callable[..., Tuple[Dict[str, Any], Any]]
 Plan = Union[None, str, "os.PathLike[str]"]
@@ -125,10 +125,11 @@ class _Handle:
                 pass  # the files went with the process, or are its parent's
 
 
-class Episode:
+class Episode(Named):
     """An episode of a recording, read. Its arrays are its own and stay when the recording is closed.
 
-    streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; ``episode["imu"]`` finds either.
+    streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; the episode itself is a mapping of
+    both: ``episode["imu"]``, ``for name, stream in episode.items()``. A stream can be pickled, as a copy.
     number: as the recording counts, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
     None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
     each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
@@ -169,9 +170,9 @@ class Episode:
             return self.streams[name]
         if name in self.media:
             return self.media[name]
-        there = ", ".join([*self.streams, *self.media]) or "none"
         left = [x for x in self.left_out if x.name == name]
-        why = ", which was left out: {}".format(left[0].reason) if left else ": there are {}".format(there)
+        why = near(str(name), self) + ": there are " + (", ".join(self) or "none")
+        why = ", which was left out: {}".format(left[0].reason) if left else why
         raise KeyError("no stream {!r} in {}{}".format(name, self.name, why))
 
     def __contains__(self, name: object) -> bool:

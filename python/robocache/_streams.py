@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, NamedTuple, Optional, Sequence, Tuple, ValuesView
 
+from . import _child
 from ._errors import ArgumentError
 from ._memory import Maker, part
 
@@ -113,17 +114,23 @@ class RecordedStream(_Table):
         super().__init__(sent, maker.array(data, sent["values"]), str(sent["values"]["dtype"]))
         self.inexact_integers = int(sent["inexact_integers"])
         self.times = maker.array(data, sent["times"])
-        self._clock = (str(sent["times"]["dtype"]), data, sent["times"])
-        self._request = request
+        self._clock = (str(sent["times"]["dtype"]), part(data, sent["times"]))
+        self._request: Optional[Request] = request
         self._stats: Optional[ClockStats] = None
 
     @property
     def stats(self) -> ClockStats:
         """What the clock is like."""
         if self._stats is None:
-            dtype, data, spec = self._clock
-            self._stats = ClockStats(**self._request("stats", part(data, spec), dtype=dtype)[0])
+            dtype, times = self._clock
+            request = self._request or _request
+            self._stats = ClockStats(**request("stats", times, dtype=dtype)[0])
         return self._stats
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # A copy, in another process for instance, is arrays of its own, apart from the recording.
+        dtype, times = self._clock
+        return dict(self.__dict__, _clock=(dtype, bytes(times)), _request=None)
 
     @property
     def rate(self) -> float:
@@ -132,6 +139,13 @@ class RecordedStream(_Table):
 
     def __repr__(self) -> str:
         return "<RecordedStream {}: {} samples of {} columns, {}>".format(self.name, len(self), len(self._columns), self.dtype)
+
+
+def _request(do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
+    """Asks the helper process something that is about no recording."""
+    reply, _, _ = _child.shared().request(do, blob, **fields)
+    reply.pop("ok", None)
+    return reply, None
 
 
 class Media:
@@ -152,6 +166,13 @@ class Media:
 
     def __len__(self) -> int:
         return int(self.times.shape[0])
+
+    def __getitem__(self, which: Any) -> Any:
+        """Returns a frame [H,W,C], or those of a slice or list [N,H,W,C], as `frames` does."""
+        return self.frames(which)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        raise TypeError("a camera of a recording cannot be pickled: pickle its frames, or the Recording, which is opened anew")
 
     def frames(self, which: Any = None, size: Optional[Tuple[int, int]] = None) -> Any:
         """Decodes frames: u8 [N,H,W,C], or [H,W,C] of a single one.
@@ -182,6 +203,38 @@ class Media:
         return "<Media {}: {} frames, {}{}>".format(self.name, len(self), self.encoding, size)
 
 
+class Named:
+    """A mapping of the streams and cameras that an episode has, each by its name; a stream goes before a camera of its name."""
+
+    streams: Dict[str, RecordedStream]
+    media: Dict[str, Media]
+
+    def _named(self) -> Dict[str, Any]:
+        return {**self.streams, **{name: m for name, m in self.media.items() if name not in self.streams}}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named())
+
+    def __len__(self) -> int:
+        """The number of streams and cameras."""
+        return len(self._named())
+
+    def keys(self) -> KeysView[str]:
+        """The names."""
+        return self._named().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The streams, then the cameras."""
+        return self._named().values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """Names and streams, then names and cameras."""
+        return self._named().items()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        raise TypeError("an episode cannot be pickled: pickle its streams, or the Recording, which is opened anew")
+
+
 class Report(Dict[str, Any]):
     """What became of a recording: every target and every sample is counted. Its keys are those of ``robocache resample --json``.
 
@@ -192,7 +245,7 @@ class Report(Dict[str, Any]):
 
     def __init__(self, sent: Mapping[str, Any], text: str) -> None:
         super().__init__(sent)
-        self.text = text
+        self.text = text.rstrip("\n")
 
     def __str__(self) -> str:
         return self.text
@@ -239,6 +292,14 @@ class _OnClock:
     def __len__(self) -> int:
         """The number of streams."""
         return len(self.streams)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the streams."""
+        return self.streams.keys()
+
+    def items(self) -> ItemsView[str, AlignedStream]:
+        """Names and streams."""
+        return self.streams.items()
 
     def __repr__(self) -> str:
         return "<{}: {} targets of {}>".format(type(self).__name__, len(self.times), ", ".join(self.streams) or "no streams")

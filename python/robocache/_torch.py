@@ -7,8 +7,8 @@ import functools
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _gradient, _ops, _quick
-from ._arrays import HOST, Framework, View, framework_of, wrong
-from ._errors import Error, OutOfMemoryError, UnsupportedError, python_argument
+from ._arrays import HOST, Framework, View, clock_lists, framework_of, wrong
+from ._errors import ArgumentError, Error, OutOfMemoryError, UnsupportedError, python_argument
 from ._options import Anchored, Stream, Uniform, mistake
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _NAMES: Dict[Any, str] = {
 _DTYPES: Dict[str, Any] = {name: dtype for dtype, name in reversed(list(_NAMES.items()))}
 _DTYPES["bool"] = torch.bool
 _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_is_tracing = _quick._is_tracing
 # From torch 2.4 on.
 _HAS_OPERATORS = hasattr(torch.library, "register_autograd") and hasattr(
     getattr(torch, "compiler", None), "is_compiling"
@@ -43,6 +44,10 @@ class Torch(Framework):
     name = "torch"
 
     def view(self, x: Any) -> View:
+        if _is_tracing():
+            raise UnsupportedError(
+                "got torch.jit.trace, which would keep the result as a constant, want torch.compile or torch.export"
+            )
         try:
             name = _NAMES[x.dtype]
             shape, strides = x.shape, x.stride()
@@ -55,7 +60,7 @@ class Torch(Framework):
         except (RuntimeError, NotImplementedError) as e:
             if "alloc" in str(e):
                 raise MemoryError(str(e)) from e
-            raise _no_memory(e) from e
+            raise _no_memory(x, e) from e
 
     @staticmethod
     def _device(x: Any) -> int:
@@ -75,7 +80,7 @@ class Torch(Framework):
         try:
             view = View(x, _NAMES[x.dtype], x.shape, x.stride(), x.data_ptr(), self._device(x))
         except RuntimeError as e:
-            raise _no_memory(e) from e
+            raise _no_memory(x, e) from e
         if x.dim() and not x.is_inference():
             x.detach()[:0].zero_()  # tells autograd that it is written
         return view
@@ -110,6 +115,9 @@ class Torch(Framework):
             raise wrong("{} ({})".format(type(x).__name__, e), "a tensor, or a list of numbers") from e
         return made
 
+    def cast(self, x: Any, dtype: str) -> Any:
+        return x.to(_DTYPES[dtype])
+
     def write(self, arena: memoryview, at: int, view: View) -> None:
         x = view.array
         if view.device == HOST and x.is_contiguous():
@@ -126,7 +134,9 @@ class Torch(Framework):
             x.detach().copy_(_at(arena, at, view))
 
 
-def _no_memory(e: Exception) -> Error:
+def _no_memory(x: Any, e: Exception) -> Error:
+    if "storage" in str(e) and x.layout is torch.strided:
+        return _quick.no_memory(e)
     return wrong("a tensor without memory of its own ({})".format(e), "a dense tensor", "wrong option")
 
 
@@ -166,11 +176,6 @@ def special(op: str, tensors: Sequence[Any]) -> bool:
     """Reports whether a call must be seen by torch: it is compiled, or a gradient will be asked for."""
     if _HAS_OPERATORS and torch.compiler.is_compiling():
         return True
-    if torch.jit.is_tracing():
-        raise UnsupportedError(
-            op + ": got torch.jit.trace, which would keep the result as a constant, want torch.compile or torch.export",
-            op=op,
-        )
     if _forward_ad._current_level >= 0:
         for x in tensors:
             if isinstance(x, torch.Tensor) and _forward_ad.unpack_dual(x).tangent is not None:
@@ -180,6 +185,22 @@ def special(op: str, tensors: Sequence[Any]) -> bool:
             if isinstance(x, torch.Tensor) and x.requires_grad:
                 return True
     return False
+
+
+def refuse_gradients(op: str, arrays: Dict[str, Any]) -> None:
+    """Raises UnsupportedError for a tensor that wants a gradient of an operation that has none."""
+    for name, x in arrays.items():
+        if not isinstance(x, torch.Tensor):
+            continue
+        tangent = _forward_ad._current_level >= 0 and _forward_ad.unpack_dual(x).tangent is not None
+        if tangent or x.requires_grad and torch.is_grad_enabled():
+            arg = python_argument(name)
+            got = "a tensor with a tangent" if tangent else "a tensor that requires grad"
+            want = "{}.detach(), or torch.no_grad(): no gradient flows through {}".format(arg, op)
+            raise UnsupportedError(
+                "{}: {}: no gradient: got {}, want {}".format(op, arg, got, want),
+                op=op, arg=arg, kind="no gradient", got=got, want=want,
+            )  # fmt: skip
 
 
 class Job(NamedTuple):
@@ -370,13 +391,31 @@ def _seen(
                 results.append(outs[i + 1])
         return results[0] if len(results) == 1 else _ops.RESULTS[asked](*results)
     like = [x for x in tensors if isinstance(x, torch.Tensor)][0]
+    lists = dict(zip(names, tensors))
+    lists.update(_clocks(op, lists, like))
     tensors = [
-        framework.asarray(x, like, name.endswith("Src")) if framework_of(x) is None else x
-        for name, x in zip(names, tensors)
+        framework.asarray(x, like, name.endswith("Src")) if framework_of(x) is None else x for name, x in lists.items()
     ]
     job = Job(op, tuple(names), tuple([Stream(*s) for s in streams]), clock, dtype, asked, trust_times, check, backend)
-    results = _Function.apply(job, *tensors)
+    results = _apply(job, tensors)
     return results if len(asked) - sum(asked) == 3 else _ops.RESULTS[asked](*results)
+
+
+def _apply(job: Job, tensors: Sequence[Any]) -> Any:
+    try:
+        return _Function.apply(job, *tensors)
+    except RuntimeError as e:
+        if isinstance(e, Error) or "functorch" not in str(e):
+            raise
+        error = _quick.no_memory(e)
+        raise UnsupportedError("{}: {}".format(job.op, error), op=job.op, kind=error.kind) from e
+
+
+def _clocks(op: str, arrays: Dict[str, Any], like: Any) -> Dict[str, Any]:
+    try:
+        return clock_lists(framework, like, arrays)
+    except ArgumentError as e:
+        raise ArgumentError("{}: {}".format(op, e), op=op, arg=e.arg, kind=e.kind, got=e.got, want=e.want) from None
 
 
 class _Function(torch.autograd.Function):  # type: ignore[misc]

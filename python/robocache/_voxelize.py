@@ -6,8 +6,9 @@ import math
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _call, _options
-from ._arrays import SIZES, Group, View, check_outputs, contiguous_strides, dtype_name
+from ._arrays import SIZES, Group, View, check_outputs, contiguous_strides, dtype_name, takes
 from ._call import Call
+from ._errors import near
 from ._options import mistake, number, whole
 
 _OP = "voxelize"
@@ -102,9 +103,11 @@ def voxelize(
 ) -> Voxels:
     """Sorts points [N,3] with features [N,F] into the cells of a grid, and accounts for each of them.
 
-    points are float32, or float64, which is binned in float64; features float32, float64, float16 or bfloat16. A
-    point's cell is floor((p - min) / size) on each axis. size, min and max are in the points' unit: one number, or x,
-    y, z. Unless given, min and max are the multiples of size next to the outermost finite points.
+    points are float32, or float64, which is binned in float64; features float32, float64, float16 or bfloat16 (that of
+    ml_dtypes in NumPy). Clouds with more columns are points=x[:, :3], features=x[:, 3:]. No gradient flows: a tensor
+    that requires grad is refused outside of no_grad. A point's cell is floor((p - min) / size) on each axis. size, min
+    and max are in the points' unit: one number, or x, y, z. Unless given, min and max are the multiples of size next to
+    the outermost finite points.
 
     mode: dense (default), a grid [Z,Y,X] of every cell; hard, voxels in the order of their first points, with the first
     max_points of each (32 unless given); sparse, voxels in the order of their cells. reduce: what a cell makes of its
@@ -136,10 +139,29 @@ def voxelize(
     arrays = {"Points": points, "Features": features, "Labels": labels, "Offsets": offsets, "Poses": poses}
     if points is None:
         raise mistake(_OP, "points", "None", "an array [N,3]", "missing argument")
+    if any(hasattr(x, "requires_grad") for x in arrays.values()):
+        from . import _torch
+
+        _torch.refuse_gradients(_OP, arrays)
     group = Group(_OP, {name: x for name, x in arrays.items() if x is not None})
+    _check_points(group.views["Points"], features is not None)
     box = _box(group, size, min, max, preset)
     job = _Job(group, options, box, dtype, out, backend)
     return job.run(found, check)
+
+
+def _check_points(points: View, features: bool) -> None:
+    """Checks what bounds are looked for in."""
+    shape = points.shape
+    if len(shape) != 2 or shape[1] != 3:
+        want = "[N,3]"
+        if len(shape) == 3 and shape[2] == 3:
+            want += ": points.reshape(-1, 3), with offsets=numpy.arange(B + 1) * N"
+        elif len(shape) == 2 and shape[1] > 3 and not features:
+            want += ": points[:, :3], with features=points[:, 3:]"
+        raise mistake(_OP, "points", "[{}]".format(",".join(map(str, shape))), want, "wrong shape")
+    if points.dtype not in ("f32", "f64"):
+        raise mistake(_OP, "points", points.dtype, takes("Points"), "wrong dtype")
 
 
 def _settings(
@@ -158,7 +180,7 @@ def _settings(
     elif preset == "open3d":
         o.update(mode="sparse", reduce="mean", order="xyz")
     elif preset is not None:
-        raise mistake(_OP, "preset", preset, "mmcv or open3d")
+        raise mistake(_OP, "preset", preset, "mmcv or open3d", near=near(str(preset), ("mmcv", "open3d")))
     for name, x in (("mode", mode), ("reduce", reduce), ("order", order)):
         if x is None:
             continue
@@ -207,12 +229,7 @@ def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], prese
     if given_lo is not None and given_hi is not None:
         return Box(given_lo, given_hi, sizes)
     points = group.views["Points"]
-    if (
-        len(points.shape) != 2
-        or points.shape[1] != 3
-        or points.dtype not in ("f32", "f64")
-        or not all(s > 0 for s in sizes)
-    ):
+    if not all(s > 0 for s in sizes):
         return Box((0.0,) * 3, (0.0,) * 3, sizes)  # the helper process says what is wrong
     if "Poses" in group.views:
         raise mistake(

@@ -176,9 +176,15 @@ def test_bad_times_name_stream_row_and_index():
     rc.fuse([rc.Stream(v, t), rc.Stream(v, bad)], TARGETS, trust_times=True)
 
 
+def test_a_single_stream_is_told_from_a_list_of_them():
+    with pytest.raises(rc.ArgumentError, match=r"streams: .*a single Stream, want a list.*fuse\(\[stream\]") as e:
+        rc.fuse(rc.Stream([[0.0]], [0.0]), [0.0])
+    assert e.value.arg == "streams"
+
+
 def test_streams_are_a_list_of_streams():
     stream = rc.Stream([[0.0], [1.0]], [0.0, 1.0])
-    for streams in (stream, iter([stream]), {"a": stream}, None):
+    for streams in (iter([stream]), {"a": stream}, None):
         with pytest.raises(rc.ArgumentError, match="list of Stream") as e:
             rc.fuse(streams, [0.5])
         assert e.value.arg == "streams" and e.value.got == type(streams).__name__

@@ -50,6 +50,8 @@ def test_names_that_are_imported_later_are_there():
         "assert 'robocache._recording' not in sys.modules and 'robocache._loader' not in sys.modules\n"
         "from robocache import *\n"
         "assert set(robocache.__all__) <= set(dir(robocache)) and set(robocache._LATER) <= set(robocache.__all__)\n"
+        "assert not [n for n in dir(robocache) if n not in robocache.__all__ and not n.startswith('__')]\n"
+        "assert not {'Any', 'List', 'TYPE_CHECKING'} & set(vars(robocache))\n"
         "assert Recording is robocache.Recording and robocache.Loader.__name__ == 'Loader'\n"
         "try: robocache.Nothing\n"
         "except AttributeError as e: assert 'Nothing' in str(e)\n"
@@ -213,8 +215,15 @@ def test_info_is_plain_and_says_what_there_is():
 def test_backend_cuda_without_a_gpu_says_why():
     if rc.info()["cuda"] is not None:
         pytest.skip("there is a GPU")
-    with pytest.raises((rc.UnsupportedError, rc.DeviceError)):
-        rc.resample(V, T, X, backend="cuda")
+    for backend in ("cuda", "cuda:1"):
+        for op, call in (
+            ("resample", lambda: rc.resample(V, T, X, backend=backend)),
+            ("fuse", lambda: rc.fuse([rc.Stream(V, T)], X, backend=backend)),
+            ("voxelize", lambda: rc.voxelize(np.zeros((4, 3), np.float32), size=1, backend=backend)),
+        ):
+            with pytest.raises(rc.DeviceError) as e:
+                call()
+            assert (e.value.op, e.value.arg) == (op, "backend") and rc.info()["no_cuda"] in str(e.value)
     assert np.array_equal(rc.resample(V, T, X, backend="cpu"), rc.resample(V, T, X))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import pathlib
 import pickle
@@ -361,3 +362,47 @@ def test_the_example_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
     for test in tests:
         runner.run(test)
     assert runner.tries >= 5 and runner.failures == 0
+
+
+def test_an_episode_is_a_mapping_of_its_streams_and_cameras() -> None:
+    with Recording(FLIGHT) as rec:
+        episode = rec[0]
+        assert list(episode) == list(episode.keys()) == list(episode.streams) and len(episode) == len(episode.streams) > 60
+        assert dict(episode) == episode.streams == dict(episode.items()) and list(episode.values()) == list(dict(episode).values())
+        with pytest.raises(KeyError, match=r"no stream 'airspeeed' in flight \(did you mean airspeed\?\)"):
+            rec["airspeeed"]
+        with pytest.raises(KeyError, match="no stream 0"):
+            episode[0]
+        with pytest.raises(TypeError, match="pickle its streams"):
+            pickle.dumps(episode)
+        out = rec.align(hz=50, streams=["airspeed"])
+        assert list(out.keys()) == ["airspeed"] and dict(out.items())["airspeed"] is out["airspeed"]
+        assert str(out.report) == out.report.text and not str(out.report).endswith("\n") and str(out.report)
+
+
+def test_cameras_are_in_the_mapping_and_their_frames_are_counted_from_0() -> None:
+    with Recording(ROOT / "dataset/aloha/testdata/raw.hdf5") as rec:
+        episode = rec[0]
+        name = next(iter(episode.media))
+        assert set(episode) == {*episode.streams, *episode.media} and episode[name] is dict(episode)[name]
+        camera = episode[name]
+        assert same(camera[0], camera.frames(0)) and same(camera[-2:], camera.frames(slice(-2, None)))
+        assert len(list(iter(camera))) == len(camera)
+        with pytest.raises(TypeError, match="pickle its frames"):
+            pickle.dumps(camera)
+
+
+def test_a_stream_pickles_as_a_copy() -> None:
+    for framework in ("numpy", "torch"):
+        if framework == "torch":
+            pytest.importorskip("torch")
+        with Recording(FLIGHT, framework=framework) as rec:
+            stream = rec["airspeed"]
+            copies = [pickle.loads(pickle.dumps(stream)), copy.deepcopy(stream)]
+            stats = stream.stats
+            aligned = pickle.loads(pickle.dumps(rec.align(hz=50, streams=["airspeed"])))
+            assert aligned["airspeed"].values.shape == (len(aligned.times), len(stream.columns)) and "targets" in str(aligned.report)
+            copies.append(copy.copy(stream))
+        for other in copies:
+            assert same(np.asarray(other.values), np.asarray(stream.values)) and same(np.asarray(other.times), np.asarray(stream.times))
+            assert other.columns == stream.columns and other.stats == stats and other.rate == stream.rate and repr(other) == repr(stream)

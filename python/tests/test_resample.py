@@ -73,10 +73,14 @@ def test_bf16_is_uint16_and_rounded_once_to_nearest_even():
     v, t, x = episode(20, 50, 4)
     u = bf16(v)
     want = bf16(np.array([by_hand(unbf16(u), t, q, "linear") for q in x]))
-    got = rc.resample(u, t, x)
+    got = rc.resample(u, t, x, dtype="bf16")
     assert got.dtype == np.uint16 and np.array_equal(got, want)
+    out = np.zeros_like(got)
+    assert rc.resample(u, t, x, dtype="bf16", out=out) is out and np.array_equal(out, want)
     assert np.array_equal(rc.resample(v, t, x, dtype="bf16"), bf16(rc.resample(v, t, x)))
-    assert np.array_equal(rc.resample(u, t, x, dtype=np.float32), rc.resample(unbf16(u), t, x))
+    bits = [rc.Stream(u, t), rc.Stream(v, t)]
+    fused = rc.fuse(bits, x, dtype="bf16")
+    assert np.array_equal(fused[:, :4], want) and np.array_equal(fused[:, 4:], bf16(rc.resample(v, t, x)))
 
 
 @pytest.mark.parametrize(
@@ -459,6 +463,13 @@ def test_a_clock_may_start_at_any_real_number():
 def test_a_backend_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(_cuda, "_driver", None)
     monkeypatch.setattr(_cuda, "_reason", "no driver")
-    with pytest.raises(rc.UnsupportedError, match="no driver") as e:
+    with pytest.raises(rc.DeviceError, match="no driver") as e:
         rc.resample([[0.0], [1.0]], [0.0, 1.0], [0.5], backend="cuda:1")
     assert (e.value.op, e.value.arg, e.value.got) == ("resample", "backend", "cuda:1")
+
+
+def test_a_target_that_is_nan_is_not_valid():
+    v, t = [[1.0], [2.0]], [0.0, 1.0]
+    y = rc.resample(v, t, [np.nan, 0.5], valid=True)
+    assert np.isnan(y.values[0, 0]) and y.values[1, 0] == 1.5 and y.valid.tolist() == [False, True]
+    assert rc.resample(v, t, [np.nan], edge="fill", fill=7, valid=True).values.tolist() == [[7.0]]

@@ -24,7 +24,8 @@ def wants_grad(x=V):
 def test_torch_and_numpy_give_the_same_bits(dtype):
     v = V.to(dtype)
     as_numpy = v.view(torch.int16).numpy().view(np.uint16) if dtype == torch.bfloat16 else v.numpy()
-    want = rc.resample(as_numpy, T.numpy(), X.numpy(), valid=True, age=True, pad=True)
+    said = "bf16" if dtype == torch.bfloat16 else None
+    want = rc.resample(as_numpy, T.numpy(), X.numpy(), valid=True, age=True, pad=True, dtype=said)
     got = rc.resample(v, T, X, valid=True, age=True, pad=True)
     assert got.values.dtype == dtype and got.valid.dtype == torch.bool and got.age.dtype == torch.float64
     bits = got.values.view(torch.int16).numpy().view(np.uint16) if dtype == torch.bfloat16 else got.values.numpy()
@@ -317,6 +318,7 @@ def test_a_normalisation_that_wants_a_gradient_is_refused_by_name(arg):
         assert rc.fuse([rc.Stream(V, T, **options)], X).shape == (2, 17, 4)
 
 
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 def test_forward_mode_and_traces_are_refused_by_name():
     with torch.autograd.forward_ad.dual_level():
         for x in (V, wants_grad()):
@@ -325,8 +327,50 @@ def test_forward_mode_and_traces_are_refused_by_name():
                 rc.resample(dual, T, X)
             assert e.value.op == "resample" and e.value.kind == "no gradient"
         assert rc.resample(V, T, X).shape == (2, 17, 4)
-    with pytest.raises(rc.UnsupportedError, match="torch.compile"):
-        torch.jit.trace(lambda x: rc.resample(x, T, X), (V,))
+    for call in (
+        lambda x: rc.resample(x, T, X),
+        lambda x: rc.fuse([rc.Stream(x, T)], X),
+        lambda x: rc.resample(V[0].tolist(), x[0, :, 0], [0.0]),
+        lambda x: rc.voxelize(x[0, :, :3], size=1).grid,
+    ):
+        with pytest.raises(rc.UnsupportedError, match="torch.compile") as e:
+            torch.jit.trace(call, (V,))
+        assert e.value.op in ("resample", "fuse", "voxelize")
+
+
+def test_tensors_inside_vmap_are_refused_with_what_to_do():
+    vmap = getattr(torch, "vmap", None) or pytest.importorskip("functorch").vmap
+    for call in (
+        lambda x: rc.resample(x, T[0], X[0]),
+        lambda x: rc.fuse([rc.Stream(x, T[0])], X[0]),
+        lambda x: rc.voxelize(x[:, :3], size=1, min=0, max=1).grid,
+    ):
+        with pytest.raises(rc.UnsupportedError, match=r"vmap.*\[B,S,D\]") as e:
+            vmap(call)(V)
+        assert e.value.op in ("resample", "fuse", "voxelize")
+        assert e.value.arg in ("values", "streams[0].values", "points")
+
+
+def test_torch_func_grad_is_refused_with_what_to_do():
+    grad = torch.func.grad if hasattr(torch, "func") else pytest.importorskip("functorch").grad
+    for call in (lambda x: rc.resample(x, T, X).sum(), lambda x: rc.fuse([rc.Stream(x, T)], X).sum()):
+        with pytest.raises(rc.UnsupportedError, match=r"outside of torch.func's vmap and grad.*backward\(\)") as e:
+            grad(call)(V)
+        assert e.value.op in ("resample", "fuse")
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        torch.autograd.grad(rc.resample(V, T, X).sum(), V)  # torch's own errors stay torch's
+
+
+def test_a_list_of_times_beside_tensors_has_their_dtype():
+    v = torch.tensor([[0.0], [1.0], [2.0]])
+    for x in (v, wants_grad(v)):
+        for t in (torch.arange(3.0), torch.arange(3, dtype=torch.float64)):
+            assert rc.resample(x, t, [0, 0.5]).tolist() == [[0], [0.5]]
+            assert rc.resample(x, t, [0, 1]).tolist() == [[0], [1]]
+            assert rc.fuse([rc.Stream(x, t)], [1, 2]).tolist() == [[1], [2]]
+        with pytest.raises(rc.ArgumentError, match="beside int64 nanoseconds") as e:
+            rc.resample(x, torch.arange(3), [0.5])
+        assert e.value.arg == "targets" and e.value.op == "resample"
 
 
 def test_a_tensor_that_was_written_cannot_be_the_past_of_a_gradient():
@@ -353,3 +397,35 @@ def test_tensors_that_cannot_be_written_are_argument_errors(out):
     with pytest.raises(rc.ArgumentError) as e:
         rc.resample(V, T, X, dtype="f32", out=out)
     assert e.value.arg == "out"
+
+
+def test_voxelize_has_no_gradient_and_says_so():
+    points = torch.rand(20, 3)
+    for name in ("points", "features", "poses"):
+        arrays = dict(points=points, features=torch.rand(20, 2), poses=torch.eye(4))
+        arrays[name] = arrays[name].clone().requires_grad_()
+        call = dict(arrays, size=1, min=0, max=1, reduce="mean")
+        with pytest.raises(rc.UnsupportedError, match=name + r"\.detach\(\), or torch.no_grad\(\)") as e:
+            rc.voxelize(**call)
+        assert (e.value.op, e.value.arg, e.value.kind) == ("voxelize", name, "no gradient")
+        with torch.no_grad():
+            assert rc.voxelize(**call).grid.shape == (1, 1, 1, 2)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(points, points)
+        with pytest.raises(rc.UnsupportedError, match="a tensor with a tangent") as e:
+            rc.voxelize(dual, size=1)
+        assert e.value.arg == "points"
+    for bad in (torch.rand(9, 3).bfloat16(), torch.rand(9, 3).half(), torch.zeros(9, 3, dtype=torch.int64)):
+        with pytest.raises(rc.ArgumentError, match="want float32 or float64") as e:
+            rc.voxelize(bad, size=1)
+        assert e.value.arg == "points"
+
+
+def test_the_affine_of_a_float64_stream_and_its_gradient_are_float32():
+    # Linear in values, so that a difference over a wide step is exact but for float32's rounding.
+    x = wants_grad()
+    scale = [0.5, 3.0, -2.0, 0.125]
+    call = lambda v: rc.fuse([rc.Stream(v, T, shift=[0.1, 0.2, 0.3, 0.4], scale=scale)], X)
+    assert torch.autograd.gradcheck(call, (x,), eps=0.5, atol=1e-5, rtol=1e-5)
+    assert torch.equal(call(V), call(V).float().double())
+    assert torch.autograd.gradcheck(lambda v: rc.fuse([rc.Stream(v, T)], X), (x,))

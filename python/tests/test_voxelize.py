@@ -280,3 +280,22 @@ def test_an_empty_value_that_is_no_number_is_refused_by_name(empty):
     with pytest.raises(rc.ArgumentError) as e:
         rc.voxelize(np.zeros((1, 3), np.float32), size=1, empty=empty)
     assert e.value.arg == "empty"
+
+
+@pytest.mark.parametrize(
+    "points, got, hint",
+    [
+        (np.zeros((9, 4), np.float32), "[9,4]", "features=points[:, 3:]"),
+        (np.zeros((2, 9, 3), np.float32), "[2,9,3]", "offsets="),
+        (np.zeros(9, np.float32), "[9]", "[N,3]"),
+        (np.zeros((9, 2), np.float32), "[9,2]", "[N,3]"),
+        (np.zeros((9, 3), np.float16), "f16", "float32 or float64"),
+        (np.zeros((9, 3), np.int64), "i64", "float32 or float64"),
+        (np.zeros((9, 3), np.uint16), "uint16", "float32 or float64"),
+    ],
+)
+def test_what_is_wrong_with_points_is_said_with_bounds_and_without(points, got, hint):
+    for bounds in ({}, dict(min=0, max=1)):
+        with pytest.raises(rc.ArgumentError) as e:
+            rc.voxelize(points, size=1, **bounds)
+        assert (e.value.arg, e.value.got) == ("points", got) and hint in str(e.value)
