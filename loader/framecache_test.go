@@ -105,6 +105,34 @@ func TestKeptFramesAreTheSameBits(t *testing.T) {
 	}
 }
 
+// So are images, which are kept one by one, and only if all fit: then each is read and decoded once.
+func TestKeptImagesAreTheSameBits(t *testing.T) {
+	for _, broken := range []int{-1, 4} {
+		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, FrameCache: -1}
+		m := filmedRecordings(t, broken)
+		first, second, without := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
+		opt.FrameCache = 50000
+		got, again, r := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
+		assert.Equal(t, without, r, "not all fit")
+		same(t, first, got, "too little room")
+		opt.FrameCache = 0
+		got, again, r = epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
+		same(t, first, got, "kept")
+		same(t, second, again, "kept, second epoch")
+		assert.Equal(t, without.Cameras, r.Cameras)
+		all := 0
+		for _, e := range m {
+			for k := range e.Media {
+				if all += e.Media[k].Len(); broken >= 0 {
+					all--
+				}
+			}
+		}
+		require.NotNil(t, r.FrameCache)
+		assert.Equal(t, int64(all), r.FrameCache.Decoded)
+	}
+}
+
 // The loaders of a group have one cache: a stretch that several want at once is decoded once.
 func TestAGroupDecodesAVideoOnce(t *testing.T) {
 	ctx := context.Background()
