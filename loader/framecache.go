@@ -33,7 +33,7 @@ const (
 // stretchOverhead is what a stretch takes besides its pixels, bytes.
 const stretchOverhead = 512
 
-// FrameCache is what a loader keeps of decoded frames. The loaders of a group have one together.
+// FrameCache is what a loader keeps of decoded frames, nothing where Limit is 0. The loaders of a group have one together.
 type FrameCache struct {
 	Limit   int64 `json:"limit_bytes"`
 	Bytes   int64 `json:"bytes"`   // that it has now
@@ -160,11 +160,10 @@ func (c *frameCache) release(held []*stretch, used *int) {
 	c.report.Used += int64(*used)
 }
 
-func (c *frameCache) said() *FrameCache {
+func (c *frameCache) said() FrameCache {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.report
-	return &r
+	return c.report
 }
 
 // keep decides how frames are decoded and kept: in stretches of how many of each camera, 0 for as batches want them. Where frames are by themselves
