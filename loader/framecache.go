@@ -33,7 +33,7 @@ const (
 // stretchOverhead is what a stretch takes besides its pixels, bytes.
 const stretchOverhead = 512
 
-// FrameCache is what a loader keeps of decoded frames. The loaders of a group have one together.
+// FrameCache is what a loader keeps of decoded frames, nothing where Limit is 0. The loaders of a group have one together.
 type FrameCache struct {
 	Limit   int64 `json:"limit_bytes"`
 	Bytes   int64 `json:"bytes"`   // that it has now
@@ -50,8 +50,11 @@ type frameCache struct {
 	report FrameCache
 }
 
-// stretchKey says which frames a stretch has: those from number times the camera's length of a stretch on.
-type stretchKey struct{ camera, episode, number int }
+// stretchKey says which frames a stretch has: so many from number times as many on, or to the end of the episode.
+type stretchKey struct {
+	camera                  Camera
+	episode, number, length int
+}
 
 // stretch is some frames that follow each other. Whoever puts it into the cache decodes it, and others wait.
 type stretch struct {
@@ -60,7 +63,7 @@ type stretch struct {
 	users   int             // that wait for it or read it: it is not dropped meanwhile
 	bytes   int64
 	first   int           // frame
-	length  int           // frames that it is to have
+	want    int           // frames that it is to have
 	made    chan struct{} // closed when it is decoded; what is below is not written after that
 	frames  int           // that it has: up to the first that could not be decoded
 	pixels  []byte
@@ -72,23 +75,28 @@ func newFrameCache(opt *Options) *frameCache {
 	return &frameCache{kept: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
 }
 
-// hold returns the stretches of a camera in an episode from number first to last, which stay until they are released. Those that are not there are put
-// there, to be decoded by the caller, of an episode of so many frames. It returns nothing if there is no room, or if one is not there and frames is 0.
-func (c *frameCache) hold(camera, episode, first, last, length, frames, size int) (held, missing []*stretch) {
+// hold returns a camera's stretches in an episode from the key's number to the last, which stay until they are released. Those that are not there are
+// put there, to be decoded by the caller, of an episode of so many frames. It returns nothing if there is no room, or if one is not there and frames
+// is 0.
+func (c *frameCache) hold(key stretchKey, last, frames int) (held, missing []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	need := int64(0)
-	for n := first; n <= last; n++ {
-		s := c.kept[stretchKey{camera, episode, n}]
+	for ; key.number <= last; key.number++ {
+		s := c.kept[key]
 		if s == nil {
-			s = &stretch{stretchKey: stretchKey{camera, episode, n}, first: n * length, length: min(length, frames-n*length), made: make(chan struct{})}
-			s.bytes = int64(s.length)*int64(size) + stretchOverhead
+			first := key.number * key.length
+			if first >= frames {
+				break
+			}
+			s = &stretch{stretchKey: key, first: first, want: min(key.length, frames-first), made: make(chan struct{})}
+			s.bytes = int64(s.want*key.camera.Height*key.camera.Width*3) + stretchOverhead
 			missing, need = append(missing, s), need+s.bytes
 		}
 		s.users++
 		held = append(held, s)
 	}
-	if len(missing) > 0 && (frames == 0 || !c.makeRoom(need)) {
+	if key.number <= last || need > 0 && !c.makeRoom(need) {
 		for _, s := range held {
 			s.users--
 		}
@@ -152,11 +160,10 @@ func (c *frameCache) release(held []*stretch, used *int) {
 	c.report.Used += int64(*used)
 }
 
-func (c *frameCache) said() *FrameCache {
+func (c *frameCache) said() FrameCache {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := c.report
-	return &r
+	return c.report
 }
 
 // keep decides how frames are decoded and kept: in stretches of how many of each camera, 0 for as batches want them. Where frames are by themselves
@@ -216,7 +223,7 @@ func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, medi
 	first, last := run[0], run[len(run)-1]
 	cam := m.cameras[sc.camera]
 	size := cam.Height * cam.Width * 3
-	held, missing := m.cache.hold(sc.camera, sc.episode, first/length, last/length, length, all, size)
+	held, missing := m.cache.hold(stretchKey{cam, sc.episode, first / length, length}, last/length, all)
 	used := 0
 	defer m.cache.release(held, &used)
 	if len(missing) > 0 {
@@ -228,7 +235,7 @@ func (m *filmer) recall(ctx context.Context, s *shot, sc *scene, run []int, medi
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
-		if st.first+st.frames <= min(last, st.first+st.length-1) {
+		if st.first+st.frames <= min(last, st.first+st.want-1) {
 			return false, nil
 		}
 	}
@@ -274,7 +281,7 @@ func (m *filmer) develop(ctx context.Context, sc *scene, media *dataset.Media, m
 func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Media, run []*stretch) (done int, err error) {
 	last := run[len(run)-1]
 	size := m.cameras[camera].Height * m.cameras[camera].Width * 3
-	for picture, err := range media.DecodeRange(ctx, run[0].first, last.first+last.length) {
+	for picture, err := range media.DecodeRange(ctx, run[0].first, last.first+last.want) {
 		if err != nil {
 			return done, err
 		}
@@ -283,12 +290,12 @@ func (m *filmer) developRun(ctx context.Context, camera int, media *dataset.Medi
 		}
 		s := run[done]
 		if s.pixels == nil {
-			s.pixels = make([]byte, s.length*size)
+			s.pixels = make([]byte, s.want*size)
 		}
 		if err := m.shrink(s.pixels[s.frames*size:(s.frames+1)*size], camera, picture); err != nil {
 			return done, err
 		}
-		if s.frames++; s.frames == s.length {
+		if s.frames++; s.frames == s.want {
 			done++
 		}
 	}

@@ -77,11 +77,10 @@ func epochs(t *testing.T, l *loader.Loader, opt loader.Options) (first, second m
 func TestKeptFramesAreTheSameBits(t *testing.T) {
 	for _, broken := range []int{-1, 4, 9} {
 		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, Workers: 3, FrameCache: -1}
-		m, _, decoded, all := videoRecordings(t, broken)
+		m, _, _, all := videoRecordings(t, broken)
 		first, second, without := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
 		require.Len(t, first, 402)
-		assert.Nil(t, without.FrameCache)
-		plain := decoded.Load()
+		assert.Zero(t, without.FrameCache)
 		for _, limit := range []int64{0, 60000, 20000, 12000, 7000, 1000} {
 			opt.FrameCache = limit
 			m, _, decoded, _ := videoRecordings(t, broken)
@@ -90,11 +89,10 @@ func TestKeptFramesAreTheSameBits(t *testing.T) {
 			same(t, second, again, "%d bytes, second epoch", limit)
 			assert.Equal(t, without.Cameras, r.Cameras, "what was bad")
 			if limit == 1000 {
-				assert.Nil(t, r.FrameCache)
+				assert.Zero(t, r.FrameCache)
 				continue
 			}
-			require.NotNil(t, r.FrameCache)
-			t.Log(broken, limit, decoded.Load(), plain, *r.FrameCache)
+			require.Positive(t, r.FrameCache.Limit)
 			assert.Positive(t, r.FrameCache.Used)
 			assert.LessOrEqual(t, r.FrameCache.Bytes, r.FrameCache.Limit)
 			if limit == 0 && broken < 0 {
@@ -102,6 +100,34 @@ func TestKeptFramesAreTheSameBits(t *testing.T) {
 				assert.Equal(t, int64(all), r.FrameCache.Decoded)
 			}
 		}
+	}
+}
+
+// So are images, which are kept one by one, and only if all fit: then each is read and decoded once.
+func TestKeptImagesAreTheSameBits(t *testing.T) {
+	for _, broken := range []int{-1, 4} {
+		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, FrameCache: -1}
+		m := filmedRecordings(t, broken)
+		first, second, without := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
+		opt.FrameCache = 50000
+		got, again, r := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
+		assert.Equal(t, without, r, "not all fit")
+		same(t, first, got, "too little room")
+		opt.FrameCache = 0
+		got, again, r = epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
+		same(t, first, got, "kept")
+		same(t, second, again, "kept, second epoch")
+		assert.Equal(t, without.Cameras, r.Cameras)
+		all := 0
+		for _, e := range m {
+			for k := range e.Media {
+				if all += e.Media[k].Len(); broken >= 0 {
+					all--
+				}
+			}
+		}
+		require.Positive(t, r.FrameCache.Limit)
+		assert.InDelta(t, all, r.FrameCache.Decoded, 1, "each once in two epochs, but for one that no target wants")
 	}
 }
 
@@ -129,7 +155,7 @@ func TestKeptFramesStayWithinTheirLimit(t *testing.T) {
 	ctx := context.Background()
 	m, _, _, _ := videoRecordings(t, -1)
 	l := streamed(t, "cpu", m, cameraPlan(), loader.Options{Batch: 8, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, FrameCache: 9000, Workers: 4})
-	require.NotNil(t, l.Report().FrameCache)
+	require.Positive(t, l.Report().FrameCache.Limit)
 	for range 3 * l.Report().Batches {
 		require.NoError(t, l.Next(ctx))
 		require.LessOrEqual(t, l.Report().FrameCache.Bytes, int64(9000))

@@ -21,9 +21,9 @@ type Group struct {
 	apart   error // of a step that not all devices have made
 }
 
-// NewGroup makes a loader on each device by open, all at once: by [New], for instance. Options.Rank is that of the first device, and Options.Ranks
-// counts those of all devices of all programs; 0 stands for the devices here. The caller closes the group, and the devices after it. An error is that
-// of the first device that has one; nothing is open then.
+// NewGroup makes a loader of one dataset on each device by open, all at once: by [New], for instance. Options.Rank is that of the first device, and
+// Options.Ranks counts those of all devices of all programs; 0 stands for the devices here. What is kept of decoded frames they have together. The
+// caller closes the group, and the devices after it. An error is that of the first device that has one; nothing is open then.
 func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options) (*Loader, error)) (*Group, error) {
 	if opt.Ranks == 0 {
 		opt.Ranks = len(devices)

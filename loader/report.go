@@ -18,7 +18,7 @@ type Report struct {
 	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
 	Streams    []StreamsReport `json:"streams"`
 	Cameras    []CameraReport  `json:"cameras"`
-	FrameCache *FrameCache     `json:"frame_cache,omitempty"` // of a loader that keeps decoded frames
+	FrameCache FrameCache      `json:"frame_cache"`
 	Bytes      int             `json:"bytes"`                 // on the device: what is drawn from, and the batch
 
 	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
