@@ -110,7 +110,14 @@ func (r *Request) Explain(err error) error {
 	var mixture *loader.MixtureError
 	var camera *loader.CameraError
 	var media *loader.MediaError
+	var lacking *loader.LackingError
 	switch {
+	case errors.As(err, &lacking):
+		msg := "episode " + lacking.Episode + " has no samples of it: "
+		if lacking.All {
+			msg = "no episode has samples of it: episode " + lacking.Episode + ": "
+		}
+		return &InputError{Path: r.Paths()[lacking.Dataset], Stream: lacking.Stream, Msg: msg + lacking.Reason}
 	case errors.As(err, &mixture) && mixture.What == "weight":
 		return Usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
 	case errors.As(err, &mixture):

@@ -152,6 +152,9 @@ func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, e
 	if err != nil {
 		return nil, ReadError(path, err)
 	}
+	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
+		return nil, errors.Join(Usagef("--rate: got %g, want none: %s is a store, whose times are there", s.Rate, path), store.Close())
+	}
 	return store, nil
 }
 
@@ -256,6 +259,7 @@ func (s *Source) weighted() []loader.Weighted {
 // Listed is a report whose lists are lists in JSON too where they are empty.
 func Listed(r loader.Report) loader.Report {
 	r.LeftOut = append([]loader.LeftOut{}, r.LeftOut...)
+	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
 	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
 	return r
