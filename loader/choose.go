@@ -167,7 +167,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 		}
 	}
 	streams := l.prepared.Streams
-	if l.lacking = c.lacking(i, e, l.about, streams); c.opt.Strict && len(l.lacking) > 0 {
+	if l.lacking = c.lacking(i, e, l.about, l.prepared); c.opt.Strict && len(l.lacking) > 0 {
 		return &LackingError{Lacking: l.lacking[0]}
 	}
 	if c.whole() {

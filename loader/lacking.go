@@ -1,7 +1,9 @@
 package loader
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -17,7 +19,7 @@ type Lacking struct {
 	Windows int    `json:"windows"` // of the episode, in an epoch
 }
 
-// LackingError says that an episode has no samples of a stream that is drawn: with Options.Strict of any, else of a stream that no episode has.
+// LackingError says that an episode has no samples of a stream of the plan: with Options.Strict of any, else of a stream that no episode has.
 type LackingError struct {
 	Lacking
 	All bool // no episode has any
@@ -33,13 +35,15 @@ func (e *LackingError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *LackingError) Unwrap() error { return dataset.ErrMissing }
 
-// lacking lists the streams that an episode has no samples of, and why.
-func (c *chosen) lacking(i int, e *dataset.Episode, about *Episode, streams []align.PreparedStream) (list []Lacking) {
-	for m := range streams {
-		if s := &streams[m]; s.Len() == 0 {
-			which, _ := c.from.place(i)
-			list = append(list, Lacking{Dataset: which, Episode: about.Name, Stream: s.Name, Reason: whyEmpty(e, about, s.From)})
+// lacking lists the streams of the plan that an episode has no samples of, and why.
+func (c *chosen) lacking(i int, e *dataset.Episode, about *Episode, p *align.Prepared) (list []Lacking) {
+	for m := range c.plan.Streams {
+		name, from := c.plan.Streams[m].Name, cmp.Or(c.plan.Streams[m].From, c.plan.Streams[m].Name)
+		if slices.ContainsFunc(p.Streams, func(s align.PreparedStream) bool { return s.Name == name && s.Len() > 0 }) {
+			continue
 		}
+		which, _ := c.from.place(i)
+		list = append(list, Lacking{Dataset: which, Episode: about.Name, Stream: name, Reason: whyEmpty(e, about, p, from)})
 	}
 	return list
 }
@@ -48,9 +52,14 @@ func (c *chosen) lacking(i int, e *dataset.Episode, about *Episode, streams []al
 const noSamples = "no samples"
 
 // whyEmpty says why a recording has no samples of a stream.
-func whyEmpty(e *dataset.Episode, about *Episode, name string) string {
+func whyEmpty(e *dataset.Episode, about *Episode, p *align.Prepared, name string) string {
 	for _, l := range about.LeftOut {
 		if l.Name == name && l.Reason != "" {
+			return l.Reason
+		}
+	}
+	for _, l := range p.LeftOut {
+		if l.Name == name && l.Reason != "" && l.Reason != noSamples {
 			return l.Reason
 		}
 	}

@@ -223,11 +223,26 @@ func (s *Source) options() loader.Options {
 	return opt
 }
 
-func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, opt loader.Options) (*loader.Loader, error) {
+func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, opt loader.Options) (l *loader.Loader, err error) {
 	if s.Streaming {
-		return loader.NewStreaming(ctx, device, s.Data, plan, opt)
+		l, err = loader.NewStreaming(ctx, device, s.Data, plan, opt)
+	} else {
+		l, err = loader.NewMixture(ctx, device, s.weighted(), plan, opt)
 	}
-	return loader.NewMixture(ctx, device, s.weighted(), plan, opt)
+	if err != nil || s.PlanFile == "" && len(s.Taken) == 0 {
+		return l, err
+	}
+	for _, asked := range plan.Streams { // by their names
+		if slices.ContainsFunc(l.Batch().Streams, func(b loader.BatchStream) bool { return b.Name == asked.Name }) {
+			continue
+		}
+		for _, k := range l.Report().Lacking {
+			if k.Stream == asked.Name {
+				return nil, errors.Join(&loader.LackingError{Lacking: k, All: true}, l.Close())
+			}
+		}
+	}
+	return l, nil
 }
 
 // Bytes is about what the stores take on a device: all of their samples of the streams that are asked for, and their timestamps.
