@@ -110,6 +110,16 @@ class Ahead:
         reply = self.child.request("next", release=self.pool.take_back(), poll=poll)[0]
         return reply["slot"], Place(reply.get("state", {}), reply["epoch"] + (1 if reply["last"] else 0))
 
+    @property
+    def mark(self) -> Optional[Place]:
+        """What is another object behind each batch."""
+        return self._place
+
+    def undo(self, mark: Optional[Place]) -> None:
+        """The batch that was drawn behind a mark, if one was, is the next one still: nobody has got it."""
+        if self._place is not mark:
+            self._place, self._torn = mark, True
+
     def seek(self, state: Dict[str, Any]) -> None:
         """Goes on behind a state."""
 

@@ -70,9 +70,10 @@ class Loader:
         row without a window, where nothing is valid. ``frame_index`` [B] int64: the anchor's tick in the episode, so
         frame_index / hz is its time there. ``anchor`` [B] int64: its recorded time, ns.
 
-    ``for batch in loader`` gives what the epoch still has; the next loop is the next epoch. Arrays are yours as long as
-    you keep them: memory is used again when the last view of it is gone, and where you keep more batches than there
-    are slots, further ones are copies. Methods may be called from any thread; each batch goes to one of them.
+    ``for batch in loader`` is an epoch, and the next loop the next one, even if this one is left early; only behind a
+    state that was loaded the first loop has what its epoch still had. Arrays are yours as long as you keep them: memory
+    is used again when the last view of it is gone, and where you keep more batches than there are slots, further ones
+    are copies. Methods may be called from any thread; each batch goes to one of them.
 
     On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered
     as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their
@@ -161,6 +162,8 @@ class Loader:
         self.device = _device(self.framework, device)
         self._lock = threading.RLock()
         self._closed = False
+        self._goes_on = False  # behind a state that was loaded, and nothing is drawn since
+        self._iterations = 0  # that have begun
         self._way = self._begin(request, streaming, prefetch, restart)
 
     def _begin(
@@ -200,21 +203,40 @@ class Loader:
 
     def next(self) -> Dict[str, Any]:
         """Returns the next batch; epoch follows epoch. It waits until there is one."""
-        with self._alone():
-            self._check()
-            return self._way.next()
+        way, before, after = self._way, None, None
+        try:
+            with self._alone():
+                self._check()
+                before = way.mark
+                try:
+                    batch = way.next()
+                    self._goes_on = False
+                    after = way.mark
+                except BaseException:
+                    way.undo(before)
+                    raise
+            return batch
+        except BaseException:  # such as Ctrl-C behind the lock: nobody gets the batch
+            if after is not None:
+                with self._alone():
+                    if way.mark is after:
+                        way.undo(before)
+            raise
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        """Yields the batches that the epoch still has."""
+        """Yields the batches of an epoch from its beginning: of the next one, where some of this one are drawn already.
+        What a state that was loaded left of its epoch comes first. Threads may share the iterator; another one ends
+        it."""
         with self._alone():
             self._check()
-            epoch = self._way.refresh().epoch
-        while True:
-            with self._alone():
-                if self._way.place.epoch != epoch:
-                    return
-                batch = [self.next()]
-            yield batch.pop()  # of which nothing stays here
+            return _Epoch(self)
+
+    def _begin_epoch(self) -> int:
+        """Goes to the beginning of an epoch, and returns its number. Behind a state it stays."""
+        place = self._way.refresh()
+        if not self._goes_on and place.state["epoch"] == place.epoch and place.state["taken"] > 0:
+            self._way.seek(dict(place.state, epoch=place.epoch + 1, taken=0))
+        return self._way.place.epoch
 
     def batches(self) -> Iterator[Dict[str, Any]]:
         """Yields batches without end: epoch follows epoch."""
@@ -291,14 +313,18 @@ class Loader:
         with self._alone():
             self._check()
             self._way.seek(dict(state["state"]))
+            self._goes_on = True
 
     def set_epoch(self, epoch: int) -> None:
-        """Goes to the beginning of an epoch, unless the next batch is of it already."""
+        """Goes to the beginning of an epoch. In that of a state that was just loaded it stays behind the state."""
         whole("epoch", epoch, 0, 1 << 62)
         with self._alone():
             self._check()
             place = self._way.refresh()
-            if epoch != place.epoch:
+            if self._goes_on and epoch == place.epoch:
+                return
+            self._goes_on = False
+            if epoch != place.epoch or place.state["epoch"] == epoch and place.state["taken"] > 0:
                 self._way.seek(dict(place.state, epoch=epoch, taken=0))
 
     def as_dataset(self) -> Any:
@@ -340,6 +366,37 @@ class Loader:
 
     def __reduce__(self) -> Any:
         raise LoaderError("loader: got a copy to be made or sent to another process, want one made there", op="loader")
+
+
+class _Epoch:
+    """The iterator of an epoch, which begins with its first batch. Threads may share it."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader: Optional[Loader] = loader
+        self._epoch = self._number = -1  # not begun
+
+    def __iter__(self) -> "_Epoch":
+        return self
+
+    def __next__(self) -> Dict[str, Any]:
+        loader = self._loader
+        if loader is None:
+            raise StopIteration
+        with loader._alone():
+            loader._check()
+            if self._epoch < 0:
+                self._epoch = loader._begin_epoch()
+                loader._iterations += 1
+                self._number = loader._iterations
+            elif loader._iterations != self._number:
+                raise LoaderError(
+                    "loader: got an iterator of epoch {} after another one began, want one at a time".format(self._epoch),
+                    op="loader",
+                )
+            elif loader._way.place.epoch != self._epoch:
+                self._loader = None
+                raise StopIteration
+            return loader.next()
 
 
 def _refuse_workers() -> None:
