@@ -110,7 +110,7 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 			}
 		}
 	}
-	out.Normalised = batching.NormalisedBy(l)
+	out.Normalised = batching.NormalisedBy(l, nil)
 	out.ByEpisode = make([]episodeWindows, out.Episodes)
 	for i := range out.ByEpisode {
 		name, number := l.Known(int64(i))

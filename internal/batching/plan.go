@@ -65,12 +65,26 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 			p.Windows[name] = align.Window{To: time.Second}
 		}
 	}
-	for name, rule := range s.Normalise {
+	at := func(flag, name string) (*align.Stream, error) {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return p, Usagef("--normalise: got stream %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+			return nil, Usagef("--%s: got stream %q%s, want one of %s", flag, name, near.DidYouMean(name, names), strings.Join(names, ", "))
 		}
-		p.Streams[i].Normalise = rule
+		return &p.Streams[i], nil
+	}
+	for name, rule := range s.Normalise {
+		stream, err := at("normalise", name)
+		if err != nil {
+			return p, err
+		}
+		stream.Normalise = rule
+	}
+	for name, gap := range s.MaxGaps {
+		stream, err := at("max-gap", name)
+		if err != nil {
+			return p, err
+		}
+		stream.MaxGap = ops.Within(gap)
 	}
 	all := slices.Clone(names)
 	for _, c := range s.Cameras {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -29,7 +31,9 @@ type Request struct {
 	Defaults align.Sampling
 	// Normalise is by stream, where it is not that of Defaults.
 	Normalise map[string]string
+	MaxGaps   map[string]time.Duration // likewise
 	Shuffle   string
+	Given     []Normalised // that Loader.Statistics were made of
 
 	Streaming bool
 	Cameras   []loader.Camera
@@ -68,8 +72,8 @@ func (r *Request) Paths() []string { return append([]string{r.Path}, r.Others...
 // Check returns a *UsageError if the options do not go together.
 func (r *Request) Check() error {
 	switch n := 1 + len(r.Others); {
-	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Defaults.Normalise != "" || len(r.Normalise) > 0):
-		return Usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
+	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Defaults.Normalise != "" || r.Defaults.MaxGap != ops.Limit{} || len(r.Normalise) > 0 || len(r.MaxGaps) > 0):
+		return Usagef("--plan: got it with --hz, --stream, --window or --shuffle, or how streams are sampled, want what they say in the plan")
 	case r.Shuffle != "" && !slices.Contains(align.Shuffles, r.Shuffle):
 		return Usagef("--shuffle: got %q, want %s", r.Shuffle, strings.Join(align.Shuffles, ", "))
 	case len(r.Weights) > 0 && len(r.Weights) != n:
@@ -217,6 +221,26 @@ func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan
 	return l, nil
 }
 
+// statistics are those that are given, without those of other than streams that a file has which is no loader's.
+func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]loader.Statistics, error) {
+	if s.Loader.Statistics == nil {
+		return nil, nil
+	}
+	var names []string
+	for _, t := range plan.Streams {
+		names = append(names, t.Name)
+	}
+	if names == nil {
+		var err error
+		if names, err = s.names(ctx); err != nil {
+			return nil, err
+		}
+	}
+	some := maps.Clone(s.Loader.Statistics)
+	maps.DeleteFunc(some, func(name string, by loader.Statistics) bool { return by.Shift == nil && !slices.Contains(names, name) })
+	return some, nil
+}
+
 func (s *Source) options() loader.Options {
 	opt := s.Loader
 	opt.Cameras, opt.Strict = s.Cameras, s.Strict
@@ -224,6 +248,9 @@ func (s *Source) options() loader.Options {
 }
 
 func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, opt loader.Options) (l *loader.Loader, err error) {
+	if opt.Statistics, err = s.statistics(ctx, plan); err != nil {
+		return nil, err
+	}
 	if s.Streaming {
 		l, err = loader.NewStreaming(ctx, device, s.Data, plan, opt)
 	} else {
