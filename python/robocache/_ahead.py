@@ -68,7 +68,13 @@ class Ahead:
 
     def _again(self, error: ServerError, attempt: int) -> None:
         """Goes on with another helper process, or raises the error that the last one ended with."""
-        if not self.restart or attempt > _ATTEMPTS:
+        if not self.restart:
+            raise ServerError(
+                "loader: its helper process is gone, and restart=True, which starts another and goes on at the same "
+                "batch, was not given: {}".format(error),
+                op="loader",
+            ) from error
+        if attempt > _ATTEMPTS:
             raise error
         self.child.close()
         self._start()

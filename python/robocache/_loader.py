@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _asked, _slots
 from ._ahead import Ahead, Staged
@@ -14,6 +16,26 @@ from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
 _VERSION = 1  # of state_dict
+
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+_OTHERS = {"batch_size": "batch", "drop_last": "last", "num_workers": "workers", "world_size": "world"}  # of torch's
+
+
+def _known(init: _Init) -> _Init:
+    """Says of a keyword argument that is not known which one may be meant."""
+    names = init.__code__.co_varnames[1 : init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in names:
+                near = [_OTHERS[name]] if name in _OTHERS else difflib.get_close_matches(name, names, 1)
+                hint = ": did you mean {}?".format(near[0]) if near else ""
+                raise TypeError("Loader() got an unexpected keyword argument {!r}{}".format(name, hint))
+        init(self, *args, **given)
+
+    return cast(_Init, checked)
 
 
 class Loader:
@@ -49,10 +71,14 @@ class Loader:
         shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
         episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
             for each.
-        statistics: another loader's `statistics`: streams are normalised with these in place of their own, as held-out
-            episodes must be. Its rules are taken where normalise and plan say none.
-        strict: a broken episode is an error; else it is left out and counted in `report`.
-        rate: steps a second of recordings that have no times.
+        max_gap: seconds or a timedelta, or ``{stream: seconds}``: values between samples further apart are not valid. No
+            gap is too long unless given.
+        statistics: another loader's `statistics`: streams are normalised with their shift and scale, as they are, as
+            held-out episodes must be. Or those of a file that has no shift and scale, such as LeRobot's
+            ``meta/stats.json``: by the rules that normalise says.
+        strict: a broken episode, and one that has no samples of a stream, is an error; else the one is left out, the
+            other's windows have a fill value that is not valid, and `report` says so.
+        rate: steps a second of recordings that have no times; where they have, an error.
         clock: where times come from, of formats that have several clocks.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
         device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
@@ -89,6 +115,7 @@ class Loader:
         ((32, 50, 26), (32, 50))
     """
 
+    @_known
     def __init__(
         self,
         paths: Union[Path, Sequence[Path]],
@@ -116,6 +143,7 @@ class Loader:
         strict: bool = False,
         rate: Optional[float] = None,
         clock: str = "",
+        max_gap: Union[None, _asked.Seconds, Mapping[str, _asked.Seconds]] = None,
         episodes: Optional[_asked.Episodes] = None,
         statistics: Optional[Mapping[str, Mapping[str, Any]]] = None,
         framework: Optional[str] = None,
@@ -155,6 +183,7 @@ class Loader:
             clock=clock,
             episodes=episodes,
             statistics=statistics,
+            max_gap=max_gap,
         )
         self.framework = framework or _slots.default_framework()
         if self.framework not in ("torch", "numpy", "jax"):
@@ -346,6 +375,13 @@ class Loader:
             def __len__(self) -> int:
                 return len(loader)
 
+            def __reduce__(self) -> Any:
+                raise LoaderError(
+                    "loader: got a DataLoader whose workers are processes of their own, want num_workers=0: the helper "
+                    "process reads ahead already",
+                    op="loader",
+                )
+
         return Batches()
 
     def close(self) -> None:
@@ -357,6 +393,25 @@ class Loader:
         with lock:
             self._closed = True
             self._way.close()
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "_way"):
+            return "<Loader that was not opened>"
+        report = self._way.reply["report"]
+        streams = ["{} [{},{}]".format(s["name"], s["targets"], s["columns"]) for s in report["streams"]]
+        streams += ["{} [{},{},{},3]".format(c["name"], c["targets"], c["height"], c["width"]) for c in report["cameras"]]
+        ranks = ", rank {} of {}".format(self.rank, self.world) if self.world > 1 else ""
+        return "<Loader of {} batches of {} at {:g} Hz{}: {}; {} windows of {} episodes, {}{}>".format(
+            report["batches"],
+            self._way.reply["batch"],
+            self.hz,
+            ranks,
+            ", ".join(streams),
+            report["windows"],
+            report["episodes"],
+            self.framework if self.device is None else "torch on {}".format(self.device),
+            ", closed" if self._closed else "",
+        )
 
     def __enter__(self) -> "Loader":
         return self
