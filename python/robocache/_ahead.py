@@ -117,11 +117,11 @@ class Ahead:
         return reply["slot"], Place(reply.get("state", {}), reply["epoch"] + (1 if reply["last"] else 0))
 
     @property
-    def mark(self) -> Optional[Place]:
+    def mark(self) -> Any:
         """What is another object behind each batch."""
         return self._place
 
-    def undo(self, mark: Optional[Place]) -> None:
+    def undo(self, mark: Any) -> None:
         """The batch that was drawn behind a mark, if one was, is the next one still: nobody has got it."""
         if self._place is not mark:
             self._place, self._torn = mark, True

@@ -97,9 +97,9 @@ class Loader:
         frame_index / hz is its time there. ``anchor`` [B] int64: its recorded time, ns.
 
     ``for batch in loader`` is an epoch, and the next loop the next one, even if this one is left early; only behind a
-    state that was loaded the first loop has what its epoch still had. Arrays are yours as long as you keep them: memory
-    is used again when the last view of it is gone, and where you keep more batches than there are slots, further ones
-    are copies. Methods may be called from any thread; each batch goes to one of them.
+    state that was loaded the first loop has what its epoch still had. Arrays are yours as long as you keep them:
+    memory is used again when the last view of it is gone, and where you keep more batches than there are slots, further
+    ones are copies. Methods may be called from any thread; each batch goes to one of them.
 
     On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered
     as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their

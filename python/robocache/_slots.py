@@ -13,7 +13,7 @@ import os
 import sys
 import weakref
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Tuple, Union
+from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Tuple, Union, cast
 
 from . import _arrays
 from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
@@ -129,7 +129,7 @@ class Pool:
         """Returns the arrays of a slot, which comes back when all of them are gone."""
         lease = _Lease(self.memory, self.address + slot * self.size, self.size)
         # No function of Python's is called when it is gone, which Ctrl-C could end before the slot is back.
-        self._leases[slot] = weakref.KeyedRef(lease, self.returned.append, slot)
+        self._leases[slot] = weakref.KeyedRef(lease, cast(Any, self.returned.append), slot)
         whole = self._numpy.asarray(lease)
         ndarray = self._numpy.ndarray
         return {a.name: ndarray(a.shape, d, whole, a.at) for a, d in zip(self.arrays, self._dtypes)}

@@ -119,101 +119,6 @@ def test_cameras_are_those_of_the_command(tmp_path):
             assert batch["observation/image_0"].shape == (4, 2, 16, 24, 3)
 
 
-def test_a_loop_is_an_epoch_even_behind_one_that_was_left():
-    with g1() as loader:
-        assert len(loader) == 58 and loader.epoch == 0
-        epochs = [[rows(b) for b in loader] for _ in range(4)]
-        assert [len(e) for e in epochs] == [58] * 4 and loader.epoch == 4
-    with g1() as loader:
-        for i, batch in enumerate(loader):
-            if i == 9:
-                break
-        assert loader.epoch == 0
-        assert [rows(b) for b in loader] == epochs[1] and loader.epoch == 2
-        assert rows(next(iter(loader))) == epochs[2][0]  # a look
-        assert [rows(b) for b in loader] == epochs[3]
-        loader.set_epoch(0)
-        assert rows(loader.next()) == epochs[0][0]
-        loader.set_epoch(0)  # from its beginning
-        assert [rows(b) for b in loader] == epochs[0] and loader.epoch == 1
-        assert rows(loader.next()) == epochs[1][0]
-        endless = loader.batches()
-        assert rows(next(endless)) == epochs[1][1]
-        for _ in range(57):
-            last = rows(next(endless))
-        assert last == epochs[2][0]
-
-
-def test_a_loop_behind_a_state_goes_on():
-    with g1() as loader, g1() as other:
-        whole = [[rows(b) for b in loader] for _ in range(2)]
-        for taken in (1, 30, 57, 58):
-            loader.set_epoch(0)
-            for i, _ in zip(range(taken), loader):
-                pass
-            state = json.loads(json.dumps(loader.state_dict()))
-            other.load_state_dict(state)
-            other.set_epoch(other.epoch)  # as trainers do
-            assert other.state_dict() == state
-            assert [rows(b) for b in other] == (whole[0][taken:] or whole[1]), taken
-            other.load_state_dict(state)
-            loader.load_state_dict(state)
-            assert rows(next(iter(other))) == rows(loader.next())
-            if taken < 58:
-                assert rows(next(iter(other))) == whole[1][0]
-
-
-def test_a_loop_in_order_that_is_left_has_the_same_windows_each_time():
-    with g1(shuffle=False, last="short") as loader:
-        seen = []
-        for _ in range(4):
-            for i, batch in enumerate(loader):
-                seen.append((i, rows(batch)))
-                if i == 4:
-                    break
-        assert seen == seen[:5] * 4
-
-
-def test_one_loop_at_a_time():
-    with g1() as loader:
-        one, two = iter(loader), iter(loader)
-        next(one)
-        next(two)
-        with pytest.raises(LoaderError, match="after another one began"):
-            next(one)
-        assert sum(1 for _ in two) == 57 and list(two) == []
-
-
-def test_a_batch_that_nobody_got_is_the_next_one(monkeypatch):
-    class Late:  # a lock that is interrupted where it is let go
-        def __init__(self, lock, at):
-            self.lock, self.left = lock, at
-
-        def __enter__(self):
-            self.lock.acquire()
-
-        def __exit__(self, *_):
-            self.lock.release()
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-
-    with g1() as loader, g1() as want:
-        expected = [rows(b) for b in want]
-        got, lock, lost = [], loader._lock, 0
-        while len(got) < 20:
-            if len(got) in (3, 11) and lost < 4:
-                loader._lock = Late(lock, 1)
-            state = loader._way.place.state
-            try:
-                got.append(rows(loader.next()))
-            except KeyboardInterrupt:
-                loader._lock, lost = lock, lost + 1
-                assert loader.state_dict()["state"] == state
-            loader._lock = lock
-        assert lost == 4 and got == expected[:20]
-
-
 def test_a_state_goes_on_after_any_batch_on_another_number_of_ranks():
     with g1(batch=60) as loader:
         whole = [row for _, batch in zip(range(2 * len(loader)), loader.batches()) for row in rows(batch)]
@@ -397,7 +302,7 @@ def test_statistics_of_another_loader_normalise():
     for change, text in (
         ({"rule": "min-max"}, 'rule "min-max"'),
         ({"names": ["a"] * 26}, "columns"),
-        ({"mean": [0.0]}, "a list of 1 numbers"),
+        ({"scale": [0.0] * 26}, "a scale that is not 0"),
     ):
         with pytest.raises(ArgumentError, match=text):
             g1(normalise="gr00t", statistics=dict(given, action=dict(given["action"], **change)))
