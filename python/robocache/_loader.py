@@ -71,8 +71,8 @@ class Loader:
         shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
         episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
             for each.
-        max_gap: seconds or a timedelta, or ``{stream: seconds}``: values between samples further apart are not valid. No
-            gap is too long unless given.
+        max_gap: seconds or a timedelta, or ``{stream: seconds}``: values between samples further apart are not valid.
+            No gap is too long unless given.
         statistics: another loader's `statistics`: streams are normalised with their shift and scale, as they are, as
             held-out episodes must be. Or those of a file that has no shift and scale, such as LeRobot's
             ``meta/stats.json``: by the rules that normalise says.
@@ -399,7 +399,8 @@ class Loader:
             return "<Loader that was not opened>"
         report = self._way.reply["report"]
         streams = ["{} [{},{}]".format(s["name"], s["targets"], s["columns"]) for s in report["streams"]]
-        streams += ["{} [{},{},{},3]".format(c["name"], c["targets"], c["height"], c["width"]) for c in report["cameras"]]
+        for c in report["cameras"]:
+            streams.append("{} [{},{},{},3]".format(c["name"], c["targets"], c["height"], c["width"]))
         ranks = ", rank {} of {}".format(self.rank, self.world) if self.world > 1 else ""
         return "<Loader of {} batches of {} at {:g} Hz{}: {}; {} windows of {} episodes, {}{}>".format(
             report["batches"],
@@ -445,8 +446,7 @@ class _Epoch:
                 self._number = loader._iterations
             elif loader._iterations != self._number:
                 raise LoaderError(
-                    "loader: got an iterator of epoch {} after another one began, want one at a time".format(self._epoch),
-                    op="loader",
+                    "loader: got an iterator after another one began, want one at a time", op="loader"
                 )
             elif loader._way.place.epoch != self._epoch:
                 self._loader = None
