@@ -98,6 +98,7 @@ type Source struct {
 	Store  *loader.Store
 	Stores []*loader.Store
 	watch  Watch
+	told   bool // of statistics that are not used
 }
 
 // Open opens stores, or a dataset to be read meanwhile, or packs what is no store.
@@ -236,8 +237,17 @@ func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]lo
 			return nil, err
 		}
 	}
-	some := maps.Clone(s.Loader.Statistics)
-	maps.DeleteFunc(some, func(name string, by loader.Statistics) bool { return by.Shift == nil && !slices.Contains(names, name) })
+	some, unused := maps.Clone(s.Loader.Statistics), []string{}
+	for name, by := range s.Loader.Statistics {
+		if by.Shift == nil && !slices.Contains(names, name) {
+			delete(some, name)
+			unused = append(unused, name)
+		}
+	}
+	if slices.Sort(unused); len(unused) > 0 && !s.told {
+		s.told = true
+		s.watch.remark("statistics that are not used, of what is no stream of the batches: %s", strings.Join(unused, ", "))
+	}
 	return some, nil
 }
 

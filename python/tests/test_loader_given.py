@@ -137,6 +137,8 @@ def test_statistics_of_lerobot_take_the_rule_that_is_asked_for():
             for name, by in own.statistics.items():
                 assert np.allclose(by["shift"], given.statistics[name]["shift"], rtol=1e-4, atol=1e-6)
                 assert np.allclose(by["scale"], given.statistics[name]["scale"], rtol=1e-2)
+            (remark,) = [r for r in given.report()["remarks"] if r.startswith("statistics")]
+            assert "timestamp" in remark and "action" not in remark
     with pytest.raises(ArgumentError, match="want normalise= to say by what rule"):
         Loader(path, hz=30, framework="numpy", statistics=stats)
 
