@@ -13,6 +13,7 @@ type Info struct {
 	// "file", "known datasets" or "caller".
 	Rate       float64
 	RateFrom   string
+	Declared   float64           // the rate that the files say themselves, whatever Rate is; 0 where they say none
 	Clock      string            // where the timestamps come from, where a format has several: "frame_index"; empty where there is no choice
 	Clocks     []string          // those that Options.Clock takes, the default first; nil where there is no choice
 	Features   []Feature         // what it declares of each episode's streams and media, in its order; nil where formats declare nothing
@@ -36,6 +37,9 @@ type Feature struct {
 func (i *Info) ChooseRate(caller, file, known float64) error {
 	if caller != 0 && !IsRate(caller) {
 		return &OptionError{"Rate", strconv.FormatFloat(caller, 'g', -1, 64), "steps a second from 1e-6 to 1e9, or 0"}
+	}
+	if IsRate(file) {
+		i.Declared = file
 	}
 	for _, r := range []struct {
 		rate float64

@@ -203,6 +203,7 @@ type NothingError struct {
 	Episodes int // that were read
 	Skipped  []Skipped
 	LeftOut  []LeftOut // of the first episode
+	Format   string    // of the dataset
 }
 
 // Steps reports whether streams were left out whose timestamps count steps: with dataset.Options.Rate they would have times.
@@ -215,7 +216,7 @@ func (s *Store) Any() error {
 	if len(s.Streams)+len(s.Media) > 0 {
 		return nil
 	}
-	e := &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped}
+	e := &NothingError{Episodes: len(s.Episodes), Skipped: s.Skipped, Format: s.format}
 	if len(s.Episodes) > 0 {
 		e.LeftOut = s.Episodes[0].LeftOut
 	}
@@ -229,6 +230,13 @@ func (e *NothingError) Error() string {
 			why = ": " + few(SkippedAlikes(e.Skipped), "; ", func(a *Alike) string { return "episode " + a.Who() + ": " + a.Reason })
 		}
 		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped)) + why
+	}
+	if len(e.LeftOut) == 0 {
+		text := fmt.Sprintf("loader: no streams to pack: none of %d episodes has any", e.Episodes)
+		if e.Format == "npz" || e.Format == "safetensors" {
+			text += ", want arrays NAME.values [S,D] and NAME.times [S] of each stream"
+		}
+		return text
 	}
 	return "loader: no streams to pack: " + few(Alikes(e.LeftOut), ", ", func(a *Alike) string { return a.Who() + " (" + a.Reason + ")" })
 }

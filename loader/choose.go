@@ -77,6 +77,9 @@ type looked struct {
 	columns []int
 	times   uint64 // see seen
 	film    *filmed
+	lacking []Lacking
+	// unfinite are, of each stream, the samples that are not finite; nil where they were not looked at.
+	unfinite []int
 }
 
 // manyAhead is how many of what is in memory, and quickly done, are done ahead.
@@ -122,7 +125,19 @@ func (c *chosen) choose(ctx context.Context) error {
 		without.Filtered, without.LeftOut = c.report.Filtered, c.report.LeftOut
 		return &without
 	}
+	for i := range c.report.Streams {
+		if s := &c.report.Streams[i]; s.Samples == 0 {
+			k := slices.IndexFunc(c.report.Lacking, func(l Lacking) bool { return l.Stream == s.Name })
+			return &LackingError{c.report.Lacking[k], true}
+		}
+	}
 	return nil
+}
+
+// whole reports whether all samples are read anyway, and not only when a shard of a store is.
+func (c *chosen) whole() bool {
+	_, decoded := c.from.(*unpacked)
+	return c.keep || decoded
 }
 
 // look reads an episode and prepares it.
@@ -152,6 +167,17 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 		}
 	}
 	streams := l.prepared.Streams
+	if l.lacking = c.lacking(i, e, l.about, l.prepared); c.opt.Strict && len(l.lacking) > 0 {
+		return &LackingError{Lacking: l.lacking[0]}
+	}
+	if c.whole() {
+		l.unfinite = make([]int, len(streams))
+		for m := range streams {
+			if l.unfinite[m], err = unfinite(streams[m].Values); err != nil {
+				return err
+			}
+		}
+	}
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
 	for m := range streams {
 		if l.times, err = hashed(l.times, streams[m].Times); err != nil {
@@ -272,6 +298,12 @@ func (c *chosen) take(i int, l *looked) error {
 		r := &c.report.Streams[m]
 		r.Samples += s.Len()
 		r.Stray += s.Stray
+		if l.unfinite != nil {
+			if r.NotFinite == nil {
+				r.NotFinite = new(int)
+			}
+			*r.NotFinite += l.unfinite[m]
+		}
 		if s.Len() == 0 {
 			r.Empty++
 		} else if whole {
@@ -302,6 +334,10 @@ func (c *chosen) take(i int, l *looked) error {
 	c.begins = append(c.begins, p.Clock.Start)
 	anchors := c.anchors(p.Clock.Count)
 	c.report.Unanchored += p.Clock.Count - anchors
+	for _, k := range l.lacking {
+		k.Windows = anchors
+		c.report.Lacking = append(c.report.Lacking, k)
+	}
 	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(anchors))
 	return nil
 }

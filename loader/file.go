@@ -75,7 +75,11 @@ func (s *Store) index() *index {
 }
 
 func (x *index) info() dataset.Info {
-	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features,
+	declared := 0.0
+	if x.RateFrom == "file" {
+		declared = x.Rate
+	}
+	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Declared: declared, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features,
 		Tasks: x.Tasks, Frames: x.Frames, Splits: x.Splits, Attributes: x.Other, Problems: x.Problems}
 }
 

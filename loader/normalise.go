@@ -6,7 +6,10 @@ import (
 )
 
 // affine is what normalises a stream: (x-Shift)*Scale, then between Min and Max if these are given.
-type affine struct{ shift, scale, min, max []float32 }
+type affine struct {
+	rule                   string
+	shift, scale, min, max []float32
+}
 
 // normalisations are the rules by name: of a column (x-shift)*scale, whether that needs quantiles, and whether it is bounded to [-1,1]. Sources:
 // LeRobot's normalize processor, openpi's transforms, Octo's data utilities, GR00T's state and action transforms and robomimic's obs_utils, as they
@@ -59,7 +62,7 @@ func normalise(rule string, stats []ColumnStats) *affine {
 	if !there {
 		return nil
 	}
-	a := &affine{}
+	a := &affine{rule: rule}
 	for _, s := range stats {
 		shift, scale := r.of(s)
 		if s.Count == 0 {
@@ -103,8 +106,8 @@ type Normalisation struct {
 func (l *Loader) Normalisation(stream string) *Normalisation {
 	for i := range l.parts {
 		if p := &l.parts[i]; p.name == stream && p.affine != nil {
-			a, rule := p.affine, p.how.Normalise
-			return &Normalisation{rule, NeedsQuantiles(rule), slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
+			a := p.affine
+			return &Normalisation{a.rule, NeedsQuantiles(a.rule), slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ type Report struct {
 	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
 	Unanchored int             `json:"ticks_without_window"`
 	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
+	Lacking    []Lacking       `json:"lacking"`  // episodes without samples of a stream
 	Streams    []StreamsReport `json:"streams"`
 	Cameras    []CameraReport  `json:"cameras"`
 	FrameCache FrameCache      `json:"frame_cache"`
@@ -37,6 +38,8 @@ type StreamsReport struct {
 	DType   string `json:"dtype"`
 	Stray   int    `json:"stray_samples"`
 	Empty   int    `json:"empty"` // episodes without samples of it
+	// NotFinite are the samples with a value that is not finite, which are drawn as they are; nil of a store that is read meanwhile, and was not looked at.
+	NotFinite *int `json:"not_finite,omitempty"`
 }
 
 // Streaming is what a loader that reads meanwhile holds, and what became of what it read.

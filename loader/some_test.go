@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -109,11 +110,18 @@ func TestStatisticsOfOthersNormalise(t *testing.T) {
 		assert.Equal(t, train.Stats("state"), held.Stats("state"))
 		assert.NotEqual(t, train.Stats("state"), load(t, "cpu", m[5:], p, loader.Options{Batch: 4}).Stats("state"))
 
+		used := train.Normalisation("state")
+		used.Shift[1], used.Scale[2] = 7, -3 // by hand
+		opt.Statistics = map[string]loader.Statistics{"state": {Rule: rule, Shift: used.Shift, Scale: used.Scale}}
+		assert.Equal(t, used, load(t, "cpu", m[5:], p, opt).Normalisation("state"))
+
 		store, err := loader.Build(context.Background(), m, loader.BuildOptions{DType: tensor.F32})
 		require.NoError(t, err)
 		cpu := open(t, "cpu")
 		for what, bad := range map[string]loader.Statistics{
 			"rule": {Rule: "min-max", Columns: by.Columns, Stats: by.Stats}, "columns": {Rule: rule, Columns: by.Columns[1:], Stats: by.Stats[1:]}, "stats": {Rule: rule, Columns: by.Columns},
+			"scale of 0": {Shift: make([]float32, 5), Scale: make([]float32, 5)}, "short": {Shift: used.Shift[1:], Scale: used.Scale[1:]},
+			"not finite": {Shift: used.Shift, Scale: []float32{1, 1, 1, 1, float32(math.Inf(1))}}, "unknown": {Stats: []loader.ColumnStats{{Count: 1, Mean: math.NaN(), Q01: math.NaN()}, {}, {}, {}, {}}},
 		} {
 			var option *loader.OptionError
 			opt.Statistics = map[string]loader.Statistics{"state": bad}

@@ -29,12 +29,13 @@ type ColumnStats struct {
 // visitor takes values [N,D] of a part. It may be called from several goroutines.
 type visitor func(part int, values *tensor.Tensor) error
 
-// Statistics are what a stream is normalised with that others have computed: [Loader.Stats] and [Loader.Normalisation] of the loader that a policy was
-// trained with.
+// Statistics are what a stream is normalised with that others have computed. Those of the loader that a policy was trained with, [Loader.Normalisation],
+// are used as they are: Shift and Scale, and ClipMin and ClipMax if these are given. Without Shift the rule of the plan makes them of Stats.
 type Statistics struct {
-	Rule    string   // that they were computed for; the plan's must be the same
-	Columns []string // names; the stream's must be the same
-	Stats   []ColumnStats
+	Rule                           string   // that they were computed for; the plan's must be the same, if it has one
+	Columns                        []string // names, which must be the stream's; not looked at where there are none
+	Shift, Scale, ClipMin, ClipMax []float32
+	Stats                          []ColumnStats // NaN where something is not known
 }
 
 // check returns an *OptionError unless statistics are those of a part.
@@ -44,13 +45,52 @@ func (s *Statistics) check(p *part) error {
 	for _, c := range p.columns {
 		names = append(names, c.Name)
 	}
+	own := p.how.Normalise
 	switch {
-	case s.Rule != p.how.Normalise:
-		return &OptionError{arg, "those of the rule " + strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", p.how.Normalise)}
-	case !slices.Equal(s.Columns, names) || len(s.Stats) != len(names):
+	case s.Rule != "" && own != "" && own != "none" && s.Rule != own:
+		return &OptionError{arg, "those of the rule " + strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own)}
+	case s.Columns != nil && !slices.Equal(s.Columns, names):
 		return &OptionError{arg, fmt.Sprintf("those of the columns %q", s.Columns), fmt.Sprintf("of %q", names)}
 	}
+	for _, list := range []struct {
+		name string
+		n    int
+		must bool
+	}{{"shift", len(s.Shift), s.Shift != nil}, {"scale", len(s.Scale), s.Shift != nil}, {"clip_min", len(s.ClipMin), s.ClipMin != nil}, {"clip_max", len(s.ClipMax), s.ClipMin != nil},
+		{"statistics", len(s.Stats), s.Stats != nil || s.Shift == nil}} {
+		if list.must && list.n != len(names) {
+			return &OptionError{arg, fmt.Sprintf("%s of %d columns", list.name, list.n), fmt.Sprintf("of the %d of the stream", len(names))}
+		}
+	}
+	for i := range s.Shift {
+		if shift, scale := s.Shift[i], s.Scale[i]; shift-shift != 0 || scale-scale != 0 || scale == 0 {
+			return &OptionError{arg, fmt.Sprintf("shift %g, scale %g of column %s", shift, scale, names[i]), "finite numbers, and a scale that is not 0"}
+		}
+	}
+	for i := range s.ClipMin {
+		if lo, hi := s.ClipMin[i], s.ClipMax[i]; !(lo <= hi) {
+			return &OptionError{arg, fmt.Sprintf("clip_min %g, clip_max %g of column %s", lo, hi, names[i]), "the lower one first"}
+		}
+	}
 	return nil
+}
+
+// affine is what normalises a part by statistics that were given.
+func (s *Statistics) affine(p *part) (*affine, error) {
+	if s.Shift != nil {
+		return &affine{cmp.Or(s.Rule, p.how.Normalise), s.Shift, s.Scale, s.ClipMin, s.ClipMax}, nil
+	}
+	a := normalise(p.how.Normalise, s.Stats)
+	if a == nil {
+		return nil, nil
+	}
+	for i := range a.shift {
+		if v := a.shift[i] + a.scale[i]; v-v != 0 {
+			return nil, &OptionError{"Statistics[" + p.name + "]", "no finite numbers of what the rule " + strconv.Quote(p.how.Normalise) + " needs, of column " + p.columns[i].Name,
+				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale"}
+		}
+	}
+	return a, nil
 }
 
 // statistics gives the parts that are normalised their statistics, and what normalises them. Each pass visits all samples of all parts; there are as
@@ -114,10 +154,16 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 		for _, t := range columns[m] {
 			p.stats = append(p.stats, t.stats())
 		}
-		if s, known := given[p.name]; known {
-			p.stats = slices.Clone(s.Stats)
+		s, known := given[p.name]
+		if !known {
+			p.affine = normalise(p.how.Normalise, p.stats)
+			continue
 		}
-		p.affine = normalise(p.how.Normalise, p.stats)
+		var err error
+		if p.affine, err = s.affine(p); err != nil {
+			return err
+		}
+		p.stats = slices.Clone(s.Stats)
 	}
 	return nil
 }

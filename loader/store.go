@@ -210,7 +210,7 @@ func (s *Store) leftOut(i int) []dataset.LeftOut {
 		if p.Offsets[i] < p.Offsets[i+1] {
 			continue
 		}
-		l := dataset.LeftOut{Name: p.Name, Reason: "no samples", Columns: p.Columns, DType: p.DType()}
+		l := dataset.LeftOut{Name: p.Name, Reason: noSamples, Columns: p.Columns, DType: p.DType()}
 		if k := slices.IndexFunc(in.LeftOut, func(l LeftOut) bool { return l.Name == p.Name }); k >= 0 {
 			l.Reason = in.LeftOut[k].Reason
 		}

@@ -130,7 +130,7 @@ func (d told) Info() dataset.Info { return d.info }
 func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 	ctx := context.Background()
 	d := told{recordings(t), dataset.Info{
-		Version: "v3.0", Rate: 12.5, RateFrom: "file", Clock: "timestamp", Clocks: []string{"timestamp", "frame_index"},
+		Version: "v3.0", Rate: 12.5, RateFrom: "file", Declared: 12.5, Clock: "timestamp", Clocks: []string{"timestamp", "frame_index"},
 		Features: []dataset.Feature{{Name: "state", DType: "float32", Shape: []int{5}, Names: []string{"x", "y"}}, {Name: "eye", DType: "video", Shape: []int{4, 4, 3}}},
 		Tasks:    []string{"lift", "drop"}, Frames: 77, Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 2, 6}}}, Attributes: map[string]string{"robot": "arm <1>"},
 		Problems: []dataset.Problem{{Where: "eye", What: "is not there"}},

@@ -62,7 +62,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 		}
 		for i := range f.streams {
 			if s := &f.streams[i]; !slices.ContainsFunc(u.streams, func(o dataset.LeftOut) bool { return o.Name == s.Name }) {
-				u.streams = append(u.streams, dataset.LeftOut{Name: s.Name, Reason: "no samples", Columns: s.Columns, DType: u.dtype})
+				u.streams = append(u.streams, dataset.LeftOut{Name: s.Name, Reason: noSamples, Columns: s.Columns, DType: u.dtype})
 			}
 		}
 		if len(names) > 0 && len(u.streams) == len(wanted) {
@@ -139,7 +139,7 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 			e.Streams = append(e.Streams, streams[at])
 			continue
 		case at >= 0:
-			o.Reason = "other columns"
+			o.Reason = (&Stream{Columns: o.Columns}).other(streams[at].Columns)
 		}
 		// Those of a store stand before what else was left out.
 		e.LeftOut = slices.Insert(e.LeftOut, 0, o)

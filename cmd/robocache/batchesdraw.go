@@ -110,7 +110,7 @@ func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 			}
 		}
 	}
-	out.Normalised = batching.NormalisedBy(l)
+	out.Normalised = batching.NormalisedBy(l, nil)
 	out.ByEpisode = make([]episodeWindows, out.Episodes)
 	for i := range out.ByEpisode {
 		name, number := l.Known(int64(i))
@@ -138,6 +138,9 @@ func (d *drawing) remarks() {
 	}
 	tell("skipped", loader.SkippedAlikes(d.out.Skipped))
 	tell("left out", loader.Alikes(d.out.LeftOut))
+	for _, text := range batching.Remarks(&d.out.Report) {
+		d.remark("%s", text)
+	}
 	if d.out.Rounded > 0 {
 		list, more := d.out.rounded, ""
 		if n := len(list); n > inspection.MostRemarks {

@@ -35,7 +35,24 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	if err != nil {
 		return nil, ReadError(p.Path, err)
 	}
+	if err := p.rated(d.Info()); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	return d, nil
+}
+
+// rated checks that a rate that is given is what the recordings lack: it would be ignored where they have times, and would stretch those of recordings that
+// say another.
+func (p *Packing) rated(info dataset.Info) error {
+	switch {
+	case p.Rate == 0:
+		return nil
+	case info.Declared != 0 && info.Declared != p.Rate:
+		return Usagef("--rate: got %g, want none, or the %g steps a second that %s says itself", p.Rate, info.Declared, p.Path)
+	case info.RateFrom != "caller":
+		return Usagef("--rate: got %g, want none: %s has times, and --rate is the steps a second of recordings that have none", p.Rate, p.Path)
+	}
+	return nil
 }
 
 // Options are those of the loader, with a function to call at each episode that is done.

@@ -65,12 +65,26 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 			p.Windows[name] = align.Window{To: time.Second}
 		}
 	}
-	for name, rule := range s.Normalise {
+	at := func(flag, name string) (*align.Stream, error) {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return p, Usagef("--normalise: got stream %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+			return nil, Usagef("--%s: got stream %q%s, want one of %s", flag, name, near.DidYouMean(name, names), strings.Join(names, ", "))
 		}
-		p.Streams[i].Normalise = rule
+		return &p.Streams[i], nil
+	}
+	for name, rule := range s.Normalise {
+		stream, err := at("normalise", name)
+		if err != nil {
+			return p, err
+		}
+		stream.Normalise = rule
+	}
+	for name, gap := range s.MaxGaps {
+		stream, err := at("max-gap", name)
+		if err != nil {
+			return p, err
+		}
+		stream.MaxGap = ops.Within(gap)
 	}
 	all := slices.Clone(names)
 	for _, c := range s.Cameras {
@@ -110,7 +124,14 @@ func (r *Request) Explain(err error) error {
 	var mixture *loader.MixtureError
 	var camera *loader.CameraError
 	var media *loader.MediaError
+	var lacking *loader.LackingError
 	switch {
+	case errors.As(err, &lacking):
+		msg := "episode " + lacking.Episode + " has no samples of it: "
+		if lacking.All {
+			msg = "no episode has samples of it: episode " + lacking.Episode + ": "
+		}
+		return &InputError{Path: r.Paths()[lacking.Dataset], Stream: lacking.Stream, Msg: msg + lacking.Reason}
 	case errors.As(err, &mixture) && mixture.What == "weight":
 		return Usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
 	case errors.As(err, &mixture):

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -29,7 +31,9 @@ type Request struct {
 	Defaults align.Sampling
 	// Normalise is by stream, where it is not that of Defaults.
 	Normalise map[string]string
+	MaxGaps   map[string]time.Duration // likewise
 	Shuffle   string
+	Given     []Normalised // that Loader.Statistics were made of
 
 	Streaming bool
 	Cameras   []loader.Camera
@@ -68,8 +72,8 @@ func (r *Request) Paths() []string { return append([]string{r.Path}, r.Others...
 // Check returns a *UsageError if the options do not go together.
 func (r *Request) Check() error {
 	switch n := 1 + len(r.Others); {
-	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Defaults.Normalise != "" || len(r.Normalise) > 0):
-		return Usagef("--plan: got it with --hz, --stream, --window or --shuffle, want what they say in the plan")
+	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Defaults.Normalise != "" || r.Defaults.MaxGap != ops.Limit{} || len(r.Normalise) > 0 || len(r.MaxGaps) > 0):
+		return Usagef("--plan: got it with --hz, --stream, --window or --shuffle, or how streams are sampled, want what they say in the plan")
 	case r.Shuffle != "" && !slices.Contains(align.Shuffles, r.Shuffle):
 		return Usagef("--shuffle: got %q, want %s", r.Shuffle, strings.Join(align.Shuffles, ", "))
 	case len(r.Weights) > 0 && len(r.Weights) != n:
@@ -94,6 +98,7 @@ type Source struct {
 	Store  *loader.Store
 	Stores []*loader.Store
 	watch  Watch
+	told   bool // of statistics that are not used
 }
 
 // Open opens stores, or a dataset to be read meanwhile, or packs what is no store.
@@ -151,6 +156,9 @@ func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, e
 	store, err := loader.Open(path)
 	if err != nil {
 		return nil, ReadError(path, err)
+	}
+	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
+		return nil, errors.Join(Usagef("--rate: got %g, want none: %s is a store, whose times are there", s.Rate, path), store.Close())
 	}
 	return store, nil
 }
@@ -214,17 +222,64 @@ func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan
 	return l, nil
 }
 
+// statistics are those that are given, without those of other than streams that a file has which is no loader's.
+func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]loader.Statistics, error) {
+	if s.Loader.Statistics == nil {
+		return nil, nil
+	}
+	var names []string
+	for _, t := range plan.Streams {
+		names = append(names, t.Name)
+	}
+	if names == nil {
+		var err error
+		if names, err = s.names(ctx); err != nil {
+			return nil, err
+		}
+	}
+	some, unused := maps.Clone(s.Loader.Statistics), []string{}
+	for name, by := range s.Loader.Statistics {
+		if by.Shift == nil && !slices.Contains(names, name) {
+			delete(some, name)
+			unused = append(unused, name)
+		}
+	}
+	if slices.Sort(unused); len(unused) > 0 && !s.told {
+		s.told = true
+		s.watch.remark("statistics that are not used, of what is no stream of the batches: %s", strings.Join(unused, ", "))
+	}
+	return some, nil
+}
+
 func (s *Source) options() loader.Options {
 	opt := s.Loader
 	opt.Cameras, opt.Strict = s.Cameras, s.Strict
 	return opt
 }
 
-func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, opt loader.Options) (*loader.Loader, error) {
-	if s.Streaming {
-		return loader.NewStreaming(ctx, device, s.Data, plan, opt)
+func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, opt loader.Options) (l *loader.Loader, err error) {
+	if opt.Statistics, err = s.statistics(ctx, plan); err != nil {
+		return nil, err
 	}
-	return loader.NewMixture(ctx, device, s.weighted(), plan, opt)
+	if s.Streaming {
+		l, err = loader.NewStreaming(ctx, device, s.Data, plan, opt)
+	} else {
+		l, err = loader.NewMixture(ctx, device, s.weighted(), plan, opt)
+	}
+	if err != nil || s.PlanFile == "" && len(s.Taken) == 0 {
+		return l, err
+	}
+	for _, asked := range plan.Streams { // by their names
+		if slices.ContainsFunc(l.Batch().Streams, func(b loader.BatchStream) bool { return b.Name == asked.Name }) {
+			continue
+		}
+		for _, k := range l.Report().Lacking {
+			if k.Stream == asked.Name {
+				return nil, errors.Join(&loader.LackingError{Lacking: k, All: true}, l.Close())
+			}
+		}
+	}
+	return l, nil
 }
 
 // Bytes is about what the stores take on a device: all of their samples of the streams that are asked for, and their timestamps.
@@ -256,6 +311,7 @@ func (s *Source) weighted() []loader.Weighted {
 // Listed is a report whose lists are lists in JSON too where they are empty.
 func Listed(r loader.Report) loader.Report {
 	r.LeftOut = append([]loader.LeftOut{}, r.LeftOut...)
+	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
 	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
 	return r

@@ -1,6 +1,9 @@
 package batching
 
 import (
+	"encoding/json"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/loader"
@@ -10,13 +13,13 @@ import (
 // entry for each column. Its JSON names are a contract.
 type Normalised struct {
 	Name    string   `json:"name"`
-	Rule    string   `json:"rule"`   // of the plan
-	Names   []string `json:"names"`  // of the columns
-	Counts  []int    `json:"counts"` // samples, without those that are not finite
-	Mean    []Number `json:"mean"`
-	Std     []Number `json:"std"`
-	Min     []Number `json:"min"`
-	Max     []Number `json:"max"`
+	Rule    string   `json:"rule"`             // of the plan
+	Names   []string `json:"names"`            // of the columns
+	Counts  []int    `json:"counts,omitempty"` // samples, without those that are not finite
+	Mean    []Number `json:"mean,omitempty"`
+	Std     []Number `json:"std,omitempty"`
+	Min     []Number `json:"min,omitempty"`
+	Max     []Number `json:"max,omitempty"`
 	Q01     []Number `json:"q01,omitempty"` // quantiles, where the rule needs them
 	Q10     []Number `json:"q10,omitempty"`
 	Q90     []Number `json:"q90,omitempty"`
@@ -38,27 +41,61 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
 }
 
-// Statistics are those that a loader takes.
+// UnmarshalJSON reads what MarshalJSON writes: null is NaN.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*n = Number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(n))
+}
+
+// Statistics are those that a loader takes: with Shift and Scale just these and the clip, else what a rule makes them of, where what is not there is NaN.
 func (n *Normalised) Statistics() (loader.Statistics, error) {
-	s := loader.Statistics{Rule: n.Rule, Columns: n.Names, Stats: make([]loader.ColumnStats, len(n.Names))}
-	lists := [][]Number{n.Mean, n.Std, n.Min, n.Max, n.Q01, n.Q10, n.Q90, n.Q99}
-	quantiles := loader.NeedsQuantiles(n.Rule)
-	if !quantiles {
-		lists = lists[:4]
-	}
-	for _, list := range lists {
-		if len(list) != len(n.Names) || len(n.Counts) != len(n.Names) {
-			return s, Usagef("--statistics: stream %s: got %d counts and a list of %d numbers, want one for each of %d columns", n.Name, len(n.Counts), len(list), len(n.Names))
+	s := loader.Statistics{Rule: n.Rule, Columns: n.Names}
+	if n.Shift != nil || n.Scale != nil {
+		if len(n.Shift) != len(n.Scale) || len(n.ClipMin) != len(n.ClipMax) {
+			return s, Usagef("--statistics: stream %s: got %d of shift, %d of scale, %d of clip_min and %d of clip_max, want as many of both", n.Name, len(n.Shift), len(n.Scale), len(n.ClipMin), len(n.ClipMax))
 		}
+		s.Shift, s.Scale = floats(n.Shift, 0), floats(n.Scale, 0)
+		if n.ClipMin != nil {
+			s.ClipMin, s.ClipMax = floats(n.ClipMin, -1), floats(n.ClipMax, 1)
+		}
+		return s, nil
 	}
+	lists := [][]Number{n.Mean, n.Std, n.Min, n.Max, n.Q01, n.Q10, n.Q90, n.Q99}
+	width := 0
+	for _, list := range lists {
+		width = max(width, len(list))
+	}
+	s.Stats = make([]loader.ColumnStats, width)
 	for i := range s.Stats {
 		c := &s.Stats[i]
-		*c = loader.ColumnStats{Count: n.Counts[i], Mean: float64(n.Mean[i]), Std: float64(n.Std[i]), Min: float64(n.Min[i]), Max: float64(n.Max[i])}
-		if quantiles {
-			c.Q01, c.Q10, c.Q90, c.Q99 = float64(n.Q01[i]), float64(n.Q10[i]), float64(n.Q90[i]), float64(n.Q99[i])
+		if c.Count = 1; len(n.Counts) == width {
+			c.Count = n.Counts[i]
+		}
+		for k, to := range []*float64{&c.Mean, &c.Std, &c.Min, &c.Max, &c.Q01, &c.Q10, &c.Q90, &c.Q99} {
+			switch *to = math.NaN(); len(lists[k]) {
+			case 0:
+			case width:
+				*to = float64(lists[k][i])
+			default:
+				return s, Usagef("--statistics: stream %s: got lists of %d and of %d numbers, want one for each column", n.Name, len(lists[k]), width)
+			}
 		}
 	}
 	return s, nil
+}
+
+// floats is a list in float32. With a sign null is infinite.
+func floats(list []Number, sign int) []float32 {
+	out := make([]float32, len(list))
+	for i, v := range list {
+		if out[i] = float32(v); sign != 0 && v != v {
+			out[i] = float32(math.Inf(sign))
+		}
+	}
+	return out
 }
 
 func numbers(list []float32) []Number {
@@ -69,8 +106,8 @@ func numbers(list []float32) []Number {
 	return out
 }
 
-// NormalisedBy lists the streams that a loader normalises.
-func NormalisedBy(l *loader.Loader) []Normalised {
+// NormalisedBy lists the streams that a loader normalises. What was given of one says the rest, beside what it is normalised with.
+func NormalisedBy(l *loader.Loader, given []Normalised) []Normalised {
 	list := []Normalised{}
 	for i := range l.Batch().Streams {
 		s := &l.Batch().Streams[i]
@@ -79,8 +116,17 @@ func NormalisedBy(l *loader.Loader) []Normalised {
 			continue
 		}
 		n := Normalised{Name: s.Name, Rule: by.Rule, Shift: numbers(by.Shift), Scale: numbers(by.Scale), ClipMin: numbers(by.Min), ClipMax: numbers(by.Max)}
-		for k, c := range l.Stats(s.Name) {
-			n.Names, n.Counts = append(n.Names, s.Columns[k].Name), append(n.Counts, c.Count)
+		for _, c := range s.Columns {
+			n.Names = append(n.Names, c.Name)
+		}
+		if k := slices.IndexFunc(given, func(g Normalised) bool { return g.Name == s.Name }); k >= 0 {
+			g := &given[k]
+			n.Counts, n.Mean, n.Std, n.Min, n.Max, n.Q01, n.Q10, n.Q90, n.Q99 = g.Counts, g.Mean, g.Std, g.Min, g.Max, g.Q01, g.Q10, g.Q90, g.Q99
+			list = append(list, n)
+			continue
+		}
+		for _, c := range l.Stats(s.Name) {
+			n.Counts = append(n.Counts, c.Count)
 			for _, to := range []struct {
 				list  *[]Number
 				value float64

@@ -28,6 +28,9 @@ type loaderRequest struct {
 	Shuffle          string                `json:"shuffle"`
 	Normalise        string                `json:"normalise"`
 	NormaliseStreams map[string]string     `json:"normalise_streams"`
+	// MaxGap is that of all streams, and MaxGapStreams by stream.
+	MaxGap        *float64           `json:"max_gap"`
+	MaxGapStreams map[string]float64 `json:"max_gap_streams"`
 	// Statistics are as loaderReply's Normalised of another loader.
 	Statistics []batching.Normalised `json:"statistics"`
 	// Episodes are the numbers, ascending, of those of each dataset; null for all.
@@ -75,6 +78,7 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 		Others:  r.Paths[1:], Weights: r.Weights, Hz: r.Hz, Shuffle: r.Shuffle, Streaming: r.Streaming, Defaults: align.Sampling{Normalise: r.Normalise}, Normalise: r.NormaliseStreams,
 		Loader: loader.Options{Batch: r.Batch, Seed: r.Seed, Age: r.Age, EpochWindows: r.EpochWindows, Workers: r.Workers, ShardWindows: r.ShardWindows, MixShards: r.MixShards, Apart: true, Episodes: r.Episodes},
 	}
+	q.Given = r.Statistics
 	for i := range r.Statistics {
 		n := &r.Statistics[i]
 		s, err := n.Statistics()
@@ -85,7 +89,7 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 			q.Loader.Statistics = map[string]loader.Statistics{}
 		}
 		q.Loader.Statistics[n.Name] = s
-		if _, own := q.Normalise[n.Name]; !own && r.Normalise == "" && r.Plan == "" {
+		if _, own := q.Normalise[n.Name]; !own && r.Normalise == "" && r.Plan == "" && n.Rule != "" && n.Shift == nil {
 			q.Normalise = maps.Clone(q.Normalise)
 			if q.Normalise == nil {
 				q.Normalise = map[string]string{}
@@ -104,6 +108,23 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 	for _, s := range r.Streams {
 		q.Taken = append(q.Taken, align.Stream{Name: s.Name, Columns: s.Columns})
 		q.Packing.Streams = append(q.Packing.Streams, s.Name)
+	}
+	if r.MaxGap != nil {
+		gap, err := seconds("max-gap", *r.MaxGap)
+		if err != nil {
+			return nil, err
+		}
+		q.Defaults.MaxGap = ops.Within(gap)
+	}
+	for name, s := range r.MaxGapStreams {
+		gap, err := seconds("max-gap", s)
+		if err != nil {
+			return nil, err
+		}
+		if q.MaxGaps == nil {
+			q.MaxGaps = map[string]time.Duration{}
+		}
+		q.MaxGaps[name] = gap
 	}
 	for name, w := range r.Windows {
 		from, to := w[0]*1e9, w[1]*1e9
@@ -144,4 +165,12 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 	}
 	q.Loader.Rank, q.Loader.Ranks = p.Index, p.Count
 	return q, q.Check()
+}
+
+// seconds is a length of time that an option has.
+func seconds(name string, s float64) (time.Duration, error) {
+	if !(s >= 0 && s < 9e9) {
+		return 0, batching.Usagef("--%s: got %g, want seconds, 0 or more", name, s)
+	}
+	return time.Duration(math.Round(s * 1e9)), nil
 }

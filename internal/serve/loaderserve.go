@@ -70,7 +70,8 @@ type loaderReply struct {
 func (l *loading) describe() loaderReply {
 	o := &l.source.Loader
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: batching.Listed(l.loader.Report()),
-		Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader), Remarks: append([]string{}, l.remarks...)}
+		Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
+	out.Remarks = append(out.Remarks, batching.Remarks(&out.Report)...)
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, s.Skipped...)
 		for _, p := range s.Streams {

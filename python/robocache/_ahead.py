@@ -68,7 +68,13 @@ class Ahead:
 
     def _again(self, error: ServerError, attempt: int) -> None:
         """Goes on with another helper process, or raises the error that the last one ended with."""
-        if not self.restart or attempt > _ATTEMPTS:
+        if not self.restart:
+            raise ServerError(
+                "loader: its helper process is gone, and restart=True, which starts another and goes on at the same "
+                "batch, was not given: {}".format(error),
+                op="loader",
+            ) from error
+        if attempt > _ATTEMPTS:
             raise error
         self.child.close()
         self._start()
@@ -109,6 +115,16 @@ class Ahead:
         """Gives back the slots that are free again, and takes the next batch; slot -1 where poll finds none yet."""
         reply = self.child.request("next", release=self.pool.take_back(), poll=poll)[0]
         return reply["slot"], Place(reply.get("state", {}), reply["epoch"] + (1 if reply["last"] else 0))
+
+    @property
+    def mark(self) -> Any:
+        """What is another object behind each batch."""
+        return self._place
+
+    def undo(self, mark: Any) -> None:
+        """The batch that was drawn behind a mark, if one was, is the next one still: nobody has got it."""
+        if self._place is not mark:
+            self._place, self._torn = mark, True
 
     def seek(self, state: Dict[str, Any]) -> None:
         """Goes on behind a state."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _asked, _slots
 from ._ahead import Ahead, Staged
@@ -14,6 +16,26 @@ from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
 _VERSION = 1  # of state_dict
+
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+_OTHERS = {"batch_size": "batch", "drop_last": "last", "num_workers": "workers", "world_size": "world"}  # of torch's
+
+
+def _known(init: _Init) -> _Init:
+    """Says of a keyword argument that is not known which one may be meant."""
+    names = init.__code__.co_varnames[1 : init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in names:
+                near = [_OTHERS[name]] if name in _OTHERS else difflib.get_close_matches(name, names, 1)
+                hint = ": did you mean {}?".format(near[0]) if near else ""
+                raise TypeError("Loader() got an unexpected keyword argument {!r}{}".format(name, hint))
+        init(self, *args, **given)
+
+    return cast(_Init, checked)
 
 
 class Loader:
@@ -49,10 +71,14 @@ class Loader:
         shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
         episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
             for each.
-        statistics: another loader's `statistics`: streams are normalised with these in place of their own, as held-out
-            episodes must be. Its rules are taken where normalise and plan say none.
-        strict: a broken episode is an error; else it is left out and counted in `report`.
-        rate: steps a second of recordings that have no times.
+        max_gap: seconds or a timedelta, or ``{stream: seconds}``: values between samples further apart are not valid.
+            No gap is too long unless given.
+        statistics: another loader's `statistics`: streams are normalised with their shift and scale, as they are, as
+            held-out episodes must be. Or those of a file that has no shift and scale, such as LeRobot's
+            ``meta/stats.json``: by the rules that normalise says.
+        strict: a broken episode, and one that has no samples of a stream, is an error; else the one is left out, the
+            other's windows have a fill value that is not valid, and `report` says so.
+        rate: steps a second of recordings that have no times; where they have, an error.
         clock: where times come from, of formats that have several clocks.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
         device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
@@ -70,9 +96,10 @@ class Loader:
         row without a window, where nothing is valid. ``frame_index`` [B] int64: the anchor's tick in the episode, so
         frame_index / hz is its time there. ``anchor`` [B] int64: its recorded time, ns.
 
-    ``for batch in loader`` gives what the epoch still has; the next loop is the next epoch. Arrays are yours as long as
-    you keep them: memory is used again when the last view of it is gone, and where you keep more batches than there
-    are slots, further ones are copies. Methods may be called from any thread; each batch goes to one of them.
+    ``for batch in loader`` is an epoch, and the next loop the next one, even if this one is left early; only behind a
+    state that was loaded the first loop has what its epoch still had. Arrays are yours as long as you keep them:
+    memory is used again when the last view of it is gone, and where you keep more batches than there are slots, further
+    ones are copies. Methods may be called from any thread; each batch goes to one of them.
 
     On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered
     as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their
@@ -88,6 +115,7 @@ class Loader:
         ((32, 50, 26), (32, 50))
     """
 
+    @_known
     def __init__(
         self,
         paths: Union[Path, Sequence[Path]],
@@ -115,6 +143,7 @@ class Loader:
         strict: bool = False,
         rate: Optional[float] = None,
         clock: str = "",
+        max_gap: Union[None, _asked.Seconds, Mapping[str, _asked.Seconds]] = None,
         episodes: Optional[_asked.Episodes] = None,
         statistics: Optional[Mapping[str, Mapping[str, Any]]] = None,
         framework: Optional[str] = None,
@@ -154,6 +183,7 @@ class Loader:
             clock=clock,
             episodes=episodes,
             statistics=statistics,
+            max_gap=max_gap,
         )
         self.framework = framework or _slots.default_framework()
         if self.framework not in ("torch", "numpy", "jax"):
@@ -161,6 +191,8 @@ class Loader:
         self.device = _device(self.framework, device)
         self._lock = threading.RLock()
         self._closed = False
+        self._goes_on = False  # behind a state that was loaded, and nothing is drawn since
+        self._iterations = 0  # that have begun
         self._way = self._begin(request, streaming, prefetch, restart)
 
     def _begin(
@@ -200,21 +232,40 @@ class Loader:
 
     def next(self) -> Dict[str, Any]:
         """Returns the next batch; epoch follows epoch. It waits until there is one."""
-        with self._alone():
-            self._check()
-            return self._way.next()
+        way, before, after = self._way, None, None
+        try:
+            with self._alone():
+                self._check()
+                before = way.mark
+                try:
+                    batch = way.next()
+                    self._goes_on = False
+                    after = way.mark
+                except BaseException:
+                    way.undo(before)
+                    raise
+            return batch
+        except BaseException:  # such as Ctrl-C behind the lock: nobody gets the batch
+            if after is not None:
+                with self._alone():
+                    if way.mark is after:
+                        way.undo(before)
+            raise
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        """Yields the batches that the epoch still has."""
+        """Yields the batches of an epoch from its beginning: of the next one, where some of this one are drawn already.
+        What a state that was loaded left of its epoch comes first. Threads may share the iterator; another one ends
+        it."""
         with self._alone():
             self._check()
-            epoch = self._way.refresh().epoch
-        while True:
-            with self._alone():
-                if self._way.place.epoch != epoch:
-                    return
-                batch = [self.next()]
-            yield batch.pop()  # of which nothing stays here
+            return _Epoch(self)
+
+    def _begin_epoch(self) -> int:
+        """Goes to the beginning of an epoch, and returns its number. Behind a state it stays."""
+        place = self._way.refresh()
+        if not self._goes_on and place.state["epoch"] == place.epoch and place.state["taken"] > 0:
+            self._way.seek(dict(place.state, epoch=place.epoch + 1, taken=0))
+        return self._way.place.epoch
 
     def batches(self) -> Iterator[Dict[str, Any]]:
         """Yields batches without end: epoch follows epoch."""
@@ -291,14 +342,18 @@ class Loader:
         with self._alone():
             self._check()
             self._way.seek(dict(state["state"]))
+            self._goes_on = True
 
     def set_epoch(self, epoch: int) -> None:
-        """Goes to the beginning of an epoch, unless the next batch is of it already."""
+        """Goes to the beginning of an epoch. In that of a state that was just loaded it stays behind the state."""
         whole("epoch", epoch, 0, 1 << 62)
         with self._alone():
             self._check()
             place = self._way.refresh()
-            if epoch != place.epoch:
+            if self._goes_on and epoch == place.epoch:
+                return
+            self._goes_on = False
+            if epoch != place.epoch or place.state["epoch"] == epoch and place.state["taken"] > 0:
                 self._way.seek(dict(place.state, epoch=epoch, taken=0))
 
     def as_dataset(self) -> Any:
@@ -320,6 +375,13 @@ class Loader:
             def __len__(self) -> int:
                 return len(loader)
 
+            def __reduce__(self) -> Any:
+                raise LoaderError(
+                    "loader: got a DataLoader whose workers are processes of their own, want num_workers=0: the helper "
+                    "process reads ahead already",
+                    op="loader",
+                )
+
         return Batches()
 
     def close(self) -> None:
@@ -332,6 +394,26 @@ class Loader:
             self._closed = True
             self._way.close()
 
+    def __repr__(self) -> str:
+        if not hasattr(self, "_way"):
+            return "<Loader that was not opened>"
+        report = self._way.reply["report"]
+        streams = ["{} [{},{}]".format(s["name"], s["targets"], s["columns"]) for s in report["streams"]]
+        for c in report["cameras"]:
+            streams.append("{} [{},{},{},3]".format(c["name"], c["targets"], c["height"], c["width"]))
+        ranks = ", rank {} of {}".format(self.rank, self.world) if self.world > 1 else ""
+        return "<Loader of {} batches of {} at {:g} Hz{}: {}; {} windows of {} episodes, {}{}>".format(
+            report["batches"],
+            self._way.reply["batch"],
+            self.hz,
+            ranks,
+            ", ".join(streams),
+            report["windows"],
+            report["episodes"],
+            self.framework if self.device is None else "torch on {}".format(self.device),
+            ", closed" if self._closed else "",
+        )
+
     def __enter__(self) -> "Loader":
         return self
 
@@ -340,6 +422,36 @@ class Loader:
 
     def __reduce__(self) -> Any:
         raise LoaderError("loader: got a copy to be made or sent to another process, want one made there", op="loader")
+
+
+class _Epoch:
+    """The iterator of an epoch, which begins with its first batch. Threads may share it."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader: Optional[Loader] = loader
+        self._epoch = self._number = -1  # not begun
+
+    def __iter__(self) -> "_Epoch":
+        return self
+
+    def __next__(self) -> Dict[str, Any]:
+        loader = self._loader
+        if loader is None:
+            raise StopIteration
+        with loader._alone():
+            loader._check()
+            if self._epoch < 0:
+                self._epoch = loader._begin_epoch()
+                loader._iterations += 1
+                self._number = loader._iterations
+            elif loader._iterations != self._number:
+                raise LoaderError(
+                    "loader: got an iterator after another one began, want one at a time", op="loader"
+                )
+            elif loader._way.place.epoch != self._epoch:
+                self._loader = None
+                raise StopIteration
+            return loader.next()
 
 
 def _refuse_workers() -> None:

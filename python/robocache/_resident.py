@@ -31,6 +31,7 @@ class Resident:
         self._torch = torch
         self._at = device
         self._unsure = False  # whether the device may be further than _place
+        self._torn = False  # the device is a batch further than _place, which nobody got
         self._on = replayer(device.index)
         self._session = Session(self._on)
         child = Child()
@@ -119,6 +120,8 @@ class Resident:
 
     def next(self) -> Dict[str, Any]:
         """Returns the next batch, whose work is queued on the current stream."""
+        if self._torn:
+            self.seek(self.place.state)
         torch = self._torch
         stream = torch.cuda.current_stream(self._at)
         memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
@@ -152,6 +155,17 @@ class Resident:
         """Where the loader is, but for replays of captured batches."""
         epoch, taken = self._place
         return Place(dict(self._template, epoch=epoch, taken=taken), self._begin(epoch, taken)[0])
+
+    @property
+    def mark(self) -> Any:
+        """What is another object behind each batch; None where the device alone knows the place."""
+        return None if self._unsure else self._place
+
+    def undo(self, mark: Any) -> None:
+        """The batch that was drawn behind a mark, if one was, is the next one still: nobody has got it."""
+        torch: Any = self._torch
+        if mark is not None and not torch.cuda.is_current_stream_capturing():
+            self._place, self._unsure, self._torn = mark, False, True
 
     def refresh(self) -> Place:
         """Returns where the loader is; after a capture, or a `next` that was interrupted, it waits for the stream, and
@@ -187,7 +201,7 @@ class Resident:
         stream = self._torch.cuda.current_stream(self._at).cuda_stream
         for buffer, at in self.reply["cursors"]:
             self._session.write(buffer, at, struct.pack("<qq", epoch, taken), stream)
-        self._place = (epoch, taken)
+        self._place, self._torn = (epoch, taken), False
 
     def report(self) -> Dict[str, Any]:
         """Returns the report."""

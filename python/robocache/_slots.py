@@ -13,7 +13,7 @@ import os
 import sys
 import weakref
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Tuple, Union, cast
 
 from . import _arrays
 from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
@@ -96,8 +96,8 @@ class Pool:
         self.slots = slots
         self.size = size
         self.arrays = arrays
-        self.returned: Deque[int] = deque()
-        self._leases: Dict[int, "weakref.ref[_Lease]"] = {}
+        self.returned: Deque[Union[int, "weakref.KeyedRef[int, _Lease]"]] = deque()
+        self._leases: Dict[int, "weakref.KeyedRef[int, _Lease]"] = {}
         length = slots * size
         try:
             if os.fstat(fd).st_size < length:
@@ -119,7 +119,8 @@ class Pool:
         """Returns the slots that came back, to be told to the helper process."""
         back: List[int] = []
         while self.returned:
-            slot = self.returned.popleft()
+            one = self.returned.popleft()
+            slot = one if isinstance(one, int) else one.key
             self._leases.pop(slot, None)
             back.append(slot)
         return back
@@ -127,12 +128,8 @@ class Pool:
     def hand_out(self, slot: int) -> Dict[str, Any]:
         """Returns the arrays of a slot, which comes back when all of them are gone."""
         lease = _Lease(self.memory, self.address + slot * self.size, self.size)
-        returned = self.returned
-
-        def gone(_: Any, append: Callable[[int], None] = returned.append, slot: int = slot) -> None:
-            append(slot)
-
-        self._leases[slot] = weakref.ref(lease, gone)
+        # No function of Python's is called when it is gone, which Ctrl-C could end before the slot is back.
+        self._leases[slot] = weakref.KeyedRef(lease, cast(Any, self.returned.append), slot)
         whole = self._numpy.asarray(lease)
         ndarray = self._numpy.ndarray
         return {a.name: ndarray(a.shape, d, whole, a.at) for a, d in zip(self.arrays, self._dtypes)}

@@ -169,6 +169,26 @@ def test_after_an_interrupt_the_place_is_read_from_the_device(driver, monkeypatc
     one.close()
 
 
+def test_a_batch_that_nobody_got_is_the_next_one(driver):
+    one = resident()
+    one.next()
+    mark, place = one.mark, one.place
+    one.next()
+    assert one.mark is not mark
+    buffer, at = one.reply["cursors"][0]
+    one._session.write(buffer, at, struct.pack("<qq", 0, 64), 0)  # as the draw does
+    one.undo(mark)
+    assert one.place == place == one.refresh()
+    one.next()  # from where it was: the stand-in draws nothing
+    assert struct.unpack("<qq", one._session.read(buffer, at, 16, 0)) == (0, 32)
+    assert one.place.state["taken"] == 64
+    one._unsure = True  # as behind a capture
+    assert one.mark is None
+    one.undo(one.mark)
+    assert one._unsure
+    one.close()
+
+
 def test_the_helper_is_there_only_while_it_is_needed(driver):
     def helpers():
         found = set()

@@ -1,0 +1,48 @@
+package batching
+
+import (
+	"fmt"
+
+	"github.com/robocache/robocache/loader"
+)
+
+// mostRemarks is how many remarks of a kind there are.
+const mostRemarks = 20
+
+// Remarks says of a loader's report what a trainer should know before it draws: episodes that lack a stream, and samples that are not finite.
+func Remarks(r *loader.Report) (list []string) {
+	type same struct {
+		first             *loader.Lacking
+		episodes, windows int
+	}
+	var lacking []*same
+	at := map[[2]string]*same{}
+	for i := range r.Lacking {
+		l := &r.Lacking[i]
+		key := [2]string{l.Stream, l.Reason}
+		s := at[key]
+		if s == nil {
+			s = &same{first: l}
+			at[key], lacking = s, append(lacking, s)
+		}
+		s.episodes++
+		s.windows += l.Windows
+	}
+	for i, s := range lacking {
+		if i == mostRemarks {
+			list = append(list, fmt.Sprintf("%d reasons more why episodes have no samples of a stream", len(lacking)-i))
+			break
+		}
+		who, have := "episode "+s.first.Episode, "has"
+		if s.episodes > 1 {
+			who, have = fmt.Sprintf("%s and %d more", who, s.episodes-1), "have"
+		}
+		list = append(list, fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", s.first.Stream, who, have, s.first.Reason, s.windows))
+	}
+	for _, s := range r.Streams {
+		if s.NotFinite != nil && *s.NotFinite > 0 {
+			list = append(list, fmt.Sprintf("stream %s: %d of %d samples are not finite, and are drawn as they are: valid, and left out of statistics", s.Name, *s.NotFinite, s.Samples))
+		}
+	}
+	return list
+}
