@@ -19,12 +19,11 @@ import (
 // countedVideo is pictures that a decoder makes in one go, and that end with the first broken one, as a video does.
 type countedVideo struct {
 	pictures
-	runs, frames *atomic.Int64 // that were decoded
+	frames *atomic.Int64 // that were decoded
 }
 
 func (v countedVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		v.runs.Add(1)
 		for i := from; i < to; i++ {
 			if err := ctx.Err(); err != nil || i == v.broken {
 				if err == nil {
@@ -50,18 +49,18 @@ func (v countedVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[
 }
 
 // videoRecordings are filmedRecordings whose cameras are videos. It counts what is decoded.
-func videoRecordings(t *testing.T, broken int) (m made, runs, frames *atomic.Int64, all int) {
+func videoRecordings(t *testing.T, broken int) (m made, frames *atomic.Int64, all int) {
 	t.Helper()
 	m = filmedRecordings(t, broken)
-	runs, frames = &atomic.Int64{}, &atomic.Int64{}
+	frames = &atomic.Int64{}
 	for _, e := range m {
 		for k := range e.Media {
 			e.Media[k].Encoding = "h264"
-			e.Media[k].Source = countedVideo{e.Media[k].Source.(pictures), runs, frames}
+			e.Media[k].Source = countedVideo{e.Media[k].Source.(pictures), frames}
 			all += e.Media[k].Len()
 		}
 	}
-	return m, runs, frames, all
+	return m, frames, all
 }
 
 // epochs draws two epochs, and returns their digests by position, and what the report says then.
@@ -77,13 +76,13 @@ func epochs(t *testing.T, l *loader.Loader, opt loader.Options) (first, second m
 func TestKeptFramesAreTheSameBits(t *testing.T) {
 	for _, broken := range []int{-1, 4, 9} {
 		opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, Workers: 3, FrameCache: -1}
-		m, _, _, all := videoRecordings(t, broken)
+		m, _, all := videoRecordings(t, broken)
 		first, second, without := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
 		require.Len(t, first, 402)
 		assert.Zero(t, without.FrameCache)
 		for _, limit := range []int64{0, 60000, 20000, 12000, 7000, 1000} {
 			opt.FrameCache = limit
-			m, _, decoded, _ := videoRecordings(t, broken)
+			m, decoded, _ := videoRecordings(t, broken)
 			got, again, r := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
 			same(t, first, got, "%d bytes", limit)
 			same(t, second, again, "%d bytes, second epoch", limit)
@@ -113,6 +112,7 @@ func TestKeptImagesAreTheSameBits(t *testing.T) {
 		got, again, r := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
 		assert.Equal(t, without, r, "not all fit")
 		same(t, first, got, "too little room")
+		same(t, second, again, "too little room, second epoch")
 		opt.FrameCache = 0
 		got, again, r = epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
 		same(t, first, got, "kept")
@@ -134,7 +134,7 @@ func TestKeptImagesAreTheSameBits(t *testing.T) {
 // The loaders of a group have one cache: a stretch that several want at once is decoded once.
 func TestAGroupDecodesAVideoOnce(t *testing.T) {
 	ctx := context.Background()
-	m, _, decoded, all := videoRecordings(t, -1)
+	m, decoded, all := videoRecordings(t, -1)
 	opt := loader.Options{Batch: 4, Cameras: twoCameras, ShardWindows: 40, MixShards: 3}
 	devices := []*ops.Device{open(t, "cpu"), open(t, "cpu"), open(t, "cpu")}
 	g, err := loader.NewGroup(devices, opt, func(d *ops.Device, opt loader.Options) (*loader.Loader, error) {
@@ -153,7 +153,7 @@ func TestAGroupDecodesAVideoOnce(t *testing.T) {
 // What is kept is not more than the limit at any time, though all of it is in use again and again, and what does not fit is decoded as it is wanted.
 func TestKeptFramesStayWithinTheirLimit(t *testing.T) {
 	ctx := context.Background()
-	m, _, _, _ := videoRecordings(t, -1)
+	m, _, _ := videoRecordings(t, -1)
 	l := streamed(t, "cpu", m, cameraPlan(), loader.Options{Batch: 8, Cameras: twoCameras, ShardWindows: 40, MixShards: 3, FrameCache: 9000, Workers: 4})
 	require.Positive(t, l.Report().FrameCache.Limit)
 	for range 3 * l.Report().Batches {
@@ -170,7 +170,7 @@ func TestKeptFramesStayWithinTheirLimit(t *testing.T) {
 func TestABatchThatIsGivenUpLeavesNoHalfStretch(t *testing.T) {
 	ctx := context.Background()
 	opt := loader.Options{Batch: 8, Seed: 2, Cameras: twoCameras, ShardWindows: 40, MixShards: 3}
-	m, _, _, _ := videoRecordings(t, -1)
+	m, _, _ := videoRecordings(t, -1)
 	want, states := kept(t, streamed(t, "cpu", m, cameraPlan(), opt), 8, 12)
 	l := streamed(t, "cpu", m, cameraPlan(), opt)
 	for k := range 10 {

@@ -20,7 +20,7 @@ type Report struct {
 	Streams    []StreamsReport `json:"streams"`
 	Cameras    []CameraReport  `json:"cameras"`
 	FrameCache FrameCache      `json:"frame_cache"`
-	Bytes      int             `json:"bytes"`                 // on the device: what is drawn from, and the batch
+	Bytes      int             `json:"bytes"` // on the device: what is drawn from, and the batch
 
 	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
 
