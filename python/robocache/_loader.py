@@ -53,10 +53,10 @@ class Loader:
         windows: ``{stream: (from, to)}``, seconds from the anchor: the ticks after ``from`` up to it where ``to`` is at
             most 0, else those from ``from`` to before ``to``. Streams called action or actions have ``(0, 1)`` unless
             given.
-        streams: names to take, or ``{name: columns}``; all unless given.
+        streams: names to take, or ``{name: columns}``, of names, ranges such as "0:7" and indices; all unless given.
         normalise: a rule for all streams ("mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo",
             "gr00t", "robomimic"), or ``{stream: rule}``; `statistics` has what was used.
-        plan: a plan file, or a dict of the same form, instead of hz, windows, streams, normalise and shuffle.
+        plan: a plan file, or a dict of the same form, instead of hz, windows, streams, normalise, max_gap and shuffle.
         dtype: of the values: float32, float64, float16 or bfloat16; float32 unless given. NumPy has bfloat16 as its
             bits, uint16.
         shuffle: "windows" (True), all of an epoch's; "shards", some at a time; or "none" (False).
