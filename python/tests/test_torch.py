@@ -217,26 +217,6 @@ def test_compiled_calls_stay_in_one_graph_and_give_the_same():
     assert torch.equal(compiled(V, V + 1, T, X), want.detach())
 
 
-@needs_operators
-def test_operators_pass_torchs_own_check():
-    from robocache import _ops, _options, _torch
-
-    rule = _options.Stream(None)
-    text = _torch._encode(
-        "resample",
-        ("Src", "SrcTimes", "Targets"),
-        (tuple(rule),),
-        None,
-        None,
-        (True, True, False),
-        False,
-        False,
-        "auto",
-    )
-    torch.library.opcheck(torch.ops.robocache.resample, ([wants_grad(), T, X], text))
-    assert _ops.RESULTS
-
-
 def test_a_wrong_argument_is_named_for_tensors_that_require_grad_too():
     with pytest.raises(rc.ArgumentError) as e:
         rc.fuse([rc.Stream(wants_grad(), T, clip=1.0)], X)
