@@ -22,7 +22,7 @@ func TestFaultsOrderByClassThenPlaceThenReason(t *testing.T) {
 
 func TestFaultsUnpackToRowAndIndex(t *testing.T) {
 	lengths := tensor.Must(tensor.New(tensor.I64, 3))
-	j := &ResampleJob{S: 10, T: 4}
+	j := &ResampleJob{B: 1<<31 + 1, S: 10, T: 4}
 	packed := tensor.Must(tensor.Of([]int64{0, 2, 2, 7}, 4))
 	read := tensor.Elements[int64]
 	for _, c := range []struct {
