@@ -17,6 +17,8 @@ FLOATS = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf1
 
 def need_cuda():
     if not torch.cuda.is_available():
+        if os.environ.get("ROBOCACHE_REQUIRE_GPU") == "1":
+            raise AssertionError("no CUDA device, and ROBOCACHE_REQUIRE_GPU=1")
         raise unittest.SkipTest("no CUDA device")
 
 
