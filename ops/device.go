@@ -253,6 +253,14 @@ func (d *Device) Synchronize(ctx context.Context) error {
 	return d.queue.Synchronize(ctx)
 }
 
+// NN is what the device's backend has for networks, for package nn; an *ArgError that is ErrUnsupported if it has nothing.
+func (d *Device) NN() (backend.NN, error) {
+	if err := d.open("NN"); err != nil {
+		return nil, err
+	}
+	return capable[backend.NN](d, "NN")
+}
+
 // Close waits for the device's own queue and releases the device. Close twice is fine; tensors, plans, graphs, marks
 // and queues of the device must have been closed before.
 func (d *Device) Close() error {

@@ -17,6 +17,7 @@ import (
 // that a stream's order is the order of the calls.
 type Backend struct {
 	workers int
+	exact   bool // how networks are computed: see Working
 	work    chan *task
 	shared  func(*task)           // parallel
 	voxels  func() []voxelScratch // one for each worker, made when they are first needed
@@ -35,10 +36,15 @@ type task struct {
 }
 
 func open(arg string) (backend.Backend, error) {
-	if arg != "" {
-		return nil, fmt.Errorf("the CPU backend takes no device number, got %q", arg)
+	b := New(runtime.GOMAXPROCS(0))
+	switch arg {
+	case "", "fast":
+	case "exact":
+		b.exact = true
+	default:
+		return nil, errors.Join(fmt.Errorf("the CPU backend: got %q, want nothing, fast or exact", arg), b.Close())
 	}
-	return New(runtime.GOMAXPROCS(0)), nil
+	return b, nil
 }
 
 // New returns a backend that works on as many goroutines, the calling one among them.
@@ -104,10 +110,15 @@ func (b *Backend) parallel(t *task) {
 	}
 }
 
-func (b *Backend) Name() string { return "cpu" }
+func (b *Backend) Name() string {
+	if b.exact {
+		return "cpu:exact"
+	}
+	return "cpu"
+}
 
 func (b *Backend) Describe() backend.Info {
-	return backend.Info{Backend: "cpu", Name: "cpu", Product: fmt.Sprintf("%s, %d threads", runtime.GOARCH, b.workers)}
+	return backend.Info{Backend: "cpu", Name: b.Name(), Product: fmt.Sprintf("%s, %d threads", runtime.GOARCH, b.workers)}
 }
 
 func (b *Backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {

@@ -1,0 +1,44 @@
+package cpu
+
+import (
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Working is float32 of the fast way, whose products are those of the processor, and bfloat16 of the exact one, which gives the bits of a GPU's.
+func (b *Backend) Working() tensor.DType {
+	if b.exact {
+		return tensor.BF16
+	}
+	return tensor.F32
+}
+
+// nnPlan is a job of a network bound to host memory: tasks one after the other, each in pieces for all threads.
+type nnPlan struct {
+	boundPlan
+	backend *Backend
+	tasks   []*task
+	begin   func()       // before the tasks, or nil
+	end     func() error // after them, or nil: the error is that of bad values
+}
+
+func (p *nnPlan) Run(q backend.Queue) error {
+	own, err := p.usable(q)
+	if err != nil {
+		return err
+	}
+	return own.give(p)
+}
+
+func (p *nnPlan) execute() error {
+	if p.begin != nil {
+		p.begin()
+	}
+	for _, t := range p.tasks {
+		p.backend.shared(t)
+	}
+	if p.end != nil {
+		return p.end()
+	}
+	return nil
+}
