@@ -243,13 +243,15 @@ func TestMatricesMoveBetweenSharedMemoryAndRegisters(t *testing.T) {
 		rng := rand.New(rand.NewPCG(8, 9))
 		for _, n := range []int{1, 2, 4} {
 			for _, trans := range []string{"", ".trans"} {
-				// A lane's input: 8 words of the tile, the offset of its row, 4 words to store. Its output: n words read, 8 words of the tile.
+				// A lane's input: 8 words of the tile, the offset of its row, 4 words to store. Its output: n words read, 8 words of the tile, the first of
+				// the stored words transposed.
 				move := fmt.Sprintf("matrix.sync.aligned.m8n8.x%d%s.shared.b16 ", n, trans)
-				text := matrixKernel(52, 48, "mov.u32 %s, tile; mad.lo.u32 %s, %lane, 4, %s;\n"+
+				text := matrixKernel(52, 52, "mov.u32 %s, tile; mad.lo.u32 %s, %lane, 4, %s;\n"+
 					each(8, "ld.global.b32 %%t, [%%in+%[2]d]; st.shared.b32 [%%s+%[3]d], %%t;", 0, 4)+
 					"bar.sync 0; mov.u32 %s, tile; ld.global.b32 %t, [%in+32]; add.u32 %s, %s, %t;\n"+
 					"ld"+move+list("%a", n)+", [%s];\n"+each(n, "st.global.b32 [%%out+%[2]d], %%a%[1]d;", 0, 4)+
 					each(n, "ld.global.b32 %%a%[1]d, [%%in+%[2]d];", 36, 4)+
+					"movmatrix.sync.aligned.m8n8.trans.b16 %t, %a0; st.global.b32 [%out+48], %t;\n"+
 					"bar.sync 0;\nst"+move+"[%s], "+list("%a", n)+";\nbar.sync 0; mov.u32 %s, tile; mad.lo.u32 %s, %lane, 4, %s;\n"+
 					each(8, "ld.shared.b32 %%t, [%%s+%[3]d]; st.global.b32 [%%out+%[2]d], %%t;", 16, 4))
 				var in []byte
@@ -271,7 +273,7 @@ func TestMatricesMoveBetweenSharedMemoryAndRegisters(t *testing.T) {
 						in = binary.LittleEndian.AppendUint32(in, kept[lane][i])
 					}
 				}
-				out := onDevice(t, text, 1, in, 48*32)
+				out := onDevice(t, text, 1, in, 52*32)
 				// element is where the tile has an element of a matrix; of a transposed one, row and column are the registers'.
 				element := func(m, row, col int) *uint16 {
 					if trans != "" {
@@ -282,10 +284,12 @@ func TestMatricesMoveBetweenSharedMemoryAndRegisters(t *testing.T) {
 				for lane := range 32 {
 					for m := range n {
 						want := uint32(*element(m, lane/4, lane%4*2)) | uint32(*element(m, lane/4, lane%4*2+1))<<16
-						require.Equal(t, want, binary.LittleEndian.Uint32(out[48*lane+4*m:]), "ld%s lane %d, register %d", move, lane, m)
+						require.Equal(t, want, binary.LittleEndian.Uint32(out[52*lane+4*m:]), "ld%s lane %d, register %d", move, lane, m)
 					}
 				}
 				for lane := range 32 {
+					half := func(col int) uint32 { return kept[4*col+lane/8][0] >> (lane / 4 % 2 * 16) & 0xffff }
+					require.Equal(t, half(lane%4*2)|half(lane%4*2+1)<<16, binary.LittleEndian.Uint32(out[52*lane+48:]), "movmatrix lane %d", lane)
 					for m := range n {
 						*element(m, lane/4, lane%4*2), *element(m, lane/4, lane%4*2+1) = uint16(kept[lane][m]), uint16(kept[lane][m]>>16)
 					}
@@ -293,7 +297,7 @@ func TestMatricesMoveBetweenSharedMemoryAndRegisters(t *testing.T) {
 				for lane := range 32 {
 					for i := range 8 {
 						want := uint32(tile[64*i+2*lane]) | uint32(tile[64*i+2*lane+1])<<16
-						require.Equal(t, want, binary.LittleEndian.Uint32(out[48*lane+16+4*i:]), "st%s lane %d, word %d", move, lane, i)
+						require.Equal(t, want, binary.LittleEndian.Uint32(out[52*lane+16+4*i:]), "st%s lane %d, word %d", move, lane, i)
 					}
 				}
 			}

@@ -16,6 +16,7 @@ import (
 func addMatrix() {
 	handlers["ldmatrix"] = compileLoadMatrix
 	handlers["stmatrix"] = compileStoreMatrix
+	handlers["movmatrix"] = compileTransposeMatrix
 	handlers["mma"] = compileMMA
 }
 
@@ -131,6 +132,29 @@ func compileStoreMatrix(c *compiler) {
 					binary.LittleEndian.PutUint32(m.data[ofs[row]+4*col:], uint32(a[i]))
 				}
 			}
+		}
+		return statusNext
+	})
+	c.emit(in)
+}
+
+// compileTransposeMatrix is movmatrix, which transposes one matrix.
+func compileTransposeMatrix(c *compiler) {
+	for _, q := range []string{"sync", "aligned", "m8n8", "trans", "b16"} {
+		if !c.q.has(q) {
+			fail("%s expected", q)
+		}
+	}
+	args := c.args(2)
+	in := none(kindFn, classSync)
+	in.apart = true
+	in.d, in.a = c.dst(args[0], "b32"), c.src(args[1], "b32")
+	in.fn = wholeWarp(func(w *warp, in *inst) status {
+		d, a := &w.regs[in.d], &w.regs[in.a]
+		for i := range d {
+			row, col := i>>2, i&3
+			half := row & 1 * 16
+			d[i] = a[8*col+row>>1]>>half&0xffff | a[8*col+4+row>>1]>>half&0xffff<<16
 		}
 		return statusNext
 	})
