@@ -209,27 +209,32 @@ func compileMMA(c *compiler) {
 // lane's two elements.
 func (w *warp) mma(format tensorcore.Format, d, a, b, c []int32) {
 	var rows [16][16]tensorcore.Decoded
-	var cols [8][16]tensorcore.Decoded
-	var pair [2]uint16
+	var cols [16][8]tensorcore.Decoded
 	for k, r := range a {
 		for i, v := range w.regs[r] {
-			pair[0], pair[1] = uint16(v), uint16(v>>16)
-			tensorcore.Decode(format, rows[i>>2+k&1*8][i&3*2+k>>1*8:], pair[:])
+			row := &rows[i>>2+k&1*8]
+			at := i&3*2 + k>>1*8
+			row[at], row[at+1] = format.Decode(uint16(v)), format.Decode(uint16(v>>16))
 		}
 	}
 	for k, r := range b {
 		for i, v := range w.regs[r] {
-			pair[0], pair[1] = uint16(v), uint16(v>>16)
-			tensorcore.Decode(format, cols[i>>2][i&3*2+k*8:], pair[:])
+			at, col := i&3*2+k*8, i>>2
+			cols[at][col], cols[at+1][col] = format.Decode(uint16(v)), format.Decode(uint16(v>>16))
 		}
 	}
+	var sums [16][8]float32
+	spread := func(regs []int32, f func(reg *uint64, sum *float32)) {
+		for k, r := range regs {
+			for i := range w.regs[r] {
+				f(&w.regs[r][i], &sums[i>>2+k>>1*8][i&3*2+k&1])
+			}
+		}
+	}
+	spread(c, func(reg *uint64, sum *float32) { *sum = math.Float32frombits(uint32(*reg)) })
 	deep := 8 * len(b)
-	for k, r := range d {
-		sums, out := &w.regs[c[k]], &w.regs[r]
-		for i := range out {
-			row, col := &rows[i>>2+k>>1*8], &cols[i&3*2+k&1]
-			sum := tensorcore.Hopper.Dot(math.Float32frombits(uint32(sums[i])), row[:deep], col[:deep])
-			out[i] = uint64(math.Float32bits(sum))
-		}
+	for i := range sums {
+		tensorcore.Hopper.Dot8(&sums[i], rows[i][:deep], cols[:deep])
 	}
+	spread(d, func(reg *uint64, sum *float32) { *reg = uint64(math.Float32bits(*sum)) })
 }
