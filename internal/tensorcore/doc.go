@@ -1,2 +1,17 @@
-// Package tensorcore computes what the tensor cores of a GPU do, to the bit: sums of 16 products of bfloat16 or float16 numbers and a float32.
+// Package tensorcore computes what the tensor cores of a GPU do, to the bit: sums of products of bfloat16 or float16 numbers and
+// a float32, as of mma.sync with 32-bit sums.
+//
+// # The rule
+//
+// A step adds up to 16 products to an addend. Each product is exact, of the significands as they are: its exponent is the sum of its
+// factors' exponents, even where the significands' product is two or more. A subnormal number has the least normal exponent, and so
+// has zero (-126 whatever its format). All terms are cut, toward zero, to a number of bits after the binary point of the largest
+// exponent among them: 25 on Hopper. The cut terms are added exactly, and the sum is cut toward zero to float32, subnormal numbers
+// included. Ampere and Ada take 8 products at a time and keep 24 bits.
+//
+// A product of infinity and zero is not a number, nor is a sum of infinities of both signs, or of anything and not-a-number: the
+// result is then the bits 0x7fffffff. A product never overflows; a sum does, to infinity. A sum of nothing is +0.
+//
+// The rule is that of a published model (MMA-Sim, arXiv 2511.10909). For Hopper and bfloat16 it was compared with an H100; for
+// Ampere it is as published and has not been measured here.
 package tensorcore

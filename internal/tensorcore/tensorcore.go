@@ -1,0 +1,192 @@
+package tensorcore
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Rule is how a generation of tensor cores sums.
+type Rule struct {
+	Products int // of one step, at most
+	Fraction int // bits that a term keeps after the binary point of the largest exponent
+}
+
+var (
+	Hopper = Rule{Products: 16, Fraction: 25}
+	Ampere = Rule{Products: 8, Fraction: 24} // and Ada; as published, not measured here
+)
+
+// Format is the type of the factors.
+type Format uint8
+
+const (
+	BFloat16 Format = iota
+	Float16
+)
+
+// Decoded is a factor taken apart: its value is sig times 2 to the exp-10. An infinity has the exponent special and the significand 1
+// or -1, not-a-number the significand 0.
+type Decoded struct{ sig, exp int16 }
+
+const (
+	fraction  = 10             // bits of a factor's significand after its binary point: float16 has as many, bfloat16 fewer
+	zeroExp   = -126           // of a zero of any format
+	special   = 1 << 12        // the exponent of what is not finite: a sum that has one in it is far above all others
+	notFinite = special - 1024 // the least exponent of a term that has such a factor
+	nan       = 0x7fffffff
+)
+
+// Decode takes src, numbers of format f, apart into dst, which is at least as long.
+func Decode(f Format, dst []Decoded, src []uint16) {
+	dst = dst[:len(src)]
+	for i, v := range src {
+		dst[i] = decode(f, v)
+	}
+}
+
+func decode(f Format, v uint16) Decoded {
+	width, bias := uint(7), 127 // of the stored significand
+	if f == Float16 {
+		width, bias = 10, 15
+	}
+	most := 1<<(15-width) - 1
+	sig, exp := int16(v&(1<<width-1)), int(v>>width)&most
+	d := Decoded{sig: sig << (fraction - width), exp: int16(exp - bias)}
+	switch {
+	case exp == most && sig != 0:
+		return Decoded{exp: special}
+	case exp == most:
+		d = Decoded{sig: 1, exp: special}
+	case exp != 0:
+		d.sig |= 1 << fraction
+	case sig != 0:
+		d.exp++
+	default:
+		d.exp = zeroExp
+	}
+	if v>>15 != 0 {
+		d.sig = -d.sig
+	}
+	return d
+}
+
+// MMA is one step of Hopper: acc and the sum of the products of bfloat16 a and b.
+func MMA(acc float32, a, b *[16]uint16) float32 {
+	var da, db [16]Decoded
+	Decode(BFloat16, da[:], a[:])
+	Decode(BFloat16, db[:], b[:])
+	return Hopper.Dot(acc, da[:], db[:])
+}
+
+// Dot is acc and the products of a and b, in steps of the rule one after the other: what a chain of mma.sync over k gives. b is as long
+// as a; a last step may have fewer products.
+func (r Rule) Dot(acc float32, a, b []Decoded) float32 {
+	b = b[:len(a)]
+	if r == Hopper {
+		for len(a) >= 16 {
+			acc = step16(acc, (*[16]Decoded)(a), (*[16]Decoded)(b))
+			a, b = a[16:], b[16:]
+		}
+	}
+	for len(a) > 0 {
+		n := min(len(a), r.Products)
+		acc = r.step(acc, a[:n], b[:n])
+		a, b = a[n:], b[n:]
+	}
+	return acc
+}
+
+// step is one step of any rule and length.
+func (r Rule) step(acc float32, a, b []Decoded) float32 {
+	c, exp := addend(acc)
+	most := exp
+	for i := range a {
+		most = max(most, int32(a[i].exp)+int32(b[i].exp))
+	}
+	if most >= notFinite {
+		return infinite(acc, a, b)
+	}
+	sum := cut(c, uint32(r.Fraction-23), most-exp)
+	for i := range a {
+		sum += cut(int64(a[i].sig)*int64(b[i].sig), uint32(r.Fraction-2*fraction), most-int32(a[i].exp)-int32(b[i].exp))
+	}
+	return round(sum, most-int32(r.Fraction))
+}
+
+// cut is v shifted left, then right, toward zero.
+func cut(v int64, left uint32, right int32) int64 {
+	sign := v >> 63
+	return int64(uint64((v^sign)-sign)<<left>>uint32(right)) * (sign | 1)
+}
+
+// addend takes acc apart: it is the first result times 2 to the second less 23.
+func addend(acc float32) (sig int64, exp int32) {
+	u := math.Float32bits(acc)
+	sig, exp = int64(u&(1<<23-1)), int32(u>>23&255)
+	switch exp {
+	case 0:
+		exp = 1
+	case 255:
+		return 0, special + 127
+	default:
+		sig |= 1 << 23
+	}
+	if u>>31 != 0 {
+		sig = -sig
+	}
+	return sig, exp - 127
+}
+
+// round is sum times 2 to the exp, cut toward zero to a float32.
+func round(sum int64, exp int32) float32 {
+	if sum == 0 {
+		return 0
+	}
+	sign := uint32(uint64(sum)>>63) << 31
+	if sum < 0 {
+		sum = -sum
+	}
+	// The last bit kept is that of weight lsb.
+	lsb := max(exp+int32(bits.Len64(uint64(sum)))-24, -149)
+	shift := lsb - exp
+	var sig uint32
+	if shift >= 0 {
+		sig = uint32(uint64(sum) >> uint32(shift))
+	} else {
+		sig = uint32(sum) << uint32(-shift)
+	}
+	if lsb > 127-23 {
+		return math.Float32frombits(sign | 0x7f800000)
+	}
+	if sig < 1<<23 { // a subnormal number
+		return math.Float32frombits(sign | sig)
+	}
+	return math.Float32frombits(sign | uint32(lsb+150)<<23 | sig&(1<<23-1))
+}
+
+// infinite is a step in which a term is not finite.
+func infinite(acc float32, a, b []Decoded) float32 {
+	var above, below bool
+	if v := float64(acc); math.IsInf(v, 0) {
+		above, below = v > 0, v < 0
+	} else if v != v {
+		return math.Float32frombits(nan)
+	}
+	for i := range a {
+		if a[i].exp < special && b[i].exp < special {
+			continue
+		}
+		switch p := int32(a[i].sig) * int32(b[i].sig); {
+		case p > 0:
+			above = true
+		case p < 0:
+			below = true
+		default:
+			return math.Float32frombits(nan)
+		}
+	}
+	if above && below {
+		return math.Float32frombits(nan)
+	}
+	return float32(math.Inf(map[bool]int{true: 1, false: -1}[above]))
+}
