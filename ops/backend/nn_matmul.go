@@ -11,9 +11,13 @@ import "github.com/robocache/robocache/tensor"
 //	v = Dropout(v)
 //	v += Residual: an F32 element of row m mod its rows, or that element's norm (ResidualNorm)
 //	Norm:     Sum = v; its statistics are written; v = the norm
-//	NormBack: v is a norm's gradient g: with x = (z-mean)*rstd and h = g*gamma, v = rstd*(h - mean(h) - x*mean(h*x)); DGamma and DBeta are written
+//	NormBack: v is a norm's gradient g: with x = (z-mean)*rstd and h = g*gamma, v = rstd*((h - mean(h)) - x*mean(h*x)); DGamma and DBeta are written
 //	v += After
 //	Sum = v, if not written before; Out = OutDropout(v)
+//
+// ReLU is 0 where v is 0 or less, else v, which may not be a number. NormStats has the order of a row's sum. DGamma and DBeta are the sums of g*x and g over
+// the rows of a block: four sums from 0 of a quarter of the rows each, rows ascending; then the second, the third and the fourth are added to the first.
+// N of a Norm or a NormBack is MaxNormWidth or less; the two are not in one job.
 type MatMulJob struct {
 	A, B    *tensor.Tensor // Working; [M,K]
 	Plain   bool
@@ -30,7 +34,7 @@ type MatMulJob struct {
 	Norm         *NormStats     // Z nil: Sum stands for it; Mean and Rstd are written
 	Eps          float32
 	NormBack     *NormStats
-	DGamma       *tensor.Tensor // [ceil(M/NormRows),N] F32, written: sums over the rows of a block, rows ascending
+	DGamma       *tensor.Tensor // [ceil(M/NormRows),N] F32, written, of blocks of NormRows rows
 	DBeta        *tensor.Tensor
 	After        *tensor.Tensor // [M,N] F32
 	Sum          *tensor.Tensor // [M,N] F32, written; nil

@@ -1,0 +1,201 @@
+package cpu
+
+import (
+	"github.com/robocache/robocache/internal/fp32"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// working is the type of activations and of the copies of weights.
+type working interface{ float32 | tensor.BFloat16 }
+
+// widen is x as a float32, narrow v rounded.
+func widen[W working](x W) float32 {
+	switch x := any(x).(type) {
+	case tensor.BFloat16:
+		return x.F32()
+	case float32:
+		return x
+	}
+	panic("no working type")
+}
+
+func narrow[W working](v float32) (x W) {
+	switch p := any(&x).(type) {
+	case *tensor.BFloat16:
+		*p = tensor.BF16FromF32(v)
+	case *float32:
+		*p = v
+	}
+	return x
+}
+
+// epilogue is what follows the product of a MatMulJob, a row at a time; rows of a block go to one worker, ascending, and then the block has ended.
+type epilogue[W working] struct {
+	job                           *backend.MatMulJob
+	bias                          []float32
+	pre, gate, out                matrix[W]
+	residual, after, sum          matrix[float32]
+	dgamma, dbeta                 matrix[float32]
+	residualNorm, norm, normBack *norm
+	dropout, outDropout           dropout
+}
+
+// epilogueScratch is what a worker needs: v is the row, of N columns.
+type epilogueScratch struct {
+	v, s, t       []float32
+	dgamma, dbeta quarters
+}
+
+func newEpilogueScratch(job *backend.MatMulJob) epilogueScratch {
+	row := func() []float32 { return make([]float32, job.N) }
+	s := epilogueScratch{v: row(), s: row(), t: row()}
+	if job.NormBack != nil {
+		s.dgamma, s.dbeta = newQuarters(job.N), newQuarters(job.N)
+	}
+	return s
+}
+
+func newEpilogue[W working](job *backend.MatMulJob, errs *[]error) *epilogue[W] {
+	return &epilogue[W]{
+		job: job, bias: elementsOf[float32](job.Bias, errs),
+		pre: matrixOf[W](job.Pre, errs), gate: matrixOf[W](job.Gate, errs), out: matrixOf[W](job.Out, errs),
+		residual: matrixOf[float32](job.Residual, errs), after: matrixOf[float32](job.After, errs), sum: matrixOf[float32](job.Sum, errs),
+		dgamma: matrixOf[float32](job.DGamma, errs), dbeta: matrixOf[float32](job.DBeta, errs),
+		residualNorm: normOf(job.ResidualNorm, errs), norm: normOf(job.Norm, errs), normBack: normOf(job.NormBack, errs),
+		dropout: dropoutOf(job.Dropout, errs), outDropout: dropoutOf(job.OutDropout, errs),
+	}
+}
+
+// begin is called before the first row.
+func (e *epilogue[W]) begin() {
+	e.dropout.begin()
+	e.outDropout.begin()
+}
+
+// row makes row m of the product, which is in s.v, into what is written.
+func (e *epilogue[W]) row(m int, s *epilogueScratch) {
+	j, v := e.job, s.v
+	for i, b := range e.bias {
+		v[i] += b
+	}
+	if e.pre.there() {
+		store(e.pre.row(m, j.N), v)
+	}
+	switch j.Activation {
+	case backend.ActivationReLU:
+		for i, x := range v {
+			v[i] = relu(x)
+		}
+	case backend.ActivationGELU:
+		for i, x := range v {
+			v[i] = fp32.GELU(x)
+		}
+	}
+	if e.gate.there() {
+		for i, g := range e.gate.row(m, j.N) {
+			switch g := widen(g); {
+			case j.GateOf == backend.ActivationGELU:
+				v[i] = float32(v[i] * fp32.GELUGrad(g))
+			case !(g > 0):
+				v[i] = 0
+			}
+		}
+	}
+	e.dropout.row(m, v)
+	if e.residual.there() {
+		r := e.residual.row(m%j.Residual.Dim(0), j.N)
+		if n := e.residualNorm; n != nil {
+			normed(s.t, r, n.mean[m], n.rstd[m], n.gamma, n.beta)
+			r = s.t
+		}
+		for i, x := range r {
+			v[i] += x
+		}
+	}
+	if n := e.norm; n != nil {
+		if e.sum.there() {
+			copy(e.sum.row(m, j.N), v)
+		}
+		n.mean[m], n.rstd[m] = statistics(v, s.t, j.Eps)
+		normed(v, v, n.mean[m], n.rstd[m], n.gamma, n.beta)
+	}
+	if n := e.normBack; n != nil {
+		normBack(v, n.z.row(m, j.N), n.mean[m], n.rstd[m], n.gamma, s.dgamma.of(m), s.dbeta.of(m), s.s, s.t)
+	}
+	if e.after.there() {
+		for i, x := range e.after.row(m, j.N) {
+			v[i] += x
+		}
+	}
+	if e.sum.there() && e.norm  == nil {
+		copy(e.sum.row(m, j.N), v)
+	}
+	if e.out.there() {
+		e.outDropout.row(m, v)
+		store(e.out.row(m, j.N), v)
+	}
+}
+
+// ended writes the sums of a block of NormRows rows, after its last row.
+func (e *epilogue[W]) ended(block int, s *epilogueScratch) {
+	if e.normBack != nil {
+		s.dgamma.take(e.dgamma.row(block, e.job.N))
+		s.dbeta.take(e.dbeta.row(block, e.job.N))
+	}
+}
+
+// relu is x where it is greater than 0, else 0; not-a-number stays.
+func relu(x float32) float32 {
+	if x <= 0 {
+		return 0
+	}
+	return x
+}
+
+// store rounds a row.
+func store[W working](to []W, v []float32) {
+	for i, x := range v {
+		to[i] = narrow[W](x)
+	}
+}
+
+// dropout is a backend.Dropout; its state is nil for none.
+type dropout struct {
+	backend.Dropout
+	state     []int64
+	step      uint32
+	threshold uint32
+	scale     float32
+}
+
+func dropoutOf(d backend.Dropout, errs *[]error) dropout {
+	if d.Rate == 0 {
+		return dropout{}
+	}
+	return dropout{Dropout: d, state: elementsOf[int64](d.State, errs), threshold: fp32.Threshold(d.Rate), scale: 1 / (1 - d.Rate)}
+}
+
+// begin reads the step.
+func (d *dropout) begin() {
+	if d.state != nil {
+		d.step = uint32(d.state[backend.StateStep])
+	}
+}
+
+// row leaves out elements of row m, a multiple of 4 long.
+func (d *dropout) row(m int, v []float32) {
+	if d.state == nil {
+		return
+	}
+	first := uint64(m) * uint64(len(v))
+	for i := 0; i < len(v); i += 4 {
+		for c, w := range fp32.Words(d.Seed, d.step, d.Site, (first+uint64(i))/4) {
+			if w < d.threshold {
+				v[i+c] = 0
+			} else {
+				v[i+c] = float32(v[i+c] * d.scale)
+			}
+		}
+	}
+}
