@@ -12,7 +12,7 @@
 
 namespace rc {
 
-RC_HOST constexpr u32 matmul_step = 64; // MatmulStep: elements of k that come into shared memory at once
+constexpr u32 matmul_step = 64; // elements of k that come into shared memory at once
 
 // matmul_dropout is a backend.Dropout; its state is null for none.
 RC_HOST struct matmul_dropout {
@@ -59,7 +59,7 @@ RC_HOST struct matmul_params {
     u32 unused;
 
     RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
-    RC_FLAG(flags, u32, gate_of, 2, 2)
+    RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
 };
 
 constexpr u32 activation_relu = 1, activation_gelu = 2;
@@ -216,7 +216,7 @@ template <class C> RC_FN void product(const matmul_params &p, u32 m0, u32 n0, u3
                 free = here;
                 here = here + C::slot == end ? memory : here + C::slot;
             }
-            factors[(s + 1) % 2].load(here + a_at, here + b_at, (s + 1) % 4);
+            if (s < 3 || step + 1 < steps) factors[(s + 1) % 2].load(here + a_at, here + b_at, (s + 1) % 4);
             if (s == 0) {
                 if (step + C::stages - 1 < steps) copies.copy(p, (step + C::stages - 1) * matmul_step, free);
                 cp_async_commit();

@@ -152,33 +152,33 @@ template <class C, u32 Rows> struct matmul_rows {
 // step_of is the step of a dropout.
 RC_FN u32 step_of(const matmul_dropout &d) { return d.state != nullptr ? ld_u32(d.state) : 0; }
 
-// elements is for jobs without a norm.
-template <class C> RC_FN void elements(const matmul_params &p, u32 m0, u32 n0, u32 memory) {
-    constexpr u32 rows = 4 / C::chunks > 0 ? 4 / C::chunks : 1;
+// elements is for jobs without a norm, Rows rows of a lane at once. GELU makes much code: only Smooth has it.
+template <class C, u32 Rows, bool Smooth> RC_FN void elements(const matmul_params &p, u32 m0, u32 n0, u32 memory) {
     const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout);
-    RC_NO_UNROLL for (u32 at = thread_x() / C::lanes; at < C::bm; at += rows * C::stride) {
-        const matmul_rows<C, rows> w(p, m0, n0, at);
-        four v[rows][C::chunks], gate[rows][C::chunks], z[rows][C::chunks];
+    RC_NO_UNROLL for (u32 at = thread_x() / C::lanes; at < C::bm; at += Rows * C::stride) {
+        const matmul_rows<C, Rows> w(p, m0, n0, at);
+        four v[Rows][C::chunks], gate[Rows][C::chunks], z[Rows][C::chunks];
         if (p.gate != nullptr) w.load(gate, p.gate, p.gate_step);
         if (p.residual.z != nullptr) w.load_residual(z);
         w.load_shared(v, memory);
         w.add_bias(v);
         if (p.pre != nullptr) w.store(v, p.pre, p.pre_step);
-        if (p.activation() != 0) {
-            const bool smooth = p.activation() == activation_gelu;
-            w.each(v, [&](four &x, u32, u32) {
-                RC_UNROLL for (u32 i = 0; i < 4; i++) x.v[i] = smooth ? gelu(x.v[i]) : x.v[i] <= 0.0f ? 0.0f : x.v[i];
+        if (p.activation() == activation_relu)
+            w.each(v, [](four &x, u32, u32) {
+                RC_UNROLL for (u32 i = 0; i < 4; i++) x.v[i] = x.v[i] <= 0.0f ? 0.0f : x.v[i];
             });
-        }
-        if (p.gate != nullptr) {
-            const bool smooth = p.gate_of() == activation_gelu;
+        else if (Smooth && p.activation() == activation_gelu)
+            w.each(v, [](four &x, u32, u32) {
+                RC_UNROLL for (u32 i = 0; i < 4; i++) x.v[i] = gelu(x.v[i]);
+            });
+        if (p.gate_of() == activation_relu)
             w.each(v, [&](four &x, u32 r, u32 c) {
-                RC_UNROLL for (u32 i = 0; i < 4; i++) {
-                    const float g = gate[r][c].v[i];
-                    x.v[i] = smooth ? x.v[i] * gelu_grad(g) : g > 0.0f ? x.v[i] : 0.0f;
-                }
+                RC_UNROLL for (u32 i = 0; i < 4; i++) x.v[i] = gate[r][c].v[i] > 0.0f ? x.v[i] : 0.0f;
             });
-        }
+        else if (Smooth && p.gate_of() == activation_gelu)
+            w.each(v, [&](four &x, u32 r, u32 c) {
+                RC_UNROLL for (u32 i = 0; i < 4; i++) x.v[i] *= gelu_grad(gate[r][c].v[i]);
+            });
         w.drop(v, p.dropout, step);
         if (p.residual.z != nullptr) w.add_residual(v, z);
         w.finish(v, true, out_step);
@@ -289,14 +289,17 @@ struct alignas(128) line {
     v16 v[8];
 };
 
-// matmul is the kernel of jobs without a norm, matmul_norm_rows and matmul_norm_back of those with one.
+// matmul is the kernel of jobs without a norm, matmul_normed of those with one.
 template <class C> RC_FN void matmul(const matmul_params &p) {
     extern __shared__ line memory[];
     grid_dependency_wait();
     launch_dependents();
     const u32 m0 = block_x() / p.columns * C::bm, n0 = block_x() % p.columns * C::bn, at = shared_at(memory);
     product<C>(p, m0, n0, at);
-    elements<C>(p, m0, n0, at);
+    if (p.activation() == activation_gelu || p.gate_of() == activation_gelu)
+        elements<C, 1, true>(p, m0, n0, at);
+    else
+        elements<C, 4, false>(p, m0, n0, at);
 }
 template <class C, bool Back> RC_FN void matmul_normed(const matmul_params &p) {
     extern __shared__ line memory[];
