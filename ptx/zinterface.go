@@ -805,6 +805,143 @@ func (p *FuseParams) append(b []byte) []byte {
 	return b
 }
 
+// MatmulDropout is matmul_dropout of matmul.cuh: 32 bytes.
+//
+// matmul_dropout is a backend.Dropout; its state is null for none.
+type MatmulDropout struct {
+	State     uint64  // offset 0: its first word is the step
+	Seed      uint64  // offset 8
+	Site      uint32  // offset 16
+	Threshold uint32  // offset 20
+	Scale     float32 // offset 24
+	Unused    uint32  // offset 28
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *MatmulDropout) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+
+func (p *MatmulDropout) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Seed)
+	b = binary.LittleEndian.AppendUint32(b, p.Site)
+	b = binary.LittleEndian.AppendUint32(b, p.Threshold)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// MatmulNorm is matmul_norm of matmul.cuh: 48 bytes.
+//
+// matmul_norm is a backend.NormStats. Steps are elements from a row to the next.
+type MatmulNorm struct {
+	Z     uint64 // offset 0
+	Mean  uint64 // offset 8
+	Rstd  uint64 // offset 16
+	Gamma uint64 // offset 24
+	Beta  uint64 // offset 32
+	ZStep uint64 // offset 40
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *MatmulNorm) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+
+func (p *MatmulNorm) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Z)
+	b = binary.LittleEndian.AppendUint64(b, p.Mean)
+	b = binary.LittleEndian.AppendUint64(b, p.Rstd)
+	b = binary.LittleEndian.AppendUint64(b, p.Gamma)
+	b = binary.LittleEndian.AppendUint64(b, p.Beta)
+	b = binary.LittleEndian.AppendUint64(b, p.ZStep)
+	return b
+}
+
+// MatmulParams is matmul_params of matmul.cuh: 344 bytes.
+//
+// matmul_params is the parameter of all kernels. What is null is left out.
+type MatmulParams struct {
+	A            uint64        // offset 0
+	B            uint64        // offset 8
+	AStep        uint64        // offset 16
+	BStep        uint64        // offset 24
+	M            uint32        // offset 32
+	N            uint32        // offset 36
+	K            uint32        // offset 40
+	Columns      uint32        // offset 44: tiles beside each other
+	Bias         uint64        // offset 48
+	Pre          uint64        // offset 56
+	PreStep      uint64        // offset 64
+	Gate         uint64        // offset 72
+	GateStep     uint64        // offset 80
+	Residual     MatmulNorm    // offset 88: z is the residual, gamma null if it is added as it is
+	Norm         MatmulNorm    // offset 136: of a norm, and of the gradient of one, which then has z
+	Dgamma       uint64        // offset 184
+	Dbeta        uint64        // offset 192
+	DgammaStep   uint64        // offset 200
+	DbetaStep    uint64        // offset 208
+	After        uint64        // offset 216
+	AfterStep    uint64        // offset 224
+	Sum          uint64        // offset 232
+	SumStep      uint64        // offset 240
+	Out          uint64        // offset 248
+	OutStep      uint64        // offset 256
+	Dropout      MatmulDropout // offset 264
+	OutDropout   MatmulDropout // offset 296
+	Eps          float32       // offset 328
+	ResidualRows uint32        // offset 332
+	Flags        uint32        // offset 336
+	Unused       uint32        // offset 340
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *MatmulParams) Bytes() []byte { return p.append(make([]byte, 0, 344)) }
+
+func (p *MatmulParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.A)
+	b = binary.LittleEndian.AppendUint64(b, p.B)
+	b = binary.LittleEndian.AppendUint64(b, p.AStep)
+	b = binary.LittleEndian.AppendUint64(b, p.BStep)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.K)
+	b = binary.LittleEndian.AppendUint32(b, p.Columns)
+	b = binary.LittleEndian.AppendUint64(b, p.Bias)
+	b = binary.LittleEndian.AppendUint64(b, p.Pre)
+	b = binary.LittleEndian.AppendUint64(b, p.PreStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Gate)
+	b = binary.LittleEndian.AppendUint64(b, p.GateStep)
+	b = p.Residual.append(b)
+	b = p.Norm.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Dgamma)
+	b = binary.LittleEndian.AppendUint64(b, p.Dbeta)
+	b = binary.LittleEndian.AppendUint64(b, p.DgammaStep)
+	b = binary.LittleEndian.AppendUint64(b, p.DbetaStep)
+	b = binary.LittleEndian.AppendUint64(b, p.After)
+	b = binary.LittleEndian.AppendUint64(b, p.AfterStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Sum)
+	b = binary.LittleEndian.AppendUint64(b, p.SumStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.OutStep)
+	b = p.Dropout.append(b)
+	b = p.OutDropout.append(b)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
+	b = binary.LittleEndian.AppendUint32(b, p.ResidualRows)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// MatmulParamsFlags are the fields of flags in matmul_params of matmul.cuh.
+type MatmulParamsFlags struct {
+	Activation uint32 // bits 0 to 1: as backend.Activation
+	GateOf     uint32 // bits 2 to 3: 0 without a gate
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f MatmulParamsFlags) Word() uint32 {
+	return numberOf("MatmulParamsFlags.Activation", f.Activation, 0, 2) |
+		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2)
+}
+
 // FastParams is fast_params of resample_fast.cu: 168 bytes.
 //
 // fast_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.

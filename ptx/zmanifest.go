@@ -31,6 +31,12 @@ import "embed"
 //go:embed fuse_unaligned.sm_90.cubin
 //go:embed fuse_unaligned.sm_90.ptx.gz
 //go:embed fuse_unaligned.sm_80.ptx.gz
+//go:embed matmul.sm_90.ptx.gz
+//go:embed matmul.sm_80.ptx.gz
+//go:embed matmul_norm.sm_90.ptx.gz
+//go:embed matmul_norm.sm_80.ptx.gz
+//go:embed matmul_norm_back.sm_90.ptx.gz
+//go:embed matmul_norm_back.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
@@ -465,6 +471,126 @@ var manifest = []family{
 				Hash:    "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
 				PTXHash: "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
 				stored:  source{"fuse_unaligned.sm_80.ptx.gz", "9e31ba892f40ab525e49f05bd240ed794ec00eff2fdaa7d05ae011e378231b60"},
+			},
+		},
+	},
+	{
+		name: "matmul",
+		sources: []source{
+			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"matmul.cuh", "eb7d14950d5e2ff40927baf50a90c01e8a668e606330b9b9de8216621029aeef"},
+			{"matmul_rows.cuh", "2ea9d3bddad6c99b56dfedad0d3ce1abd511f8f9c583ed454c6b627b95170e07"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "matmul_nt_64", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_nt_128", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_nn_64", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_nn_128", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "matmul.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "7efd4839061e3d8604dbf77a151c8174b26fde56ba8323083b79184d6957942b",
+				PTXHash: "7efd4839061e3d8604dbf77a151c8174b26fde56ba8323083b79184d6957942b",
+				stored:  source{"matmul.sm_90.ptx.gz", "602a22afdaca882002a9683f889dd3f16945e47f5fd296a8a53fc609d531026d"},
+			},
+			{
+				File: "matmul.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "3119012474e217ba4b166dc2c97c8b0211fc902f41f22019954d28f394d8239d",
+				PTXHash: "3119012474e217ba4b166dc2c97c8b0211fc902f41f22019954d28f394d8239d",
+				stored:  source{"matmul.sm_80.ptx.gz", "76271cb3a6c8fd5e3f9efb32defe944c8a8231bb491716fb75f852a917f0cb73"},
+			},
+		},
+	},
+	{
+		name: "matmul_norm",
+		sources: []source{
+			{"matmul_norm.cu", "943681ef10ae309b35425faed471079714724a33da4b3f6ca0d8a2b7b8a3b5cd"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"matmul.cuh", "eb7d14950d5e2ff40927baf50a90c01e8a668e606330b9b9de8216621029aeef"},
+			{"matmul_rows.cuh", "2ea9d3bddad6c99b56dfedad0d3ce1abd511f8f9c583ed454c6b627b95170e07"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "matmul_norm_64", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_norm_128", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_norm_256", MaxThreads: 256, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_norm_512", MaxThreads: 256, Params: []Param{
+				{"b8", 344, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "matmul_norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "c5e95c427e6955136f69c0f8c10941ab1a0c0d87808d517b5459066365931d07",
+				PTXHash: "c5e95c427e6955136f69c0f8c10941ab1a0c0d87808d517b5459066365931d07",
+				stored:  source{"matmul_norm.sm_90.ptx.gz", "2e62cde2457cb5e36bdee99ad8dca8cc15feaf8dbc7b7c05a135be3ad44de6ae"},
+			},
+			{
+				File: "matmul_norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "cba5b146adb502940c4698dc900e5eddae9cc96ee34aa94bd2afcbbafcc2b885",
+				PTXHash: "cba5b146adb502940c4698dc900e5eddae9cc96ee34aa94bd2afcbbafcc2b885",
+				stored:  source{"matmul_norm.sm_80.ptx.gz", "fdcee7d5d97e96fcbc59fc7b05b7fcc9bf3af42ff6c8b38ceefad70764d28c83"},
+			},
+		},
+	},
+	{
+		name: "matmul_norm_back",
+		sources: []source{
+			{"matmul_norm_back.cu", "7a0ece4c1cd54f58094f156efa2b44b2f0e7c451a79f90f0ef291b6b186134c6"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"matmul.cuh", "eb7d14950d5e2ff40927baf50a90c01e8a668e606330b9b9de8216621029aeef"},
+			{"matmul_rows.cuh", "2ea9d3bddad6c99b56dfedad0d3ce1abd511f8f9c583ed454c6b627b95170e07"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "matmul_norm_back_64", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_norm_back_128", MaxThreads: 128, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_norm_back_256", MaxThreads: 256, Params: []Param{
+				{"b8", 344, 8},
+			}},
+			{Name: "matmul_norm_back_512", MaxThreads: 256, Params: []Param{
+				{"b8", 344, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "matmul_norm_back.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "4bdc111236747e4882d5576b2ae8e864019bd094c23fbe0023f64263ea32f3b1",
+				PTXHash: "4bdc111236747e4882d5576b2ae8e864019bd094c23fbe0023f64263ea32f3b1",
+				stored:  source{"matmul_norm_back.sm_90.ptx.gz", "1a896f4a47f2dcaee0dfbceda6b9cca0eda840523845da6317cf6d0cefff5af6"},
+			},
+			{
+				File: "matmul_norm_back.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "68cff65cb25d6dc072a12762e35eb72bd8bb35147b5d69a9e6d8e7ba0f4d66d8",
+				PTXHash: "68cff65cb25d6dc072a12762e35eb72bd8bb35147b5d69a9e6d8e7ba0f4d66d8",
+				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "be05e92bfc1242ba6c2a4b6b4bba89a3bab74376c8a315c90b4bd213e44dca43"},
 			},
 		},
 	},
