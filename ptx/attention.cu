@@ -22,7 +22,7 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
     u32 q[Tiles][steps][4];
     float o[Tiles][columns][4], sums[Tiles][4], ref[Tiles][2];
 
-    RC_FN_MEMBER void clear() {
+    RC_FN_MEMBER attention_block(const attention_params &p, attention_head head, u32 first) : p(p), head(head), first(first), step(0) {
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
             RC_UNROLL for (u32 c = 0; c < columns; c++) RC_UNROLL for (u32 i = 0; i < 4; i++) o[m][c][i] = 0.0f;
             RC_UNROLL for (u32 i = 0; i < 4; i++) sums[m][i] = 0.0f;
@@ -135,7 +135,7 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
     using block = attention_block<Width, Tiles, Dropout>;
     extern __shared__ v16 memory[];
     const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_x() % p.blocks * rows;
-    block b = {p, attention_head::of<Width>(p, block_x() / p.blocks), begin + thread_x() / warp_size * Tiles * 16, 0};
+    block b(p, attention_head::of<Width>(p, block_x() / p.blocks), begin + thread_x() / warp_size * Tiles * 16);
     if constexpr (Dropout) b.step = (u32)*p.state;
     const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>, values = keys + attention_stages * block::stage_bytes;
     const u64 row = b.head.row;
@@ -151,7 +151,6 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
     };
     copy_rows<Width>(queries, p.q + row * p.tq * p.q_step + b.head.column, p.q_step, begin, rows, [&](u32 query) { return query >= p.tq; });
     RC_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load(i);
-    b.clear();
     for (u32 i = 0; i < stages; i++) {
         cp_async_wait<attention_stages - 2>();
         barrier(); // this stage is there, and nobody reads the one before it any more
