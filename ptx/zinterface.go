@@ -6,6 +6,75 @@ import "encoding/binary"
 import "fmt"
 import "math"
 
+const AttentionThreads = 256 // attention_threads of attention.cuh: of a block, at most
+
+const AttentionStage = 64 // attention_stage of attention.cuh: keys, or queries, that come into shared memory at once
+
+const AttentionStages = 4 // attention_stages of attention.cuh: of keys and values: those of 256 are there at once
+
+const AttentionTiles32 = 2 // attention_tiles_32 of attention.cuh: tiles of 16 rows of a warp, if a head is 32 wide
+
+const AttentionTiles64 = 1 // attention_tiles_64 of attention.cuh: and if it is 64
+
+// AttentionParams is attention_params of attention.cuh: 144 bytes.
+//
+// attention_params are a backend.AttentionJob's. Steps are elements from a row to the next.
+type AttentionParams struct {
+	Q         uint64  // offset 0
+	K         uint64  // offset 8
+	V         uint64  // offset 16
+	O         uint64  // offset 24: that of the gradient only reads it, as log_sum
+	LogSum    uint64  // offset 32
+	Pad       uint64  // offset 40: or null
+	QStep     uint64  // offset 48
+	KStep     uint64  // offset 56
+	VStep     uint64  // offset 64
+	OStep     uint64  // offset 72
+	PadStep   uint64  // offset 80
+	State     uint64  // offset 88: of dropout: its first word is the step
+	Seed      uint64  // offset 96
+	Site      uint32  // offset 104
+	Threshold uint32  // offset 108
+	A         float32 // offset 112: scale * log2(e)
+	Factor    float32 // offset 116: of dropout, or 1
+	Tq        uint32  // offset 120
+	Tk        uint32  // offset 124
+	Heads     uint32  // offset 128
+	Blocks    uint32  // offset 132: of a head
+	Causal    uint32  // offset 136
+	Unused    uint32  // offset 140
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *AttentionParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+
+func (p *AttentionParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Q)
+	b = binary.LittleEndian.AppendUint64(b, p.K)
+	b = binary.LittleEndian.AppendUint64(b, p.V)
+	b = binary.LittleEndian.AppendUint64(b, p.O)
+	b = binary.LittleEndian.AppendUint64(b, p.LogSum)
+	b = binary.LittleEndian.AppendUint64(b, p.Pad)
+	b = binary.LittleEndian.AppendUint64(b, p.QStep)
+	b = binary.LittleEndian.AppendUint64(b, p.KStep)
+	b = binary.LittleEndian.AppendUint64(b, p.VStep)
+	b = binary.LittleEndian.AppendUint64(b, p.OStep)
+	b = binary.LittleEndian.AppendUint64(b, p.PadStep)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Seed)
+	b = binary.LittleEndian.AppendUint32(b, p.Site)
+	b = binary.LittleEndian.AppendUint32(b, p.Threshold)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.A))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Factor))
+	b = binary.LittleEndian.AppendUint32(b, p.Tq)
+	b = binary.LittleEndian.AppendUint32(b, p.Tk)
+	b = binary.LittleEndian.AppendUint32(b, p.Heads)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, p.Causal)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
 const ItemTile = 128 // item_tile of channel_rows.cuh: targets a block
 
 const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's rows that are put together in shared memory

@@ -4,6 +4,8 @@ package ptx
 
 import "embed"
 
+//go:embed attention.sm_90.ptx.gz
+//go:embed attention.sm_80.ptx.gz
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
@@ -91,6 +93,45 @@ import "embed"
 var files embed.FS
 
 var manifest = []family{
+	{
+		name: "attention",
+		sources: []source{
+			{"attention.cu", "9e3dca0323c83317a7b065da7949f74986a44ea5d47724cd5d36160e2d0018c2"},
+			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "attention_32", MaxThreads: 256, Params: []Param{
+				{"b8", 144, 8},
+			}},
+			{Name: "attention_32_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 144, 8},
+			}},
+			{Name: "attention_64", MaxThreads: 256, Params: []Param{
+				{"b8", 144, 8},
+			}},
+			{Name: "attention_64_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 144, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "9799a75cbb68888de34feacfa963b3419f8e22fc4ad95e61fd03c0717d853a05",
+				PTXHash: "9799a75cbb68888de34feacfa963b3419f8e22fc4ad95e61fd03c0717d853a05",
+				stored:  source{"attention.sm_90.ptx.gz", "5e534fa9f342e7e80e44d4b8b81014dd85af59010cca4727eb44e3d29b70a34e"},
+			},
+			{
+				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
+				PTXHash: "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
+				stored:  source{"attention.sm_80.ptx.gz", "b454ccb7fdda946376199e1841eae855f47003ecb521641d291f0eddebdd33b8"},
+			},
+		},
+	},
 	{
 		name: "copy",
 		sources: []source{

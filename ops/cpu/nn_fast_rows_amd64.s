@@ -1,0 +1,346 @@
+// Rows of float32 with AVX2 and FMA, a multiple of 8 elements. The functions are those of nn_fast_amd64.go; sums are of 8 lanes first.
+
+#include "textflag.h"
+
+// TOTAL leaves the sum of a's lanes in the first of x, a's lower half.
+#define TOTAL(a, x, t) VEXTRACTF128 $1, a, t; VADDPS t, x, x; VHADDPS x, x, x; VHADDPS x, x, x
+
+// func addAVX2(dst, x []float32)
+TEXT ·addAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), SI
+	XORL AX, AX
+
+loop:
+	VMOVUPS (DI)(AX*4), Y0
+	VADDPS  (SI)(AX*4), Y0, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func reluAVX2(x []float32)
+TEXT ·reluAVX2(SB), NOSPLIT, $0-24
+	MOVQ   x_base+0(FP), DI
+	MOVQ   x_len+8(FP), CX
+	XORL   AX, AX
+	VXORPS Y1, Y1, Y1
+
+loop:
+	VMOVUPS (DI)(AX*4), Y0
+	VCMPPS  $2, Y1, Y0, Y2
+	VANDNPS Y0, Y2, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func gateAVX2(x, gate []float32)
+TEXT ·gateAVX2(SB), NOSPLIT, $0-48
+	MOVQ   x_base+0(FP), DI
+	MOVQ   x_len+8(FP), CX
+	MOVQ   gate_base+24(FP), SI
+	XORL   AX, AX
+	VXORPS Y1, Y1, Y1
+
+loop:
+	VCMPPS  $1, (SI)(AX*4), Y1, Y2
+	VANDPS  (DI)(AX*4), Y2, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func scaleAVX2(x []float32, by float32)
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
+	MOVQ         x_base+0(FP), DI
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS by+24(FP), Y1
+	XORL         AX, AX
+
+loop:
+	VMULPS  (DI)(AX*4), Y1, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func sumAVX2(x []float32) float32
+TEXT ·sumAVX2(SB), NOSPLIT, $0-28
+	MOVQ   x_base+0(FP), SI
+	MOVQ   x_len+8(FP), CX
+	XORL   AX, AX
+	VXORPS Y0, Y0, Y0
+
+loop:
+	VADDPS (SI)(AX*4), Y0, Y0
+	ADDQ   $8, AX
+	CMPQ   AX, CX
+	JLT    loop
+	TOTAL(Y0, X0, X1)
+	VMOVSS X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func squaresAVX2(x []float32, less float32) float32
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), SI
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS less+24(FP), Y2
+	XORL         AX, AX
+	VXORPS       Y0, Y0, Y0
+
+loop:
+	VMOVUPS     (SI)(AX*4), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD231PS Y1, Y1, Y0
+	ADDQ        $8, AX
+	CMPQ        AX, CX
+	JLT         loop
+	TOTAL(Y0, X0, X1)
+	VMOVSS      X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func dotAVX2(a, b []float32) float32
+TEXT ·dotAVX2(SB), NOSPLIT, $0-52
+	MOVQ   a_base+0(FP), SI
+	MOVQ   a_len+8(FP), CX
+	MOVQ   b_base+24(FP), DI
+	XORL   AX, AX
+	VXORPS Y0, Y0, Y0
+
+loop:
+	VMOVUPS     (SI)(AX*4), Y1
+	VFMADD231PS (DI)(AX*4), Y1, Y0
+	ADDQ        $8, AX
+	CMPQ        AX, CX
+	JLT         loop
+	TOTAL(Y0, X0, X1)
+	VMOVSS      X0, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func maxAVX2(x []float32) float32
+TEXT ·maxAVX2(SB), NOSPLIT, $0-28
+	MOVQ    x_base+0(FP), SI
+	MOVQ    x_len+8(FP), CX
+	MOVL    $8, AX
+	VMOVUPS (SI), Y0
+	JMP     more
+
+loop:
+	VMAXPS (SI)(AX*4), Y0, Y0
+	ADDQ   $8, AX
+
+more:
+	CMPQ         AX, CX
+	JLT          loop
+	VEXTRACTF128 $1, Y0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x4E, X0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0xB1, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSS       X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func normAVX2(dst, z, gamma, beta []float32, mean, rstd float32)
+TEXT ·normAVX2(SB), NOSPLIT, $0-104
+	MOVQ         dst_base+0(FP), DI
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         z_base+24(FP), SI
+	MOVQ         gamma_base+48(FP), R8
+	MOVQ         beta_base+72(FP), R9
+	VBROADCASTSS mean+96(FP), Y1
+	VBROADCASTSS rstd+100(FP), Y2
+	XORL         AX, AX
+
+loop:
+	VMOVUPS (SI)(AX*4), Y0
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMULPS  (R8)(AX*4), Y0, Y0
+	VADDPS  (R9)(AX*4), Y0, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func normSumsAVX2(g, z, gamma, dGamma, dBeta []float32, mean, rstd float32) (h, hx float32)
+TEXT ·normSumsAVX2(SB), NOSPLIT, $0-136
+	MOVQ         g_base+0(FP), DI
+	MOVQ         g_len+8(FP), CX
+	MOVQ         z_base+24(FP), SI
+	MOVQ         gamma_base+48(FP), R8
+	MOVQ         dGamma_base+72(FP), R9
+	MOVQ         dBeta_base+96(FP), R10
+	VBROADCASTSS mean+120(FP), Y1
+	VBROADCASTSS rstd+124(FP), Y2
+	XORL         AX, AX
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+
+loop:
+	VMOVUPS     (DI)(AX*4), Y3
+	VMOVUPS     (SI)(AX*4), Y0
+	VSUBPS      Y1, Y0, Y0
+	VMULPS      Y2, Y0, Y0
+	VMULPS      Y0, Y3, Y4
+	VADDPS      (R9)(AX*4), Y4, Y4
+	VMOVUPS     Y4, (R9)(AX*4)
+	VADDPS      (R10)(AX*4), Y3, Y5
+	VMOVUPS     Y5, (R10)(AX*4)
+	VMULPS      (R8)(AX*4), Y3, Y3
+	VADDPS      Y3, Y6, Y6
+	VFMADD231PS Y0, Y3, Y7
+	ADDQ        $8, AX
+	CMPQ        AX, CX
+	JLT         loop
+	TOTAL(Y6, X6, X0)
+	TOTAL(Y7, X7, X0)
+	VMOVSS      X6, h+128(FP)
+	VMOVSS      X7, hx+132(FP)
+	VZEROUPPER
+	RET
+
+// func normGradAVX2(g, z, gamma []float32, mean, rstd, h, hx float32)
+TEXT ·normGradAVX2(SB), NOSPLIT, $0-88
+	MOVQ         g_base+0(FP), DI
+	MOVQ         g_len+8(FP), CX
+	MOVQ         z_base+24(FP), SI
+	MOVQ         gamma_base+48(FP), R8
+	VBROADCASTSS mean+72(FP), Y1
+	VBROADCASTSS rstd+76(FP), Y2
+	VBROADCASTSS h+80(FP), Y6
+	VBROADCASTSS hx+84(FP), Y7
+	XORL         AX, AX
+
+loop:
+	VMOVUPS (SI)(AX*4), Y0
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMULPS  Y7, Y0, Y0
+	VMOVUPS (DI)(AX*4), Y3
+	VMULPS  (R8)(AX*4), Y3, Y3
+	VSUBPS  Y6, Y3, Y3
+	VSUBPS  Y0, Y3, Y3
+	VMULPS  Y2, Y3, Y3
+	VMOVUPS Y3, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func softGradAVX2(dp, p []float32, delta, scale float32)
+TEXT ·softGradAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dp_base+0(FP), DI
+	MOVQ         dp_len+8(FP), CX
+	MOVQ         p_base+24(FP), SI
+	VBROADCASTSS delta+48(FP), Y1
+	VBROADCASTSS scale+52(FP), Y2
+	XORL         AX, AX
+
+loop:
+	VMOVUPS (DI)(AX*4), Y0
+	VSUBPS  Y1, Y0, Y0
+	VMULPS  (SI)(AX*4), Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func addRowsAVX2(sum, x []float32, ld, rows int)
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-64
+	MOVQ    sum_base+0(FP), DI
+	MOVQ    x_base+24(FP), SI
+	MOVQ    ld+48(FP), R8
+	MOVQ    rows+56(FP), CX
+	SHLQ    $2, R8
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+
+loop:
+	VADDPS  (SI), Y0, Y0
+	VADDPS  32(SI), Y1, Y1
+	ADDQ    R8, SI
+	DECQ    CX
+	JNZ     loop
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+// The powers of two are those of Taylor's series in f*ln 2, f from -1/2 to 1/2, with eight terms; below 2^-126 they are 0.
+DATA exp2<>+0(SB)/4, $0x39218489  // ln2^6/720 = 1.5403530e-4
+DATA exp2<>+4(SB)/4, $0x3aaec3ff  // ln2^5/120 = 1.3333558e-3
+DATA exp2<>+8(SB)/4, $0x3c1d955b  // ln2^4/24  = 9.6181291e-3
+DATA exp2<>+12(SB)/4, $0x3d635847 // ln2^3/6   = 5.5504109e-2
+DATA exp2<>+16(SB)/4, $0x3e75fdf0 // ln2^2/2   = 2.4022651e-1
+DATA exp2<>+20(SB)/4, $0x3f317218 // ln2       = 6.9314718e-1
+DATA exp2<>+24(SB)/4, $0x3f800000 // 1
+DATA exp2<>+28(SB)/4, $0xc2fc0000 // -126
+DATA exp2<>+32(SB)/4, $0x377fe5fe // ln2^7/5040 = 1.5252734e-5
+GLOBL exp2<>(SB), RODATA|NOPTR, $36
+
+// func exp2AVX2(x []float32, scale, less float32) float32
+TEXT ·exp2AVX2(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), DI
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS scale+24(FP), Y1
+	VBROADCASTSS less+28(FP), Y2
+	VBROADCASTSS exp2<>+0(SB), Y8
+	VBROADCASTSS exp2<>+4(SB), Y9
+	VBROADCASTSS exp2<>+8(SB), Y10
+	VBROADCASTSS exp2<>+12(SB), Y11
+	VBROADCASTSS exp2<>+16(SB), Y12
+	VBROADCASTSS exp2<>+20(SB), Y13
+	VBROADCASTSS exp2<>+24(SB), Y14
+	VBROADCASTSS exp2<>+28(SB), Y15
+	VBROADCASTSS exp2<>+32(SB), Y6
+	XORL         AX, AX
+	VXORPS       Y0, Y0, Y0
+
+loop:
+	VMOVUPS     (DI)(AX*4), Y3
+	VFMSUB213PS Y2, Y1, Y3       // x*scale - less
+	VCMPPS      $5, Y15, Y3, Y7  // not below -126
+	VROUNDPS    $8, Y3, Y4
+	VSUBPS      Y4, Y3, Y3
+	VCVTPS2DQ   Y4, Y4
+	VPSLLD      $23, Y4, Y4
+	VMOVAPS     Y6, Y5
+	VFMADD213PS Y8, Y3, Y5
+	VFMADD213PS Y9, Y3, Y5
+	VFMADD213PS Y10, Y3, Y5
+	VFMADD213PS Y11, Y3, Y5
+	VFMADD213PS Y12, Y3, Y5
+	VFMADD213PS Y13, Y3, Y5
+	VFMADD213PS Y14, Y3, Y5
+	VPADDD      Y4, Y5, Y5
+	VANDPS      Y7, Y5, Y5
+	VMOVUPS     Y5, (DI)(AX*4)
+	VADDPS      Y5, Y0, Y0
+	ADDQ        $8, AX
+	CMPQ        AX, CX
+	JLT         loop
+	TOTAL(Y0, X0, X1)
+	VMOVSS      X0, ret+32(FP)
+	VZEROUPPER
+	RET
