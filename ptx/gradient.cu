@@ -2,11 +2,11 @@
 // their columns, and the sums of rows of other matrices. A block has a tile of a table that was made with the plan: of a split of an item's rows, a
 // part of the item's partial sums.
 //
-// A tile of a product is 128 rows of a weight by 256 columns, or 64 by 64 where that wastes less. 32 rows of both activations at a time come by
+// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less. 32 rows of both activations at a time come by
 // cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes of a row at place (their number) xor (the
-// row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Eight warps share the tile, 64 x 64 or 32 x 16 each: two
-// rows of four warps. The sums of the columns of DY are a product with ones, in the tiles of a weight's first columns: each warp of a row makes those
-// of a quarter of its rows, which is why a warp's rows begin with that quarter.
+// row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps share the tile, a quarter each. The sums of the
+// columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps that have the same rows of the weight, each makes
+// those of one half, which is why a warp's rows begin with that half.
 //
 // Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache, and writes its sums.
 #include "mma.cuh"
@@ -15,14 +15,14 @@ using namespace rc;
 
 namespace {
 
-RC_HOST constexpr u32 gradient_threads = 256;
+RC_HOST constexpr u32 gradient_threads = 128;
 RC_HOST constexpr u32 gradient_rows = 32; // of a step
 
 // What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
 RC_HOST enum gradient_kind : u32 { gradient_large, gradient_small, gradient_sum };
 
 // The shapes of tiles: rows and columns of a weight, and the columns that are added.
-RC_HOST constexpr u32 gradient_large_n = 128, gradient_large_k = 256;
+RC_HOST constexpr u32 gradient_large_n = 128, gradient_large_k = 128;
 RC_HOST constexpr u32 gradient_small_n = 64, gradient_small_k = 64;
 RC_HOST constexpr u32 gradient_sum_n = 4 * gradient_threads;
 
@@ -50,6 +50,7 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
     static constexpr u32 warp_n = N / WarpsN, warp_k = K / WarpsK;     // of a warp
     static constexpr u32 n_tiles = warp_n / 16, k_tiles = warp_k / 16; // the latter are pairs of eight columns
     static constexpr u32 biases = (n_tiles + WarpsK - 1) / WarpsK;     // tiles whose columns of DY a warp adds
+    static constexpr u32 slices = gradient_rows / 16;
     static constexpr u32 x_at = gradient_rows * N * 2, stage_bytes = gradient_rows * (N + K) * 2;
     static constexpr u32 shared_bytes = Stages * stage_bytes;
     static_assert(warp_n % 32 == 0 && warp_k % 16 == 0 && n_tiles % biases == 0, "");
@@ -140,14 +141,18 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
         if (steps > 0) load(f[0], shared, 0);
         u32 stage = shared;
         RC_NO_UNROLL for (u32 step = 0; step < steps; step++) {
-            load(f[1], stage, 16);
-            copy_step(step + Stages - 1);
-            multiply(f[0]);
-            stage = stage + stage_bytes < shared + shared_bytes ? stage + stage_bytes : shared;
-            cp_async_wait<Stages - 2>();
-            barrier();
-            if (step + 1 < steps) load(f[0], stage, 0);
-            multiply(f[1]);
+            RC_UNROLL for (u32 i = 0; i < slices; i++) { // the next 16 rows come from shared memory while these are multiplied
+                if (i + 1 < slices) {
+                    load(f[(i + 1) % 2], stage, (i + 1) * 16);
+                } else {
+                    stage = stage + stage_bytes < shared + shared_bytes ? stage + stage_bytes : shared;
+                    cp_async_wait<Stages - 2>();
+                    barrier();
+                    if (step + 1 < steps) load(f[0], stage, 0);
+                }
+                if (i == 0) copy_step(step + Stages - 1);
+                multiply(f[i % 2]);
+            }
         }
         store();
     }
@@ -175,10 +180,11 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
     }
 };
 
-using large = product<gradient_large_n, gradient_large_k, 2, 4, 4>;
-using small = product<gradient_small_n, gradient_small_k, 2, 4, 4>;
-RC_HOST constexpr u32 gradient_large_shared = 4 * 32 * (128 + 256) * 2; // bytes of shared memory that the kinds of tiles take
-RC_HOST constexpr u32 gradient_small_shared = 4 * 32 * (64 + 64) * 2;
+using large = product<gradient_large_n, gradient_large_k, 2, 2, 6>;
+using small = product<gradient_small_n, gradient_small_k, 2, 2, 6>;
+// Bytes of shared memory that the kinds of tiles take.
+RC_HOST constexpr u32 gradient_large_shared = 6 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
+RC_HOST constexpr u32 gradient_small_shared = 6 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
 static_assert(gradient_large_shared == large::shared_bytes && gradient_small_shared == small::shared_bytes, "");
 
 // sum_rows adds the rows of a matrix, in order, a thread four columns.
@@ -206,7 +212,7 @@ RC_FN void sum_rows(const gradient_tile &t) {
 
 } // namespace
 
-RC_KERNEL_OCC(gradient_threads, 1) gradient(const gradient_params p) {
+RC_KERNEL_OCC(gradient_threads, 2) gradient(const gradient_params p) {
     extern __shared__ v16 memory[];
     const gradient_tile t = p.tiles[block_x()];
     grid_dependency_wait();
