@@ -32,9 +32,7 @@ func (p *parts) add(out []float32, at int) {
 	clear(out)
 	for _, rank := range p.ranks {
 		for s := range p.splits {
-			for i, x := range rank.row(s, at+len(out))[at:] {
-				out[i] += x
-			}
+			addTo(out, rank.row(s, at+len(out))[at:])
 		}
 	}
 	for i := range out {

@@ -11,14 +11,17 @@ TEXT ·addAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst_len+8(FP), CX
 	MOVQ x_base+24(FP), SI
 	XORL AX, AX
+	JMP  more
 
 loop:
 	VMOVUPS (DI)(AX*4), Y0
 	VADDPS  (SI)(AX*4), Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)
 	ADDQ    $8, AX
-	CMPQ    AX, CX
-	JLT     loop
+
+more:
+	CMPQ AX, CX
+	JLT  loop
 	VZEROUPPER
 	RET
 
