@@ -13,7 +13,7 @@ var avx2 = arithmetic{
 	product: productAVX2, transpose: transposeAVX2, addRows: addRowsAVX2,
 	add: addAVX2, relu: reluAVX2, gate: gateAVX2, scale: scaleAVX2,
 	sum: sumAVX2, squares: squaresAVX2, norm: normAVX2, normParts: normPartsAVX2, normSums: normSumsAVX2, normGrad: normGradAVX2,
-	dot: dotAVX2, max: maxAVX2, exp2: exp2AVX2, softGrad: softGradAVX2,
+	dot: dotAVX2, max: maxAVX2, exp2: exp2AVX2, softGrad: softGradAVX2, adamW: adamWAVX2,
 }
 
 //go:noescape
@@ -66,3 +66,6 @@ func softGradAVX2(dp, p []float32, delta, scale float32)
 
 //go:noescape
 func addRowsAVX2(sum, x []float32, ld, rows int)
+
+//go:noescape
+func adamWAVX2(params, m, v, g []float32, by *adamWNumbers) bool

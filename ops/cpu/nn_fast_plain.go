@@ -24,6 +24,8 @@ type arithmetic struct {
 	normSums  func(dGamma, dBeta, g, z []float32, mean, rstd float32) // dGamma += g*x, dBeta += g
 	normGrad  func(g, s, z []float32, mean, rstd, h, hx float32)      // g = rstd*((s-h) - x*hx)
 
+	adamW func(params, m, v, g []float32, by *adamWNumbers) bool // a step, and whether an element was left out
+
 	// These have the bits of their own set alone.
 	dot      func(a, b []float32) float32
 	max      func(x []float32) float32                      // of numbers
@@ -35,7 +37,7 @@ type arithmetic struct {
 var fast = fastest()
 
 var plain = arithmetic{
-	product: plainProduct, transpose: plainTranspose,
+	product: plainProduct, transpose: plainTranspose, adamW: plainAdamW,
 	addRows: func(sum, x []float32, ld, rows int) {
 		for r := range rows {
 			for j, v := range x[r*ld:][:panel] {

@@ -420,3 +420,61 @@ loop:
 	VMOVSS      X0, ret+32(FP)
 	VZEROUPPER
 	RET
+
+// func adamWAVX2(params, m, v, g []float32, by *adamWNumbers) bool
+TEXT ·adamWAVX2(SB), NOSPLIT, $0-105
+	MOVQ         params_base+0(FP), DI
+	MOVQ         params_len+8(FP), CX
+	MOVQ         m_base+24(FP), SI
+	MOVQ         v_base+48(FP), R8
+	MOVQ         g_base+72(FP), R9
+	MOVQ         by+96(FP), BX
+	VBROADCASTSS 0(BX), Y8   // clip
+	VBROADCASTSS 4(BX), Y9   // take1
+	VBROADCASTSS 8(BX), Y10  // take2
+	VBROADCASTSS 12(BX), Y11 // beta2
+	VBROADCASTSS 16(BX), Y12 // keep
+	VBROADCASTSS 20(BX), Y13 // step
+	VBROADCASTSS 24(BX), Y14 // root
+	VBROADCASTSS 28(BX), Y15 // eps
+	VPCMPEQD     Y7, Y7, Y7
+	VPSLLD       $24, Y7, Y7
+	VPSRLD       $1, Y7, Y7  // the exponent of infinity and of what is no number
+	VPXOR        Y6, Y6, Y6
+	XORL         AX, AX
+
+loop:
+	VMULPS    (R9)(AX*4), Y8, Y0
+	VPAND     Y7, Y0, Y5
+	VPCMPEQD  Y7, Y5, Y5         // where the gradient is not finite
+	VPOR      Y5, Y6, Y6
+	VMOVUPS   (SI)(AX*4), Y1
+	VSUBPS    Y1, Y0, Y2
+	VMULPS    Y2, Y9, Y2
+	VADDPS    Y2, Y1, Y2         // m
+	VBLENDVPS Y5, Y1, Y2, Y1
+	VMOVUPS   Y1, (SI)(AX*4)
+	VMOVUPS   (R8)(AX*4), Y3
+	VMULPS    Y3, Y11, Y4
+	VMULPS    Y0, Y10, Y1
+	VMULPS    Y0, Y1, Y1
+	VADDPS    Y1, Y4, Y4         // v
+	VBLENDVPS Y5, Y3, Y4, Y3
+	VMOVUPS   Y3, (R8)(AX*4)
+	VSQRTPS   Y4, Y4
+	VDIVPS    Y14, Y4, Y4
+	VADDPS    Y15, Y4, Y4
+	VDIVPS    Y4, Y2, Y2
+	VMULPS    Y2, Y13, Y2
+	VMOVUPS   (DI)(AX*4), Y0
+	VMULPS    Y0, Y12, Y1
+	VSUBPS    Y2, Y1, Y1
+	VBLENDVPS Y5, Y0, Y1, Y0
+	VMOVUPS   Y0, (DI)(AX*4)
+	ADDQ      $8, AX
+	CMPQ      AX, CX
+	JLT       loop
+	VPTEST    Y6, Y6
+	SETNE     ret+104(FP)
+	VZEROUPPER
+	RET

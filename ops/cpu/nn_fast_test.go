@@ -54,6 +54,17 @@ func TestRowsHaveTheSameBitsOnEveryProcessor(t *testing.T) {
 				s.addRows(x[:panel], b, 1, max(1, n-panel))
 				return 0
 			},
+			"adamw": func(s *arithmetic, x, y []float32) float32 {
+				m, v := slices.Clone(c), slices.Clone(d)
+				for i := range v {
+					v[i] *= v[i]
+				}
+				if !s.adamW(x, m, v, b, &adamWNumbers{0.9, 0.1, 0.001, 0.999, 0.99, 1e-3, 0.3, 1e-8}) {
+					return 0
+				}
+				copy(y, m)
+				return s.sum(v)
+			},
 			"transpose": func(s *arithmetic, x, y []float32) float32 { s.transpose(x, d, n/panel/4*4, n/panel/4*4); return 0 },
 		} {
 			if name == "transpose" && n < 4*panel {
