@@ -248,7 +248,7 @@ func (c *compiler) product(p *product) {
 	switch {
 	case p.embedding != nil:
 		job.Residual = c.matrix(tensor.F32, v)
-		embed := &backend.EmbedJob{M: job.M, N: job.N, T: c.perRow(v), Table: c.table(p.embedding, p.embedding.rows), ID: c.opts.IDs, Out: job.Residual}
+		embed := &backend.EmbedJob{M: job.M, N: job.N, V: p.embedding.rows, T: c.perRow(v), Table: c.table(p.embedding, p.embedding.rows), ID: c.opts.IDs, Out: job.Residual}
 		if p.position != nil {
 			embed.Position = c.table(p.position, embed.T)
 		}

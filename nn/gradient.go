@@ -178,7 +178,7 @@ func (c *compiler) tables(p *product) {
 	}
 	if p.embedding != nil {
 		c.sums() // into which it goes: the first split's
-		job := backend.EmbedJob{M: c.rows(p.out), N: n, T: t, ID: c.opts.IDs, Backward: true, G: g}
+		job := backend.EmbedJob{M: c.rows(p.out), N: n, V: p.embedding.rows, T: t, ID: c.opts.IDs, Backward: true, G: g}
 		job.DTable = c.view(c.partials, []int{p.embedding.rows, n}, []int{n, 1}, p.embedding.offset)
 		if c.err == nil {
 			c.plan(c.nn.Embed(&job))
@@ -221,7 +221,7 @@ func (c *compiler) update() {
 	t, m := c.opts.Train, c.model
 	job := backend.AdamWJob{
 		Params: m.params, M: m.m, V: m.v, Partials: []*tensor.Tensor{c.partials}, Scale: 1, To: m.size, Schedule: c.upload(t.table()), State: c.state,
-		Beta1: float32(t.Beta1), Beta2: float32(t.Beta2), Eps: float32(t.Eps), WeightDecay: float32(t.WeightDecay), MaxNorm: float32(t.MaxNorm),
+		Beta1: t.Beta1, Beta2: t.Beta2, Eps: float32(t.Eps), MaxNorm: float32(t.MaxNorm),
 	}
 	if m.working != m.params {
 		job.Working = []*tensor.Tensor{m.working}

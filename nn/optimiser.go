@@ -97,8 +97,7 @@ func (t *Training) check() error {
 	return nil
 }
 
-// table is the schedule as AdamW reads it, long enough for its last row to be that of every later step: [S,4] of the rate, 1/(1-beta1^step),
-// 1/(1-beta2^step), 0.
+// table is the schedule as AdamWJob has it, long enough for its last row to be that of every later step.
 func (t *Training) table() (*tensor.Tensor, error) {
 	var rows []float32
 	last := max(t.Schedule.WarmUp, 1)
@@ -106,10 +105,9 @@ func (t *Training) table() (*tensor.Tensor, error) {
 		last = t.Schedule.Steps
 	}
 	for step := 1; ; step++ {
-		one := float32(1 / (1 - math.Pow(t.Beta1, float64(step))))
-		two := float32(1 / (1 - math.Pow(t.Beta2, float64(step))))
-		rows = append(rows, float32(t.Schedule.At(step)), one, two, 0)
-		if step >= last && one == 1 && two == 1 {
+		rate, one, two := t.Schedule.At(step), 1-math.Pow(t.Beta1, float64(step)), 1-math.Pow(t.Beta2, float64(step))
+		rows = append(rows, float32(rate/one), float32(math.Sqrt(two)), float32(1-rate*t.WeightDecay), 0)
+		if step >= last && float32(one) == 1 && float32(two) == 1 {
 			return tensor.Of(rows, step, 4)
 		}
 	}
