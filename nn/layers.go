@@ -62,12 +62,12 @@ type LayerNorm struct {
 func (l LayerNorm) add(n *network, x *value) (*value, error) {
 	eps := l.Eps
 	switch {
-	case x.width%16 != 0:
-		return nil, option(l.Name, "width", x.width, "a multiple of 16")
-	case !(eps >= 0) || math.IsInf(float64(eps), 0):
-		return nil, option(l.Name, "Eps", eps, "0 or more")
 	case x.from == nil:
 		return nil, option(l.Name, "place", "the network's first layer", "a Linear before it")
+	case x.width%16 != 0:
+		return nil, option(l.Name, "width", x.width, "a multiple of 16")
+	case !(eps >= 0 && finite(eps)):
+		return nil, option(l.Name, "Eps", eps, "0 or more")
 	case eps == 0:
 		eps = 1e-5
 	}
