@@ -44,7 +44,6 @@ func init() {
 		"cuDeviceGetMemPool":           {2, needInit, ordinal(1), cuDeviceGetMemPool},
 		"cuMemPoolSetAttribute":        {3, needInit, handle(0), cuMemPoolSetAttribute},
 		"cuMemPoolGetAttribute":        {3, needInit, handle(0), cuMemPoolGetAttribute},
-		"cuDeviceGetDefaultMemPool":    {2, needInit, ordinal(1), cuDeviceGetMemPool},
 		"cuMemPoolSetAccess":           {3, needInit, handle(0), cuMemPoolSetAccess},
 		"cuMemPoolTrimTo":              {2, needInit, handle(0), cuMemPoolTrimTo},
 
