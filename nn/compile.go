@@ -174,11 +174,11 @@ func (c *compiler) begin() {
 		c.Values = c.zeros(tensor.F32, c.b, c.t, in.width)
 		job.Sources = []backend.TokenSource{{Values: c.Values, Ticks: c.t, D: in.width}}
 		job.Width = in.width
-		job.Scale, job.Shift, job.Relative = c.identity(in.width)
+		job.Scale, job.Shift = c.identity(in.width)
 		if compared {
 			c.TargetValues = c.zeros(tensor.F32, c.b, ticks, d)
 			job.Target = &backend.TokenSource{Values: c.TargetValues, Ticks: ticks, D: d}
-			job.TargetScale, job.TargetShift, job.TargetRelative = c.identity(d)
+			job.TargetScale, job.TargetShift = c.identity(d)
 		}
 	}
 	c.Input = c.zeros(c.nn.Working(), c.b*c.t, pad(in.width))
@@ -197,13 +197,13 @@ func (c *compiler) begin() {
 	}
 }
 
-// identity is a scale, a shift and no references for n columns.
-func (c *compiler) identity(n int) (scale, shift, relative *tensor.Tensor) {
-	ones, none := make([]float32, n), make([]int32, n)
-	for i := range n {
-		ones[i], none[i] = 1, -1
+// identity is a scale and a shift that change nothing, for n columns.
+func (c *compiler) identity(n int) (scale, shift *tensor.Tensor) {
+	ones := make([]float32, n)
+	for i := range ones {
+		ones[i] = 1
 	}
-	return c.upload(tensor.Of(ones, n)), c.zeros(tensor.F32, n), c.upload(tensor.Of(none, n))
+	return c.upload(tensor.Of(ones, n)), c.zeros(tensor.F32, n)
 }
 
 // forward makes what gives a value, if it has not been made with the one before.
