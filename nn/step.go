@@ -169,7 +169,7 @@ func (s *Step) Close() error {
 	for _, p := range s.plans {
 		errs = append(errs, p.Close())
 	}
-	s.plans = nil
+	s.plans, s.partials = nil, nil
 	return errors.Join(append(errs, s.held.close())...)
 }
 
