@@ -24,7 +24,7 @@ func (c *compiler) backward(v *value) {
 		to = o.in
 	}
 	p, _ := to.from.(*product)
-	r, zero := c.rooms[to], v.cut != nil && o == nil
+	r, zero := c.rooms[to], v.cut != nil && v.cut.flat == 0 && o == nil
 	if !isNorm(to) {
 		r.dWork = c.gradient(c.nn.Working(), to, zero)
 	}
@@ -57,7 +57,7 @@ func (c *compiler) products(v *value, o *norm, p *product, r *room) {
 		out = c.dropout(p.dropout, p.site)
 	}
 	if v.cut != nil {
-		before = c.cutBack(v, r, o != nil)
+		before = c.cutBack(v, r, o != nil, out)
 	}
 	for i, q := range v.products {
 		job := c.through(q)
@@ -128,21 +128,20 @@ func (c *compiler) matMul(job *backend.MatMulJob) {
 	}
 }
 
-// cutBack makes the gradient of tokens of which only the last is used: zero for the others. Where a norm made the tokens it is returned, in F32.
-func (c *compiler) cutBack(v *value, r *room, normed bool) []*tensor.Tensor {
-	w := pad(v.width)
-	last := func(t *tensor.Tensor) *tensor.Tensor { return c.view(t, []int{c.b, w}, []int{c.t * w, 1}, (c.t-1)*w) }
+// cutBack makes the gradient of tokens of which others see a part: of the last one it is 0 for the others. Where a norm made the tokens it is returned,
+// in F32.
+func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) []*tensor.Tensor {
 	job := c.through(v.cut.products[0])
 	if normed {
-		g := c.zeros(tensor.F32, c.rows(v), w)
-		job.Sum = last(g)
+		g := c.gradient(tensor.F32, v, v.cut.flat == 0)
+		job.Sum = c.cut(g, v.cut)
 		c.matMul(job)
 		return []*tensor.Tensor{g}
 	}
 	if r.dSum != nil {
-		job.Sum = last(r.dSum)
+		job.Sum = c.cut(r.dSum, v.cut)
 	}
-	job.Out = last(r.dWork)
+	job.Out, job.OutDropout = c.cut(r.dWork, v.cut), out // whose elements have the same numbers side by side
 	c.matMul(job)
 	return nil
 }

@@ -85,6 +85,8 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 			x = m.encoder(x, l)
 		case Residual:
 			x = m.Add(m.layers(x, l.Layers), x)
+		case Flatten:
+			x = m.Flatten(x, l.Tokens)
 		case LastToken:
 			x = m.Last(x, m.t)
 		}
