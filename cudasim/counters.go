@@ -8,7 +8,7 @@ import (
 // Counters is what a launch did. Instructions are of threads: a warp instruction counts once for each thread that ran it.
 type Counters struct {
 	Warps             uint64            // warp instructions
-	Instructions      map[string]uint64 // of threads, by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync, other
+	Instructions      map[string]uint64 // of threads, by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync, tensor, other
 	GlobalRead        Traffic
 	GlobalWrite       Traffic
 	Prefetched        uint64   // lines of 128 bytes of global memory that were asked for ahead, each counted once

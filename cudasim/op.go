@@ -46,11 +46,12 @@ const (
 	classMemory
 	classAtomic
 	classSync
+	classTensor
 	classOther
 	classes
 )
 
-var classNames = [classes]string{"int", "float", "double", "half", "convert", "move", "predicate", "branch", "memory", "atomic", "sync", "other"}
+var classNames = [classes]string{"int", "float", "double", "half", "convert", "move", "predicate", "branch", "memory", "atomic", "sync", "tensor", "other"}
 
 // Register slots and predicate slots that every warp has. Constants follow firstConst.
 const (

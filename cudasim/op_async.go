@@ -174,11 +174,12 @@ func compileCopyBytes(c *compiler) {
 	in.x.aa = []int32{to.a}
 	dst := inst{x: to.x, a: -1}
 	ignore := int32(-1)
-	if len(args) > 3 {
-		switch o := args[3]; {
+	for _, o := range args[3:] {
+		switch {
 		case o.Kind == ptxparse.KindReg && isPred(c.kinds[o.Reg]):
 			in.pa, in.ax = c.pred(o)
 			ignore = in.pa
+		case o.Kind == ptxparse.KindReg && ptxparse.TypeSize(c.kinds[o.Reg]) == 8: // a cache policy
 		case o.Kind == ptxparse.KindReg || o.Kind == ptxparse.KindInt:
 			in.b = c.src(o, "u32")
 		}

@@ -13,7 +13,7 @@ var handlers map[string]func(c *compiler)
 
 func init() {
 	handlers = map[string]func(c *compiler){}
-	for _, add := range []func(){addFlow, addInt, addBits, addFloat, addHalf, addConvert, addMove, addMemory, addAtomics, addWarp, addBarriers, addAsync} {
+	for _, add := range []func(){addFlow, addInt, addBits, addFloat, addHalf, addConvert, addMove, addMemory, addAtomics, addWarp, addBarriers, addAsync, addMatrix} {
 		add()
 	}
 }

@@ -6,6 +6,113 @@ import "encoding/binary"
 import "fmt"
 import "math"
 
+const AdamwThreads = 256 // adamw_threads of adamw.cu
+
+const AdamwElements = 1024 // adamw_elements of adamw.cu: that a block has at a time
+
+const NormChunk = 4096 // norm_chunk of adamw.cu: elements of a sum of squares
+
+// GradientParts is gradient_parts of adamw.cu: 32 bytes.
+//
+// gradient_parts are the partial sums of a gradient: of each rank a matrix, whose rows lie so far apart.
+type GradientParts struct {
+	Ranks  uint64  // offset 0: addresses
+	Stride uint64  // offset 8
+	Count  uint32  // offset 16: of them
+	Splits uint32  // offset 20: rows of one
+	Scale  float32 // offset 24
+	Spare  uint32  // offset 28
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *GradientParts) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+
+func (p *GradientParts) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Ranks)
+	b = binary.LittleEndian.AppendUint64(b, p.Stride)
+	b = binary.LittleEndian.AppendUint32(b, p.Count)
+	b = binary.LittleEndian.AppendUint32(b, p.Splits)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
+	b = binary.LittleEndian.AppendUint32(b, p.Spare)
+	return b
+}
+
+// GradientNormParams is gradient_norm_params of adamw.cu: 64 bytes.
+type GradientNormParams struct {
+	Parts   GradientParts // offset 0
+	Sum     uint64        // offset 32
+	Squares uint64        // offset 40
+	From    uint64        // offset 48
+	To      uint64        // offset 56
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *GradientNormParams) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+
+func (p *GradientNormParams) append(b []byte) []byte {
+	b = p.Parts.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Sum)
+	b = binary.LittleEndian.AppendUint64(b, p.Squares)
+	b = binary.LittleEndian.AppendUint64(b, p.From)
+	b = binary.LittleEndian.AppendUint64(b, p.To)
+	return b
+}
+
+// AdamwParams is adamw_params of adamw.cu: 160 bytes.
+type AdamwParams struct {
+	Parts        GradientParts // offset 0
+	Params       uint64        // offset 32
+	M            uint64        // offset 40
+	V            uint64        // offset 48
+	Working      uint64        // offset 56: addresses, of the ranks' copies
+	Copies       uint64        // offset 64: addresses, of the ranks' copies
+	Schedule     uint64        // offset 72: rows of step size, root of the correction of v, decay, 0
+	State        uint64        // offset 80
+	Squares      uint64        // offset 88: or null
+	Norm         uint64        // offset 96
+	From         uint64        // offset 104
+	To           uint64        // offset 112
+	Steps        uint32        // offset 120: rows of the schedule
+	SquareCount  uint32        // offset 124: of all chunks
+	WorkingCount uint32        // offset 128
+	CopyCount    uint32        // offset 132
+	Take1        float32       // offset 136: 1 - beta
+	Take2        float32       // offset 140: 1 - beta
+	Beta2        float32       // offset 144
+	Eps          float32       // offset 148
+	MaxNorm      float32       // offset 152: or 0
+	Spare        uint32        // offset 156
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 160)) }
+
+func (p *AdamwParams) append(b []byte) []byte {
+	b = p.Parts.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Params)
+	b = binary.LittleEndian.AppendUint64(b, p.M)
+	b = binary.LittleEndian.AppendUint64(b, p.V)
+	b = binary.LittleEndian.AppendUint64(b, p.Working)
+	b = binary.LittleEndian.AppendUint64(b, p.Copies)
+	b = binary.LittleEndian.AppendUint64(b, p.Schedule)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Squares)
+	b = binary.LittleEndian.AppendUint64(b, p.Norm)
+	b = binary.LittleEndian.AppendUint64(b, p.From)
+	b = binary.LittleEndian.AppendUint64(b, p.To)
+	b = binary.LittleEndian.AppendUint32(b, p.Steps)
+	b = binary.LittleEndian.AppendUint32(b, p.SquareCount)
+	b = binary.LittleEndian.AppendUint32(b, p.WorkingCount)
+	b = binary.LittleEndian.AppendUint32(b, p.CopyCount)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Take1))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Take2))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Beta2))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.MaxNorm))
+	b = binary.LittleEndian.AppendUint32(b, p.Spare)
+	return b
+}
+
 const ItemTile = 128 // item_tile of channel_rows.cuh: targets a block
 
 const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's rows that are put together in shared memory
@@ -804,6 +911,81 @@ func (p *FuseParams) append(b []byte) []byte {
 	}
 	return b
 }
+
+const GradientThreads = 128 // gradient_threads of gradient.cu
+
+const GradientRows = 32 // gradient_rows of gradient.cu: of a step
+
+// The enumerators of gradient_kind, of gradient.cu: What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
+const (
+	GradientKindLarge = 0
+	GradientKindSmall = 1
+	GradientKindSum   = 2
+)
+
+const GradientLargeN = 128 // gradient_large_n of gradient.cu: The shapes of tiles: rows and columns of a weight, and the columns that are added.
+
+const GradientLargeK = 128 // gradient_large_k of gradient.cu: The shapes of tiles: rows and columns of a weight, and the columns that are added.
+
+const GradientSmallN = 64 // gradient_small_n of gradient.cu
+
+const GradientSmallK = 64 // gradient_small_k of gradient.cu
+
+const GradientSumN = 512 // gradient_sum_n of gradient.cu
+
+// GradientTile is gradient_tile of gradient.cu: 64 bytes.
+//
+// gradient_tile is what a block does. Strides are in elements, between rows.
+type GradientTile struct {
+	Dy       uint64 // offset 0: at the split's first row and the tile's first columns; the matrix of a sum is x
+	X        uint64 // offset 8: at the split's first row and the tile's first columns; the matrix of a sum is x
+	Out      uint64 // offset 16: of the tile's first element
+	Bias     uint64 // offset 24: of the tile's first row, or null
+	DyStride uint32 // offset 32
+	XStride  uint32 // offset 36
+	Stride   uint32 // offset 40
+	Rows     uint32 // offset 44: of the split
+	N        uint32 // offset 48: rows and columns of the weight from the tile's first on; the columns of a sum are k
+	K        uint32 // offset 52: rows and columns of the weight from the tile's first on; the columns of a sum are k
+	Kind     uint32 // offset 56
+	Spare    uint32 // offset 60
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *GradientTile) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+
+func (p *GradientTile) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Dy)
+	b = binary.LittleEndian.AppendUint64(b, p.X)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.Bias)
+	b = binary.LittleEndian.AppendUint32(b, p.DyStride)
+	b = binary.LittleEndian.AppendUint32(b, p.XStride)
+	b = binary.LittleEndian.AppendUint32(b, p.Stride)
+	b = binary.LittleEndian.AppendUint32(b, p.Rows)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.K)
+	b = binary.LittleEndian.AppendUint32(b, p.Kind)
+	b = binary.LittleEndian.AppendUint32(b, p.Spare)
+	return b
+}
+
+// GradientParams is gradient_params of gradient.cu: 8 bytes.
+type GradientParams struct {
+	Tiles uint64 // offset 0: one a block
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *GradientParams) Bytes() []byte { return p.append(make([]byte, 0, 8)) }
+
+func (p *GradientParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Tiles)
+	return b
+}
+
+const GradientLargeShared = 98304 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
+
+const GradientSmallShared = 49152 // gradient_small_shared of gradient.cu
 
 // FastParams is fast_params of resample_fast.cu: 168 bytes.
 //

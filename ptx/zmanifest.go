@@ -4,6 +4,8 @@ package ptx
 
 import "embed"
 
+//go:embed adamw.sm_90.ptx.gz
+//go:embed adamw.sm_80.ptx.gz
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
@@ -31,6 +33,8 @@ import "embed"
 //go:embed fuse_unaligned.sm_90.cubin
 //go:embed fuse_unaligned.sm_90.ptx.gz
 //go:embed fuse_unaligned.sm_80.ptx.gz
+//go:embed gradient.sm_90.ptx.gz
+//go:embed gradient.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
@@ -85,6 +89,36 @@ import "embed"
 var files embed.FS
 
 var manifest = []family{
+	{
+		name: "adamw",
+		sources: []source{
+			{"adamw.cu", "9ad174037fc879c8e65028233eab766783f69929af052583c624fe086414e26a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
+				{"b8", 64, 8},
+			}},
+			{Name: "adamw", MaxThreads: 256, Params: []Param{
+				{"b8", 160, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "e681d457ae05e2adab12fd1ef9adb939699a26a808a5c0020ad11954a2d05514",
+				PTXHash: "e681d457ae05e2adab12fd1ef9adb939699a26a808a5c0020ad11954a2d05514",
+				stored:  source{"adamw.sm_90.ptx.gz", "a732648fcce88da33e4ff6497e42d8438cd8da9886839577ed832a0d5cc58984"},
+			},
+			{
+				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "643f352bc71e359414343912bd334ae739a88496e0ba9d51fd8bd51ab0d31e11",
+				PTXHash: "643f352bc71e359414343912bd334ae739a88496e0ba9d51fd8bd51ab0d31e11",
+				stored:  source{"adamw.sm_80.ptx.gz", "a1925a800070ddf345e32a5b508d32ccda1e98e6ba0b59440d0a52bccc944731"},
+			},
+		},
+	},
 	{
 		name: "copy",
 		sources: []source{
@@ -465,6 +499,34 @@ var manifest = []family{
 				Hash:    "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
 				PTXHash: "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
 				stored:  source{"fuse_unaligned.sm_80.ptx.gz", "9e31ba892f40ab525e49f05bd240ed794ec00eff2fdaa7d05ae011e378231b60"},
+			},
+		},
+	},
+	{
+		name: "gradient",
+		sources: []source{
+			{"gradient.cu", "355651290a525cddca4f64a27b2533d45d6490843f24dc1aa7186aab8b516738"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient", MaxThreads: 128, Params: []Param{
+				{"b8", 8, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "49cf04a46c60e44d982165847768256201c048db83b12ab79f16b06df1d368b6",
+				PTXHash: "49cf04a46c60e44d982165847768256201c048db83b12ab79f16b06df1d368b6",
+				stored:  source{"gradient.sm_90.ptx.gz", "e10f03f49078519f64da02693e0a76ac3d6e7b63a9b777f9a83392c2841e627d"},
+			},
+			{
+				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "ae41462aca68fb4435b957f8159af76675efe2d1bca782559f58709dc7249544",
+				PTXHash: "ae41462aca68fb4435b957f8159af76675efe2d1bca782559f58709dc7249544",
+				stored:  source{"gradient.sm_80.ptx.gz", "5be47fed4ba46681e36bad71d2d4162ab95e82797d58436fb592e2761c1b0808"},
 			},
 		},
 	},

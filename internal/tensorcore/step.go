@@ -18,7 +18,7 @@ func step16(acc float32, a, b *[16]Decoded) float32 {
 	for i := range exps {
 		v := sigs[i]
 		sign := v >> 31
-		m := uint32((v^sign)-sign) << 5 >> uint32(most-exps[i])
+		m := uint32((v^sign)-sign) >> uint32(most+1-exps[i])
 		sum += int64(int32(m)^sign) - int64(sign)
 	}
 	return round(sum, most-25)

@@ -7,7 +7,7 @@ import (
 
 // Rule is how a generation of tensor cores sums.
 type Rule struct {
-	Products int // of one step, at most
+	Products int // of one step, at most: 8 or 16
 	Fraction int // bits that a term keeps after the binary point of the largest exponent
 }
 
@@ -24,12 +24,12 @@ const (
 	Float16
 )
 
-// Decoded is a factor taken apart: its value is sig times 2 to the exp-10. An infinity has the exponent special and the significand 1
+// Decoded is a factor taken apart: its value is sig times 2 to the exp-13. An infinity has the exponent special and the significand 1
 // or -1, not-a-number the significand 0.
 type Decoded struct{ sig, exp int16 }
 
 const (
-	fraction  = 10             // bits of a factor's significand after its binary point: float16 has as many, bfloat16 fewer
+	fraction  = 13             // bits of a factor's significand after its binary point, the last 3 of float16's and 6 of bfloat16's zero
 	zeroExp   = -126           // of a zero of any format
 	special   = 1 << 12        // the exponent of what is not finite: a sum that has one in it is far above all others
 	notFinite = special - 1024 // the least exponent of a term that has such a factor
@@ -40,11 +40,12 @@ const (
 func Decode(f Format, dst []Decoded, src []uint16) {
 	dst = dst[:len(src)]
 	for i, v := range src {
-		dst[i] = decode(f, v)
+		dst[i] = f.Decode(v)
 	}
 }
 
-func decode(f Format, v uint16) Decoded {
+// Decode takes one number apart.
+func (f Format) Decode(v uint16) Decoded {
 	width, bias := uint(7), 127 // of the stored significand
 	if f == Float16 {
 		width, bias = 10, 15
@@ -96,6 +97,29 @@ func (r Rule) Dot(acc float32, a, b []Decoded) float32 {
 	return acc
 }
 
+// Dot8 is Dot of a and each of 8 columns, which b holds row by row: acc[j] and the products of a[k] and b[k][j]. It is much faster than
+// 8 Dots.
+func (r Rule) Dot8(acc *[8]float32, a []Decoded, b [][8]Decoded) {
+	b = b[:len(a)]
+	for len(a) > 0 {
+		if r == Hopper && len(a) >= 16 {
+			done := 16 * steps8(acc, &a[0], &b[0], len(a)/16)
+			if a, b = a[done:], b[done:]; len(a) == 0 {
+				return
+			}
+		}
+		n := min(len(a), r.Products)
+		var column [16]Decoded
+		for j := range acc {
+			for k := range n {
+				column[k] = b[k][j]
+			}
+			acc[j] = r.step(acc[j], a[:n], column[:n])
+		}
+		a, b = a[n:], b[n:]
+	}
+}
+
 // step is one step of any rule and length.
 func (r Rule) step(acc float32, a, b []Decoded) float32 {
 	c, exp := addend(acc)
@@ -108,7 +132,7 @@ func (r Rule) step(acc float32, a, b []Decoded) float32 {
 	}
 	sum := cut(c, uint32(r.Fraction-23), most-exp)
 	for i := range a {
-		sum += cut(int64(a[i].sig)*int64(b[i].sig), uint32(r.Fraction-2*fraction), most-int32(a[i].exp)-int32(b[i].exp))
+		sum += cut(int64(a[i].sig)*int64(b[i].sig), 0, most+int32(2*fraction-r.Fraction)-int32(a[i].exp)-int32(b[i].exp))
 	}
 	return round(sum, most-int32(r.Fraction))
 }

@@ -104,43 +104,58 @@ func reference(r Rule, f Format, acc float32, a, b []uint16) uint32 {
 	return math.Float32bits(out)
 }
 
+// source draws factors and addends whose exponents lie together or far apart, with special values among some.
+type source struct {
+	*rand.Rand
+	f      Format
+	n      int // what is drawn, beginning anew every 16
+	middle int
+}
+
+func (s *source) next(n int) { s.n, s.middle = n, s.IntN(1<<(8-3*s.f)) }
+
+func (s *source) factor() uint16 {
+	width := 7 + 3*int(s.f)
+	top := 1<<(15-width) - 1
+	e := (s.middle + s.IntN(1<<(s.n%(16-width)))) & top
+	v := uint16(s.IntN(2)<<15 | e<<width | s.IntN(1<<width))
+	switch rare := s.IntN(6) == 0; {
+	case s.n%16 == 3 && s.IntN(20) == 0:
+		return v&0x8000 | uint16(top)<<width // infinity
+	case s.n%16 == 7:
+		return v // not-a-number, if the exponent is the largest
+	case s.n%4 == 1 && rare:
+		return v & 0x8000
+	case s.n%4 == 2 && rare:
+		return v & (0x8000 | 1<<width - 1) // subnormal
+	case e == top:
+		return v ^ 1<<width
+	}
+	return v
+}
+
+func (s *source) addend() float32 {
+	v := math.Float32frombits(s.Uint32())
+	if s.n%3 == 0 {
+		v = float32(math.Ldexp(s.Float64()-0.5, 2*s.middle-2*(127-112*int(s.f))+s.IntN(8)))
+	}
+	if s.n%5 == 0 || s.n%16 != 7 && v-v != 0 {
+		return 0
+	}
+	return v
+}
+
 func TestEveryStepIsTheRuleInExactArithmetic(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
 	for _, r := range []Rule{Hopper, Ampere} {
 		for _, f := range []Format{BFloat16, Float16} {
-			width := 7 + 3*int(f)
+			s := source{Rand: rand.New(rand.NewPCG(1, 2)), f: f}
 			for n := range 20000 {
+				s.next(n)
 				a, b := make([]uint16, r.Products), make([]uint16, r.Products)
-				// Exponents spread from none to all, with special values among some.
-				spread := 1 << (n % (16 - width))
-				middle := rng.IntN(1 << (15 - width))
-				number := func() uint16 {
-					e := (middle + rng.IntN(spread)) % (1 << (15 - width))
-					v := uint16(rng.IntN(2)<<15 | e<<width | rng.IntN(1<<width))
-					if n%4 == 1 && rng.IntN(6) == 0 {
-						v &^= 0x7fff // a zero
-					}
-					if n%4 == 2 && rng.IntN(6) == 0 {
-						v &= 0x8000 | 1<<width - 1 // a subnormal number
-					}
-					if n%16 == 3 && rng.IntN(20) == 0 {
-						v = v&0x8000 | (1<<(15-width)-1)<<width // infinity
-					}
-					if n%16 != 3 && n%16 != 7 && int(v>>width)&(1<<(15-width)-1) == 1<<(15-width)-1 {
-						v ^= 1 << width // finite
-					}
-					return v
-				}
 				for i := range a {
-					a[i], b[i] = number(), number()
+					a[i], b[i] = s.factor(), s.factor()
 				}
-				acc := math.Float32frombits(rng.Uint32())
-				if n%3 == 0 {
-					acc = float32(math.Ldexp(rng.Float64()-0.5, 2*middle-2*(127-112*int(f))+rng.IntN(8)))
-				}
-				if n%16 != 7 && acc-acc != 0 {
-					acc = 0
-				}
+				acc := s.addend()
 				da, db := make([]Decoded, len(a)), make([]Decoded, len(a))
 				Decode(f, da, a)
 				Decode(f, db, b)
@@ -152,11 +167,52 @@ func TestEveryStepIsTheRuleInExactArithmetic(t *testing.T) {
 	}
 }
 
+func TestEightColumnsAtOnceAreTheSame(t *testing.T) {
+	defer func(v bool) { vector = v }(vector)
+	for _, v := range []bool{vector, false} {
+		vector = v
+		for _, r := range []Rule{Hopper, Ampere} {
+			for _, f := range []Format{BFloat16, Float16} {
+				s := source{Rand: rand.New(rand.NewPCG(3, 4)), f: f}
+				for n := range 20000 {
+					s.next(n)
+					a, b, column := make([]Decoded, 16+n%3*8), make([][8]Decoded, 16+n%3*8), make([]Decoded, 16+n%3*8)
+					var acc [8]float32
+					for k := range a {
+						a[k] = f.Decode(s.factor())
+						for j := range b[k] {
+							b[k][j] = f.Decode(s.factor())
+							if n%7 == 0 {
+								b[k][j] = f.Decode(0) // sums of nothing but small addends
+							}
+						}
+					}
+					for j := range acc {
+						acc[j] = s.addend()
+						if n%7 == 0 {
+							acc[j] = math.Float32frombits(uint32(s.IntN(2<<23) | s.IntN(2)<<31))
+						}
+					}
+					got := acc
+					r.Dot8(&got, a, b)
+					for j := range acc {
+						for k := range column {
+							column[k] = b[k][j]
+						}
+						want := r.Dot(acc[j], a, column)
+						require.Equal(t, math.Float32bits(want), math.Float32bits(got[j]), "%v %v %v column %d of %d steps to %v", r, f, n, j, len(a)/8, acc)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestAChainIsItsStepsOneAfterTheOther(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	a, b := make([]Decoded, 40), make([]Decoded, 40)
 	for i := range a {
-		a[i], b[i] = decode(BFloat16, uint16(0x3c00+rng.IntN(0x800))), decode(BFloat16, uint16(0xbc00+rng.IntN(0x800)))
+		a[i], b[i] = BFloat16.Decode(uint16(0x3c00+rng.IntN(0x800))), BFloat16.Decode(uint16(0xbc00+rng.IntN(0x800)))
 	}
 	for _, r := range []Rule{Hopper, Ampere} {
 		want := float32(0.5)
@@ -169,11 +225,30 @@ func TestAChainIsItsStepsOneAfterTheOther(t *testing.T) {
 	assert.NotEqual(t, Hopper.Dot(0.5, a, b), Ampere.Dot(0.5, a, b), "the rules differ")
 }
 
+func TestOrdinaryStepsAreForTheVectorFunctions(t *testing.T) {
+	if !vector {
+		t.Skip("there are none")
+	}
+	one := BFloat16.Decode(0x3f80)
+	var acc [8]float32
+	var a [48]Decoded
+	var b [48][8]Decoded
+	for k := range a {
+		a[k] = one
+		for j := range b[k] {
+			b[k][j] = one
+		}
+	}
+	assert.Equal(t, 3, steps8(&acc, &a[0], &b[0], 3))
+	assert.Equal(t, [8]float32{48, 48, 48, 48, 48, 48, 48, 48}, acc)
+	assert.Equal(t, 3, steps8(new([8]float32), &a[0], &new([48][8]Decoded)[0], 3), "and those of zeros")
+}
+
 func BenchmarkDot(b *testing.B) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	x, y := make([]Decoded, 256), make([]Decoded, 256)
 	for i := range x {
-		x[i], y[i] = decode(BFloat16, uint16(0x3e00+rng.IntN(0x200))), decode(BFloat16, uint16(0x3e00+rng.IntN(0x200)|rng.IntN(2)<<15))
+		x[i], y[i] = BFloat16.Decode(uint16(0x3e00+rng.IntN(0x200))), BFloat16.Decode(uint16(0x3e00+rng.IntN(0x200)|rng.IntN(2)<<15))
 	}
 	for _, r := range []Rule{Hopper, Ampere} {
 		b.Run(map[Rule]string{Hopper: "rule=hopper", Ampere: "rule=ampere"}[r], func(b *testing.B) {
@@ -184,4 +259,18 @@ func BenchmarkDot(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/16, "ns/16products")
 		})
 	}
+	b.Run("rule=hopper/columns=8", func(b *testing.B) {
+		panel := make([][8]Decoded, 256)
+		for k := range panel {
+			for j := range panel[k] {
+				panel[k][j] = y[(k+37*j)%256]
+			}
+		}
+		var acc [8]float32
+		for b.Loop() {
+			acc = [8]float32{}
+			Hopper.Dot8(&acc, x, panel)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/128, "ns/16products")
+	})
 }

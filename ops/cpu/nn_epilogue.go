@@ -32,13 +32,13 @@ func narrow[W working](v float32) (x W) {
 
 // epilogue is what follows the product of a MatMulJob, a row at a time; rows of a block go to one worker, ascending, and then the block has ended.
 type epilogue[W working] struct {
-	job                           *backend.MatMulJob
-	bias                          []float32
-	pre, gate, out                matrix[W]
-	residual, after, sum          matrix[float32]
-	dgamma, dbeta                 matrix[float32]
+	job                          *backend.MatMulJob
+	bias                         []float32
+	pre, gate, out               matrix[W]
+	residual, after, sum         matrix[float32]
+	dgamma, dbeta                matrix[float32]
 	residualNorm, norm, normBack *norm
-	dropout, outDropout           dropout
+	dropout, outDropout          dropout
 }
 
 // epilogueScratch is what a worker needs: v is the row, of N columns.
@@ -128,7 +128,7 @@ func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 			v[i] += x
 		}
 	}
-	if e.sum.there() && e.norm  == nil {
+	if e.sum.there() && e.norm == nil {
 		copy(e.sum.row(m, j.N), v)
 	}
 	if e.out.there() {

@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package tensorcore
+
+// vector says whether there are vector functions: see step_amd64.go.
+var vector = false
+
+// steps8 does nothing here: see step_amd64.go.
+func steps8(acc *[8]float32, a *Decoded, b *[8]Decoded, n int) int { return 0 }

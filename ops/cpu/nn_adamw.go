@@ -1,0 +1,190 @@
+package cpu
+
+import (
+	"errors"
+	"math"
+
+	"github.com/robocache/robocache/internal/fp32"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// foldWidth is of how many threads a kernel's block adds squares.
+const foldWidth = 256
+
+// parts are the partial sums of a gradient.
+type parts struct {
+	ranks  []matrix[float32]
+	splits int
+	scale  float32
+}
+
+func partsOf(list []*tensor.Tensor, scale float32, errs *[]error) parts {
+	p := parts{splits: list[0].Dim(0), scale: scale}
+	for _, t := range list {
+		p.ranks = append(p.ranks, matrixOf[float32](t, errs))
+	}
+	return p
+}
+
+// add makes the gradients of the elements from at on.
+func (p *parts) add(out []float32, at int) {
+	clear(out)
+	for _, rank := range p.ranks {
+		for s := range p.splits {
+			for i, x := range rank.row(s, at+len(out))[at:] {
+				out[i] += x
+			}
+		}
+	}
+	for i := range out {
+		out[i] *= p.scale
+	}
+}
+
+// fold adds the sums of foldWidth threads in halves.
+func fold(sums *[foldWidth]float32) float32 {
+	for half := foldWidth / 2; half > 0; half /= 2 {
+		for t := range half {
+			sums[t] += sums[t+half]
+		}
+	}
+	return sums[0]
+}
+
+func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
+	var errs []error
+	p := partsOf(job.Partials, job.Scale, &errs)
+	sum, squares := elementsOf[float32](job.Sum, &errs), elementsOf[float32](job.Squares, &errs)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	first := job.From / backend.NormChunk
+	work := &task{pieces: (job.To+backend.NormChunk-1)/backend.NormChunk - first, do: func(piece, _ int) {
+		at := (first + piece) * backend.NormChunk
+		out := sum[at:min(at+backend.NormChunk, job.To)]
+		p.add(out, at)
+		var threads [foldWidth]float32
+		for i, g := range out {
+			threads[i/4%foldWidth] += float32(g * g)
+		}
+		squares[first+piece] = fold(&threads)
+	}}
+	return &nnPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b, tasks: []*task{work}}, nil
+}
+
+// adamW is an AdamW.
+type adamW struct {
+	job              *backend.AdamWJob
+	parts            parts
+	params, m, v     []float32
+	working          [][]tensor.BFloat16
+	copies           [][]float32
+	schedule         matrix[float32]
+	state            []int64
+	squares, norm    []float32
+	pieces           []adamWPiece
+	take1, take2     float32
+	step, root, keep float32 // of the step under way
+	clip             float32
+	still            bool // nothing is to be written
+}
+
+// adamWPiece is what a piece has of its own.
+type adamWPiece struct {
+	gradient [backend.NormChunk]float32
+	bad      bool // an element was left out
+}
+
+func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
+	var errs []error
+	list := func(t *tensor.Tensor) []float32 { return elementsOf[float32](t, &errs) }
+	p := &adamW{job: job, parts: partsOf(job.Partials, job.Scale, &errs), params: list(job.Params), m: list(job.M), v: list(job.V), schedule: matrixOf[float32](job.Schedule, &errs),
+		state: elementsOf[int64](job.State, &errs), squares: list(job.Squares), norm: list(job.Norm), take1: float32(1 - job.Beta1), take2: float32(1 - job.Beta2)}
+	for _, t := range job.Working {
+		p.working = append(p.working, elementsOf[tensor.BFloat16](t, &errs))
+	}
+	for _, t := range job.Copies {
+		p.copies = append(p.copies, list(t))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p.pieces = make([]adamWPiece, (job.To-job.From+backend.NormChunk-1)/backend.NormChunk)
+	return &nnPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b, begin: p.begin, tasks: []*task{{pieces: len(p.pieces), do: p.piece}}, end: p.end}, nil
+}
+
+// begin reads the state and, if there are squares, the norm.
+func (p *adamW) begin() {
+	p.clip = 1
+	if p.still = p.state[backend.StateBad] != 0; p.still {
+		return
+	}
+	if p.squares != nil && !p.measure() {
+		p.still = true
+		p.spoil()
+		return
+	}
+	row := p.schedule.row(int(min(max(p.state[backend.StateStep], 1), int64(p.job.Schedule.Dim(0))))-1, 4)
+	p.step, p.root, p.keep = row[0], row[1], row[2]
+}
+
+// measure writes the norm, and reports whether it is finite.
+func (p *adamW) measure() bool {
+	var threads [foldWidth]float32
+	for i, s := range p.squares {
+		threads[i%foldWidth] += s
+	}
+	norm := fp32.Sqrt(fold(&threads))
+	p.norm[0] = norm
+	if p.job.MaxNorm > 0 {
+		p.clip = min(p.job.MaxNorm/(norm+1e-6), 1)
+	}
+	return finite(norm)
+}
+
+// spoil says in the state that the step was bad.
+func (p *adamW) spoil() { p.state[backend.StateBad] = max(p.state[backend.StateStep], 1) }
+
+func finite(x float32) bool { return math.Float32bits(x)&0x7f800000 != 0x7f800000 }
+
+func (p *adamW) piece(i, _ int) {
+	if p.still {
+		return
+	}
+	piece := &p.pieces[i]
+	piece.bad = false
+	at := p.job.From + i*backend.NormChunk
+	g := piece.gradient[:min(backend.NormChunk, p.job.To-at)]
+	p.parts.add(g, at)
+	take1, take2, beta2 := p.take1, p.take2, float32(p.job.Beta2)
+	params, m, v := p.params[at:][:len(g)], p.m[at:][:len(g)], p.v[at:][:len(g)]
+	for i, g := range g {
+		if g *= p.clip; !finite(g) {
+			piece.bad = true
+			continue
+		}
+		m1 := m[i] + float32(take1*(g-m[i]))
+		v1 := float32(v[i]*beta2) + float32(float32(take2*g)*g)
+		m[i], v[i] = m1, v1
+		params[i] = float32(params[i]*p.keep) - float32(p.step*(m1/(fp32.Sqrt(v1)/p.root+p.job.Eps)))
+	}
+	for _, w := range p.working {
+		for i, x := range params {
+			w[at+i] = tensor.BF16FromF32(x)
+		}
+	}
+	for _, c := range p.copies {
+		copy(c[at:], params)
+	}
+}
+
+// end says that elements were left out. They are no error of this job: whoever looks at the state finds them.
+func (p *adamW) end() error {
+	for i := range p.pieces {
+		if !p.still && p.pieces[i].bad {
+			p.spoil()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+// gradient.cu makes the gradients of weights of a batch, those of all layers in one launch: products of transposed activations, with the sums of
+// their columns, and the sums of rows of other matrices. A block has a tile of a table that was made with the plan: of a split of an item's rows, a
+// part of the item's partial sums.
+//
+// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less. 32 rows of both activations at a time come by
+// cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes of a row at place (their number) xor (the
+// row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps share the tile, a quarter each. The sums of the
+// columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps that have the same rows of the weight, each makes
+// those of one half, which is why a warp's rows begin with that half.
+//
+// Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache, and writes its sums.
+#include "mma.cuh"
+
+using namespace rc;
+
+namespace {
+
+RC_HOST constexpr u32 gradient_threads = 128;
+RC_HOST constexpr u32 gradient_rows = 32; // of a step
+
+// What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
+RC_HOST enum gradient_kind : u32 { gradient_kind_large, gradient_kind_small, gradient_kind_sum };
+
+// The shapes of tiles: rows and columns of a weight, and the columns that are added.
+RC_HOST constexpr u32 gradient_large_n = 128, gradient_large_k = 128;
+RC_HOST constexpr u32 gradient_small_n = 64, gradient_small_k = 64;
+RC_HOST constexpr u32 gradient_sum_n = 4 * gradient_threads;
+
+// gradient_tile is what a block does. Strides are in elements, between rows.
+RC_HOST struct gradient_tile {
+    const void *dy, *x; // at the split's first row and the tile's first columns; the matrix of a sum is x
+    float *out;         // of the tile's first element
+    float *bias;        // of the tile's first row, or null
+    u32 dy_stride, x_stride, stride;
+    u32 rows; // of the split
+    u32 n, k; // rows and columns of the weight from the tile's first on; the columns of a sum are k
+    gradient_kind kind;
+    u32 spare;
+};
+
+RC_HOST struct gradient_params {
+    const gradient_tile *tiles; // one a block
+};
+
+constexpr u32 ones = 0x3f803f80; // a pair of bfloat16
+
+// product is a tile of N x K of a weight, for WarpsN x WarpsK warps, with so many Stages of steps in shared memory.
+template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
+    static constexpr u32 threads = warp_size * WarpsN * WarpsK;
+    static constexpr u32 warp_n = N / WarpsN, warp_k = K / WarpsK;     // of a warp
+    static constexpr u32 n_tiles = warp_n / 16, k_tiles = warp_k / 16; // the latter are pairs of eight columns
+    static constexpr u32 biases = (n_tiles + WarpsK - 1) / WarpsK;     // tiles whose columns of DY a warp adds
+    static constexpr u32 slices = gradient_rows / 16;
+    static constexpr u32 x_at = gradient_rows * N * 2, stage_bytes = gradient_rows * (N + K) * 2;
+    static constexpr u32 shared_bytes = Stages * stage_bytes;
+    static_assert(warp_n % 32 == 0 && warp_k % 16 == 0 && n_tiles % biases == 0, "");
+
+    // fragments are what the tensor cores take of 16 rows.
+    struct fragments {
+        u32 a[n_tiles][4], b[k_tiles][4];
+    };
+
+    const gradient_tile &t;
+    const u32 shared;
+    u32 a_at[n_tiles], b_at[k_tiles]; // of a lane in a stage's 16 rows
+    float sums[n_tiles][2 * k_tiles][4];
+    float bias_sums[biases][4];
+    bool bias;
+
+    // n_of is the first row in the block's tile of a warp's tile.
+    RC_FN_MEMBER static u32 n_of(u32 i) { return warp_of_n() * warp_n + (i + warp_of_k() * biases) % n_tiles * 16; }
+    RC_FN_MEMBER static u32 k_of(u32 j) { return warp_of_k() * warp_k + j * 16; }
+    RC_FN_MEMBER static u32 warp_of_n() { return thread_x() / warp_size / WarpsK; }
+    RC_FN_MEMBER static u32 warp_of_k() { return thread_x() / warp_size % WarpsK; }
+
+    // place is of the 16 bytes from a column on in a row of Columns.
+    template <u32 Columns> RC_FN_MEMBER static u32 place(u32 row, u32 column) { return row * Columns * 2 + (column / 8 ^ row % 8) * 16; }
+
+    // copy begins to copy a matrix's next rows, of which so many are there.
+    template <u32 Columns> RC_FN_MEMBER void copy(u32 to, const u16 *from, u32 stride, u32 columns, u32 rows) const {
+        constexpr u32 chunks = Columns / 8, rows_at_once = threads / chunks;
+        static_assert(threads % chunks == 0 && gradient_rows % rows_at_once == 0 && rows_at_once % 8 == 0, "");
+        const u32 row = thread_x() / chunks, column = thread_x() % chunks * 8;
+        from += (u64)row * stride + column;
+        to += place<Columns>(row, column);
+        RC_UNROLL for (u32 i = 0; i < gradient_rows; i += rows_at_once) {
+            cp_async_16(to + i * Columns * 2, from, column < columns && row + i < rows);
+            from += (u64)rows_at_once * stride;
+        }
+    }
+
+    // copy_step begins to copy a step into its stage.
+    RC_FN_MEMBER void copy_step(u32 step) const {
+        const u32 first = step * gradient_rows;
+        if (first < t.rows) {
+            const u32 stage = shared + step % Stages * stage_bytes;
+            copy<N>(stage, (const u16 *)t.dy + (u64)first * t.dy_stride, t.dy_stride, t.n, t.rows - first);
+            copy<K>(stage + x_at, (const u16 *)t.x + (u64)first * t.x_stride, t.x_stride, t.k, t.rows - first);
+        }
+        cp_async_commit();
+    }
+
+    RC_FN_MEMBER void load(fragments &f, u32 stage, u32 first) const {
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) ldmatrix_x4_trans(f.a[i], stage + a_at[i] + first * N * 2);
+        RC_UNROLL for (u32 j = 0; j < k_tiles; j++) ldmatrix_x4_trans(f.b[j], stage + b_at[j] + first * K * 2);
+    }
+
+    RC_FN_MEMBER void multiply(const fragments &f) {
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+            RC_UNROLL for (u32 j = 0; j < k_tiles; j++) {
+                mma_bf16(sums[i][2 * j], f.a[i], f.b[j][0], f.b[j][1]);
+                mma_bf16(sums[i][2 * j + 1], f.a[i], f.b[j][2], f.b[j][3]);
+            }
+        }
+        if (bias) {
+            RC_UNROLL for (u32 i = 0; i < biases; i++) mma_bf16(bias_sums[i], f.a[i], ones, ones);
+        }
+    }
+
+    RC_FN_MEMBER product(const gradient_tile &tile, u32 memory) : t(tile), shared(memory) {
+        const u32 row = lane() % 8, upper = lane() / 16, right = lane() / 8 % 2; // of a lane's row of four matrices
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) a_at[i] = place<N>(upper * 8 + row, n_of(i) + right * 8);
+        RC_UNROLL for (u32 j = 0; j < k_tiles; j++) b_at[j] = x_at + place<K>(right * 8 + row, k_of(j) + upper * 8);
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) {
+                RC_UNROLL for (u32 c = 0; c < 4; c++) sums[i][j][c] = 0;
+            }
+        }
+        RC_UNROLL for (u32 i = 0; i < biases; i++) {
+            RC_UNROLL for (u32 c = 0; c < 4; c++) bias_sums[i][c] = 0;
+        }
+        bias = t.bias != nullptr && warp_of_k() * biases < n_tiles;
+    }
+
+    RC_FN_MEMBER void run() {
+        const u32 steps = (t.rows + gradient_rows - 1) / gradient_rows;
+        RC_UNROLL for (u32 i = 0; i + 1 < Stages; i++) copy_step(i);
+        fragments f[2];
+        cp_async_wait<Stages - 2>();
+        barrier();
+        if (steps > 0) load(f[0], shared, 0);
+        u32 stage = shared;
+        RC_NO_UNROLL for (u32 step = 0; step < steps; step++) {
+            RC_UNROLL for (u32 i = 0; i < slices; i++) { // the next 16 rows come from shared memory while these are multiplied
+                if (i + 1 < slices) {
+                    load(f[(i + 1) % 2], stage, (i + 1) * 16);
+                } else {
+                    stage = stage + stage_bytes < shared + shared_bytes ? stage + stage_bytes : shared;
+                    cp_async_wait<Stages - 2>();
+                    barrier();
+                    if (step + 1 < steps) load(f[0], stage, 0);
+                }
+                if (i == 0) copy_step(step + Stages - 1);
+                multiply(f[i % 2]);
+            }
+        }
+        store();
+    }
+
+    RC_FN_MEMBER void store() const {
+        const u32 row = lane() / 4, column = lane() % 4 * 2;
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+            const u32 n = n_of(i);
+            if (n >= t.n) continue;
+            float *const to = t.out + (u64)(n + row) * t.stride + column;
+            RC_UNROLL for (u32 j = 0; j < k_tiles; j++) {
+                const u32 k = k_of(j);
+                if (k >= t.k) continue;
+                RC_UNROLL for (u32 half = 0; half < 2; half++) {
+                    const float(&s)[4] = sums[i][2 * j + half];
+                    st_8(to + k + half * 8, {bits(s[0]), bits(s[1])});
+                    st_8(to + 8 * (u64)t.stride + k + half * 8, {bits(s[2]), bits(s[3])});
+                }
+            }
+            if (i < biases && bias && lane() % 4 == 0) {
+                st_f32(t.bias + n + row, bias_sums[i < biases ? i : 0][0]);
+                st_f32(t.bias + n + row + 8, bias_sums[i < biases ? i : 0][2]);
+            }
+        }
+    }
+};
+
+using large = product<gradient_large_n, gradient_large_k, 2, 2, 6>;
+using small = product<gradient_small_n, gradient_small_k, 2, 2, 6>;
+// Bytes of shared memory that the kinds of tiles take.
+RC_HOST constexpr u32 gradient_large_shared = 6 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
+RC_HOST constexpr u32 gradient_small_shared = 6 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
+static_assert(gradient_large_shared == large::shared_bytes && gradient_small_shared == small::shared_bytes, "");
+
+// sum_rows adds the rows of a matrix, in order, a thread four columns.
+RC_FN void sum_rows(const gradient_tile &t) {
+    constexpr u32 at_once = 8; // rows that are loaded before they are added
+    constexpr u32 columns = gradient_sum_n / gradient_threads;
+    static_assert(columns == 4, "16 bytes a thread");
+    const u32 column = thread_x() * columns;
+    if (column >= t.k) return;
+    const float *from = (const float *)t.x + column;
+    float sums[4] = {};
+    for (u32 row = 0; row < t.rows; row += at_once) {
+        v16 v[at_once];
+        RC_UNROLL for (u32 i = 0; i < at_once; i++) {
+            v[i] = {};
+            if (row + i < t.rows) v[i] = ld_nc_16(from + (u64)(row + i) * t.x_stride);
+        }
+        RC_UNROLL for (u32 i = 0; i < at_once; i++) {
+            if (row + i >= t.rows) break;
+            sums[0] += as_f32(v[i].x), sums[1] += as_f32(v[i].y), sums[2] += as_f32(v[i].z), sums[3] += as_f32(v[i].w);
+        }
+    }
+    st_16(t.out + column, {bits(sums[0]), bits(sums[1]), bits(sums[2]), bits(sums[3])});
+}
+
+} // namespace
+
+RC_KERNEL_OCC(gradient_threads, 2) gradient(const gradient_params p) {
+    extern __shared__ v16 memory[];
+    const gradient_tile t = p.tiles[block_x()];
+    grid_dependency_wait();
+    launch_dependents();
+    switch (t.kind) {
+    case gradient_kind_large: large(t, shared_at(memory)).run(); break;
+    case gradient_kind_small: small(t, shared_at(memory)).run(); break;
+    default: sum_rows(t);
+    }
+}
