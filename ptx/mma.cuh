@@ -45,6 +45,17 @@ RC_FN void mma_bf16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 }
 RC_FN void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) { mma_bf16(d, a, b[0], b[1]); }
 
+// Shared memory by its address.
+RC_FN v16 ld_shared_16(u32 p) {
+    v16 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(p) : "memory");
+    return v;
+}
+RC_FN void st_shared_16(u32 p, v16 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+RC_FN void st_shared_8(u32 p, v8 v) { asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(p), "r"(v.x), "r"(v.y) : "memory"); }
+
 // pack_bf16x2 rounds a pair to bfloat16, lo in the low half.
 RC_FN u32 pack_bf16x2(float lo, float hi) { return f32_to_bf16x2(lo, hi); }
 

@@ -32,9 +32,7 @@ func (p *parts) add(out []float32, at int) {
 	clear(out)
 	for _, rank := range p.ranks {
 		for s := range p.splits {
-			for i, x := range rank.row(s, at+len(out))[at:] {
-				out[i] += x
-			}
+			addTo(out, rank.row(s, at+len(out))[at:])
 		}
 	}
 	for i := range out {
@@ -75,20 +73,21 @@ func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, erro
 
 // adamW is an AdamW.
 type adamW struct {
-	job              *backend.AdamWJob
-	parts            parts
-	params, m, v     []float32
-	working          [][]tensor.BFloat16
-	copies           [][]float32
-	schedule         matrix[float32]
-	state            []int64
-	squares, norm    []float32
-	pieces           []adamWPiece
-	take1, take2     float32
-	step, root, keep float32 // of the step under way
-	clip             float32
-	still            bool // nothing is to be written
+	job           *backend.AdamWJob
+	parts         parts
+	params, m, v  []float32
+	working       [][]tensor.BFloat16
+	copies        [][]float32
+	schedule      matrix[float32]
+	state         []int64
+	squares, norm []float32
+	pieces        []adamWPiece
+	numbers       adamWNumbers
+	still         bool // nothing is to be written
 }
+
+// adamWNumbers are what the formula of backend.AdamWJob has for all elements; clip, keep (decay there), step and root are those of the step under way.
+type adamWNumbers struct{ clip, take1, take2, beta2, keep, step, root, eps float32 }
 
 // adamWPiece is what a piece has of its own.
 type adamWPiece struct {
@@ -100,7 +99,8 @@ func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	var errs []error
 	list := func(t *tensor.Tensor) []float32 { return elementsOf[float32](t, &errs) }
 	p := &adamW{job: job, parts: partsOf(job.Partials, job.Scale, &errs), params: list(job.Params), m: list(job.M), v: list(job.V), schedule: matrixOf[float32](job.Schedule, &errs),
-		state: elementsOf[int64](job.State, &errs), squares: list(job.Squares), norm: list(job.Norm), take1: float32(1 - job.Beta1), take2: float32(1 - job.Beta2)}
+		state: elementsOf[int64](job.State, &errs), squares: list(job.Squares), norm: list(job.Norm),
+		numbers: adamWNumbers{take1: float32(1 - job.Beta1), take2: float32(1 - job.Beta2), beta2: float32(job.Beta2), eps: job.Eps}}
 	for _, t := range job.Working {
 		p.working = append(p.working, elementsOf[tensor.BFloat16](t, &errs))
 	}
@@ -116,7 +116,7 @@ func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 
 // begin reads the state and, if there are squares, the norm.
 func (p *adamW) begin() {
-	p.clip = 1
+	p.numbers.clip = 1
 	if p.still = p.state[backend.StateBad] != 0; p.still {
 		return
 	}
@@ -126,7 +126,7 @@ func (p *adamW) begin() {
 		return
 	}
 	row := p.schedule.row(int(min(max(p.state[backend.StateStep], 1), int64(p.job.Schedule.Dim(0))))-1, 4)
-	p.step, p.root, p.keep = row[0], row[1], row[2]
+	p.numbers.step, p.numbers.root, p.numbers.keep = row[0], row[1], row[2]
 }
 
 // measure writes the norm, and reports whether it is finite.
@@ -138,7 +138,7 @@ func (p *adamW) measure() bool {
 	norm := fp32.Sqrt(fold(&threads))
 	p.norm[0] = norm
 	if p.job.MaxNorm > 0 {
-		p.clip = min(p.job.MaxNorm/(norm+1e-6), 1)
+		p.numbers.clip = min(p.job.MaxNorm/(norm+1e-6), 1)
 	}
 	return finite(norm)
 }
@@ -153,22 +153,12 @@ func (p *adamW) piece(i, _ int) {
 		return
 	}
 	piece := &p.pieces[i]
-	piece.bad = false
 	at := p.job.From + i*backend.NormChunk
 	g := piece.gradient[:min(backend.NormChunk, p.job.To-at)]
 	p.parts.add(g, at)
-	take1, take2, beta2 := p.take1, p.take2, float32(p.job.Beta2)
-	params, m, v := p.params[at:][:len(g)], p.m[at:][:len(g)], p.v[at:][:len(g)]
-	for i, g := range g {
-		if g *= p.clip; !finite(g) {
-			piece.bad = true
-			continue
-		}
-		m1 := m[i] + float32(take1*(g-m[i]))
-		v1 := float32(v[i]*beta2) + float32(float32(take2*g)*g)
-		m[i], v[i] = m1, v1
-		params[i] = float32(params[i]*p.keep) - float32(p.step*(m1/(fp32.Sqrt(v1)/p.root+p.job.Eps)))
-	}
+	params, m, v, whole := p.params[at:][:len(g)], p.m[at:][:len(g)], p.v[at:][:len(g)], len(g)/panel*panel
+	piece.bad = whole > 0 && fast.adamW(params[:whole], m, v, g, &p.numbers)
+	piece.bad = plainAdamW(params[whole:], m[whole:], v[whole:], g[whole:], &p.numbers) || piece.bad
 	for _, w := range p.working {
 		for i, x := range params {
 			w[at+i] = tensor.BF16FromF32(x)
@@ -177,6 +167,21 @@ func (p *adamW) piece(i, _ int) {
 	for _, c := range p.copies {
 		copy(c[at:], params)
 	}
+}
+
+// plainAdamW makes a step of elements, and reports whether it left some as they are since their gradient is not finite.
+func plainAdamW(params, m, v, g []float32, by *adamWNumbers) (bad bool) {
+	for i := range params {
+		g := g[i] * by.clip
+		if !finite(g) {
+			bad = true
+			continue
+		}
+		m[i] += float32(by.take1 * (g - m[i]))
+		v[i] = float32(v[i]*by.beta2) + float32(float32(by.take2*g)*g)
+		params[i] = float32(params[i]*by.keep) - float32(by.step*(m[i]/(fp32.Sqrt(v[i])/by.root+by.eps)))
+	}
+	return bad
 }
 
 // end says that elements were left out. They are no error of this job: whoever looks at the state finds them.

@@ -150,8 +150,13 @@ func sumColumns(out []float32, m matrix[float32], r, splits, split int) {
 	clear(out)
 	per := (r + splits - 1) / splits
 	for row := split * per; row < min((split+1)*per, r); row++ {
-		for i, x := range m.row(row, len(out)) {
-			out[i] += x
-		}
+		addTo(out, m.row(row, len(out)))
 	}
+}
+
+// addTo adds a row of any length to another.
+func addTo(out, x []float32) {
+	whole := len(out) / panel * panel
+	fast.add(out[:whole], x[:whole])
+	plain.add(out[whole:], x[whole:])
 }

@@ -1,0 +1,239 @@
+// matmul.cuh is a product on the tensor cores and what follows it: backend.MatMulJob says what is computed, and in which order.
+//
+// A block makes a tile of Bm x Bn elements, a warp of it Bm/Wm x Bn/Wn in registers. Steps of 64 over k come by cp.async into a ring of Stages slots in
+// shared memory, the tile's rows of A and of B (of Plain, whose B is [K,N], 64 rows of Bn columns). Chunks of 16 bytes are swizzled: chunk c of row r lies
+// at c ^ r % 8, so that neither the copies nor ldmatrix meet in a bank. While the tensor cores multiply one step of 16, ldmatrix loads the next.
+//
+// Then the sums go to shared memory as float32 and are read back by rows, lanes beside each other on columns beside each other: what follows is the same
+// whatever the tile, and global memory is read and written 16 or 8 bytes a lane. A norm's row lies in one block, and its lanes in one warp.
+#pragma once
+#include "fp32.cuh"
+#include "mma.cuh"
+
+namespace rc {
+
+constexpr u32 matmul_step = 64; // elements of k that come into shared memory at once
+
+// matmul_dropout is a backend.Dropout; its state is null for none.
+RC_HOST struct matmul_dropout {
+    const i64 *state; // its first word is the step
+    u64 seed;
+    u32 site, threshold;
+    float scale;
+    u32 unused;
+};
+
+// matmul_norm is a backend.NormStats. Steps are elements from a row to the next.
+RC_HOST struct matmul_norm {
+    const float *z;
+    float *mean, *rstd;
+    const float *gamma, *beta;
+    u64 z_step;
+};
+
+// matmul_params is the parameter of all kernels. What is null is left out.
+RC_HOST struct matmul_params {
+    const u16 *a, *b;
+    u64 a_step, b_step;
+    u32 m, n, k;
+    u32 columns; // tiles beside each other
+    const float *bias;
+    u16 *pre;
+    u64 pre_step;
+    const u16 *gate;
+    u64 gate_step;
+    matmul_norm residual; // z is the residual, gamma null if it is added as it is
+    matmul_norm norm;     // of a norm, and of the gradient of one, which then has z
+    float *dgamma, *dbeta;
+    u64 dgamma_step, dbeta_step;
+    const float *after;
+    u64 after_step;
+    float *sum;
+    u64 sum_step;
+    u16 *out;
+    u64 out_step;
+    matmul_dropout dropout, out_dropout;
+    float eps;
+    u32 residual_rows;
+    u32 flags;
+    u32 unused;
+
+    RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
+    RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
+};
+
+constexpr u32 activation_relu = 1, activation_gelu = 2;
+
+// Loads that stay where they stand, of memory that the same thread may write later.
+RC_FN v16 ld_16(const void *p) {
+    v16 v;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
+    return v;
+}
+RC_FN v8 ld_8(const void *p) {
+    v8 v;
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(global(p)));
+    return v;
+}
+
+RC_FN u32 ld_u32(const void *p) {
+    u32 v;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(global(p)));
+    return v;
+}
+RC_FN float ld_f32(const float *p) { return as_f32(ld_u32(p)); }
+
+// four are neighbouring elements of a row.
+struct four {
+    float v[4];
+};
+RC_FN four ld_four(const float *p) {
+    const v16 w = ld_16(p);
+    return {{as_f32(w.x), as_f32(w.y), as_f32(w.z), as_f32(w.w)}};
+}
+RC_FN four ld_four(const u16 *p) {
+    const v8 w = ld_8(p);
+    return {{bf16_lo(w.x), bf16_hi(w.x), bf16_lo(w.y), bf16_hi(w.y)}};
+}
+RC_FN void st_four(float *p, const four &f) { st_16(p, v16{bits(f.v[0]), bits(f.v[1]), bits(f.v[2]), bits(f.v[3])}); }
+RC_FN void st_four(u16 *p, const four &f) { st_8(p, v8{pack_bf16x2(f.v[0], f.v[1]), pack_bf16x2(f.v[2], f.v[3])}); }
+
+// matmul_tile says who makes what. Bm rows and Bn columns a block, by Wm x Wn warps.
+template <u32 Bm, u32 Bn, u32 Wm, u32 Wn, u32 Stages, bool Plain> struct matmul_tile {
+    static constexpr u32 bm = Bm, bn = Bn, wm = Wm, wn = Wn, stages = Stages;
+    static constexpr bool plain = Plain;
+    static constexpr u32 warps = Wm * Wn, threads = warps * warp_size;
+    static constexpr u32 tm = Bm / Wm, tn = Bn / Wn, mt = tm / 16, nt = tn / 8; // of a warp
+    static constexpr u32 a_bytes = Bm * 2 * matmul_step, slot = (Bm + Bn) * 2 * matmul_step;
+    static constexpr u32 pitch = Bn + 8; // floats from a row of the sums to the next: pairs of four rows then lie in all banks
+    static constexpr u32 ring = Stages * slot, sums = Bm * pitch * 4, shared = ring > sums ? ring : sums;
+    // By rows: lanes of a row, rows of a warp at once, and chunks of 4 columns of a lane, bn columns apart by 4 * lanes.
+    static constexpr u32 lanes = Bn / 4 < warp_size ? Bn / 4 : warp_size, beside = warp_size / lanes, chunks = Bn / 4 / lanes;
+    static constexpr u32 stride = warps * beside; // rows that the block's warps read at once
+    static_assert(nt % 2 == 0 && threads % 64 == 0, "whole pairs of tiles, and rows of a copy that keep their swizzle");
+};
+
+// matmul_copies is what a thread copies of each step.
+template <class C> struct matmul_copies {
+    const u16 *a, *b;
+    i32 a_rows, b_rows; // of A from the thread's first on; of B too, unless it is plain: then whether it has its columns
+    u32 k;              // of the thread's first element, at step 0
+
+    static constexpr u32 a_apart = C::threads / 8, row = C::plain ? C::bn / 8 : 8, b_apart = C::threads / row;
+    static constexpr u32 row_bytes = row * 16, b_rows_of_slot = C::plain ? matmul_step : C::bn;
+
+    RC_FN_MEMBER void begin(const matmul_params &p, u32 m0, u32 n0) {
+        const u32 i = thread_x();
+        a = p.a + (m0 + i / 8) * p.a_step + i % 8 * 8;
+        a_rows = (i32)(p.m - m0 - i / 8);
+        if (C::plain) {
+            b = p.b + (i / row) * p.b_step + n0 + i % row * 8;
+            b_rows = n0 + i % row * 8 < p.n;
+        } else {
+            b = p.b + (n0 + i / 8) * p.b_step + i % 8 * 8;
+            b_rows = (i32)(p.n - n0 - i / 8);
+        }
+    }
+
+    // copy begins to copy the step at k0 to a slot.
+    RC_FN_MEMBER void copy(const matmul_params &p, u32 k0, u32 slot) const {
+        const u32 i = thread_x();
+        const bool there = k0 + i % 8 * 8 < p.k;
+        const i32 rows = there ? a_rows : 0;
+        u32 to = slot + i / 8 * 128 + ((i % 8 ^ i / 8 % 8) << 4);
+        const u16 *from = a + k0;
+        RC_UNROLL for (u32 r = 0; r < C::bm; r += a_apart) {
+            cp_async_16(to + r * 128, from, (i32)r < rows);
+            from += a_apart * p.a_step;
+        }
+        if (C::plain) {
+            from = b + k0 * p.b_step;
+            const i32 left = b_rows ? (i32)(p.k - k0 - i / row) : 0;
+            RC_UNROLL for (u32 r = 0; r < matmul_step; r += b_apart) {
+                const u32 at = i / row + r;
+                cp_async_16(slot + C::a_bytes + at * row_bytes + ((i % row ^ at % 8) << 4), from, (i32)r < left);
+                from += b_apart * p.b_step;
+            }
+        } else {
+            from = b + k0;
+            to += C::a_bytes;
+            const i32 left = there ? b_rows : 0;
+            RC_UNROLL for (u32 r = 0; r < C::bn; r += a_apart) {
+                cp_async_16(to + r * 128, from, (i32)r < left);
+                from += a_apart * p.b_step;
+            }
+        }
+    }
+};
+
+// matmul_factors are a warp's parts of A and B of 16 elements of k.
+template <class C> struct matmul_factors {
+    u32 a[C::mt][4], b[C::nt / 2][4];
+
+    // load takes step s of a slot. a_at and b_at are the lane's places in it at step 0.
+    RC_FN_MEMBER void load(u32 a_at, u32 b_at, u32 s) {
+        RC_UNROLL for (u32 i = 0; i < C::mt; i++) ldmatrix_x4(a[i], (a_at ^ s * 32) + i * 16 * 128);
+        RC_UNROLL for (u32 i = 0; i < C::nt / 2; i++) {
+            if (C::plain)
+                ldmatrix_x4_trans(b[i], (b_at ^ i * 32) + s * 16 * C::bn * 2);
+            else
+                ldmatrix_x4(b[i], (b_at ^ s * 32) + i * 16 * 128);
+        }
+    }
+    RC_FN_MEMBER void multiply(float (&sums)[C::mt][C::nt][4]) const {
+        RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
+            RC_UNROLL for (u32 n = 0; n < C::nt; n++) mma_bf16(sums[i][n], a[i], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
+        }
+    }
+};
+
+// product makes the tile's sums, and leaves them in shared memory.
+template <class C> RC_FN void product(const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+    matmul_copies<C> copies;
+    copies.begin(p, m0, n0);
+    const u32 steps = (p.k + matmul_step - 1) / matmul_step;
+    RC_UNROLL for (u32 s = 0; s + 1 < C::stages; s++) {
+        if (s < steps) copies.copy(p, s * matmul_step, memory + s * C::slot);
+        cp_async_commit();
+    }
+    const u32 l = lane(), warp = thread_x() / warp_size, row = warp / C::wn * C::tm, column = warp % C::wn * C::tn;
+    const u32 a_at = (row + l % 16) * 128 + ((l / 16 ^ l % 8) << 4);
+    const u32 b_at = C::a_bytes + (C::plain ? l % 16 * C::bn * 2 + ((column / 8 ^ l / 16 ^ l % 8) << 4)
+                                            : (column + l % 8 + l / 16 * 8) * 128 + ((l / 8 % 2 ^ l % 8) << 4));
+    float sums[C::mt][C::nt][4] = {};
+    matmul_factors<C> factors[2];
+    u32 here = memory, free = memory + (C::stages - 1) * C::slot;
+    const u32 end = memory + C::ring;
+    cp_async_wait<C::stages - 2>();
+    barrier();
+    factors[0].load(here + a_at, here + b_at, 0);
+    RC_NO_UNROLL for (u32 step = 0; step < steps; step++) {
+        const u32 left = p.k - step * matmul_step;
+        RC_UNROLL for (u32 s = 0; s < 4; s++) {
+            if (s == 3) { // the next step has come, and nobody reads the one before this any more
+                cp_async_wait<C::stages - 2>();
+                barrier();
+                free = here;
+                here = here + C::slot == end ? memory : here + C::slot;
+            }
+            if (s < 3 || step + 1 < steps) factors[(s + 1) % 2].load(here + a_at, here + b_at, (s + 1) % 4);
+            if (s == 0) {
+                if (step + C::stages - 1 < steps) copies.copy(p, (step + C::stages - 1) * matmul_step, free);
+                cp_async_commit();
+            }
+            if (s * 16 < left) factors[s % 2].multiply(sums);
+        }
+    }
+    cp_async_wait<0>();
+    barrier();
+    RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
+        RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
+            const u32 to = memory + ((row + i * 16 + l / 4) * C::pitch + column + n * 8 + l % 4 * 2) * 4;
+            st_shared_8(to, v8{bits(sums[i][n][0]), bits(sums[i][n][1])});
+            st_shared_8(to + 8 * C::pitch * 4, v8{bits(sums[i][n][2]), bits(sums[i][n][3])});
+        }
+    }
+    barrier();
+}
+
+} // namespace rc
