@@ -9,16 +9,8 @@ import (
 
 const warpsOfRows = ptx.NormThreads / ptx.WarpSize // rows of a block whose warps have a row each
 
-// blocksOf is how many blocks of so many each there are of n.
+// blocksOfRows is how many blocks of so many rows each there are of n.
 func blocksOfRows(n, each int) int { return (n + each - 1) / each }
-
-// rowStep is how many elements lie from a row of a matrix to the next; 0 of none.
-func rowStep(t *tensor.Tensor) uint64 {
-	if t == nil {
-		return 0
-	}
-	return uint64(t.Stride(0))
-}
 
 // normOf and dropoutOf are parts of parameters.
 func normOf(n *backend.NormStats) ptx.NnNorm {
