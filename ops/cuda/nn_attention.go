@@ -65,6 +65,26 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	return p, nil
 }
 
-func (b *gpu) AttentionBackward(*backend.AttentionBackwardJob) (backend.Plan, error) {
-	panic("AttentionBackward is to come")
+func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
+	p := &plan{Base: b.Base(job.Bound()), b: b}
+	each := 16 * attentionTiles(job.Width)
+	warps := warpsOf(job.TK, each)
+	rows := warps * each
+	params := ptx.AttentionBackwardParams{
+		Job: attentionParams(&job.AttentionJob, 1), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
+		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)),
+		Delta: address(job.Delta), Scale: job.Scale,
+	}
+	if rows < job.TK {
+		var err error
+		if p.table, err = b.Malloc("the sums of an attention's gradient", 4*int64(job.B*job.Heads*job.TQ*job.Width)); err != nil {
+			return nil, err
+		}
+		params.DqSum = uint64(p.table.Ptr())
+	}
+	shared := 4*job.Width*(rows+2*ptx.AttentionStage) + 4*ptx.AttentionStage*rows + 16*ptx.AttentionStage
+	if err := p.Add(b.bind(attentionKernel("attention_backward", &job.AttentionJob), backend.LaunchDefault, job.B*job.Heads, warps*ptx.WarpSize, shared, &params)); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
 }
