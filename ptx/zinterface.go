@@ -182,6 +182,43 @@ func (p *AttentionParams) append(b []byte) []byte {
 	return b
 }
 
+// AttentionBackwardParams is attention_backward_params of attention_backward.cu: 232 bytes.
+type AttentionBackwardParams struct {
+	Job    AttentionParams // offset 0
+	DO     uint64          // offset 144
+	Dq     uint64          // offset 152
+	Dk     uint64          // offset 160
+	Dv     uint64          // offset 168
+	DOStep uint64          // offset 176
+	DqStep uint64          // offset 184
+	DkStep uint64          // offset 192
+	DvStep uint64          // offset 200
+	Delta  uint64          // offset 208: [heads of all rows, tq]
+	DqSum  uint64          // offset 216: [heads of all rows, tq, width], or null if there is one block of keys
+	Scale  float32         // offset 224
+	Unused uint32          // offset 228
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *AttentionBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 232)) }
+
+func (p *AttentionBackwardParams) append(b []byte) []byte {
+	b = p.Job.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.DO)
+	b = binary.LittleEndian.AppendUint64(b, p.Dq)
+	b = binary.LittleEndian.AppendUint64(b, p.Dk)
+	b = binary.LittleEndian.AppendUint64(b, p.Dv)
+	b = binary.LittleEndian.AppendUint64(b, p.DOStep)
+	b = binary.LittleEndian.AppendUint64(b, p.DqStep)
+	b = binary.LittleEndian.AppendUint64(b, p.DkStep)
+	b = binary.LittleEndian.AppendUint64(b, p.DvStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Delta)
+	b = binary.LittleEndian.AppendUint64(b, p.DqSum)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
 const ItemTile = 128 // item_tile of channel_rows.cuh: targets a block
 
 const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's rows that are put together in shared memory

@@ -8,6 +8,8 @@ import "embed"
 //go:embed adamw.sm_80.ptx.gz
 //go:embed attention.sm_90.ptx.gz
 //go:embed attention.sm_80.ptx.gz
+//go:embed attention_backward.sm_90.ptx.gz
+//go:embed attention_backward.sm_80.ptx.gz
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
@@ -171,6 +173,45 @@ var manifest = []family{
 				Hash:    "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
 				PTXHash: "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
 				stored:  source{"attention.sm_80.ptx.gz", "b454ccb7fdda946376199e1841eae855f47003ecb521641d291f0eddebdd33b8"},
+			},
+		},
+	},
+	{
+		name: "attention_backward",
+		sources: []source{
+			{"attention_backward.cu", "5b24772769f6b99d04381bbf2cb10bbc0777cd5c25f6da07ea99050aea22cac7"},
+			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_32_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_64", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_64_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "2432291f99464ba1fa0354f29abad55af0a5636b1b38955c8004cb01b15b6223",
+				PTXHash: "2432291f99464ba1fa0354f29abad55af0a5636b1b38955c8004cb01b15b6223",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "f7c0ba7f9d98f0cf51d21069efd1ead8be9afe0d7ad7461750e522318bed6e15"},
+			},
+			{
+				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "5f817e1014ffffbf1b4fc239dbbf98241bc3d0b5e5e79f2acbea494e55233479",
+				PTXHash: "5f817e1014ffffbf1b4fc239dbbf98241bc3d0b5e5e79f2acbea494e55233479",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "c97c83973bafe55672ed8e1cba36fbce08d6085bed83f08f618c342d0c2f1a70"},
 			},
 		},
 	},
