@@ -59,7 +59,7 @@ var rules = map[string][]string{
 	"internal/decimal":        {},
 	"internal/device":         {"cudadrv", "internal/raw", "ops/backend", "tensor"},
 	"internal/batching":       {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
-	"internal/benchmark":      {"cudadrv", "internal/kernels", "internal/tuned", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"internal/benchmark":      {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":           {},
 	"internal/fp32":           {},
 	"internal/tensorcore":     {},

@@ -147,7 +147,7 @@ func (s *Step) affine(of string, scale, shift, relative *tensor.Tensor, n int) e
 		t     *tensor.Tensor
 		dtype tensor.DType
 	}{{"Scale", scale, tensor.F32}, {"Shift", shift, tensor.F32}, {"Relative", relative, tensor.I32}} {
-		if c.t == nil {
+		if c.t == nil && c.dtype == tensor.F32 {
 			return &Error{Op: "NewStep", Arg: "Tokens." + of + c.arg, Kind: ops.ErrMissing, Got: "nil", Want: "a value for each column"}
 		}
 		if err := s.takes("Tokens."+of+c.arg, c.t, c.dtype, n); err != nil {
