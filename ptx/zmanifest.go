@@ -183,7 +183,7 @@ var manifest = []family{
 			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
