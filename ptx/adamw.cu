@@ -19,9 +19,10 @@ RC_HOST constexpr u32 norm_chunk = 4096;                  // elements of a sum o
 
 // gradient_parts are the partial sums of a gradient: of each rank a matrix, whose rows lie so far apart.
 RC_HOST struct gradient_parts {
-    const float *const *ranks;
+    const u64 *ranks; // addresses
     u64 stride;
-    u32 count, splits; // matrices, and rows of one
+    u32 count;  // of them
+    u32 splits; // rows of one
     float scale;
     u32 spare;
 };
@@ -35,8 +36,7 @@ RC_HOST struct gradient_norm_params {
 RC_HOST struct adamw_params {
     gradient_parts parts;
     float *params, *m, *v;
-    u16 *const *working;
-    float *const *copies;
+    const u64 *working, *copies; // addresses, of the ranks' copies
     const v16 *schedule; // rows of step size, root of the correction of v, decay, 0
     u64 *state;
     const float *squares; // or null
@@ -45,13 +45,14 @@ RC_HOST struct adamw_params {
     u32 steps;        // rows of the schedule
     u32 square_count; // of all chunks
     u32 working_count, copy_count;
-    float take1, beta2, take2, eps; // take is 1 - beta
-    float max_norm;                 // or 0
+    float take1, take2; // 1 - beta
+    float beta2, eps;
+    float max_norm; // or 0
     u32 spare;
 };
 
 // The words of the state of a step.
-RC_HOST enum train_state : u32 { train_state_step, train_state_bad, train_state_valid, train_state_ticket };
+constexpr u32 train_state_step = 0, train_state_bad = 1, train_state_ticket = 3;
 
 struct four {
     float x[4];
@@ -140,6 +141,12 @@ RC_FN bool step_at(const adamw_params &p, const schedule_row &row, const four &g
     return bad;
 }
 
+// spoil says in the state that the step was bad.
+RC_FN void spoil(const adamw_params &p) {
+    const u64 step = ld_nc_u64(p.state + train_state_step);
+    st_relaxed(p.state + train_state_bad, step < 1 ? 1 : step);
+}
+
 // finish_block counts a block that is done, and the last one says whether any left out an element.
 RC_FN void finish_block(const adamw_params &p, bool bad) {
     u64 *const ticket = p.state + train_state_ticket;
@@ -148,7 +155,7 @@ RC_FN void finish_block(const adamw_params &p, bool bad) {
     if ((u32)all != blocks_x()) return;
     fence();
     st_relaxed(ticket, 0);
-    if (all >> 32 != 0) st_relaxed(p.state + train_state_bad, 1);
+    if (all >> 32 != 0) spoil(p);
 }
 
 } // namespace
@@ -180,7 +187,7 @@ RC_KERNEL(adamw_threads) adamw(const adamw_params p) {
         const float norm = sqrt_rn(folded(squares));
         if (block_x() == 0 && thread_x() == 0) {
             st_f32(p.norm, norm);
-            if (!is_finite(norm)) st_relaxed(p.state + train_state_bad, 1);
+            if (!is_finite(norm)) spoil(p);
         }
         if (!is_finite(norm)) return;
         if (p.max_norm > 0) {

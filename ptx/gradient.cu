@@ -19,7 +19,7 @@ RC_HOST constexpr u32 gradient_threads = 128;
 RC_HOST constexpr u32 gradient_rows = 32; // of a step
 
 // What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
-RC_HOST enum gradient_kind : u32 { gradient_large, gradient_small, gradient_sum };
+RC_HOST enum gradient_kind : u32 { gradient_kind_large, gradient_kind_small, gradient_kind_sum };
 
 // The shapes of tiles: rows and columns of a weight, and the columns that are added.
 RC_HOST constexpr u32 gradient_large_n = 128, gradient_large_k = 128;
@@ -218,8 +218,8 @@ RC_KERNEL_OCC(gradient_threads, 2) gradient(const gradient_params p) {
     grid_dependency_wait();
     launch_dependents();
     switch (t.kind) {
-    case gradient_large: large(t, shared_at(memory)).run(); break;
-    case gradient_small: small(t, shared_at(memory)).run(); break;
+    case gradient_kind_large: large(t, shared_at(memory)).run(); break;
+    case gradient_kind_small: small(t, shared_at(memory)).run(); break;
     default: sum_rows(t);
     }
 }

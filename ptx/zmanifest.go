@@ -4,14 +4,20 @@ package ptx
 
 import "embed"
 
+//go:embed adamw.sm_90.ptx.gz
+//go:embed adamw.sm_80.ptx.gz
 //go:embed attention.sm_90.ptx.gz
 //go:embed attention.sm_80.ptx.gz
+//go:embed attention_backward.sm_90.ptx.gz
+//go:embed attention_backward.sm_80.ptx.gz
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
 //go:embed draw.sm_90.cubin.gz
 //go:embed draw.sm_90.ptx.gz
 //go:embed draw.sm_80.ptx.gz
+//go:embed embed.sm_90.ptx.gz
+//go:embed embed.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
@@ -33,12 +39,18 @@ import "embed"
 //go:embed fuse_unaligned.sm_90.cubin
 //go:embed fuse_unaligned.sm_90.ptx.gz
 //go:embed fuse_unaligned.sm_80.ptx.gz
+//go:embed gradient.sm_90.ptx.gz
+//go:embed gradient.sm_80.ptx.gz
+//go:embed loss.sm_90.ptx.gz
+//go:embed loss.sm_80.ptx.gz
 //go:embed matmul.sm_90.ptx.gz
 //go:embed matmul.sm_80.ptx.gz
 //go:embed matmul_norm.sm_90.ptx.gz
 //go:embed matmul_norm.sm_80.ptx.gz
 //go:embed matmul_norm_back.sm_90.ptx.gz
 //go:embed matmul_norm_back.sm_80.ptx.gz
+//go:embed norm.sm_90.ptx.gz
+//go:embed norm.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
@@ -63,6 +75,8 @@ import "embed"
 //go:embed resample_thread_per_row.sm_90.cubin.gz
 //go:embed resample_thread_per_row.sm_90.ptx.gz
 //go:embed resample_thread_per_row.sm_80.ptx.gz
+//go:embed tokens.sm_90.ptx.gz
+//go:embed tokens.sm_80.ptx.gz
 //go:embed voxel_atomic.sm_90.cubin.gz
 //go:embed voxel_atomic.sm_90.ptx.gz
 //go:embed voxel_atomic.sm_80.ptx.gz
@@ -94,13 +108,43 @@ var files embed.FS
 
 var manifest = []family{
 	{
+		name: "adamw",
+		sources: []source{
+			{"adamw.cu", "9ad174037fc879c8e65028233eab766783f69929af052583c624fe086414e26a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
+				{"b8", 64, 8},
+			}},
+			{Name: "adamw", MaxThreads: 256, Params: []Param{
+				{"b8", 160, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "e681d457ae05e2adab12fd1ef9adb939699a26a808a5c0020ad11954a2d05514",
+				PTXHash: "e681d457ae05e2adab12fd1ef9adb939699a26a808a5c0020ad11954a2d05514",
+				stored:  source{"adamw.sm_90.ptx.gz", "a732648fcce88da33e4ff6497e42d8438cd8da9886839577ed832a0d5cc58984"},
+			},
+			{
+				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "643f352bc71e359414343912bd334ae739a88496e0ba9d51fd8bd51ab0d31e11",
+				PTXHash: "643f352bc71e359414343912bd334ae739a88496e0ba9d51fd8bd51ab0d31e11",
+				stored:  source{"adamw.sm_80.ptx.gz", "a1925a800070ddf345e32a5b508d32ccda1e98e6ba0b59440d0a52bccc944731"},
+			},
+		},
+	},
+	{
 		name: "attention",
 		sources: []source{
 			{"attention.cu", "9e3dca0323c83317a7b065da7949f74986a44ea5d47724cd5d36160e2d0018c2"},
 			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -129,6 +173,45 @@ var manifest = []family{
 				Hash:    "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
 				PTXHash: "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
 				stored:  source{"attention.sm_80.ptx.gz", "b454ccb7fdda946376199e1841eae855f47003ecb521641d291f0eddebdd33b8"},
+			},
+		},
+	},
+	{
+		name: "attention_backward",
+		sources: []source{
+			{"attention_backward.cu", "5b24772769f6b99d04381bbf2cb10bbc0777cd5c25f6da07ea99050aea22cac7"},
+			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_32_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_64", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_64_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "2432291f99464ba1fa0354f29abad55af0a5636b1b38955c8004cb01b15b6223",
+				PTXHash: "2432291f99464ba1fa0354f29abad55af0a5636b1b38955c8004cb01b15b6223",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "f7c0ba7f9d98f0cf51d21069efd1ead8be9afe0d7ad7461750e522318bed6e15"},
+			},
+			{
+				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "5f817e1014ffffbf1b4fc239dbbf98241bc3d0b5e5e79f2acbea494e55233479",
+				PTXHash: "5f817e1014ffffbf1b4fc239dbbf98241bc3d0b5e5e79f2acbea494e55233479",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "c97c83973bafe55672ed8e1cba36fbce08d6085bed83f08f618c342d0c2f1a70"},
 			},
 		},
 	},
@@ -200,6 +283,39 @@ var manifest = []family{
 				Hash:    "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
 				PTXHash: "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
 				stored:  source{"draw.sm_80.ptx.gz", "3b4091bbdc0162ef032fbd1a4f60361de0dba18b9c4ea58805399be64e8cc087"},
+			},
+		},
+	},
+	{
+		name: "embed",
+		sources: []source{
+			{"embed.cu", "1bbd0e7789e2647797ff88cf05a6dae90fe72d2e32b8d85d38faea6ce324e6d3"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "embed", MaxThreads: 256, Params: []Param{
+				{"b8", 88, 8},
+			}},
+			{Name: "embed_backward", MaxThreads: 1024, Params: []Param{
+				{"b8", 56, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "embed.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
+				PTXHash: "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
+				stored:  source{"embed.sm_90.ptx.gz", "76020b18b78ab51c46c1cdc02a3fd7f98a3fac1a2e48fd901c6bd00ca5b80823"},
+			},
+			{
+				File: "embed.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
+				PTXHash: "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
+				stored:  source{"embed.sm_80.ptx.gz", "f2c2de0c1d70fd8aa39eb28345a5b3a200f50f59c695cb64c210b886124ef77a"},
 			},
 		},
 	},
@@ -516,6 +632,64 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "gradient",
+		sources: []source{
+			{"gradient.cu", "355651290a525cddca4f64a27b2533d45d6490843f24dc1aa7186aab8b516738"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient", MaxThreads: 128, Params: []Param{
+				{"b8", 8, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "49cf04a46c60e44d982165847768256201c048db83b12ab79f16b06df1d368b6",
+				PTXHash: "49cf04a46c60e44d982165847768256201c048db83b12ab79f16b06df1d368b6",
+				stored:  source{"gradient.sm_90.ptx.gz", "e10f03f49078519f64da02693e0a76ac3d6e7b63a9b777f9a83392c2841e627d"},
+			},
+			{
+				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "ae41462aca68fb4435b957f8159af76675efe2d1bca782559f58709dc7249544",
+				PTXHash: "ae41462aca68fb4435b957f8159af76675efe2d1bca782559f58709dc7249544",
+				stored:  source{"gradient.sm_80.ptx.gz", "5be47fed4ba46681e36bad71d2d4162ab95e82797d58436fb592e2761c1b0808"},
+			},
+		},
+	},
+	{
+		name: "loss",
+		sources: []source{
+			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "loss", MaxThreads: 256, Params: []Param{
+				{"b8", 136, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
+				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
+				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+			},
+			{
+				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
+				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
+				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+			},
+		},
+	},
+	{
 		name: "matmul",
 		sources: []source{
 			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
@@ -632,6 +806,38 @@ var manifest = []family{
 				Hash:    "68cff65cb25d6dc072a12762e35eb72bd8bb35147b5d69a9e6d8e7ba0f4d66d8",
 				PTXHash: "68cff65cb25d6dc072a12762e35eb72bd8bb35147b5d69a9e6d8e7ba0f4d66d8",
 				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "be05e92bfc1242ba6c2a4b6b4bba89a3bab74376c8a315c90b4bd213e44dca43"},
+			},
+		},
+	},
+	{
+		name: "norm",
+		sources: []source{
+			{"norm.cu", "40cd299692f583450f3ee79bba42a74866270c05e8cee307e180603484e95294"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "norm", MaxThreads: 256, Params: []Param{
+				{"b8", 96, 8},
+			}},
+			{Name: "norm_backward", MaxThreads: 1024, Params: []Param{
+				{"b8", 184, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
+				PTXHash: "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
+				stored:  source{"norm.sm_90.ptx.gz", "1d6932806042b5abff46c70837660d5472e8519e0f5b440088259a5f347075ae"},
+			},
+			{
+				File: "norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
+				PTXHash: "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
+				stored:  source{"norm.sm_80.ptx.gz", "f34db8a9c656e70136a52d385f760c777f4700c8f30513d7207420b89dbb26fb"},
 			},
 		},
 	},
@@ -970,6 +1176,38 @@ var manifest = []family{
 				Hash:    "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				PTXHash: "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				stored:  source{"resample_thread_per_row.sm_80.ptx.gz", "fdf60682e6eb2348ba3bd56d45516193c5b7872f8dacfc2952b50b64854472ec"},
+			},
+		},
+	},
+	{
+		name: "tokens",
+		sources: []source{
+			{"tokens.cu", "ee9bfe8003e024fcdc04857362b84264826e81a2e6c7956b3370f5b7c501c21c"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "tokens", MaxThreads: 256, Params: []Param{
+				{"b8", 376, 8},
+			}},
+			{Name: "tokens_any", MaxThreads: 256, Params: []Param{
+				{"b8", 376, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "f79a6d9f9fd0fa602fe5de578bf903fb0944552c54053bc764f2e8336eb2eac7",
+				PTXHash: "f79a6d9f9fd0fa602fe5de578bf903fb0944552c54053bc764f2e8336eb2eac7",
+				stored:  source{"tokens.sm_90.ptx.gz", "36643d8bd1a73e7955e63f8603b0541ddd5b22ad57d942dfbb7424f86ccdde81"},
+			},
+			{
+				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "859db1d3961a4f4a052144d59650b45c4c1d4b98b4eb01e0d73051e12f6f90e6",
+				PTXHash: "859db1d3961a4f4a052144d59650b45c4c1d4b98b4eb01e0d73051e12f6f90e6",
+				stored:  source{"tokens.sm_80.ptx.gz", "0449695d28bed45797377f64ec52c6ee46b321260f5aaa8173d38081ac311562"},
 			},
 		},
 	},

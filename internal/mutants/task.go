@@ -22,7 +22,7 @@ const TaskEnv = "ROBOCACHE_MUTANT"
 
 // Task is what a trial does: run a part of the suite with one line of a family's PTX replaced, or find out what it runs.
 type Task struct {
-	Suite    string // resample, fuse, voxel or draw
+	Suite    string // resample, fuse, voxel, draw or nn
 	Coverage string // a file for what was found out; then nothing is replaced
 	Shard    int    // of the generated cases, which of shards parts; the first comes with the other cases
 	Family   string

@@ -70,8 +70,8 @@ const NormChunk = 4096
 // Squares, where thread t of 256 adds those of the numbers t, t+256 and so on in order, from 0, and the threads' sums are folded as those of GradientNorm
 // are. If MaxNorm is above 0, g is multiplied by min(1, MaxNorm/(norm+1e-6)), as torch.nn.utils.clip_grad_norm_ does.
 //
-// While StateBad is set nothing is written. A norm that is not finite is written, sets StateBad, and nothing else is written. Without Squares an element
-// whose gradient is not finite stays as it is, and StateBad is set once all others are done.
+// While StateBad is set nothing is written. A norm that is not finite is written, and sets StateBad to the step, or to 1 before the first; nothing else is
+// written. Without Squares an element whose gradient is not finite stays as it is, and StateBad is set once all others are done.
 type AdamWJob struct {
 	Params, M, V *tensor.Tensor   // [P] F32
 	Partials     []*tensor.Tensor // as GradientNormJob's; or its Sum alone, [1,P], if Squares is there

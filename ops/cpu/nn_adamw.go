@@ -122,7 +122,7 @@ func (p *adamW) begin() {
 	}
 	if p.squares != nil && !p.measure() {
 		p.still = true
-		p.state[backend.StateBad] = 1
+		p.spoil()
 		return
 	}
 	row := p.schedule.row(int(min(max(p.state[backend.StateStep], 1), int64(p.job.Schedule.Dim(0))))-1, 4)
@@ -142,6 +142,9 @@ func (p *adamW) measure() bool {
 	}
 	return finite(norm)
 }
+
+// spoil says in the state that the step was bad.
+func (p *adamW) spoil() { p.state[backend.StateBad] = max(p.state[backend.StateStep], 1) }
 
 func finite(x float32) bool { return math.Float32bits(x)&0x7f800000 != 0x7f800000 }
 
@@ -185,7 +188,7 @@ func plainAdamW(params, m, v, g []float32, by *adamWNumbers) (bad bool) {
 func (p *adamW) end() error {
 	for i := range p.pieces {
 		if !p.still && p.pieces[i].bad {
-			p.state[backend.StateBad] = 1
+			p.spoil()
 		}
 	}
 	return nil

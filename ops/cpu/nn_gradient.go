@@ -37,11 +37,12 @@ type gradientPiece struct {
 	first   int
 }
 
-// gradientScratch has columns of DY, and all of X, taken apart.
+// gradientScratch has columns of DY, and panels of eight columns of all of X, taken apart.
 type gradientScratch struct {
 	words []uint16
 	apart []tensorcore.Decoded
-	dy, x []tensorcore.Decoded
+	dy    []tensorcore.Decoded
+	x     [][8]tensorcore.Decoded
 	ones  []tensorcore.Decoded
 }
 
@@ -76,7 +77,7 @@ func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, 
 	for i := range p.workers {
 		w := &p.workers[i]
 		w.words, w.apart = make([]uint16, max(widest, gradientColumns)), make([]tensorcore.Decoded, max(widest, gradientColumns))
-		w.dy, w.x = make([]tensorcore.Decoded, gradientColumns*gradientRows), make([]tensorcore.Decoded, widest*gradientRows)
+		w.dy, w.x = make([]tensorcore.Decoded, gradientColumns*gradientRows), make([][8]tensorcore.Decoded, widest/8*gradientRows)
 		w.ones = make([]tensorcore.Decoded, gradientRows)
 		one := []uint16{uint16(tensor.BF16FromF32(1))}
 		for r := range w.ones {
@@ -109,13 +110,19 @@ func (p *weightGradient) product(out []float32, piece *gradientPiece, w *gradien
 	}
 	for first := piece.split * per; first < end; first += gradientRows {
 		rows := min(gradientRows, (end-first+backend.GradientRows-1)/backend.GradientRows*backend.GradientRows)
-		w.columns(w.dy, g.dy, piece.first, columns, first, end, rows)
-		w.columns(w.x, g.x, 0, g.K, first, end, rows)
+		for r := range rows {
+			for i, d := range w.row(g.dy, piece.first, columns, first+r, end) {
+				w.dy[i*gradientRows+r] = d
+			}
+			for i, d := range w.row(g.x, 0, g.K, first+r, end) {
+				w.x[i/8*gradientRows+r][i%8] = d
+			}
+		}
 		for n := range columns {
 			dy := w.dy[n*gradientRows:][:rows]
 			at := out[g.Offset+(piece.first+n)*g.Stride:][:g.K]
-			for k := range at {
-				at[k] = tensorcore.Hopper.Dot(at[k], dy, w.x[k*gradientRows:][:rows])
+			for k := 0; k < g.K; k += 8 {
+				tensorcore.Hopper.Dot8((*[8]float32)(at[k:]), dy, w.x[k/8*gradientRows:][:rows])
 			}
 			if g.BiasOffset >= 0 {
 				at := &out[g.BiasOffset+piece.first+n]
@@ -125,21 +132,17 @@ func (p *weightGradient) product(out []float32, piece *gradientPiece, w *gradien
 	}
 }
 
-// columns takes n columns of a matrix apart, as many rows from first on; those from end on are zero.
-func (w *gradientScratch) columns(to []tensorcore.Decoded, m matrix[tensor.BFloat16], column, n, first, end, rows int) {
+// row takes n elements of a row apart, from a column on; those of a row from end on are zero.
+func (w *gradientScratch) row(m matrix[tensor.BFloat16], column, n, row, end int) []tensorcore.Decoded {
 	words, apart := w.words[:n], w.apart[:n]
-	for r := range rows {
-		clear(words)
-		if first+r < end {
-			for i, x := range m.row(first+r, column+n)[column:] {
-				words[i] = uint16(x)
-			}
-		}
-		tensorcore.Decode(tensorcore.BFloat16, apart, words)
-		for i, d := range apart {
-			to[i*gradientRows+r] = d
+	clear(words)
+	if row < end {
+		for i, x := range m.row(row, column+n)[column:] {
+			words[i] = uint16(x)
 		}
 	}
+	tensorcore.Decode(tensorcore.BFloat16, apart, words)
+	return apart
 }
 
 // sumColumns adds the rows of a split of a matrix of r rows.

@@ -380,7 +380,7 @@ func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
 	case c.state[1] != 0:
 		assert.EqualValues(t, c.state[1], state[backend.StateBad])
 	case c.bad != 0:
-		assert.EqualValues(t, 1, state[backend.StateBad])
+		assert.EqualValues(t, max(c.state[0], 1), state[backend.StateBad])
 	default:
 		assert.Zero(t, state[backend.StateBad])
 	}
