@@ -1,14 +1,15 @@
 // gradient.cu makes the gradients of weights of a batch, those of all layers in one launch: products of transposed activations, with the sums of
-// their columns, and the sums of rows of other matrices. A block has a tile of a table that was made with the plan: of a split of an item's rows, a
-// part of the item's partial sums.
+// their columns, and the sums of rows of other matrices. A block has a tile of a table that was made with the plan.
 //
-// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less. 32 rows of both activations at a time come by
-// cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes of a row at place (their number) xor (the
-// row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps share the tile, a quarter each. The sums of the
-// columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps that have the same rows of the weight, each makes
-// those of one half, which is why a warp's rows begin with that half.
+// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less, of one split of the rows that are added. 32 of these
+// at a time come of both activations by cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes of a row
+// at place (their number) xor (the row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps share the tile,
+// a quarter each. The sums of the columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps that have the same
+// rows of the weight, each makes those of one half, which is why a warp's rows begin with that half. Each block leaves its sums in scratch memory, as its
+// threads hold them, and the block that is the last of a tile's splits adds all of them in the splits' order.
 //
-// Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache, and writes its sums.
+// Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache; a weight's gradient is written for each split,
+// read again, and written.
 #include "mma.cuh"
 
 using namespace rc;
@@ -24,16 +25,19 @@ RC_HOST enum gradient_kind : u32 { gradient_kind_large, gradient_kind_small, gra
 // The shapes of tiles: rows and columns of a weight, and the columns that are added.
 RC_HOST constexpr u32 gradient_large_n = 128, gradient_large_k = 128;
 RC_HOST constexpr u32 gradient_small_n = 64, gradient_small_k = 64;
-RC_HOST constexpr u32 gradient_sum_n = 4 * gradient_threads;
+RC_HOST constexpr u32 gradient_sum_n = 4 * warp_size;
 
 // gradient_tile is what a block does. Strides are in elements, between rows.
 RC_HOST struct gradient_tile {
     const void *dy, *x; // at the split's first row and the tile's first columns; the matrix of a sum is x
     float *out;         // of the tile's first element
     float *bias;        // of the tile's first row, or null
+    void *scratch;      // of the tile, in which a split has gradient_large_scratch or gradient_small_scratch bytes
+    u32 *ticket;        // splits of the tile that are done; 0 between launches
     u32 dy_stride, x_stride, stride;
     u32 rows; // of the split
     u32 n, k; // rows and columns of the weight from the tile's first on; the columns of a sum are k
+    u32 split, splits;
     gradient_kind kind;
     u32 spare;
 };
@@ -44,6 +48,12 @@ RC_HOST struct gradient_params {
 
 constexpr u32 ones = 0x3f803f80; // a pair of bfloat16
 
+RC_FN void st_four(v16 *p, const float (&f)[4]) { st_16(p, {bits(f[0]), bits(f[1]), bits(f[2]), bits(f[3])}); }
+// ld_four loads what other blocks have written.
+RC_FN void ld_four(float (&f)[4], const v16 *p) {
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(f[0]), "=f"(f[1]), "=f"(f[2]), "=f"(f[3]) : "l"(global(p)) : "memory");
+}
+
 // product is a tile of N x K of a weight, for WarpsN x WarpsK warps, with so many Stages of steps in shared memory.
 template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
     static constexpr u32 threads = warp_size * WarpsN * WarpsK;
@@ -53,6 +63,8 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
     static constexpr u32 slices = gradient_rows / 16;
     static constexpr u32 x_at = gradient_rows * N * 2, stage_bytes = gradient_rows * (N + K) * 2;
     static constexpr u32 shared_bytes = Stages * stage_bytes;
+    static constexpr u32 scratch_pieces = n_tiles * 2 * k_tiles + biases; // of 16 bytes a thread
+    static constexpr u32 scratch_bytes = scratch_pieces * threads * 16;
     static_assert(warp_n % 32 == 0 && warp_k % 16 == 0 && n_tiles % biases == 0, "");
 
     // fragments are what the tensor cores take of 16 rows.
@@ -154,7 +166,58 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
                 multiply(f[i % 2]);
             }
         }
-        store();
+        if (t.splits == 1 || add_splits()) store();
+    }
+
+    // piece is where a thread has 16 bytes of a split's sums.
+    RC_FN_MEMBER v16 *piece(u32 split, u32 number) const {
+        return (v16 *)t.scratch + ((u64)split * scratch_pieces + number) * threads + thread_x();
+    }
+
+    // add_splits leaves the sums in scratch memory. If those of all other splits are there already, it adds them, and reports so.
+    RC_FN_MEMBER bool add_splits() {
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) st_four(piece(t.split, i * 2 * k_tiles + j), sums[i][j]);
+        }
+        if (bias) {
+            RC_UNROLL for (u32 i = 0; i < biases; i++) st_four(piece(t.split, n_tiles * 2 * k_tiles + i), bias_sums[i]);
+        }
+        fence();
+        barrier();
+        bool last = false;
+        if (thread_x() == 0) {
+            last = atomic_add(t.ticket, 1) == t.splits - 1;
+            if (last) reduce_add(t.ticket, 0u - t.splits);
+            fence();
+        }
+        if (barrier_count(last) == 0) return false;
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) add_row(sums[i], i * 2 * k_tiles);
+        if (bias) add_row(bias_sums, n_tiles * 2 * k_tiles);
+        return true;
+    }
+
+    // add_row makes the own sums of some pieces those of all splits.
+    template <u32 Count> RC_FN_MEMBER void add_row(float (&own)[Count][4], u32 first) const {
+        float all[Count][4];
+        RC_UNROLL for (u32 i = 0; i < Count; i++) {
+            RC_UNROLL for (u32 c = 0; c < 4; c++) all[i][c] = -0.0f; // which changes nothing that it is added to
+        }
+        RC_NO_UNROLL for (u32 split = 0; split < t.splits; split++) {
+            float part[Count][4];
+            RC_UNROLL for (u32 i = 0; i < Count; i++) {
+                if (split == t.split) {
+                    RC_UNROLL for (u32 c = 0; c < 4; c++) part[i][c] = own[i][c];
+                } else {
+                    ld_four(part[i], piece(split, first + i));
+                }
+            }
+            RC_UNROLL for (u32 i = 0; i < Count; i++) {
+                RC_UNROLL for (u32 c = 0; c < 4; c++) all[i][c] += part[i][c];
+            }
+        }
+        RC_UNROLL for (u32 i = 0; i < Count; i++) {
+            RC_UNROLL for (u32 c = 0; c < 4; c++) own[i][c] = all[i][c];
+        }
     }
 
     RC_FN_MEMBER void store() const {
@@ -185,27 +248,38 @@ using small = product<gradient_small_n, gradient_small_k, 2, 2, 6>;
 // Bytes of shared memory that the kinds of tiles take.
 RC_HOST constexpr u32 gradient_large_shared = 6 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
 RC_HOST constexpr u32 gradient_small_shared = 6 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
+RC_HOST constexpr u32 gradient_sum_shared = 16 * gradient_threads;
 static_assert(gradient_large_shared == large::shared_bytes && gradient_small_shared == small::shared_bytes, "");
 
-// sum_rows adds the rows of a matrix, in order, a thread four columns.
-RC_FN void sum_rows(const gradient_tile &t) {
+// Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
+RC_HOST constexpr u32 gradient_large_scratch = 16 * gradient_threads * (32 + 2), gradient_small_scratch = 16 * gradient_threads * (8 + 1);
+static_assert(gradient_large_scratch == large::scratch_bytes && gradient_small_scratch == small::scratch_bytes, "");
+
+// sum_rows adds the rows of a matrix, a lane four columns: each warp adds every fourth row, in order, and the first one the warps' sums.
+RC_FN void sum_rows(const gradient_tile &t, v16 *memory) {
     constexpr u32 at_once = 8; // rows that are loaded before they are added
-    constexpr u32 columns = gradient_sum_n / gradient_threads;
-    static_assert(columns == 4, "16 bytes a thread");
-    const u32 column = thread_x() * columns;
-    if (column >= t.k) return;
+    constexpr u32 warps = gradient_threads / warp_size;
+    static_assert(gradient_sum_n == 4 * warp_size && gradient_sum_shared == gradient_threads * sizeof(v16), "16 bytes a lane");
+    const u32 column = lane() * 4, warp = thread_x() / warp_size;
     const float *from = (const float *)t.x + column;
     float sums[4] = {};
-    for (u32 row = 0; row < t.rows; row += at_once) {
+    for (u32 row = warp; row < t.rows && column < t.k; row += at_once * warps) {
         v16 v[at_once];
         RC_UNROLL for (u32 i = 0; i < at_once; i++) {
             v[i] = {};
-            if (row + i < t.rows) v[i] = ld_nc_16(from + (u64)(row + i) * t.x_stride);
+            if (row + i * warps < t.rows) v[i] = ld_nc_16(from + (u64)(row + i * warps) * t.x_stride);
         }
         RC_UNROLL for (u32 i = 0; i < at_once; i++) {
-            if (row + i >= t.rows) break;
+            if (row + i * warps >= t.rows) break;
             sums[0] += as_f32(v[i].x), sums[1] += as_f32(v[i].y), sums[2] += as_f32(v[i].z), sums[3] += as_f32(v[i].w);
         }
+    }
+    memory[thread_x()] = {bits(sums[0]), bits(sums[1]), bits(sums[2]), bits(sums[3])};
+    barrier();
+    if (warp > 0 || column >= t.k) return;
+    RC_UNROLL for (u32 i = 1; i < warps; i++) {
+        const v16 v = memory[i * warp_size + lane()];
+        sums[0] += as_f32(v.x), sums[1] += as_f32(v.y), sums[2] += as_f32(v.z), sums[3] += as_f32(v.w);
     }
     st_16(t.out + column, {bits(sums[0]), bits(sums[1]), bits(sums[2]), bits(sums[3])});
 }
@@ -220,6 +294,6 @@ RC_KERNEL_OCC(gradient_threads, 2) gradient(const gradient_params p) {
     switch (t.kind) {
     case gradient_kind_large: large(t, shared_at(memory)).run(); break;
     case gradient_kind_small: small(t, shared_at(memory)).run(); break;
-    default: sum_rows(t);
+    default: sum_rows(t, memory);
     }
 }

@@ -9,35 +9,30 @@ import (
 // fastWeightGradient is a WeightGradient of float32.
 func (b *Backend) fastWeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
 	var errs []error
-	partials := matrixOf[float32](job.Partials, &errs)
+	gradient := elementsOf[float32](job.Gradient, &errs)
 	var pieces []func()
-	for split := range job.Splits {
-		for _, g := range job.Products {
-			dy, x, per := matrixOf[float32](g.DY, &errs), matrixOf[float32](g.X, &errs), backend.SplitRows(g.M, job.Splits)
-			pieces = append(pieces, func() {
-				out := partials.row(split, job.Partials.Dim(1))
-				for n := range g.N {
-					at, bias := out[g.Offset+n*g.Stride:][:g.K], float32(0)
-					clear(at)
-					for m := split * per; m < min((split+1)*per, g.M); m++ {
-						d := dy.row(m, g.N)[n]
-						bias += d
-						for k, x := range x.row(m, g.K) {
-							at[k] += float32(d * x)
-						}
-					}
-					if g.BiasOffset >= 0 {
-						out[g.BiasOffset+n] = bias
+	for _, g := range job.Products {
+		dy, x := matrixOf[float32](g.DY, &errs), matrixOf[float32](g.X, &errs)
+		pieces = append(pieces, func() {
+			for n := range g.N {
+				at, bias := gradient[g.Offset+n*g.Stride:][:g.K], float32(0)
+				clear(at)
+				for m := range g.M {
+					d := dy.row(m, g.N)[n]
+					bias += d
+					for k, x := range x.row(m, g.K) {
+						at[k] += float32(d * x)
 					}
 				}
-			})
-		}
-		for _, s := range job.Sums {
-			x := matrixOf[float32](s.X, &errs)
-			pieces = append(pieces, func() {
-				sumColumns(partials.row(split, job.Partials.Dim(1))[s.Offset:][:s.N], x, s.R, job.Splits, split)
-			})
-		}
+				if g.BiasOffset >= 0 {
+					gradient[g.BiasOffset+n] = bias
+				}
+			}
+		})
+	}
+	for _, s := range job.Sums {
+		x := matrixOf[float32](s.X, &errs)
+		pieces = append(pieces, func() { sumColumns(gradient[s.Offset:][:s.N], x, s.R) })
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
