@@ -72,7 +72,7 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
         u32 a[n_tiles][4], b[k_tiles][4];
     };
 
-    const gradient_tile &t;
+    const gradient_tile *const tile; // read anew where it is needed: registers are few
     const u32 shared;
     u32 a_at[n_tiles], b_at[k_tiles]; // of a lane in a stage's 16 rows
     float sums[n_tiles][2 * k_tiles][4];
@@ -102,7 +102,7 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
     }
 
     // copy_step begins to copy a step into its stage.
-    RC_FN_MEMBER void copy_step(u32 step) const {
+    RC_FN_MEMBER void copy_step(const gradient_tile &t, u32 step) const {
         const u32 first = step * gradient_rows;
         if (first < t.rows) {
             const u32 stage = shared + step % Stages * stage_bytes;
@@ -129,7 +129,7 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
         }
     }
 
-    RC_FN_MEMBER product(const gradient_tile &tile, u32 memory) : t(tile), shared(memory) {
+    RC_FN_MEMBER product(const gradient_tile *of, u32 memory) : tile(of), shared(memory) {
         const u32 row = lane() % 8, upper = lane() / 16, right = lane() / 8 % 2; // of a lane's row of four matrices
         RC_UNROLL for (u32 i = 0; i < n_tiles; i++) a_at[i] = place<N>(upper * 8 + row, n_of(i) + right * 8);
         RC_UNROLL for (u32 j = 0; j < k_tiles; j++) b_at[j] = x_at + place<K>(right * 8 + row, k_of(j) + upper * 8);
@@ -141,12 +141,13 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
         RC_UNROLL for (u32 i = 0; i < biases; i++) {
             RC_UNROLL for (u32 c = 0; c < 4; c++) bias_sums[i][c] = 0;
         }
-        bias = t.bias != nullptr && warp_of_k() * biases < n_tiles;
+        bias = tile->bias != nullptr && warp_of_k() * biases < n_tiles;
     }
 
     RC_FN_MEMBER void run() {
+        const gradient_tile t = *tile;
         const u32 steps = (t.rows + gradient_rows - 1) / gradient_rows;
-        RC_UNROLL for (u32 i = 0; i + 1 < Stages; i++) copy_step(i);
+        RC_UNROLL for (u32 i = 0; i + 1 < Stages; i++) copy_step(t, i);
         fragments f[2];
         cp_async_wait<Stages - 2>();
         barrier();
@@ -162,83 +163,98 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
                     barrier();
                     if (step + 1 < steps) load(f[0], stage, 0);
                 }
-                if (i == 0) copy_step(step + Stages - 1);
+                if (i == 0) copy_step(t, step + Stages - 1);
                 multiply(f[i % 2]);
             }
         }
-        if (t.splits == 1 || add_splits()) store();
+        finish();
     }
 
     // piece is where a thread has 16 bytes of a split's sums.
     RC_FN_MEMBER v16 *piece(u32 split, u32 number) const {
-        return (v16 *)t.scratch + ((u64)split * scratch_pieces + number) * threads + thread_x();
+        return (v16 *)tile->scratch + ((u64)split * scratch_pieces + number) * threads + thread_x();
     }
 
-    // add_splits leaves the sums in scratch memory. If those of all other splits are there already, it adds them, and reports so.
-    RC_FN_MEMBER bool add_splits() {
+    // finish writes the sums, if need be those of all splits.
+    RC_FN_MEMBER void finish() const {
+        if (tile->splits == 1) {
+            RC_UNROLL for (u32 i = 0; i < n_tiles; i++) store(i, sums[i]);
+            if (bias) store_bias(bias_sums);
+        } else if (leave_sums()) {
+            float all[2 * k_tiles][4], all_bias[biases][4];
+            RC_NO_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+                add_splits(all, i * 2 * k_tiles);
+                store(i, all);
+            }
+            if (!bias) return;
+            add_splits(all_bias, n_tiles * 2 * k_tiles);
+            store_bias(all_bias);
+        }
+    }
+
+    // leave_sums leaves the sums in scratch memory, and reports whether those of all other splits are there.
+    RC_FN_MEMBER bool leave_sums() const {
+        const u32 split = tile->split;
         RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
-            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) st_four(piece(t.split, i * 2 * k_tiles + j), sums[i][j]);
+            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) st_four(piece(split, i * 2 * k_tiles + j), sums[i][j]);
         }
         if (bias) {
-            RC_UNROLL for (u32 i = 0; i < biases; i++) st_four(piece(t.split, n_tiles * 2 * k_tiles + i), bias_sums[i]);
+            RC_UNROLL for (u32 i = 0; i < biases; i++) st_four(piece(split, n_tiles * 2 * k_tiles + i), bias_sums[i]);
         }
-        fence();
         barrier();
         bool last = false;
         if (thread_x() == 0) {
-            last = atomic_add(t.ticket, 1) == t.splits - 1;
-            if (last) reduce_add(t.ticket, 0u - t.splits);
+            fence(); // of all that the block has written
+            last = atomic_add(tile->ticket, 1) == tile->splits - 1;
+            if (last) reduce_add(tile->ticket, 0u - tile->splits);
             fence();
         }
-        if (barrier_count(last) == 0) return false;
-        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) add_row(sums[i], i * 2 * k_tiles);
-        if (bias) add_row(bias_sums, n_tiles * 2 * k_tiles);
-        return true;
+        return barrier_count(last) > 0;
     }
 
-    // add_row makes the own sums of some pieces those of all splits.
-    template <u32 Count> RC_FN_MEMBER void add_row(float (&own)[Count][4], u32 first) const {
-        float all[Count][4];
+    // add_splits adds pieces of all splits in order.
+    template <u32 Count> RC_FN_MEMBER void add_splits(float (&all)[Count][4], u32 first) const {
+        constexpr u32 at_once = 4; // splits that are loaded before they are added
+        const u32 splits = tile->splits;
         RC_UNROLL for (u32 i = 0; i < Count; i++) {
             RC_UNROLL for (u32 c = 0; c < 4; c++) all[i][c] = -0.0f; // which changes nothing that it is added to
         }
-        RC_NO_UNROLL for (u32 split = 0; split < t.splits; split++) {
-            float part[Count][4];
-            RC_UNROLL for (u32 i = 0; i < Count; i++) {
-                if (split == t.split) {
-                    RC_UNROLL for (u32 c = 0; c < 4; c++) part[i][c] = own[i][c];
-                } else {
-                    ld_four(part[i], piece(split, first + i));
+        RC_NO_UNROLL for (u32 split = 0; split < splits; split += at_once) {
+            float part[at_once][Count][4];
+            RC_UNROLL for (u32 s = 0; s < at_once; s++) {
+                RC_UNROLL for (u32 i = 0; i < Count; i++) {
+                    RC_UNROLL for (u32 c = 0; c < 4; c++) part[s][i][c] = -0.0f;
+                    if (split + s < splits) ld_four(part[s][i], piece(split + s, first + i));
                 }
             }
-            RC_UNROLL for (u32 i = 0; i < Count; i++) {
-                RC_UNROLL for (u32 c = 0; c < 4; c++) all[i][c] += part[i][c];
+            RC_UNROLL for (u32 s = 0; s < at_once; s++) {
+                RC_UNROLL for (u32 i = 0; i < Count; i++) {
+                    RC_UNROLL for (u32 c = 0; c < 4; c++) all[i][c] += part[s][i][c];
+                }
             }
-        }
-        RC_UNROLL for (u32 i = 0; i < Count; i++) {
-            RC_UNROLL for (u32 c = 0; c < 4; c++) own[i][c] = all[i][c];
         }
     }
 
-    RC_FN_MEMBER void store() const {
-        const u32 row = lane() / 4, column = lane() % 4 * 2;
-        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+    // store writes the sums of 16 rows.
+    RC_FN_MEMBER void store(u32 i, const float (&s)[2 * k_tiles][4]) const {
+        const u32 n = n_of(i), row = lane() / 4, column = lane() % 4 * 2, columns = tile->k;
+        if (n >= tile->n) return;
+        const u64 stride = tile->stride;
+        float *const to = tile->out + (n + row) * stride + column;
+        RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) {
+            const u32 k = k_of(j / 2) + j % 2 * 8;
+            if (k >= columns) continue;
+            st_8(to + k, {bits(s[j][0]), bits(s[j][1])});
+            st_8(to + 8 * stride + k, {bits(s[j][2]), bits(s[j][3])});
+        }
+    }
+
+    RC_FN_MEMBER void store_bias(const float (&s)[biases][4]) const {
+        RC_UNROLL for (u32 i = 0; i < biases; i++) {
             const u32 n = n_of(i);
-            if (n >= t.n) continue;
-            float *const to = t.out + (u64)(n + row) * t.stride + column;
-            RC_UNROLL for (u32 j = 0; j < k_tiles; j++) {
-                const u32 k = k_of(j);
-                if (k >= t.k) continue;
-                RC_UNROLL for (u32 half = 0; half < 2; half++) {
-                    const float(&s)[4] = sums[i][2 * j + half];
-                    st_8(to + k + half * 8, {bits(s[0]), bits(s[1])});
-                    st_8(to + 8 * (u64)t.stride + k + half * 8, {bits(s[2]), bits(s[3])});
-                }
-            }
-            if (i < biases && bias && lane() % 4 == 0) {
-                st_f32(t.bias + n + row, bias_sums[i < biases ? i : 0][0]);
-                st_f32(t.bias + n + row + 8, bias_sums[i < biases ? i : 0][2]);
-            }
+            if (n >= tile->n || lane() % 4 > 0) continue;
+            st_f32(tile->bias + n + lane() / 4, s[i][0]);
+            st_f32(tile->bias + n + lane() / 4 + 8, s[i][2]);
         }
     }
 };
@@ -288,12 +304,13 @@ RC_FN void sum_rows(const gradient_tile &t, v16 *memory) {
 
 RC_KERNEL_OCC(gradient_threads, 2) gradient(const gradient_params p) {
     extern __shared__ v16 memory[];
-    const gradient_tile t = p.tiles[block_x()];
+    const gradient_tile *const tile = p.tiles + block_x();
+    const gradient_kind kind = tile->kind;
     grid_dependency_wait();
     launch_dependents();
-    switch (t.kind) {
-    case gradient_kind_large: large(t, shared_at(memory)).run(); break;
-    case gradient_kind_small: small(t, shared_at(memory)).run(); break;
-    default: sum_rows(t, memory);
+    switch (kind) {
+    case gradient_kind_large: large(tile, shared_at(memory)).run(); break;
+    case gradient_kind_small: small(tile, shared_at(memory)).run(); break;
+    default: sum_rows(*tile, memory);
     }
 }

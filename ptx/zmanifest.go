@@ -505,7 +505,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "24c59b6c05a49cbc2c39434a092092d15344ac39cc61c195ddefed70ab4dc26b"},
+			{"gradient.cu", "bb8ee2673dcdce1d6ccbd311f569c3e369e93d68bf99bff2b25c41568202ba0c"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -518,15 +518,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a288a803737fe8a187ac2f47113c040f010ab46a19f7154a46be7e046cbddbf4",
-				PTXHash: "a288a803737fe8a187ac2f47113c040f010ab46a19f7154a46be7e046cbddbf4",
-				stored:  source{"gradient.sm_90.ptx.gz", "fff476e45f4f0e831d95e1c3d052a91988f509dbdfba3d033001b17335045fe1"},
+				Hash:    "6b2dad19cf335ac1c18a5ff39743f32809fd3531df5af6e3baf7ca4c48ac4388",
+				PTXHash: "6b2dad19cf335ac1c18a5ff39743f32809fd3531df5af6e3baf7ca4c48ac4388",
+				stored:  source{"gradient.sm_90.ptx.gz", "db1db9349307dd3a237149b4701d449bd9c466f868d90deb1c2040c3cad7f985"},
 			},
 			{
 				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "056da8f20ca09a4604332de2a614b580ae0addea9737fac038c920c0d1dec131",
-				PTXHash: "056da8f20ca09a4604332de2a614b580ae0addea9737fac038c920c0d1dec131",
-				stored:  source{"gradient.sm_80.ptx.gz", "e77c9b108281f1eb8f10260625d76fb129a861a1743cc9bf29c9fa87ec423ef9"},
+				Hash:    "08b6106d9329e9ed6480d206325830f357706a15b88414047fddd60f01f26c8d",
+				PTXHash: "08b6106d9329e9ed6480d206325830f357706a15b88414047fddd60f01f26c8d",
+				stored:  source{"gradient.sm_80.ptx.gz", "127c80d74d7ab29720a20dec8740b58a2992a44822ba7ab2e1321df5c0afc5bb"},
 			},
 		},
 	},

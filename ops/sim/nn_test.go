@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/ops/nntest"
 )
 
-// What networks are made of gives the bits of the CPU's exact way.
+// The suite of networks on a simulated device: the bits of the CPU's exact way, which are a GPU's.
 func TestNN(t *testing.T) {
 	t.Parallel()
 	dev, _ := device(t, cudasim.Config{})
