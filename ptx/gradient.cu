@@ -5,11 +5,11 @@
 // at a time come of both activations by cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes of a row
 // at place (their number) xor (the row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps share the tile,
 // a quarter each. The sums of the columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps that have the same
-// rows of the weight, each makes those of one half, which is why a warp's rows begin with that half. Each block leaves its sums in scratch memory, as its
-// threads hold them, and the block that is the last of a tile's splits adds all of them in the splits' order.
+// rows of the weight, each makes those of one half, which is why a warp's rows begin with that half. The sums of a tile's splits are added in pairs: the block that is
+// done first leaves its sums in scratch memory, as its threads hold them, and the other one adds them and goes on.
 //
-// Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache; a weight's gradient is written for each split,
-// read again, and written.
+// Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache; a weight's gradient is written, and
+// written and read again in scratch memory for each split but one.
 #include "mma.cuh"
 
 using namespace rc;
@@ -27,13 +27,15 @@ RC_HOST constexpr u32 gradient_large_n = 128, gradient_large_k = 128;
 RC_HOST constexpr u32 gradient_small_n = 64, gradient_small_k = 64;
 RC_HOST constexpr u32 gradient_sum_n = 4 * warp_size;
 
+RC_HOST constexpr u32 gradient_tickets = 8; // of a tile, which has as many splits at most
+
 // gradient_tile is what a block does. Strides are in elements, between rows.
 RC_HOST struct gradient_tile {
     const void *dy, *x; // at the split's first row and the tile's first columns; the matrix of a sum is x
     float *out;         // of the tile's first element
     float *bias;        // of the tile's first row, or null
     void *scratch;      // of the tile, in which a split has gradient_large_scratch or gradient_small_scratch bytes
-    u32 *ticket;        // splits of the tile that are done; 0 between launches
+    u32 *tickets;       // of the tile, one a pair of splits or of their sums: how many have been left; 0 between launches
     u32 dy_stride, x_stride, stride;
     u32 rows; // of the split
     u32 n, k; // rows and columns of the weight from the tile's first on; the columns of a sum are k
@@ -49,9 +51,9 @@ RC_HOST struct gradient_params {
 constexpr u32 ones = 0x3f803f80; // a pair of bfloat16
 
 RC_FN void st_four(v16 *p, const float (&f)[4]) { st_16(p, {bits(f[0]), bits(f[1]), bits(f[2]), bits(f[3])}); }
-// ld_four loads what other blocks have written.
+// ld_four loads what another block has left, behind a barrier.
 RC_FN void ld_four(float (&f)[4], const v16 *p) {
-    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(f[0]), "=f"(f[1]), "=f"(f[2]), "=f"(f[3]) : "l"(global(p)) : "memory");
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(f[0]), "=f"(f[1]), "=f"(f[2]), "=f"(f[3]) : "l"(global(p)));
 }
 
 // product is a tile of N x K of a weight, for WarpsN x WarpsK warps, with so many Stages of steps in shared memory.
@@ -170,73 +172,70 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
         finish();
     }
 
-    // piece is where a thread has 16 bytes of a split's sums.
-    RC_FN_MEMBER v16 *piece(u32 split, u32 number) const {
-        return (v16 *)tile->scratch + ((u64)split * scratch_pieces + number) * threads + thread_x();
+    // piece is where a thread leaves the first of its sums of a split, 16 bytes; the others follow, threads apart.
+    RC_FN_MEMBER v16 *piece(u32 split) const { return (v16 *)tile->scratch + (u64)split * scratch_pieces * threads + thread_x(); }
+
+    // finish adds the sums of splits in pairs, of each of which the block that comes second goes on, and writes those of all.
+    RC_FN_MEMBER void finish() {
+        const u32 splits = tile->splits;
+        for (u32 step = 1; step < splits; step *= 2) {
+            const u32 own = tile->split / step * step, other = own ^ step;
+            if (other < splits && !join(tile->tickets + (gradient_tickets - gradient_tickets / step + own / 2 / step), own, other)) return;
+        }
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) store(i);
+        if (bias) store_bias();
     }
 
-    // finish writes the sums, if need be those of all splits.
-    RC_FN_MEMBER void finish() const {
-        if (tile->splits == 1) {
-            RC_UNROLL for (u32 i = 0; i < n_tiles; i++) store(i, sums[i]);
-            if (bias) store_bias(bias_sums);
-        } else if (leave_sums()) {
-            float all[2 * k_tiles][4], all_bias[biases][4];
-            RC_NO_UNROLL for (u32 i = 0; i < n_tiles; i++) {
-                add_splits(all, i * 2 * k_tiles);
-                store(i, all);
+    // join adds the sums that the other block has left. If it has left none yet, this one leaves its own, and reports false.
+    RC_FN_MEMBER bool join(u32 *ticket, u32 own, u32 other) {
+        u32 came = 0; // blocks that have left sums
+        if (thread_x() == 0) came = ld_relaxed(ticket);
+        if (barrier_count(came > 0) == 0) {
+            leave(own);
+            barrier();
+            if (thread_x() == 0) {
+                fence(); // of all that the block has left
+                came = atomic_add(ticket, 1) > 0 ? 2 : 0;
             }
-            if (!bias) return;
-            add_splits(all_bias, n_tiles * 2 * k_tiles);
-            store_bias(all_bias);
+            if (barrier_count(came > 0) == 0) return false;
         }
-    }
-
-    // leave_sums leaves the sums in scratch memory, and reports whether those of all other splits are there.
-    RC_FN_MEMBER bool leave_sums() const {
-        const u32 split = tile->split;
-        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
-            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) st_four(piece(split, i * 2 * k_tiles + j), sums[i][j]);
-        }
-        if (bias) {
-            RC_UNROLL for (u32 i = 0; i < biases; i++) st_four(piece(split, n_tiles * 2 * k_tiles + i), bias_sums[i]);
+        if (thread_x() == 0) {
+            fence();
+            reduce_add(ticket, 0u - came);
         }
         barrier();
-        bool last = false;
-        if (thread_x() == 0) {
-            fence(); // of all that the block has written
-            last = atomic_add(tile->ticket, 1) == tile->splits - 1;
-            if (last) reduce_add(tile->ticket, 0u - tile->splits);
-            fence();
-        }
-        return barrier_count(last) > 0;
+        add(other);
+        return true;
     }
 
-    // add_splits adds pieces of all splits in order.
-    template <u32 Count> RC_FN_MEMBER void add_splits(float (&all)[Count][4], u32 first) const {
-        constexpr u32 at_once = 4; // splits that are loaded before they are added
-        const u32 splits = tile->splits;
-        RC_UNROLL for (u32 i = 0; i < Count; i++) {
-            RC_UNROLL for (u32 c = 0; c < 4; c++) all[i][c] = -0.0f; // which changes nothing that it is added to
+    RC_FN_MEMBER void leave(u32 split) const {
+        v16 *const to = piece(split);
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) st_four(to + (i * 2 * k_tiles + j) * threads, sums[i][j]);
         }
-        RC_NO_UNROLL for (u32 split = 0; split < splits; split += at_once) {
-            float part[at_once][Count][4];
-            RC_UNROLL for (u32 s = 0; s < at_once; s++) {
-                RC_UNROLL for (u32 i = 0; i < Count; i++) {
-                    RC_UNROLL for (u32 c = 0; c < 4; c++) part[s][i][c] = -0.0f;
-                    if (split + s < splits) ld_four(part[s][i], piece(split + s, first + i));
-                }
+        RC_UNROLL for (u32 i = 0; i < biases; i++) {
+            if (bias) st_four(to + (n_tiles * 2 * k_tiles + i) * threads, bias_sums[i]);
+        }
+    }
+
+    RC_FN_MEMBER void add(u32 split) {
+        const v16 *const from = piece(split);
+        RC_UNROLL for (u32 i = 0; i < n_tiles; i++) {
+            float more[2 * k_tiles][4];
+            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) ld_four(more[j], from + (i * 2 * k_tiles + j) * threads);
+            RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) {
+                RC_UNROLL for (u32 c = 0; c < 4; c++) sums[i][j][c] += more[j][c];
             }
-            RC_UNROLL for (u32 s = 0; s < at_once; s++) {
-                RC_UNROLL for (u32 i = 0; i < Count; i++) {
-                    RC_UNROLL for (u32 c = 0; c < 4; c++) all[i][c] += part[s][i][c];
-                }
-            }
+        }
+        RC_UNROLL for (u32 i = 0; i < biases; i++) {
+            float more[4] = {};
+            if (bias) ld_four(more, from + (n_tiles * 2 * k_tiles + i) * threads);
+            RC_UNROLL for (u32 c = 0; c < 4; c++) bias_sums[i][c] += more[c];
         }
     }
 
     // store writes the sums of 16 rows.
-    RC_FN_MEMBER void store(u32 i, const float (&s)[2 * k_tiles][4]) const {
+    RC_FN_MEMBER void store(u32 i) const {
         const u32 n = n_of(i), row = lane() / 4, column = lane() % 4 * 2, columns = tile->k;
         if (n >= tile->n) return;
         const u64 stride = tile->stride;
@@ -244,26 +243,26 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
         RC_UNROLL for (u32 j = 0; j < 2 * k_tiles; j++) {
             const u32 k = k_of(j / 2) + j % 2 * 8;
             if (k >= columns) continue;
-            st_8(to + k, {bits(s[j][0]), bits(s[j][1])});
-            st_8(to + 8 * stride + k, {bits(s[j][2]), bits(s[j][3])});
+            st_8(to + k, {bits(sums[i][j][0]), bits(sums[i][j][1])});
+            st_8(to + 8 * stride + k, {bits(sums[i][j][2]), bits(sums[i][j][3])});
         }
     }
 
-    RC_FN_MEMBER void store_bias(const float (&s)[biases][4]) const {
+    RC_FN_MEMBER void store_bias() const {
         RC_UNROLL for (u32 i = 0; i < biases; i++) {
             const u32 n = n_of(i);
             if (n >= tile->n || lane() % 4 > 0) continue;
-            st_f32(tile->bias + n + lane() / 4, s[i][0]);
-            st_f32(tile->bias + n + lane() / 4 + 8, s[i][2]);
+            st_f32(tile->bias + n + lane() / 4, bias_sums[i][0]);
+            st_f32(tile->bias + n + lane() / 4 + 8, bias_sums[i][2]);
         }
     }
 };
 
-using large = product<gradient_large_n, gradient_large_k, 2, 2, 6>;
-using small = product<gradient_small_n, gradient_small_k, 2, 2, 6>;
+using large = product<gradient_large_n, gradient_large_k, 2, 2, 4>;
+using small = product<gradient_small_n, gradient_small_k, 2, 2, 4>;
 // Bytes of shared memory that the kinds of tiles take.
-RC_HOST constexpr u32 gradient_large_shared = 6 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
-RC_HOST constexpr u32 gradient_small_shared = 6 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
+RC_HOST constexpr u32 gradient_large_shared = 4 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
+RC_HOST constexpr u32 gradient_small_shared = 4 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
 RC_HOST constexpr u32 gradient_sum_shared = 16 * gradient_threads;
 static_assert(gradient_large_shared == large::shared_bytes && gradient_small_shared == small::shared_bytes, "");
 

@@ -927,6 +927,8 @@ const GradientSmallK = 64 // gradient_small_k of gradient.cu
 
 const GradientSumN = 128 // gradient_sum_n of gradient.cu
 
+const GradientTickets = 8 // gradient_tickets of gradient.cu: of a tile, which has as many splits at most
+
 // GradientTile is gradient_tile of gradient.cu: 88 bytes.
 //
 // gradient_tile is what a block does. Strides are in elements, between rows.
@@ -936,7 +938,7 @@ type GradientTile struct {
 	Out      uint64 // offset 16: of the tile's first element
 	Bias     uint64 // offset 24: of the tile's first row, or null
 	Scratch  uint64 // offset 32: of the tile, in which a split has gradient_large_scratch or gradient_small_scratch bytes
-	Ticket   uint64 // offset 40: splits of the tile that are done; 0 between launches
+	Tickets  uint64 // offset 40: of the tile, one a pair of splits or of their sums: how many have been left; 0 between launches
 	DyStride uint32 // offset 48
 	XStride  uint32 // offset 52
 	Stride   uint32 // offset 56
@@ -958,7 +960,7 @@ func (p *GradientTile) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Out)
 	b = binary.LittleEndian.AppendUint64(b, p.Bias)
 	b = binary.LittleEndian.AppendUint64(b, p.Scratch)
-	b = binary.LittleEndian.AppendUint64(b, p.Ticket)
+	b = binary.LittleEndian.AppendUint64(b, p.Tickets)
 	b = binary.LittleEndian.AppendUint32(b, p.DyStride)
 	b = binary.LittleEndian.AppendUint32(b, p.XStride)
 	b = binary.LittleEndian.AppendUint32(b, p.Stride)
@@ -985,9 +987,9 @@ func (p *GradientParams) append(b []byte) []byte {
 	return b
 }
 
-const GradientLargeShared = 98304 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
+const GradientLargeShared = 65536 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
 
-const GradientSmallShared = 49152 // gradient_small_shared of gradient.cu
+const GradientSmallShared = 32768 // gradient_small_shared of gradient.cu
 
 const GradientSumShared = 2048 // gradient_sum_shared of gradient.cu
 

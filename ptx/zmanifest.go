@@ -505,7 +505,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "bb8ee2673dcdce1d6ccbd311f569c3e369e93d68bf99bff2b25c41568202ba0c"},
+			{"gradient.cu", "43b4d416e686f280920101d85d1205157085ba6731201f9c65aebec04a0ebcee"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -518,15 +518,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "6b2dad19cf335ac1c18a5ff39743f32809fd3531df5af6e3baf7ca4c48ac4388",
-				PTXHash: "6b2dad19cf335ac1c18a5ff39743f32809fd3531df5af6e3baf7ca4c48ac4388",
-				stored:  source{"gradient.sm_90.ptx.gz", "db1db9349307dd3a237149b4701d449bd9c466f868d90deb1c2040c3cad7f985"},
+				Hash:    "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
+				PTXHash: "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
+				stored:  source{"gradient.sm_90.ptx.gz", "64d4c0322e41ea0f1dd0be23edcaecc9d0ccd93bee5ece1d174c31ef684a5471"},
 			},
 			{
 				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "08b6106d9329e9ed6480d206325830f357706a15b88414047fddd60f01f26c8d",
-				PTXHash: "08b6106d9329e9ed6480d206325830f357706a15b88414047fddd60f01f26c8d",
-				stored:  source{"gradient.sm_80.ptx.gz", "127c80d74d7ab29720a20dec8740b58a2992a44822ba7ab2e1321df5c0afc5bb"},
+				Hash:    "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
+				PTXHash: "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
+				stored:  source{"gradient.sm_80.ptx.gz", "ad4a8f2b51027fab6a0bc02a094bd82f1e7465a3ec330425e7f2c396da9c5778"},
 			},
 		},
 	},

@@ -7,10 +7,11 @@ import "github.com/robocache/robocache/tensor"
 //
 //   - The rows of a product are divided into splits of SplitRows rows each, the last one of fewer; there may be fewer than Splits. An element of DYᵀ·X is of
 //     each split a sum by the tensor cores' rule, 16 products a time from the split's first row on; rows beyond M are zero, up to a multiple of GradientRows.
-//     The splits' sums are added in order. The sum of a column of DY is the same with ones for X.
+//     The splits' sums are added in pairs: s and s+1 of all even s, then the sums of s and s+2, and so on. The sum of a column of DY is the same with ones
+//     for X.
 //   - A column sum is four sums from 0, number i of the rows i, i+4 and so on in order, and then ((s0+s1)+s2)+s3.
 type WeightGradientJob struct {
-	Splits   int
+	Splits   int            // 8 at most
 	Gradient *tensor.Tensor // [P] F32, of which the items' elements are written
 	Products []ProductGradient
 	Sums     []ColumnSum

@@ -36,14 +36,14 @@ type gradientPiece struct {
 	first   int
 }
 
-// gradientScratch has columns of DY, and panels of eight columns of all of X, taken apart, and the sums of a split.
+// gradientScratch has columns of DY, and panels of eight columns of all of X, taken apart, and the sums of splits.
 type gradientScratch struct {
 	words []uint16
 	apart []tensorcore.Decoded
 	dy    []tensorcore.Decoded
 	x     [][8]tensorcore.Decoded
 	ones  []tensorcore.Decoded
-	sums  []float32 // of each column of DY those of X's columns, and its own
+	sums  [][]float32 // of each split, of each column of DY those of X's columns and its own
 }
 
 func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
@@ -74,7 +74,10 @@ func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, 
 		w := &p.workers[i]
 		w.words, w.apart = make([]uint16, max(widest, gradientColumns)), make([]tensorcore.Decoded, max(widest, gradientColumns))
 		w.dy, w.x = make([]tensorcore.Decoded, gradientColumns*gradientRows), make([][8]tensorcore.Decoded, widest/8*gradientRows)
-		w.ones, w.sums = make([]tensorcore.Decoded, gradientRows), make([]float32, gradientColumns*(widest+1))
+		w.ones, w.sums = make([]tensorcore.Decoded, gradientRows), make([][]float32, job.Splits)
+		for s := range w.sums {
+			w.sums[s] = make([]float32, gradientColumns*(widest+1))
+		}
 		one := []uint16{uint16(tensor.BF16FromF32(1))}
 		for r := range w.ones {
 			tensorcore.Decode(tensorcore.BFloat16, w.ones[r:r+1], one)
@@ -86,12 +89,19 @@ func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, 
 func (p *weightGradient) piece(i, worker int) {
 	piece := &p.pieces[i]
 	if g := piece.product; g != nil {
-		per := backend.SplitRows(g.M, p.job.Splits)
-		for first := 0; first < g.M; first += per {
-			columns := min(gradientColumns, g.N-piece.first)
-			p.workers[worker].split(g, piece.first, columns, first, min(first+per, g.M))
-			p.add(g, piece.first, columns, first == 0, p.workers[worker].sums)
+		w, columns, per := &p.workers[worker], min(gradientColumns, g.N-piece.first), backend.SplitRows(g.M, p.job.Splits)
+		splits := (g.M + per - 1) / per
+		for s := range splits {
+			w.split(g, w.sums[s], piece.first, columns, s*per, min((s+1)*per, g.M))
 		}
+		for step := 1; step < splits; step *= 2 {
+			for s := 0; s+step < splits; s += 2 * step {
+				for i, x := range w.sums[s+step][:columns*(g.K+1)] {
+					w.sums[s][i] += x
+				}
+			}
+		}
+		p.put(g, piece.first, columns, w.sums[0])
 		return
 	}
 	sum := &p.job.Sums[piece.sum]
@@ -99,8 +109,8 @@ func (p *weightGradient) piece(i, worker int) {
 }
 
 // split makes the sums of a split's rows, from first to end-1, of as many columns of DY.
-func (w *gradientScratch) split(g *productGradient, column, columns, first, end int) {
-	clear(w.sums)
+func (w *gradientScratch) split(g *productGradient, all []float32, column, columns, first, end int) {
+	clear(all)
 	for ; first < end; first += gradientRows {
 		rows := min(gradientRows, (end-first+backend.GradientRows-1)/backend.GradientRows*backend.GradientRows)
 		for r := range rows {
@@ -112,7 +122,7 @@ func (w *gradientScratch) split(g *productGradient, column, columns, first, end 
 			}
 		}
 		for n := range columns {
-			dy, sums := w.dy[n*gradientRows:][:rows], w.sums[n*(g.K+1):][:g.K+1]
+			dy, sums := w.dy[n*gradientRows:][:rows], all[n*(g.K+1):][:g.K+1]
 			for k := 0; k < g.K; k += 8 {
 				tensorcore.Hopper.Dot8((*[8]float32)(sums[k:]), dy, w.x[k/8*gradientRows:][:rows])
 			}
@@ -123,25 +133,13 @@ func (w *gradientScratch) split(g *productGradient, column, columns, first, end 
 	}
 }
 
-// add adds the sums of a split to those before it.
-func (p *weightGradient) add(g *productGradient, column, columns int, first bool, sums []float32) {
+// put writes the sums of as many columns of DY.
+func (p *weightGradient) put(g *productGradient, column, columns int, sums []float32) {
 	for n := range columns {
 		own := sums[n*(g.K+1):][:g.K+1]
-		row := p.gradient[g.Offset+(column+n)*g.Stride:][:g.K]
-		var bias []float32
+		copy(p.gradient[g.Offset+(column+n)*g.Stride:], own[:g.K])
 		if g.BiasOffset >= 0 {
-			bias = p.gradient[g.BiasOffset+column+n:][:1]
-		}
-		if first {
-			copy(row, own)
-			copy(bias, own[g.K:])
-			continue
-		}
-		for k := range row {
-			row[k] += own[k]
-		}
-		for i := range bias {
-			bias[i] += own[g.K+i]
+			p.gradient[g.BiasOffset+column+n] = own[g.K]
 		}
 	}
 }

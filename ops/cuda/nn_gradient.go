@@ -54,7 +54,7 @@ func (p *plan) placeGradient(g *gradientTiles) (err error) {
 	from := uint64(p.table.Ptr())
 	for i := range g.tiles {
 		if t := &g.tiles[i]; t.Splits > 1 {
-			t.Ticket += from + uint64(size)
+			t.Tickets += from + uint64(size)
 			t.Scratch += from + uint64(head)
 		}
 	}
@@ -99,13 +99,13 @@ func (g *gradientTiles) product(job *backend.WeightGradientJob, p *backend.Produ
 			}
 			t.N, t.K = uint32(p.N-n), uint32(p.K-k)
 			if splits > 1 {
-				t.Ticket, t.Scratch = uint64(u32*(g.tickets+tile)), uint64(g.memory+tile*splits*scratch)
+				t.Tickets, t.Scratch = uint64(u32*(g.tickets+tile*ptx.GradientTickets)), uint64(g.memory+tile*splits*scratch)
 			}
 			g.tiles = append(g.tiles, t)
 		}
 	}
 	if splits > 1 {
-		g.tickets += tiles
+		g.tickets += tiles * ptx.GradientTickets
 		g.memory += tiles * splits * scratch
 	}
 }
