@@ -12,45 +12,39 @@ const AdamwElements = 1024 // adamw_elements of adamw.cu: that a block has at a 
 
 const NormChunk = 4096 // norm_chunk of adamw.cu: elements of a sum of squares
 
-// GradientParts is gradient_parts of adamw.cu: 32 bytes.
+// RankGradients is rank_gradients of adamw.cu: 16 bytes.
 //
-// gradient_parts are the partial sums of a gradient: of each rank a matrix, whose rows lie so far apart.
-type GradientParts struct {
-	Ranks  uint64  // offset 0: addresses
-	Stride uint64  // offset 8
-	Count  uint32  // offset 16: of them
-	Splits uint32  // offset 20: rows of one
-	Scale  float32 // offset 24
-	Spare  uint32  // offset 28
+// rank_gradients are the gradients of all ranks.
+type RankGradients struct {
+	Ranks uint64  // offset 0: addresses
+	Count uint32  // offset 8
+	Scale float32 // offset 12
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *GradientParts) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+func (p *RankGradients) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
-func (p *GradientParts) append(b []byte) []byte {
+func (p *RankGradients) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Ranks)
-	b = binary.LittleEndian.AppendUint64(b, p.Stride)
 	b = binary.LittleEndian.AppendUint32(b, p.Count)
-	b = binary.LittleEndian.AppendUint32(b, p.Splits)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
-	b = binary.LittleEndian.AppendUint32(b, p.Spare)
 	return b
 }
 
-// GradientNormParams is gradient_norm_params of adamw.cu: 64 bytes.
+// GradientNormParams is gradient_norm_params of adamw.cu: 48 bytes.
 type GradientNormParams struct {
-	Parts   GradientParts // offset 0
-	Sum     uint64        // offset 32
-	Squares uint64        // offset 40
-	From    uint64        // offset 48
-	To      uint64        // offset 56
+	Gradients RankGradients // offset 0
+	Sum       uint64        // offset 16
+	Squares   uint64        // offset 24
+	From      uint64        // offset 32
+	To        uint64        // offset 40
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *GradientNormParams) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+func (p *GradientNormParams) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
 
 func (p *GradientNormParams) append(b []byte) []byte {
-	b = p.Parts.append(b)
+	b = p.Gradients.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Sum)
 	b = binary.LittleEndian.AppendUint64(b, p.Squares)
 	b = binary.LittleEndian.AppendUint64(b, p.From)
@@ -58,37 +52,37 @@ func (p *GradientNormParams) append(b []byte) []byte {
 	return b
 }
 
-// AdamwParams is adamw_params of adamw.cu: 160 bytes.
+// AdamwParams is adamw_params of adamw.cu: 144 bytes.
 type AdamwParams struct {
-	Parts        GradientParts // offset 0
-	Params       uint64        // offset 32
-	M            uint64        // offset 40
-	V            uint64        // offset 48
-	Working      uint64        // offset 56: addresses, of the ranks' copies
-	Copies       uint64        // offset 64: addresses, of the ranks' copies
-	Schedule     uint64        // offset 72: rows of step size, root of the correction of v, decay, 0
-	State        uint64        // offset 80
-	Squares      uint64        // offset 88: or null
-	Norm         uint64        // offset 96
-	From         uint64        // offset 104
-	To           uint64        // offset 112
-	Steps        uint32        // offset 120: rows of the schedule
-	SquareCount  uint32        // offset 124: of all chunks
-	WorkingCount uint32        // offset 128
-	CopyCount    uint32        // offset 132
-	Take1        float32       // offset 136: 1 - beta
-	Take2        float32       // offset 140: 1 - beta
-	Beta2        float32       // offset 144
-	Eps          float32       // offset 148
-	MaxNorm      float32       // offset 152: or 0
-	Spare        uint32        // offset 156
+	Gradients    RankGradients // offset 0
+	Params       uint64        // offset 16
+	M            uint64        // offset 24
+	V            uint64        // offset 32
+	Working      uint64        // offset 40: addresses, of the ranks' copies
+	Copies       uint64        // offset 48: addresses, of the ranks' copies
+	Schedule     uint64        // offset 56: rows of step size, root of the correction of v, decay, 0
+	State        uint64        // offset 64
+	Squares      uint64        // offset 72: or null
+	Norm         uint64        // offset 80
+	From         uint64        // offset 88
+	To           uint64        // offset 96
+	Steps        uint32        // offset 104: rows of the schedule
+	SquareCount  uint32        // offset 108: of all chunks
+	WorkingCount uint32        // offset 112
+	CopyCount    uint32        // offset 116
+	Take1        float32       // offset 120: 1 - beta
+	Take2        float32       // offset 124: 1 - beta
+	Beta2        float32       // offset 128
+	Eps          float32       // offset 132
+	MaxNorm      float32       // offset 136: or 0
+	Spare        uint32        // offset 140
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 160)) }
+func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
 
 func (p *AdamwParams) append(b []byte) []byte {
-	b = p.Parts.append(b)
+	b = p.Gradients.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Params)
 	b = binary.LittleEndian.AppendUint64(b, p.M)
 	b = binary.LittleEndian.AppendUint64(b, p.V)
@@ -1109,9 +1103,11 @@ const GradientSmallN = 64 // gradient_small_n of gradient.cu
 
 const GradientSmallK = 64 // gradient_small_k of gradient.cu
 
-const GradientSumN = 512 // gradient_sum_n of gradient.cu
+const GradientSumN = 128 // gradient_sum_n of gradient.cu
 
-// GradientTile is gradient_tile of gradient.cu: 64 bytes.
+const GradientTickets = 8 // gradient_tickets of gradient.cu: of a tile, which has as many splits at most
+
+// GradientTile is gradient_tile of gradient.cu: 88 bytes.
 //
 // gradient_tile is what a block does. Strides are in elements, between rows.
 type GradientTile struct {
@@ -1119,30 +1115,38 @@ type GradientTile struct {
 	X        uint64 // offset 8: at the split's first row and the tile's first columns; the matrix of a sum is x
 	Out      uint64 // offset 16: of the tile's first element
 	Bias     uint64 // offset 24: of the tile's first row, or null
-	DyStride uint32 // offset 32
-	XStride  uint32 // offset 36
-	Stride   uint32 // offset 40
-	Rows     uint32 // offset 44: of the split
-	N        uint32 // offset 48: rows and columns of the weight from the tile's first on; the columns of a sum are k
-	K        uint32 // offset 52: rows and columns of the weight from the tile's first on; the columns of a sum are k
-	Kind     uint32 // offset 56
-	Spare    uint32 // offset 60
+	Scratch  uint64 // offset 32: of the tile, in which a split has gradient_large_scratch or gradient_small_scratch bytes
+	Tickets  uint64 // offset 40: of the tile, one a pair of splits or of their sums: how many have been left; 0 between launches
+	DyStride uint32 // offset 48
+	XStride  uint32 // offset 52
+	Stride   uint32 // offset 56
+	Rows     uint32 // offset 60: of the split
+	N        uint32 // offset 64: rows and columns of the weight from the tile's first on; the columns of a sum are k
+	K        uint32 // offset 68: rows and columns of the weight from the tile's first on; the columns of a sum are k
+	Split    uint32 // offset 72
+	Splits   uint32 // offset 76
+	Kind     uint32 // offset 80
+	Spare    uint32 // offset 84
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *GradientTile) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+func (p *GradientTile) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
 
 func (p *GradientTile) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Dy)
 	b = binary.LittleEndian.AppendUint64(b, p.X)
 	b = binary.LittleEndian.AppendUint64(b, p.Out)
 	b = binary.LittleEndian.AppendUint64(b, p.Bias)
+	b = binary.LittleEndian.AppendUint64(b, p.Scratch)
+	b = binary.LittleEndian.AppendUint64(b, p.Tickets)
 	b = binary.LittleEndian.AppendUint32(b, p.DyStride)
 	b = binary.LittleEndian.AppendUint32(b, p.XStride)
 	b = binary.LittleEndian.AppendUint32(b, p.Stride)
 	b = binary.LittleEndian.AppendUint32(b, p.Rows)
 	b = binary.LittleEndian.AppendUint32(b, p.N)
 	b = binary.LittleEndian.AppendUint32(b, p.K)
+	b = binary.LittleEndian.AppendUint32(b, p.Split)
+	b = binary.LittleEndian.AppendUint32(b, p.Splits)
 	b = binary.LittleEndian.AppendUint32(b, p.Kind)
 	b = binary.LittleEndian.AppendUint32(b, p.Spare)
 	return b
@@ -1161,9 +1165,15 @@ func (p *GradientParams) append(b []byte) []byte {
 	return b
 }
 
-const GradientLargeShared = 98304 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
+const GradientLargeShared = 65536 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
 
-const GradientSmallShared = 49152 // gradient_small_shared of gradient.cu
+const GradientSmallShared = 32768 // gradient_small_shared of gradient.cu
+
+const GradientSumShared = 2048 // gradient_sum_shared of gradient.cu
+
+const GradientLargeScratch = 69632 // gradient_large_scratch of gradient.cu: Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
+
+const GradientSmallScratch = 18432 // gradient_small_scratch of gradient.cu: Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
 
 const LossThreads = 256 // loss_threads of loss.cu
 

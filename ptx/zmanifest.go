@@ -110,30 +110,30 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "9ad174037fc879c8e65028233eab766783f69929af052583c624fe086414e26a"},
+			{"adamw.cu", "0ae28136d5bc9259f23f23c8610979f9cea444662b66aec4436f86b842580d5c"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
-				{"b8", 64, 8},
+				{"b8", 48, 8},
 			}},
 			{Name: "adamw", MaxThreads: 256, Params: []Param{
-				{"b8", 160, 8},
+				{"b8", 144, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "e681d457ae05e2adab12fd1ef9adb939699a26a808a5c0020ad11954a2d05514",
-				PTXHash: "e681d457ae05e2adab12fd1ef9adb939699a26a808a5c0020ad11954a2d05514",
-				stored:  source{"adamw.sm_90.ptx.gz", "a732648fcce88da33e4ff6497e42d8438cd8da9886839577ed832a0d5cc58984"},
+				Hash:    "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
+				PTXHash: "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
+				stored:  source{"adamw.sm_90.ptx.gz", "defc04754a1829ab7a172fe2e0003679ca3242a501700df647a4e5529c2ca611"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "643f352bc71e359414343912bd334ae739a88496e0ba9d51fd8bd51ab0d31e11",
-				PTXHash: "643f352bc71e359414343912bd334ae739a88496e0ba9d51fd8bd51ab0d31e11",
-				stored:  source{"adamw.sm_80.ptx.gz", "a1925a800070ddf345e32a5b508d32ccda1e98e6ba0b59440d0a52bccc944731"},
+				Hash:    "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
+				PTXHash: "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
+				stored:  source{"adamw.sm_80.ptx.gz", "d86a609370d9f424781023a6bb04c24114fe40ca0303f42529df8e19212d530b"},
 			},
 		},
 	},
@@ -634,7 +634,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "355651290a525cddca4f64a27b2533d45d6490843f24dc1aa7186aab8b516738"},
+			{"gradient.cu", "43b4d416e686f280920101d85d1205157085ba6731201f9c65aebec04a0ebcee"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -647,15 +647,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "49cf04a46c60e44d982165847768256201c048db83b12ab79f16b06df1d368b6",
-				PTXHash: "49cf04a46c60e44d982165847768256201c048db83b12ab79f16b06df1d368b6",
-				stored:  source{"gradient.sm_90.ptx.gz", "e10f03f49078519f64da02693e0a76ac3d6e7b63a9b777f9a83392c2841e627d"},
+				Hash:    "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
+				PTXHash: "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
+				stored:  source{"gradient.sm_90.ptx.gz", "64d4c0322e41ea0f1dd0be23edcaecc9d0ccd93bee5ece1d174c31ef684a5471"},
 			},
 			{
 				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "ae41462aca68fb4435b957f8159af76675efe2d1bca782559f58709dc7249544",
-				PTXHash: "ae41462aca68fb4435b957f8159af76675efe2d1bca782559f58709dc7249544",
-				stored:  source{"gradient.sm_80.ptx.gz", "5be47fed4ba46681e36bad71d2d4162ab95e82797d58436fb592e2761c1b0808"},
+				Hash:    "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
+				PTXHash: "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
+				stored:  source{"gradient.sm_80.ptx.gz", "ad4a8f2b51027fab6a0bc02a094bd82f1e7465a3ec330425e7f2c396da9c5778"},
 			},
 		},
 	},

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"errors"
 
 	"github.com/robocache/robocache/ops/backend"
@@ -11,15 +12,16 @@ import (
 const (
 	largeGain   = 2 // a product is made in large tiles unless they have so many times the area of small ones
 	adamWBlocks = 4 // of a multiprocessor
-	f32, bf16   = 4, 2
+
+	f32, u32, bf16 = 4, 4, 2 // bytes
 )
 
 func (b *gpu) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
-	tiles, shared := gradientTiles(job)
+	g := gradientTilesOf(job)
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	return p.launched(p.upload(packed(tiles)), func() error {
+	return p.launched(p.placeGradient(g), func() error {
 		params := &ptx.GradientParams{Tiles: uint64(p.table.Ptr())}
-		return p.Add(b.bind("gradient", backend.LaunchDependent, len(tiles), ptx.GradientThreads, shared, params))
+		return p.Add(b.bind("gradient", backend.LaunchDependent, len(g.tiles), ptx.GradientThreads, g.shared, params))
 	})
 }
 
@@ -34,52 +36,78 @@ func (p *plan) launched(err error, bind func() error) (backend.Plan, error) {
 	return p, nil
 }
 
-// gradientTiles are the tiles of a job, and the shared memory that they need. Those of a split of an item read the same, and come together.
-func gradientTiles(job *backend.WeightGradientJob) (tiles []ptx.GradientTile, shared int) {
-	for i := range job.Products {
-		g := &job.Products[i]
-		for split := range job.Splits {
-			tiles = append(tiles, productTiles(job, g, split)...)
-		}
-		if tiles[len(tiles)-1].Kind == ptx.GradientKindLarge {
-			shared = ptx.GradientLargeShared
-		} else {
-			shared = max(shared, ptx.GradientSmallShared)
-		}
-	}
-	for _, s := range job.Sums {
-		per := (s.R + job.Splits - 1) / job.Splits
-		for split := range job.Splits {
-			first := min(split*per, s.R)
-			t := ptx.GradientTile{XStride: uint32(s.X.Stride(0)), Rows: uint32(min(per, s.R-first)), Kind: ptx.GradientKindSum}
-			for n := 0; n < s.N; n += ptx.GradientSumN {
-				t.X, t.Out, t.K = at(s.X, f32, first, n), at(job.Partials, f32, split, s.Offset+n), uint32(s.N-n)
-				tiles = append(tiles, t)
-			}
-		}
-	}
-	return tiles, shared
+// gradientTiles are the tiles of a WeightGradient, with the shared memory that one needs. Of those that have several splits, tickets and scratch
+// memory are counted from 0 until they are placed.
+type gradientTiles struct {
+	tiles           []ptx.GradientTile
+	shared          int
+	tickets, memory int
 }
 
-func productTiles(job *backend.WeightGradientJob, g *backend.ProductGradient, split int) (tiles []ptx.GradientTile) {
-	per := backend.SplitRows(g.M, job.Splits)
-	first := min(split*per, g.M)
-	t := ptx.GradientTile{DyStride: uint32(g.DY.Stride(0)), XStride: uint32(g.X.Stride(0)), Stride: uint32(g.Stride), Rows: uint32(min(per, g.M-first)), Kind: ptx.GradientKindSmall}
-	tallest, widest := ptx.GradientSmallN, ptx.GradientSmallK
-	if area(g, ptx.GradientLargeN, ptx.GradientLargeK) < largeGain*area(g, ptx.GradientSmallN, ptx.GradientSmallK) {
-		t.Kind, tallest, widest = ptx.GradientKindLarge, ptx.GradientLargeN, ptx.GradientLargeK
+// placeGradient puts the tiles into device memory, with the tickets, which are 0, and scratch memory behind them.
+func (p *plan) placeGradient(g *gradientTiles) (err error) {
+	size := len(packed(g.tiles))
+	head := (size + u32*g.tickets + chunk - 1) / chunk * chunk
+	if p.table, err = p.b.Malloc("the partial sums of gradients", int64(head+g.memory)); err != nil {
+		return err
 	}
-	for n := 0; n < g.N; n += tallest {
-		for k := 0; k < g.K; k += widest {
-			t.Dy, t.X, t.Out = at(g.DY, bf16, first, n), at(g.X, bf16, first, k), at(job.Partials, f32, split, g.Offset+n*g.Stride+k)
-			t.Bias, t.N, t.K = 0, uint32(g.N-n), uint32(g.K-k)
-			if k == 0 && g.BiasOffset >= 0 {
-				t.Bias = at(job.Partials, f32, split, g.BiasOffset+n)
-			}
-			tiles = append(tiles, t)
+	from := uint64(p.table.Ptr())
+	for i := range g.tiles {
+		if t := &g.tiles[i]; t.Splits > 1 {
+			t.Tickets += from + uint64(size)
+			t.Scratch += from + uint64(head)
 		}
 	}
-	return tiles
+	return p.b.Ctx.CopyToDevice(context.Background(), p.table.Ptr(), append(packed(g.tiles), make([]byte, head-size)...))
+}
+
+func gradientTilesOf(job *backend.WeightGradientJob) *gradientTiles {
+	g := &gradientTiles{shared: ptx.GradientSumShared}
+	for _, s := range job.Sums {
+		for n := 0; n < s.N; n += ptx.GradientSumN {
+			g.tiles = append(g.tiles, ptx.GradientTile{X: at(s.X, f32, 0, n), Out: address(job.Gradient) + uint64(f32*(s.Offset+n)), XStride: uint32(s.X.Stride(0)),
+				Rows: uint32(s.R), K: uint32(s.N - n), Splits: 1, Kind: ptx.GradientKindSum})
+		}
+	}
+	for i := range job.Products {
+		g.product(job, &job.Products[i])
+	}
+	return g
+}
+
+// product adds the tiles of a product. Those of a split read the same, and come together.
+func (g *gradientTiles) product(job *backend.WeightGradientJob, p *backend.ProductGradient) {
+	per := backend.SplitRows(p.M, job.Splits)
+	splits := (p.M + per - 1) / per
+	t := ptx.GradientTile{DyStride: uint32(p.DY.Stride(0)), XStride: uint32(p.X.Stride(0)), Stride: uint32(p.Stride), Splits: uint32(splits), Kind: ptx.GradientKindSmall}
+	height, width, shared, scratch := ptx.GradientSmallN, ptx.GradientSmallK, ptx.GradientSmallShared, ptx.GradientSmallScratch
+	if area(p, ptx.GradientLargeN, ptx.GradientLargeK) < largeGain*area(p, height, width) {
+		t.Kind = ptx.GradientKindLarge
+		height, width, shared, scratch = ptx.GradientLargeN, ptx.GradientLargeK, ptx.GradientLargeShared, ptx.GradientLargeScratch
+	}
+	g.shared = max(g.shared, shared)
+	out, tiles := address(job.Gradient), area(p, height, width)/(height*width)
+	for split := range splits {
+		first := split * per
+		t.Split, t.Rows = uint32(split), uint32(min(per, p.M-first))
+		for tile := range tiles {
+			across := (p.K + width - 1) / width
+			n, k := tile/across*height, tile%across*width
+			t.Dy, t.X, t.Out, t.Bias = at(p.DY, bf16, first, n), at(p.X, bf16, first, k), out+uint64(f32*(p.Offset+n*p.Stride+k)), 0
+			if k == 0 && p.BiasOffset >= 0 {
+				t.Bias = out + uint64(f32*(p.BiasOffset+n))
+			}
+			t.N, t.K = uint32(p.N-n), uint32(p.K-k)
+			if splits > 1 {
+				t.Tickets, t.Scratch = uint64(u32*(g.tickets+tile*ptx.GradientTickets)), uint64(g.memory+tile*splits*scratch)
+			}
+			g.tiles = append(g.tiles, t)
+		}
+	}
+	if splits > 1 {
+		g.tickets += tiles * ptx.GradientTickets
+		g.memory += tiles * splits * scratch
+	}
 }
 
 // area is that of all tiles of a weight, if they have such a height and width.
@@ -94,15 +122,15 @@ func at(t *tensor.Tensor, size, row, column int) uint64 {
 
 func (b *gpu) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	return p.launched(p.upload(packed(addresses(job.Partials))), func() error {
-		params := &ptx.GradientNormParams{Parts: p.parts(job.Partials, job.Scale), Sum: address(job.Sum), Squares: address(job.Squares), From: uint64(job.From), To: uint64(job.To)}
+	return p.launched(p.upload(packed(addresses(job.Gradients))), func() error {
+		params := &ptx.GradientNormParams{Gradients: p.gradients(job.Gradients, job.Scale), Sum: address(job.Sum), Squares: address(job.Squares), From: uint64(job.From), To: uint64(job.To)}
 		return p.Add(b.bind("gradient_norm", backend.LaunchDependent, (job.To-job.From+ptx.NormChunk-1)/ptx.NormChunk, ptx.AdamwThreads, 0, params))
 	})
 }
 
-// parts are the partial sums of all ranks, whose addresses the plan's table begins with.
-func (p *plan) parts(list []*tensor.Tensor, scale float32) ptx.GradientParts {
-	return ptx.GradientParts{Ranks: uint64(p.table.Ptr()), Stride: uint64(list[0].Stride(0)), Count: uint32(len(list)), Splits: uint32(list[0].Dim(0)), Scale: scale}
+// gradients are those of all ranks, with whose addresses the plan's table begins.
+func (p *plan) gradients(list []*tensor.Tensor, scale float32) ptx.RankGradients {
+	return ptx.RankGradients{Ranks: uint64(p.table.Ptr()), Count: uint32(len(list)), Scale: scale}
 }
 
 func addresses(lists ...[]*tensor.Tensor) (all []uint64) {
@@ -116,9 +144,9 @@ func addresses(lists ...[]*tensor.Tensor) (all []uint64) {
 
 func (b *gpu) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	return p.launched(p.upload(packed(addresses(job.Partials, job.Working, job.Copies))), func() error {
-		working := uint64(p.table.Ptr()) + uint64(8*len(job.Partials))
-		params := &ptx.AdamwParams{Parts: p.parts(job.Partials, job.Scale), Params: address(job.Params), M: address(job.M), V: address(job.V),
+	return p.launched(p.upload(packed(addresses(job.Gradients, job.Working, job.Copies))), func() error {
+		working := uint64(p.table.Ptr()) + uint64(8*len(job.Gradients))
+		params := &ptx.AdamwParams{Gradients: p.gradients(job.Gradients, job.Scale), Params: address(job.Params), M: address(job.M), V: address(job.V),
 			Working: working, WorkingCount: uint32(len(job.Working)), Copies: working + uint64(8*len(job.Working)), CopyCount: uint32(len(job.Copies)),
 			Schedule: address(job.Schedule), Steps: uint32(job.Schedule.Dim(0)), State: address(job.State), Squares: address(job.Squares), Norm: address(job.Norm),
 			From: uint64(job.From), To: uint64(job.To), Take1: float32(1 - job.Beta1), Take2: float32(1 - job.Beta2), Beta2: float32(job.Beta2), Eps: job.Eps, MaxNorm: job.MaxNorm}
