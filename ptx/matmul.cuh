@@ -64,39 +64,51 @@ RC_HOST struct matmul_params {
 
 constexpr u32 activation_relu = 1, activation_gelu = 2;
 
-// Loads that stay where they stand, of memory that the same thread may write later.
-RC_FN v16 ld_16(const void *p) {
+// Loads that stay where they stand, of memory that the same thread may write later; zeros of what is not there, and no branch.
+RC_FN v16 ld_16(const void *p, bool there) {
     v16 v;
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\tmov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
+                 "@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "=&r"(v.x), "=&r"(v.y), "=&r"(v.z), "=&r"(v.w)
+                 : "l"(global(p)), "r"((u32)there));
     return v;
 }
-RC_FN v8 ld_8(const void *p) {
+RC_FN v8 ld_8(const void *p, bool there) {
     v8 v;
-    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(global(p)));
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t@p ld.global.v2.u32 {%0, %1}, [%2];\n\t}"
+                 : "=&r"(v.x), "=&r"(v.y)
+                 : "l"(global(p)), "r"((u32)there));
     return v;
 }
-
-RC_FN u32 ld_u32(const void *p) {
+RC_FN float ld_f32(const float *p, bool there) {
     u32 v;
-    asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(global(p)));
-    return v;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\tmov.u32 %0, 0;\n\t@p ld.global.u32 %0, [%1];\n\t}" : "=&r"(v) : "l"(global(p)), "r"((u32)there));
+    return as_f32(v);
 }
-RC_FN float ld_f32(const float *p) { return as_f32(ld_u32(p)); }
+// Stores of what is there.
+RC_FN void st_16(void *p, v16 v, bool there) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\t@p st.global.v4.u32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(global(p)), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w), "r"((u32)there)
+                 : "memory");
+}
+RC_FN void st_8(void *p, v8 v, bool there) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p st.global.v2.u32 [%0], {%1, %2};\n\t}" ::"l"(global(p)), "r"(v.x), "r"(v.y), "r"((u32)there)
+                 : "memory");
+}
 
 // four are neighbouring elements of a row.
 struct four {
     float v[4];
 };
-RC_FN four ld_four(const float *p) {
-    const v16 w = ld_16(p);
-    return {{as_f32(w.x), as_f32(w.y), as_f32(w.z), as_f32(w.w)}};
-}
-RC_FN four ld_four(const u16 *p) {
-    const v8 w = ld_8(p);
+RC_FN four four_of(v16 w) { return {{as_f32(w.x), as_f32(w.y), as_f32(w.z), as_f32(w.w)}}; }
+RC_FN v16 words_of(const four &f) { return {bits(f.v[0]), bits(f.v[1]), bits(f.v[2]), bits(f.v[3])}; }
+RC_FN four ld_four(const float *p, bool there) { return four_of(ld_16(p, there)); }
+RC_FN four ld_four(const u16 *p, bool there) {
+    const v8 w = ld_8(p, there);
     return {{bf16_lo(w.x), bf16_hi(w.x), bf16_lo(w.y), bf16_hi(w.y)}};
 }
-RC_FN void st_four(float *p, const four &f) { st_16(p, v16{bits(f.v[0]), bits(f.v[1]), bits(f.v[2]), bits(f.v[3])}); }
-RC_FN void st_four(u16 *p, const four &f) { st_8(p, v8{pack_bf16x2(f.v[0], f.v[1]), pack_bf16x2(f.v[2], f.v[3])}); }
+RC_FN void st_four(float *p, const four &f, bool there) { st_16(p, words_of(f), there); }
+RC_FN void st_four(u16 *p, const four &f, bool there) { st_8(p, v8{pack_bf16x2(f.v[0], f.v[1]), pack_bf16x2(f.v[2], f.v[3])}, there); }
 
 // matmul_tile says who makes what. Bm rows and Bn columns a block, by Wm x Wn warps.
 template <u32 Bm, u32 Bn, u32 Wm, u32 Wn, u32 Stages, bool Plain> struct matmul_tile {
