@@ -147,15 +147,16 @@ template <class C> struct matmul_copies {
         }
     }
 
-    // copy begins to copy the step at k0 to a slot.
+    // copy begins to copy the step at k0 to a slot, if there is one. There is no branch, so that it goes beside what the tensor cores do.
     RC_FN_MEMBER void copy(const matmul_params &p, u32 k0, u32 slot) const {
         const u32 i = thread_x();
+        const bool copies = k0 < p.k;
         const bool there = k0 + i % 8 * 8 < p.k;
         const i32 rows = there ? a_rows : 0;
         u32 to = slot + i / 8 * 128 + ((i % 8 ^ i / 8 % 8) << 4);
         const u16 *from = a + k0;
         RC_UNROLL for (u32 r = 0; r < C::bm; r += a_apart) {
-            cp_async_16(to + r * 128, from, (i32)r < rows);
+            cp_async_16_if(copies, to + r * 128, from, (i32)r < rows);
             from += a_apart * p.a_step;
         }
         if (C::plain) {
@@ -163,7 +164,7 @@ template <class C> struct matmul_copies {
             const i32 left = b_rows ? (i32)(p.k - k0 - i / row) : 0;
             RC_UNROLL for (u32 r = 0; r < matmul_step; r += b_apart) {
                 const u32 at = i / row + r;
-                cp_async_16(slot + C::a_bytes + at * row_bytes + ((i % row ^ at % 8) << 4), from, (i32)r < left);
+                cp_async_16_if(copies, slot + C::a_bytes + at * row_bytes + ((i % row ^ at % 8) << 4), from, (i32)r < left);
                 from += b_apart * p.b_step;
             }
         } else {
@@ -171,7 +172,7 @@ template <class C> struct matmul_copies {
             to += C::a_bytes;
             const i32 left = there ? b_rows : 0;
             RC_UNROLL for (u32 r = 0; r < C::bn; r += a_apart) {
-                cp_async_16(to + r * 128, from, (i32)r < left);
+                cp_async_16_if(copies, to + r * 128, from, (i32)r < left);
                 from += a_apart * p.b_step;
             }
         }
@@ -205,7 +206,7 @@ template <class C> RC_FN void product(const matmul_params &p, u32 m0, u32 n0, u3
     copies.begin(p, m0, n0);
     const u32 steps = (p.k + matmul_step - 1) / matmul_step;
     RC_UNROLL for (u32 s = 0; s + 1 < C::stages; s++) {
-        if (s < steps) copies.copy(p, s * matmul_step, memory + s * C::slot);
+        copies.copy(p, s * matmul_step, memory + s * C::slot);
         cp_async_commit();
     }
     const u32 l = lane(), warp = thread_x() / warp_size, row = warp / C::wn * C::tm, column = warp % C::wn * C::tn;
@@ -219,22 +220,26 @@ template <class C> RC_FN void product(const matmul_params &p, u32 m0, u32 n0, u3
     cp_async_wait<C::stages - 2>();
     barrier();
     factors[0].load(here + a_at, here + b_at, 0);
-    RC_NO_UNROLL for (u32 step = 0; step < steps; step++) {
-        const u32 left = p.k - step * matmul_step;
+    const u32 whole = p.k / matmul_step;
+    RC_NO_UNROLL for (u32 step = 0; step < whole; step++) {
         RC_UNROLL for (u32 s = 0; s < 4; s++) {
             if (s == 3) { // the next step has come, and nobody reads the one before this any more
                 cp_async_wait<C::stages - 2>();
                 barrier();
                 free = here;
-                here = here + C::slot == end ? memory : here + C::slot;
+                here = step + 1 == steps ? here : here + C::slot == end ? memory : here + C::slot; // after the last step it is read again, in vain
             }
-            if (s < 3 || step + 1 < steps) factors[(s + 1) % 2].load(here + a_at, here + b_at, (s + 1) % 4);
+            factors[(s + 1) % 2].load(here + a_at, here + b_at, (s + 1) % 4);
             if (s == 0) {
-                if (step + C::stages - 1 < steps) copies.copy(p, (step + C::stages - 1) * matmul_step, free);
+                copies.copy(p, (step + C::stages - 1) * matmul_step, free);
                 cp_async_commit();
             }
-            if (s * 16 < left) factors[s % 2].multiply(sums);
+            factors[s % 2].multiply(sums);
         }
+    }
+    RC_NO_UNROLL for (u32 s = 0; s < p.k % matmul_step / 16; s++) {
+        factors[0].load(here + a_at, here + b_at, s);
+        factors[0].multiply(sums);
     }
     cp_async_wait<0>();
     barrier();
