@@ -30,20 +30,24 @@ template <class C, u32 Rows> struct matmul_rows {
             }
         }
     }
-    template <class T> RC_FN_MEMBER void load(fours &v, const T *from, u64 step) const {
+    template <class T> RC_FN_MEMBER void load(fours &v, const T *from, u32 step) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
-            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) v[r][c] = ld_four(from + row_of(r) * step + column_of(c), has(r, c));
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) v[r][c] = ld_four(row_at(from, row_of(r), step, column_of(c)), has(r, c));
         }
     }
-    template <class T> RC_FN_MEMBER void store(const fours &v, T *to, u64 step) const {
+    template <class T> RC_FN_MEMBER void store(const fours &v, T *to, u32 step) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
-            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) st_four(to + row_of(r) * step + column_of(c), v[r][c], has(r, c));
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) st_four(row_at(to, row_of(r), step, column_of(c)), v[r][c], has(r, c));
         }
     }
     RC_FN_MEMBER void load_shared(fours &v, u32 memory) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
             RC_UNROLL for (u32 c = 0; c < C::chunks; c++) v[r][c] = four_of(ld_shared_16(at(memory, r, c)));
         }
+    }
+    // clear makes columns 0 that the matrix does not have: a product with nothing may be no number.
+    RC_FN_MEMBER void clear(fours &v) const {
+        if (p.n < C::bn) each(v, [&](float &x, u32, u32 c, u32) { x = column_of(c) < p.n ? x : 0.0f; });
     }
     RC_FN_MEMBER void store_shared(const fours &v, u32 memory) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
@@ -81,7 +85,7 @@ template <class C, u32 Rows> struct matmul_rows {
     RC_FN_MEMBER void load_residual(fours &z) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
             const u32 of = p.residual_rows < p.m ? row_of(r) % p.residual_rows : row_of(r);
-            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) z[r][c] = ld_four(p.residual.z + of * p.residual.z_step + column_of(c), has(r, c));
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) z[r][c] = ld_four(row_at(p.residual.z, of, p.residual.z_step, column_of(c)), has(r, c));
         }
     }
     RC_FN_MEMBER void add_residual(fours &v, fours &z) const {
@@ -120,15 +124,18 @@ template <class C, u32 Rows> struct matmul_rows {
 RC_FN u32 step_of(const matmul_dropout &d) { return bits(ld_f32((const float *)d.state, d.state != nullptr)); }
 
 // elements is for jobs without a norm, Rows rows of a lane at once. GELU makes much code: only Smooth has it.
-template <class C, u32 Rows, bool Smooth> RC_FN void elements(const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
     using lane_rows = matmul_rows<C, Rows>;
     const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout), from = thread_x() / C::lanes;
     typename lane_rows::list bias;
-    if (p.bias != nullptr) lane_rows(p, m0, n0, from).load_columns(bias, p.bias);
+    typename lane_rows::fours gate; // of the next rows
+    const lane_rows begin(p, m0, n0, from);
+    if (p.bias != nullptr) begin.load_columns(bias, p.bias);
+    if (p.gate != nullptr) begin.load(gate, p.gate, p.gate_step);
+    stage<C>(sums, memory);
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += Rows * C::stride) {
         const lane_rows w(p, m0, n0, at);
-        typename lane_rows::fours v, gate, z;
-        if (p.gate != nullptr) w.load(gate, p.gate, p.gate_step);
+        typename lane_rows::fours v, z;
         if (p.residual.z != nullptr) w.load_residual(z);
         w.load_shared(v, memory);
         if (p.bias != nullptr) w.each(v, [&](float &x, u32, u32 c, u32 i) { x += bias[c].v[i]; });
@@ -141,38 +148,50 @@ template <class C, u32 Rows, bool Smooth> RC_FN void elements(const matmul_param
             w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x = gate[r][c].v[i] > 0.0f ? x : 0.0f; });
         else if (Smooth && p.gate_of() == activation_gelu)
             w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x *= gelu_grad(gate[r][c].v[i]); });
+        if (p.gate != nullptr) lane_rows(p, m0, n0, at + Rows * C::stride).load(gate, p.gate, p.gate_step);
         w.drop(v, p.dropout, step);
         if (p.residual.z != nullptr) w.add_residual(v, z);
         w.finish(v, true, out_step);
     }
 }
 
-// mean_of is the mean of what fn gives for each element of a row, whose lanes add up.
-template <class C, u32 Rows, class F> RC_FN void mean_of(float (&mean)[Rows], const matmul_rows<C, Rows> &w, float n, const F &fn) {
-    RC_UNROLL for (u32 r = 0; r < Rows; r++) {
-        mean[r] = 0.0f;
-        RC_UNROLL for (u32 c = 0; c < C::chunks; c++) {
-            const bool there = w.column_of(c) < w.p.n;
-            RC_UNROLL for (u32 i = 0; i < 4; i++) mean[r] += there ? fn(r, c, i) : 0.0f;
+// row_sums adds up rows over their lanes, and returns of each sum what fn makes of it. Each step halves the rows that a lane has, so that it has one in the
+// end, and fn is computed once.
+template <class C, u32 Rows, class F> RC_FN void row_sums(float (&s)[Rows], const F &fn) {
+    u32 d = C::lanes / 2;
+    RC_UNROLL for (u32 left = Rows / 2; left > 0; left /= 2, d /= 2) {
+        RC_UNROLL for (u32 r = 0; r < left; r++) {
+            const bool upper = (lane() & d) != 0;
+            s[r] = (upper ? s[r + left] : s[r]) + as_f32(shuffle_xor(bits(upper ? s[r] : s[r + left]), d));
         }
     }
-    RC_UNROLL for (u32 d = C::lanes / 2; d > 0; d /= 2) {
-        RC_UNROLL for (u32 r = 0; r < Rows; r++) mean[r] += as_f32(shuffle_xor(bits(mean[r]), d));
+    RC_UNROLL for (; d > 0; d /= 2) s[0] += as_f32(shuffle_xor(bits(s[0]), d));
+    const u32 mine = bits(fn(s[0]));
+    RC_UNROLL for (u32 r = 0; r < Rows; r++) s[r] = as_f32(shuffle_from(mine, (lane() & ~(C::lanes - 1)) + r * (C::lanes / Rows)));
+}
+
+// sum_of begins the sums of what fn gives for each element of a row: those of a lane.
+template <class C, u32 Rows, class F> RC_FN void sum_of(float (&s)[Rows], const F &fn) {
+    RC_UNROLL for (u32 r = 0; r < Rows; r++) {
+        s[r] = 0.0f;
+        RC_UNROLL for (u32 c = 0; c < C::chunks; c++) {
+            RC_UNROLL for (u32 i = 0; i < 4; i++) s[r] += fn(r, c, i);
+        }
     }
-    RC_UNROLL for (u32 r = 0; r < Rows; r++) mean[r] = div_rn(mean[r], n);
 }
 
 // norms is for jobs with a norm, Back for the gradient of one. The block has whole rows.
-template <class C, bool Back> RC_FN void norms(const matmul_params &p, u32 m0, u32 memory) {
+template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 memory) {
     constexpr u32 rows = 8 / C::chunks;
     using lane_rows = matmul_rows<C, rows>;
     const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout), from = thread_x() / C::lanes;
     const float n = (float)p.n;
     typename lane_rows::list bias, gamma, beta;
-    const lane_rows all(p, m0, 0, from);
-    if (p.bias != nullptr) all.load_columns(bias, p.bias);
-    all.load_columns(gamma, p.norm.gamma);
-    if (!Back) all.load_columns(beta, p.norm.beta);
+    const lane_rows begin(p, m0, 0, from);
+    if (p.bias != nullptr) begin.load_columns(bias, p.bias);
+    begin.load_columns(gamma, p.norm.gamma);
+    if (!Back) begin.load_columns(beta, p.norm.beta);
+    stage<C>(sums, memory);
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * C::stride) {
         const lane_rows w(p, m0, 0, at);
         typename lane_rows::fours v, z, x;
@@ -184,14 +203,19 @@ template <class C, bool Back> RC_FN void norms(const matmul_params &p, u32 m0, u
             w.load_rows(rstd, p.norm.rstd);
         }
         w.load_shared(v, memory);
+        w.clear(v);
         if (p.bias != nullptr) w.each(v, [&](float &y, u32, u32 c, u32 i) { y += bias[c].v[i]; });
         w.drop(v, p.dropout, step);
         if (p.residual.z != nullptr) w.add_residual(v, z);
         if (!Back) {
             if (p.sum != nullptr) w.store(v, p.sum, p.sum_step);
-            mean_of(mean, w, n, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i]; });
-            mean_of(rstd, w, n, [&](u32 r, u32 c, u32 i) { return (v[r][c].v[i] - mean[r]) * (v[r][c].v[i] - mean[r]); });
-            RC_UNROLL for (u32 r = 0; r < rows; r++) rstd[r] = div_rn(1.0f, sqrt_rn(rstd[r] + p.eps));
+            sum_of<C>(mean, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i]; });
+            row_sums<C>(mean, [&](float s) { return div_rn(s, n); });
+            sum_of<C>(rstd, [&](u32 r, u32 c, u32 i) {
+                const float d = v[r][c].v[i] - (w.column_of(c) < p.n ? mean[r] : 0.0f);
+                return d * d;
+            });
+            row_sums<C>(rstd, [&](float s) { return div_rn(1.0f, sqrt_rn(div_rn(s, n) + p.eps)); });
             w.store_rows(mean, p.norm.mean);
             w.store_rows(rstd, p.norm.rstd);
             w.normalise(v, mean, rstd, gamma, beta);
@@ -200,8 +224,10 @@ template <class C, bool Back> RC_FN void norms(const matmul_params &p, u32 m0, u
             w.each(v, [&](float &h, u32, u32 c, u32 i) { h *= gamma[c].v[i]; });
             w.each(x, [&](float &y, u32 r, u32, u32) { y = (y - mean[r]) * rstd[r]; });
             float mean_h[rows], mean_hx[rows];
-            mean_of(mean_h, w, n, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i]; });
-            mean_of(mean_hx, w, n, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i] * x[r][c].v[i]; });
+            sum_of<C>(mean_h, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i]; });
+            sum_of<C>(mean_hx, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i] * x[r][c].v[i]; });
+            row_sums<C>(mean_h, [&](float s) { return div_rn(s, n); });
+            row_sums<C>(mean_hx, [&](float s) { return div_rn(s, n); });
             w.each(v, [&](float &h, u32 r, u32 c, u32 i) { h = rstd[r] * (h - mean_h[r] - x[r][c].v[i] * mean_hx[r]); });
         }
         w.finish(v, Back, out_step);
@@ -219,7 +245,7 @@ template <class C> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 me
         _Pragma("unroll 8") for (u32 r = first; r < first + rows; r++) {
             const u32 row = m0 + r;
             const bool there = row < p.m && column < p.n;
-            const four g = four_of(ld_shared_16(memory + (r * C::pitch + column) * 4)), z = ld_four(p.norm.z + row * p.norm.z_step + column, there);
+            const four g = four_of(ld_shared_16(memory + (r * C::pitch + column) * 4)), z = ld_four(row_at(p.norm.z, row, p.norm.z_step, column), there);
             const float mean = ld_f32(p.norm.mean + row, there), rstd = ld_f32(p.norm.rstd + row, there);
             RC_UNROLL for (u32 i = 0; i < 4; i++) {
                 const float y = there ? g.v[i] : 0.0f;
@@ -235,8 +261,8 @@ template <class C> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 me
             }
         }
         const bool writes = lane() < 8 && column < p.n;
-        st_four(p.dgamma + m0 / C::bm * p.dgamma_step + column, dgamma, writes);
-        st_four(p.dbeta + m0 / C::bm * p.dbeta_step + column, dbeta, writes);
+        st_four(row_at(p.dgamma, m0 / C::bm, p.dgamma_step, column), dgamma, writes);
+        st_four(row_at(p.dbeta, m0 / C::bm, p.dbeta_step, column), dbeta, writes);
     }
 }
 
@@ -251,19 +277,21 @@ template <class C> RC_FN void matmul(const matmul_params &p) {
     grid_dependency_wait();
     launch_dependents();
     const u32 m0 = block_x() / p.columns * C::bm, n0 = block_x() % p.columns * C::bn, at = shared_at(memory);
-    product<C>(p, m0, n0, at);
+    float sums[C::mt][C::nt][4] = {};
+    product<C>(sums, p, m0, n0, at);
     if (p.activation() == activation_gelu || p.gate_of() == activation_gelu)
-        elements<C, 1, true>(p, m0, n0, at);
+        elements<C, 1, true>(sums, p, m0, n0, at);
     else
-        elements<C, 8 / C::chunks, false>(p, m0, n0, at);
+        elements<C, 8 / C::chunks, false>(sums, p, m0, n0, at);
 }
 template <class C, bool Back> RC_FN void matmul_normed(const matmul_params &p) {
     extern __shared__ line memory[];
     grid_dependency_wait();
     launch_dependents();
     const u32 m0 = block_x() * C::bm, at = shared_at(memory);
-    product<C>(p, m0, 0, at);
-    norms<C, Back>(p, m0, at);
+    float sums[C::mt][C::nt][4] = {};
+    product<C>(sums, p, m0, 0, at);
+    norms<C, Back>(sums, p, m0, at);
     if (Back) {
         barrier();
         column_sums<C>(p, m0, at);
