@@ -1271,14 +1271,15 @@ func (p *MatmulDropout) append(b []byte) []byte {
 
 // MatmulNorm is matmul_norm of matmul.cuh: 48 bytes.
 //
-// matmul_norm is a backend.NormStats. Steps are elements from a row to the next.
+// matmul_norm is a backend.NormStats. A step is bytes from a row to the next.
 type MatmulNorm struct {
-	Z     uint64 // offset 0
-	Mean  uint64 // offset 8
-	Rstd  uint64 // offset 16
-	Gamma uint64 // offset 24
-	Beta  uint64 // offset 32
-	ZStep uint64 // offset 40
+	Z      uint64 // offset 0
+	Mean   uint64 // offset 8
+	Rstd   uint64 // offset 16
+	Gamma  uint64 // offset 24
+	Beta   uint64 // offset 32
+	ZStep  uint32 // offset 40
+	Unused uint32 // offset 44
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -1290,82 +1291,81 @@ func (p *MatmulNorm) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Rstd)
 	b = binary.LittleEndian.AppendUint64(b, p.Gamma)
 	b = binary.LittleEndian.AppendUint64(b, p.Beta)
-	b = binary.LittleEndian.AppendUint64(b, p.ZStep)
+	b = binary.LittleEndian.AppendUint32(b, p.ZStep)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
 	return b
 }
 
-// MatmulParams is matmul_params of matmul.cuh: 344 bytes.
+// MatmulParams is matmul_params of matmul.cuh: 304 bytes.
 //
 // matmul_params is the parameter of all kernels. What is null is left out.
 type MatmulParams struct {
 	A            uint64        // offset 0
 	B            uint64        // offset 8
-	AStep        uint64        // offset 16
-	BStep        uint64        // offset 24
-	M            uint32        // offset 32
-	N            uint32        // offset 36
-	K            uint32        // offset 40
-	Columns      uint32        // offset 44: tiles beside each other
-	Bias         uint64        // offset 48
-	Pre          uint64        // offset 56
-	PreStep      uint64        // offset 64
-	Gate         uint64        // offset 72
-	GateStep     uint64        // offset 80
-	Residual     MatmulNorm    // offset 88: z is the residual, gamma null if it is added as it is
-	Norm         MatmulNorm    // offset 136: of a norm, and of the gradient of one, which then has z
-	Dgamma       uint64        // offset 184
-	Dbeta        uint64        // offset 192
-	DgammaStep   uint64        // offset 200
-	DbetaStep    uint64        // offset 208
-	After        uint64        // offset 216
-	AfterStep    uint64        // offset 224
-	Sum          uint64        // offset 232
-	SumStep      uint64        // offset 240
-	Out          uint64        // offset 248
-	OutStep      uint64        // offset 256
-	Dropout      MatmulDropout // offset 264
-	OutDropout   MatmulDropout // offset 296
-	Eps          float32       // offset 328
-	ResidualRows uint32        // offset 332
-	Flags        uint32        // offset 336
-	Unused       uint32        // offset 340
+	AStep        uint32        // offset 16
+	BStep        uint32        // offset 20
+	M            uint32        // offset 24
+	N            uint32        // offset 28
+	K            uint32        // offset 32
+	Columns      uint32        // offset 36: tiles beside each other
+	Bias         uint64        // offset 40
+	Pre          uint64        // offset 48
+	Gate         uint64        // offset 56
+	Residual     MatmulNorm    // offset 64: z is the residual, gamma null if it is added as it is
+	Norm         MatmulNorm    // offset 112: of a norm, and of the gradient of one, which then has z
+	Dgamma       uint64        // offset 160
+	Dbeta        uint64        // offset 168
+	After        uint64        // offset 176
+	Sum          uint64        // offset 184
+	Out          uint64        // offset 192
+	PreStep      uint32        // offset 200
+	GateStep     uint32        // offset 204
+	DgammaStep   uint32        // offset 208
+	DbetaStep    uint32        // offset 212
+	AfterStep    uint32        // offset 216
+	SumStep      uint32        // offset 220
+	OutStep      uint32        // offset 224
+	Eps          float32       // offset 228
+	Dropout      MatmulDropout // offset 232
+	OutDropout   MatmulDropout // offset 264
+	ResidualRows uint32        // offset 296
+	Flags        uint32        // offset 300
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *MatmulParams) Bytes() []byte { return p.append(make([]byte, 0, 344)) }
+func (p *MatmulParams) Bytes() []byte { return p.append(make([]byte, 0, 304)) }
 
 func (p *MatmulParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.A)
 	b = binary.LittleEndian.AppendUint64(b, p.B)
-	b = binary.LittleEndian.AppendUint64(b, p.AStep)
-	b = binary.LittleEndian.AppendUint64(b, p.BStep)
+	b = binary.LittleEndian.AppendUint32(b, p.AStep)
+	b = binary.LittleEndian.AppendUint32(b, p.BStep)
 	b = binary.LittleEndian.AppendUint32(b, p.M)
 	b = binary.LittleEndian.AppendUint32(b, p.N)
 	b = binary.LittleEndian.AppendUint32(b, p.K)
 	b = binary.LittleEndian.AppendUint32(b, p.Columns)
 	b = binary.LittleEndian.AppendUint64(b, p.Bias)
 	b = binary.LittleEndian.AppendUint64(b, p.Pre)
-	b = binary.LittleEndian.AppendUint64(b, p.PreStep)
 	b = binary.LittleEndian.AppendUint64(b, p.Gate)
-	b = binary.LittleEndian.AppendUint64(b, p.GateStep)
 	b = p.Residual.append(b)
 	b = p.Norm.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Dgamma)
 	b = binary.LittleEndian.AppendUint64(b, p.Dbeta)
-	b = binary.LittleEndian.AppendUint64(b, p.DgammaStep)
-	b = binary.LittleEndian.AppendUint64(b, p.DbetaStep)
 	b = binary.LittleEndian.AppendUint64(b, p.After)
-	b = binary.LittleEndian.AppendUint64(b, p.AfterStep)
 	b = binary.LittleEndian.AppendUint64(b, p.Sum)
-	b = binary.LittleEndian.AppendUint64(b, p.SumStep)
 	b = binary.LittleEndian.AppendUint64(b, p.Out)
-	b = binary.LittleEndian.AppendUint64(b, p.OutStep)
+	b = binary.LittleEndian.AppendUint32(b, p.PreStep)
+	b = binary.LittleEndian.AppendUint32(b, p.GateStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DgammaStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DbetaStep)
+	b = binary.LittleEndian.AppendUint32(b, p.AfterStep)
+	b = binary.LittleEndian.AppendUint32(b, p.SumStep)
+	b = binary.LittleEndian.AppendUint32(b, p.OutStep)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
 	b = p.Dropout.append(b)
 	b = p.OutDropout.append(b)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
 	b = binary.LittleEndian.AppendUint32(b, p.ResidualRows)
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
-	b = binary.LittleEndian.AppendUint32(b, p.Unused)
 	return b
 }
 
