@@ -140,8 +140,8 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "9e3dca0323c83317a7b065da7949f74986a44ea5d47724cd5d36160e2d0018c2"},
-			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
+			{"attention.cu", "c1dcf66e552c0228edf8b5671f99425136c4b8872fecc53042aac21ff8127656"},
+			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
@@ -164,23 +164,23 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "9799a75cbb68888de34feacfa963b3419f8e22fc4ad95e61fd03c0717d853a05",
-				PTXHash: "9799a75cbb68888de34feacfa963b3419f8e22fc4ad95e61fd03c0717d853a05",
-				stored:  source{"attention.sm_90.ptx.gz", "5e534fa9f342e7e80e44d4b8b81014dd85af59010cca4727eb44e3d29b70a34e"},
+				Hash:    "024f75357daf1d1488a94d35c26d45e23b8cb35e34aec0d67dab1a08914ec8f2",
+				PTXHash: "024f75357daf1d1488a94d35c26d45e23b8cb35e34aec0d67dab1a08914ec8f2",
+				stored:  source{"attention.sm_90.ptx.gz", "3046c19ce42d4a69e7443614a6f507ff9c04f8bbcdd91bbefe6c10aa03745faf"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
-				PTXHash: "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
-				stored:  source{"attention.sm_80.ptx.gz", "b454ccb7fdda946376199e1841eae855f47003ecb521641d291f0eddebdd33b8"},
+				Hash:    "dc6579148751cadabf19323907981f46ee0efd04cfe9892e066f21ba282aa6ec",
+				PTXHash: "dc6579148751cadabf19323907981f46ee0efd04cfe9892e066f21ba282aa6ec",
+				stored:  source{"attention.sm_80.ptx.gz", "e27850ec52fad061ae78a98553e7967a4d425ec36f9c713e4fc8566cd97825e5"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "5b24772769f6b99d04381bbf2cb10bbc0777cd5c25f6da07ea99050aea22cac7"},
-			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
+			{"attention_backward.cu", "96db287c315f866b4c191ae9c66ae8401a20bc693ad445db4505bc295cc777e9"},
+			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
@@ -203,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "2432291f99464ba1fa0354f29abad55af0a5636b1b38955c8004cb01b15b6223",
-				PTXHash: "2432291f99464ba1fa0354f29abad55af0a5636b1b38955c8004cb01b15b6223",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "f7c0ba7f9d98f0cf51d21069efd1ead8be9afe0d7ad7461750e522318bed6e15"},
+				Hash:    "a445d2305baf03443d770ac6b0254bb729142da78f7e008c108abe2a3a0c5caa",
+				PTXHash: "a445d2305baf03443d770ac6b0254bb729142da78f7e008c108abe2a3a0c5caa",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "1196c00ad0bf1672596328390e170f690bcba8d0ea5c0430294ed028a964c61a"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "5f817e1014ffffbf1b4fc239dbbf98241bc3d0b5e5e79f2acbea494e55233479",
-				PTXHash: "5f817e1014ffffbf1b4fc239dbbf98241bc3d0b5e5e79f2acbea494e55233479",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "c97c83973bafe55672ed8e1cba36fbce08d6085bed83f08f618c342d0c2f1a70"},
+				Hash:    "546e7ab8dde0d51b2a8f378a6f3300179d7e75d67b2aa57241b9939564009064",
+				PTXHash: "546e7ab8dde0d51b2a8f378a6f3300179d7e75d67b2aa57241b9939564009064",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "9fc02c081f6ff340b4e6a6b78a84aeb34be8437bcc734f66a7c8a9e544d65d34"},
 			},
 		},
 	},

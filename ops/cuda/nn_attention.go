@@ -46,16 +46,16 @@ func attentionParams(j *backend.AttentionJob, blocks int) ptx.AttentionParams {
 	return p
 }
 
-// warpsOf is how many warps a block has that goes over n rows, so many a warp.
-func warpsOf(n, each int) int {
-	return min((n+each-1)/each, ptx.AttentionThreads/ptx.WarpSize)
+// attentionWarps is how many warps a block has that goes over n rows, 16 of a tile and all tiles of a warp: those of pairs that copy 8 rows at once.
+func attentionWarps(n, width int) int {
+	rows, pair := 16*attentionTiles(width), width/32
+	return min((n+rows*pair-1)/(rows*pair)*pair, ptx.AttentionThreads/ptx.WarpSize)
 }
 
 func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	each := 16 * attentionTiles(job.Width)
-	warps := warpsOf(job.TQ, each)
-	rows := warps * each
+	warps := attentionWarps(job.TQ, job.Width)
+	rows := warps * 16 * attentionTiles(job.Width)
 	blocks := (job.TQ + rows - 1) / rows
 	params := attentionParams(job, blocks)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
@@ -67,9 +67,8 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 
 func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	each := 16 * attentionTiles(job.Width)
-	warps := warpsOf(job.TK, each)
-	rows := warps * each
+	warps := attentionWarps(job.TK, job.Width)
+	rows := warps * 16 * attentionTiles(job.Width)
 	params := ptx.AttentionBackwardParams{
 		Job: attentionParams(&job.AttentionJob, 1), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
 		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)),
