@@ -47,7 +47,7 @@ var suites = map[string]string{
 	"fuse_backward": "backward", "fuse_backward_f64": "backward",
 	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_count": "voxel", "voxel_atomic": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel", "voxel_f64": "voxel",
 	"draw":   "draw",
-	"tokens": "nn", "matmul": "nn", "matmul_norm": "nn", "matmul_norm_back": "nn", "attention": "nn", "norm": "nn", "embed": "nn", "loss": "nn", "gradient": "nn", "adamw": "nn",
+	"tokens": "nn", "matmul": "nn", "matmul_norm": "nn", "matmul_norm_back": "nn", "attention": "nn", "attention_backward": "nn", "norm": "nn", "embed": "nn", "loss": "nn", "gradient": "nn", "adamw": "nn",
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -38,7 +38,7 @@ var (
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
 	// nnOf are the groups of package nntest that look at a family, whose cases are all made by hand.
-	nnOf = map[string][]string{"tokens": {"tokens"}, "matmul": {"matmul"}, "matmul_norm": {"matmul"}, "matmul_norm_back": {"matmul"}, "attention": {"attention"}, "norm": {"norm"},
+	nnOf = map[string][]string{"tokens": {"tokens"}, "matmul": {"matmul"}, "matmul_norm": {"matmul"}, "matmul_norm_back": {"matmul"}, "attention": {"attention"}, "attention_backward": {"attention"}, "norm": {"norm"},
 		"embed": {"embed"}, "loss": {"loss"}, "gradient": {"gradient"}, "adamw": {"gradient"}}
 )
 
