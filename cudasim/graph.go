@@ -32,18 +32,19 @@ type execution struct {
 	ops     []*task
 }
 
-func (x *execution) perform(d *Device) {
+// A device that is lost ends it.
+func (x *execution) perform() {
 	x.running.Lock()
 	defer x.running.Unlock()
 	for _, o := range x.ops {
-		if d.lost() != cudadrv.Success {
+		if o.dev.lost() != cudadrv.Success {
 			return
 		}
 		if o.kind == taskGraph {
-			o.exec.perform(d)
+			o.exec.perform()
 			continue
 		}
-		d.act(o)
+		o.dev.act(o)
 	}
 }
 
@@ -164,7 +165,7 @@ func (d *Device) updateGraph(exec, from, result uintptr) code {
 	}
 	ops := g.ops()
 	for i, o := range ops {
-		if o.kind != x.now.ops[i].kind {
+		if o.kind != x.now.ops[i].kind || o.dev != x.now.ops[i].dev {
 			put32(result, updateNodeType)
 			return cudadrv.ErrGraphUpdateFailure
 		}
@@ -207,7 +208,7 @@ func (d *Device) setNode(a []uintptr, b []byte) code {
 	if !ok || x.now.ops[i].kind != taskLaunch {
 		return cudadrv.ErrInvalidValue
 	}
-	o := &task{kind: taskLaunch}
+	o := &task{kind: taskLaunch, dev: x.now.ops[i].dev}
 	o.launch.early = x.now.ops[i].launch.early
 	if c := o.launch.set(f, [3]uint32{u32(0), u32(1), u32(2)}, [3]uint32{u32(3), u32(4), u32(5)}, u32(6), u64(40)); c != cudadrv.Success {
 		return c

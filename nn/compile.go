@@ -221,10 +221,18 @@ func (c *compiler) forward(v *value) {
 		}
 	case *attention:
 		c.attention(from)
-	case *value: // its last token
-		w := pad(v.width)
-		r.work = c.view(c.rooms[from].work, []int{c.b, w}, []int{c.t * w, 1}, (c.t-1)*w)
+	case *value:
+		r.work = c.cut(c.rooms[from].work, v)
 	}
+}
+
+// cut is the part of a matrix of tokens that a value is which was cut from them: the last token of each batch row, or all of them in a row.
+func (c *compiler) cut(t *tensor.Tensor, v *value) *tensor.Tensor {
+	w := pad(v.width)
+	if v.flat > 0 {
+		return c.view(t, []int{c.b, w}, []int{w, 1}, 0)
+	}
+	return c.view(t, []int{c.b, w}, []int{c.t * w, 1}, (c.t-1)*w)
 }
 
 // sums reports whether a value is wanted in F32 too.

@@ -85,6 +85,8 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 			x = m.encoder(x, l)
 		case Residual:
 			x = m.Add(m.layers(x, l.Layers), x)
+		case Flatten:
+			x = m.Flatten(x, l.Tokens)
 		case LastToken:
 			x = m.Last(x, m.t)
 		}
@@ -271,10 +273,10 @@ func (r *rig) gradients() map[string][]float64 {
 		require.NoError(r, err)
 		p.each(func(_, at int) { used[at] = true })
 	}
-	parts, err := download[float32](r.Context(), r.device, r.step.partials)
+	parts, err := download[float32](r.Context(), r.device, r.step.sum)
 	require.NoError(r, err)
 	for i, v := range parts {
-		if !used[i%r.model.size] {
+		if !used[i] {
 			require.Zero(r, v, "the gradient of padding, element %d", i)
 		}
 	}
