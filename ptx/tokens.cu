@@ -74,6 +74,13 @@ RC_FN bool counts(const token_source &s, u32 b, u32 tick) {
            (s.pad == nullptr || ld_u8(s.pad + b * s.pad_batch + tick * s.pad_tick) == 0);
 }
 
+template <class T> RC_FN void load_columns(T (&to)[1], const T *from) { to[0] = __builtin_bit_cast(T, ld_u32(from)); }
+template <class T> RC_FN void load_columns(T (&to)[8], const T *from) {
+    const v16 a = ld_16(from), b = ld_16(from + 4);
+    const u32 words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+    RC_UNROLL for (u32 i = 0; i < 8; i++) to[i] = __builtin_bit_cast(T, words[i]);
+}
+
 RC_FN float value_of(const token_source &s, u64 at) {
     return s.f32 ? ld_f32((const float *)s.values + at) : as_f32(ld_u16((const u16 *)s.values + at) << 16);
 }
@@ -130,58 +137,71 @@ template <u32 Columns> struct side {
         apart = a.rows;
     }
     RC_FN_MEMBER void load_affine(bool on) {
-        RC_UNROLL for (u32 i = 0; i < Columns; i++) {
-            scale[i] = on ? ld_f32(a.scale + column + i) : 0.0f, shift[i] = on ? ld_f32(a.shift + column + i) : 0.0f;
-            relative[i] = on && a.relative != nullptr ? (i32)ld_u32(a.relative + column + i) : -1;
-        }
+        RC_UNROLL for (u32 i = 0; i < Columns; i++) scale[i] = shift[i] = 0.0f, relative[i] = -1;
+        if (!on) return;
+        load_columns(scale, a.scale + column);
+        load_columns(shift, a.shift + column);
+        if (a.relative != nullptr) load_columns(relative, a.relative + column);
     }
-    // reference_of is what column i of row b is relative to.
-    RC_FN_MEMBER float reference_of(u32 i, u32 b, bool known) const {
-        return relative[i] < 0 || !known ? 0.0f : value_of(p.reference, b * p.reference.batch + (u32)p.reference.token * p.reference.tick + (u32)relative[i]);
+    // load_reference reads what the columns of row b are relative to.
+    RC_FN_MEMBER void load_reference(float (&r)[Columns], u32 b) const {
+        const u64 at = b * p.reference.batch + (u32)p.reference.token * p.reference.tick;
+        RC_UNROLL for (u32 i = 0; i < Columns; i++) {
+            if (relative[i] >= 0) r[i] = value_of(p.reference, at + (u32)relative[i]);
+        }
     }
 
     // make makes the rows below n, of `ticks` a batch row, of a source whose first tick is the token `shifted`; from is the thread's first column there.
-    // Those that do not count are 0. It calls seen with each row and whether it counts.
+    // Those that do not count are 0, and if it is strict those without a reference. It calls seen with each row and whether it counts.
     template <class T, class F>
     RC_FN_MEMBER void make(const token_source &s, bool there, u32 n, u32 ticks, i32 shifted, u32 from, bool strict, T *out, u64 step, u32 &bad, const F &seen) const {
         bool on[tokens_deep], known[tokens_deep];
+        u32 items[tokens_deep];
+        i32 at[tokens_deep];
         values<Columns> v[tokens_deep];
         float r[tokens_deep][Columns];
         RC_UNROLL for (u32 k = 0; k < tokens_deep; k++) {
             const u32 row = first + k * apart, b = row / ticks;
             const i32 tick = (i32)(row - b * ticks) - shifted;
-            on[k] = there && row < n && tick >= 0 && tick < (i32)s.ticks;
+            items[k] = b, at[k] = tick;
             known[k] = row < n && (p.reference.valid == nullptr || ld_u8(p.reference.valid + b * p.reference.valid_batch + (u32)p.reference.token * p.reference.valid_tick) != 0);
-            on[k] = on[k] && counts(s, b, (u32)tick) && (known[k] || !strict);
+            on[k] = there && row < n && tick >= 0 && tick < (i32)s.ticks && counts(s, b, (u32)tick) && (known[k] || !strict);
         }
         RC_UNROLL for (u32 k = 0; k < tokens_deep; k++) {
-            const u32 row = first + k * apart, b = row / ticks;
-            const i32 tick = (i32)(row - b * ticks) - shifted;
-            if (on[k]) v[k].load(s, b * s.batch + (u32)tick * s.tick + from);
-            RC_UNROLL for (u32 i = 0; i < Columns; i++) r[k][i] = on[k] ? reference_of(i, b, known[k]) : 0.0f;
+            RC_UNROLL for (u32 i = 0; i < Columns; i++) r[k][i] = 0.0f;
+            if (on[k]) v[k].load(s, items[k] * s.batch + (u32)at[k] * s.tick + from);
+            if (a.relative != nullptr && on[k] && known[k]) load_reference(r[k], items[k]);
         }
         u64 fault = ~0ull;
         RC_UNROLL for (u32 k = 0; k < tokens_deep; k++) {
             const u32 row = first + k * apart;
             if (row >= n) break;
-            float y[Columns];
-            u32 not_finite = 0, of_reference = ~0u; // a bit for each column, and the first of the reference's
+            float y[Columns], probe = 0.0f; // not a number once a value is not finite
             RC_UNROLL for (u32 i = 0; i < Columns; i++) {
                 const float x = on[k] ? v[k].at(s, i) : 0.0f;
-                not_finite |= (u32)!is_finite(x) << i;
-                if (!is_finite(r[k][i]) && (u32)relative[i] < of_reference) of_reference = (u32)relative[i];
+                probe = fma(x, 0.0f, fma(r[k][i], 0.0f, probe));
                 y[i] = on[k] ? (x - r[k][i]) * scale[i] + shift[i] : 0.0f;
             }
-            if (RC_UNLIKELY(not_finite != 0 || of_reference != ~0u)) {
-                const u32 b = row / ticks, tick = row - b * ticks - (u32)shifted;
-                const u64 f = not_finite != 0 ? s.fault | (((u64)b * s.ticks + tick) * s.d + from + lowest_bit(not_finite)) << 4
-                                              : p.reference.fault | (((u64)b * p.reference.ticks + (u32)p.reference.token) * p.reference.d + of_reference) << 4;
+            if (RC_UNLIKELY(is_nan(probe))) {
+                const u64 f = fault_of(s, v[k], r[k], items[k], (u32)at[k], from);
                 fault = f < fault ? f : fault;
             }
             store(out + row * step + column, y);
             seen(row, on[k]);
         }
         if (RC_UNLIKELY(fault != ~0ull)) found(p, fault, bad);
+    }
+
+    // fault_of is the smallest fault of a row of which some value is not finite.
+    RC_FN_MEMBER u64 fault_of(const token_source &s, const values<Columns> &v, const float (&r)[Columns], u32 b, u32 tick, u32 from) const {
+        u64 fault = ~0ull;
+        RC_UNROLL for (u32 i = 0; i < Columns; i++) {
+            const u64 own = s.fault | (((u64)b * s.ticks + tick) * s.d + from + i) << 4;
+            const u64 of_reference = p.reference.fault | (((u64)b * p.reference.ticks + (u32)p.reference.token) * p.reference.d + (u32)relative[i]) << 4;
+            if (!is_finite(v.at(s, i)) && own < fault) fault = own;
+            if (!is_finite(r[i]) && of_reference < fault) fault = of_reference;
+        }
+        return fault;
     }
 };
 

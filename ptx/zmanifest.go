@@ -1182,7 +1182,7 @@ var manifest = []family{
 	{
 		name: "tokens",
 		sources: []source{
-			{"tokens.cu", "ee9bfe8003e024fcdc04857362b84264826e81a2e6c7956b3370f5b7c501c21c"},
+			{"tokens.cu", "53dcbc9781fb2431cca26581ef5ca626ccda13bf4722ea6a4e67fb39b394c1c3"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -1199,15 +1199,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f79a6d9f9fd0fa602fe5de578bf903fb0944552c54053bc764f2e8336eb2eac7",
-				PTXHash: "f79a6d9f9fd0fa602fe5de578bf903fb0944552c54053bc764f2e8336eb2eac7",
-				stored:  source{"tokens.sm_90.ptx.gz", "36643d8bd1a73e7955e63f8603b0541ddd5b22ad57d942dfbb7424f86ccdde81"},
+				Hash:    "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
+				PTXHash: "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
+				stored:  source{"tokens.sm_90.ptx.gz", "4b3cde56376c4aa1cd492bc715c8c20c3fc97c7004fd056a014535555075ca1a"},
 			},
 			{
 				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "859db1d3961a4f4a052144d59650b45c4c1d4b98b4eb01e0d73051e12f6f90e6",
-				PTXHash: "859db1d3961a4f4a052144d59650b45c4c1d4b98b4eb01e0d73051e12f6f90e6",
-				stored:  source{"tokens.sm_80.ptx.gz", "0449695d28bed45797377f64ec52c6ee46b321260f5aaa8173d38081ac311562"},
+				Hash:    "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
+				PTXHash: "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
+				stored:  source{"tokens.sm_80.ptx.gz", "e247c7a9234cff8edb0f5c128fbaf916f156e25a5801c88028937cb9006cad41"},
 			},
 		},
 	},

@@ -37,9 +37,6 @@ var (
 		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
-	// nnOf are the groups of package nntest that look at a family, whose cases are all made by hand.
-	nnOf = map[string][]string{"tokens": {"tokens"}, "matmul": {"matmul"}, "matmul_norm": {"matmul"}, "matmul_norm_back": {"matmul"}, "attention": {"attention"}, "norm": {"norm"},
-		"embed": {"embed"}, "loss": {"loss"}, "gradient": {"gradient"}, "adamw": {"gradient"}}
 )
 
 // trial is a task that is being done.
@@ -69,7 +66,7 @@ func TestTrial(t *testing.T) {
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
 	}
 	r.wanted = set(r.Cases)
-	if len(r.Cases) > 0 || r.found != nil && r.Suite != "nn" {
+	if len(r.Cases) > 0 || r.found != nil && pinned(r.Suite) != "nn" {
 		// Few multiprocessors: jobs are cut as large ones are elsewhere.
 		for i, few := range []bool{false, true} {
 			asked := 0
@@ -83,9 +80,9 @@ func TestTrial(t *testing.T) {
 	r.at = ""
 	switch {
 	case r.Shard > 0:
-	case r.Suite == "nn":
+	case pinned(r.Suite) == "nn":
 		for i, few := range []bool{false, true} {
-			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) { nntest.Run(t, dev, nnOf[r.Family]...) })
+			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) { nntest.Run(t, dev, r.Suite) })
 		}
 	default:
 		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: set(groupsOf[r.Suite])})
@@ -97,14 +94,14 @@ func TestTrial(t *testing.T) {
 	if r.found == nil {
 		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")
 		t.Run("work", func(t *testing.T) {
-			did, err := pins.Count(r.Suite, r.config())
+			did, err := pins.Count(pinned(r.Suite), r.config())
 			require.NoError(t, err)
 			require.Equal(t, r.Work, did)
 		})
 		return
 	}
 	if r.Shard == 0 {
-		r.found.Work, err = pins.Count(r.Suite, cudasim.Config{})
+		r.found.Work, err = pins.Count(pinned(r.Suite), cudasim.Config{})
 		require.NoError(t, err)
 	}
 	require.False(t, t.Failed(), "good kernels")

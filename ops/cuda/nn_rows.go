@@ -102,9 +102,15 @@ func (b *gpu) Tokens(job *backend.TokensJob) (backend.Plan, error) {
 	})
 }
 
-// wideTokens reports whether threads can take chunks of TokensWide columns: whether each chunk has one source, or none, and lies in it at 16 bytes.
+// wideTokens reports whether threads can take chunks of TokensWide columns: whether each chunk has one source, or none, and lies in it, and in what goes
+// with columns, at 16 bytes.
 func wideTokens(job *backend.TokensJob) bool {
 	const wide = ptx.TokensWide
+	for _, t := range []*tensor.Tensor{job.Scale, job.Shift, job.Relative} {
+		if address(t)%16 != 0 {
+			return false
+		}
+	}
 	for i := range job.Sources {
 		s := &job.Sources[i]
 		if s.Column%wide != 0 || s.D%wide != 0 || s.Values.Stride(0)%wide != 0 || s.Values.Stride(1)%wide != 0 || address(s.Values)%16 != 0 {

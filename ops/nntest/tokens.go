@@ -25,6 +25,11 @@ type stream struct {
 // stream makes a source. A tick in five is not valid, and one in seven is padded.
 func (m *Maker) stream(s backend.TokenSource, dtype tensor.DType, batch int, valid, pad bool) stream {
 	out := stream{TokenSource: s, values: m.normal(batch*s.Ticks*s.D, 2, 1), counts: make([]bool, batch*s.Ticks)}
+	if dtype == tensor.BF16 {
+		for i, x := range out.values {
+			out.values[i] = float64(tensor.BF16FromF64(x).F32())
+		}
+	}
 	v, p := repeated(1, batch*s.Ticks), repeated(0, batch*s.Ticks)
 	for i := range v {
 		if m.rng.IntN(5) == 0 && valid {
