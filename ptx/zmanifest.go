@@ -141,10 +141,10 @@ var manifest = []family{
 		name: "attention",
 		sources: []source{
 			{"attention.cu", "c1dcf66e552c0228edf8b5671f99425136c4b8872fecc53042aac21ff8127656"},
-			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
+			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -180,10 +180,10 @@ var manifest = []family{
 		name: "attention_backward",
 		sources: []source{
 			{"attention_backward.cu", "96db287c315f866b4c191ae9c66ae8401a20bc693ad445db4505bc295cc777e9"},
-			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
+			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -636,7 +636,7 @@ var manifest = []family{
 		sources: []source{
 			{"gradient.cu", "43b4d416e686f280920101d85d1205157085ba6731201f9c65aebec04a0ebcee"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
