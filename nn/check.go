@@ -42,6 +42,9 @@ func (s *Step) check() error {
 		return fail("IDs", ops.ErrOption, o.IDs, "nil, as there is no Embedding")
 	}
 	for _, v := range net.values {
+		if v.flat > 0 && v.flat != s.t {
+			return fail("batch", ops.ErrShape, fmt.Sprintf("%d tokens", s.t), fmt.Sprintf("%d, as Flatten has", v.flat))
+		}
 		if p, ok := v.from.(*product); ok && p.position != nil && p.position.rows < s.t {
 			return fail("batch", ops.ErrShape, fmt.Sprintf("%d tokens", s.t), fmt.Sprintf("at most %d, as %s has rows", p.position.rows, p.position.name))
 		}
@@ -147,7 +150,7 @@ func (s *Step) affine(of string, scale, shift, relative *tensor.Tensor, n int) e
 		t     *tensor.Tensor
 		dtype tensor.DType
 	}{{"Scale", scale, tensor.F32}, {"Shift", shift, tensor.F32}, {"Relative", relative, tensor.I32}} {
-		if c.t == nil {
+		if c.t == nil && c.dtype == tensor.F32 {
 			return &Error{Op: "NewStep", Arg: "Tokens." + of + c.arg, Kind: ops.ErrMissing, Got: "nil", Want: "a value for each column"}
 		}
 		if err := s.takes("Tokens."+of+c.arg, c.t, c.dtype, n); err != nil {
@@ -171,7 +174,9 @@ func (s *Step) targets() (rows, ticks, d int) {
 func (n *network) widest() int {
 	w := 16
 	for _, v := range n.values {
-		w = max(w, pad(v.width))
+		if v.flat == 0 { // else its rows have the tokens in them
+			w = max(w, pad(v.width))
+		}
 	}
 	return w
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
@@ -18,6 +19,8 @@ type compiler struct {
 	delta *tensor.Tensor // scratch of the attention's gradient
 	jobs  backend.WeightGradientJob
 	err   error // the first
+	bytes int64 // allocated so far
+	room  int64 // how many there were, where memory is the host's: the system promises more than it has
 }
 
 // room is the memory of a value.
@@ -31,7 +34,10 @@ type room struct {
 
 // compile makes the plans.
 func (s *Step) compile(ctx context.Context) error {
-	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}}
+	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}, room: math.MaxInt64}
+	if s.model.params.OnHost() {
+		c.room = tensor.Available()
+	}
 	for _, v := range s.model.net.values {
 		c.rooms[v] = &room{}
 	}
@@ -69,7 +75,7 @@ func (c *compiler) plan(p backend.Plan, err error) {
 
 // alloc makes a tensor with unspecified contents, and nil after an error, of which there are no plans then.
 func (c *compiler) alloc(dtype tensor.DType, shape ...int) *tensor.Tensor {
-	if c.err != nil {
+	if c.fits(dtype, shape); c.err != nil {
 		return nil
 	}
 	t, err := c.held.alloc(c.model.device, dtype, shape...)
@@ -77,8 +83,19 @@ func (c *compiler) alloc(dtype tensor.DType, shape ...int) *tensor.Tensor {
 	return t
 }
 
+// fits counts a tensor.
+func (c *compiler) fits(dtype tensor.DType, shape []int) {
+	n, err := tensor.NumElements(shape...)
+	if c.err == nil {
+		c.err = err
+	}
+	if c.bytes += int64(n * dtype.Size()); c.err == nil && c.bytes > c.room {
+		c.err = &ops.MemoryError{Device: "host", What: "a step of " + tensor.FormatShape([]int{c.b, c.t}) + " tokens", Bytes: c.bytes, Err: errors.New("more than there is")}
+	}
+}
+
 func (c *compiler) zeros(dtype tensor.DType, shape ...int) *tensor.Tensor {
-	if c.err != nil {
+	if c.fits(dtype, shape); c.err != nil {
 		return nil
 	}
 	t, err := c.held.zeros(c.ctx, c.model.device, dtype, shape...)
@@ -157,11 +174,11 @@ func (c *compiler) begin() {
 		c.Values = c.zeros(tensor.F32, c.b, c.t, in.width)
 		job.Sources = []backend.TokenSource{{Values: c.Values, Ticks: c.t, D: in.width}}
 		job.Width = in.width
-		job.Scale, job.Shift, job.Relative = c.identity(in.width)
+		job.Scale, job.Shift = c.identity(in.width)
 		if compared {
 			c.TargetValues = c.zeros(tensor.F32, c.b, ticks, d)
 			job.Target = &backend.TokenSource{Values: c.TargetValues, Ticks: ticks, D: d}
-			job.TargetScale, job.TargetShift, job.TargetRelative = c.identity(d)
+			job.TargetScale, job.TargetShift = c.identity(d)
 		}
 	}
 	c.Input = c.zeros(c.nn.Working(), c.b*c.t, pad(in.width))
@@ -180,13 +197,13 @@ func (c *compiler) begin() {
 	}
 }
 
-// identity is a scale, a shift and no references for n columns.
-func (c *compiler) identity(n int) (scale, shift, relative *tensor.Tensor) {
-	ones, none := make([]float32, n), make([]int32, n)
-	for i := range n {
-		ones[i], none[i] = 1, -1
+// identity is a scale and a shift that change nothing, for n columns.
+func (c *compiler) identity(n int) (scale, shift *tensor.Tensor) {
+	ones := make([]float32, n)
+	for i := range ones {
+		ones[i] = 1
 	}
-	return c.upload(tensor.Of(ones, n)), c.zeros(tensor.F32, n), c.upload(tensor.Of(none, n))
+	return c.upload(tensor.Of(ones, n)), c.zeros(tensor.F32, n)
 }
 
 // forward makes what gives a value, if it has not been made with the one before.
@@ -204,10 +221,18 @@ func (c *compiler) forward(v *value) {
 		}
 	case *attention:
 		c.attention(from)
-	case *value: // its last token
-		w := pad(v.width)
-		r.work = c.view(c.rooms[from].work, []int{c.b, w}, []int{c.t * w, 1}, (c.t-1)*w)
+	case *value:
+		r.work = c.cut(c.rooms[from].work, v)
 	}
+}
+
+// cut is the part of a matrix of tokens that a value is which was cut from them: the last token of each batch row, or all of them in a row.
+func (c *compiler) cut(t *tensor.Tensor, v *value) *tensor.Tensor {
+	w := pad(v.width)
+	if v.flat > 0 {
+		return c.view(t, []int{c.b, w}, []int{w, 1}, 0)
+	}
+	return c.view(t, []int{c.b, w}, []int{c.t * w, 1}, (c.t-1)*w)
 }
 
 // sums reports whether a value is wanted in F32 too.

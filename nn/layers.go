@@ -29,6 +29,7 @@ type Linear struct {
 	Name       string
 	Out        int
 	NoBias     bool
+	Zero       bool // weight and bias begin as 0: of a network that is to begin with its mean
 	Activation Activation
 	Dropout    float32 // the share of elements left out in training, at least 0 and below 1
 }
@@ -43,11 +44,14 @@ func (l Linear) add(n *network, x *value) (*value, error) {
 	if l.Activation > GELU {
 		return nil, option(l.Name, "Activation", l.Activation, "NoActivation, ReLU or GELU")
 	}
-	bound := 1 / math.Sqrt(float64(x.width))
+	init := uniform(1 / math.Sqrt(float64(x.width)))
+	if l.Zero {
+		init = constant(0)
+	}
 	p := &product{in: x, activation: l.Activation, dropout: l.Dropout}
-	p.weight = n.parameter(l.Name+".weight", uniform(bound), l.Out, x.width)
+	p.weight = n.parameter(l.Name+".weight", init, l.Out, x.width)
 	if !l.NoBias {
-		p.bias = n.parameter(l.Name+".bias", uniform(bound), l.Out)
+		p.bias = n.parameter(l.Name+".bias", init, l.Out)
 	}
 	return n.product(l.Name, p), nil
 }
@@ -268,9 +272,25 @@ type LastToken struct{}
 
 func (LastToken) add(n *network, x *value) (*value, error) {
 	if x.last || x.from == nil {
-		return nil, option(x.layer, "place", "LastToken as the first layer, or twice", "layers before it, and one of it")
+		return nil, option(x.layer, "place", "LastToken as the first layer, or behind one of its kind", "layers of tokens before it")
 	}
-	return n.lastOf(x), nil
+	return n.cut(x, 0), nil
+}
+
+// Flatten gives the layers behind it, which are Linear, all tokens of a row of the batch side by side: so many, which all batches have. Their width is a
+// multiple of 16.
+type Flatten struct{ Tokens int }
+
+func (l Flatten) add(n *network, x *value) (*value, error) {
+	switch {
+	case x.last || x.from == nil:
+		return nil, option(x.layer, "place", "Flatten as the first layer, or behind one of its kind", "layers of tokens before it")
+	case x.width%16 != 0:
+		return nil, option(x.layer, "width", x.width, "a multiple of 16 for Flatten")
+	case l.Tokens < 1 || l.Tokens > maxWidth/x.width:
+		return nil, option(x.layer, "Tokens", l.Tokens, fmt.Sprintf("1 to %d", maxWidth/x.width))
+	}
+	return n.cut(x, l.Tokens), nil
 }
 
 func widths(name, arg string, got int) error {

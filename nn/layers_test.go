@@ -41,6 +41,9 @@ var networks = []struct {
 	{name: "pre-norm encoder, GELU", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, PreNorm: true, Activation: GELU, Dropout: 0.2, Causal: true}), b: 2, t: 9},
 	{name: "last token", c: last(encoder(TransformerEncoderLayer{Heads: 1, FFN: 40})), b: 3, t: 9},
 	{name: "last token, pre-norm", c: last(encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, PreNorm: true})), b: 3, t: 9, opts: StepOptions{Chunk: 3}},
+	{name: "flat", c: flat(encoder(TransformerEncoderLayer{Heads: 1, FFN: 40}), 9), b: 3, t: 9, opts: StepOptions{Chunk: 3}},
+	{name: "flat, a policy's", c: Config{5, []Layer{Linear{Name: "in", Out: 32}, Positions{Name: "position", Count: 5}, TransformerEncoderLayer{Name: "e", Heads: 1, FFN: 40, PreNorm: true, Dropout: 0.3},
+		Flatten{5}, Linear{Name: "out", Out: 12, Zero: true}}}, b: 3, t: 5, opts: StepOptions{Chunk: 4}},
 	{name: "last token of a linear", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, Positions{Name: "p", Count: 9}, LastToken{}, Linear{Name: "b", Out: 3}}}, b: 3, t: 7},
 }
 
@@ -52,6 +55,11 @@ func encoder(l TransformerEncoderLayer) Config {
 // last is a network of which the last token alone predicts.
 func last(c Config) Config {
 	return Config{c.In, slices.Insert(slices.Clone(c.Layers), len(c.Layers)-1, Layer(LastToken{}))}
+}
+
+// flat is a network of which all tokens together predict.
+func flat(c Config, tokens int) Config {
+	return Config{c.In, slices.Insert(slices.Clone(c.Layers), len(c.Layers)-1, Layer(Flatten{tokens}))}
 }
 
 // bound is how far from float64 the prediction and the gradients may be, as a share of their length. Float32 rounds to 2^-24, in sums of up to 528.
@@ -119,7 +127,9 @@ func TestNetworksThatCannotBe(t *testing.T) {
 		"behind a Linear without an activation":   {Linear{Name: "a", Out: 32, Activation: ReLU}, Positions{Name: "p", Count: 3}, Linear{Name: "b", Out: 3}},
 		"as many columns and tokens":              {Linear{Name: "a", Out: 32}, Residual{[]Layer{Linear{Name: "b", Out: 48}}}, Linear{Name: "c", Out: 3}},
 		"a Linear without an activation or anyth": {Linear{Name: "a", Out: 32}, Residual{}, Linear{Name: "c", Out: 3}},
-		"layers before it, and one of it":         {LastToken{}, Linear{Name: "c", Out: 3}},
+		"a multiple of 16 for Flatten":            {Linear{Name: "a", Out: 20}, Flatten{3}, Linear{Name: "c", Out: 3}},
+		"got 0, want 1 to 1024":                   {Linear{Name: "a", Out: 32}, Flatten{}, Linear{Name: "c", Out: 3}},
+		"layers of tokens before it":              {LastToken{}, Linear{Name: "c", Out: 3}},
 		"a LayerNorm between them":                {Linear{Name: "a", Out: 32, Dropout: 0.1}, LastToken{}, Linear{Name: "c", Out: 3}},
 		"got a value that is added twice":         {Linear{Name: "a", Out: 32}, Residual{[]Layer{Residual{[]Layer{Linear{Name: "b", Out: 32}}}, Linear{Name: "c", Out: 32}}}, Linear{Name: "d", Out: 3}},
 		"layers of this package":                  {nil},

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/fp32"
@@ -84,6 +85,8 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 			x = m.encoder(x, l)
 		case Residual:
 			x = m.Add(m.layers(x, l.Layers), x)
+		case Flatten:
+			x = m.Flatten(x, l.Tokens)
 		case LastToken:
 			x = m.Last(x, m.t)
 		}
@@ -258,25 +261,22 @@ func (r *rig) wanted(step uint32) (m *mirror, prediction *reference.Matrix, loss
 	return m, prediction, loss
 }
 
-// gradients reads what WeightGradient has added up, by parameter.
+// gradients reads what WeightGradient has added up, by parameter, and wants none of padding.
 func (r *rig) gradients() map[string][]float64 {
-	parts, err := download[float32](r.Context(), r.device, r.step.partials)
+	list, err := r.step.Gradients(r.Context())
 	require.NoError(r, err)
 	got := map[string][]float64{}
 	used := make([]bool, r.model.size)
 	for _, p := range r.model.Parameters() {
-		var list []float64
-		p.each(func(_, at int) {
-			sum := 0.0
-			for s := range r.step.partials.Dim(0) {
-				sum += float64(parts[s*r.model.size+at])
-			}
-			list, used[at] = append(list, sum), true
-		})
-		got[p.Name] = list
+		assert.Equal(r, p.Shape, list[p.Name].Shape())
+		got[p.Name], err = tensor.Floats(list[p.Name])
+		require.NoError(r, err)
+		p.each(func(_, at int) { used[at] = true })
 	}
+	parts, err := download[float32](r.Context(), r.device, r.step.sum)
+	require.NoError(r, err)
 	for i, v := range parts {
-		if !used[i%r.model.size] {
+		if !used[i] {
 			require.Zero(r, v, "the gradient of padding, element %d", i)
 		}
 	}

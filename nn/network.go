@@ -50,12 +50,13 @@ func normal(std float64) initial {
 
 func constant(v float32) initial { return func(*rand.Rand) float32 { return v } }
 
-// value is a matrix of activations, a row a token, or a row a batch row if it is that of the last token.
+// value is a matrix of activations, a row a token; or a row a batch row if it is that of the last token, or of all tokens side by side.
 type value struct {
 	layer string // of the layer that gives it
 	width int
 	last  bool
-	from  any // *product, *norm, *attention, *value of which it is the last token, or nil: the input
+	flat  int // tokens side by side; 0 if it is that of the last one
+	from  any // *product, *norm, *attention, *value of which it is the last token, or all of them, or nil: the input
 
 	// Who uses it.
 	products  []*product
@@ -149,9 +150,10 @@ func (n *network) attention(layer string, a *attention) *value {
 	return a.out
 }
 
-func (n *network) lastOf(x *value) *value {
-	v := n.value(x.layer, x.width, true, x)
-	x.cut = v
+// cut is the last token of x, or so many tokens side by side.
+func (n *network) cut(x *value, tokens int) *value {
+	v := n.value(x.layer, x.width*max(tokens, 1), true, x)
+	v.flat, x.cut = tokens, v
 	return v
 }
 
@@ -196,8 +198,8 @@ func (v *value) check() error {
 	case len(v.norms) > 0 && (len(v.norms) > 1 || len(v.products) > 0 || v.cut != nil || len(v.residuals) > 1):
 		return fail("a value that a LayerNorm takes and others do too", "a residual at most beside it")
 	case v.cut != nil && (len(v.products)+len(v.residuals) > 0 || len(v.cut.products) != 1 || !onlyProducts(v.cut)):
-		return fail("LastToken", "a Linear behind it, and no other use of the tokens")
-	case v.cut != nil && !normed && p != nil && p.dropout > 0:
+		return fail("LastToken or Flatten", "a Linear behind it, and no other use of the tokens")
+	case v.cut != nil && v.cut.flat == 0 && !normed && p != nil && p.dropout > 0:
 		return fail("LastToken behind a Linear with dropout", "a LayerNorm between them")
 	case len(v.products) == 0 && len(v.norms) == 0 && v.cut == nil:
 		return fail("a layer that only a residual uses", "a Linear or a LayerNorm behind it")

@@ -51,7 +51,7 @@ type Step struct {
 	ring  *tensor.Tensor // [Ring] F32
 	norm  *tensor.Tensor // [1] F32, or nil
 
-	partials *tensor.Tensor // [Splits,P]; nil of a step that does not train
+	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
 
 	// Values [B,T,In] F32 is the batch where StepOptions.Tokens is nil, and TargetValues [B,C,D] F32 its targets, of which C is T, or 1 behind LastToken,
 	// times Chunk, and D the prediction's width divided by Chunk.
@@ -88,6 +88,23 @@ func (s *Step) Run(q *ops.Queue) error {
 		return &Error{Op: "Run", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
 	}
 	return s.graph.Launch(q)
+}
+
+// Give gives a queue the step's work without its graph and what comes before it, for callers that capture it in one of their own.
+func (s *Step) Give(q *ops.Queue) error {
+	if s.graph == nil {
+		return &Error{Op: "Give", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
+	}
+	return s.give(q)
+}
+
+func (s *Step) give(q *ops.Queue) error {
+	for _, p := range s.plans {
+		if err := p.Run(q.Backend()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Progress is how far training has come.
@@ -152,7 +169,7 @@ func (s *Step) Close() error {
 	for _, p := range s.plans {
 		errs = append(errs, p.Close())
 	}
-	s.plans = nil
+	s.plans, s.sum = nil, nil
 	return errors.Join(append(errs, s.held.close())...)
 }
 
@@ -168,12 +185,7 @@ func (s *Step) capture() error {
 				return err
 			}
 		}
-		for _, p := range s.plans {
-			if err := p.Run(q.Backend()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.give(q)
 	})
 	return errors.Join(err, q.Close())
 }

@@ -1,80 +1,129 @@
-// Command train times training steps of a transformer on a device, for bench/peers/train_peer.py, which times PyTorch in turn with it.
-//
-// It reads a network as flags and then, from standard input, a number of steps a line; it answers each line with the seconds that they took.
+// Command train trains a transformer from parameters and a batch that bench/peers/train_parity.py has written, and writes the gradients of the first
+// step, the losses and the parameters that came of it, for that script to compare with torch's.
 package main
 
 import (
-	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"runtime"
+	"path/filepath"
 	"slices"
-	"time"
 
+	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/cuda"
+	_ "github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/tensor"
 )
 
+// settings are those of the script's config.json.
+type settings struct {
+	B, T, In, Width, Heads, FFN, Layers, Out, Steps int
+	PreNorm, GELU, Causal                           bool
+	Rate, WeightDecay, MaxNorm                      float64
+}
+
 func main() {
-	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	device := flag.String("device", "auto", "of robocache")
+	dir := flag.String("dir", "build/train", "folder that the script wrote to")
+	flag.Parse()
+	if err := run(context.Background(), *device, *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "train:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string, in io.Reader, out io.Writer) (err error) {
-	set := flag.NewFlagSet("train", flag.ContinueOnError)
-	number := func(name string, value int, usage string) *int { return set.Int(name, value, usage) }
-	device, threads := set.String("device", "cpu", "the device"), number("threads", runtime.GOMAXPROCS(0), "threads")
-	b, t, width, input, output := number("b", 32, "rows"), number("t", 35, "tokens"), number("d", 128, "width"), number("in", 54, "columns of a token"), number("out", 780, "columns of the prediction")
-	layers, heads, ffn := number("layers", 2, "layers"), number("heads", 4, "heads"), number("ffn", 256, "width of the feed-forward part")
-	dropout, last := set.Float64("dropout", 0, "dropout"), set.Bool("last", false, "predict from the last token alone")
-	if err := set.Parse(args); err != nil {
+func run(ctx context.Context, device, dir string) (err error) {
+	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(*threads)
-	d, err := ops.Open(*device)
+	var c settings
+	if err := json.Unmarshal(text, &c); err != nil {
+		return err
+	}
+	d, err := ops.Open(device)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	ctx := context.Background()
-	list := slices.Concat(
-		[]nn.Layer{nn.Linear{Name: "input", Out: *width}, nn.Positions{Name: "position", Count: *t}},
-		nn.Encoder("encoder", *layers, nn.TransformerEncoderLayer{Heads: *heads, FFN: *ffn, Dropout: float32(*dropout)}))
-	if *last {
-		list = append(list, nn.LastToken{})
+	layer := nn.TransformerEncoderLayer{Heads: c.Heads, FFN: c.FFN, PreNorm: c.PreNorm, Causal: c.Causal}
+	if c.GELU {
+		layer.Activation = nn.GELU
 	}
-	m, err := nn.NewModel(ctx, d, nn.Config{In: *input, Layers: append(list, nn.Linear{Name: "output", Out: *output})}, 1)
+	m, err := nn.NewModel(ctx, d, nn.Config{In: c.In, Layers: slices.Concat(
+		[]nn.Layer{nn.Linear{Name: "in", Out: c.Width}, nn.Positions{Name: "position", Count: c.T}},
+		nn.Encoder("encoder", c.Layers, layer),
+		[]nn.Layer{nn.Linear{Name: "out", Out: c.Out}},
+	)}, 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	step, err := nn.NewStep(ctx, m, *b, *t, nn.StepOptions{Train: &nn.Training{Schedule: nn.Schedule{Rate: 1e-4}, WeightDecay: 0.01}})
+	if _, err := m.LoadFile(ctx, filepath.Join(dir, "model.safetensors")); err != nil {
+		return err
+	}
+	s, err := nn.NewStep(ctx, m, c.B, c.T, nn.StepOptions{
+		Train: &nn.Training{Schedule: nn.Schedule{Rate: c.Rate}, WeightDecay: c.WeightDecay, MaxNorm: c.MaxNorm}, Ring: c.Steps,
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, step.Close()) }()
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		var n int
-		if _, err := fmt.Sscan(lines.Text(), &n); err != nil {
-			return fmt.Errorf("want a number of steps a line: %w", err)
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return train(ctx, d, m, s, c.Steps, dir)
+}
+
+// train does the steps and writes what came of them.
+func train(ctx context.Context, d *ops.Device, m *nn.Model, s *nn.Step, steps int, dir string) error {
+	batch, err := safetensors.Open(filepath.Join(dir, "batch.safetensors"))
+	if err != nil {
+		return err
+	}
+	defer batch.Close()
+	for name, to := range map[string]*tensor.Tensor{"values": s.Values, "targets": s.TargetValues} {
+		host, err := batch.Tensor(name)
+		if err != nil {
+			return err
 		}
-		begin := time.Now()
-		for range n {
-			if err := step.Run(d.Queue()); err != nil {
+		if err := d.Copy(ctx, to, host); err != nil {
+			return err
+		}
+	}
+	var gradients map[string]*tensor.Tensor
+	var p nn.Progress
+	for i := range steps {
+		if err := s.Run(d.Queue()); err != nil {
+			return err
+		}
+		if i > 0 && i < steps-1 {
+			continue
+		}
+		if p, err = s.Progress(ctx, d.Queue()); err != nil {
+			return err
+		}
+		if i == 0 {
+			if gradients, err = s.Gradients(ctx); err != nil {
 				return err
 			}
 		}
-		if err := d.Synchronize(ctx); err != nil {
-			return err
-		}
-		fmt.Fprintln(out, time.Since(begin).Seconds())
 	}
-	return lines.Err()
+	if err := m.SaveFile(ctx, filepath.Join(dir, "ours.safetensors"), nil); err != nil {
+		return err
+	}
+	losses, err := tensor.Of(p.Losses, len(p.Losses))
+	if err != nil {
+		return err
+	}
+	return safetensors.WriteFile(filepath.Join(dir, "gradients.safetensors"), func(w *safetensors.Writer) error {
+		for _, p := range m.Parameters() {
+			if err := w.Add(p.Name, gradients[p.Name]); err != nil {
+				return err
+			}
+		}
+		return w.Add("losses", losses)
+	})
 }

@@ -183,3 +183,8 @@ func (t *Tape) Last(x *Matrix, tokens int) *Matrix {
 	})
 	return y
 }
+
+// Flatten puts each row's tokens side by side.
+func (t *Tape) Flatten(x *Matrix, tokens int) *Matrix {
+	return &Matrix{x.Rows / tokens, x.Columns * tokens, x.V, x.G}
+}
