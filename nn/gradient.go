@@ -48,9 +48,12 @@ func (c *compiler) gradient(dtype tensor.DType, v *value, zero bool) *tensor.Ten
 // products adds up the gradient of v, which norm o gave or nobody, from the products that took it and what is there in F32; r is the room of v, or
 // of what went into the norm, and p the product that made it.
 func (c *compiler) products(v *value, o *norm, p *product, r *room) {
-	before, after := c.gradients(v), []*tensor.Tensor(nil)
+	before, after := c.added(v), []*tensor.Tensor(nil)
 	if o != nil {
-		after = c.gradients(o.in)
+		after = c.added(o.in)
+	}
+	if isNorm(v) && len(v.norms) > 0 {
+		before = append(before, c.rooms[v].dSum) // of the norm that it went into
 	}
 	var out backend.Dropout
 	if p != nil && p.activation == NoActivation {
@@ -106,13 +109,10 @@ func first(list []*tensor.Tensor) (*tensor.Tensor, []*tensor.Tensor) {
 	return list[0], list[1:]
 }
 
-// gradients are those parts of a value's gradient that are there in F32: of what it was added to, and of the norm that it went into.
-func (c *compiler) gradients(v *value) (list []*tensor.Tensor) {
+// added are the gradients of what a value was added to, which are parts of its own.
+func (c *compiler) added(v *value) (list []*tensor.Tensor) {
 	for _, p := range v.residuals {
 		list = append(list, c.rooms[p.out].dSum)
-	}
-	if isNorm(v) && len(v.norms) > 0 {
-		list = append(list, c.rooms[v].dSum)
 	}
 	return list
 }
