@@ -60,7 +60,7 @@ func TestAGPUHasTheBits(t *testing.T) {
 		if os.Getenv("ROBOCACHE_REQUIRE_GPU") == "1" {
 			t.Fatal(err)
 		}
-		t.Skip(err)
+		t.Skipf("no GPU: %v", err)
 	}
 	require.NoError(t, d.Close())
 	for _, n := range networks {
