@@ -11,7 +11,6 @@ import (
 
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda"
-	_ "github.com/robocache/robocache/ops/sim"
 )
 
 // sameBits wants the same parameters, moments and losses after steps of training on a device as in the CPU's exact way.
