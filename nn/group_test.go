@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -104,7 +103,6 @@ func TestAGroupLearnsWhatOneDoes(t *testing.T) {
 // A group on simulated devices that reach each other's memory has the bits of one on the CPU's exact way; and one that goes on from a checkpoint those of
 // one that was not disturbed.
 func TestAGroupHasTheBits(t *testing.T) {
-	t.Setenv(sim.CountEnv, "2")
 	opts := everything()
 	opts.Train.MaxNorm = 0
 	path := filepath.Join(t.TempDir(), "c.safetensors")
