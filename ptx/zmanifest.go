@@ -141,10 +141,10 @@ var manifest = []family{
 		name: "attention",
 		sources: []source{
 			{"attention.cu", "c1dcf66e552c0228edf8b5671f99425136c4b8872fecc53042aac21ff8127656"},
-			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
+			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -180,10 +180,10 @@ var manifest = []family{
 		name: "attention_backward",
 		sources: []source{
 			{"attention_backward.cu", "96db287c315f866b4c191ae9c66ae8401a20bc693ad445db4505bc295cc777e9"},
-			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
+			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -634,9 +634,9 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "43b4d416e686f280920101d85d1205157085ba6731201f9c65aebec04a0ebcee"},
+			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -647,15 +647,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
-				PTXHash: "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
-				stored:  source{"gradient.sm_90.ptx.gz", "64d4c0322e41ea0f1dd0be23edcaecc9d0ccd93bee5ece1d174c31ef684a5471"},
+				Hash:    "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
+				PTXHash: "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
+				stored:  source{"gradient.sm_90.ptx.gz", "366eda6bae46e4f200e9a1fc91b4f58d1df48644ce5400e25e586abfe9b18a74"},
 			},
 			{
 				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
-				PTXHash: "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
-				stored:  source{"gradient.sm_80.ptx.gz", "ad4a8f2b51027fab6a0bc02a094bd82f1e7465a3ec330425e7f2c396da9c5778"},
+				Hash:    "2674fb9c7b9d4b7a002ff3678bb987cf72201e91e13e9617dcdefdece975e1ef",
+				PTXHash: "2674fb9c7b9d4b7a002ff3678bb987cf72201e91e13e9617dcdefdece975e1ef",
+				stored:  source{"gradient.sm_80.ptx.gz", "8f05905a1fbe0b2477328bbf0c6065a6171f94a001b5246ba8a0939f2fb0d7ba"},
 			},
 		},
 	},
