@@ -110,7 +110,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "0ae28136d5bc9259f23f23c8610979f9cea444662b66aec4436f86b842580d5c"},
+			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -125,15 +125,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
-				PTXHash: "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
-				stored:  source{"adamw.sm_90.ptx.gz", "defc04754a1829ab7a172fe2e0003679ca3242a501700df647a4e5529c2ca611"},
+				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
+				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
+				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
-				PTXHash: "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
-				stored:  source{"adamw.sm_80.ptx.gz", "d86a609370d9f424781023a6bb04c24114fe40ca0303f42529df8e19212d530b"},
+				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
+				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
+				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
 			},
 		},
 	},
