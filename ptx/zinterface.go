@@ -1082,7 +1082,7 @@ func (p *FuseParams) append(b []byte) []byte {
 
 const GradientThreads = 128 // gradient_threads of gradient.cu
 
-const GradientRows = 32 // gradient_rows of gradient.cu: of a step
+const GradientRows = 64 // gradient_rows of gradient.cu: of a step
 
 // The enumerators of gradient_kind, of gradient.cu: What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
 const (
@@ -1161,9 +1161,9 @@ func (p *GradientParams) append(b []byte) []byte {
 	return b
 }
 
-const GradientLargeShared = 65536 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
+const GradientLargeShared = 98304 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
 
-const GradientSmallShared = 32768 // gradient_small_shared of gradient.cu
+const GradientSmallShared = 49152 // gradient_small_shared of gradient.cu
 
 const GradientSumShared = 2048 // gradient_sum_shared of gradient.cu
 
