@@ -934,12 +934,14 @@ func (p *MatmulParams) append(b []byte) []byte {
 type MatmulParamsFlags struct {
 	Activation uint32 // bits 0 to 1: as backend.Activation
 	GateOf     uint32 // bits 2 to 3: 0 without a gate
+	Ahead      bool   // bit 4: a norm's residual, of a row for each, comes into shared memory behind the ring during the product
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
 func (f MatmulParamsFlags) Word() uint32 {
 	return numberOf("MatmulParamsFlags.Activation", f.Activation, 0, 2) |
-		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2)
+		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2) |
+		flagOf(f.Ahead, 4)
 }
 
 // FastParams is fast_params of resample_fast.cu: 168 bytes.

@@ -18,10 +18,15 @@ func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
 	if b.shared < k.shared {
 		return nil, &backend.ArgError{Op: "MatMul", Arg: "N", Kind: ops.ErrUnsupported, Got: fmt.Sprintf("%d columns on a device whose blocks have %d bytes of shared memory", job.N, b.shared), Want: fmt.Sprintf("%d bytes", k.shared)}
 	}
+	// A norm's residual comes ahead where there is room: see ahead in matmul.cuh.
+	ahead := (job.Norm != nil || job.NormBack != nil) && job.Residual != nil && job.Residual.Dim(0) == job.M && k.shared+4*k.rows*k.columns <= b.shared
+	if ahead {
+		k.shared += 4 * k.rows * k.columns
+	}
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	columns := (job.N + k.columns - 1) / k.columns
 	blocks := (job.M + k.rows - 1) / k.rows * columns
-	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns)))
+	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns, ahead)))
 }
 
 // tileKernel is a kernel of products whose blocks make tiles of rows x columns elements.
@@ -52,7 +57,7 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 		case job.N <= 128:
 			return tile(form, 64, 128, 128, 3)
 		case job.N <= 256:
-			return tile(form, 64, 256, 256, 3)
+			return tile(form, 64, 256, 256, 4)
 		}
 		return tile(form, 64, 512, 256, 2)
 	}
@@ -71,7 +76,7 @@ func rowStep(t *tensor.Tensor) uint32 {
 }
 
 // matMulParams fills in the parameter of matmul.cuh.
-func matMulParams(job *backend.MatMulJob, columns int) *ptx.MatmulParams {
+func matMulParams(job *backend.MatMulJob, columns int, ahead bool) *ptx.MatmulParams {
 	p := &ptx.MatmulParams{
 		A: address(job.A), B: address(job.B), AStep: rowStep(job.A), BStep: rowStep(job.B), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),
 		Bias: address(job.Bias), Pre: address(job.Pre), PreStep: rowStep(job.Pre), Gate: address(job.Gate), GateStep: rowStep(job.Gate),
@@ -83,7 +88,7 @@ func matMulParams(job *backend.MatMulJob, columns int) *ptx.MatmulParams {
 		p.Residual = matMulNorm(job.ResidualNorm)
 		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), rowStep(job.Residual), uint32(job.Residual.Dim(0))
 	}
-	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation)}
+	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation), Ahead: ahead}
 	switch {
 	case job.Norm != nil:
 		p.Norm = matMulNorm(job.Norm)
