@@ -76,31 +76,22 @@ func (e *epilogue[W]) begin() {
 // row makes row m of the product, which is in s.v, into what is written.
 func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 	j, v := e.job, s.v
-	for i, b := range e.bias {
-		v[i] += b
+	if e.bias != nil {
+		fast.add(v, e.bias)
 	}
 	if e.pre.there() {
 		store(e.pre.row(m, j.N), v)
 	}
 	switch j.Activation {
 	case backend.ActivationReLU:
-		for i, x := range v {
-			v[i] = relu(x)
-		}
+		fast.relu(v)
 	case backend.ActivationGELU:
 		for i, x := range v {
 			v[i] = fp32.GELU(x)
 		}
 	}
 	if e.gate.there() {
-		for i, g := range e.gate.row(m, j.N) {
-			switch g := widen(g); {
-			case j.GateOf == backend.ActivationGELU:
-				v[i] = float32(v[i] * fp32.GELUGrad(g))
-			case !(g > 0):
-				v[i] = 0
-			}
-		}
+		gate(v, e.gate.row(m, j.N), j.GateOf)
 	}
 	e.dropout.row(m, v)
 	if e.residual.there() {
@@ -109,9 +100,7 @@ func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 			normed(s.t, r, n.mean[m], n.rstd[m], n.gamma, n.beta)
 			r = s.t
 		}
-		for i, x := range r {
-			v[i] += x
-		}
+		fast.add(v, r)
 	}
 	if n := e.norm; n != nil {
 		if e.sum.there() {
@@ -124,9 +113,7 @@ func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 		normBack(v, n.z.row(m, j.N), n.mean[m], n.rstd[m], n.gamma, s.dgamma.of(m), s.dbeta.of(m), s.s, s.t)
 	}
 	if e.after.there() {
-		for i, x := range e.after.row(m, j.N) {
-			v[i] += x
-		}
+		fast.add(v, e.after.row(m, j.N))
 	}
 	if e.sum.there() && e.norm == nil {
 		copy(e.sum.row(m, j.N), v)
@@ -145,16 +132,28 @@ func (e *epilogue[W]) ended(block int, s *epilogueScratch) {
 	}
 }
 
-// relu is x where it is greater than 0, else 0; not-a-number stays.
-func relu(x float32) float32 {
-	if x <= 0 {
-		return 0
+// gate multiplies a row by the gradient of an activation at g.
+func gate[W working](v []float32, g []W, of backend.Activation) {
+	if list, ok := any(g).([]float32); ok && of == backend.ActivationReLU {
+		fast.gate(v, list)
+		return
 	}
-	return x
+	for i, x := range g {
+		switch g := widen(x); {
+		case of == backend.ActivationGELU:
+			v[i] = float32(v[i] * fp32.GELUGrad(g))
+		case !(g > 0):
+			v[i] = 0
+		}
+	}
 }
 
 // store rounds a row.
 func store[W working](to []W, v []float32) {
+	if list, ok := any(to).([]float32); ok {
+		copy(list, v)
+		return
+	}
 	for i, x := range v {
 		to[i] = narrow[W](x)
 	}

@@ -1,0 +1,168 @@
+package cpu
+
+import "math"
+
+// arithmetic is what networks are computed with on the CPU: products of float32, and rows of a multiple of 16 elements, as many as the first slice has. A
+// processor's set gives the bits of the set of plain Go where nothing else is said, so that both ways, exact and fast, use it.
+type arithmetic struct {
+	// product makes c[r][j] = the sum over k, ascending, of a[r*lda+i*step]*b[i*ldb+j] for 16 columns j, or adds it to c. Whether steps are fused is free.
+	product func(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool)
+	// transpose makes dst[i][j] = src[j*ld+i] of 16 rows of k elements, a multiple of 4.
+	transpose func(dst, src []float32, ld, k int)
+	// addRows adds rows to sum, 16 columns of each, ascending.
+	addRows func(sum, x []float32, ld, rows int)
+
+	add   func(dst, x []float32)
+	relu  func(x []float32)       // 0 where x is 0 or less
+	gate  func(x, gate []float32) // 0 where gate is not above 0
+	scale func(x []float32, by float32)
+
+	sum       func(x []float32) float32                               // in the order of backend.NormStats
+	squares   func(dst, x []float32, less float32)                    // (x-less)²
+	norm      func(dst, z, gamma, beta []float32, mean, rstd float32) // x*gamma + beta, x = (z-mean)*rstd
+	normParts func(s, t, g, z, gamma []float32, mean, rstd float32)   // s = g*gamma, t = s*x
+	normSums  func(dGamma, dBeta, g, z []float32, mean, rstd float32) // dGamma += g*x, dBeta += g
+	normGrad  func(g, s, z []float32, mean, rstd, h, hx float32)      // g = rstd*((s-h) - x*hx)
+
+	adamW func(params, m, v, g []float32, by *adamWNumbers) bool // a step, and whether an element was left out
+
+	// These have the bits of their own set alone.
+	dot      func(a, b []float32) float32
+	max      func(x []float32) float32                      // of numbers
+	exp2     func(x []float32, scale, less float32) float32 // 2^(x*scale-less), which is 1 or less, and their sum
+	softGrad func(dp, p []float32, delta, scale float32)    // p*(dp-delta)*scale
+}
+
+// fast is the arithmetic of the fast way. Tests change it.
+var fast = fastest()
+
+var plain = arithmetic{
+	product: plainProduct, transpose: plainTranspose, adamW: plainAdamW,
+	addRows: func(sum, x []float32, ld, rows int) {
+		for r := range rows {
+			for j, v := range x[r*ld:][:panel] {
+				sum[j] += v
+			}
+		}
+	},
+	add: func(dst, x []float32) {
+		for i, v := range x[:len(dst)] {
+			dst[i] += v
+		}
+	},
+	relu: func(x []float32) {
+		for i, v := range x {
+			if v <= 0 {
+				x[i] = 0
+			}
+		}
+	},
+	gate: func(x, gate []float32) {
+		for i, g := range gate[:len(x)] {
+			if !(g > 0) {
+				x[i] = 0
+			}
+		}
+	},
+	scale: func(x []float32, by float32) {
+		for i := range x {
+			x[i] *= by
+		}
+	},
+	sum: plainSum,
+	squares: func(dst, x []float32, less float32) {
+		for i, v := range x[:len(dst)] {
+			d := v - less
+			dst[i] = d * d
+		}
+	},
+	norm: func(dst, z, gamma, beta []float32, mean, rstd float32) {
+		for i, v := range z[:len(dst)] {
+			dst[i] = float32(float32((v-mean)*rstd)*gamma[i]) + beta[i]
+		}
+	},
+	normParts: func(s, t, g, z, gamma []float32, mean, rstd float32) {
+		for i, v := range g[:len(s)] {
+			s[i] = v * gamma[i]
+			t[i] = s[i] * float32((z[i]-mean)*rstd)
+		}
+	},
+	normSums: func(dGamma, dBeta, g, z []float32, mean, rstd float32) {
+		for i, v := range g[:len(dGamma)] {
+			dGamma[i] += float32(v * float32((z[i]-mean)*rstd))
+			dBeta[i] += v
+		}
+	},
+	normGrad: func(g, s, z []float32, mean, rstd, h, hx float32) {
+		for i, v := range s[:len(g)] {
+			g[i] = rstd * (v - h - float32(float32((z[i]-mean)*rstd)*hx))
+		}
+	},
+	dot: func(a, b []float32) (s float32) {
+		for i, v := range b[:len(a)] {
+			s += a[i] * v
+		}
+		return s
+	},
+	max: func(x []float32) float32 {
+		m := x[0]
+		for _, v := range x[1:] {
+			m = max(m, v)
+		}
+		return m
+	},
+	exp2: func(x []float32, scale, less float32) (s float32) {
+		for i, v := range x {
+			t := v*scale - less
+			p := float32(0)
+			if !(t < -126) {
+				p = float32(math.Exp2(float64(t)))
+			}
+			x[i] = p
+			s += p
+		}
+		return s
+	},
+	softGrad: func(dp, p []float32, delta, scale float32) {
+		for i, v := range dp {
+			dp[i] = p[i] * (v - delta) * scale
+		}
+	},
+}
+
+func plainProduct(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool) {
+	for r := range rows {
+		var sum [16]float32
+		if add {
+			sum = [16]float32(c[r*ldc:])
+		}
+		for i := range k {
+			x, row := a[r*lda+i*step], (*[16]float32)(b[i*ldb:])
+			for j, y := range row {
+				sum[j] += x * y
+			}
+		}
+		copy(c[r*ldc:], sum[:])
+	}
+}
+
+func plainTranspose(dst, src []float32, ld, k int) {
+	for i := range k {
+		for j := range 16 {
+			dst[16*i+j] = src[j*ld+i]
+		}
+	}
+}
+
+func plainSum(x []float32) float32 {
+	var p [32]float32
+	for i, v := range x {
+		p[i/4%32] += v
+	}
+	for d := 16; d > 0; d /= 2 {
+		for l := range d {
+			p[l] += p[l+d]
+		}
+	}
+	return p[0]
+}

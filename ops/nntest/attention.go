@@ -1,0 +1,347 @@
+package nntest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/fp32"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+func init() { groups = append(groups, group{"attention", attention}) }
+
+// attentionCase is a job, forward or backward.
+type attentionCase struct {
+	name                string
+	b, heads, width     int
+	tq, tk              int
+	causal, pad, packed bool    // packed: Q, K and V are columns of one matrix, and O and the gradients of others
+	blind               bool    // the keys of the first batch row are padding, all of them
+	rate                float32 // of dropout
+	steep               bool    // scores of hundreds, that grow from key to key
+}
+
+func attentionCases() (list []attentionCase) {
+	add := func(c attentionCase) {
+		c.name = fmt.Sprintf("%s/%dx%dx%dx%dx%d", c.name, c.b, c.heads, c.tq, c.tk, c.width)
+		list = append(list, c)
+	}
+	for _, width := range []int{32, 64} {
+		for _, t := range []int{1, 2, 16, 31, 32, 33, 127, 128, 129} {
+			add(attentionCase{name: "square", b: 1, heads: 2, width: width, tq: t, tk: t, packed: true})
+		}
+		for _, c := range [][2]int{{1, 70}, {70, 1}, {33, 100}, {100, 33}, {5, 300}, {300, 5}} {
+			add(attentionCase{name: "cross", b: 2, heads: 1, width: width, tq: c[0], tk: c[1]})
+		}
+		for _, t := range []int{1, 17, 40, 130} {
+			add(attentionCase{name: "causal", b: 1, heads: 2, width: width, tq: t, tk: t, causal: true, packed: true})
+			add(attentionCase{name: "padded", b: 3, heads: 1, width: width, tq: t, tk: t, pad: true, packed: true, blind: true})
+			add(attentionCase{name: "causal_padded", b: 3, heads: 2, width: width, tq: t, tk: t, causal: true, pad: true, packed: true})
+			add(attentionCase{name: "dropout", b: 1, heads: 2, width: width, tq: t, tk: t, rate: 0.3, packed: true})
+		}
+		add(attentionCase{name: "causal_cross", b: 1, heads: 1, width: width, tq: 50, tk: 90, causal: true})
+		add(attentionCase{name: "causal_cross", b: 1, heads: 1, width: width, tq: 90, tk: 50, causal: true})
+		add(attentionCase{name: "dropout_odd", b: 2, heads: 1, width: width, tq: 9, tk: 43, rate: 0.1, pad: true})
+		add(attentionCase{name: "steep", b: 1, heads: 2, width: width, tq: 70, tk: 150, steep: true})
+		add(attentionCase{name: "steep_all", b: 2, heads: 1, width: width, tq: 100, tk: 100, steep: true, pad: true, causal: true, rate: 0.5, packed: true})
+	}
+	add(attentionCase{name: "policy", b: 2, heads: 2, width: 32, tq: 250, tk: 250, packed: true})
+	add(attentionCase{name: "square", b: 1, heads: 1, width: 32, tq: 256, tk: 256, packed: true})
+	add(attentionCase{name: "square", b: 1, heads: 1, width: 64, tq: 257, tk: 257, packed: true})
+	add(attentionCase{name: "long", b: 1, heads: 1, width: 32, tq: 1000, tk: 1000, causal: true, packed: true})
+	return list
+}
+
+func attention(t *testing.T, d *Bench) {
+	for i, c := range attentionCases() {
+		t.Run(c.name, func(t *testing.T) {
+			w := c.make(uint64(i))
+			w.solve()
+			t.Run("forward", func(t *testing.T) { w.checkForward(t, d, d.Same(t, uint64(i), w.forward)) })
+			t.Run("backward", func(t *testing.T) { w.checkBackward(t, d, d.Same(t, uint64(i), w.backward)) })
+		})
+	}
+}
+
+// attentionData is a case's values, all of which bfloat16 holds, and what comes out in float64. Rows are those of one head of one batch row.
+type attentionData struct {
+	attentionCase
+	scale       float32
+	q, k, v, do [][]float64 // [b*heads] of [t*width]
+	pad         []float64   // [b,tk]
+	o, logSum   [][]float64
+	dq, dk, dv  [][]float64
+	// Sums of absolute values, which the bounds are multiples of.
+	absO, absDQ, absDK, absDV [][]float64
+}
+
+const attentionStep, attentionSeed, attentionSite = 3, 0x123456789abcdef, 11
+
+func (c attentionCase) make(seed uint64) *attentionData {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	w := &attentionData{attentionCase: c, scale: float32(1 / math.Sqrt(float64(c.width)))}
+	values := func(t int, scale func(row int) float64) [][]float64 {
+		list := make([][]float64, c.b*c.heads)
+		for i := range list {
+			list[i] = make([]float64, t*c.width)
+			for k := range list[i] {
+				list[i][k] = float64(tensor.BF16FromF64(rng.NormFloat64() * scale(k/c.width)).F32())
+			}
+		}
+		return list
+	}
+	one := func(int) float64 { return 1 }
+	w.q, w.v, w.do = values(c.tq, one), values(c.tk, one), values(c.tq, one)
+	w.k = values(c.tk, func(row int) float64 {
+		if c.steep {
+			return float64(row) / 2
+		}
+		return 1
+	})
+	w.pad = make([]float64, c.b*c.tk)
+	for i := range w.pad {
+		if c.pad && rng.IntN(3) == 0 || c.blind && i < c.tk {
+			w.pad[i] = 1
+		}
+	}
+	return w
+}
+
+// solve computes what comes out, straight from the formulas.
+func (w *attentionData) solve() {
+	n := w.b * w.heads
+	list := func(t, width int) [][]float64 {
+		l := make([][]float64, n)
+		for i := range l {
+			l[i] = make([]float64, t*width)
+		}
+		return l
+	}
+	w.o, w.logSum, w.dq, w.dk, w.dv = list(w.tq, w.width), list(w.tq, 1), list(w.tq, w.width), list(w.tk, w.width), list(w.tk, w.width)
+	w.absO, w.absDQ, w.absDK, w.absDV = list(w.tq, w.width), list(w.tq, w.width), list(w.tk, w.width), list(w.tk, w.width)
+	for h := range n {
+		for t := range w.tq {
+			w.query(h, t)
+		}
+	}
+}
+
+// query adds what a query has to do with.
+func (w *attentionData) query(h, t int) {
+	row := func(m [][]float64, i int) []float64 { return m[h][i*w.width:][:w.width] }
+	dot := func(a, b []float64) (s float64) {
+		for i := range a {
+			s += a[i] * b[i]
+		}
+		return s
+	}
+	s, most := make([]float64, w.tk), math.Inf(-1)
+	for k := range s {
+		s[k] = math.Inf(-1)
+		if w.pad[h/w.heads*w.tk+k] == 0 && !(w.causal && k > t) {
+			s[k] = dot(row(w.q, t), row(w.k, k)) * float64(w.scale)
+			most = max(most, s[k])
+		}
+	}
+	if most == math.Inf(-1) {
+		w.logSum[h][t] = math.Inf(1)
+		return
+	}
+	sum, factor := 0.0, 1/(1-float64(w.rate))
+	for k := range s {
+		s[k] = math.Exp(s[k] - most)
+		sum += s[k]
+	}
+	w.logSum[h][t] = most*math.Log2E + math.Log2(sum)
+	kept, delta, absDelta := make([]float64, w.tk), 0.0, 0.0
+	for k := range s {
+		s[k] /= sum
+		kept[k] = factor
+		if w.rate > 0 && fp32.Dropped(attentionSeed, attentionStep, attentionSite, uint64((h*w.tq+t)*w.tk+k), w.rate) {
+			kept[k] = 0
+		}
+		for i, v := range row(w.v, k) {
+			row(w.o, t)[i] += s[k] * kept[k] * v
+			row(w.absO, t)[i] += s[k] * kept[k] * math.Abs(v)
+		}
+	}
+	for i, o := range row(w.o, t) {
+		delta += o * row(w.do, t)[i]
+		absDelta += row(w.absO, t)[i] * math.Abs(row(w.do, t)[i])
+	}
+	for k := range s {
+		if s[k] == 0 {
+			continue
+		}
+		g := kept[k] * dot(row(w.do, t), row(w.v, k))
+		d := s[k] * (g - delta) * float64(w.scale)
+		abs := s[k] * (math.Abs(g) + absDelta) * float64(w.scale)
+		for i := range w.width {
+			row(w.dq, t)[i] += d * row(w.k, k)[i]
+			row(w.dk, k)[i] += d * row(w.q, t)[i]
+			row(w.dv, k)[i] += s[k] * kept[k] * row(w.do, t)[i]
+			row(w.absDQ, t)[i] += abs * math.Abs(row(w.k, k)[i])
+			row(w.absDK, k)[i] += abs * math.Abs(row(w.q, t)[i])
+			row(w.absDV, k)[i] += s[k] * kept[k] * math.Abs(row(w.do, t)[i])
+		}
+	}
+}
+
+// flat puts values of heads into rows [b*t, heads*width].
+func (w *attentionData) flat(values [][]float64, t int) []float64 {
+	list := make([]float64, len(values)*t*w.width)
+	for h, from := range values {
+		for i := range t {
+			copy(list[((h/w.heads*t+i)*w.heads+h%w.heads)*w.width:][:w.width], from[i*w.width:][:w.width])
+		}
+	}
+	return list
+}
+
+// tensors makes the matrices of a job, of t rows each, which are written unless they have values. If they are packed, they lie beside each other.
+func (w *attentionData) tensors(m *Maker, name string, t []int, values ...[][]float64) (list []*tensor.Tensor) {
+	d := w.heads * w.width
+	if !w.packed {
+		for i, v := range values {
+			switch {
+			case v == nil:
+				list = append(list, m.Out(fmt.Sprint(name, i), 0, w.b*t[i], d))
+			default:
+				list = append(list, m.Of(0, w.flat(v, t[i]), w.b*t[i], d))
+			}
+		}
+		return list
+	}
+	const left, right = 8, 16
+	columns := left + len(values)*d + right
+	all := make([]float64, w.b*t[0]*columns)
+	for i := range all {
+		all[i] = math.NaN()
+	}
+	for i, v := range values {
+		for k, x := range w.flat(v, t[0]) {
+			all[k/d*columns+left+i*d+k%d] = x
+		}
+	}
+	whole := m.Of(0, all, w.b*t[0], columns)
+	m.InOut(name, whole)
+	for i := range values {
+		part, err := whole.Slice(1, left+i*d, left+(i+1)*d)
+		require.NoError(m.t, err)
+		list = append(list, part)
+	}
+	return list
+}
+
+func (w *attentionData) job(m *Maker) *backend.AttentionJob {
+	k, v := clonePadded(w, w.k), clonePadded(w, w.v)
+	in := w.tensors(m, "QKV", []int{w.tq, w.tk, w.tk}, w.q, k, v)
+	j := &backend.AttentionJob{B: w.b, Heads: w.heads, Width: w.width, TQ: w.tq, TK: w.tk, Scale: w.scale, Causal: w.causal, Q: in[0], K: in[1], V: in[2]}
+	if w.pad != nil && (w.attentionCase.pad || w.blind) {
+		j.Pad = m.Of(tensor.U8, w.pad, w.b, w.tk)
+	}
+	if w.rate > 0 {
+		state := m.Of(tensor.I64, []float64{attentionStep, 0, 0, 0, 0, 0, 0, 0}, backend.StateWords)
+		j.Dropout = backend.Dropout{Rate: w.rate, Seed: attentionSeed, Site: attentionSite, State: state}
+	}
+	return j
+}
+
+// clonePadded are values of keys, NaN of those that nobody sees.
+func clonePadded(w *attentionData, values [][]float64) [][]float64 {
+	list := make([][]float64, len(values))
+	for h, from := range values {
+		list[h] = append([]float64{}, from...)
+		for i := range list[h] {
+			if w.pad[h/w.heads*w.tk+i/w.width] != 0 {
+				list[h][i] = math.NaN()
+			}
+		}
+	}
+	return list
+}
+
+func (w *attentionData) forward(m *Maker) (backend.Plan, error) {
+	j := w.job(m)
+	j.O = w.tensors(m, "O", []int{w.tq}, nil)[0]
+	j.LogSum = m.Out("LogSum", tensor.F32, w.b, w.heads, w.tq)
+	return m.NN().Attention(j)
+}
+
+func (w *attentionData) backward(m *Maker) (backend.Plan, error) {
+	j := &backend.AttentionBackwardJob{AttentionJob: *w.job(m)}
+	in := w.tensors(m, "O", []int{w.tq, w.tq}, w.o, w.do)
+	j.O, j.DO = in[0], in[1]
+	var logs []float64
+	for _, l := range w.logSum {
+		logs = append(logs, l...)
+	}
+	j.LogSum = m.Of(tensor.F32, logs, w.b, w.heads, w.tq)
+	out := w.tensors(m, "D", []int{w.tq, w.tk, w.tk}, nil, nil, nil)
+	j.DQ, j.DK, j.DV = out[0], out[1], out[2]
+	j.Delta = m.Of(tensor.F32, nil, w.b, w.heads, w.tq)
+	return m.NN().AttentionBackward(j)
+}
+
+// part is the columns of matrix i of those that tensors has made, as rows [b*t, heads*width].
+func (w *attentionData) part(got map[string][]float64, name string, i, n, t int) []float64 {
+	if !w.packed {
+		return got[fmt.Sprint(name, i)]
+	}
+	d := w.heads * w.width
+	columns, all := 8+n*d+16, got[name]
+	var list []float64
+	for r := range w.b * t {
+		list = append(list, all[r*columns+8+i*d:][:d]...)
+	}
+	return list
+}
+
+func (w *attentionData) checkForward(t *testing.T, d *Bench, got map[string][]float64) {
+	eps := d.epsilon()
+	want, abs := w.flat(w.o, w.tq), w.flat(w.absO, w.tq)
+	Within(t, "O", w.part(got, "O", 0, 1, w.tq), want, func(i int) float64 { return eps*(abs[i]+math.Abs(want[i]))*w.scores() + underflow })
+	for h, list := range w.logSum {
+		for i, v := range list {
+			g := got["LogSum"][h*w.tq+i]
+			if g != v && !(math.Abs(g-v) <= eps*w.scores()*(1+math.Abs(v)/64)) {
+				t.Fatalf("LogSum[%d,%d]: got %v, want %v", h, i, g, v)
+			}
+		}
+	}
+}
+
+// epsilon is the rounding of the device's type, and a little more for the sums.
+func (b *Bench) epsilon() float64 {
+	if b.Exact() {
+		return 0x1.1p-8
+	}
+	return 0x1p-18
+}
+
+// scores is how many times larger errors are for the size of the scores, which are float32.
+func (w *attentionData) scores() float64 {
+	if w.steep {
+		return 4
+	}
+	return 1
+}
+
+func (w *attentionData) checkBackward(t *testing.T, d *Bench, got map[string][]float64) {
+	eps := d.epsilon() * w.scores()
+	check := func(name string, i, t1 int, want, abs [][]float64) {
+		list, bound := w.flat(want, t1), w.flat(abs, t1)
+		Within(t, name, w.part(got, "D", i, 3, t1), list, func(i int) float64 { return eps*(2*bound[i]+math.Abs(list[i])) + underflow })
+	}
+	check("DQ", 0, w.tq, w.dq, w.absDQ)
+	check("DK", 1, w.tk, w.dk, w.absDK)
+	check("DV", 2, w.tk, w.dv, w.absDV)
+}
+
+// underflow is what float32 makes 0 at any time.
+const underflow = 1e-30

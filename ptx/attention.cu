@@ -1,0 +1,170 @@
+// attention.cu is the attention of all heads: backend.AttentionJob says what is computed, and in which order.
+//
+// A block has up to 8 warps, each 32 queries of a head (16, if it is 64 wide), whose rows it keeps in registers as the tiles of mma.sync. Keys and values come
+// by cp.async, 64 of them a stage; stages form a ring of four, so that 256 keys are under way at once. A warp takes 32 keys at a time: their scores stay in
+// registers and become the tiles of the product with the values. The sum of a query's probabilities is one more column of that product, whose values are 1.
+//
+// Bytes moved: 2 * Width a row of q and o, and of k and v for each block of a head.
+#include "attention.cuh"
+
+using namespace rc;
+
+namespace {
+
+constexpr u32 ones = 0x3f803f80; // a pair
+
+template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
+    static constexpr u32 steps = Width / 16, columns = Width / 8, stage_bytes = attention_stage * row_bytes<Width>;
+    const attention_params &p;
+    attention_head head;
+    u32 first; // query of the warp
+    u32 step;  // of dropout
+    lane_places<Width> places;
+    u32 q[Tiles][steps][4];
+    float o[Tiles][columns][4], sums[Tiles][4], ref[Tiles][2];
+
+    RC_FN_MEMBER attention_block(const attention_params &p, attention_head head, u32 first) : p(p), head(head), first(first), step(0) {
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
+            RC_UNROLL for (u32 c = 0; c < columns; c++) RC_UNROLL for (u32 i = 0; i < 4; i++) o[m][c][i] = 0.0f;
+            RC_UNROLL for (u32 i = 0; i < 4; i++) sums[m][i] = 0.0f;
+            ref[m][0] = ref[m][1] = first_reference;
+        }
+    }
+
+    // scores are those of 32 keys from key on. Masked, some of them are not seen.
+    template <bool Masked> RC_FN_MEMBER void scores(float (&s)[Tiles][4][4], u32 keys, u32 key) const {
+        RC_UNROLL for (u32 n = 0; n < 4; n++) {
+            u32 b[Width / 8];
+            places.load_b(b, keys + 8 * n * row_bytes<Width>);
+            float c[Tiles][4];
+            RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 i = 0; i < 4; i++) c[m][i] = 0.0f;
+            if constexpr (Masked) {
+                const u32 k = key + 8 * n + lane() % 4 * 2;
+                RC_UNROLL for (u32 i = 0; i < 2; i++) {
+                    const bool hide = hidden(p, head.row, k + i);
+                    RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++)
+                        if (hide | (p.causal & (u32)(k + i > first + 16 * m + 8 * r + lane() / 4))) c[m][2 * r + i] = unseen_score;
+                }
+            }
+            RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
+                mma_from(s[m][n], q[m][0], b[0], b[1], c[m][0], c[m][1], c[m][2], c[m][3]);
+                RC_UNROLL for (u32 j = 1; j < steps; j++) mma_bf16(s[m][n], q[m][j], b[2 * j], b[2 * j + 1]);
+            }
+        }
+    }
+
+    // raise takes a new reference for the rows whose greatest score is far above the old one. most is the greatest of this lane's.
+    RC_FN_MEMBER void raise(const float (&most)[Tiles][2], bool begun) {
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
+            float x = most[m][r];
+            RC_UNROLL for (u32 d = 1; d < 4; d *= 2) x = max_nan(x, as_f32(shuffle_xor(bits(x), d)));
+            const float y = x * p.a;
+            const bool above = !(y <= ref[m][r] + most_above);
+            const float f = exp2_down(above ? ref[m][r] - y : 0.0f);
+            ref[m][r] = above ? y : ref[m][r];
+            if (!begun) continue; // all sums are 0
+            RC_UNROLL for (u32 c = 0; c < columns; c++) RC_UNROLL for (u32 i = 0; i < 2; i++) o[m][c][2 * r + i] *= f;
+            RC_UNROLL for (u32 i = 0; i < 2; i++) sums[m][2 * r + i] *= f;
+        }
+    }
+
+    // add adds 32 keys from key on.
+    RC_FN_MEMBER void add(u32 keys, u32 values, u32 key) {
+        float s[Tiles][4][4];
+        if (p.pad != nullptr || key + 32 > p.tk || (p.causal && key + 31 > first)) scores<true>(s, keys, key);
+        else scores<false>(s, keys, key);
+        float most[Tiles][2];
+        u32 above = 0;
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
+            float x = max_nan(s[m][0][2 * r], s[m][0][2 * r + 1]);
+            RC_UNROLL for (u32 n = 1; n < 4; n++) x = max_nan(x, max_nan(s[m][n][2 * r], s[m][n][2 * r + 1]));
+            most[m][r] = x;
+            above |= (u32)!(x * p.a <= ref[m][r] + most_above);
+        }
+        if (votes(above) != 0) raise(most, key > 0);
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 n = 0; n < 4; n++) RC_UNROLL for (u32 i = 0; i < 4; i++)
+            s[m][n][i] = exp2_down(fma_rn(s[m][n][i], p.a, -ref[m][i / 2]));
+        RC_UNROLL for (u32 j = 0; j < 2; j++) {
+            u32 a[Tiles][4];
+            RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
+                pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
+                mma_bf16(sums[m], a[m], ones, ones);
+                if constexpr (Dropout) {
+                    leave_out(s[m][2 * j], m, key + 16 * j);
+                    leave_out(s[m][2 * j + 1], m, key + 16 * j + 8);
+                    pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
+                }
+            }
+            RC_UNROLL for (u32 c = 0; c < columns; c += 2) {
+                u32 b[4];
+                places.load_columns(b, values + 16 * j * row_bytes<Width>, c / 2);
+                RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
+                    mma_bf16(o[m][c], a[m], b[0], b[1]);
+                    mma_bf16(o[m][c + 1], a[m], b[2], b[3]);
+                }
+            }
+        }
+    }
+
+    RC_FN_MEMBER void leave_out(float (&s)[4], u32 m, u32 key) const {
+        RC_UNROLL for (u32 i = 0; i < 4; i++) {
+            const u64 query = (u64)head.number * p.tq + first + 16 * m + i / 2 * 8 + lane() / 4;
+            if (left_out(p, step, query * p.tk + key + lane() % 4 * 2 + i % 2)) s[i] = 0.0f;
+        }
+    }
+
+    RC_FN_MEMBER void write() const {
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
+            const u32 query = first + 16 * m + 8 * r + lane() / 4;
+            if (query >= p.tq) continue;
+            const float l = sums[m][2 * r], f = l == 0.0f ? 0.0f : div_rn(p.factor, l);
+            u16 *to = p.o + ((u64)head.row * p.tq + query) * p.o_step + head.column + lane() % 4 * 2;
+            RC_UNROLL for (u32 c = 0; c < columns; c++) st_u32(to + 8 * c, pack_bf16x2(o[m][c][2 * r] * f, o[m][c][2 * r + 1] * f));
+            if (lane() % 4 == 0) st_f32(p.log_sum + (u64)head.number * p.tq + query, l == 0.0f ? as_f32(0x7f800000u) : ref[m][r] + log2_exact(l));
+        }
+    }
+};
+
+template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attention_params &p) {
+    using block = attention_block<Width, Tiles, Dropout>;
+    extern __shared__ v16 memory[];
+    const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_x() % p.blocks * rows;
+    block b(p, attention_head::of<Width>(p, block_x() / p.blocks), begin + thread_x() / warp_size * Tiles * 16);
+    if constexpr (Dropout) b.step = (u32)*p.state;
+    const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>, values = keys + attention_stages * block::stage_bytes;
+    const u32 row = b.head.row, column = b.head.column;
+    const u32 seen = p.causal && begin + rows < p.tk ? begin + rows : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
+    const auto load = [&](u32 stage) {
+        if (stage < stages) {
+            const u32 slot = stage % attention_stages * block::stage_bytes, first = stage * attention_stage;
+            const u64 from = (u64)row * p.tk + first;
+            const auto hide = [&](u32 key) { return hidden(p, row, first + key); };
+            copy_rows<Width>(keys + slot, p.k, p.k_step, column, from, attention_stage, hide);
+            copy_rows<Width>(values + slot, p.v, p.v_step, column, from, attention_stage, hide);
+        }
+        cp_async_commit();
+    };
+    copy_rows<Width>(queries, p.q, p.q_step, column, (u64)row * p.tq + begin, rows, [&](u32 query) { return begin + query >= p.tq; });
+    RC_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load(i);
+    for (u32 i = 0; i < stages; i++) {
+        cp_async_wait<attention_stages - 2>();
+        barrier(); // this stage is there, and nobody reads the one before it any more
+        load(i + attention_stages - 1);
+        if (i == 0) RC_UNROLL for (u32 m = 0; m < Tiles; m++) b.places.load_a(b.q[m], queries + (b.first - begin + 16 * m) * row_bytes<Width>);
+        if (b.first >= p.tq) continue;
+        const u32 slot = i % attention_stages * block::stage_bytes;
+        RC_NO_UNROLL for (u32 at = 0; at < attention_stage; at += 32) {
+            const u32 key = i * attention_stage + at;
+            if (key >= p.tk || (p.causal && key >= b.first + 16 * Tiles)) break;
+            b.add(keys + slot + at * row_bytes<Width>, values + slot + at * row_bytes<Width>, key);
+        }
+    }
+    b.write();
+}
+
+} // namespace
+
+RC_KERNEL_OCC(attention_threads, 2) attention_32(const attention_params p) { attention<32, attention_tiles_32, false>(p); }
+RC_KERNEL_OCC(attention_threads, 2) attention_32_dropout(const attention_params p) { attention<32, attention_tiles_32, true>(p); }
+RC_KERNEL_OCC(attention_threads, 2) attention_64(const attention_params p) { attention<64, attention_tiles_64, false>(p); }
+RC_KERNEL_OCC(attention_threads, 2) attention_64_dropout(const attention_params p) { attention<64, attention_tiles_64, true>(p); }
