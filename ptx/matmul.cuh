@@ -7,21 +7,12 @@
 // Then the sums go to shared memory as float32 and are read back by rows, lanes beside each other on columns beside each other: what follows is the same
 // whatever the tile, and global memory is read and written 16 or 8 bytes a lane. A norm's row lies in one block, and its lanes in one warp.
 #pragma once
-#include "fp32.cuh"
 #include "mma.cuh"
+#include "rows.cuh"
 
 namespace rc {
 
 constexpr u32 matmul_step = 64; // elements of k that come into shared memory at once
-
-// matmul_dropout is a backend.Dropout; its state is null for none.
-RC_HOST struct matmul_dropout {
-    const i64 *state; // its first word is the step
-    u64 seed;
-    u32 site, threshold;
-    float scale;
-    u32 unused;
-};
 
 // matmul_norm is a backend.NormStats. A step is bytes from a row to the next.
 RC_HOST struct matmul_norm {
@@ -48,12 +39,13 @@ RC_HOST struct matmul_params {
     u16 *out;
     u32 pre_step, gate_step, dgamma_step, dbeta_step, after_step, sum_step, out_step;
     float eps;
-    matmul_dropout dropout, out_dropout;
+    nn_dropout dropout, out_dropout;
     u32 residual_rows;
     u32 flags;
 
     RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
     RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
+    RC_FLAG(flags, bool, narrow, 5, 1)    // there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
     RC_FLAG(flags, bool, ahead, 4, 1)     // a norm's residual, of a row for each, comes into shared memory behind the ring during the product
 };
 
@@ -94,10 +86,6 @@ RC_FN void st_8(void *p, v8 v, bool there) {
 // row_at is where an element lies whose row is step bytes from the next.
 template <class T> RC_FN T *row_at(T *from, u32 row, u32 step, u32 column) { return (T *)((u64)(from + column) + (u64)row * step); }
 
-// four are neighbouring elements of a row.
-struct four {
-    float v[4];
-};
 RC_FN four four_of(v16 w) { return {{as_f32(w.x), as_f32(w.y), as_f32(w.z), as_f32(w.w)}}; }
 RC_FN v16 words_of(const four &f) { return {bits(f.v[0]), bits(f.v[1]), bits(f.v[2]), bits(f.v[3])}; }
 RC_FN four ld_four(const float *p, bool there) { return four_of(ld_16(p, there)); }

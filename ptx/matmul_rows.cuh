@@ -75,7 +75,7 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 
     // drop is dropout. Which elements are left out is found in a loop that is not unrolled: the code of it is long.
-    RC_FN_MEMBER void drop(fours &v, const matmul_dropout &d, u32 step) const {
+    RC_FN_MEMBER void drop(fours &v, const nn_dropout &d, u32 step) const {
         static_assert(Rows * C::chunks <= 8, "a bit for each element");
         if (RC_LIKELY(d.state == nullptr)) return;
         u32 left_out = 0;
@@ -143,9 +143,6 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 };
 
-// step_of is the step of a dropout.
-RC_FN u32 step_of(const matmul_dropout &d) { return bits(ld_f32((const float *)d.state, d.state != nullptr)); }
-
 // elements is for jobs without a norm, Rows rows of a lane at once. GELU makes much code: only Smooth has it.
 template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
     using lane_rows = matmul_rows<C, Rows>;
@@ -175,6 +172,61 @@ template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums
         w.drop(v, p.dropout, step);
         if (RC_UNLIKELY(p.residual.z != nullptr)) w.add_residual(v, z);
         w.finish(v, true, out_step);
+    }
+}
+
+// where_positive is the halves of w where those of gate, as bfloat16, are greater than 0, else 0.
+RC_FN u32 where_positive(u32 gate, u32 w) { return (bf16_lo(gate) > 0.0f ? w & 0xffffu : 0u) | (bf16_hi(gate) > 0.0f ? w & 0xffff0000u : 0u); }
+
+// narrow is elements for jobs that need float32 no longer once they have left the tensor cores: sums go through shared memory rounded, which halves the way,
+// and a lane writes 16 bytes. Rounding may come before a gate, which takes a number or leaves it.
+template <class C> RC_FN void narrow(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+    constexpr u32 pitch = C::bn * 2 + 16, lanes = C::bn / 8, stride = C::threads / lanes, rows = 4; // bytes; lanes of a row; rows at once, and of a lane
+    const matmul_place<C> part;
+    const u32 l = lane(), from = thread_x() / lanes, column = n0 + thread_x() % lanes * 8;
+    const auto load = [&](v16(&gate)[rows], u32 at) RC_INLINE_LAMBDA {
+        RC_UNROLL for (u32 r = 0; r < rows; r++) {
+            const u32 row = m0 + at + r * stride;
+            gate[r] = ld_16(row_at(p.gate, row, p.gate_step, column), row < p.m && column < p.n);
+        }
+    };
+    v16 gate[rows] = {}; // of the next rows
+    if (p.gate != nullptr) load(gate, from);
+    v8 bias[C::nt] = {};
+    if (p.bias != nullptr) {
+        RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
+            const u32 at = n0 + part.column + n * 8 + l % 4 * 2;
+            bias[n] = ld_8(p.bias + at, at < p.n);
+        }
+    }
+    RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
+        const float b[2] = {as_f32(bias[n].x), as_f32(bias[n].y)};
+        RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
+            float v[4];
+            RC_UNROLL for (u32 k = 0; k < 4; k++) {
+                v[k] = p.bias != nullptr ? sums[i][n][k] + b[k % 2] : sums[i][n][k];
+                if (p.activation() != 0) v[k] = v[k] <= 0.0f ? 0.0f : v[k];
+            }
+            const u32 to = memory + (part.row + i * 16 + l / 4) * pitch + (part.column + n * 8 + l % 4 * 2) * 2;
+            st_shared_4(to, pack_bf16x2(v[0], v[1]));
+            st_shared_4(to + 8 * pitch, pack_bf16x2(v[2], v[3]));
+        }
+    }
+    barrier();
+    RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * stride) {
+        v16 v[rows];
+        RC_UNROLL for (u32 r = 0; r < rows; r++) v[r] = ld_shared_16(memory + (at + r * stride) * pitch + thread_x() % lanes * 16);
+        if (p.gate != nullptr) {
+            RC_UNROLL for (u32 r = 0; r < rows; r++) {
+                const v16 g = gate[r], w = v[r];
+                v[r] = {where_positive(g.x, w.x), where_positive(g.y, w.y), where_positive(g.z, w.z), where_positive(g.w, w.w)};
+            }
+            load(gate, at + rows * stride);
+        }
+        RC_UNROLL for (u32 r = 0; r < rows; r++) {
+            const u32 row = m0 + at + r * stride;
+            st_16(row_at(p.out, row, p.out_step, column), v[r], row < p.m && column < p.n);
+        }
     }
 }
 
@@ -320,7 +372,9 @@ template <class C> RC_FN void matmul(const matmul_params &p) {
     const u32 m0 = block_x() / p.columns * C::bm, n0 = block_x() % p.columns * C::bn, at = shared_at(memory);
     float sums[C::mt][C::nt][4] = {};
     product<C>(sums, p, m0, n0, at, 0, [](u32) {});
-    if (p.activation() == activation_gelu || p.gate_of() == activation_gelu)
+    if (p.narrow())
+        narrow<C>(sums, p, m0, n0, at);
+    else if (p.activation() == activation_gelu || p.gate_of() == activation_gelu)
         elements<C, 1, true>(sums, p, m0, n0, at);
     else
         elements<C, 8 / C::chunks, false>(sums, p, m0, n0, at);
