@@ -33,7 +33,7 @@ var rules = map[string][]string{
 	"ops/cpu":                 {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/tensorcore"},
 	"ops/nntest":              {"tensor", "ops", "ops/backend", "internal/fp32", "internal/tensorcore", "github.com/stretchr/testify/..."},
 	"ops/opstest":             {"tensor", "ops", "ops/backend", "github.com/stretchr/testify/..."},
-	"ops/cuda":                {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/kernels", "internal/tuned"},
+	"ops/cuda":                {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/fp32", "internal/kernels", "internal/tuned"},
 	"ops/record":              {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
 	"ops/record/replay":       {"cudadrv", "ptx", "ops/backend", "ops/record", "tensor", "internal/device"},
 	"ops/sim":                 {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},
@@ -318,7 +318,7 @@ var layers = map[string][]string{
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark", "staging",
 		"resample_device fuse_device backward_device voxelize_device draw_device batch",
 	},
-	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw nn_matmul nn_attention nn_gradient nn_rows", "backend", "nn"},
+	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",

@@ -176,25 +176,24 @@ func (c *compiler) tables(p *product) {
 		c.jobs.Sums = append(c.jobs.Sums, backend.ColumnSum{X: c.view(g, []int{c.b, t * n}, []int{t * n, 1}, 0), R: c.b, N: t * n, Offset: p.position.offset})
 	}
 	if p.embedding != nil {
-		c.sums() // into which it goes: the first split's
+		c.sums()
 		job := backend.EmbedJob{M: c.rows(p.out), N: n, V: p.embedding.rows, T: t, ID: c.opts.IDs, Backward: true, G: g}
-		job.DTable = c.view(c.partials, []int{p.embedding.rows, n}, []int{n, 1}, p.embedding.offset)
+		job.DTable = c.view(c.sum, []int{p.embedding.rows, n}, []int{n, 1}, p.embedding.offset)
 		if c.err == nil {
 			c.plan(c.nn.Embed(&job))
 		}
 	}
 }
 
-// sums makes where the partial sums of the gradients go: of zeros, as nobody writes padding.
+// sums makes where the gradients go: zeros, as nobody writes padding.
 func (c *compiler) sums() {
-	if c.partials == nil {
-		c.jobs.Splits = splits(c.b * c.t)
-		c.partials = c.zeros(tensor.F32, c.jobs.Splits, c.model.size)
-		c.jobs.Partials = c.partials
+	if c.sum == nil {
+		c.sum = c.zeros(tensor.F32, c.model.size)
+		c.jobs.Splits, c.jobs.Gradient = splits(c.b*c.t), c.sum
 	}
 }
 
-// splits is in how many parts the rows of a batch are added up: enough for a GPU to have work, and no more, as AdamW adds them.
+// splits is in how many parts the rows of a batch are added up: enough for a GPU to have work.
 func splits(rows int) int { return max(1, min((rows+1023)/2048, 4)) }
 
 // update makes the gradients of all parameters, and the optimiser's step.
@@ -219,19 +218,19 @@ func (c *compiler) update() {
 	}
 	t, m := c.opts.Train, c.model
 	job := backend.AdamWJob{
-		Params: m.params, M: m.m, V: m.v, Partials: []*tensor.Tensor{c.partials}, Scale: 1, To: m.size, Schedule: c.upload(t.table()), State: c.state,
+		Params: m.params, M: m.m, V: m.v, Gradients: []*tensor.Tensor{c.sum}, Scale: 1, To: m.size, Schedule: c.upload(t.table()), State: c.state,
 		Beta1: t.Beta1, Beta2: t.Beta2, Eps: float32(t.Eps), MaxNorm: float32(t.MaxNorm),
 	}
 	if m.working != m.params {
 		job.Working = []*tensor.Tensor{m.working}
 	}
 	if t.MaxNorm > 0 {
-		sum := c.alloc(tensor.F32, 1, m.size)
+		sum := c.alloc(tensor.F32, m.size)
 		job.Squares = c.alloc(tensor.F32, (m.size+backend.NormChunk-1)/backend.NormChunk)
 		c.Step.norm = c.zeros(tensor.F32, 1)
 		job.Norm = c.Step.norm
-		norm := backend.GradientNormJob{Partials: job.Partials, To: m.size, Scale: 1, Sum: c.view(sum, []int{m.size}, []int{1}, 0), Squares: job.Squares}
-		job.Partials = []*tensor.Tensor{sum}
+		norm := backend.GradientNormJob{Gradients: job.Gradients, To: m.size, Scale: 1, Sum: sum, Squares: job.Squares}
+		job.Gradients = []*tensor.Tensor{sum}
 		if c.err == nil {
 			c.plan(c.nn.GradientNorm(&norm))
 		}

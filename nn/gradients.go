@@ -10,22 +10,14 @@ import (
 // Gradients returns those of the parameters that the latest step made, by name, F32 on the host, before they were scaled down to Training.MaxNorm. The queue
 // that the step ran on has been synchronised.
 func (s *Step) Gradients(ctx context.Context) (map[string]*tensor.Tensor, error) {
-	if s.partials == nil {
+	if s.sum == nil {
 		return nil, &Error{Op: "Gradients", Arg: "Train", Kind: ops.ErrMissing, Got: "a step that does not train, or is closed", Want: "one that does"}
 	}
-	parts, err := download[float32](ctx, s.model.device, s.partials)
+	all, err := tensor.New(tensor.F32, s.model.size)
 	if err != nil {
 		return nil, err
 	}
-	size := s.model.size
-	sums := parts[:size]
-	for split := 1; split*size < len(parts); split++ { // in the order in which AdamW adds them
-		for i, v := range parts[split*size : (split+1)*size] {
-			sums[i] += v
-		}
-	}
-	all, err := tensor.Of(sums, size)
-	if err != nil {
+	if err := s.model.device.Copy(ctx, all, s.sum); err != nil {
 		return nil, err
 	}
 	list := map[string]*tensor.Tensor{}

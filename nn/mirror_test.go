@@ -273,10 +273,10 @@ func (r *rig) gradients() map[string][]float64 {
 		require.NoError(r, err)
 		p.each(func(_, at int) { used[at] = true })
 	}
-	parts, err := download[float32](r.Context(), r.device, r.step.partials)
+	parts, err := download[float32](r.Context(), r.device, r.step.sum)
 	require.NoError(r, err)
 	for i, v := range parts {
-		if !used[i%r.model.size] {
+		if !used[i] {
 			require.Zero(r, v, "the gradient of padding, element %d", i)
 		}
 	}

@@ -51,7 +51,7 @@ type Step struct {
 	ring  *tensor.Tensor // [Ring] F32
 	norm  *tensor.Tensor // [1] F32, or nil
 
-	partials *tensor.Tensor // [Splits,P]; nil of a step that does not train
+	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
 
 	// Values [B,T,In] F32 is the batch where StepOptions.Tokens is nil, and TargetValues [B,C,D] F32 its targets, of which C is T, or 1 behind LastToken,
 	// times Chunk, and D the prediction's width divided by Chunk.
@@ -169,7 +169,7 @@ func (s *Step) Close() error {
 	for _, p := range s.plans {
 		errs = append(errs, p.Close())
 	}
-	s.plans, s.partials = nil, nil
+	s.plans, s.sum = nil, nil
 	return errors.Join(append(errs, s.held.close())...)
 }
 

@@ -1,12 +1,12 @@
-// adamw.cu adds up the gradients of a batch and takes a step of AdamW: a thread has four neighbouring elements of the flat space of parameters at a
-// time. All that lies there may be another GPU's memory: the partial sums of all ranks are read, and the copies of the parameters of all are written.
+// adamw.cu adds up the gradients of all ranks and takes a step of AdamW: a thread has four neighbouring elements of the flat space of parameters at a
+// time. The gradients that are read, and the copies of the parameters that are written, may lie in another GPU's memory.
 //
 // gradient_norm keeps the sums and adds up their squares, a block the elements of a chunk. adamw adds these up again in each of its blocks, so that all
 // know the norm, and whether there is one, before the first element is touched; or it makes the sums itself, leaves out elements whose gradient is not
 // finite, and the last of its blocks says so.
 //
-// Bytes moved for an element: 4 for each partial sum, 24 for the parameter and its moments, 2 or 4 for each copy. gradient_norm writes 4, and adamw then
-// reads them instead of the partial sums.
+// Bytes moved for an element: 4 for the gradient of each rank, 24 for the parameter and its moments, 2 or 4 for each copy. gradient_norm writes 4, and
+// adamw then reads them instead of the ranks' gradients.
 #include "warp.cuh"
 
 using namespace rc;
@@ -17,26 +17,23 @@ RC_HOST constexpr u32 adamw_threads = 256;
 RC_HOST constexpr u32 adamw_elements = 4 * adamw_threads; // that a block has at a time
 RC_HOST constexpr u32 norm_chunk = 4096;                  // elements of a sum of squares
 
-// gradient_parts are the partial sums of a gradient: of each rank a matrix, whose rows lie so far apart.
-RC_HOST struct gradient_parts {
-    const float *const *ranks;
-    u64 stride;
-    u32 count, splits; // matrices, and rows of one
+// rank_gradients are the gradients of all ranks.
+RC_HOST struct rank_gradients {
+    const u64 *ranks; // addresses
+    u32 count;
     float scale;
-    u32 spare;
 };
 
 RC_HOST struct gradient_norm_params {
-    gradient_parts parts;
+    rank_gradients gradients;
     float *sum, *squares;
     u64 from, to;
 };
 
 RC_HOST struct adamw_params {
-    gradient_parts parts;
+    rank_gradients gradients;
     float *params, *m, *v;
-    u16 *const *working;
-    float *const *copies;
+    const u64 *working, *copies; // addresses, of the ranks' copies
     const v16 *schedule; // rows of step size, root of the correction of v, decay, 0
     u64 *state;
     const float *squares; // or null
@@ -45,13 +42,14 @@ RC_HOST struct adamw_params {
     u32 steps;        // rows of the schedule
     u32 square_count; // of all chunks
     u32 working_count, copy_count;
-    float take1, beta2, take2, eps; // take is 1 - beta
-    float max_norm;                 // or 0
+    float take1, take2; // 1 - beta
+    float beta2, eps;
+    float max_norm; // or 0
     u32 spare;
 };
 
 // The words of the state of a step.
-RC_HOST enum train_state : u32 { train_state_step, train_state_bad, train_state_valid, train_state_ticket };
+constexpr u32 train_state_step = 0, train_state_bad = 1, train_state_ticket = 3;
 
 struct four {
     float x[4];
@@ -68,23 +66,12 @@ RC_FN four ld_four(const float *p) {
 }
 RC_FN void st_four(float *p, const four &f) { st_16(p, {bits(f.x[0]), bits(f.x[1]), bits(f.x[2]), bits(f.x[3])}); }
 
-// gradient_at adds the partial sums of four elements, rank by rank and split by split, from 0, and scales the sum.
-RC_FN four gradient_at(const gradient_parts &p, u64 at) {
-    four sum = {};
-    for (u32 r = 0; r < p.count; r++) {
-        const float *from = (const float *)ld_nc_u64(p.ranks + r) + at;
-        for (u32 s = 0; s < p.splits; s += 4) {
-            four part[4];
-            RC_UNROLL for (u32 i = 0; i < 4; i++) {
-                part[i] = {};
-                if (s + i < p.splits) part[i] = ld_nc_four(from);
-                from += p.stride;
-            }
-            RC_UNROLL for (u32 i = 0; i < 4; i++) {
-                if (s + i >= p.splits) break;
-                RC_UNROLL for (u32 c = 0; c < 4; c++) sum.x[c] += part[i].x[c];
-            }
-        }
+// gradient_at adds the gradients of all ranks of four elements, in order, and scales the sum.
+RC_FN four gradient_at(const rank_gradients &p, u64 at) {
+    four sum = ld_nc_four((const float *)ld_nc_u64(p.ranks) + at);
+    for (u32 r = 1; r < p.count; r++) {
+        const four more = ld_nc_four((const float *)ld_nc_u64(p.ranks + r) + at);
+        RC_UNROLL for (u32 c = 0; c < 4; c++) sum.x[c] += more.x[c];
     }
     RC_UNROLL for (u32 c = 0; c < 4; c++) sum.x[c] *= p.scale;
     return sum;
@@ -140,6 +127,12 @@ RC_FN bool step_at(const adamw_params &p, const schedule_row &row, const four &g
     return bad;
 }
 
+// spoil says in the state that the step was bad.
+RC_FN void spoil(const adamw_params &p) {
+    const u64 step = ld_nc_u64(p.state + train_state_step);
+    st_relaxed(p.state + train_state_bad, step < 1 ? 1 : step);
+}
+
 // finish_block counts a block that is done, and the last one says whether any left out an element.
 RC_FN void finish_block(const adamw_params &p, bool bad) {
     u64 *const ticket = p.state + train_state_ticket;
@@ -148,7 +141,7 @@ RC_FN void finish_block(const adamw_params &p, bool bad) {
     if ((u32)all != blocks_x()) return;
     fence();
     st_relaxed(ticket, 0);
-    if (all >> 32 != 0) st_relaxed(p.state + train_state_bad, 1);
+    if (all >> 32 != 0) spoil(p);
 }
 
 } // namespace
@@ -161,7 +154,7 @@ RC_KERNEL(adamw_threads) gradient_norm(const gradient_norm_params p) {
     RC_UNROLL for (u32 i = 0; i < norm_chunk; i += adamw_elements) {
         const u64 at = chunk * norm_chunk + i + thread_x() * 4;
         if (at >= p.to) break;
-        const four g = gradient_at(p.parts, at);
+        const four g = gradient_at(p.gradients, at);
         st_four(p.sum + at, g);
         RC_UNROLL for (u32 c = 0; c < 4; c++) squares += g.x[c] * g.x[c];
     }
@@ -180,7 +173,7 @@ RC_KERNEL(adamw_threads) adamw(const adamw_params p) {
         const float norm = sqrt_rn(folded(squares));
         if (block_x() == 0 && thread_x() == 0) {
             st_f32(p.norm, norm);
-            if (!is_finite(norm)) st_relaxed(p.state + train_state_bad, 1);
+            if (!is_finite(norm)) spoil(p);
         }
         if (!is_finite(norm)) return;
         if (p.max_norm > 0) {
@@ -191,7 +184,7 @@ RC_KERNEL(adamw_threads) adamw(const adamw_params p) {
     const schedule_row row = row_of(p);
     bool bad = false;
     for (u64 at = p.from + (u64)block_x() * adamw_elements + thread_x() * 4; at < p.to; at += (u64)blocks_x() * adamw_elements) {
-        four g = gradient_at(p.parts, at);
+        four g = gradient_at(p.gradients, at);
         RC_UNROLL for (u32 c = 0; c < 4; c++) g.x[c] *= clip;
         bad |= step_at(p, row, g, at);
     }

@@ -19,6 +19,7 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
     attention_head head;
     u32 first; // query of the warp
     u32 step;  // of dropout
+    lane_places<Width> places;
     u32 q[Tiles][steps][4];
     float o[Tiles][columns][4], sums[Tiles][4], ref[Tiles][2];
 
@@ -30,11 +31,11 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         }
     }
 
-    // scores are those of 32 keys from key on, which lie from row on. Masked, some of them are not seen.
-    template <bool Masked> RC_FN_MEMBER void scores(float (&s)[Tiles][4][4], u32 keys, u32 row, u32 key) const {
+    // scores are those of 32 keys from key on. Masked, some of them are not seen.
+    template <bool Masked> RC_FN_MEMBER void scores(float (&s)[Tiles][4][4], u32 keys, u32 key) const {
         RC_UNROLL for (u32 n = 0; n < 4; n++) {
             u32 b[Width / 8];
-            load_b<Width>(b, keys, row + 8 * n);
+            places.load_b(b, keys + 8 * n * row_bytes<Width>);
             float c[Tiles][4];
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 i = 0; i < 4; i++) c[m][i] = 0.0f;
             if constexpr (Masked) {
@@ -42,7 +43,7 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
                 RC_UNROLL for (u32 i = 0; i < 2; i++) {
                     const bool hide = hidden(p, head.row, k + i);
                     RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++)
-                        if (hide || (p.causal && k + i > first + 16 * m + 8 * r + lane() / 4)) c[m][2 * r + i] = unseen_score;
+                        if (hide | (p.causal & (u32)(k + i > first + 16 * m + 8 * r + lane() / 4))) c[m][2 * r + i] = unseen_score;
                 }
             }
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
@@ -53,7 +54,7 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
     }
 
     // raise takes a new reference for the rows whose greatest score is far above the old one. most is the greatest of this lane's.
-    RC_FN_MEMBER void raise(const float (&most)[Tiles][2]) {
+    RC_FN_MEMBER void raise(const float (&most)[Tiles][2], bool begun) {
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
             float x = most[m][r];
             RC_UNROLL for (u32 d = 1; d < 4; d *= 2) x = max_nan(x, as_f32(shuffle_xor(bits(x), d)));
@@ -61,55 +62,48 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
             const bool above = !(y <= ref[m][r] + most_above);
             const float f = exp2_down(above ? ref[m][r] - y : 0.0f);
             ref[m][r] = above ? y : ref[m][r];
+            if (!begun) continue; // all sums are 0
             RC_UNROLL for (u32 c = 0; c < columns; c++) RC_UNROLL for (u32 i = 0; i < 2; i++) o[m][c][2 * r + i] *= f;
             RC_UNROLL for (u32 i = 0; i < 2; i++) sums[m][2 * r + i] *= f;
         }
     }
 
-    // add adds 32 keys. Values lie as keys do.
-    RC_FN_MEMBER void add(u32 keys, u32 values, u32 row, u32 key) {
-        const bool masked = p.pad != nullptr || key + 32 > p.tk || (p.causal && key + 31 > first);
+    // add adds 32 keys from key on.
+    RC_FN_MEMBER void add(u32 keys, u32 values, u32 key) {
         float s[Tiles][4][4];
-        if (masked) scores<true>(s, keys, row, key);
-        else scores<false>(s, keys, row, key);
+        if (p.pad != nullptr || key + 32 > p.tk || (p.causal && key + 31 > first)) scores<true>(s, keys, key);
+        else scores<false>(s, keys, key);
         float most[Tiles][2];
-        bool above = false;
+        u32 above = 0;
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
             float x = max_nan(s[m][0][2 * r], s[m][0][2 * r + 1]);
-            RC_UNROLL for (u32 n = 1; n < 4; n++) x = max_nan(max_nan(x, s[m][n][2 * r]), s[m][n][2 * r + 1]);
+            RC_UNROLL for (u32 n = 1; n < 4; n++) x = max_nan(x, max_nan(s[m][n][2 * r], s[m][n][2 * r + 1]));
             most[m][r] = x;
-            above = above || !(x * p.a <= ref[m][r] + most_above);
+            above |= (u32)!(x * p.a <= ref[m][r] + most_above);
         }
-        if (votes(above) != 0) raise(most);
+        if (votes(above) != 0) raise(most, key > 0);
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 n = 0; n < 4; n++) RC_UNROLL for (u32 i = 0; i < 4; i++)
-            s[m][n][i] = exp2_down(fma(s[m][n][i], p.a, -ref[m][i / 2]));
+            s[m][n][i] = exp2_down(fma_rn(s[m][n][i], p.a, -ref[m][i / 2]));
         RC_UNROLL for (u32 j = 0; j < 2; j++) {
             u32 a[Tiles][4];
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
-                pack(a[m], s[m][2 * j], s[m][2 * j + 1]);
+                pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
                 mma_bf16(sums[m], a[m], ones, ones);
                 if constexpr (Dropout) {
                     leave_out(s[m][2 * j], m, key + 16 * j);
                     leave_out(s[m][2 * j + 1], m, key + 16 * j + 8);
-                    pack(a[m], s[m][2 * j], s[m][2 * j + 1]);
+                    pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
                 }
             }
             RC_UNROLL for (u32 c = 0; c < columns; c += 2) {
                 u32 b[4];
-                load_columns<Width>(b, values, row + 16 * j, c);
+                places.load_columns(b, values + 16 * j * row_bytes<Width>, c / 2);
                 RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
                     mma_bf16(o[m][c], a[m], b[0], b[1]);
                     mma_bf16(o[m][c + 1], a[m], b[2], b[3]);
                 }
             }
         }
-    }
-
-    static RC_FN_MEMBER void pack(u32 (&a)[4], const float (&left)[4], const float (&right)[4]) {
-        a[0] = pack_bf16x2(left[0], left[1]);
-        a[1] = pack_bf16x2(left[2], left[3]);
-        a[2] = pack_bf16x2(right[0], right[1]);
-        a[3] = pack_bf16x2(right[2], right[3]);
     }
 
     RC_FN_MEMBER void leave_out(float (&s)[4], u32 m, u32 key) const {
@@ -138,30 +132,31 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
     block b(p, attention_head::of<Width>(p, block_x() / p.blocks), begin + thread_x() / warp_size * Tiles * 16);
     if constexpr (Dropout) b.step = (u32)*p.state;
     const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>, values = keys + attention_stages * block::stage_bytes;
-    const u64 row = b.head.row;
+    const u32 row = b.head.row, column = b.head.column;
     const u32 seen = p.causal && begin + rows < p.tk ? begin + rows : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
     const auto load = [&](u32 stage) {
         if (stage < stages) {
-            const u32 slot = stage % attention_stages * block::stage_bytes;
-            const auto hide = [&](u32 key) { return hidden(p, (u32)row, key); };
-            copy_rows<Width>(keys + slot, p.k + row * p.tk * p.k_step + b.head.column, p.k_step, stage * attention_stage, attention_stage, hide);
-            copy_rows<Width>(values + slot, p.v + row * p.tk * p.v_step + b.head.column, p.v_step, stage * attention_stage, attention_stage, hide);
+            const u32 slot = stage % attention_stages * block::stage_bytes, first = stage * attention_stage;
+            const u64 from = (u64)row * p.tk + first;
+            const auto hide = [&](u32 key) { return hidden(p, row, first + key); };
+            copy_rows<Width>(keys + slot, p.k, p.k_step, column, from, attention_stage, hide);
+            copy_rows<Width>(values + slot, p.v, p.v_step, column, from, attention_stage, hide);
         }
         cp_async_commit();
     };
-    copy_rows<Width>(queries, p.q + row * p.tq * p.q_step + b.head.column, p.q_step, begin, rows, [&](u32 query) { return query >= p.tq; });
+    copy_rows<Width>(queries, p.q, p.q_step, column, (u64)row * p.tq + begin, rows, [&](u32 query) { return begin + query >= p.tq; });
     RC_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load(i);
     for (u32 i = 0; i < stages; i++) {
         cp_async_wait<attention_stages - 2>();
         barrier(); // this stage is there, and nobody reads the one before it any more
         load(i + attention_stages - 1);
-        if (i == 0) RC_UNROLL for (u32 m = 0; m < Tiles; m++) load_a<Width>(b.q[m], queries, b.first - begin + 16 * m);
+        if (i == 0) RC_UNROLL for (u32 m = 0; m < Tiles; m++) b.places.load_a(b.q[m], queries + (b.first - begin + 16 * m) * row_bytes<Width>);
         if (b.first >= p.tq) continue;
         const u32 slot = i % attention_stages * block::stage_bytes;
         RC_NO_UNROLL for (u32 at = 0; at < attention_stage; at += 32) {
             const u32 key = i * attention_stage + at;
             if (key >= p.tk || (p.causal && key >= b.first + 16 * Tiles)) break;
-            b.add(keys + slot, values + slot, at, key);
+            b.add(keys + slot + at * row_bytes<Width>, values + slot + at * row_bytes<Width>, key);
         }
     }
     b.write();

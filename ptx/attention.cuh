@@ -1,7 +1,7 @@
 // attention.cuh is what attention and its gradient share: the parameter, rows of a head in shared memory, scores.
 //
 // A head's rows of Width bfloat16 lie in shared memory without gaps. Of the 16-byte chunks of a row, chunk c is at c ^ x, where x changes from row to row: so
-// eight rows of ldmatrix meet in no bank.
+// eight rows of ldmatrix meet in no bank. x is the same for rows that are a multiple of 8 apart: a lane works out once where its row lies of a tile.
 #pragma once
 #include "fp32.cuh"
 #include "mma.cuh"
@@ -49,24 +49,51 @@ struct attention_head {
     }
 };
 
-// sees_none is a predicate of keys that are not there or that nobody sees.
+// hidden reports whether a key is not there, or seen by nobody.
 RC_FN bool hidden(const attention_params &p, u32 row, u32 key) {
     return key >= p.tk || (p.pad != nullptr && p.pad[row * p.pad_step + key] != 0);
 }
 
-// copy_rows begins to copy count rows of a head to shared memory, zeros where there is none. from is that of the batch row's first.
-template <u32 Width, class Hidden> RC_FN void copy_rows(u32 to, const u16 *from, u64 step, u32 first, u32 count, Hidden hide) {
+// copy_rows begins to copy count rows of a head to shared memory, from row first of the matrix on, zeros for those that are hidden. The block's threads copy
+// a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
+template <u32 Width, class Hidden> RC_FN void copy_rows(u32 to, const u16 *from, u64 step, u32 column, u64 first, u32 count, Hidden hide) {
     constexpr u32 chunks = Width / 8;
-    for (u32 i = thread_x(); i < count * chunks; i += threads_x()) {
-        const u32 row = i / chunks, c = i % chunks;
-        const bool there = !hide(first + row);
-        cp_async_16(to + chunk_at<Width>(row, c), there ? from + (first + row) * step + c * 8 : from, there);
+    const u32 c = thread_x() % chunks, each = threads_x() / chunks;
+    u32 row = thread_x() / chunks;
+    const u16 *p = from + (first + row) * step + column + 8 * c;
+    u32 at = to + chunk_at<Width>(row, c);
+    for (; row < count; row += each) {
+        const bool there = !hide(row);
+        cp_async_16(at, there ? p : from, there);
+        p += each * step;
+        at += each * row_bytes<Width>;
     }
 }
 
-// ---- Scores ----
+// ---- Tiles ----
 
-constexpr float unseen_score = -0x1p120f, first_reference = -0x1p100f, most_above = 8.0f;
+// lane_places is where a lane's row of ldmatrix lies: of tiles of 16 rows and the 16 columns from 16 i on, and of tiles of 8 rows and 32 columns.
+template <u32 Width> struct lane_places {
+    u32 square[Width / 16], wide[Width / 32];
+    RC_FN_MEMBER lane_places() {
+        RC_UNROLL for (u32 i = 0; i < Width / 16; i++) square[i] = chunk_at<Width>(lane() % 16, 2 * i + lane() / 16);
+        RC_UNROLL for (u32 i = 0; i < Width / 32; i++) wide[i] = chunk_at<Width>(lane() % 8, 4 * i + lane() / 8);
+    }
+    // load_a loads 16 rows as A.
+    RC_FN_MEMBER void load_a(u32 (&a)[Width / 16][4], u32 rows) const {
+        RC_UNROLL for (u32 i = 0; i < Width / 16; i++) ldmatrix_x4(a[i], rows + square[i]);
+    }
+    // load_b loads 8 rows as the transpose of B.
+    RC_FN_MEMBER void load_b(u32 (&b)[Width / 8], u32 rows) const {
+        RC_UNROLL for (u32 i = 0; i < Width / 32; i++) {
+            u32 r[4];
+            ldmatrix_x4(r, rows + wide[i]);
+            RC_UNROLL for (u32 k = 0; k < 4; k++) b[4 * i + k] = r[k];
+        }
+    }
+    // load_columns loads 16 rows of the 16 columns from 16 i on as B of two tiles.
+    RC_FN_MEMBER void load_columns(u32 (&b)[4], u32 rows, u32 i) const { ldmatrix_x4_trans(b, rows + square[i]); }
+};
 
 // mma_from is mma_bf16 that begins with c.
 RC_FN void mma_from(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1, float c0, float c1, float c2, float c3) {
@@ -75,22 +102,17 @@ RC_FN void mma_from(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1, float c0, 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c0), "f"(c1), "f"(c2), "f"(c3));
 }
 
-// load_a loads the tile of 16 rows from row on as A, of Width columns; load_b that of 8 rows as the transpose of B.
-template <u32 Width> RC_FN void load_a(u32 (&a)[Width / 16][4], u32 rows, u32 row) {
-    RC_UNROLL for (u32 s = 0; s < Width / 16; s++) ldmatrix_x4(a[s], rows + chunk_at<Width>(row + lane() % 16, 2 * s + lane() / 16));
-}
-template <u32 Width> RC_FN void load_b(u32 (&b)[Width / 8], u32 rows, u32 row) {
-    RC_UNROLL for (u32 s = 0; s < Width / 32; s++) {
-        u32 r[4];
-        ldmatrix_x4(r, rows + chunk_at<Width>(row + lane() % 8, 4 * s + lane() / 8));
-        RC_UNROLL for (u32 i = 0; i < 4; i++) b[4 * s + i] = r[i];
-    }
+// pack_a rounds two tiles of sums that lie beside each other, as A.
+RC_FN void pack_a(u32 (&a)[4], const float (&left)[4], const float (&right)[4]) {
+    a[0] = pack_bf16x2(left[0], left[1]);
+    a[1] = pack_bf16x2(left[2], left[3]);
+    a[2] = pack_bf16x2(right[0], right[1]);
+    a[3] = pack_bf16x2(right[2], right[3]);
 }
 
-// load_columns loads 16 rows from row on of 16 columns, the chunks c and c+1, as B of two tiles.
-template <u32 Width> RC_FN void load_columns(u32 (&b)[4], u32 rows, u32 row, u32 c) {
-    ldmatrix_x4_trans(b, rows + chunk_at<Width>(row + lane() % 16, c + lane() / 16));
-}
+// ---- Scores ----
+
+constexpr float unseen_score = -0x1p120f, first_reference = -0x1p100f, most_above = 8.0f;
 
 // left_out reports whether dropout leaves out a probability.
 RC_FN bool left_out(const attention_params &p, u32 step, u64 number) { return dropped(p.seed, step, p.site, number, p.threshold); }

@@ -23,40 +23,34 @@ RC_HOST struct matmul_dropout {
     u32 unused;
 };
 
-// matmul_norm is a backend.NormStats. Steps are elements from a row to the next.
+// matmul_norm is a backend.NormStats. A step is bytes from a row to the next.
 RC_HOST struct matmul_norm {
     const float *z;
     float *mean, *rstd;
     const float *gamma, *beta;
-    u64 z_step;
+    u32 z_step, unused;
 };
 
 // matmul_params is the parameter of all kernels. What is null is left out.
 RC_HOST struct matmul_params {
     const u16 *a, *b;
-    u64 a_step, b_step;
+    u32 a_step, b_step;
     u32 m, n, k;
     u32 columns; // tiles beside each other
     const float *bias;
     u16 *pre;
-    u64 pre_step;
     const u16 *gate;
-    u64 gate_step;
     matmul_norm residual; // z is the residual, gamma null if it is added as it is
     matmul_norm norm;     // of a norm, and of the gradient of one, which then has z
     float *dgamma, *dbeta;
-    u64 dgamma_step, dbeta_step;
     const float *after;
-    u64 after_step;
     float *sum;
-    u64 sum_step;
     u16 *out;
-    u64 out_step;
-    matmul_dropout dropout, out_dropout;
+    u32 pre_step, gate_step, dgamma_step, dbeta_step, after_step, sum_step, out_step;
     float eps;
+    matmul_dropout dropout, out_dropout;
     u32 residual_rows;
     u32 flags;
-    u32 unused;
 
     RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
     RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
@@ -64,39 +58,54 @@ RC_HOST struct matmul_params {
 
 constexpr u32 activation_relu = 1, activation_gelu = 2;
 
-// Loads that stay where they stand, of memory that the same thread may write later.
-RC_FN v16 ld_16(const void *p) {
+// Loads that stay where they stand, of memory that the same thread may write later; zeros of what is not there, and no branch.
+RC_FN v16 ld_16(const void *p, bool there) {
     v16 v;
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\tmov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
+                 "@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "=&r"(v.x), "=&r"(v.y), "=&r"(v.z), "=&r"(v.w)
+                 : "l"(global(p)), "r"((u32)there));
     return v;
 }
-RC_FN v8 ld_8(const void *p) {
+RC_FN v8 ld_8(const void *p, bool there) {
     v8 v;
-    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(global(p)));
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.u32 %0, 0;\n\tmov.u32 %1, 0;\n\t@p ld.global.v2.u32 {%0, %1}, [%2];\n\t}"
+                 : "=&r"(v.x), "=&r"(v.y)
+                 : "l"(global(p)), "r"((u32)there));
     return v;
+}
+RC_FN float ld_f32(const float *p, bool there) {
+    u32 v;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\tmov.u32 %0, 0;\n\t@p ld.global.u32 %0, [%1];\n\t}" : "=&r"(v) : "l"(global(p)), "r"((u32)there));
+    return as_f32(v);
+}
+// Stores of what is there.
+RC_FN void st_16(void *p, v16 v, bool there) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\t@p st.global.v4.u32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(global(p)), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w), "r"((u32)there)
+                 : "memory");
+}
+RC_FN void st_8(void *p, v8 v, bool there) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p st.global.v2.u32 [%0], {%1, %2};\n\t}" ::"l"(global(p)), "r"(v.x), "r"(v.y), "r"((u32)there)
+                 : "memory");
 }
 
-RC_FN u32 ld_u32(const void *p) {
-    u32 v;
-    asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(global(p)));
-    return v;
-}
-RC_FN float ld_f32(const float *p) { return as_f32(ld_u32(p)); }
+// row_at is where an element lies whose row is step bytes from the next.
+template <class T> RC_FN T *row_at(T *from, u32 row, u32 step, u32 column) { return (T *)((u64)(from + column) + (u64)row * step); }
 
 // four are neighbouring elements of a row.
 struct four {
     float v[4];
 };
-RC_FN four ld_four(const float *p) {
-    const v16 w = ld_16(p);
-    return {{as_f32(w.x), as_f32(w.y), as_f32(w.z), as_f32(w.w)}};
-}
-RC_FN four ld_four(const u16 *p) {
-    const v8 w = ld_8(p);
+RC_FN four four_of(v16 w) { return {{as_f32(w.x), as_f32(w.y), as_f32(w.z), as_f32(w.w)}}; }
+RC_FN v16 words_of(const four &f) { return {bits(f.v[0]), bits(f.v[1]), bits(f.v[2]), bits(f.v[3])}; }
+RC_FN four ld_four(const float *p, bool there) { return four_of(ld_16(p, there)); }
+RC_FN four ld_four(const u16 *p, bool there) {
+    const v8 w = ld_8(p, there);
     return {{bf16_lo(w.x), bf16_hi(w.x), bf16_lo(w.y), bf16_hi(w.y)}};
 }
-RC_FN void st_four(float *p, const four &f) { st_16(p, v16{bits(f.v[0]), bits(f.v[1]), bits(f.v[2]), bits(f.v[3])}); }
-RC_FN void st_four(u16 *p, const four &f) { st_8(p, v8{pack_bf16x2(f.v[0], f.v[1]), pack_bf16x2(f.v[2], f.v[3])}); }
+RC_FN void st_four(float *p, const four &f, bool there) { st_16(p, words_of(f), there); }
+RC_FN void st_four(u16 *p, const four &f, bool there) { st_8(p, v8{pack_bf16x2(f.v[0], f.v[1]), pack_bf16x2(f.v[2], f.v[3])}, there); }
 
 // matmul_tile says who makes what. Bm rows and Bn columns a block, by Wm x Wn warps.
 template <u32 Bm, u32 Bn, u32 Wm, u32 Wn, u32 Stages, bool Plain> struct matmul_tile {
@@ -115,53 +124,38 @@ template <u32 Bm, u32 Bn, u32 Wm, u32 Wn, u32 Stages, bool Plain> struct matmul_
 
 // matmul_copies is what a thread copies of each step.
 template <class C> struct matmul_copies {
-    const u16 *a, *b;
+    const u16 *a, *b;   // at step 0
     i32 a_rows, b_rows; // of A from the thread's first on; of B too, unless it is plain: then whether it has its columns
-    u32 k;              // of the thread's first element, at step 0
 
     static constexpr u32 a_apart = C::threads / 8, row = C::plain ? C::bn / 8 : 8, b_apart = C::threads / row;
-    static constexpr u32 row_bytes = row * 16, b_rows_of_slot = C::plain ? matmul_step : C::bn;
+    static constexpr u32 row_bytes = row * 16;
 
     RC_FN_MEMBER void begin(const matmul_params &p, u32 m0, u32 n0) {
         const u32 i = thread_x();
-        a = p.a + (m0 + i / 8) * p.a_step + i % 8 * 8;
+        a = row_at(p.a, m0 + i / 8, p.a_step, i % 8 * 8);
         a_rows = (i32)(p.m - m0 - i / 8);
-        if (C::plain) {
-            b = p.b + (i / row) * p.b_step + n0 + i % row * 8;
-            b_rows = n0 + i % row * 8 < p.n;
-        } else {
-            b = p.b + (n0 + i / 8) * p.b_step + i % 8 * 8;
-            b_rows = (i32)(p.n - n0 - i / 8);
-        }
+        b = C::plain ? row_at(p.b, i / row, p.b_step, n0 + i % row * 8) : row_at(p.b, n0 + i / 8, p.b_step, i % 8 * 8);
+        b_rows = C::plain ? (i32)(n0 + i % row * 8 < p.n) : (i32)(p.n - n0 - i / 8);
     }
 
-    // copy begins to copy the step at k0 to a slot.
+    // copy begins to copy the step at k0 to a slot, if there is one. There is no branch, so that it goes beside what the tensor cores do.
     RC_FN_MEMBER void copy(const matmul_params &p, u32 k0, u32 slot) const {
         const u32 i = thread_x();
-        const bool there = k0 + i % 8 * 8 < p.k;
+        const bool copies = k0 < p.k, there = k0 + i % 8 * 8 < p.k;
+        const u32 to = slot + i / 8 * 128 + ((i % 8 ^ i / 8 % 8) << 4);
         const i32 rows = there ? a_rows : 0;
-        u32 to = slot + i / 8 * 128 + ((i % 8 ^ i / 8 % 8) << 4);
-        const u16 *from = a + k0;
-        RC_UNROLL for (u32 r = 0; r < C::bm; r += a_apart) {
-            cp_async_16(to + r * 128, from, (i32)r < rows);
-            from += a_apart * p.a_step;
-        }
+        RC_UNROLL for (u32 r = 0; r < C::bm; r += a_apart) cp_async_16_if(copies, to + r * 128, row_at(a + k0, r, p.a_step, 0), (i32)r < rows);
         if (C::plain) {
-            from = b + k0 * p.b_step;
+            const u16 *from = row_at(b, k0, p.b_step, 0);
             const i32 left = b_rows ? (i32)(p.k - k0 - i / row) : 0;
             RC_UNROLL for (u32 r = 0; r < matmul_step; r += b_apart) {
                 const u32 at = i / row + r;
-                cp_async_16(slot + C::a_bytes + at * row_bytes + ((i % row ^ at % 8) << 4), from, (i32)r < left);
-                from += b_apart * p.b_step;
+                cp_async_16_if(copies, slot + C::a_bytes + at * row_bytes + ((i % row ^ at % 8) << 4), row_at(from, r, p.b_step, 0), (i32)r < left);
             }
         } else {
-            from = b + k0;
-            to += C::a_bytes;
             const i32 left = there ? b_rows : 0;
-            RC_UNROLL for (u32 r = 0; r < C::bn; r += a_apart) {
-                cp_async_16(to + r * 128, from, (i32)r < left);
-                from += a_apart * p.b_step;
-            }
+            RC_UNROLL for (u32 r = 0; r < C::bn; r += a_apart)
+                cp_async_16_if(copies, to + C::a_bytes + r * 128, row_at(b + k0, r, p.b_step, 0), (i32)r < left);
         }
     }
 };
@@ -187,48 +181,62 @@ template <class C> struct matmul_factors {
     }
 };
 
-// product makes the tile's sums, and leaves them in shared memory.
-template <class C> RC_FN void product(const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+// matmul_place is where a warp's part of the tile begins.
+template <class C> struct matmul_place {
+    u32 row, column;
+    RC_FN_MEMBER matmul_place() : row(thread_x() / warp_size / C::wn * C::tm), column(thread_x() / warp_size % C::wn * C::tn) {}
+};
+
+// product makes the tile's sums. Then nobody reads the ring any more.
+template <class C> RC_FN void product(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
     matmul_copies<C> copies;
     copies.begin(p, m0, n0);
-    const u32 steps = (p.k + matmul_step - 1) / matmul_step;
     RC_UNROLL for (u32 s = 0; s + 1 < C::stages; s++) {
-        if (s < steps) copies.copy(p, s * matmul_step, memory + s * C::slot);
+        copies.copy(p, s * matmul_step, memory + s * C::slot);
         cp_async_commit();
     }
-    const u32 l = lane(), warp = thread_x() / warp_size, row = warp / C::wn * C::tm, column = warp % C::wn * C::tn;
-    const u32 a_at = (row + l % 16) * 128 + ((l / 16 ^ l % 8) << 4);
-    const u32 b_at = C::a_bytes + (C::plain ? l % 16 * C::bn * 2 + ((column / 8 ^ l / 16 ^ l % 8) << 4)
-                                            : (column + l % 8 + l / 16 * 8) * 128 + ((l / 8 % 2 ^ l % 8) << 4));
-    float sums[C::mt][C::nt][4] = {};
+    const u32 l = lane();
+    const matmul_place<C> part;
+    const u32 a_at = (part.row + l % 16) * 128 + ((l / 16 ^ l % 8) << 4);
+    const u32 b_at = C::a_bytes + (C::plain ? l % 16 * C::bn * 2 + ((part.column / 8 ^ l / 16 ^ l % 8) << 4)
+                                            : (part.column + l % 8 + l / 16 * 8) * 128 + ((l / 8 % 2 ^ l % 8) << 4));
     matmul_factors<C> factors[2];
     u32 here = memory, free = memory + (C::stages - 1) * C::slot;
-    const u32 end = memory + C::ring;
+    const u32 end = memory + C::ring, steps = (p.k + matmul_step - 1) / matmul_step, whole = p.k / matmul_step;
     cp_async_wait<C::stages - 2>();
     barrier();
     factors[0].load(here + a_at, here + b_at, 0);
-    RC_NO_UNROLL for (u32 step = 0; step < steps; step++) {
-        const u32 left = p.k - step * matmul_step;
+    RC_NO_UNROLL for (u32 step = 0; step < whole; step++) {
         RC_UNROLL for (u32 s = 0; s < 4; s++) {
             if (s == 3) { // the next step has come, and nobody reads the one before this any more
                 cp_async_wait<C::stages - 2>();
                 barrier();
                 free = here;
-                here = here + C::slot == end ? memory : here + C::slot;
+                here = step + 1 == steps ? here : here + C::slot == end ? memory : here + C::slot; // after the last step it is read again, in vain
             }
-            if (s < 3 || step + 1 < steps) factors[(s + 1) % 2].load(here + a_at, here + b_at, (s + 1) % 4);
+            factors[(s + 1) % 2].load(here + a_at, here + b_at, (s + 1) % 4);
             if (s == 0) {
-                if (step + C::stages - 1 < steps) copies.copy(p, (step + C::stages - 1) * matmul_step, free);
+                copies.copy(p, (step + C::stages - 1) * matmul_step, free);
                 cp_async_commit();
             }
-            if (s * 16 < left) factors[s % 2].multiply(sums);
+            factors[s % 2].multiply(sums);
         }
+    }
+    RC_NO_UNROLL for (u32 s = 0; s < p.k % matmul_step / 16; s++) {
+        factors[0].load(here + a_at, here + b_at, s);
+        factors[0].multiply(sums);
     }
     cp_async_wait<0>();
     barrier();
+}
+
+// stage writes a warp's sums to shared memory, for all to read.
+template <class C> RC_FN void stage(const float (&sums)[C::mt][C::nt][4], u32 memory) {
+    const matmul_place<C> part;
+    const u32 l = lane();
     RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
         RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
-            const u32 to = memory + ((row + i * 16 + l / 4) * C::pitch + column + n * 8 + l % 4 * 2) * 4;
+            const u32 to = memory + ((part.row + i * 16 + l / 4) * C::pitch + part.column + n * 8 + l % 4 * 2) * 4;
             st_shared_8(to, v8{bits(sums[i][n][0]), bits(sums[i][n][1])});
             st_shared_8(to + 8 * C::pitch * 4, v8{bits(sums[i][n][2]), bits(sums[i][n][3])});
         }

@@ -18,6 +18,12 @@ RC_FN void cp_async_16(u32 to, const void *from) {
 RC_FN void cp_async_16(u32 to, const void *from, bool there) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global(from)), "r"(there ? 16u : 0u) : "memory");
 }
+// cp_async_16_if does so, or nothing.
+RC_FN void cp_async_16_if(bool copies, u32 to, const void *from, bool there) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p cp.async.cg.shared.global [%0], [%1], 16, %2;\n\t}" ::"r"(to), "l"(global(from)),
+                 "r"(there ? 16u : 0u), "r"((u32)copies)
+                 : "memory");
+}
 // cp_async_commit ends a group of this thread's copies; cp_async_wait waits for all but its last Behind groups. Others see them after a barrier.
 RC_FN void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <u32 Behind> RC_FN void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(Behind) : "memory"); }

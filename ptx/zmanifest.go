@@ -4,14 +4,20 @@ package ptx
 
 import "embed"
 
+//go:embed adamw.sm_90.ptx.gz
+//go:embed adamw.sm_80.ptx.gz
 //go:embed attention.sm_90.ptx.gz
 //go:embed attention.sm_80.ptx.gz
+//go:embed attention_backward.sm_90.ptx.gz
+//go:embed attention_backward.sm_80.ptx.gz
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
 //go:embed draw.sm_90.cubin.gz
 //go:embed draw.sm_90.ptx.gz
 //go:embed draw.sm_80.ptx.gz
+//go:embed embed.sm_90.ptx.gz
+//go:embed embed.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
@@ -33,12 +39,18 @@ import "embed"
 //go:embed fuse_unaligned.sm_90.cubin
 //go:embed fuse_unaligned.sm_90.ptx.gz
 //go:embed fuse_unaligned.sm_80.ptx.gz
+//go:embed gradient.sm_90.ptx.gz
+//go:embed gradient.sm_80.ptx.gz
+//go:embed loss.sm_90.ptx.gz
+//go:embed loss.sm_80.ptx.gz
 //go:embed matmul.sm_90.ptx.gz
 //go:embed matmul.sm_80.ptx.gz
 //go:embed matmul_norm.sm_90.ptx.gz
 //go:embed matmul_norm.sm_80.ptx.gz
 //go:embed matmul_norm_back.sm_90.ptx.gz
 //go:embed matmul_norm_back.sm_80.ptx.gz
+//go:embed norm.sm_90.ptx.gz
+//go:embed norm.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
@@ -63,6 +75,8 @@ import "embed"
 //go:embed resample_thread_per_row.sm_90.cubin.gz
 //go:embed resample_thread_per_row.sm_90.ptx.gz
 //go:embed resample_thread_per_row.sm_80.ptx.gz
+//go:embed tokens.sm_90.ptx.gz
+//go:embed tokens.sm_80.ptx.gz
 //go:embed voxel_atomic.sm_90.cubin.gz
 //go:embed voxel_atomic.sm_90.ptx.gz
 //go:embed voxel_atomic.sm_80.ptx.gz
@@ -94,13 +108,43 @@ var files embed.FS
 
 var manifest = []family{
 	{
+		name: "adamw",
+		sources: []source{
+			{"adamw.cu", "0ae28136d5bc9259f23f23c8610979f9cea444662b66aec4436f86b842580d5c"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
+				{"b8", 48, 8},
+			}},
+			{Name: "adamw", MaxThreads: 256, Params: []Param{
+				{"b8", 144, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
+				PTXHash: "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
+				stored:  source{"adamw.sm_90.ptx.gz", "defc04754a1829ab7a172fe2e0003679ca3242a501700df647a4e5529c2ca611"},
+			},
+			{
+				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
+				PTXHash: "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
+				stored:  source{"adamw.sm_80.ptx.gz", "d86a609370d9f424781023a6bb04c24114fe40ca0303f42529df8e19212d530b"},
+			},
+		},
+	},
+	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "9e3dca0323c83317a7b065da7949f74986a44ea5d47724cd5d36160e2d0018c2"},
-			{"attention.cuh", "e13105f8a38df200b65744c25aed585688397c9f7c6312dfe0cea0c6aebad18e"},
+			{"attention.cu", "c1dcf66e552c0228edf8b5671f99425136c4b8872fecc53042aac21ff8127656"},
+			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -120,15 +164,54 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "9799a75cbb68888de34feacfa963b3419f8e22fc4ad95e61fd03c0717d853a05",
-				PTXHash: "9799a75cbb68888de34feacfa963b3419f8e22fc4ad95e61fd03c0717d853a05",
-				stored:  source{"attention.sm_90.ptx.gz", "5e534fa9f342e7e80e44d4b8b81014dd85af59010cca4727eb44e3d29b70a34e"},
+				Hash:    "024f75357daf1d1488a94d35c26d45e23b8cb35e34aec0d67dab1a08914ec8f2",
+				PTXHash: "024f75357daf1d1488a94d35c26d45e23b8cb35e34aec0d67dab1a08914ec8f2",
+				stored:  source{"attention.sm_90.ptx.gz", "3046c19ce42d4a69e7443614a6f507ff9c04f8bbcdd91bbefe6c10aa03745faf"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
-				PTXHash: "38cb7ed91501ef0872e78a45a9e764c78eddd245585d28a8e0cf84dfd5eb39b9",
-				stored:  source{"attention.sm_80.ptx.gz", "b454ccb7fdda946376199e1841eae855f47003ecb521641d291f0eddebdd33b8"},
+				Hash:    "dc6579148751cadabf19323907981f46ee0efd04cfe9892e066f21ba282aa6ec",
+				PTXHash: "dc6579148751cadabf19323907981f46ee0efd04cfe9892e066f21ba282aa6ec",
+				stored:  source{"attention.sm_80.ptx.gz", "e27850ec52fad061ae78a98553e7967a4d425ec36f9c713e4fc8566cd97825e5"},
+			},
+		},
+	},
+	{
+		name: "attention_backward",
+		sources: []source{
+			{"attention_backward.cu", "96db287c315f866b4c191ae9c66ae8401a20bc693ad445db4505bc295cc777e9"},
+			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_32_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_64", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+			{Name: "attention_backward_64_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 232, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "a445d2305baf03443d770ac6b0254bb729142da78f7e008c108abe2a3a0c5caa",
+				PTXHash: "a445d2305baf03443d770ac6b0254bb729142da78f7e008c108abe2a3a0c5caa",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "1196c00ad0bf1672596328390e170f690bcba8d0ea5c0430294ed028a964c61a"},
+			},
+			{
+				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "546e7ab8dde0d51b2a8f378a6f3300179d7e75d67b2aa57241b9939564009064",
+				PTXHash: "546e7ab8dde0d51b2a8f378a6f3300179d7e75d67b2aa57241b9939564009064",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "9fc02c081f6ff340b4e6a6b78a84aeb34be8437bcc734f66a7c8a9e544d65d34"},
 			},
 		},
 	},
@@ -200,6 +283,39 @@ var manifest = []family{
 				Hash:    "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
 				PTXHash: "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
 				stored:  source{"draw.sm_80.ptx.gz", "3b4091bbdc0162ef032fbd1a4f60361de0dba18b9c4ea58805399be64e8cc087"},
+			},
+		},
+	},
+	{
+		name: "embed",
+		sources: []source{
+			{"embed.cu", "1bbd0e7789e2647797ff88cf05a6dae90fe72d2e32b8d85d38faea6ce324e6d3"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "embed", MaxThreads: 256, Params: []Param{
+				{"b8", 88, 8},
+			}},
+			{Name: "embed_backward", MaxThreads: 1024, Params: []Param{
+				{"b8", 56, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "embed.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
+				PTXHash: "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
+				stored:  source{"embed.sm_90.ptx.gz", "76020b18b78ab51c46c1cdc02a3fd7f98a3fac1a2e48fd901c6bd00ca5b80823"},
+			},
+			{
+				File: "embed.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
+				PTXHash: "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
+				stored:  source{"embed.sm_80.ptx.gz", "f2c2de0c1d70fd8aa39eb28345a5b3a200f50f59c695cb64c210b886124ef77a"},
 			},
 		},
 	},
@@ -516,42 +632,100 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "gradient",
+		sources: []source{
+			{"gradient.cu", "43b4d416e686f280920101d85d1205157085ba6731201f9c65aebec04a0ebcee"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient", MaxThreads: 128, Params: []Param{
+				{"b8", 8, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
+				PTXHash: "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
+				stored:  source{"gradient.sm_90.ptx.gz", "64d4c0322e41ea0f1dd0be23edcaecc9d0ccd93bee5ece1d174c31ef684a5471"},
+			},
+			{
+				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
+				PTXHash: "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
+				stored:  source{"gradient.sm_80.ptx.gz", "ad4a8f2b51027fab6a0bc02a094bd82f1e7465a3ec330425e7f2c396da9c5778"},
+			},
+		},
+	},
+	{
+		name: "loss",
+		sources: []source{
+			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "loss", MaxThreads: 256, Params: []Param{
+				{"b8", 136, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
+				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
+				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+			},
+			{
+				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
+				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
+				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+			},
+		},
+	},
+	{
 		name: "matmul",
 		sources: []source{
 			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"matmul.cuh", "eb7d14950d5e2ff40927baf50a90c01e8a668e606330b9b9de8216621029aeef"},
-			{"matmul_rows.cuh", "2ea9d3bddad6c99b56dfedad0d3ce1abd511f8f9c583ed454c6b627b95170e07"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"matmul.cuh", "46353175cca5e6e9f365a9b9d7efe6be530bffa38ad2853377103094ec593854"},
+			{"matmul_rows.cuh", "15329bcd3cd1425d2d3da0bddbb020bc612898821224af8ac52701528d7db6f2"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "matmul_nt_64", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_nt_128", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_nn_64", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_nn_128", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "matmul.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7efd4839061e3d8604dbf77a151c8174b26fde56ba8323083b79184d6957942b",
-				PTXHash: "7efd4839061e3d8604dbf77a151c8174b26fde56ba8323083b79184d6957942b",
-				stored:  source{"matmul.sm_90.ptx.gz", "602a22afdaca882002a9683f889dd3f16945e47f5fd296a8a53fc609d531026d"},
+				Hash:    "bb9457af874e463847400156367b531a031390b8bd6d148afab2896b04b674ce",
+				PTXHash: "bb9457af874e463847400156367b531a031390b8bd6d148afab2896b04b674ce",
+				stored:  source{"matmul.sm_90.ptx.gz", "993992dafa8ab962be4f3d0f149e6ff0718c96dc8e9a621acb1b7f0f29c669c3"},
 			},
 			{
 				File: "matmul.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "3119012474e217ba4b166dc2c97c8b0211fc902f41f22019954d28f394d8239d",
-				PTXHash: "3119012474e217ba4b166dc2c97c8b0211fc902f41f22019954d28f394d8239d",
-				stored:  source{"matmul.sm_80.ptx.gz", "76271cb3a6c8fd5e3f9efb32defe944c8a8231bb491716fb75f852a917f0cb73"},
+				Hash:    "e8ee54cc5a3d5c8073e5f3a210939e57121d01af70bc3040e2ee6eb2bdaf15c0",
+				PTXHash: "e8ee54cc5a3d5c8073e5f3a210939e57121d01af70bc3040e2ee6eb2bdaf15c0",
+				stored:  source{"matmul.sm_80.ptx.gz", "82da346d5e70ad134c8e132072b24d3216c902774d2e2dbdb8969ad187a077c8"},
 			},
 		},
 	},
@@ -561,37 +735,37 @@ var manifest = []family{
 			{"matmul_norm.cu", "943681ef10ae309b35425faed471079714724a33da4b3f6ca0d8a2b7b8a3b5cd"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"matmul.cuh", "eb7d14950d5e2ff40927baf50a90c01e8a668e606330b9b9de8216621029aeef"},
-			{"matmul_rows.cuh", "2ea9d3bddad6c99b56dfedad0d3ce1abd511f8f9c583ed454c6b627b95170e07"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"matmul.cuh", "46353175cca5e6e9f365a9b9d7efe6be530bffa38ad2853377103094ec593854"},
+			{"matmul_rows.cuh", "15329bcd3cd1425d2d3da0bddbb020bc612898821224af8ac52701528d7db6f2"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_64", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_norm_128", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_norm_256", MaxThreads: 256, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_norm_512", MaxThreads: 256, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "matmul_norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "c5e95c427e6955136f69c0f8c10941ab1a0c0d87808d517b5459066365931d07",
-				PTXHash: "c5e95c427e6955136f69c0f8c10941ab1a0c0d87808d517b5459066365931d07",
-				stored:  source{"matmul_norm.sm_90.ptx.gz", "2e62cde2457cb5e36bdee99ad8dca8cc15feaf8dbc7b7c05a135be3ad44de6ae"},
+				Hash:    "4e9b73456fcfb37c726b86c7bc612945b7a731b6251bc7329b1f86664940f0f8",
+				PTXHash: "4e9b73456fcfb37c726b86c7bc612945b7a731b6251bc7329b1f86664940f0f8",
+				stored:  source{"matmul_norm.sm_90.ptx.gz", "b1f87e12c75b31c4e9296126408f51d42f5bec086900f6f92767e08202da244f"},
 			},
 			{
 				File: "matmul_norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "cba5b146adb502940c4698dc900e5eddae9cc96ee34aa94bd2afcbbafcc2b885",
-				PTXHash: "cba5b146adb502940c4698dc900e5eddae9cc96ee34aa94bd2afcbbafcc2b885",
-				stored:  source{"matmul_norm.sm_80.ptx.gz", "fdcee7d5d97e96fcbc59fc7b05b7fcc9bf3af42ff6c8b38ceefad70764d28c83"},
+				Hash:    "a04bd79c35c5b9b6aed728d30e14dfe01881d7d2cf2ad6c500899b5d85bdddc0",
+				PTXHash: "a04bd79c35c5b9b6aed728d30e14dfe01881d7d2cf2ad6c500899b5d85bdddc0",
+				stored:  source{"matmul_norm.sm_80.ptx.gz", "7edb9e06c3d4ab365ae37de0058c146c2e76b9309811798953939918385341fb"},
 			},
 		},
 	},
@@ -601,37 +775,69 @@ var manifest = []family{
 			{"matmul_norm_back.cu", "7a0ece4c1cd54f58094f156efa2b44b2f0e7c451a79f90f0ef291b6b186134c6"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"matmul.cuh", "eb7d14950d5e2ff40927baf50a90c01e8a668e606330b9b9de8216621029aeef"},
-			{"matmul_rows.cuh", "2ea9d3bddad6c99b56dfedad0d3ce1abd511f8f9c583ed454c6b627b95170e07"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"matmul.cuh", "46353175cca5e6e9f365a9b9d7efe6be530bffa38ad2853377103094ec593854"},
+			{"matmul_rows.cuh", "15329bcd3cd1425d2d3da0bddbb020bc612898821224af8ac52701528d7db6f2"},
+			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_back_64", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_norm_back_128", MaxThreads: 128, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_norm_back_256", MaxThreads: 256, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 			{Name: "matmul_norm_back_512", MaxThreads: 256, Params: []Param{
-				{"b8", 344, 8},
+				{"b8", 304, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "matmul_norm_back.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "4bdc111236747e4882d5576b2ae8e864019bd094c23fbe0023f64263ea32f3b1",
-				PTXHash: "4bdc111236747e4882d5576b2ae8e864019bd094c23fbe0023f64263ea32f3b1",
-				stored:  source{"matmul_norm_back.sm_90.ptx.gz", "1a896f4a47f2dcaee0dfbceda6b9cca0eda840523845da6317cf6d0cefff5af6"},
+				Hash:    "71edeb02ece2abbe985611cce86f17b0af7dccb3a5b9402459c9e01fc9f8cb14",
+				PTXHash: "71edeb02ece2abbe985611cce86f17b0af7dccb3a5b9402459c9e01fc9f8cb14",
+				stored:  source{"matmul_norm_back.sm_90.ptx.gz", "d14271adeefd246a067ccb60f16880b2d2fe50544baf4091aa8fa3ee34b3a75d"},
 			},
 			{
 				File: "matmul_norm_back.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "68cff65cb25d6dc072a12762e35eb72bd8bb35147b5d69a9e6d8e7ba0f4d66d8",
-				PTXHash: "68cff65cb25d6dc072a12762e35eb72bd8bb35147b5d69a9e6d8e7ba0f4d66d8",
-				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "be05e92bfc1242ba6c2a4b6b4bba89a3bab74376c8a315c90b4bd213e44dca43"},
+				Hash:    "291f6a5bbe5421745149220c467b4d177cbe15206eb59bca4f45f3abb495c9e2",
+				PTXHash: "291f6a5bbe5421745149220c467b4d177cbe15206eb59bca4f45f3abb495c9e2",
+				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "54964dc11d9ef93298c540329387fc7b928d0e1e21cf820de588e78c11d0cf69"},
+			},
+		},
+	},
+	{
+		name: "norm",
+		sources: []source{
+			{"norm.cu", "40cd299692f583450f3ee79bba42a74866270c05e8cee307e180603484e95294"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "norm", MaxThreads: 256, Params: []Param{
+				{"b8", 96, 8},
+			}},
+			{Name: "norm_backward", MaxThreads: 1024, Params: []Param{
+				{"b8", 184, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
+				PTXHash: "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
+				stored:  source{"norm.sm_90.ptx.gz", "1d6932806042b5abff46c70837660d5472e8519e0f5b440088259a5f347075ae"},
+			},
+			{
+				File: "norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
+				PTXHash: "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
+				stored:  source{"norm.sm_80.ptx.gz", "f34db8a9c656e70136a52d385f760c777f4700c8f30513d7207420b89dbb26fb"},
 			},
 		},
 	},
@@ -970,6 +1176,38 @@ var manifest = []family{
 				Hash:    "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				PTXHash: "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				stored:  source{"resample_thread_per_row.sm_80.ptx.gz", "fdf60682e6eb2348ba3bd56d45516193c5b7872f8dacfc2952b50b64854472ec"},
+			},
+		},
+	},
+	{
+		name: "tokens",
+		sources: []source{
+			{"tokens.cu", "53dcbc9781fb2431cca26581ef5ca626ccda13bf4722ea6a4e67fb39b394c1c3"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "tokens", MaxThreads: 256, Params: []Param{
+				{"b8", 376, 8},
+			}},
+			{Name: "tokens_any", MaxThreads: 256, Params: []Param{
+				{"b8", 376, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
+				PTXHash: "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
+				stored:  source{"tokens.sm_90.ptx.gz", "4b3cde56376c4aa1cd492bc715c8c20c3fc97c7004fd056a014535555075ca1a"},
+			},
+			{
+				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
+				PTXHash: "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
+				stored:  source{"tokens.sm_80.ptx.gz", "e247c7a9234cff8edb0f5c128fbaf916f156e25a5801c88028937cb9006cad41"},
 			},
 		},
 	},

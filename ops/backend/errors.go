@@ -64,6 +64,19 @@ func (e *ArgError) Error() string {
 // Unwrap returns the kind, so that errors.Is finds it.
 func (e *ArgError) Unwrap() error { return e.Kind }
 
+// CaptureArg names the i-th queue of a capture: the one that captures, then the others.
+func CaptureArg(i int) string {
+	if i == 0 {
+		return "queue"
+	}
+	return fmt.Sprintf("with[%d]", i-1)
+}
+
+// CapturedMark says that a mark belongs to another capture, or to one and not to what runs.
+func CapturedMark(op string) error {
+	return &ArgError{Op: op, Arg: "mark", Kind: ErrOption, Got: "a mark of another capture, or of none", Want: "one that was set in the same capture, or outside of all"}
+}
+
 // ValueError reports a value in a tensor that an operation cannot use. It is found where the work is done, so the
 // destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
 // backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and

@@ -12,31 +12,28 @@ import (
 // foldWidth is of how many threads a kernel's block adds squares.
 const foldWidth = 256
 
-// parts are the partial sums of a gradient.
-type parts struct {
-	ranks  []matrix[float32]
-	splits int
-	scale  float32
+// rankGradients are the gradients of all ranks.
+type rankGradients struct {
+	ranks [][]float32
+	scale float32
 }
 
-func partsOf(list []*tensor.Tensor, scale float32, errs *[]error) parts {
-	p := parts{splits: list[0].Dim(0), scale: scale}
+func gradientsOf(list []*tensor.Tensor, scale float32, errs *[]error) rankGradients {
+	g := rankGradients{scale: scale}
 	for _, t := range list {
-		p.ranks = append(p.ranks, matrixOf[float32](t, errs))
+		g.ranks = append(g.ranks, elementsOf[float32](t, errs))
 	}
-	return p
+	return g
 }
 
 // add makes the gradients of the elements from at on.
-func (p *parts) add(out []float32, at int) {
-	clear(out)
-	for _, rank := range p.ranks {
-		for s := range p.splits {
-			addTo(out, rank.row(s, at+len(out))[at:])
-		}
+func (g *rankGradients) add(out []float32, at int) {
+	copy(out, g.ranks[0][at:])
+	for _, rank := range g.ranks[1:] {
+		addTo(out, rank[at:][:len(out)])
 	}
 	for i := range out {
-		out[i] *= p.scale
+		out[i] *= g.scale
 	}
 }
 
@@ -52,7 +49,7 @@ func fold(sums *[foldWidth]float32) float32 {
 
 func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
 	var errs []error
-	p := partsOf(job.Partials, job.Scale, &errs)
+	p := gradientsOf(job.Gradients, job.Scale, &errs)
 	sum, squares := elementsOf[float32](job.Sum, &errs), elementsOf[float32](job.Squares, &errs)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -74,7 +71,7 @@ func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, erro
 // adamW is an AdamW.
 type adamW struct {
 	job           *backend.AdamWJob
-	parts         parts
+	gradients     rankGradients
 	params, m, v  []float32
 	working       [][]tensor.BFloat16
 	copies        [][]float32
@@ -98,7 +95,7 @@ type adamWPiece struct {
 func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	var errs []error
 	list := func(t *tensor.Tensor) []float32 { return elementsOf[float32](t, &errs) }
-	p := &adamW{job: job, parts: partsOf(job.Partials, job.Scale, &errs), params: list(job.Params), m: list(job.M), v: list(job.V), schedule: matrixOf[float32](job.Schedule, &errs),
+	p := &adamW{job: job, gradients: gradientsOf(job.Gradients, job.Scale, &errs), params: list(job.Params), m: list(job.M), v: list(job.V), schedule: matrixOf[float32](job.Schedule, &errs),
 		state: elementsOf[int64](job.State, &errs), squares: list(job.Squares), norm: list(job.Norm),
 		numbers: adamWNumbers{take1: float32(1 - job.Beta1), take2: float32(1 - job.Beta2), beta2: float32(job.Beta2), eps: job.Eps}}
 	for _, t := range job.Working {
@@ -122,7 +119,7 @@ func (p *adamW) begin() {
 	}
 	if p.squares != nil && !p.measure() {
 		p.still = true
-		p.state[backend.StateBad] = 1
+		p.spoil()
 		return
 	}
 	row := p.schedule.row(int(min(max(p.state[backend.StateStep], 1), int64(p.job.Schedule.Dim(0))))-1, 4)
@@ -143,6 +140,9 @@ func (p *adamW) measure() bool {
 	return finite(norm)
 }
 
+// spoil says in the state that the step was bad.
+func (p *adamW) spoil() { p.state[backend.StateBad] = max(p.state[backend.StateStep], 1) }
+
 func finite(x float32) bool { return math.Float32bits(x)&0x7f800000 != 0x7f800000 }
 
 func (p *adamW) piece(i, _ int) {
@@ -152,7 +152,7 @@ func (p *adamW) piece(i, _ int) {
 	piece := &p.pieces[i]
 	at := p.job.From + i*backend.NormChunk
 	g := piece.gradient[:min(backend.NormChunk, p.job.To-at)]
-	p.parts.add(g, at)
+	p.gradients.add(g, at)
 	params, m, v, whole := p.params[at:][:len(g)], p.m[at:][:len(g)], p.v[at:][:len(g)], len(g)/panel*panel
 	piece.bad = whole > 0 && fast.adamW(params[:whole], m, v, g, &p.numbers)
 	piece.bad = plainAdamW(params[whole:], m[whole:], v[whole:], g[whole:], &p.numbers) || piece.bad
@@ -185,7 +185,7 @@ func plainAdamW(params, m, v, g []float32, by *adamWNumbers) (bad bool) {
 func (p *adamW) end() error {
 	for i := range p.pieces {
 		if !p.still && p.pieces[i].bad {
-			p.state[backend.StateBad] = 1
+			p.spoil()
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 // fastWeightGradient is a WeightGradient of float32.
 type fastWeightGradient struct {
 	job      *backend.WeightGradientJob
-	partials matrix[float32]
+	gradient []float32
 	products []fastProduct
 	sums     []matrix[float32]
 	pieces   []fastGradientPiece
@@ -21,10 +21,10 @@ type fastProduct struct {
 	dy, x matrix[float32]
 }
 
-// fastGradientPiece is a part of an item's split: gradientColumns of DY from first on; or, without a product, a column sum.
+// fastGradientPiece is a part of an item: gradientColumns of DY from first on; or, without a product, a column sum.
 type fastGradientPiece struct {
-	product           *fastProduct
-	sum, split, first int
+	product    *fastProduct
+	sum, first int
 }
 
 // fastGradientScratch has panels of gradientRows rows: of all columns of DY at hand, and of 16 of X.
@@ -35,24 +35,20 @@ type fastGradientScratch struct {
 
 func (b *Backend) fastWeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
 	var errs []error
-	p := &fastWeightGradient{job: job, partials: matrixOf[float32](job.Partials, &errs), products: make([]fastProduct, len(job.Products)), workers: make([]fastGradientScratch, b.workers)}
+	p := &fastWeightGradient{job: job, gradient: elementsOf[float32](job.Gradient, &errs), products: make([]fastProduct, len(job.Products)), workers: make([]fastGradientScratch, b.workers)}
 	work := 0
 	for i := range job.Products {
 		g := &job.Products[i]
 		p.products[i] = fastProduct{g, matrixOf[float32](g.DY, &errs), matrixOf[float32](g.X, &errs)}
 		work += g.M * g.N * g.K
-		for split := range job.Splits {
-			for n := 0; n < g.N; n += gradientColumns {
-				p.pieces = append(p.pieces, fastGradientPiece{&p.products[i], 0, split, n})
-			}
+		for n := 0; n < g.N; n += gradientColumns {
+			p.pieces = append(p.pieces, fastGradientPiece{&p.products[i], 0, n})
 		}
 	}
 	for i, s := range job.Sums {
 		p.sums = append(p.sums, matrixOf[float32](s.X, &errs))
 		work += s.R * s.N
-		for split := range job.Splits {
-			p.pieces = append(p.pieces, fastGradientPiece{sum: i, split: split})
-		}
+		p.pieces = append(p.pieces, fastGradientPiece{sum: i})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -62,32 +58,25 @@ func (b *Backend) fastWeightGradient(job *backend.WeightGradientJob) (backend.Pl
 
 func (p *fastWeightGradient) piece(i, worker int) {
 	piece := &p.pieces[i]
-	if out := p.partials.row(piece.split, p.job.Partials.Dim(1)); piece.product != nil {
-		p.product(out, piece, &p.workers[worker])
+	if piece.product != nil {
+		p.product(p.gradient, piece, &p.workers[worker])
 	} else {
 		sum := &p.job.Sums[piece.sum]
-		sumColumns(out[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R, p.job.Splits, piece.split)
+		sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R)
 	}
 }
 
 // product makes the sums of a piece of a product, rows ascending.
 func (p *fastWeightGradient) product(out []float32, piece *fastGradientPiece, w *fastGradientScratch) {
 	g := piece.product
-	columns, per := min(gradientColumns, g.N-piece.first), backend.SplitRows(g.M, p.job.Splits)
-	from, end := piece.split*per, min((piece.split+1)*per, g.M)
+	columns := min(gradientColumns, g.N-piece.first)
 	var bias []float32
 	if g.BiasOffset >= 0 {
 		bias = out[g.BiasOffset+piece.first:][:columns]
 		clear(bias)
 	}
-	if from >= end {
-		for n := range columns {
-			clear(out[g.Offset+(piece.first+n)*g.Stride:][:g.K])
-		}
-		return
-	}
-	for m := from; m < end; m += gradientRows {
-		rows := min(gradientRows, end-m)
+	for m := 0; m < g.M; m += gradientRows {
+		rows := min(gradientRows, g.M-m)
 		for n := 0; n < columns; n += panel {
 			packRows(w.dy[n*gradientRows:], g.dy.data[m*g.dy.stride+piece.first+n:], g.dy.stride, rows)
 			if bias != nil {
@@ -98,7 +87,7 @@ func (p *fastWeightGradient) product(out []float32, piece *fastGradientPiece, w 
 			packRows(w.x[:], g.x.data[m*g.x.stride+k:], g.x.stride, rows)
 			for n := 0; n < columns; n += panel {
 				c := out[g.Offset+(piece.first+n)*g.Stride+k:]
-				fast.product(c, g.Stride, w.dy[n*gradientRows:], 1, panel, w.x[:], panel, rows, panel, m > from)
+				fast.product(c, g.Stride, w.dy[n*gradientRows:], 1, panel, w.x[:], panel, rows, panel, m > 0)
 			}
 		}
 	}

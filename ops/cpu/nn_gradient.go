@@ -17,7 +17,7 @@ const (
 // weightGradient is a WeightGradient in the exact way.
 type weightGradient struct {
 	job      *backend.WeightGradientJob
-	partials matrix[float32]
+	gradient []float32
 	products []productGradient
 	sums     []matrix[float32]
 	pieces   []gradientPiece
@@ -29,20 +29,21 @@ type productGradient struct {
 	dy, x matrix[tensor.BFloat16]
 }
 
-// gradientPiece is a part of an item's split: the columns of DY from first on, or all of a column sum.
+// gradientPiece is a part of an item: the columns of DY from first on, or all of a column sum.
 type gradientPiece struct {
 	product *productGradient // or nil, then
 	sum     int
-	split   int
 	first   int
 }
 
-// gradientScratch has columns of DY, and all of X, taken apart.
+// gradientScratch has columns of DY, and panels of eight columns of all of X, taken apart, and the sums of splits.
 type gradientScratch struct {
 	words []uint16
 	apart []tensorcore.Decoded
-	dy, x []tensorcore.Decoded
+	dy    []tensorcore.Decoded
+	x     [][8]tensorcore.Decoded
 	ones  []tensorcore.Decoded
+	sums  [][]float32 // of each split, of each column of DY those of X's columns and its own
 }
 
 func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
@@ -50,34 +51,33 @@ func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, 
 		return b.fastWeightGradient(job)
 	}
 	var errs []error
-	p := &weightGradient{job: job, partials: matrixOf[float32](job.Partials, &errs), workers: make([]gradientScratch, b.workers)}
+	p := &weightGradient{job: job, gradient: elementsOf[float32](job.Gradient, &errs), workers: make([]gradientScratch, b.workers)}
 	widest := 0
 	for i := range job.Products {
 		g := &job.Products[i]
 		p.products = append(p.products, productGradient{g, matrixOf[tensor.BFloat16](g.DY, &errs), matrixOf[tensor.BFloat16](g.X, &errs)})
 		widest = max(widest, g.K)
 	}
-	for _, s := range job.Sums {
+	for i, s := range job.Sums {
 		p.sums = append(p.sums, matrixOf[float32](s.X, &errs))
+		p.pieces = append(p.pieces, gradientPiece{sum: i})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for split := range job.Splits {
-		for i := range p.products {
-			for n := 0; n < p.products[i].N; n += gradientColumns {
-				p.pieces = append(p.pieces, gradientPiece{&p.products[i], 0, split, n})
-			}
-		}
-		for i := range p.sums {
-			p.pieces = append(p.pieces, gradientPiece{nil, i, split, 0})
+	for i := range p.products {
+		for n := 0; n < p.products[i].N; n += gradientColumns {
+			p.pieces = append(p.pieces, gradientPiece{product: &p.products[i], first: n})
 		}
 	}
 	for i := range p.workers {
 		w := &p.workers[i]
 		w.words, w.apart = make([]uint16, max(widest, gradientColumns)), make([]tensorcore.Decoded, max(widest, gradientColumns))
-		w.dy, w.x = make([]tensorcore.Decoded, gradientColumns*gradientRows), make([]tensorcore.Decoded, widest*gradientRows)
-		w.ones = make([]tensorcore.Decoded, gradientRows)
+		w.dy, w.x = make([]tensorcore.Decoded, gradientColumns*gradientRows), make([][8]tensorcore.Decoded, widest/8*gradientRows)
+		w.ones, w.sums = make([]tensorcore.Decoded, gradientRows), make([][]float32, job.Splits)
+		for s := range w.sums {
+			w.sums[s] = make([]float32, gradientColumns*(widest+1))
+		}
 		one := []uint16{uint16(tensor.BF16FromF32(1))}
 		for r := range w.ones {
 			tensorcore.Decode(tensorcore.BFloat16, w.ones[r:r+1], one)
@@ -88,66 +88,89 @@ func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, 
 
 func (p *weightGradient) piece(i, worker int) {
 	piece := &p.pieces[i]
-	if out := p.partials.row(piece.split, p.job.Partials.Dim(1)); piece.product != nil {
-		p.product(out, piece, &p.workers[worker])
-	} else {
-		sum := &p.job.Sums[piece.sum]
-		sumColumns(out[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R, p.job.Splits, piece.split)
+	if g := piece.product; g != nil {
+		w, columns, per := &p.workers[worker], min(gradientColumns, g.N-piece.first), backend.SplitRows(g.M, p.job.Splits)
+		splits := (g.M + per - 1) / per
+		for s := range splits {
+			w.split(g, w.sums[s], piece.first, columns, s*per, min((s+1)*per, g.M))
+		}
+		for step := 1; step < splits; step *= 2 {
+			for s := 0; s+step < splits; s += 2 * step {
+				for i, x := range w.sums[s+step][:columns*(g.K+1)] {
+					w.sums[s][i] += x
+				}
+			}
+		}
+		p.put(g, piece.first, columns, w.sums[0])
+		return
 	}
+	sum := &p.job.Sums[piece.sum]
+	sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R)
 }
 
-// product makes the sums of a piece of a product.
-func (p *weightGradient) product(out []float32, piece *gradientPiece, w *gradientScratch) {
-	g := piece.product
-	columns, per := min(gradientColumns, g.N-piece.first), backend.SplitRows(g.M, p.job.Splits)
-	end := min((piece.split+1)*per, g.M)
-	for n := range columns {
-		clear(out[g.Offset+(piece.first+n)*g.Stride:][:g.K])
-		if g.BiasOffset >= 0 {
-			out[g.BiasOffset+piece.first+n] = 0
-		}
-	}
-	for first := piece.split * per; first < end; first += gradientRows {
+// split makes the sums of a split's rows, from first to end-1, of as many columns of DY.
+func (w *gradientScratch) split(g *productGradient, all []float32, column, columns, first, end int) {
+	clear(all)
+	for ; first < end; first += gradientRows {
 		rows := min(gradientRows, (end-first+backend.GradientRows-1)/backend.GradientRows*backend.GradientRows)
-		w.columns(w.dy, g.dy, piece.first, columns, first, end, rows)
-		w.columns(w.x, g.x, 0, g.K, first, end, rows)
+		for r := range rows {
+			for i, d := range w.row(g.dy, column, columns, first+r, end) {
+				w.dy[i*gradientRows+r] = d
+			}
+			for i, d := range w.row(g.x, 0, g.K, first+r, end) {
+				w.x[i/8*gradientRows+r][i%8] = d
+			}
+		}
 		for n := range columns {
-			dy := w.dy[n*gradientRows:][:rows]
-			at := out[g.Offset+(piece.first+n)*g.Stride:][:g.K]
-			for k := range at {
-				at[k] = tensorcore.Hopper.Dot(at[k], dy, w.x[k*gradientRows:][:rows])
+			dy, sums := w.dy[n*gradientRows:][:rows], all[n*(g.K+1):][:g.K+1]
+			for k := 0; k < g.K; k += 8 {
+				tensorcore.Hopper.Dot8((*[8]float32)(sums[k:]), dy, w.x[k/8*gradientRows:][:rows])
 			}
 			if g.BiasOffset >= 0 {
-				at := &out[g.BiasOffset+piece.first+n]
-				*at = tensorcore.Hopper.Dot(*at, dy, w.ones[:rows])
+				sums[g.K] = tensorcore.Hopper.Dot(sums[g.K], dy, w.ones[:rows])
 			}
 		}
 	}
 }
 
-// columns takes n columns of a matrix apart, as many rows from first on; those from end on are zero.
-func (w *gradientScratch) columns(to []tensorcore.Decoded, m matrix[tensor.BFloat16], column, n, first, end, rows int) {
+// put writes the sums of as many columns of DY.
+func (p *weightGradient) put(g *productGradient, column, columns int, sums []float32) {
+	for n := range columns {
+		own := sums[n*(g.K+1):][:g.K+1]
+		copy(p.gradient[g.Offset+(column+n)*g.Stride:], own[:g.K])
+		if g.BiasOffset >= 0 {
+			p.gradient[g.BiasOffset+column+n] = own[g.K]
+		}
+	}
+}
+
+// row takes n elements of a row apart, from a column on; those of a row from end on are zero.
+func (w *gradientScratch) row(m matrix[tensor.BFloat16], column, n, row, end int) []tensorcore.Decoded {
 	words, apart := w.words[:n], w.apart[:n]
-	for r := range rows {
-		clear(words)
-		if first+r < end {
-			for i, x := range m.row(first+r, column+n)[column:] {
-				words[i] = uint16(x)
-			}
-		}
-		tensorcore.Decode(tensorcore.BFloat16, apart, words)
-		for i, d := range apart {
-			to[i*gradientRows+r] = d
+	clear(words)
+	if row < end {
+		for i, x := range m.row(row, column+n)[column:] {
+			words[i] = uint16(x)
 		}
 	}
+	tensorcore.Decode(tensorcore.BFloat16, apart, words)
+	return apart
 }
 
-// sumColumns adds the rows of a split of a matrix of r rows.
-func sumColumns(out []float32, m matrix[float32], r, splits, split int) {
-	clear(out)
-	per := (r + splits - 1) / splits
-	for row := split * per; row < min((split+1)*per, r); row++ {
-		addTo(out, m.row(row, len(out)))
+// sumColumns adds the r rows of a matrix, every fourth by itself first.
+func sumColumns(out []float32, m matrix[float32], r int) {
+	var sums [4][panel]float32
+	for at := 0; at < len(out); at += panel {
+		part := out[at:min(at+panel, len(out))]
+		for i := range sums {
+			clear(sums[i][:])
+		}
+		for row := range r {
+			addTo(sums[row%4][:len(part)], m.data[row*m.stride+at:][:len(part)])
+		}
+		for i := range part {
+			part[i] = sums[0][i] + sums[1][i] + sums[2][i] + sums[3][i]
+		}
 	}
 }
 

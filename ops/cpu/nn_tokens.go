@@ -62,13 +62,17 @@ func planTokens[W working](b *Backend, job *backend.TokensJob) (backend.Plan, er
 	for i := range job.Sources {
 		p.sources = append(p.sources, source(&job.Sources[i], backend.FaultToken.InStream(i)))
 	}
+	width := job.Input.Dim(1)
 	if job.Target != nil {
 		p.target = source(job.Target, backend.FaultTarget)
+		width = max(width, job.Target.D)
 	}
-	width := job.Input.Dim(1)
 	if r := job.Reference; r.Values != nil {
 		p.reference = source(&backend.TokenSource{Values: r.Values, Valid: r.Valid, Ticks: r.Values.Dim(1), D: r.Values.Dim(2)}, backend.FaultReference)
 		width = max(width, r.Values.Dim(2))
+	}
+	if job.Target != nil {
+		width = max(width, job.Target.D)
 	}
 	p.rows = b.scratch(2 * width)
 	plan, err := b.plan(job.Bound(), errs, &task{pieces: job.B, do: p.row})

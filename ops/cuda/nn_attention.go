@@ -1,9 +1,89 @@
 package cuda
 
-import "github.com/robocache/robocache/ops/backend"
+import (
+	"errors"
+	"fmt"
+	"math"
 
-func (b *gpu) Attention(*backend.AttentionJob) (backend.Plan, error) { panic("Attention is to come") }
+	"github.com/robocache/robocache/internal/fp32"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ptx"
+)
 
-func (b *gpu) AttentionBackward(*backend.AttentionBackwardJob) (backend.Plan, error) {
-	panic("AttentionBackward is to come")
+// attentionTiles is how many tiles of 16 rows a warp has, if a head is so wide.
+func attentionTiles(width int) int {
+	if width == 32 {
+		return ptx.AttentionTiles32
+	}
+	return ptx.AttentionTiles64
+}
+
+// attentionKernel is a kernel's name for a job.
+func attentionKernel(base string, j *backend.AttentionJob) string {
+	name := fmt.Sprintf("%s_%d", base, j.Width)
+	if j.Dropout.Rate > 0 {
+		name += "_dropout"
+	}
+	return name
+}
+
+// attentionParams fills in attention.cuh's parameter, of so many blocks a head.
+func attentionParams(j *backend.AttentionJob, blocks int) ptx.AttentionParams {
+	p := ptx.AttentionParams{
+		Q: address(j.Q), K: address(j.K), V: address(j.V), O: address(j.O), LogSum: address(j.LogSum),
+		QStep: uint64(j.Q.Stride(0)), KStep: uint64(j.K.Stride(0)), VStep: uint64(j.V.Stride(0)), OStep: uint64(j.O.Stride(0)),
+		A: float32(j.Scale * float32(math.Log2E)), Factor: 1, Tq: uint32(j.TQ), Tk: uint32(j.TK), Heads: uint32(j.Heads), Blocks: uint32(blocks),
+	}
+	if j.Causal {
+		p.Causal = 1
+	}
+	if j.Pad != nil {
+		p.Pad, p.PadStep = address(j.Pad), uint64(j.Pad.Stride(0))
+	}
+	if d := j.Dropout; d.Rate > 0 {
+		p.State, p.Seed, p.Site, p.Threshold, p.Factor = address(d.State), d.Seed, d.Site, fp32.Threshold(d.Rate), 1/(1-d.Rate)
+	}
+	return p
+}
+
+// attentionWarps is how many warps a block has that goes over n rows, 16 of a tile and all tiles of a warp: those of pairs that copy 8 rows at once.
+func attentionWarps(n, width int) int {
+	rows, pair := 16*attentionTiles(width), width/32
+	return min((n+rows*pair-1)/(rows*pair)*pair, ptx.AttentionThreads/ptx.WarpSize)
+}
+
+func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
+	p := &plan{Base: b.Base(job.Bound()), b: b}
+	warps := attentionWarps(job.TQ, job.Width)
+	rows := warps * 16 * attentionTiles(job.Width)
+	blocks := (job.TQ + rows - 1) / rows
+	params := attentionParams(job, blocks)
+	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
+	if err := p.Add(b.bind(attentionKernel("attention", job), backend.LaunchDefault, job.B*job.Heads*blocks, warps*ptx.WarpSize, shared, &params)); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
+	p := &plan{Base: b.Base(job.Bound()), b: b}
+	warps := attentionWarps(job.TK, job.Width)
+	rows := warps * 16 * attentionTiles(job.Width)
+	params := ptx.AttentionBackwardParams{
+		Job: attentionParams(&job.AttentionJob, 1), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
+		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)),
+		Delta: address(job.Delta), Scale: job.Scale,
+	}
+	if rows < job.TK {
+		var err error
+		if p.table, err = b.Malloc("the sums of an attention's gradient", 4*int64(job.B*job.Heads*job.TQ*job.Width)); err != nil {
+			return nil, err
+		}
+		params.DqSum = uint64(p.table.Ptr())
+	}
+	shared := 4*job.Width*(rows+2*ptx.AttentionStage) + 4*ptx.AttentionStage*rows + 16*ptx.AttentionStage
+	if err := p.Add(b.bind(attentionKernel("attention_backward", &job.AttentionJob), backend.LaunchDefault, job.B*job.Heads, warps*ptx.WarpSize, shared, &params)); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
 }

@@ -62,12 +62,12 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 	return tile(form, 64, 64, 128, 3)
 }
 
-// rowStep is how many elements lie from a row to the next; 0 of nil.
-func rowStep(t *tensor.Tensor) uint64 {
+// rowStep is how many bytes lie from a row to the next; 0 of nil.
+func rowStep(t *tensor.Tensor) uint32 {
 	if t == nil {
 		return 0
 	}
-	return uint64(t.Stride(0))
+	return uint32(t.Stride(0) * t.DType().Size())
 }
 
 // matMulParams fills in the parameter of matmul.cuh.

@@ -14,11 +14,11 @@ import (
 
 func init() { groups = append(groups, group{"norm", norms}) }
 
-// normal draws n normal numbers that bfloat16 holds, times scale and then shifted.
+// normal draws n normal numbers that float32 holds, times scale and then shifted.
 func (m *Maker) normal(n int, scale, shift float64) []float64 {
 	list := make([]float64, n)
 	for i := range list {
-		list[i] = float64(tensor.BF16FromF64(m.rng.NormFloat64()*scale + shift).F32())
+		list[i] = float64(float32(m.rng.NormFloat64()*scale + shift))
 	}
 	return list
 }

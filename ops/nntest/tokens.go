@@ -25,6 +25,11 @@ type stream struct {
 // stream makes a source. A tick in five is not valid, and one in seven is padded.
 func (m *Maker) stream(s backend.TokenSource, dtype tensor.DType, batch int, valid, pad bool) stream {
 	out := stream{TokenSource: s, values: m.normal(batch*s.Ticks*s.D, 2, 1), counts: make([]bool, batch*s.Ticks)}
+	if dtype == tensor.BF16 {
+		for i, x := range out.values {
+			out.values[i] = float64(tensor.BF16FromF64(x).F32())
+		}
+	}
 	v, p := repeated(1, batch*s.Ticks), repeated(0, batch*s.Ticks)
 	for i := range v {
 		if m.rng.IntN(5) == 0 && valid {
@@ -49,11 +54,12 @@ func (m *Maker) stream(s backend.TokenSource, dtype tensor.DType, batch int, val
 	return out
 }
 
-// tokensCase is a Tokens of some sources, the second of which is also the reference if relative is set, and the target.
+// tokensCase is a Tokens of some sources, the second of which is also the target, and the reference if relative is set; or a further stream of targetD columns.
 type tokensCase struct {
 	b, t, width int
 	sources     []backend.TokenSource
 	target      bool
+	targetD     int
 	relative    bool
 	masks       bool
 }
@@ -68,6 +74,7 @@ func tokens(t *testing.T, b *Bench) {
 		{b: 2, t: 4, width: 16, sources: []backend.TokenSource{src(9, 5, -3, 0), src(9, 7, 1, 8)}, target: true, masks: true},
 		{b: 2, t: 33, width: 256, sources: []backend.TokenSource{src(33, 256, 0, 0)}},
 		{b: 5, t: 20, width: 528, sources: []backend.TokenSource{src(20, 520, 0, 0), src(20, 6, 0, 520)}, target: true, relative: true},
+		{b: 3, t: 2, width: 16, sources: []backend.TokenSource{src(2, 3, 0, 1)}, target: true, targetD: 780, relative: true, masks: true},
 		{b: 2, t: 3, width: 1040, sources: []backend.TokenSource{src(3, 1030, 0, 1), src(2, 600, 0, 1031)}, target: true, masks: true},
 	} {
 		t.Run(fmt.Sprintf("%dx%dx%d", c.b, c.t, c.width), func(t *testing.T) { c.run(t, b, uint64(i)) })
@@ -93,6 +100,9 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 		}
 		scale, shift, relative = m.normal(used, 1, 0), m.normal(used, 1, 0), repeated(-1, used)
 		j.Width, j.Scale, j.Shift = used, m.Of(tensor.F32, scale, used), m.Of(tensor.F32, shift, used)
+		if c.targetD > 0 {
+			s = append(s, m.stream(backend.TokenSource{Ticks: 3, D: c.targetD}, tensor.F32, c.b, c.masks, c.masks))
+		}
 		target = min(1, len(s)-1)
 		d := s[target].D
 		targetScale, targetShift, targetRelative = m.normal(d, 1, 0), m.normal(d, 1, 0), repeated(-1, d)
@@ -133,7 +143,7 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 		return reference(row, int(column))
 	}
 	input := make([]float64, c.b*c.t*c.width)
-	for i := range s {
+	for i := range c.sources {
 		for at, x := range s[i].values {
 			row, tick, column := at/s[i].D/s[i].Ticks, at/s[i].D%s[i].Ticks, s[i].Column+at%s[i].D
 			if token := s[i].Token + tick; token >= 0 && token < c.t && s[i].counts[at/s[i].D] {
