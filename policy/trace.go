@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -39,6 +40,27 @@ func (t *Trace) Add(w *Window, chunk []float64) error {
 
 // Seconds is how long before its time an action was predicted: the chunk's length, as the last action before it is one tick older.
 func (t *Trace) Seconds() float64 { return float64(t.ticks) / t.config.Hz }
+
+// Moving are the columns that move most for their deviation, as many as asked for.
+func (t *Trace) Moving(most int) []int {
+	a := len(t.config.Targets)
+	moved := make([]moments, a)
+	for i, v := range t.recorded {
+		moved[i%a].add(v / t.config.Targets[i%a].Std)
+	}
+	list := make([]int, a)
+	for j := range list {
+		list[j] = j
+	}
+	slices.SortStableFunc(list, func(i, j int) int {
+		_, x := moved[i].stats()
+		_, y := moved[j].stats()
+		return cmp.Compare(y, x)
+	})
+	list = list[:min(most, a)]
+	slices.Sort(list)
+	return list
+}
 
 // Streams are what was recorded and what was predicted, at the same times.
 func (t *Trace) Streams() (recorded, predicted *dataset.Stream, err error) {
