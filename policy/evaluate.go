@@ -122,7 +122,7 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 			return Evaluation{}, err
 		}
 		for row := range evaluated {
-			if !h.window(row, w) {
+			if !h.window(row, w) || !w.Known {
 				continue
 			}
 			c.actions(n.row(predicted, row), w.Last, chunk)

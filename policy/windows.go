@@ -13,7 +13,8 @@ type Window struct {
 	Episode int       // its number in the dataset
 	Tick    int64     // of the anchor
 	Anchor  int64     // its time, ns
-	Last    []float64 // [A], the action of the tick before the anchor
+	Last    []float64 // [A], the action of the tick before the anchor, if it is known
+	Known   bool
 	// Actions [C,A] are those that were recorded from the anchor on, and Counts says which of the C there are.
 	Actions []float64
 	Counts  []bool
@@ -28,8 +29,8 @@ func (c *Config) newWindow() *Window {
 	return &Window{Last: make([]float64, a), Actions: make([]float64, r.Chunk*a), Counts: make([]bool, r.Chunk), inputs: make([]float64, n), there: make([]bool, n)}
 }
 
-// each visits the windows of an epoch of a loader, which are in the memory that the visitor may not keep. Those without a last action are left out.
-func (c *Config) each(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
+// all visits the windows of an epoch of a loader, which are in memory that the visitor may not keep.
+func (c *Config) all(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
 	w := c.newWindow()
 	for b, err := range l.Epoch(ctx) {
 		if err != nil {
@@ -49,6 +50,16 @@ func (c *Config) each(ctx context.Context, l *loader.Loader, visit func(w *Windo
 		}
 	}
 	return nil
+}
+
+// each visits those with a last action alone.
+func (c *Config) each(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
+	return c.all(ctx, l, func(w *Window) error {
+		if !w.Known {
+			return nil
+		}
+		return visit(w)
+	})
 }
 
 // host is a batch on the host.
@@ -95,7 +106,7 @@ func (c *Config) hostOf(ctx context.Context, l *loader.Loader, b *loader.Batch) 
 	return h, nil
 }
 
-// window takes a row of the batch, and reports whether it has a window with a last action.
+// window takes a row of the batch, and reports whether it has a window.
 func (h *host) window(row int, w *Window) bool {
 	c, r := h.c, &h.c.Recipe
 	a, width, t := len(c.Targets), len(c.Inputs), r.History
@@ -104,9 +115,7 @@ func (h *host) window(row int, w *Window) bool {
 	}
 	actions, valid := h.values[len(c.States)], h.valid[len(c.States)]
 	ticks := t + r.Chunk // of the action: those before the anchor first
-	if valid[row*ticks+t-1] == 0 {
-		return false
-	}
+	w.Known = valid[row*ticks+t-1] != 0
 	w.Episode, w.Tick, w.Anchor = h.l.EpisodeOf(h.episodes[row]), h.ticks[row], h.anchors[row]
 	action := func(tick int) []float32 { return actions[(row*ticks+tick)*a : (row*ticks+tick+1)*a] }
 	for j, v := range action(t - 1) {
@@ -179,9 +188,9 @@ const constant = 1e-6
 // statistics normalises inputs and targets by the windows of the training episodes.
 func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
 	in, out := make([]moments, len(c.Inputs)), make([]moments, len(c.Targets))
-	err := c.each(ctx, l, func(w *Window) error {
+	err := c.all(ctx, l, func(w *Window) error {
 		for i, x := range w.inputs {
-			if w.there[i] {
+			if w.there[i] && w.Known {
 				in[i%len(in)].add(x)
 			}
 		}
@@ -196,7 +205,7 @@ func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
 		return err
 	}
 	if out[0].n == 0 {
-		return &StreamError{c.Action.Name, "no two ticks of any episode with an action", "recorded actions"}
+		return &StreamError{c.Action.Name, "no tick of any episode with an action", "recorded actions"}
 	}
 	for i := range in {
 		x := &c.Inputs[i]
