@@ -63,25 +63,25 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 }
 
 // rowStep is how many bytes lie from a row to the next; 0 of nil.
-func rowStep(t *tensor.Tensor) uint32 {
+func rowStep(t *tensor.Tensor) uint64 {
 	if t == nil {
 		return 0
 	}
-	return uint32(t.Stride(0) * t.DType().Size())
+	return uint64(t.Stride(0) * t.DType().Size())
 }
 
 // matMulParams fills in the parameter of matmul.cuh.
 func matMulParams(job *backend.MatMulJob, columns int) *ptx.MatmulParams {
 	p := &ptx.MatmulParams{
-		A: address(job.A), B: address(job.B), AStep: rowStep(job.A), BStep: rowStep(job.B), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),
-		Bias: address(job.Bias), Pre: address(job.Pre), PreStep: rowStep(job.Pre), Gate: address(job.Gate), GateStep: rowStep(job.Gate),
-		Dgamma: address(job.DGamma), Dbeta: address(job.DBeta), DgammaStep: rowStep(job.DGamma), DbetaStep: rowStep(job.DBeta),
-		After: address(job.After), AfterStep: rowStep(job.After), Sum: address(job.Sum), SumStep: rowStep(job.Sum), Out: address(job.Out), OutStep: rowStep(job.Out),
+		A: address(job.A), B: address(job.B), AStep: uint32(rowStep(job.A)), BStep: uint32(rowStep(job.B)), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),
+		Bias: address(job.Bias), Pre: address(job.Pre), PreStep: uint32(rowStep(job.Pre)), Gate: address(job.Gate), GateStep: uint32(rowStep(job.Gate)),
+		Dgamma: address(job.DGamma), Dbeta: address(job.DBeta), DgammaStep: uint32(rowStep(job.DGamma)), DbetaStep: uint32(rowStep(job.DBeta)),
+		After: address(job.After), AfterStep: uint32(rowStep(job.After)), Sum: address(job.Sum), SumStep: uint32(rowStep(job.Sum)), Out: address(job.Out), OutStep: uint32(rowStep(job.Out)),
 		Dropout: matMulDropout(job.Dropout), OutDropout: matMulDropout(job.OutDropout), Eps: job.Eps,
 	}
 	if job.Residual != nil {
 		p.Residual = matMulNorm(job.ResidualNorm)
-		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), rowStep(job.Residual), uint32(job.Residual.Dim(0))
+		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), uint32(rowStep(job.Residual)), uint32(job.Residual.Dim(0))
 	}
 	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation)}
 	switch {
@@ -99,7 +99,7 @@ func matMulParams(job *backend.MatMulJob, columns int) *ptx.MatmulParams {
 
 func matMulNorm(n *backend.NormStats) (p ptx.MatmulNorm) {
 	if n != nil {
-		p = ptx.MatmulNorm{Z: address(n.Z), ZStep: rowStep(n.Z), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
+		p = ptx.MatmulNorm{Z: address(n.Z), ZStep: uint32(rowStep(n.Z)), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
 	}
 	return p
 }
