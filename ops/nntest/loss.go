@@ -58,13 +58,35 @@ func losses(t *testing.T, b *Bench) {
 			assert.Equal(t, map[float64]float64{0: 7, 3: 3}[bad], got["state"][backend.StateBad])
 		}
 	})
+	t.Run("not finite in a class", func(t *testing.T) {
+		for _, bad := range []float64{math.Inf(1), math.NaN()} {
+			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
+				j := m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, 4}, 2)}, m.state(7))
+				p := m.normal(32, 1, 0)
+				p[20], p[21] = bad, math.Inf(-1)
+				j.Prediction = m.Of(tensor.F32, p, 2, 16)
+				return m.NN().Loss(j)
+			})
+			assert.True(t, math.IsNaN(got["losses"][0]))
+			assert.EqualValues(t, 7, got["state"][backend.StateBad])
+		}
+	})
 	t.Run("no such class", func(t *testing.T) {
-		_, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
-			return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, 16}, 2)}, m.state(1)))
-		})
-		var e *backend.ValueError
-		require.True(t, errors.As(err, &e), "%v", err)
-		assert.Equal(t, backend.ValueError{Op: "Loss", Arg: "Class", Row: 1, Kind: backend.ErrNumber}, *e)
+		var of [2]map[string][]float64
+		for i, class := range []float64{-1, 16} {
+			got, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
+				return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, class}, 2), Weights: m.Of(tensor.F32, []float64{1, 1}, 2)}, m.state(1)))
+			})
+			of[i] = got
+			if class < 0 {
+				require.NoError(t, err)
+				continue
+			}
+			var e *backend.ValueError
+			require.True(t, errors.As(err, &e), "%v", err)
+			assert.Equal(t, backend.ValueError{Op: "Loss", Arg: "Class", Row: 1, Kind: backend.ErrNumber}, *e)
+		}
+		assert.Equal(t, of[0], of[1], "neither counts")
 	})
 }
 
