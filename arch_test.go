@@ -315,8 +315,8 @@ func TestRulesNameWhatExists(t *testing.T) {
 // layers are the files of packages whose files have an order, lowest first: a file names only what is declared in its own layer or below.
 var layers = map[string][]string{
 	"ops": {
-		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark connect", "staging",
-		"resample_device fuse_device backward_device voxelize_device draw_device batch",
+		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark", "staging",
+		"resample_device fuse_device backward_device voxelize_device draw_device batch connect",
 	},
 	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
