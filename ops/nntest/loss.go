@@ -33,6 +33,8 @@ func losses(t *testing.T, b *Bench) {
 		{kind: backend.LossMSE, m: 4, n: 300, width: 304, items: 30},
 		{kind: backend.LossMSE, m: 1100, n: 7, width: 16, items: 7, weighted: true, noGrad: true},
 		{kind: backend.LossMSE, m: 4200, n: 2, width: 16, items: 1},
+		{kind: backend.LossMSE, m: 3, n: 5, width: 16, items: 1},
+		{kind: backend.LossL1, m: 4, n: 4, width: 16, items: 1},
 		{kind: backend.LossCrossEntropy, m: 1, n: 2, width: 16, items: 1},
 		{kind: backend.LossCrossEntropy, m: 65, n: 10, width: 16, items: 1, weighted: true},
 		{kind: backend.LossCrossEntropy, m: 40, n: 257, width: 272, items: 1},
@@ -120,8 +122,7 @@ func (c lossCase) run(t *testing.T, b *Bench, seed uint64) {
 			p[0] = y[0] // a difference of 0
 		}
 		j := &backend.LossJob{Kind: c.kind, M: c.m, N: c.n, Prediction: m.Of(tensor.F32, p, c.m, c.width), RowsPerItem: c.items,
-			Partials: m.Of(tensor.F32, repeated(0, (c.m+backend.LossRows-1)/backend.LossRows), (c.m+backend.LossRows-1)/backend.LossRows),
-			Losses:   m.Out("losses", tensor.F32, ring), State: m.state(step, 0, float64(count))}
+			Partials: m.Out("partials", tensor.F32, (c.m+backend.LossRows-1)/backend.LossRows), Losses: m.Out("losses", tensor.F32, ring), State: m.state(step, 0, float64(count))}
 		m.InOut("state", j.State)
 		if !c.noGrad {
 			j.Grad = m.Out("grad", 0, c.m, c.width)
