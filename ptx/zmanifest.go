@@ -662,7 +662,7 @@ var manifest = []family{
 	{
 		name: "loss",
 		sources: []source{
-			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"loss.cu", "b25f7636110b88f366f158f791af9a529ca13f6bf0346546e2fd5a91c01f6256"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -677,15 +677,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+				Hash:    "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				PTXHash: "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				stored:  source{"loss.sm_90.ptx.gz", "94767f7a41f7ec9a7fbe445929be295e71d0c2ae9da697d293ede5c0fdfe7b62"},
 			},
 			{
 				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+				Hash:    "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				PTXHash: "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				stored:  source{"loss.sm_80.ptx.gz", "2f0ccdccff63348ab96fd044498969066df0dbdaf0d7ea9fdd29521ca5f3a56e"},
 			},
 		},
 	},
