@@ -79,13 +79,13 @@ func (p *fastWeightGradient) product(out []float32, piece *fastGradientPiece, w 
 	for m := 0; m < g.M; m += gradientRows {
 		rows := min(gradientRows, g.M-m)
 		for n := 0; n < columns; n += panel {
-			packRows(w.dy[n*gradientRows:], g.dy.data[m*g.dy.stride+piece.first+n:], g.dy.stride, rows)
+			fast.pack(w.dy[n*gradientRows:], g.dy.data[m*g.dy.stride+piece.first+n:], g.dy.stride, rows)
 			if bias != nil {
 				fast.addRows(bias[n:], w.dy[n*gradientRows:], panel, rows)
 			}
 		}
 		for k := 0; k < g.K; k += panel {
-			packRows(w.x[:], g.x.data[m*g.x.stride+k:], g.x.stride, rows)
+			fast.pack(w.x[:], g.x.data[m*g.x.stride+k:], g.x.stride, rows)
 			for n := 0; n < columns; n += panel {
 				c := out[g.Offset+(piece.first+n)*g.Stride+k:]
 				fast.product(c, g.Stride, w.dy[n*gradientRows:], 1, panel, w.x[:], panel, rows, panel, m > 0)
