@@ -1,12 +1,12 @@
 // adamw.cu adds up the gradients of all ranks and takes a step of AdamW: a thread has four neighbouring elements of the flat space of parameters at a
 // time. The gradients that are read, and the copies of the parameters that are written, may lie in another GPU's memory.
 //
-// gradient_norm keeps the sums and adds up their squares, a block the elements of a chunk. adamw adds these up again in each of its blocks, so that all
-// know the norm, and whether there is one, before the first element is touched; or it makes the sums itself, leaves out elements whose gradient is not
-// finite, and the last of its blocks says so.
+// gradient_norm keeps the sums and adds up their squares, a block the elements of a chunk. adamw adds these up again in each of its blocks, so that
+// all know the norm, and whether there is one, before the first element is touched; or it makes the sums itself, leaves out elements whose gradient
+// is not finite, and the last of its blocks says so.
 //
-// Bytes moved for an element: 4 for the gradient of each rank, 24 for the parameter and its moments, 2 or 4 for each copy. gradient_norm writes 4, and
-// adamw then reads them instead of the ranks' gradients.
+// Bytes moved for an element: 4 for the gradient of each rank, 24 for the parameter and its moments, 2 or 4 for each copy. gradient_norm writes 4,
+// and adamw then reads them instead of the ranks' gradients.
 #include "warp.cuh"
 
 using namespace rc;
@@ -77,7 +77,8 @@ RC_FN four gradient_at(const rank_gradients &p, u64 at) {
     return sum;
 }
 
-// folded adds the numbers of the block's threads in halves: that of thread t and of thread t + 128, then t and t + 64, and so on. Every thread has the sum.
+// folded adds the numbers of the block's threads in halves: that of thread t and of thread t + 128, then t and t + 64, and so on. Every thread has
+// the sum.
 RC_FN float folded(float v) {
     __shared__ float all[adamw_threads];
     all[thread_x()] = v;
