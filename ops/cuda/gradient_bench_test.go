@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// BenchmarkGradients times what follows the backward pass of the seed (32 windows of 250 tokens, four layers, 256 wide, 1024 between): the gradients of
-// all weights in one launch, 50.3 GFLOP, their norm, and the step of the optimiser. Activations are of their own for each weight, 262 MB in all.
+// BenchmarkGradients times what follows the backward pass of the seed (32 windows of 250 tokens, four layers, 256 wide, 1024 between): the gradients
+// of all weights in one launch, 50.3 GFLOP, their norm, and the step of the optimiser. Activations are of their own for each weight, 262 MB in all.
 func BenchmarkGradients(b *testing.B) {
 	const rows, layers, splits = 8000, 4, 4
 	dev := device(b)
@@ -33,7 +33,8 @@ func BenchmarkGradients(b *testing.B) {
 	for range layers {
 		for _, w := range [][2]int{{1024, 256}, {256, 1024}, {768, 256}, {256, 256}} {
 			n, k := w[0], w[1]
-			weights.Products = append(weights.Products, backend.ProductGradient{DY: alloc(tensor.BF16, rows, n), X: alloc(tensor.BF16, rows, k), M: rows, N: n, K: k, Offset: p, Stride: k, BiasOffset: p + n*k})
+			weights.Products = append(weights.Products, backend.ProductGradient{DY: alloc(tensor.BF16, rows, n), X: alloc(tensor.BF16, rows, k), M: rows, N: n, K: k,
+				Offset: p, Stride: k, BiasOffset: p + n*k})
 			p += n*k + n
 		}
 		for range 4 { // of the layer's two norms
@@ -45,8 +46,8 @@ func BenchmarkGradients(b *testing.B) {
 	weights.Gradient = f32(p)
 	gradients, chunks := []*tensor.Tensor{weights.Gradient}, (p+backend.NormChunk-1)/backend.NormChunk
 	norm := &backend.GradientNormJob{Gradients: gradients, To: p, Scale: 1, Sum: f32(p), Squares: f32(chunks)}
-	step := backend.AdamWJob{Params: f32(p), M: f32(p), V: f32(p), Gradients: gradients, Scale: 1, To: p, Working: []*tensor.Tensor{alloc(tensor.BF16, p)},
-		Schedule: f32(1, 4), State: alloc(tensor.I64, backend.StateWords), Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
+	step := backend.AdamWJob{Params: f32(p), M: f32(p), V: f32(p), Gradients: gradients, Scale: 1, To: p,
+		Working: []*tensor.Tensor{alloc(tensor.BF16, p)}, Schedule: f32(1, 4), State: alloc(tensor.I64, backend.StateWords), Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
 	clipped := step
 	clipped.Gradients, clipped.Squares, clipped.Norm, clipped.MaxNorm = []*tensor.Tensor{norm.Sum}, norm.Squares, f32(1), 1
 	plan := func(p backend.Plan, err error) func() error {
