@@ -110,7 +110,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
+			{"adamw.cu", "396e05b7abd4215b5ae5bb6b49dd37567adb4b129d16468fdc48900101fc827c"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -125,15 +125,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
+				Hash:    "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				stored:  source{"adamw.sm_90.ptx.gz", "6da15a0c958f6911ce7e6a1d1194a76620b93312ac80be6559cc6c81d870afa9"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
+				Hash:    "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				PTXHash: "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				stored:  source{"adamw.sm_80.ptx.gz", "d7799a62989f261404873b228014c4b885af56565199915f6afff6a1902ad848"},
 			},
 		},
 	},
@@ -634,7 +634,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
+			{"gradient.cu", "1549e71578b9e03e81e71e53c7f9ce0949839f9abfe3b2249394098dc3f98a35"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
