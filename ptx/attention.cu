@@ -82,8 +82,8 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         }
     }
 
-    // add adds 32 keys from key on.
-    RC_FN_MEMBER void add(u32 keys, u32 values, u32 key) {
+    // add adds 32 keys from key on. Their values lie behind the keys of all stages.
+    RC_FN_MEMBER void add(u32 keys, u32 key) {
         float s[Tiles][4][4];
         if (p.pad != nullptr || key + 32 > p.tk || (p.causal && key + 31 > first)) scores<true>(s, keys, key);
         else scores<false>(s, keys, key);
@@ -111,7 +111,7 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
             }
             RC_UNROLL for (u32 c = 0; c < columns; c += 2) {
                 u32 b[4];
-                places.load_columns(b, values + 16 * j * row_bytes<Width>, c / 2);
+                places.load_columns(b, keys + attention_stages * stage_bytes + 16 * j * row_bytes<Width>, c / 2);
                 RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
                     mma_bf16(o[m][c], a[m], b[0], b[1]);
                     mma_bf16(o[m][c + 1], a[m], b[2], b[3]);
@@ -155,34 +155,38 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
     using block = attention_block<Width, Tiles, Dropout>;
     extern __shared__ v16 memory[];
     const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_x() * rows;
-    block b(p, attention_head::of<Width>(p), begin + warp_number() * Tiles * 16);
+    const u32 column = block_y() * Width, row = block_z();
+    block b(p, {row, column, row * p.heads + block_y()}, begin + warp_number() * Tiles * 16);
     if constexpr (Dropout) b.step = (u32)*p.state;
-    const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>, values = keys + attention_stages * block::stage_bytes;
-    const u64 row = b.head.row;
-    const u32 column = b.head.column;
-    const u32 seen = p.causal && begin + rows < p.tk ? begin + rows : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
-    const auto load = [&](u32 stage) RC_INLINE_LAMBDA {
-        if (stage < stages) {
-            const u32 slot = stage % attention_stages * block::stage_bytes, first = stage * attention_stage;
-            const u8 *pad = b.head.pad(p, first);
-            copy_rows<Width>(keys + slot, p.k + (row * p.tk + first) * p.k_step + column, p.k_step, attention_stage, p.tk - first, pad);
-            copy_rows<Width>(values + slot, p.v + (row * p.tk + first) * p.v_step + column, p.v_step, attention_stage, p.tk - first, pad);
+    const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>;
+    const u32 seen = p.causal ? less(begin + rows, p.tk) : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
+    const u16 *k = p.k + (u64)row * p.tk * p.k_step + column, *v = p.v + (u64)row * p.tk * p.v_step + column;
+    u32 next = 0; // stage to copy, from k and v on
+    const auto load = [&]() RC_INLINE_LAMBDA {
+        if (next < stages) {
+            const u32 slot = keys + next % attention_stages * block::stage_bytes, key = next * attention_stage;
+            const u8 *pad = b.head.pad(p, key);
+            copy_rows<Width>(slot, k, p.k_step, attention_stage, p.tk - key, pad);
+            copy_rows<Width>(slot + attention_stages * block::stage_bytes, v, p.v_step, attention_stage, p.tk - key, pad);
+            k += attention_stage * p.k_step;
+            v += attention_stage * p.v_step;
         }
+        next++;
         cp_async_commit();
     };
-    copy_rows<Width>(queries, p.q + (row * p.tq + begin) * p.q_step + column, p.q_step, rows, p.tq - begin, nullptr);
-    RC_NO_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load(i);
+    copy_rows<Width>(queries, p.q + ((u64)row * p.tq + begin) * p.q_step + column, p.q_step, rows, p.tq - begin, nullptr);
+    RC_NO_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load();
     for (u32 i = 0; i < stages; i++) {
         cp_async_wait<attention_stages - 2>();
         barrier(); // this stage is there, and nobody reads the one before it any more
-        load(i + attention_stages - 1);
+        load();
         if (i == 0) RC_UNROLL for (u32 m = 0; m < Tiles; m++) b.places.load_a(b.q[m], queries + (b.first - begin + 16 * m) * row_bytes<Width>);
         if (b.first >= p.tq) continue;
-        const u32 slot = i % attention_stages * block::stage_bytes;
-        RC_NO_UNROLL for (u32 at = 0; at < attention_stage; at += 32) {
-            const u32 key = i * attention_stage + at;
+        u32 at = keys + i % attention_stages * block::stage_bytes;
+        RC_NO_UNROLL for (u32 key = i * attention_stage; key < (i + 1) * attention_stage; key += 32) {
             if (key >= p.tk || (p.causal && key >= b.first + 16 * Tiles)) break;
-            b.add(keys + slot + at * row_bytes<Width>, values + slot + at * row_bytes<Width>, key);
+            b.add(at, key);
+            at += 32 * row_bytes<Width>;
         }
     }
     b.write();

@@ -9,10 +9,11 @@
 namespace rc {
 
 RC_HOST constexpr u32 attention_threads = 256;    // of a block, at most
+RC_HOST constexpr u32 attention_backward_threads = 512;
 RC_HOST constexpr u32 attention_stage = 64;       // keys, or queries, that come into shared memory at once
 RC_HOST constexpr u32 attention_stages = 4;       // of keys and values: those of 256 are there at once
 RC_HOST constexpr u32 attention_batch = 256;      // queries of which the gradient has the statistics at once
-RC_HOST constexpr u32 attention_tiles_32 = 2;     // tiles of 16 rows of a warp, if a head is 32 wide
+RC_HOST constexpr u32 attention_tiles_32 = 2;     // tiles of 16 queries of a warp, if a head is 32 wide
 RC_HOST constexpr u32 attention_tiles_64 = 1;     // and if it is 64
 
 // attention_params are a backend.AttentionJob's. Steps are elements from a row to the next.
@@ -40,12 +41,9 @@ template <u32 Width> RC_FN u32 chunk_at(u32 row, u32 c) {
     return row * row_bytes<Width> + ((c ^ (Width == 32 ? row >> 1 & 3 : row & 7)) << 4);
 }
 
-// attention_head is the head that a block is for: blocks have heads in y and rows of the batch in z.
+// attention_head is a head of a row of the batch.
 struct attention_head {
     u32 row, column, number; // of the batch, of the matrix; of all heads
-    template <u32 Width> static RC_FN_MEMBER attention_head of(const attention_params &p) {
-        return {block_z(), block_y() * Width, block_z() * p.heads + block_y()};
-    }
     // pad is which keys from key on nobody sees, or null.
     RC_FN_MEMBER const u8 *pad(const attention_params &p, u32 key) const { return p.pad == nullptr ? nullptr : p.pad + row * p.pad_step + key; }
 };

@@ -8,13 +8,15 @@ import "math"
 
 const AttentionThreads = 256 // attention_threads of attention.cuh: of a block, at most
 
+const AttentionBackwardThreads = 512 // attention_backward_threads of attention.cuh
+
 const AttentionStage = 64 // attention_stage of attention.cuh: keys, or queries, that come into shared memory at once
 
 const AttentionStages = 4 // attention_stages of attention.cuh: of keys and values: those of 256 are there at once
 
 const AttentionBatch = 256 // attention_batch of attention.cuh: queries of which the gradient has the statistics at once
 
-const AttentionTiles32 = 2 // attention_tiles_32 of attention.cuh: tiles of 16 rows of a warp, if a head is 32 wide
+const AttentionTiles32 = 2 // attention_tiles_32 of attention.cuh: tiles of 16 queries of a warp, if a head is 32 wide
 
 const AttentionTiles64 = 1 // attention_tiles_64 of attention.cuh: and if it is 64
 
@@ -73,27 +75,31 @@ func (p *AttentionParams) append(b []byte) []byte {
 	return b
 }
 
-// AttentionBackwardParams is attention_backward_params of attention_backward.cu: 216 bytes.
+// AttentionBackwardParams is attention_backward_params of attention_backward.cu: 224 bytes.
 type AttentionBackwardParams struct {
-	Job    AttentionParams // offset 0
-	DO     uint64          // offset 136
-	Dq     uint64          // offset 144
-	Dk     uint64          // offset 152
-	Dv     uint64          // offset 160
-	DOStep uint64          // offset 168
-	DqStep uint64          // offset 176
-	DkStep uint64          // offset 184
-	DvStep uint64          // offset 192
-	DqSum  uint64          // offset 200: [heads of all rows, tq, width], or null if there is one block of keys
-	Scale  float32         // offset 208
-	Unused uint32          // offset 212
+	Job     AttentionParams // offset 0
+	Count   uint32          // offset 136: heads of all rows
+	Unused  uint32          // offset 140
+	DO      uint64          // offset 144
+	Dq      uint64          // offset 152
+	Dk      uint64          // offset 160
+	Dv      uint64          // offset 168
+	DOStep  uint64          // offset 176
+	DqStep  uint64          // offset 184
+	DkStep  uint64          // offset 192
+	DvStep  uint64          // offset 200
+	DqSum   uint64          // offset 208: [heads of all rows, tq, width], or null if there is one block of keys
+	Scale   float32         // offset 216
+	Padding uint32          // offset 220
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *AttentionBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 216)) }
+func (p *AttentionBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
 
 func (p *AttentionBackwardParams) append(b []byte) []byte {
 	b = p.Job.append(b)
+	b = binary.LittleEndian.AppendUint32(b, p.Count)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
 	b = binary.LittleEndian.AppendUint64(b, p.DO)
 	b = binary.LittleEndian.AppendUint64(b, p.Dq)
 	b = binary.LittleEndian.AppendUint64(b, p.Dk)
@@ -104,7 +110,7 @@ func (p *AttentionBackwardParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.DvStep)
 	b = binary.LittleEndian.AppendUint64(b, p.DqSum)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
-	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	b = binary.LittleEndian.AppendUint32(b, p.Padding)
 	return b
 }
 

@@ -92,8 +92,8 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "f3df853bc1a030ef3999b19d076a47df1e804f9f50f752d995e971d7faceb823"},
-			{"attention.cuh", "a30b06fef8862d740ed2cd000d25b129ee17eb7e84a17dd64dfee1c46a486ec7"},
+			{"attention.cu", "09724e5a20245fa0b543da3e75c4d9500c869ebe7a007ca4a91751395f1c92f7"},
+			{"attention.cuh", "441973b578dbd3d4d23fd341077e6d2ab2820b4ce4514072dd2a7951ad179827"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
@@ -116,54 +116,54 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "0a643b40f61679aa1ecd129043a44ae1e63156ddcc788cbfba75d2df114fd7d4",
-				PTXHash: "0a643b40f61679aa1ecd129043a44ae1e63156ddcc788cbfba75d2df114fd7d4",
-				stored:  source{"attention.sm_90.ptx.gz", "198e6f7c0ddc34864d727f526e3e2ea9e5e31a6d42226b6445b7fd63729a3668"},
+				Hash:    "b1e2747c3c246b05df79a9efa0f397061d3f85e32e152e4541e7c36318c5ff74",
+				PTXHash: "b1e2747c3c246b05df79a9efa0f397061d3f85e32e152e4541e7c36318c5ff74",
+				stored:  source{"attention.sm_90.ptx.gz", "93d1732fc271bea0b0f09e2f469c3585f336684c333788fccc9e82e0df5c0a72"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "2e67fd7790f30e718da049d0b8f8bff6af3499e0a303cca5ebf365f7945b6d50",
-				PTXHash: "2e67fd7790f30e718da049d0b8f8bff6af3499e0a303cca5ebf365f7945b6d50",
-				stored:  source{"attention.sm_80.ptx.gz", "8331e3acca9194fec9fe8119cd6d3dfa0cafe87ede1000dbb17f9f975e8b0da5"},
+				Hash:    "0913c5142a4826cee94a43da58dcab9a83c81fbbc8a673f377068cc11b930173",
+				PTXHash: "0913c5142a4826cee94a43da58dcab9a83c81fbbc8a673f377068cc11b930173",
+				stored:  source{"attention.sm_80.ptx.gz", "78d45bc4c9f7a7e6ee7a547274c3d4363e174ff131e84212c870995fac2e2351"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "3a23bd19eb36a0999bc8e2bb7b16bf283aeb1aa361d3becaf85cdcb0ba71e8c2"},
-			{"attention.cuh", "a30b06fef8862d740ed2cd000d25b129ee17eb7e84a17dd64dfee1c46a486ec7"},
+			{"attention_backward.cu", "cd5aca766bdbf5699bb23a1426e6477c62b015c9319fe8246969b3880e2e77a5"},
+			{"attention.cuh", "441973b578dbd3d4d23fd341077e6d2ab2820b4ce4514072dd2a7951ad179827"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+			{Name: "attention_backward_32", MaxThreads: 512, Params: []Param{
+				{"b8", 224, 8},
 			}},
-			{Name: "attention_backward_32_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+			{Name: "attention_backward_32_dropout", MaxThreads: 512, Params: []Param{
+				{"b8", 224, 8},
 			}},
-			{Name: "attention_backward_64", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+			{Name: "attention_backward_64", MaxThreads: 512, Params: []Param{
+				{"b8", 224, 8},
 			}},
-			{Name: "attention_backward_64_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+			{Name: "attention_backward_64_dropout", MaxThreads: 512, Params: []Param{
+				{"b8", 224, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7496dce92c9c5dbb5ee30bc921f4d7dcac505639dd1e238c4c2d9313ef2b7132",
-				PTXHash: "7496dce92c9c5dbb5ee30bc921f4d7dcac505639dd1e238c4c2d9313ef2b7132",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "9ac10b903563ae97b61616a1a4f658d6356b5eadc41b78a09ad6ee9427f1d2d2"},
+				Hash:    "0a5fdde868c3aeff465edd520386909ca930248210d014e52d48c7705da5151c",
+				PTXHash: "0a5fdde868c3aeff465edd520386909ca930248210d014e52d48c7705da5151c",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "caa7ac3cee35842b417e62b51091a1a9c911d36da057c5f6e90861a522b9a2fb"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f30eeaa252bbece84eeda680835a911a57709459edbf95d2434eaa7c2c6668c9",
-				PTXHash: "f30eeaa252bbece84eeda680835a911a57709459edbf95d2434eaa7c2c6668c9",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "477ced7b7a31b6a11c2ba867782af9da9fb5564f1bb468661fb1578e8337f9be"},
+				Hash:    "4efe7166bb6185e13045b581174e79b3fb9cf04198cddb24cf5ed5550160e030",
+				PTXHash: "4efe7166bb6185e13045b581174e79b3fb9cf04198cddb24cf5ed5550160e030",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "1966dbe687a4ea723e08f6c4a822439386da561e4c9c8e2c333936fa23c6bb0e"},
 			},
 		},
 	},

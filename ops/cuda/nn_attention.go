@@ -11,14 +11,6 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// attentionTiles is how many tiles of 16 rows a warp has, if a head is so wide.
-func attentionTiles(width int) int {
-	if width == 32 {
-		return ptx.AttentionTiles32
-	}
-	return ptx.AttentionTiles64
-}
-
 // attentionParams fills in attention.cuh's parameter.
 func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	p := ptx.AttentionParams{
@@ -38,30 +30,34 @@ func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	return p
 }
 
-// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: 32 or a multiple, of which they copy 8 at once.
-func attentionWarps(n, width int) (warps, rows int) {
-	tiles := attentionTiles(width)
+// attentionWarps is how many warps a block has that goes over n rows, tiles of 16 a warp, and how many rows those have: 32 or a multiple, of which they copy
+// 8 at once.
+func attentionWarps(n, width, tiles, threads int) (warps, rows int) {
 	pair := max(width/32, 2/tiles)
-	warps = min((n+16*tiles*pair-1)/(16*tiles*pair)*pair, ptx.AttentionThreads/ptx.WarpSize)
+	warps = min((n+16*tiles*pair-1)/(16*tiles*pair)*pair, threads/ptx.WarpSize)
 	return warps, warps * 16 * tiles
 }
 
-// bindAttention makes a launch of so many blocks a head.
-func (b *gpu) bindAttention(base string, j *backend.AttentionJob, blocks, warps, shared int, params parameters) (*cudadrv.Launch, error) {
+func (b *gpu) bindAttention(base string, j *backend.AttentionJob, grid [3]uint32, warps, shared int, params parameters) (*cudadrv.Launch, error) {
 	name := fmt.Sprintf("%s_%d", base, j.Width)
 	if j.Dropout.Rate > 0 {
 		name += "_dropout"
 	}
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks), uint32(j.Heads), uint32(j.B)}, Block: [3]uint32{uint32(warps * ptx.WarpSize)}, Shared: uint32(shared)}
+	config := cudadrv.LaunchConfig{Grid: grid, Block: [3]uint32{uint32(warps * ptx.WarpSize)}, Shared: uint32(shared)}
 	return b.kernels.Bind(name, config, params.Bytes())
 }
 
 func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	warps, rows := attentionWarps(job.TQ, job.Width)
+	tiles := ptx.AttentionTiles32
+	if job.Width == 64 {
+		tiles = ptx.AttentionTiles64
+	}
+	warps, rows := attentionWarps(job.TQ, job.Width, tiles, ptx.AttentionThreads)
 	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
-	if err := p.Add(b.bindAttention("attention", job, (job.TQ+rows-1)/rows, warps, shared, &params)); err != nil {
+	grid := [3]uint32{uint32((job.TQ + rows - 1) / rows), uint32(job.Heads), uint32(job.B)}
+	if err := p.Add(b.bindAttention("attention", job, grid, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -69,20 +65,22 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 
 func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	warps, rows := attentionWarps(job.TK, job.Width)
+	warps, rows := attentionWarps(job.TK, job.Width, 1, ptx.AttentionBackwardThreads)
+	heads := job.B * job.Heads
 	params := ptx.AttentionBackwardParams{
-		Job: attentionParams(&job.AttentionJob), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
+		Job: attentionParams(&job.AttentionJob), Count: uint32(heads), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
 		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)), Scale: job.Scale,
 	}
 	if rows < job.TK {
 		var err error
-		if p.table, err = b.Malloc("the sums of an attention's gradient", 4*int64(job.B*job.Heads*job.TQ*job.Width)); err != nil {
+		if p.table, err = b.Malloc("the sums of an attention's gradient", 4*int64(heads*job.TQ*job.Width)); err != nil {
 			return nil, err
 		}
 		params.DqSum = uint64(p.table.Ptr())
 	}
 	shared := 2*4*ptx.AttentionBatch + 2*job.Width*(2*rows+4*ptx.AttentionStage) + 4*ptx.AttentionStage*rows
-	if err := p.Add(b.bindAttention("attention_backward", &job.AttentionJob, 1, warps, shared, &params)); err != nil {
+	blocks := min(heads, b.sms*max(1, b.shared/(shared+1024))) // those that a device has at once; a block goes from head to head
+	if err := p.Add(b.bindAttention("attention_backward", &job.AttentionJob, [3]uint32{uint32(blocks)}, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
