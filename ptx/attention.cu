@@ -98,14 +98,22 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         if (votes(above) != 0) raise(most, key > 0);
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 n = 0; n < 4; n++) RC_UNROLL for (u32 i = 0; i < 4; i++)
             s[m][n][i] = exp2_down(fma_rn(s[m][n][i], p.a, -ref[m][i / 2]));
+        u32 out[Tiles][2]; // a bit for each key
+        if constexpr (Dropout) RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
+            const u64 query = (u64)head.number * p.tq + first + 16 * m + lane() / 2;
+            const u32 half = left_out<16>(p, step, query * p.tk + key + lane() % 2 * 16); // of the keys, of one row
+            RC_UNROLL for (u32 r = 0; r < 2; r++) out[m][r] = shuffle_from(half, lane() / 4 * 2 + 16 * r) | shuffle_from(half, lane() / 4 * 2 + 16 * r + 1) << 16;
+        }
         RC_UNROLL for (u32 j = 0; j < 2; j++) {
             u32 a[Tiles][4];
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
                 pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
                 mma_bf16(sums[m], a[m], ones, ones);
                 if constexpr (Dropout) {
-                    leave_out(s[m][2 * j], m, key + 16 * j);
-                    leave_out(s[m][2 * j + 1], m, key + 16 * j + 8);
+                    RC_UNROLL for (u32 e = 0; e < 8; e++) {
+                        float &x = s[m][2 * j + e / 4][e % 4];
+                        if (out[m][e % 4 / 2] >> (16 * j + e / 4 * 8 + lane() % 4 * 2 + e % 2) & 1) x = 0.0f;
+                    }
                     pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
                 }
             }
@@ -117,13 +125,6 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
                     mma_bf16(o[m][c + 1], a[m], b[2], b[3]);
                 }
             }
-        }
-    }
-
-    RC_FN_MEMBER void leave_out(float (&s)[4], u32 m, u32 key) const {
-        RC_UNROLL for (u32 i = 0; i < 4; i++) {
-            const u64 query = (u64)head.number * p.tq + first + 16 * m + i / 2 * 8 + lane() / 4;
-            if (left_out(p, step, query * p.tk + key + lane() % 4 * 2 + i % 2)) s[i] = 0.0f;
         }
     }
 
@@ -139,7 +140,7 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         if (lane() % 4 < 2 * Tiles && mine < p.tq) st_f32(p.log_sum + (u64)head.number * p.tq + mine, l == 0.0f ? as_f32(0x7f800000u) : reference + log2_exact(l));
         const float factor = l == 0.0f ? 0.0f : div_rn(p.factor, l);
         const u32 begin = first + lane() / 4;
-        u16 *to = p.o + ((u64)head.row * p.tq + begin) * p.o_step + head.column + lane() % 4 * 2;
+        u16 *to = p.o + (u64)(head.row * p.tq + begin) * p.o_step + head.column + lane() % 4 * 2;
         RC_UNROLL for (u32 i = 0; i < 2 * Tiles; i++) {
             const float f = as_f32(shuffle_from(bits(factor), lane() / 4 * 4 + i));
             if (begin + 8 * i < p.tq) {
@@ -160,21 +161,18 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
     if constexpr (Dropout) b.step = (u32)*p.state;
     const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>;
     const u32 seen = p.causal ? less(begin + rows, p.tk) : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
-    const u16 *k = p.k + (u64)row * p.tk * p.k_step + column, *v = p.v + (u64)row * p.tk * p.v_step + column;
-    u32 next = 0; // stage to copy, from k and v on
+    u32 next = 0; // stage to copy
     const auto load = [&]() RC_INLINE_LAMBDA {
         if (next < stages) {
             const u32 slot = keys + next % attention_stages * block::stage_bytes, key = next * attention_stage;
             const u8 *pad = b.head.pad(p, key);
-            copy_rows<Width>(slot, k, p.k_step, attention_stage, p.tk - key, pad);
-            copy_rows<Width>(slot + attention_stages * block::stage_bytes, v, p.v_step, attention_stage, p.tk - key, pad);
-            k += attention_stage * p.k_step;
-            v += attention_stage * p.v_step;
+            copy_rows<Width>(slot, p.k + column, p.k_step, row * p.tk + key, attention_stage, p.tk - key, pad);
+            copy_rows<Width>(slot + attention_stages * block::stage_bytes, p.v + column, p.v_step, row * p.tk + key, attention_stage, p.tk - key, pad);
         }
         next++;
         cp_async_commit();
     };
-    copy_rows<Width>(queries, p.q + ((u64)row * p.tq + begin) * p.q_step + column, p.q_step, rows, p.tq - begin, nullptr);
+    copy_rows<Width>(queries, p.q + column, p.q_step, row * p.tq + begin, rows, p.tq - begin, nullptr);
     RC_NO_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load();
     for (u32 i = 0; i < stages; i++) {
         cp_async_wait<attention_stages - 2>();
@@ -195,6 +193,6 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
 } // namespace
 
 RC_KERNEL_OCC(attention_threads, 2) attention_32(const attention_params p) { attention<32, attention_tiles_32, false>(p); }
-RC_KERNEL_OCC(attention_threads, 2) attention_32_dropout(const attention_params p) { attention<32, attention_tiles_32, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_32_dropout(const attention_params p) { attention<32, attention_tiles_32, true>(p); }
 RC_KERNEL_OCC(attention_threads, 2) attention_64(const attention_params p) { attention<64, attention_tiles_64, false>(p); }
-RC_KERNEL_OCC(attention_threads, 2) attention_64_dropout(const attention_params p) { attention<64, attention_tiles_64, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_64_dropout(const attention_params p) { attention<64, attention_tiles_64, true>(p); }

@@ -1,7 +1,7 @@
 // attention_backward.cu is the gradient of attention: backend.AttentionBackwardJob says what is computed, and in which order.
 //
 // A block has a head. It goes over the head's keys in blocks of 256 (128, if it is 64 wide), of which a warp has 32 (16), and for each over all queries, 64 a
-// stage. A warp makes the probabilities of its keys and of 16 queries and the gradients of their scores in registers, keys by queries: so they are the tiles of
+// stage; A warp makes the probabilities of its keys and of 16 queries and the gradients of their scores in registers, keys by queries: so they are the tiles of
 // the products that make dV and dK, whose sums stay in registers. The gradients of the scores go to shared memory too, and when all warps have written
 // theirs, the block makes the stage's rows of dQ of them. If there are several blocks of keys, the sums of dQ are kept in between as float32.
 //
@@ -18,7 +18,7 @@ RC_HOST struct attention_backward_params {
     u32 unused;
     const u16 *d_o;
     u16 *dq, *dk, *dv;
-    u64 d_o_step, dq_step, dk_step, dv_step;
+    u32 d_o_step, dq_step, dk_step, dv_step;
     float *dq_sum; // [heads of all rows, tq, width], or null if there is one block of keys
     float scale;
     u32 padding;
@@ -65,24 +65,24 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     }
 
     RC_FN_MEMBER u32 rows() const { return warps * 16 * Tiles; }
-    RC_FN_MEMBER u64 query_row() const { return (u64)head.row * j.tq; }
+    RC_FN_MEMBER u32 query_row() const { return head.row * j.tq; } // of the matrix
 
     // Of a batch of queries 8 columns a lane of d_o and o. fetch begins to load them, all at once; statistics takes LogSum and makes the sums of d_o * o.
-    static constexpr u32 most = batch * columns / attention_backward_threads;
+    static constexpr u32 most = batch * columns / attention_threads;
     struct outs_of {
         v16 a[most], b[most];
     };
     RC_FN_MEMBER void fetch(outs_of &f, u32 from) const {
         const u32 each = threads_x() / columns, mine = from + thread_x() / columns, c = head.column + thread_x() % columns * 8;
-        const u16 *x = p.d_o + (query_row() + mine) * p.d_o_step + c, *y = j.o + (query_row() + mine) * j.o_step + c;
+        const u16 *x = p.d_o + (u64)(query_row() + mine) * p.d_o_step + c, *y = j.o + (u64)(query_row() + mine) * j.o_step + c;
         RC_UNROLL for (u32 i = 0; i < most; i++) {
             f.a[i] = f.b[i] = v16{0, 0, 0, 0};
             if (mine + i * each < j.tq) {
                 f.a[i] = ld_nc_16_volatile(x);
                 f.b[i] = ld_nc_16_volatile(y);
             }
-            x += each * p.d_o_step;
-            y += each * j.o_step;
+            x += (u64)each * p.d_o_step;
+            y += (u64)each * j.o_step;
         }
     }
     RC_FN_MEMBER void statistics(outs_of &f, u32 from) const {
@@ -110,17 +110,17 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     RC_FN_MEMBER void load(u32 i) const {
         const u32 slot = i % 2 * stage_bytes, from = i * stage;
         if (from < j.tq) {
-            copy_rows<Width>(queries + slot, j.q + (query_row() + from) * j.q_step + head.column, j.q_step, stage, j.tq - from, nullptr);
-            copy_rows<Width>(queries + outs + slot, p.d_o + (query_row() + from) * p.d_o_step + head.column, p.d_o_step, stage, j.tq - from, nullptr);
+            copy_rows<Width>(queries + slot, j.q + head.column, j.q_step, query_row() + from, stage, j.tq - from, nullptr);
+            copy_rows<Width>(queries + outs + slot, p.d_o + head.column, p.d_o_step, query_row() + from, stage, j.tq - from, nullptr);
         }
         cp_async_commit();
     }
 
     RC_FN_MEMBER void load_keys() const {
-        const u64 row = (u64)head.row * j.tk + begin;
+        const u32 row = head.row * j.tk + begin;
         const u8 *pad = head.pad(j, begin);
-        copy_rows<Width>(keys, j.k + row * j.k_step + head.column, j.k_step, rows(), j.tk - begin, pad);
-        copy_rows<Width>(values, j.v + row * j.v_step + head.column, j.v_step, rows(), j.tk - begin, pad);
+        copy_rows<Width>(keys, j.k + head.column, j.k_step, row, rows(), j.tk - begin, pad);
+        copy_rows<Width>(values, j.v + head.column, j.v_step, row, rows(), j.tk - begin, pad);
     }
 
     // start takes the warp's keys of the block of keys.
@@ -175,7 +175,9 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 n = 0; n < 2; n++) RC_UNROLL for (u32 e = 0; e < 4; e++)
                 if (first + 16 * m + e / 2 * 8 + lane() / 4 > query + 8 * n + pair + e % 2) s[m][n][e] = unseen_score;
         }
-        u32 a[Tiles][4];
+        u32 a[Tiles][4], half[Tiles]; // half: of the 16 keys, of query lane / 2, those that dropout leaves out
+        if constexpr (Dropout) RC_UNROLL for (u32 m = 0; m < Tiles; m++)
+            half[m] = left_out<8>(j, step, ((u64)head.number * j.tq + query + lane() / 2) * j.tk + first + 16 * m + lane() % 2 * 8);
         RC_UNROLL for (u32 n = 0; n < 2; n++) {
             float log[2], delta[2];
             ld_shared_pair(log, logs + 32 * n);
@@ -186,8 +188,7 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
                     const float y = exp2_down(fma_rn(s[m][n][e], j.a, -log[e % 2]));
                     x[e] = y;
                     if constexpr (Dropout) {
-                        const u64 row = (u64)head.number * j.tq + query + 8 * n + pair + e % 2;
-                        const bool out = left_out(j, step, row * j.tk + first + 16 * m + e / 2 * 8 + lane() / 4);
+                        const bool out = shuffle_from(half[m], 16 * n + 2 * (pair + e % 2) + e / 2) >> lane() / 4 & 1;
                         x[e] = out ? 0.0f : y;
                         g[m][n][e] = out ? 0.0f : g[m][n][e] * j.factor;
                     }
@@ -251,27 +252,27 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
                 mma_bf16(sum, a[2], b[1][0], b[1][1]);
                 mma_bf16(sum, a[3], b[1][2], b[1][3]);
             }
-            u16 *dq = p.dq + (query_row() + mine) * p.dq_step + head.column + to;
+            u16 *dq = p.dq + (u64)(query_row() + mine) * p.dq_step + head.column + to;
             RC_UNROLL for (u32 r = 0; r < 2; r++) {
                 if (mine + 8 * r >= j.tq) continue;
-                if (last) st_u32(dq + 8 * r * p.dq_step, pack_bf16x2(sum[2 * r] * p.scale, sum[2 * r + 1] * p.scale));
+                if (last) st_u32(dq + (u64)(8 * r) * p.dq_step, pack_bf16x2(sum[2 * r] * p.scale, sum[2 * r + 1] * p.scale));
                 else st_8(kept + 8 * r * Width, v8{bits(sum[2 * r]), bits(sum[2 * r + 1])});
             }
         }
     }
 
     // write writes the warp's rows of a gradient, by way of its own place among the gradients of the scores: 16 bytes a lane.
-    RC_FN_MEMBER void write(u16 *to, u64 step, const float (&from)[Tiles][columns][4], float factor, u32 key, attention_head of) const {
+    RC_FN_MEMBER void write(u16 *to, u32 step, const float (&from)[Tiles][columns][4], float factor, u32 key, attention_head of) const {
         const u32 place = gradients + warp * 16 * Tiles * key_bytes;
         warp_barrier();
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) RC_UNROLL for (u32 c = 0; c < columns; c++)
             st_shared_u32(place + chunk_at<Width>(16 * m + 8 * r + lane() / 4, c) + lane() % 4 * 4, pack_bf16x2(from[m][c][2 * r] * factor, from[m][c][2 * r + 1] * factor));
         warp_barrier();
-        to += ((u64)of.row * j.tk + key + lane() / columns) * step + of.column + lane() % columns * 8;
+        to += (u64)(of.row * j.tk + key + lane() / columns) * step + of.column + lane() % columns * 8;
         RC_UNROLL for (u32 i = 0; i < 16 * Tiles; i += warp_size / columns) {
             const u32 row = i + lane() / columns;
             if (key + row < j.tk) st_16(to, ld_shared_16(place + chunk_at<Width>(row, lane() % columns)));
-            to += warp_size / columns * step;
+            to += (u64)(warp_size / columns) * step;
         }
     }
 
@@ -335,7 +336,7 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> RC_FN void backward(con
 
 } // namespace
 
-RC_KERNEL_OCC(attention_backward_threads, 1) attention_backward_32(const attention_backward_params p) { backward<32, 1, true, false>(p); }
-RC_KERNEL_OCC(attention_backward_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, 1, true, true>(p); }
-RC_KERNEL_OCC(attention_backward_threads, 1) attention_backward_64(const attention_backward_params p) { backward<64, 1, false, false>(p); }
-RC_KERNEL_OCC(attention_backward_threads, 1) attention_backward_64_dropout(const attention_backward_params p) { backward<64, 1, false, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_32(const attention_backward_params p) { backward<32, attention_tiles_32, true, false>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, attention_tiles_32, true, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_64(const attention_backward_params p) { backward<64, attention_tiles_64, false, false>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_64_dropout(const attention_backward_params p) { backward<64, attention_tiles_64, false, true>(p); }

@@ -92,8 +92,8 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "09724e5a20245fa0b543da3e75c4d9500c869ebe7a007ca4a91751395f1c92f7"},
-			{"attention.cuh", "441973b578dbd3d4d23fd341077e6d2ab2820b4ce4514072dd2a7951ad179827"},
+			{"attention.cu", "633319249d7c2639d79c9bee2d3a80162f000afa9c94aba4ef2e12a2eddb34fa"},
+			{"attention.cuh", "fa7b469f0628e2bfbaf09c65d49c8f81611fef219c29396e8e3427b9300afeca"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
@@ -101,69 +101,69 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "attention_32", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "attention_32_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "attention_64", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "attention_64_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b1e2747c3c246b05df79a9efa0f397061d3f85e32e152e4541e7c36318c5ff74",
-				PTXHash: "b1e2747c3c246b05df79a9efa0f397061d3f85e32e152e4541e7c36318c5ff74",
-				stored:  source{"attention.sm_90.ptx.gz", "93d1732fc271bea0b0f09e2f469c3585f336684c333788fccc9e82e0df5c0a72"},
+				Hash:    "7acc2f8a4ff69143562d2fe4690aa6daf1252d03aad72c96bfbf6d02dfc7d0ae",
+				PTXHash: "7acc2f8a4ff69143562d2fe4690aa6daf1252d03aad72c96bfbf6d02dfc7d0ae",
+				stored:  source{"attention.sm_90.ptx.gz", "939ddeadb6910957880fa28a1d73bd9324355d328c9c9c520f6dc526ebae7d19"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "0913c5142a4826cee94a43da58dcab9a83c81fbbc8a673f377068cc11b930173",
-				PTXHash: "0913c5142a4826cee94a43da58dcab9a83c81fbbc8a673f377068cc11b930173",
-				stored:  source{"attention.sm_80.ptx.gz", "78d45bc4c9f7a7e6ee7a547274c3d4363e174ff131e84212c870995fac2e2351"},
+				Hash:    "83a0b47c8a6c38bd52732cbdce2c9df05da7182aed9440d945c02eed66c9ab32",
+				PTXHash: "83a0b47c8a6c38bd52732cbdce2c9df05da7182aed9440d945c02eed66c9ab32",
+				stored:  source{"attention.sm_80.ptx.gz", "8ec32c72eebdc2ef1321370a9d12e1ad03e8d3d19b739b0106b7b2c1320e93e3"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "cd5aca766bdbf5699bb23a1426e6477c62b015c9319fe8246969b3880e2e77a5"},
-			{"attention.cuh", "441973b578dbd3d4d23fd341077e6d2ab2820b4ce4514072dd2a7951ad179827"},
+			{"attention_backward.cu", "2b920d665036a963027398e826ecf0a59e39650a91c2556c850fcf3c6aff7a2d"},
+			{"attention.cuh", "fa7b469f0628e2bfbaf09c65d49c8f81611fef219c29396e8e3427b9300afeca"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "attention_backward_32", MaxThreads: 512, Params: []Param{
-				{"b8", 224, 8},
+			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
+				{"b8", 192, 8},
 			}},
-			{Name: "attention_backward_32_dropout", MaxThreads: 512, Params: []Param{
-				{"b8", 224, 8},
+			{Name: "attention_backward_32_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 192, 8},
 			}},
-			{Name: "attention_backward_64", MaxThreads: 512, Params: []Param{
-				{"b8", 224, 8},
+			{Name: "attention_backward_64", MaxThreads: 256, Params: []Param{
+				{"b8", 192, 8},
 			}},
-			{Name: "attention_backward_64_dropout", MaxThreads: 512, Params: []Param{
-				{"b8", 224, 8},
+			{Name: "attention_backward_64_dropout", MaxThreads: 256, Params: []Param{
+				{"b8", 192, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "0a5fdde868c3aeff465edd520386909ca930248210d014e52d48c7705da5151c",
-				PTXHash: "0a5fdde868c3aeff465edd520386909ca930248210d014e52d48c7705da5151c",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "caa7ac3cee35842b417e62b51091a1a9c911d36da057c5f6e90861a522b9a2fb"},
+				Hash:    "e996a2ac286e232f8366789b29fd544aebdd5385e0d77d939f3c27be55a63800",
+				PTXHash: "e996a2ac286e232f8366789b29fd544aebdd5385e0d77d939f3c27be55a63800",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "1fb5704de393fd577d619c27459d57e43c3512d2839572b898f849d7d7a8a3f6"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "4efe7166bb6185e13045b581174e79b3fb9cf04198cddb24cf5ed5550160e030",
-				PTXHash: "4efe7166bb6185e13045b581174e79b3fb9cf04198cddb24cf5ed5550160e030",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "1966dbe687a4ea723e08f6c4a822439386da561e4c9c8e2c333936fa23c6bb0e"},
+				Hash:    "547d3cb239680967f1a06021436d9a6aa886f959b1df370d8d2b22ad978b57e7",
+				PTXHash: "547d3cb239680967f1a06021436d9a6aa886f959b1df370d8d2b22ad978b57e7",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "2f7470a3d03e738ef903ea13e8e08df5f6a7d7cc2d9c8e193beb4b7b100d9fd5"},
 			},
 		},
 	},

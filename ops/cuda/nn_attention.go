@@ -15,14 +15,14 @@ import (
 func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	p := ptx.AttentionParams{
 		Q: address(j.Q), K: address(j.K), V: address(j.V), O: address(j.O), LogSum: address(j.LogSum),
-		QStep: uint64(j.Q.Stride(0)), KStep: uint64(j.K.Stride(0)), VStep: uint64(j.V.Stride(0)), OStep: uint64(j.O.Stride(0)),
+		QStep: uint32(j.Q.Stride(0)), KStep: uint32(j.K.Stride(0)), VStep: uint32(j.V.Stride(0)), OStep: uint32(j.O.Stride(0)),
 		A: float32(j.Scale * float32(math.Log2E)), Factor: 1, Tq: uint32(j.TQ), Tk: uint32(j.TK), Heads: uint32(j.Heads),
 	}
 	if j.Causal {
 		p.Causal = 1
 	}
 	if j.Pad != nil {
-		p.Pad, p.PadStep = address(j.Pad), uint64(j.Pad.Stride(0))
+		p.Pad, p.PadStep = address(j.Pad), uint32(j.Pad.Stride(0))
 	}
 	if d := j.Dropout; d.Rate > 0 {
 		p.State, p.Seed, p.Site, p.Threshold, p.Factor = address(d.State), d.Seed, d.Site, fp32.Threshold(d.Rate), 1/(1-d.Rate)
@@ -30,11 +30,15 @@ func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	return p
 }
 
-// attentionWarps is how many warps a block has that goes over n rows, tiles of 16 a warp, and how many rows those have: 32 or a multiple, of which they copy
-// 8 at once.
-func attentionWarps(n, width, tiles, threads int) (warps, rows int) {
+// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: tiles of 16, and 32 or a multiple in all, of which the
+// block copies 8 at once.
+func attentionWarps(n, width int) (warps, rows int) {
+	tiles := ptx.AttentionTiles32
+	if width == 64 {
+		tiles = ptx.AttentionTiles64
+	}
 	pair := max(width/32, 2/tiles)
-	warps = min((n+16*tiles*pair-1)/(16*tiles*pair)*pair, threads/ptx.WarpSize)
+	warps = min((n+16*tiles*pair-1)/(16*tiles*pair)*pair, ptx.AttentionThreads/ptx.WarpSize)
 	return warps, warps * 16 * tiles
 }
 
@@ -49,11 +53,7 @@ func (b *gpu) bindAttention(base string, j *backend.AttentionJob, grid [3]uint32
 
 func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	tiles := ptx.AttentionTiles32
-	if job.Width == 64 {
-		tiles = ptx.AttentionTiles64
-	}
-	warps, rows := attentionWarps(job.TQ, job.Width, tiles, ptx.AttentionThreads)
+	warps, rows := attentionWarps(job.TQ, job.Width)
 	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
 	grid := [3]uint32{uint32((job.TQ + rows - 1) / rows), uint32(job.Heads), uint32(job.B)}
@@ -65,11 +65,11 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 
 func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	warps, rows := attentionWarps(job.TK, job.Width, 1, ptx.AttentionBackwardThreads)
+	warps, rows := attentionWarps(job.TK, job.Width)
 	heads := job.B * job.Heads
 	params := ptx.AttentionBackwardParams{
 		Job: attentionParams(&job.AttentionJob), Count: uint32(heads), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
-		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)), Scale: job.Scale,
+		DOStep: uint32(job.DO.Stride(0)), DqStep: uint32(job.DQ.Stride(0)), DkStep: uint32(job.DK.Stride(0)), DvStep: uint32(job.DV.Stride(0)), Scale: job.Scale,
 	}
 	if rows < job.TK {
 		var err error
