@@ -33,7 +33,7 @@ var rules = map[string][]string{
 	"ops/cpu":                 {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/tensorcore"},
 	"ops/nntest":              {"tensor", "ops", "ops/backend", "internal/fp32", "internal/tensorcore", "github.com/stretchr/testify/..."},
 	"ops/opstest":             {"tensor", "ops", "ops/backend", "github.com/stretchr/testify/..."},
-	"ops/cuda":                {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/kernels", "internal/tuned"},
+	"ops/cuda":                {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/fp32", "internal/kernels", "internal/tuned"},
 	"ops/record":              {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
 	"ops/record/replay":       {"cudadrv", "ptx", "ops/backend", "ops/record", "tensor", "internal/device"},
 	"ops/sim":                 {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},
@@ -59,7 +59,7 @@ var rules = map[string][]string{
 	"internal/decimal":        {},
 	"internal/device":         {"cudadrv", "internal/raw", "ops/backend", "tensor"},
 	"internal/batching":       {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
-	"internal/benchmark":      {"cudadrv", "internal/kernels", "internal/tuned", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"internal/benchmark":      {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":           {},
 	"internal/fp32":           {},
 	"internal/tensorcore":     {},
@@ -316,9 +316,9 @@ func TestRulesNameWhatExists(t *testing.T) {
 var layers = map[string][]string{
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark", "staging",
-		"resample_device fuse_device backward_device voxelize_device draw_device batch",
+		"resample_device fuse_device backward_device voxelize_device draw_device batch connect",
 	},
-	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw nn_matmul nn_attention nn_gradient nn_rows", "backend", "nn"},
+	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",

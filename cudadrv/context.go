@@ -18,7 +18,6 @@ type Context struct {
 	inner    *Stream // carries the synchronous copies
 	memory   *Stream // carries allocations, so that they do not wait behind a copy
 	live     [kindCount]atomic.Int64
-	capture  captures
 	streamMu sync.Mutex
 	streams  map[*Stream]struct{}
 }

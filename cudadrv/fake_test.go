@@ -33,6 +33,7 @@ type fake struct {
 	last    []byte // keeps the node list of the last capture info
 	runs    []fakeRun
 	poison  Code                // what every call answers once set
+	opened  [][3]uint32         // what cuMemPoolSetAccess was given
 	lossy   bool                // the old form of the capture's query refuses
 	pinned  map[uintptr]uintptr // registered memory: size | flags<<48, by address
 }
@@ -211,6 +212,14 @@ func (k *fake) do(name string, a []uintptr) Code {
 		return Success
 	case "cuDeviceGetMemPool":
 		return put64(a[0], 0x99)
+	case "cuDeviceCanAccessPeer":
+		if a[1] == 2 {
+			return put32(a[0], 0)
+		}
+		return put32(a[0], 1)
+	case "cuMemPoolSetAccess":
+		k.opened = append(k.opened, [3]uint32{binary.LittleEndian.Uint32(View(a[1], 12)), binary.LittleEndian.Uint32(View(a[1]+4, 8)), binary.LittleEndian.Uint32(View(a[1]+8, 4))})
+		return Success
 	case "cuMemPoolSetAttribute":
 		k.attrs[-Attr(a[1])] = int(binary.LittleEndian.Uint64(View(a[2], 8)))
 		return Success

@@ -55,6 +55,7 @@ const (
 	fnDeviceGetPCIBusID
 	fnDeviceTotalMem
 	fnDeviceGetAttribute
+	fnDeviceCanAccessPeer
 	fnPrimaryCtxRetain
 	fnPrimaryCtxRelease
 	fnCtxPush
@@ -75,6 +76,7 @@ const (
 	fnMemPoolSetAttribute
 	fnMemPoolGetAttribute
 	fnMemPoolTrimTo
+	fnMemPoolSetAccess
 	fnMemcpyHtoDAsync
 	fnMemcpyDtoHAsync
 	fnMemcpyDtoDAsync
@@ -140,6 +142,7 @@ var symbols = [slotCount]symbol{
 	fnDeviceGetPCIBusID:          {"cuDeviceGetPCIBusId", 4010, false},
 	fnDeviceTotalMem:             {"cuDeviceTotalMem_v2", 3020, true},
 	fnDeviceGetAttribute:         {"cuDeviceGetAttribute", 2000, true},
+	fnDeviceCanAccessPeer:        {"cuDeviceCanAccessPeer", 4000, false},
 	fnPrimaryCtxRetain:           {"cuDevicePrimaryCtxRetain", 7000, true},
 	fnPrimaryCtxRelease:          {"cuDevicePrimaryCtxRelease_v2", 11000, true},
 	fnCtxPush:                    {"cuCtxPushCurrent_v2", 4000, true},
@@ -160,6 +163,7 @@ var symbols = [slotCount]symbol{
 	fnMemPoolSetAttribute:        {"cuMemPoolSetAttribute", 11020, false},
 	fnMemPoolGetAttribute:        {"cuMemPoolGetAttribute", 11020, false},
 	fnMemPoolTrimTo:              {"cuMemPoolTrimTo", 11020, false},
+	fnMemPoolSetAccess:           {"cuMemPoolSetAccess", 11020, false},
 	fnMemcpyHtoDAsync:            {"cuMemcpyHtoDAsync_v2", 3020, true},
 	fnMemcpyDtoHAsync:            {"cuMemcpyDtoHAsync_v2", 3020, true},
 	fnMemcpyDtoDAsync:            {"cuMemcpyDtoDAsync_v2", 3020, true},

@@ -32,7 +32,7 @@ type kernelNode struct {
 	attrs launchAttributes
 }
 
-// captures holds what running captures recorded, by the driver's number for the capture.
+// captures holds what running captures recorded, on whichever device, by the driver's number for the capture.
 type captures struct {
 	active atomic.Int32
 	mu     sync.Mutex
@@ -76,7 +76,7 @@ func (x *captures) record(c *Context, l *Launch, h uintptr) error {
 }
 
 // Capture records what fn queues on s, and on streams that fn joins to it by events, as a graph; nothing of it
-// runs. The goroutine keeps its OS thread meanwhile. Calls that wait for s are refused, and so are driver calls
+// runs. The streams may be of several devices of the driver: each node runs where it was queued. The goroutine keeps its OS thread meanwhile. Calls that wait for s are refused, and so are driver calls
 // that the driver does not allow in a capture; the capture then ends, s is as before, and the error is a
 // *[CaptureError]. So it is if fn returns an error. Calls that do not go to a captured stream, such as Malloc and the
 // synchronous copies, are not recorded: they run at once.
@@ -105,7 +105,7 @@ func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 	if err := c.dev.check(fnStreamBeginCapture, c.free(fnStreamBeginCapture, f, h, threadLocal)); err != nil {
 		return nil, &CaptureError{Op: symbols[fnStreamBeginCapture].name, Err: err}
 	}
-	log, forget := c.capture.open(c, h)
+	log, forget := c.drv.capture.open(c, h)
 	defer forget()
 
 	returned := false
@@ -349,9 +349,9 @@ func (x *GraphExec) UpdateLaunch(l *Launch) error {
 	s := fnGraphExecKernelSetParams
 	switch {
 	case l.k.mod.library != 0:
-		f.node.kernel, f.node.context = l.k.h, c.h
+		f.node.kernel, f.node.context = l.k.h, l.k.mod.ctx.h
 	case c.drv.has(s):
-		f.node.function, f.node.context = l.k.h, c.h
+		f.node.function, f.node.context = l.k.h, l.k.mod.ctx.h
 	default:
 		s, f.node.function = fnGraphExecKernelSetParamsV1, l.k.h
 	}

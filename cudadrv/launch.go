@@ -280,8 +280,8 @@ func (l *Launch) Run(s *Stream) error {
 	if code != Success {
 		return c.dev.check(l.fn, code)
 	}
-	if s.ctx.capture.active.Load() > 0 {
-		return s.ctx.capture.record(s.ctx, l, h)
+	if c.drv.capture.active.Load() > 0 {
+		return c.drv.capture.record(s.ctx, l, h)
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func (s *Stream) wait() error {
 	return s.ctx.dev.check(fnStreamSynchronize, s.ctx.free(fnStreamSynchronize, f, h))
 }
 
-// WaitEvent makes work queued on s from now on wait for the work that e recorded last.
+// WaitEvent makes work queued on s from now on wait for the work that e recorded last, which may be that of another device of the driver.
 func (s *Stream) WaitEvent(e *Event) error {
 	h, err := s.begin("WaitEvent")
 	if err != nil {
@@ -183,12 +183,15 @@ func (s *Stream) WaitEvent(e *Event) error {
 		return err
 	}
 	defer e.end()
+	if e.ctx.drv != s.ctx.drv {
+		return &ValueError{Op: "WaitEvent", What: "the event", Kind: ErrWrongDevice, Got: "one of another driver", Want: "one of this driver's devices"}
+	}
 	f := getFrame()
 	defer f.put()
 	return s.ctx.dev.check(fnStreamWaitEvent, s.ctx.free(fnStreamWaitEvent, f, h, eh, 0))
 }
 
-// Record makes e stand for the work queued on s so far.
+// Record makes e, an event of the same device, stand for the work queued on s so far.
 func (s *Stream) Record(e *Event) error {
 	h, err := s.begin("Record")
 	if err != nil {
@@ -200,6 +203,9 @@ func (s *Stream) Record(e *Event) error {
 		return err
 	}
 	defer e.end()
+	if e.ctx.dev != s.ctx.dev {
+		return &ValueError{Op: "Record", What: "the event", Kind: ErrWrongDevice, Got: "one of another device", Want: "one of this device"}
+	}
 	f := getFrame()
 	defer f.put()
 	return s.ctx.dev.check(fnEventRecord, s.ctx.free(fnEventRecord, f, eh, h))

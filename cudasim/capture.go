@@ -25,6 +25,11 @@ type capture struct {
 	invalid bool
 }
 
+// has reports whether a stream of a device is captured.
+func (c *capture) has(d *Device) bool {
+	return c.origin.d == d || slices.ContainsFunc(c.joined, func(s *stream) bool { return s.d == d })
+}
+
 // forbidden reports whether a call that may wait for the device is forbidden on this thread, by a capture that the
 // thread began or by one of global mode; it spoils these captures.
 func (d *Device) forbidden() bool {
@@ -208,6 +213,7 @@ func (s *stream) captureWork(o *task) (done bool, c code) {
 		return true, cudadrv.ErrCaptureInvalidated
 	}
 	own := *o
+	own.dev = d
 	own.launch.params = slices.Clone(o.launch.params)
 	d.next += 0x10
 	n := &node{handle: d.next, after: s.after, op: &own}

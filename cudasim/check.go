@@ -7,7 +7,7 @@ import (
 
 // Config says how launches run. The zero value runs with every check, in order of block and warp.
 type Config struct {
-	Seed            uint64 // not 0: blocks and warps take turns, short ones, in an order drawn from it, several blocks beside each other
+	Seed            uint64 // not 0: blocks and warps take turns, short ones, in an order drawn from it, several blocks beside each other, and so do nodes of graphs
 	Workers         int    // goroutines that run blocks, 0 for GOMAXPROCS; the race check runs on one
 	Skip            Check  // checks to leave out
 	Counters        bool   // count instructions and memory traffic

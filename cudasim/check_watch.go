@@ -59,6 +59,9 @@ func (w *warp) badAddress(kind FaultKind, in *inst, lane int, sp spaceKind, addr
 	case spaceGlobal:
 		if a, ok := w.b.run.sp.find(addr); ok {
 			f.Near = a.place(addr, n)
+			if !a.opened(w.b.run.device) {
+				f.Detail = fmt.Sprintf("device %d has no access to it", w.b.run.device.index)
+			}
 		} else if g, ok := w.b.run.sp.grave(addr); ok {
 			f.Near = "in " + g.String() + ", which was freed"
 			if kind == OutOfBounds {

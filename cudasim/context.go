@@ -2,17 +2,17 @@ package cudasim
 
 import "github.com/robocache/robocache/cudadrv"
 
-// cudaContext is the primary context, the only one. It is the same as long as someone holds it.
-type cudaContext struct{}
+// cudaContext is a device's primary context, the only one that it has. It is the same as long as someone holds it.
+type cudaContext struct{ d *Device }
 
 func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
-	return onDevice(a[1], func() code {
+	return d.onDevice(a[1], func() code {
 		d.mu.Lock()
 		first := d.retained == 0
 		d.retained++
 		d.mu.Unlock()
 		if first {
-			h := d.add(kindContext, &cudaContext{}, 0)
+			h := d.add(kindContext, &cudaContext{d}, 0)
 			d.mu.Lock()
 			d.context = h
 			d.mu.Unlock()
@@ -23,7 +23,7 @@ func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
 
 // cuDevicePrimaryCtxRelease ends a hold. On a lost device it says so, and ends it all the same.
 func cuDevicePrimaryCtxRelease(d *Device, a []uintptr) code {
-	return onDevice(a[0], func() code {
+	return d.onDevice(a[0], func() code {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.retained == 0 {
@@ -64,20 +64,34 @@ func cuCtxPopCurrent(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
+// bound is the device whose context is current on the calling thread, nil if there is none; r.mu is held.
+func (r *driver) bound() *Device {
+	stack := r.current[threadID()]
+	if len(stack) == 0 {
+		return nil
+	}
+	for _, d := range r.devices {
+		if h := stack[len(stack)-1]; h == d.context && h != 0 {
+			return d
+		}
+	}
+	return nil
+}
+
 // hasCurrent reports whether the calling thread has a context.
-func (d *Device) hasCurrent() bool {
-	t := threadID()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	stack := d.current[t]
-	return len(stack) > 0 && stack[len(stack)-1] == d.context
+func (r *driver) hasCurrent() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bound() != nil
 }
 
 func cuCtxSynchronize(d *Device, a []uintptr) code {
 	d.mu.Lock()
-	capturing := len(d.captures) > 0
+	capturing := false
 	for c := range d.captures {
-		c.invalid = true
+		if c.has(d) {
+			c.invalid, capturing = true, true
+		}
 	}
 	all := make([]*stream, 0, len(d.streams))
 	for s := range d.streams {

@@ -22,7 +22,7 @@ func cuMemcpyHtoDAsync(d *Device, a []uintptr) code {
 			return cudadrv.ErrInvalidValue
 		}
 		o.kind, o.dst, o.n, o.host = taskUpload, uint64(a[0]), uint64(a[2]), cudadrv.View(a[1], int(a[2]))
-		if d.memory.host(a[1], a[2]) == nil && !s.captured() {
+		if d.hosts.find(a[1], a[2]) == nil && !s.captured() {
 			o.host = bytes.Clone(o.host)
 		}
 		return cudadrv.Success
@@ -39,7 +39,7 @@ func cuMemcpyDtoHAsync(d *Device, a []uintptr) code {
 		}
 		o.kind, o.src, o.n, o.host = taskDownload, uint64(a[1]), uint64(a[2]), cudadrv.View(a[0], int(a[2]))
 		return cudadrv.Success
-	}, d.memory.host(a[0], a[2]) == nil)
+	}, d.hosts.find(a[0], a[2]) == nil)
 }
 
 func cuMemcpyDtoDAsync(d *Device, a []uintptr) code {
@@ -169,7 +169,7 @@ func cuMemcpy2DAsync(d *Device, a []uintptr) code {
 		return c
 	}
 	pageable := func(s side) bool {
-		return s.host != nil && d.memory.host(cudadrv.Addr(s.host), uintptr(len(s.host))) == nil
+		return s.host != nil && d.hosts.find(cudadrv.Addr(s.host), uintptr(len(s.host))) == nil
 	}
 	return d.queue(a[1], func(_ *stream, o *task) code {
 		o.kind, o.rows = taskRows, r

@@ -31,6 +31,7 @@ type launchSpec struct {
 	params []byte
 	early  bool    // it may begin before the end of the kernel ahead of it, so somebody in it must wait for that
 	config *Config // nil is the zero Config
+	device *Device // whose memory the kernel reaches; nil reaches all
 }
 
 // launchRun is a launch that is running.

@@ -26,24 +26,52 @@ type graphExec struct {
 	now   *execution // replaced by updates, never changed: a launch keeps the one that it began with
 }
 
-// execution is what a launch of a graph does: its nodes one after the other, which is one of the orders allowed.
+// execution is what a launch of a graph does: its nodes one after the other, in one of the orders allowed.
 type execution struct {
 	running *sync.Mutex // launches of one graphExec do not overlap
 	ops     []*task
+	after   [][]int
+	seed    uint64 // 0: in the order of the list. The next launch's order comes from another
 }
 
-func (x *execution) perform(d *Device) {
+// order is the nodes' numbers in the order of this launch.
+func (x *execution) order() []int {
+	x.seed = mix(x.seed)
+	seed, list, done := x.seed, make([]int, 0, len(x.ops)), make([]bool, len(x.ops))
+	for len(list) < len(x.ops) {
+		var ready []int
+		for i, after := range x.after {
+			if !done[i] && !slices.ContainsFunc(after, func(j int) bool { return !done[j] }) {
+				ready = append(ready, i)
+			}
+		}
+		seed = mix(seed)
+		next := ready[seed%uint64(len(ready))]
+		list, done[next] = append(list, next), true
+	}
+	return list
+}
+
+// A device that is lost ends it.
+func (x *execution) perform() {
 	x.running.Lock()
 	defer x.running.Unlock()
-	for _, o := range x.ops {
-		if d.lost() != cudadrv.Success {
+	var order []int
+	if x.seed != 0 {
+		order = x.order()
+	}
+	for i, o := range x.ops {
+		if order != nil {
+			o = x.ops[order[i]]
+		}
+		if o.dev.lost() != cudadrv.Success {
 			return
 		}
 		if o.kind == taskGraph {
-			o.exec.perform(d)
+			o.exec.perform()
 			continue
 		}
-		d.act(o)
+		o.dev.act(o)
 	}
 }
 
@@ -103,7 +131,7 @@ func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
 	if a[2] != 0 {
 		return cudadrv.ErrUnsupported
 	}
-	x := &graphExec{index: map[uintptr]int{}, after: g.edges(), now: &execution{running: new(sync.Mutex), ops: g.ops()}}
+	x := &graphExec{index: map[uintptr]int{}, after: g.edges(), now: &execution{running: new(sync.Mutex), ops: g.ops(), after: g.edges(), seed: d.cfg.Seed}}
 	for i, n := range g.nodes {
 		x.index[n.handle] = i
 	}
@@ -164,13 +192,13 @@ func (d *Device) updateGraph(exec, from, result uintptr) code {
 	}
 	ops := g.ops()
 	for i, o := range ops {
-		if o.kind != x.now.ops[i].kind {
+		if o.kind != x.now.ops[i].kind || o.dev != x.now.ops[i].dev {
 			put32(result, updateNodeType)
 			return cudadrv.ErrGraphUpdateFailure
 		}
 	}
 	put32(result, 0)
-	x.now = &execution{running: x.now.running, ops: ops}
+	x.now = &execution{running: x.now.running, ops: ops, after: x.after, seed: d.cfg.Seed}
 	return cudadrv.Success
 }
 
@@ -207,13 +235,13 @@ func (d *Device) setNode(a []uintptr, b []byte) code {
 	if !ok || x.now.ops[i].kind != taskLaunch {
 		return cudadrv.ErrInvalidValue
 	}
-	o := &task{kind: taskLaunch}
+	o := &task{kind: taskLaunch, dev: x.now.ops[i].dev}
 	o.launch.early = x.now.ops[i].launch.early
 	if c := o.launch.set(f, [3]uint32{u32(0), u32(1), u32(2)}, [3]uint32{u32(3), u32(4), u32(5)}, u32(6), u64(40)); c != cudadrv.Success {
 		return c
 	}
 	ops := slices.Clone(x.now.ops)
 	ops[i] = o
-	x.now = &execution{running: x.now.running, ops: ops}
+	x.now = &execution{running: x.now.running, ops: ops, after: x.after, seed: d.cfg.Seed}
 	return cudadrv.Success
 }

@@ -1,6 +1,8 @@
 package cudasim
 
 import (
+	"fmt"
+
 	"github.com/robocache/robocache/cudadrv"
 )
 
@@ -84,10 +86,9 @@ func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 	return 0, false
 }
 
-const deviceHandle = 0
-
-func onDevice(h uintptr, then func() code) code {
-	if int32(h) != deviceHandle {
+// onDevice is for calls that name their device by its handle, which is its ordinal.
+func (d *Device) onDevice(h uintptr, then func() code) code {
+	if int32(h) != int32(d.index) {
 		return cudadrv.ErrInvalidDevice
 	}
 	return then()
@@ -116,43 +117,65 @@ func (d *Device) errorText(a []uintptr, which int) code {
 		return cudadrv.ErrInvalidValue
 	}
 	s := t[which]
-	if which == 1 && c != cudadrv.Success && c == d.lost() {
+	if which == 1 && c != cudadrv.Success {
 		d.mu.Lock()
-		if d.report != "" {
-			s += ": " + d.report
+		for _, d := range d.devices {
+			if c == d.lost() && d.report != "" {
+				s += ": " + d.report
+				break
+			}
 		}
 		d.mu.Unlock()
 	}
 	return put64(a[1], d.text(s))
 }
 
-func cuDeviceGetCount(d *Device, a []uintptr) code { return put32(a[0], 1) }
+func cuDeviceGetCount(d *Device, a []uintptr) code { return put32(a[0], uint32(len(d.devices))) }
 
 func cuDeviceGet(d *Device, a []uintptr) code {
-	return onDevice(a[1], func() code { return put32(a[0], deviceHandle) })
+	return d.onDevice(a[1], func() code { return put32(a[0], uint32(d.index)) })
 }
 
 func cuDeviceGetName(d *Device, a []uintptr) code {
-	return onDevice(a[2], func() code { putText(a[0], int(int32(a[1])), Name); return cudadrv.Success })
+	return d.onDevice(a[2], func() code { putText(a[0], int(int32(a[1])), Name); return cudadrv.Success })
 }
 
 func cuDeviceGetUUID(d *Device, a []uintptr) code {
-	return onDevice(a[1], func() code {
-		copy(cudadrv.View(a[0], 16), "simulated device")
+	return d.onDevice(a[1], func() code {
+		b := cudadrv.View(a[0], 16)
+		copy(b, "simulated device")
+		b[15] ^= byte(d.index)
 		return cudadrv.Success
 	})
 }
 
 func cuDeviceGetPCIBusID(d *Device, a []uintptr) code {
-	return onDevice(a[2], func() code { putText(a[0], int(int32(a[1])), "0000:00:00.0"); return cudadrv.Success })
+	return d.onDevice(a[2], func() code {
+		putText(a[0], int(int32(a[1])), fmt.Sprintf("0000:%02x:00.0", d.index))
+		return cudadrv.Success
+	})
+}
+
+// cuDeviceCanAccessPeer says that all devices reach each other, and that none is its own peer.
+func cuDeviceCanAccessPeer(d *Device, a []uintptr) code {
+	peer := int32(a[2])
+	if peer < 0 || int(peer) >= len(d.devices) {
+		return cudadrv.ErrInvalidDevice
+	}
+	return d.onDevice(a[1], func() code {
+		if int(peer) == d.index {
+			return put32(a[0], 0)
+		}
+		return put32(a[0], 1)
+	})
 }
 
 func cuDeviceTotalMem(d *Device, a []uintptr) code {
-	return onDevice(a[1], func() code { return put64(a[0], d.memory.total) })
+	return d.onDevice(a[1], func() code { return put64(a[0], d.memory.total) })
 }
 
 func cuDeviceGetAttribute(d *Device, a []uintptr) code {
-	return onDevice(a[2], func() code {
+	return d.onDevice(a[2], func() code {
 		v, ok := d.attribute(cudadrv.Attr(int32(a[1])))
 		if !ok {
 			return cudadrv.ErrInvalidValue

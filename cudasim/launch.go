@@ -71,7 +71,7 @@ func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, lis
 		return cudadrv.ErrInvalidHandle
 	}
 	s, ok := lookup[*stream](d, on)
-	if !ok {
+	if !ok || h == f.inner && f.dev != s.d { // a library's kernel is of every device
 		return cudadrv.ErrInvalidHandle
 	}
 	if extra != 0 {
@@ -103,6 +103,8 @@ const (
 	attributeBytes = 72 // CUlaunchAttribute
 )
 
+func configuredStream(config []byte) uintptr { return uintptr(binary.NativeEndian.Uint64(config[32:])) }
+
 // cuLaunchKernelEx takes the attributes that change nothing about the result: a launch that may begin early begins when
 // it would without, and must have waited when it ends. Clusters of more than one block are not modelled.
 func cuLaunchKernelEx(d *Device, a []uintptr) code {
@@ -125,8 +127,7 @@ func cuLaunchKernelEx(d *Device, a []uintptr) code {
 			early = early || binary.NativeEndian.Uint32(one) == attrProgrammaticSerialise && binary.NativeEndian.Uint32(one[8:]) != 0
 		}
 	}
-	on := uintptr(binary.NativeEndian.Uint64(b[32:]))
-	return d.launch(a[1], [3]uint32{u(0), u(1), u(2)}, [3]uint32{u(3), u(4), u(5)}, u(6), on, a[2], a[3], early)
+	return d.launch(a[1], [3]uint32{u(0), u(1), u(2)}, [3]uint32{u(3), u(4), u(5)}, u(6), configuredStream(b), a[2], a[3], early)
 }
 
 // attribute checks one launch attribute.

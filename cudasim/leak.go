@@ -36,7 +36,7 @@ func (d *Device) Leaks() []Leak {
 	d.mu.Lock()
 	var handles []uintptr
 	for h, o := range d.open {
-		if o.kind != kindInner {
+		if o.kind != kindInner && o.dev == d {
 			handles = append(handles, h)
 		}
 	}

@@ -51,7 +51,9 @@ type allocation struct {
 	init       []uint64    // nil: all of it counts as written
 	whole      atomic.Bool // all of it was written, whatever init says
 	freed      atomic.Bool
-	host       bool // not counted against the limit
+	host       bool    // not counted against the limit
+	owner      *Device // nil: every device reaches it
+	pooled     bool    // of the owner's pool, which may be open to others
 	stack      []uintptr
 }
 
@@ -63,6 +65,11 @@ func newSpace(limit uint64) *space {
 
 // alloc gives size bytes, aligned to 512, whose contents count as never written. A size of zero is an error.
 func (s *space) alloc(size uint64, kind string) (uint64, error) {
+	return s.allocFor(nil, false, size, kind)
+}
+
+// allocFor is alloc for the memory of a device, of its pool or not.
+func (s *space) allocFor(owner *Device, pooled bool, size uint64, kind string) (uint64, error) {
 	if size == 0 || size > 1<<46 {
 		return 0, fmt.Errorf("allocation of %d bytes: %w", size, errNoMemory)
 	}
@@ -71,7 +78,7 @@ func (s *space) alloc(size uint64, kind string) (uint64, error) {
 	if s.used+size > s.limit {
 		return 0, fmt.Errorf("%d bytes wanted, %d of %d in use: %w", size, s.used, s.limit, errNoMemory)
 	}
-	a := &allocation{size: size, kind: kind, data: alignedBytes(size), init: make([]uint64, (size+63)/64)}
+	a := &allocation{size: size, kind: kind, data: alignedBytes(size), init: make([]uint64, (size+63)/64), owner: owner, pooled: pooled}
 	s.used += size
 	s.place(a)
 	return a.addr, nil
@@ -234,7 +241,15 @@ func (s *space) move(dst, src, n uint64) error {
 	return nil
 }
 
+// opened reports whether a device reaches the allocation.
+func (a *allocation) opened(to *Device) bool {
+	return a.owner == nil || a.owner == to || a.pooled && a.owner.memory.peers.Load()>>to.index&1 != 0
+}
+
 func (a *allocation) String() string {
+	if a.owner != nil && len(a.owner.devices) > 1 {
+		return fmt.Sprintf("the %d bytes of %s memory of device %d at %#x", a.size, a.kind, a.owner.index, a.addr)
+	}
 	return fmt.Sprintf("the %d bytes of %s memory at %#x", a.size, a.kind, a.addr)
 }
 

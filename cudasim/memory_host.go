@@ -1,6 +1,10 @@
 package cudasim
 
-import "github.com/robocache/robocache/cudadrv"
+import (
+	"sync"
+
+	"github.com/robocache/robocache/cudadrv"
+)
 
 const page = 4096
 
@@ -11,47 +15,61 @@ func pages(n uint64) []byte {
 	return b[off:][:n:n]
 }
 
-// keep makes host memory known to the device.
-func (m *memory) keep(b []byte, registered bool) *hostBlock {
+// hosts is the host memory that the devices know: what one pins or registers, all of them reach.
+type hosts struct {
+	mu     sync.Mutex
+	blocks map[uintptr]*hostBlock // by address
+}
+
+// hostBlock is one piece of it.
+type hostBlock struct {
+	handle     uintptr
+	bytes      []byte // keeps it alive
+	base       uint64 // what the space calls it
+	device     uint64 // the device address of its first byte
+	registered bool
+}
+
+// keep makes host memory known to the devices. The caller holds m.mu, and names the device whose memory it counts as.
+func (m *hosts) keep(d *Device, b []byte, registered bool) {
 	kind := kindHost
 	if registered {
 		kind = kindRegistered
 	}
-	odd := cudadrv.Addr(b) & 7 // the device sees memory from a multiple of 8 on
+	odd := cudadrv.Addr(b) & 7 // a device sees memory from a multiple of 8 on
 	h := &hostBlock{bytes: b, registered: registered}
-	h.base = m.d.space.mapHost(cudadrv.View(cudadrv.Addr(b)-odd, len(b)+int(odd)))
+	h.base = d.space.mapHost(cudadrv.View(cudadrv.Addr(b)-odd, len(b)+int(odd)))
 	h.device = h.base + uint64(odd)
-	h.handle = m.d.add(kind, h, int64(len(b)))
-	m.hosts[cudadrv.Addr(b)] = h
-	return h
+	h.handle = d.add(kind, h, int64(len(b)))
+	m.blocks[cudadrv.Addr(b)] = h
 }
 
-// forget ends what keep began. The device is idle.
-func (m *memory) forget(addr uintptr, registered bool) bool {
+// forget waits for the devices and ends what keep began.
+func (r *driver) forget(addr uintptr, registered bool) bool {
+	for _, d := range r.devices {
+		d.waitAll()
+	}
+	m := &r.hosts
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.hosts[addr]
+	h := m.blocks[addr]
 	if h == nil || h.registered != registered {
 		return false
 	}
-	delete(m.hosts, addr)
-	m.d.drop(h.handle)
-	_ = m.d.space.free(h.base) // it is there: hosts says so
+	delete(m.blocks, addr)
+	r.drop(h.handle)
+	_ = r.space.free(h.base) // it is there: blocks says so
 	return true
 }
 
-// host finds the pinned memory that holds n bytes at a host address.
-func (m *memory) host(addr, n uintptr) *hostBlock {
+// find gives the memory that holds n bytes at a host address.
+func (m *hosts) find(addr, n uintptr) *hostBlock {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.hostLocked(addr, n)
-}
-
-func (m *memory) hostLocked(addr, n uintptr) *hostBlock {
-	if h := m.hosts[addr]; h != nil && n <= uintptr(len(h.bytes)) {
+	if h := m.blocks[addr]; h != nil && n <= uintptr(len(h.bytes)) {
 		return h
 	}
-	for base, h := range m.hosts {
+	for base, h := range m.blocks {
 		if addr >= base && n <= uintptr(len(h.bytes)) && addr-base <= uintptr(len(h.bytes))-n {
 			return h
 		}
@@ -71,10 +89,9 @@ func cuMemHostAlloc(d *Device, a []uintptr) code {
 		return cudadrv.ErrOutOfMemory
 	}
 	b := pages(uint64(a[1]))
-	m := &d.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.keep(b, false)
+	d.hosts.mu.Lock()
+	defer d.hosts.mu.Unlock()
+	d.hosts.keep(d, b, false)
 	return put64(a[0], uint64(cudadrv.Addr(b)))
 }
 
@@ -82,8 +99,7 @@ func cuMemFreeHost(d *Device, a []uintptr) code {
 	if a[0] == 0 {
 		return cudadrv.Success
 	}
-	d.waitAll()
-	if !d.memory.forget(a[0], false) {
+	if !d.forget(a[0], false) {
 		return cudadrv.ErrInvalidValue
 	}
 	return d.lost()
@@ -93,10 +109,7 @@ func cuMemHostGetDevicePointer(d *Device, a []uintptr) code {
 	if a[2] != 0 {
 		return cudadrv.ErrInvalidValue
 	}
-	m := &d.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h := m.hostLocked(a[1], 1)
+	h := d.hosts.find(a[1], 1)
 	if h == nil {
 		return cudadrv.ErrInvalidValue
 	}
@@ -107,15 +120,15 @@ func cuMemHostRegister(d *Device, a []uintptr) code {
 	if a[0] == 0 || a[1] == 0 || a[2]&^15 != 0 {
 		return cudadrv.ErrInvalidValue
 	}
-	m := &d.memory
+	m := &d.hosts
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for base, h := range m.hosts {
+	for base, h := range m.blocks {
 		if a[0] < base+uintptr(len(h.bytes)) && base < a[0]+a[1] {
 			return cudadrv.ErrAlreadyRegistered
 		}
 	}
-	m.keep(cudadrv.View(a[0], int(a[1])), true)
+	m.keep(d, cudadrv.View(a[0], int(a[1])), true)
 	return cudadrv.Success
 }
 
@@ -123,8 +136,7 @@ func cuMemHostUnregister(d *Device, a []uintptr) code {
 	if a[0] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
-	d.waitAll()
-	if !d.memory.forget(a[0], true) {
+	if !d.forget(a[0], true) {
 		return cudadrv.ErrNotRegistered
 	}
 	return d.lost()

@@ -1,7 +1,9 @@
 package cudasim
 
 import (
+	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
 )
@@ -20,7 +22,7 @@ type memory struct {
 	heldHigh  uint64
 	threshold uint64
 	blocks    map[uint64]*holding // by address, of every kind
-	hosts     map[uintptr]*hostBlock
+	peers     atomic.Uint64       // the devices that the pool is open to, a bit for each
 }
 
 // holding is device memory that was given out.
@@ -31,20 +33,11 @@ type holding struct {
 	freeing bool // a free of it is queued
 }
 
-// hostBlock is host memory that the device knows.
-type hostBlock struct {
-	handle     uintptr
-	bytes      []byte // keeps it alive
-	base       uint64 // what the space calls it
-	device     uint64 // the device address of its first byte
-	registered bool
-}
-
 type memPool struct{}
 
 func (m *memory) init(d *Device) {
 	m.d, m.total = d, d.cfg.memory()
-	m.blocks, m.hosts = map[uint64]*holding{}, map[uintptr]*hostBlock{}
+	m.blocks = map[uint64]*holding{}
 	m.pool = d.add(kindInner, &memPool{}, 0)
 }
 
@@ -75,7 +68,7 @@ func (m *memory) take(n uint64, pooled bool) (uint64, code) {
 	if n > m.total || inUse > m.total-n {
 		return 0, cudadrv.ErrOutOfMemory
 	}
-	addr, err := m.d.space.alloc(n, "device")
+	addr, err := m.d.space.allocFor(m.d, pooled, n, "device")
 	if err != nil {
 		return 0, cudadrv.ErrOutOfMemory
 	}
@@ -138,12 +131,16 @@ func (m *memory) claim(addr uint64) code {
 	return cudadrv.Success
 }
 
-// usable reports whether n bytes of device or mapped host memory are there, in one piece whose free is not queued.
+// usable reports whether n bytes of device or mapped host memory are there for the device, in one piece whose free is not queued.
 func (m *memory) usable(addr, n uint64) bool {
 	a, ok := m.d.space.find(addr)
-	if !ok || n > a.size-(addr-a.addr) {
+	if !ok || n > a.size-(addr-a.addr) || !a.opened(m.d) {
 		return false
 	}
+	if a.owner == nil {
+		return true
+	}
+	m = &a.owner.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := m.blocks[a.addr]
@@ -172,6 +169,9 @@ func cuMemFree(d *Device, a []uintptr) code {
 		return cudadrv.Success
 	}
 	addr := uint64(a[0])
+	if m, ok := d.space.find(addr); ok && m.owner != nil {
+		d = m.owner
+	}
 	if c := d.memory.claim(addr); c != cudadrv.Success {
 		return c
 	}
@@ -216,7 +216,7 @@ func cuMemFreeAsync(d *Device, a []uintptr) code {
 }
 
 func cuDeviceGetMemPool(d *Device, a []uintptr) code {
-	return onDevice(a[1], func() code { return put64(a[0], uint64(d.memory.pool)) })
+	return d.onDevice(a[1], func() code { return put64(a[0], uint64(d.memory.pool)) })
 }
 
 // The pool's attributes that cudadrv uses (CUmemPool_attribute).
@@ -279,6 +279,31 @@ func cuMemPoolGetAttribute(d *Device, a []uintptr) code {
 		return put64(a[2], m.usedHigh)
 	}
 	return cudadrv.ErrInvalidValue
+}
+
+// cuMemPoolSetAccess opens the pool to devices, or closes it: to its own it is always open.
+func cuMemPoolSetAccess(d *Device, a []uintptr) code {
+	if _, ok := lookup[*memPool](d, a[0]); !ok || a[2] > 0 && a[1] == 0 {
+		return cudadrv.ErrInvalidValue
+	}
+	const descriptorBytes, onDevice, readWrite = 12, 1, 3
+	peers := d.memory.peers.Load()
+	for i := range a[2] {
+		b := cudadrv.View(a[1]+i*descriptorBytes, descriptorBytes)
+		u := func(at int) uint32 { return binary.NativeEndian.Uint32(b[at:]) }
+		switch id, flags := u(4), u(8); {
+		case u(0) != onDevice || flags != 0 && flags != readWrite, flags == 0 && id == uint32(d.index):
+			return cudadrv.ErrInvalidValue
+		case id >= uint32(len(d.devices)):
+			return cudadrv.ErrInvalidDevice
+		case flags == readWrite:
+			peers |= 1 << id
+		default:
+			peers &^= 1 << id
+		}
+	}
+	d.memory.peers.Store(peers)
+	return cudadrv.Success
 }
 
 func cuMemPoolTrimTo(d *Device, a []uintptr) code {

@@ -28,6 +28,7 @@ type library struct{ module *module }
 type function struct {
 	handle   uintptr // as a CUkernel
 	inner    uintptr // as a CUfunction
+	dev      *Device
 	module   *module
 	kernel   *kernel
 	mu       sync.Mutex
@@ -219,7 +220,7 @@ func (d *Device) function(m *module, name string) (*function, bool) {
 	if !ok {
 		return nil, false
 	}
-	f := &function{module: m, kernel: k, dynamic: max(maxShared-int(k.shared), 0), carveout: -1}
+	f := &function{dev: d, module: m, kernel: k, dynamic: max(maxShared-int(k.shared), 0), carveout: -1}
 	f.handle = d.add(kindInner, f, 0)
 	f.inner = d.add(kindInner, f, 0)
 	m.entries[name] = f
@@ -277,7 +278,7 @@ func cuGetParamInfo(d *Device, a []uintptr) code {
 func cuFuncGetAttribute(d *Device, a []uintptr) code { return d.functionAttribute(a) }
 
 func cuKernelGetAttribute(d *Device, a []uintptr) code {
-	return onDevice(a[3], func() code { return d.functionAttribute(a) })
+	return d.onDevice(a[3], func() code { return d.functionAttribute(a) })
 }
 
 // maxThreads is what the entry says, else the device's limit: a compiler fits the registers to the first, and what it would
@@ -334,7 +335,7 @@ func cuFuncSetAttribute(d *Device, a []uintptr) code {
 }
 
 func cuKernelSetAttribute(d *Device, a []uintptr) code {
-	return onDevice(a[3], func() code { return d.setFunctionAttribute(a[2], a[0], a[1]) })
+	return d.onDevice(a[3], func() code { return d.setFunctionAttribute(a[2], a[0], a[1]) })
 }
 
 func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {

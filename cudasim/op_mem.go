@@ -298,7 +298,7 @@ func (w *warp) access(in *inst, exec uint32, n uint64) (m *allocation, here, res
 		m = w.last
 		if m == nil || addr-m.addr >= m.size || m.freed.Load() {
 			var ok bool
-			if m, ok = w.b.run.sp.find(addr); !ok {
+			if m, ok = w.b.run.sp.find(addr); !ok || !m.opened(w.b.run.device) {
 				return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, first, sp, addr, n)
 			}
 			w.last = m

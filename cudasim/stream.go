@@ -183,6 +183,7 @@ type mark struct {
 
 // event stands for the mark that was recorded last.
 type event struct {
+	d        *Device
 	timing   bool
 	mu       sync.Mutex
 	last     *mark    // nil: never recorded
@@ -195,7 +196,7 @@ func cuEventCreate(d *Device, a []uintptr) code {
 	if a[1]&^(blocking|noTiming|interprocess) != 0 || a[1]&interprocess != 0 && a[1]&noTiming == 0 {
 		return cudadrv.ErrInvalidValue
 	}
-	return put64(a[0], uint64(d.add(kindEvent, &event{timing: a[1]&noTiming == 0}, 0)))
+	return put64(a[0], uint64(d.add(kindEvent, &event{d: d, timing: a[1]&noTiming == 0}, 0)))
 }
 
 func cuEventDestroy(d *Device, a []uintptr) code {
@@ -212,7 +213,7 @@ func cuEventRecord(d *Device, a []uintptr) code {
 		return cudadrv.ErrInvalidHandle
 	}
 	s, ok := lookup[*stream](d, a[1])
-	if !ok {
+	if !ok || s.d != e.d {
 		return cudadrv.ErrInvalidHandle
 	}
 	if done, c := s.captureRecord(e); done {
@@ -287,7 +288,7 @@ func cuEventElapsedTime(d *Device, a []uintptr) code {
 	var at [2]time.Time
 	for i, h := range a[1:3] {
 		e, ok := lookup[*event](d, h)
-		if !ok || !e.timing {
+		if !ok || !e.timing || e.d != d {
 			return cudadrv.ErrInvalidHandle
 		}
 		m, c := e.state(d)

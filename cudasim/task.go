@@ -27,6 +27,7 @@ const (
 // task is a piece of work. What it refers to was checked when it was queued.
 type task struct {
 	kind     taskKind
+	dev      *Device // of a node of a graph
 	launch   launch
 	dst, src uint64 // device addresses
 	host     []byte // pinned, or a copy of what was not
@@ -106,7 +107,7 @@ func (d *Device) perform(o *task) {
 		return
 	}
 	if o.kind == taskGraph {
-		o.exec.perform(d)
+		o.exec.perform()
 		return
 	}
 	d.act(o)
@@ -172,7 +173,7 @@ func (d *Device) execute(l *launch) {
 	}
 	d.mu.Unlock()
 	began := time.Now()
-	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, early: l.early, config: cfg}
+	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, early: l.early, config: cfg, device: d}
 	counters, fault := run(d.space, &spec)
 	if fault != nil {
 		d.lose(fault.code(), fault, fault.Error())

@@ -29,6 +29,8 @@ var (
 	ErrRows       = backend.ErrRows
 	ErrNoSamples  = backend.ErrNoSamples
 	ErrCursor     = backend.ErrCursor
+	ErrValue      = backend.ErrValue
+	ErrNumber     = backend.ErrNumber
 
 	// Kind of *MemoryError.
 	ErrOutOfMemory = backend.ErrOutOfMemory
@@ -49,7 +51,8 @@ type ArgError = backend.ArgError
 // destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
 // backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and
 // index. Of a Fuse the argument names the stream: "Streams[2].SrcTimes"; "Streams[2].Targets" are the targets as that stream has
-// them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets.
+// them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets. Of a value that is not finite
+// (ErrValue) the index is the tick, and Column the feature.
 //
 // Op is the operation, Arg the argument: "SrcTimes". Row is the batch row; for source times shared by all rows 0, or with SrcLengths the first row that
 // reaches them. Index is the index within the row, Kind one of this package's Err values.

@@ -34,8 +34,11 @@ func (q *farQueue) Copy(dst, src *tensor.Tensor) error {
 	return q.Queue.Copy(q.f.near(dst), q.f.near(src))
 }
 
-func (q *farQueue) Capture(fn func() error) (backend.Graph, error) {
-	g, err := q.Queue.Capture(fn)
+func (q *farQueue) Capture(fn func() error, with ...backend.Queue) (backend.Graph, error) {
+	for i := range with {
+		with[i] = inside(with[i])
+	}
+	g, err := q.Queue.Capture(fn, with...)
 	return &farGraph{g}, err
 }
 

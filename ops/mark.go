@@ -45,7 +45,7 @@ func (m *Mark) at() (backend.Mark, error) {
 }
 
 // Mark makes m, of the same device, stand for all work given to the queue so far. It allocates nothing. It is no part of a graph: during Capture it is an
-// *ArgError that is ErrOption.
+// *ArgError that is ErrOption, unless the capture is of several queues.
 func (q *Queue) Mark(m *Mark) error {
 	if m == nil {
 		return &ArgError{Op: "Mark", Arg: "m", Kind: ErrMissing, Got: "nil", Want: "a mark of the queue's device"}
@@ -53,8 +53,9 @@ func (q *Queue) Mark(m *Mark) error {
 	return q.queue.Mark(m.mark)
 }
 
-// After makes work that is given to the queue from now on wait, on the device, for what p stands for now; the host does not wait. p is of the same device.
-// It allocates nothing after the first time. It is no part of a graph: during Capture of q, or of p, it is an *ArgError that is ErrOption.
+// After makes work that is given to the queue from now on wait, on the device, for what p stands for now; the host does not wait. p is of the same device,
+// or of one that [Connect] connected to it. It allocates nothing after the first time. It is no part of a graph: during Capture of q, or of p, it is an
+// *ArgError that is ErrOption, unless the capture is of several queues, both among them.
 func (q *Queue) After(p Point) error {
 	if p == nil {
 		return noPoint()

@@ -33,8 +33,18 @@ func (q *Queue) Synchronize(ctx context.Context) error { return q.queue.Synchron
 
 // Capture records the work that fn gives to this queue, without running it. Nothing else may use the queue
 // meanwhile, and fn must not synchronise it.
-func (q *Queue) Capture(fn func() error) (*Graph, error) {
-	g, err := q.queue.Capture(fn)
+//
+// With other queues, of the same device or of those that [Connect] connected to it, it is one graph of the work of all: each begins where q does, and q
+// ends after all of them. Between, [Queue.Mark] and [Queue.After] order them; a mark set so stands for nothing outside the capture.
+func (q *Queue) Capture(fn func() error, with ...*Queue) (*Graph, error) {
+	var others []backend.Queue
+	for _, o := range with {
+		if o == nil {
+			return nil, noQueue("Capture")
+		}
+		others = append(others, o.queue)
+	}
+	g, err := q.queue.Capture(fn, others...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +126,7 @@ func (p *VoxelizePlan) Counts() (VoxelCounts, error) { return p.counter.Counts()
 // which must stay open as long as it is launched.
 type Graph struct{ graph backend.Graph }
 
-// Launch gives the work to a queue of the same device. It allocates nothing.
+// Launch gives the work to a queue of the device whose queue captured it. It allocates nothing.
 func (g *Graph) Launch(q *Queue) error {
 	if q == nil {
 		return noQueue("Launch")

@@ -52,8 +52,8 @@ struct attention_head {
 // 0, become zeros. The block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
 template <u32 Width> RC_FN void copy_rows(u32 to, const u16 *from, u32 step, u32 first, u32 count, u32 there, const u8 *pad) {
     constexpr u32 chunks = Width / 8;
-    const u32 c = thread_x() % chunks, each = threads_x() / chunks;
-    u32 row = thread_x() / chunks;
+    const u32 thread = reload_thread_x(), c = thread % chunks, each = threads_x() / chunks; // nothing stays in registers for the next stage
+    u32 row = thread / chunks;
     from += 8 * c;
     to += chunk_at<Width>(row, c);
     RC_NO_UNROLL for (; row < count; row += each) {

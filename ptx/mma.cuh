@@ -18,6 +18,12 @@ RC_FN void cp_async_16(u32 to, const void *from) {
 RC_FN void cp_async_16(u32 to, const void *from, bool there) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global(from)), "r"(there ? 16u : 0u) : "memory");
 }
+// cp_async_16_if does so, or nothing.
+RC_FN void cp_async_16_if(bool copies, u32 to, const void *from, bool there) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p cp.async.cg.shared.global [%0], [%1], 16, %2;\n\t}" ::"r"(to), "l"(global(from)),
+                 "r"(there ? 16u : 0u), "r"((u32)copies)
+                 : "memory");
+}
 // cp_async_commit ends a group of this thread's copies; cp_async_wait waits for all but its last Behind groups. Others see them after a barrier.
 RC_FN void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <u32 Behind> RC_FN void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(Behind) : "memory"); }
@@ -44,6 +50,18 @@ RC_FN void mma_bf16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 RC_FN void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) { mma_bf16(d, a, b[0], b[1]); }
+
+// Shared memory by its address.
+RC_FN v16 ld_shared_16(u32 p) {
+    v16 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(p) : "memory");
+    return v;
+}
+RC_FN void st_shared_16(u32 p, v16 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+RC_FN void st_shared_4(u32 p, u32 v) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(p), "r"(v) : "memory"); }
+RC_FN void st_shared_8(u32 p, v8 v) { asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(p), "r"(v.x), "r"(v.y) : "memory"); }
 
 // pack_bf16x2 rounds a pair to bfloat16, lo in the low half.
 RC_FN u32 pack_bf16x2(float lo, float hi) { return f32_to_bf16x2(lo, hi); }

@@ -6,6 +6,107 @@ import "encoding/binary"
 import "fmt"
 import "math"
 
+const AdamwThreads = 256 // adamw_threads of adamw.cu
+
+const AdamwElements = 1024 // adamw_elements of adamw.cu: that a block has at a time
+
+const NormChunk = 4096 // norm_chunk of adamw.cu: elements of a sum of squares
+
+// RankGradients is rank_gradients of adamw.cu: 16 bytes.
+//
+// rank_gradients are the gradients of all ranks.
+type RankGradients struct {
+	Ranks uint64  // offset 0: addresses
+	Count uint32  // offset 8
+	Scale float32 // offset 12
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *RankGradients) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
+
+func (p *RankGradients) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Ranks)
+	b = binary.LittleEndian.AppendUint32(b, p.Count)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
+	return b
+}
+
+// GradientNormParams is gradient_norm_params of adamw.cu: 48 bytes.
+type GradientNormParams struct {
+	Gradients RankGradients // offset 0
+	Sum       uint64        // offset 16
+	Squares   uint64        // offset 24
+	From      uint64        // offset 32
+	To        uint64        // offset 40
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *GradientNormParams) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+
+func (p *GradientNormParams) append(b []byte) []byte {
+	b = p.Gradients.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Sum)
+	b = binary.LittleEndian.AppendUint64(b, p.Squares)
+	b = binary.LittleEndian.AppendUint64(b, p.From)
+	b = binary.LittleEndian.AppendUint64(b, p.To)
+	return b
+}
+
+// AdamwParams is adamw_params of adamw.cu: 144 bytes.
+type AdamwParams struct {
+	Gradients    RankGradients // offset 0
+	Params       uint64        // offset 16
+	M            uint64        // offset 24
+	V            uint64        // offset 32
+	Working      uint64        // offset 40: addresses, of the ranks' copies
+	Copies       uint64        // offset 48: addresses, of the ranks' copies
+	Schedule     uint64        // offset 56: rows of step size, root of the correction of v, decay, 0
+	State        uint64        // offset 64
+	Squares      uint64        // offset 72: or null
+	Norm         uint64        // offset 80
+	From         uint64        // offset 88
+	To           uint64        // offset 96
+	Steps        uint32        // offset 104: rows of the schedule
+	SquareCount  uint32        // offset 108: of all chunks
+	WorkingCount uint32        // offset 112
+	CopyCount    uint32        // offset 116
+	Take1        float32       // offset 120: 1 - beta
+	Take2        float32       // offset 124: 1 - beta
+	Beta2        float32       // offset 128
+	Eps          float32       // offset 132
+	MaxNorm      float32       // offset 136: or 0
+	Spare        uint32        // offset 140
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+
+func (p *AdamwParams) append(b []byte) []byte {
+	b = p.Gradients.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Params)
+	b = binary.LittleEndian.AppendUint64(b, p.M)
+	b = binary.LittleEndian.AppendUint64(b, p.V)
+	b = binary.LittleEndian.AppendUint64(b, p.Working)
+	b = binary.LittleEndian.AppendUint64(b, p.Copies)
+	b = binary.LittleEndian.AppendUint64(b, p.Schedule)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Squares)
+	b = binary.LittleEndian.AppendUint64(b, p.Norm)
+	b = binary.LittleEndian.AppendUint64(b, p.From)
+	b = binary.LittleEndian.AppendUint64(b, p.To)
+	b = binary.LittleEndian.AppendUint32(b, p.Steps)
+	b = binary.LittleEndian.AppendUint32(b, p.SquareCount)
+	b = binary.LittleEndian.AppendUint32(b, p.WorkingCount)
+	b = binary.LittleEndian.AppendUint32(b, p.CopyCount)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Take1))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Take2))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Beta2))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.MaxNorm))
+	b = binary.LittleEndian.AppendUint32(b, p.Spare)
+	return b
+}
+
 const AttentionThreads = 256 // attention_threads of attention.cuh: of a block, at most
 
 const AttentionStage = 64 // attention_stage of attention.cuh: keys, or queries, that come into shared memory at once
@@ -388,6 +489,78 @@ func (f DrawParamsFlags) Word() uint32 {
 		flagOf(f.ShortLast, 6) |
 		numberOf("DrawParamsFlags.Order", f.Order, 7, 2) |
 		flagOf(f.Ready, 31)
+}
+
+const EmbedThreads = 256 // embed_threads of embed.cu
+
+const EmbedBackwardThreads = 1024 // embed_backward_threads of embed.cu
+
+const EmbedRows = 32 // embed_rows of embed.cu: whose sum is made first
+
+// EmbedParams is embed_params of embed.cu: 88 bytes.
+type EmbedParams struct {
+	Position     uint64 // offset 0: null for none
+	Table        uint64 // offset 8: null for none
+	PositionStep uint64 // offset 16
+	TableStep    uint64 // offset 24
+	Id           uint64 // offset 32
+	Out          uint64 // offset 40
+	OutStep      uint64 // offset 48
+	Fault        uint64 // offset 56
+	FaultFlag    uint64 // offset 64
+	M            uint32 // offset 72
+	N            uint32 // offset 76
+	T            uint32 // offset 80
+	V            uint32 // offset 84
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *EmbedParams) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
+
+func (p *EmbedParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Position)
+	b = binary.LittleEndian.AppendUint64(b, p.Table)
+	b = binary.LittleEndian.AppendUint64(b, p.PositionStep)
+	b = binary.LittleEndian.AppendUint64(b, p.TableStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Id)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.OutStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.V)
+	return b
+}
+
+// EmbedBackwardParams is embed_backward_params of embed.cu: 56 bytes.
+type EmbedBackwardParams struct {
+	Id         uint64 // offset 0
+	G          uint64 // offset 8
+	GStep      uint64 // offset 16
+	Dtable     uint64 // offset 24
+	DtableStep uint64 // offset 32
+	M          uint32 // offset 40
+	N          uint32 // offset 44
+	T          uint32 // offset 48
+	Columns    uint32 // offset 52: blocks of 32 columns
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *EmbedBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
+
+func (p *EmbedBackwardParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Id)
+	b = binary.LittleEndian.AppendUint64(b, p.G)
+	b = binary.LittleEndian.AppendUint64(b, p.GStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Dtable)
+	b = binary.LittleEndian.AppendUint64(b, p.DtableStep)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.Columns)
+	return b
 }
 
 const FastThreads = 128 // fast_threads of fast.cuh
@@ -913,6 +1086,362 @@ func (p *FuseParams) append(b []byte) []byte {
 	return b
 }
 
+const GradientThreads = 128 // gradient_threads of gradient.cu
+
+const GradientRows = 64 // gradient_rows of gradient.cu: of a step
+
+// The enumerators of gradient_kind, of gradient.cu: What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
+const (
+	GradientKindLarge = 0
+	GradientKindSmall = 1
+	GradientKindSum   = 2
+)
+
+const GradientLargeN = 128 // gradient_large_n of gradient.cu: The shapes of tiles: rows and columns of a weight, and the columns that are added.
+
+const GradientLargeK = 128 // gradient_large_k of gradient.cu: The shapes of tiles: rows and columns of a weight, and the columns that are added.
+
+const GradientSmallN = 64 // gradient_small_n of gradient.cu
+
+const GradientSmallK = 64 // gradient_small_k of gradient.cu
+
+const GradientSumN = 128 // gradient_sum_n of gradient.cu
+
+const GradientTickets = 8 // gradient_tickets of gradient.cu: of a tile, which has as many splits at most
+
+// GradientTile is gradient_tile of gradient.cu: 88 bytes.
+//
+// gradient_tile is what a block does. Strides are in elements, between rows.
+type GradientTile struct {
+	Dy       uint64 // offset 0: at the split's first row and the tile's first columns; the matrix of a sum is x
+	X        uint64 // offset 8: at the split's first row and the tile's first columns; the matrix of a sum is x
+	Out      uint64 // offset 16: of the tile's first element
+	Bias     uint64 // offset 24: of the tile's first row, or null
+	Scratch  uint64 // offset 32: of the tile, in which a split has gradient_large_scratch or gradient_small_scratch bytes
+	Tickets  uint64 // offset 40: of the tile, one a pair of splits or of their sums: how many have been left; 0 between launches
+	DyStride uint32 // offset 48
+	XStride  uint32 // offset 52
+	Stride   uint32 // offset 56
+	Rows     uint32 // offset 60: of the split
+	N        uint32 // offset 64: rows and columns of the weight from the tile's first on; the columns of a sum are k
+	K        uint32 // offset 68: rows and columns of the weight from the tile's first on; the columns of a sum are k
+	Split    uint32 // offset 72
+	Splits   uint32 // offset 76
+	Kind     uint32 // offset 80
+	Spare    uint32 // offset 84
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *GradientTile) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
+
+func (p *GradientTile) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Dy)
+	b = binary.LittleEndian.AppendUint64(b, p.X)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.Bias)
+	b = binary.LittleEndian.AppendUint64(b, p.Scratch)
+	b = binary.LittleEndian.AppendUint64(b, p.Tickets)
+	b = binary.LittleEndian.AppendUint32(b, p.DyStride)
+	b = binary.LittleEndian.AppendUint32(b, p.XStride)
+	b = binary.LittleEndian.AppendUint32(b, p.Stride)
+	b = binary.LittleEndian.AppendUint32(b, p.Rows)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.K)
+	b = binary.LittleEndian.AppendUint32(b, p.Split)
+	b = binary.LittleEndian.AppendUint32(b, p.Splits)
+	b = binary.LittleEndian.AppendUint32(b, p.Kind)
+	b = binary.LittleEndian.AppendUint32(b, p.Spare)
+	return b
+}
+
+// GradientParams is gradient_params of gradient.cu: 8 bytes.
+type GradientParams struct {
+	Tiles uint64 // offset 0: one a block
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *GradientParams) Bytes() []byte { return p.append(make([]byte, 0, 8)) }
+
+func (p *GradientParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Tiles)
+	return b
+}
+
+const GradientLargeShared = 98304 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
+
+const GradientSmallShared = 49152 // gradient_small_shared of gradient.cu
+
+const GradientSumShared = 2048 // gradient_sum_shared of gradient.cu
+
+const GradientLargeScratch = 69632 // gradient_large_scratch of gradient.cu: Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
+
+const GradientSmallScratch = 18432 // gradient_small_scratch of gradient.cu: Bytes of scratch memory of a split of a tile: 16 a thread for each of its tensor cores' tiles, and for each of those that add columns of DY.
+
+const LossThreads = 256 // loss_threads of loss.cu
+
+const LossRows = 32 // loss_rows of loss.cu: of a block
+
+// LossParams is loss_params of loss.cu: 136 bytes.
+//
+// loss_params is the parameter of loss. What is null is left out.
+type LossParams struct {
+	Prediction     uint64 // offset 0
+	Target         uint64 // offset 8
+	PredictionStep uint64 // offset 16
+	TargetStep     uint64 // offset 24
+	Classes        uint64 // offset 32
+	Weights        uint64 // offset 40
+	Grad           uint64 // offset 48
+	GradStep       uint64 // offset 56
+	Partials       uint64 // offset 64
+	Losses         uint64 // offset 72
+	State          uint64 // offset 80
+	Fault          uint64 // offset 88
+	FaultFlag      uint64 // offset 96
+	M              uint32 // offset 104
+	N              uint32 // offset 108
+	Width          uint32 // offset 112: columns of grad
+	Items          uint32 // offset 116
+	ItemWidth      uint32 // offset 120
+	Ring           uint32 // offset 124: places of losses
+	Flags          uint32 // offset 128
+	Unused         uint32 // offset 132
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *LossParams) Bytes() []byte { return p.append(make([]byte, 0, 136)) }
+
+func (p *LossParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Prediction)
+	b = binary.LittleEndian.AppendUint64(b, p.Target)
+	b = binary.LittleEndian.AppendUint64(b, p.PredictionStep)
+	b = binary.LittleEndian.AppendUint64(b, p.TargetStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Classes)
+	b = binary.LittleEndian.AppendUint64(b, p.Weights)
+	b = binary.LittleEndian.AppendUint64(b, p.Grad)
+	b = binary.LittleEndian.AppendUint64(b, p.GradStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Partials)
+	b = binary.LittleEndian.AppendUint64(b, p.Losses)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.Width)
+	b = binary.LittleEndian.AppendUint32(b, p.Items)
+	b = binary.LittleEndian.AppendUint32(b, p.ItemWidth)
+	b = binary.LittleEndian.AppendUint32(b, p.Ring)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// LossParamsFlags are the fields of flags in loss_params of loss.cu.
+type LossParamsFlags struct {
+	Kind uint32 // bits 0 to 1: as backend.LossKind
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f LossParamsFlags) Word() uint32 {
+	return numberOf("LossParamsFlags.Kind", f.Kind, 0, 2)
+}
+
+// MatmulNorm is matmul_norm of matmul.cuh: 48 bytes.
+//
+// matmul_norm is a backend.NormStats. A step is bytes from a row to the next.
+type MatmulNorm struct {
+	Z      uint64 // offset 0
+	Mean   uint64 // offset 8
+	Rstd   uint64 // offset 16
+	Gamma  uint64 // offset 24
+	Beta   uint64 // offset 32
+	ZStep  uint32 // offset 40
+	Unused uint32 // offset 44
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *MatmulNorm) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+
+func (p *MatmulNorm) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Z)
+	b = binary.LittleEndian.AppendUint64(b, p.Mean)
+	b = binary.LittleEndian.AppendUint64(b, p.Rstd)
+	b = binary.LittleEndian.AppendUint64(b, p.Gamma)
+	b = binary.LittleEndian.AppendUint64(b, p.Beta)
+	b = binary.LittleEndian.AppendUint32(b, p.ZStep)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// MatmulParams is matmul_params of matmul.cuh: 304 bytes.
+//
+// matmul_params is the parameter of all kernels. What is null is left out.
+type MatmulParams struct {
+	A            uint64     // offset 0
+	B            uint64     // offset 8
+	AStep        uint32     // offset 16
+	BStep        uint32     // offset 20
+	M            uint32     // offset 24
+	N            uint32     // offset 28
+	K            uint32     // offset 32
+	Columns      uint32     // offset 36: tiles beside each other
+	Bias         uint64     // offset 40
+	Pre          uint64     // offset 48
+	Gate         uint64     // offset 56
+	Residual     MatmulNorm // offset 64: z is the residual, gamma null if it is added as it is
+	Norm         MatmulNorm // offset 112: of a norm, and of the gradient of one, which then has z
+	Dgamma       uint64     // offset 160
+	Dbeta        uint64     // offset 168
+	After        uint64     // offset 176
+	Sum          uint64     // offset 184
+	Out          uint64     // offset 192
+	PreStep      uint32     // offset 200
+	GateStep     uint32     // offset 204
+	DgammaStep   uint32     // offset 208
+	DbetaStep    uint32     // offset 212
+	AfterStep    uint32     // offset 216
+	SumStep      uint32     // offset 220
+	OutStep      uint32     // offset 224
+	Eps          float32    // offset 228
+	Dropout      NnDropout  // offset 232
+	OutDropout   NnDropout  // offset 264
+	ResidualRows uint32     // offset 296
+	Flags        uint32     // offset 300
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *MatmulParams) Bytes() []byte { return p.append(make([]byte, 0, 304)) }
+
+func (p *MatmulParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.A)
+	b = binary.LittleEndian.AppendUint64(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.AStep)
+	b = binary.LittleEndian.AppendUint32(b, p.BStep)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.K)
+	b = binary.LittleEndian.AppendUint32(b, p.Columns)
+	b = binary.LittleEndian.AppendUint64(b, p.Bias)
+	b = binary.LittleEndian.AppendUint64(b, p.Pre)
+	b = binary.LittleEndian.AppendUint64(b, p.Gate)
+	b = p.Residual.append(b)
+	b = p.Norm.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Dgamma)
+	b = binary.LittleEndian.AppendUint64(b, p.Dbeta)
+	b = binary.LittleEndian.AppendUint64(b, p.After)
+	b = binary.LittleEndian.AppendUint64(b, p.Sum)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint32(b, p.PreStep)
+	b = binary.LittleEndian.AppendUint32(b, p.GateStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DgammaStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DbetaStep)
+	b = binary.LittleEndian.AppendUint32(b, p.AfterStep)
+	b = binary.LittleEndian.AppendUint32(b, p.SumStep)
+	b = binary.LittleEndian.AppendUint32(b, p.OutStep)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
+	b = p.Dropout.append(b)
+	b = p.OutDropout.append(b)
+	b = binary.LittleEndian.AppendUint32(b, p.ResidualRows)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	return b
+}
+
+// MatmulParamsFlags are the fields of flags in matmul_params of matmul.cuh.
+type MatmulParamsFlags struct {
+	Activation uint32 // bits 0 to 1: as backend.Activation
+	GateOf     uint32 // bits 2 to 3: 0 without a gate
+	Narrow     bool   // bit 5: there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
+	Ahead      bool   // bit 4: a norm's residual, of a row for each, comes into shared memory behind the ring during the product
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f MatmulParamsFlags) Word() uint32 {
+	return numberOf("MatmulParamsFlags.Activation", f.Activation, 0, 2) |
+		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2) |
+		flagOf(f.Narrow, 5) |
+		flagOf(f.Ahead, 4)
+}
+
+const NormThreads = 256 // norm_threads of norm.cu
+
+const NormBackwardThreads = 1024 // norm_backward_threads of norm.cu
+
+const NormRows = 64 // norm_rows of norm.cu: of a block of norm_backward
+
+// NormParams is norm_params of norm.cu: 96 bytes.
+//
+// norm_params is the parameter of norm, norm_backward_params that of norm_backward. What is null is left out.
+type NormParams struct {
+	Norm    NnNorm  // offset 0
+	Sum     uint64  // offset 48
+	SumStep uint64  // offset 56
+	Out     uint64  // offset 64
+	OutStep uint64  // offset 72
+	M       uint32  // offset 80
+	N       uint32  // offset 84
+	Eps     float32 // offset 88
+	Unused  uint32  // offset 92
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *NormParams) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
+
+func (p *NormParams) append(b []byte) []byte {
+	b = p.Norm.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Sum)
+	b = binary.LittleEndian.AppendUint64(b, p.SumStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.OutStep)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// NormBackwardParams is norm_backward_params of norm.cu: 184 bytes.
+type NormBackwardParams struct {
+	Norm       NnNorm    // offset 0
+	G          uint64    // offset 48
+	GStep      uint64    // offset 56
+	After      uint64    // offset 64
+	AfterStep  uint64    // offset 72
+	Sum        uint64    // offset 80
+	SumStep    uint64    // offset 88
+	Out        uint64    // offset 96
+	OutStep    uint64    // offset 104
+	Dgamma     uint64    // offset 112
+	Dbeta      uint64    // offset 120
+	DgammaStep uint64    // offset 128
+	DbetaStep  uint64    // offset 136
+	OutDropout NnDropout // offset 144
+	M          uint32    // offset 176
+	N          uint32    // offset 180
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *NormBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
+
+func (p *NormBackwardParams) append(b []byte) []byte {
+	b = p.Norm.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.G)
+	b = binary.LittleEndian.AppendUint64(b, p.GStep)
+	b = binary.LittleEndian.AppendUint64(b, p.After)
+	b = binary.LittleEndian.AppendUint64(b, p.AfterStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Sum)
+	b = binary.LittleEndian.AppendUint64(b, p.SumStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.OutStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Dgamma)
+	b = binary.LittleEndian.AppendUint64(b, p.Dbeta)
+	b = binary.LittleEndian.AppendUint64(b, p.DgammaStep)
+	b = binary.LittleEndian.AppendUint64(b, p.DbetaStep)
+	b = p.OutDropout.append(b)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	return b
+}
+
 // FastParams is fast_params of resample_fast.cu: 168 bytes.
 //
 // fast_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.
@@ -1211,6 +1740,56 @@ const (
 
 const ChunkTile = 256 // chunk_tile of resample_rows.cuh: targets a block
 
+// NnDropout is nn_dropout of rows.cuh: 32 bytes.
+//
+// nn_dropout is a backend.Dropout; its state is null for none.
+type NnDropout struct {
+	State     uint64  // offset 0: its first word is the step
+	Seed      uint64  // offset 8
+	Site      uint32  // offset 16
+	Threshold uint32  // offset 20
+	Scale     float32 // offset 24
+	Unused    uint32  // offset 28
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *NnDropout) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+
+func (p *NnDropout) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Seed)
+	b = binary.LittleEndian.AppendUint32(b, p.Site)
+	b = binary.LittleEndian.AppendUint32(b, p.Threshold)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// NnNorm is nn_norm of rows.cuh: 48 bytes.
+//
+// nn_norm is a backend.NormStats. Steps are elements from a row to the next.
+type NnNorm struct {
+	Z     uint64 // offset 0
+	Mean  uint64 // offset 8
+	Rstd  uint64 // offset 16
+	Gamma uint64 // offset 24
+	Beta  uint64 // offset 32
+	ZStep uint64 // offset 40
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *NnNorm) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+
+func (p *NnNorm) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Z)
+	b = binary.LittleEndian.AppendUint64(b, p.Mean)
+	b = binary.LittleEndian.AppendUint64(b, p.Rstd)
+	b = binary.LittleEndian.AppendUint64(b, p.Gamma)
+	b = binary.LittleEndian.AppendUint64(b, p.Beta)
+	b = binary.LittleEndian.AppendUint64(b, p.ZStep)
+	return b
+}
+
 const SmallMakers = 128 // small_makers of small.cuh: a block: those that make units come first
 
 const SmallThreads = 160 // small_threads of small.cuh: a block: those that make units come first
@@ -1331,6 +1910,129 @@ type ThreadPerRowParamsFlags struct {
 // Word returns the fields in their places. It panics if one does not fit.
 func (f ThreadPerRowParamsFlags) Word() uint32 {
 	return flagOf(f.DoubleWeights, 30)
+}
+
+const TokensThreads = 256 // tokens_threads of tokens.cu
+
+const TokensDeep = 4 // tokens_deep of tokens.cu: rows of a thread
+
+const TokensWide = 8 // tokens_wide of tokens.cu: columns of a thread of tokens
+
+// TokenSource is token_source of tokens.cu: 104 bytes.
+//
+// token_source is a backend.TokenSource. Steps are elements.
+type TokenSource struct {
+	Values     uint64 // offset 0
+	Valid      uint64 // offset 8: null for none
+	Pad        uint64 // offset 16: null for none
+	Batch      uint64 // offset 24
+	Tick       uint64 // offset 32
+	ValidBatch uint64 // offset 40
+	ValidTick  uint64 // offset 48
+	PadBatch   uint64 // offset 56
+	PadTick    uint64 // offset 64
+	Fault      uint64 // offset 72: the class and the stream of its faults
+	Ticks      uint32 // offset 80
+	D          uint32 // offset 84
+	Token      int32  // offset 88
+	Column     uint32 // offset 92
+	F32        uint32 // offset 96: else bf16
+	Unused     uint32 // offset 100
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *TokenSource) Bytes() []byte { return p.append(make([]byte, 0, 104)) }
+
+func (p *TokenSource) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Values)
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, p.Pad)
+	b = binary.LittleEndian.AppendUint64(b, p.Batch)
+	b = binary.LittleEndian.AppendUint64(b, p.Tick)
+	b = binary.LittleEndian.AppendUint64(b, p.ValidBatch)
+	b = binary.LittleEndian.AppendUint64(b, p.ValidTick)
+	b = binary.LittleEndian.AppendUint64(b, p.PadBatch)
+	b = binary.LittleEndian.AppendUint64(b, p.PadTick)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint32(b, p.Ticks)
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Token))
+	b = binary.LittleEndian.AppendUint32(b, p.Column)
+	b = binary.LittleEndian.AppendUint32(b, p.F32)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// TokenAffine is token_affine of tokens.cu: 40 bytes.
+//
+// token_affine is what makes an output of values, and where it goes: so many columns beside each other that a block's threads have of a row, and rows that they have at once.
+type TokenAffine struct {
+	Scale      uint64 // offset 0
+	Shift      uint64 // offset 8
+	Relative   uint64 // offset 16: null for none
+	Beside     uint32 // offset 24
+	Rows       uint32 // offset 28
+	BlocksARow uint32 // offset 32: each of beside threads' columns
+	Blocks     uint32 // offset 36
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *TokenAffine) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
+
+func (p *TokenAffine) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Scale)
+	b = binary.LittleEndian.AppendUint64(b, p.Shift)
+	b = binary.LittleEndian.AppendUint64(b, p.Relative)
+	b = binary.LittleEndian.AppendUint32(b, p.Beside)
+	b = binary.LittleEndian.AppendUint32(b, p.Rows)
+	b = binary.LittleEndian.AppendUint32(b, p.BlocksARow)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	return b
+}
+
+// TokensParams is tokens_params of tokens.cu: 376 bytes.
+type TokensParams struct {
+	Sources     uint64      // offset 0
+	Reference   TokenSource // offset 8: values null for none; token is the reference's tick
+	Target      TokenSource // offset 112: values null for none; token is the reference's tick
+	In          TokenAffine // offset 216
+	Out         TokenAffine // offset 256
+	Input       uint64      // offset 296
+	InputStep   uint64      // offset 304
+	Targets     uint64      // offset 312
+	TargetStep  uint64      // offset 320
+	Weights     uint64      // offset 328
+	State       uint64      // offset 336
+	Fault       uint64      // offset 344
+	FaultFlag   uint64      // offset 352
+	B           uint32      // offset 360
+	T           uint32      // offset 364
+	SourceCount uint32      // offset 368
+	Width       uint32      // offset 372: of input
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *TokensParams) Bytes() []byte { return p.append(make([]byte, 0, 376)) }
+
+func (p *TokensParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Sources)
+	b = p.Reference.append(b)
+	b = p.Target.append(b)
+	b = p.In.append(b)
+	b = p.Out.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Input)
+	b = binary.LittleEndian.AppendUint64(b, p.InputStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, p.TargetStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Weights)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.SourceCount)
+	b = binary.LittleEndian.AppendUint32(b, p.Width)
+	return b
 }
 
 // The enumerators of unaligned, of unaligned.cuh: unaligned is the form of the rows: by units, by words of dst, by 16 bytes of it first, or by the thread that locates them, see short_row.

@@ -4,6 +4,8 @@ package ptx
 
 import "embed"
 
+//go:embed adamw.sm_90.ptx.gz
+//go:embed adamw.sm_80.ptx.gz
 //go:embed attention.sm_90.ptx.gz
 //go:embed attention.sm_80.ptx.gz
 //go:embed attention_backward.sm_90.ptx.gz
@@ -14,6 +16,8 @@ import "embed"
 //go:embed draw.sm_90.cubin.gz
 //go:embed draw.sm_90.ptx.gz
 //go:embed draw.sm_80.ptx.gz
+//go:embed embed.sm_90.ptx.gz
+//go:embed embed.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
@@ -35,6 +39,18 @@ import "embed"
 //go:embed fuse_unaligned.sm_90.cubin
 //go:embed fuse_unaligned.sm_90.ptx.gz
 //go:embed fuse_unaligned.sm_80.ptx.gz
+//go:embed gradient.sm_90.ptx.gz
+//go:embed gradient.sm_80.ptx.gz
+//go:embed loss.sm_90.ptx.gz
+//go:embed loss.sm_80.ptx.gz
+//go:embed matmul.sm_90.ptx.gz
+//go:embed matmul.sm_80.ptx.gz
+//go:embed matmul_norm.sm_90.ptx.gz
+//go:embed matmul_norm.sm_80.ptx.gz
+//go:embed matmul_norm_back.sm_90.ptx.gz
+//go:embed matmul_norm_back.sm_80.ptx.gz
+//go:embed norm.sm_90.ptx.gz
+//go:embed norm.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
@@ -59,6 +75,8 @@ import "embed"
 //go:embed resample_thread_per_row.sm_90.cubin.gz
 //go:embed resample_thread_per_row.sm_90.ptx.gz
 //go:embed resample_thread_per_row.sm_80.ptx.gz
+//go:embed tokens.sm_90.ptx.gz
+//go:embed tokens.sm_80.ptx.gz
 //go:embed voxel_atomic.sm_90.cubin.gz
 //go:embed voxel_atomic.sm_90.ptx.gz
 //go:embed voxel_atomic.sm_80.ptx.gz
@@ -90,13 +108,43 @@ var files embed.FS
 
 var manifest = []family{
 	{
+		name: "adamw",
+		sources: []source{
+			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
+				{"b8", 48, 8},
+			}},
+			{Name: "adamw", MaxThreads: 256, Params: []Param{
+				{"b8", 144, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
+				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
+				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
+			},
+			{
+				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
+				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
+				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
+			},
+		},
+	},
+	{
 		name: "attention",
 		sources: []source{
 			{"attention.cu", "633319249d7c2639d79c9bee2d3a80162f000afa9c94aba4ef2e12a2eddb34fa"},
-			{"attention.cuh", "fa7b469f0628e2bfbaf09c65d49c8f81611fef219c29396e8e3427b9300afeca"},
+			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -116,15 +164,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7acc2f8a4ff69143562d2fe4690aa6daf1252d03aad72c96bfbf6d02dfc7d0ae",
-				PTXHash: "7acc2f8a4ff69143562d2fe4690aa6daf1252d03aad72c96bfbf6d02dfc7d0ae",
-				stored:  source{"attention.sm_90.ptx.gz", "939ddeadb6910957880fa28a1d73bd9324355d328c9c9c520f6dc526ebae7d19"},
+				Hash:    "ddcec4dd4a88fe3d73e1f899fd4e99726535ddafa61c13289716dfa4046e4182",
+				PTXHash: "ddcec4dd4a88fe3d73e1f899fd4e99726535ddafa61c13289716dfa4046e4182",
+				stored:  source{"attention.sm_90.ptx.gz", "19439e3c758fc547a6f181e0869a7371460c319ab7360a34c12a598c28725a5d"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "83a0b47c8a6c38bd52732cbdce2c9df05da7182aed9440d945c02eed66c9ab32",
-				PTXHash: "83a0b47c8a6c38bd52732cbdce2c9df05da7182aed9440d945c02eed66c9ab32",
-				stored:  source{"attention.sm_80.ptx.gz", "8ec32c72eebdc2ef1321370a9d12e1ad03e8d3d19b739b0106b7b2c1320e93e3"},
+				Hash:    "69ed6e8760063ce746e1c0b7eb0cfa4f847a1c45d88372fe340b8a60006fe7ad",
+				PTXHash: "69ed6e8760063ce746e1c0b7eb0cfa4f847a1c45d88372fe340b8a60006fe7ad",
+				stored:  source{"attention.sm_80.ptx.gz", "8771177fc15757a96451f6cef76cc58743f88e201feff1f426d94f875cb26254"},
 			},
 		},
 	},
@@ -132,10 +180,10 @@ var manifest = []family{
 		name: "attention_backward",
 		sources: []source{
 			{"attention_backward.cu", "2b920d665036a963027398e826ecf0a59e39650a91c2556c850fcf3c6aff7a2d"},
-			{"attention.cuh", "fa7b469f0628e2bfbaf09c65d49c8f81611fef219c29396e8e3427b9300afeca"},
+			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "fe3c63991093146734e8bf6fbd6633bb6917f489007ecb3c89b6f7a5e3587e36"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -155,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "e996a2ac286e232f8366789b29fd544aebdd5385e0d77d939f3c27be55a63800",
-				PTXHash: "e996a2ac286e232f8366789b29fd544aebdd5385e0d77d939f3c27be55a63800",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "1fb5704de393fd577d619c27459d57e43c3512d2839572b898f849d7d7a8a3f6"},
+				Hash:    "d924497328ec0acff8ae354c56bee5b00395b2610269a5749e44914e4045e3fa",
+				PTXHash: "d924497328ec0acff8ae354c56bee5b00395b2610269a5749e44914e4045e3fa",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "04b06391b9b289ceb3326a5d3c23f9708050b7aa7bf565df3654b1696f6ad65f"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "547d3cb239680967f1a06021436d9a6aa886f959b1df370d8d2b22ad978b57e7",
-				PTXHash: "547d3cb239680967f1a06021436d9a6aa886f959b1df370d8d2b22ad978b57e7",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "2f7470a3d03e738ef903ea13e8e08df5f6a7d7cc2d9c8e193beb4b7b100d9fd5"},
+				Hash:    "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
+				PTXHash: "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "a286825672a017648f69518b051ec1b8c38fce384c339bc4938158d48e810da1"},
 			},
 		},
 	},
@@ -235,6 +283,39 @@ var manifest = []family{
 				Hash:    "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
 				PTXHash: "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
 				stored:  source{"draw.sm_80.ptx.gz", "3b4091bbdc0162ef032fbd1a4f60361de0dba18b9c4ea58805399be64e8cc087"},
+			},
+		},
+	},
+	{
+		name: "embed",
+		sources: []source{
+			{"embed.cu", "1bbd0e7789e2647797ff88cf05a6dae90fe72d2e32b8d85d38faea6ce324e6d3"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "embed", MaxThreads: 256, Params: []Param{
+				{"b8", 88, 8},
+			}},
+			{Name: "embed_backward", MaxThreads: 1024, Params: []Param{
+				{"b8", 56, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "embed.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
+				PTXHash: "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
+				stored:  source{"embed.sm_90.ptx.gz", "76020b18b78ab51c46c1cdc02a3fd7f98a3fac1a2e48fd901c6bd00ca5b80823"},
+			},
+			{
+				File: "embed.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
+				PTXHash: "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
+				stored:  source{"embed.sm_80.ptx.gz", "f2c2de0c1d70fd8aa39eb28345a5b3a200f50f59c695cb64c210b886124ef77a"},
 			},
 		},
 	},
@@ -547,6 +628,219 @@ var manifest = []family{
 				Hash:    "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
 				PTXHash: "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
 				stored:  source{"fuse_unaligned.sm_80.ptx.gz", "9e31ba892f40ab525e49f05bd240ed794ec00eff2fdaa7d05ae011e378231b60"},
+			},
+		},
+	},
+	{
+		name: "gradient",
+		sources: []source{
+			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "gradient", MaxThreads: 128, Params: []Param{
+				{"b8", 8, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
+				PTXHash: "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
+				stored:  source{"gradient.sm_90.ptx.gz", "366eda6bae46e4f200e9a1fc91b4f58d1df48644ce5400e25e586abfe9b18a74"},
+			},
+			{
+				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "2674fb9c7b9d4b7a002ff3678bb987cf72201e91e13e9617dcdefdece975e1ef",
+				PTXHash: "2674fb9c7b9d4b7a002ff3678bb987cf72201e91e13e9617dcdefdece975e1ef",
+				stored:  source{"gradient.sm_80.ptx.gz", "8f05905a1fbe0b2477328bbf0c6065a6171f94a001b5246ba8a0939f2fb0d7ba"},
+			},
+		},
+	},
+	{
+		name: "loss",
+		sources: []source{
+			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "loss", MaxThreads: 256, Params: []Param{
+				{"b8", 136, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
+				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
+				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+			},
+			{
+				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
+				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
+				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+			},
+		},
+	},
+	{
+		name: "matmul",
+		sources: []source{
+			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
+			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "matmul_nt_64", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_nt_128", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_nn_64", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_nn_128", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "matmul.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "d8e44d776fbcf3ee871adaef87efb38c8c887141954998591e027abee8597b4f",
+				PTXHash: "d8e44d776fbcf3ee871adaef87efb38c8c887141954998591e027abee8597b4f",
+				stored:  source{"matmul.sm_90.ptx.gz", "2a971916d3bebaa8daad660a1bfc5833061c64bef6d780889fcf5c5cb7150095"},
+			},
+			{
+				File: "matmul.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "e878576f699ed6ee7ea997e6c1d3674c6ef94cf02a726875665c3ce0a46a660a",
+				PTXHash: "e878576f699ed6ee7ea997e6c1d3674c6ef94cf02a726875665c3ce0a46a660a",
+				stored:  source{"matmul.sm_80.ptx.gz", "42719a26a7f8bdfd112fe7939506541eb020c3d004ce2209e0c18e5df5140d3b"},
+			},
+		},
+	},
+	{
+		name: "matmul_norm",
+		sources: []source{
+			{"matmul_norm.cu", "2221dc0167146cdbef0c374c5d6181843b907f2c698b0f5484a748f05e70c1e3"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
+			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "matmul_norm_64", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_norm_128", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_norm_256", MaxThreads: 256, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_norm_512", MaxThreads: 256, Params: []Param{
+				{"b8", 304, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "matmul_norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "ba892479787535b5a4458f5b44b567a03a33e016bdfb8439f076e6684d60b6d3",
+				PTXHash: "ba892479787535b5a4458f5b44b567a03a33e016bdfb8439f076e6684d60b6d3",
+				stored:  source{"matmul_norm.sm_90.ptx.gz", "93f9ad97a5a0d0f896affca426439cbd55b7647aeedca395dad68dd7b531266e"},
+			},
+			{
+				File: "matmul_norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "88b2f4088714e7acd11fbf2358b8184922b05c7c7358c7d5fc2160022702cae9",
+				PTXHash: "88b2f4088714e7acd11fbf2358b8184922b05c7c7358c7d5fc2160022702cae9",
+				stored:  source{"matmul_norm.sm_80.ptx.gz", "81f8648e058c7e39e66817d92678958aae3b4122409ed7648605abeb879a011e"},
+			},
+		},
+	},
+	{
+		name: "matmul_norm_back",
+		sources: []source{
+			{"matmul_norm_back.cu", "8b6a6e7ec744e99647e101b2b84d37db3ef652871eeb0cab22fb845465b0ac19"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
+			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "matmul_norm_back_64", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_norm_back_128", MaxThreads: 128, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_norm_back_256", MaxThreads: 256, Params: []Param{
+				{"b8", 304, 8},
+			}},
+			{Name: "matmul_norm_back_512", MaxThreads: 256, Params: []Param{
+				{"b8", 304, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "matmul_norm_back.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "36648dd43f5d38d945ba66b4bc29d5a1a5b67a9a9ad71de34c0f3fe36a5d0591",
+				PTXHash: "36648dd43f5d38d945ba66b4bc29d5a1a5b67a9a9ad71de34c0f3fe36a5d0591",
+				stored:  source{"matmul_norm_back.sm_90.ptx.gz", "300884530089b40be07d5d8d1b63e6afe7cde855cb5b4a2d938645f0978e5f1c"},
+			},
+			{
+				File: "matmul_norm_back.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "9aa2647ed8d9ccb4fadcc80a65c9eb4211d03b5f5382a3245a5fceeccb7b8b4c",
+				PTXHash: "9aa2647ed8d9ccb4fadcc80a65c9eb4211d03b5f5382a3245a5fceeccb7b8b4c",
+				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "78b36f964461328cb104f4fea59dde109aff8a9f22126acb53363142778d4e0f"},
+			},
+		},
+	},
+	{
+		name: "norm",
+		sources: []source{
+			{"norm.cu", "40cd299692f583450f3ee79bba42a74866270c05e8cee307e180603484e95294"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "norm", MaxThreads: 256, Params: []Param{
+				{"b8", 96, 8},
+			}},
+			{Name: "norm_backward", MaxThreads: 1024, Params: []Param{
+				{"b8", 184, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
+				PTXHash: "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
+				stored:  source{"norm.sm_90.ptx.gz", "1d6932806042b5abff46c70837660d5472e8519e0f5b440088259a5f347075ae"},
+			},
+			{
+				File: "norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
+				PTXHash: "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
+				stored:  source{"norm.sm_80.ptx.gz", "f34db8a9c656e70136a52d385f760c777f4700c8f30513d7207420b89dbb26fb"},
 			},
 		},
 	},
@@ -885,6 +1179,38 @@ var manifest = []family{
 				Hash:    "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				PTXHash: "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				stored:  source{"resample_thread_per_row.sm_80.ptx.gz", "fdf60682e6eb2348ba3bd56d45516193c5b7872f8dacfc2952b50b64854472ec"},
+			},
+		},
+	},
+	{
+		name: "tokens",
+		sources: []source{
+			{"tokens.cu", "53dcbc9781fb2431cca26581ef5ca626ccda13bf4722ea6a4e67fb39b394c1c3"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "tokens", MaxThreads: 256, Params: []Param{
+				{"b8", 376, 8},
+			}},
+			{Name: "tokens_any", MaxThreads: 256, Params: []Param{
+				{"b8", 376, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
+				PTXHash: "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
+				stored:  source{"tokens.sm_90.ptx.gz", "4b3cde56376c4aa1cd492bc715c8c20c3fc97c7004fd056a014535555075ca1a"},
+			},
+			{
+				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
+				PTXHash: "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
+				stored:  source{"tokens.sm_80.ptx.gz", "e247c7a9234cff8edb0f5c128fbaf916f156e25a5801c88028937cb9006cad41"},
 			},
 		},
 	},

@@ -78,6 +78,7 @@ type mark struct {
 	d      *Device
 	event  *cudadrv.Event
 	closed atomic.Bool
+	in     atomic.Pointer[graph] // the capture that it was set in last, if it was one
 }
 
 // NewMark is backend.Backend's.
@@ -93,6 +94,9 @@ func (d *Device) NewMark() (backend.Mark, error) {
 func (m *mark) Wait(ctx context.Context) error {
 	if m.closed.Load() {
 		return ClosedError("Wait", "mark")
+	}
+	if m.in.Load() != nil {
+		return backend.CapturedMark("Wait")
 	}
 	return m.event.Synchronize(ctx)
 }
@@ -112,7 +116,7 @@ func (s *Queue) After(m backend.Mark) error { return s.with("After", m, s.queue.
 // with calls fn with the event of a mark.
 func (s *Queue) with(op string, of backend.Mark, fn func(*cudadrv.Event) error) error {
 	m, ok := of.(*mark)
-	if !ok || m.d != s.d {
+	if !ok || m.d != s.d && (op == "Mark" || !s.d.connected(m.d)) {
 		return &backend.ArgError{Op: op, Arg: "mark", Kind: backend.ErrWrongDevice, Got: "one of another device", Want: "one of the same open " + s.d.name}
 	}
 	s.mu.Lock()
@@ -122,8 +126,12 @@ func (s *Queue) with(op string, of backend.Mark, fn func(*cudadrv.Event) error) 
 		return ClosedError(op, "queue")
 	case m.closed.Load():
 		return ClosedError(op, "mark")
-	case s.capture != nil:
+	case s.capture != nil && s.capture.joint == nil:
 		return &backend.ArgError{Op: op, Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is being captured", Want: op + " outside Capture"}
+	case op == "Mark":
+		m.in.Store(s.capture)
+	case m.in.Load() != s.capture:
+		return backend.CapturedMark(op)
 	}
 	return fn(m.event)
 }

@@ -16,6 +16,7 @@ type Device struct {
 	name  string
 	cells cells
 	lanes lanes
+	peers peers
 }
 
 // New is the device of a context, which Close leaves open. Tensors on it report the name.

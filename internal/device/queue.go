@@ -111,20 +111,16 @@ func (s *Queue) collect() error {
 }
 
 // Capture is backend.Queue's.
-func (s *Queue) Capture(fn func() error) (backend.Graph, error) {
-	s.mu.Lock()
-	if s.closed || s.capture != nil {
-		s.mu.Unlock()
-		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
-	}
+func (s *Queue) Capture(fn func() error, with ...backend.Queue) (_ backend.Graph, err error) {
 	g := &graph{d: s.d}
-	s.capture = g
-	s.mu.Unlock()
-	recorded, err := s.queue.Capture(func(*cudadrv.Stream) error { return fn() })
-	s.mu.Lock()
-	s.capture = nil
-	s.mu.Unlock()
-	if err != nil {
+	if g.joint, err = s.join(with); err != nil {
+		return nil, err
+	}
+	recorded, err := s.record(g, fn)
+	if err = errors.Join(err, g.joint.close()); err != nil {
+		if recorded != nil {
+			err = errors.Join(err, recorded.Close())
+		}
 		return nil, err
 	}
 	g.exec, err = recorded.Instantiate()
@@ -132,6 +128,46 @@ func (s *Queue) Capture(fn func() error) (backend.Graph, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// record makes the driver's graph of what fn gives to the queues.
+func (s *Queue) record(g *graph, fn func() error) (*cudadrv.Graph, error) {
+	queues := []*Queue{s}
+	if g.joint != nil {
+		queues = g.joint.queues
+	}
+	for i, q := range queues {
+		if err := q.begin(g, i); err != nil {
+			return nil, err
+		}
+		defer q.end()
+	}
+	return s.queue.Capture(func(*cudadrv.Stream) error {
+		if err := g.joint.fork(); err != nil {
+			return err
+		}
+		if err := fn(); err != nil {
+			return err
+		}
+		return g.joint.meet()
+	})
+}
+
+// begin makes the queue record, as the i-th of a capture.
+func (s *Queue) begin(g *graph, i int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.capture != nil {
+		return &backend.ArgError{Op: "Capture", Arg: backend.CaptureArg(i), Kind: backend.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
+	}
+	s.capture = g
+	return nil
+}
+
+func (s *Queue) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.capture = nil
 }
 
 // Close is backend.Queue's.
@@ -152,6 +188,7 @@ func (s *Queue) Close() error {
 // graph is captured work.
 type graph struct {
 	d      *Device
+	joint  *joint // nil if it is of one queue
 	exec   *cudadrv.GraphExec
 	plans  []Work
 	copies [][2]*tensor.Tensor // dst and src

@@ -21,7 +21,14 @@ var (
 // on it as it is. Tests that run in parallel must not use it.
 func Simulate(t testing.TB, cfg cudasim.Config) *cudasim.Device {
 	t.Helper()
-	dev := cudasim.New(cfg)
+	return SimulateSeveral(t, 1, cfg)[0]
+}
+
+// SimulateSeveral is Simulate with n devices.
+func SimulateSeveral(t testing.TB, n int, cfg cudasim.Config) []*cudasim.Device {
+	t.Helper()
+	devices := cudasim.NewDevices(n, cfg)
+	dev := devices[0]
 	d, err := cudadrv.NewDriver(dev.FunctionTable())
 	if err != nil {
 		t.Fatal(err)
@@ -29,23 +36,66 @@ func Simulate(t testing.TB, cfg cudasim.Config) *cudasim.Device {
 	before, beforeTable := simulated, functions
 	simulated, functions = d, dev.FunctionTable()
 	t.Cleanup(func() { simulated, functions = before, beforeTable })
-	return dev
+	return devices
 }
 
 // Both runs a test on a simulated device of its own, and on the GPU if there is one.
 func Both(t *testing.T, test func(t *testing.T)) {
 	t.Run("sim", func(t *testing.T) {
-		dev := Simulate(t, cudasim.Config{})
-		t.Cleanup(func() {
-			for _, l := range dev.Leaks() {
-				t.Errorf("left open: %s, %d bytes, made at\n%s", l.Kind, l.Size, l.Stack)
-			}
-		})
+		closed(t, []*cudasim.Device{Simulate(t, cudasim.Config{})})
 		test(t)
 	})
 	t.Run("gpu", func(t *testing.T) {
 		Require(t)
 		test(t)
+	})
+}
+
+// Several is Both for a test of n devices that reach each other's memory. It is skipped where there are fewer GPUs, unless there is none and one is required.
+func Several(t *testing.T, n int, test func(t *testing.T, contexts []*cudadrv.Context)) {
+	all := func(t *testing.T) {
+		var contexts []*cudadrv.Context
+		for i := range n {
+			contexts = append(contexts, contextOf(t, i))
+		}
+		test(t, contexts)
+	}
+	t.Run("sim", func(t *testing.T) {
+		closed(t, SimulateSeveral(t, n, cudasim.Config{}))
+		all(t)
+	})
+	t.Run("gpu", func(t *testing.T) {
+		d := Require(t)
+		if count, err := d.DeviceCount(); err != nil || count < n {
+			t.Skipf("%d GPUs, and %d are needed: %v", count, n, err)
+		}
+		for i := range n {
+			for j := range i {
+				a, err := d.Device(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := d.Device(j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok, err := a.CanAccess(b); err != nil || !ok {
+					t.Skipf("GPU %d does not reach the memory of GPU %d: %v", i, j, err)
+				}
+			}
+		}
+		all(t)
+	})
+}
+
+// closed makes the test fail if it leaves something open on simulated devices.
+func closed(t *testing.T, devices []*cudasim.Device) {
+	t.Cleanup(func() {
+		for _, dev := range devices {
+			for _, l := range dev.Leaks() {
+				t.Errorf("left open: %s, %d bytes, made at\n%s", l.Kind, l.Size, l.Stack)
+			}
+		}
 	})
 }
 
@@ -84,7 +134,12 @@ func FunctionTable(t testing.TB) *cudadrv.FunctionTable {
 // something open.
 func Context(t testing.TB) *cudadrv.Context {
 	t.Helper()
-	dev, err := Require(t).Device(0)
+	return contextOf(t, 0)
+}
+
+func contextOf(t testing.TB, i int) *cudadrv.Context {
+	t.Helper()
+	dev, err := Require(t).Device(i)
 	if err != nil {
 		t.Fatal(err)
 	}

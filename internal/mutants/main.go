@@ -39,14 +39,16 @@ import (
 
 const wanted = 0.95
 
-// suites says which part of the suite looks at the kernels of a family. Families that no operation launches are not here.
+// suites says which part of the suite looks at the kernels of a family: an operation, or a group of package nntest. Families that no operation launches are not here.
 var suites = map[string]string{
 	"resample": "resample", "resample_f64": "resample", "resample_channels": "resample", "resample_channels_f64": "resample", "resample_curves": "resample",
 	"resample_curves_f64": "resample", "resample_fast": "resample", "resample_thread_per_row": "resample",
 	"fuse": "fuse", "fuse_chunks": "fuse", "fuse_fast": "fuse", "fuse_unaligned": "fuse", "fuse_small": "fuse",
 	"fuse_backward": "backward", "fuse_backward_f64": "backward",
 	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_count": "voxel", "voxel_atomic": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel", "voxel_f64": "voxel",
-	"draw": "draw",
+	"draw":   "draw",
+	"tokens": "tokens", "matmul": "matmul", "matmul_norm": "matmul", "matmul_norm_back": "matmul", "attention": "attention", "attention_backward": "attention", "norm": "norm",
+	"embed": "embed", "loss": "loss", "gradient": "gradient", "adamw": "gradient",
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/pins"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -323,8 +322,9 @@ func TestSuitesAreOfTheFamilies(t *testing.T) {
 	families := slices.DeleteFunc(ptx.Families(), func(name string) bool { return name == "copy" })
 	assert.ElementsMatch(t, families, slices.Collect(maps.Keys(suites)))
 	for family, suite := range suites {
-		assert.Contains(t, pins.Operations(), suite, family)
-		assert.NotEmpty(t, generatedOf[suite], family)
+		if pinned(suite) != "nn" {
+			assert.NotEmpty(t, generatedOf[suite], family)
+		}
 	}
 }
 

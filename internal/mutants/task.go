@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/robocache/robocache/internal/pins"
@@ -22,7 +23,7 @@ const TaskEnv = "ROBOCACHE_MUTANT"
 
 // Task is what a trial does: run a part of the suite with one line of a family's PTX replaced, or find out what it runs.
 type Task struct {
-	Suite    string // resample, fuse, voxel or draw
+	Suite    string // resample, fuse, backward, voxel, draw, or a group of package nntest
 	Coverage string // a file for what was found out; then nothing is replaced
 	Shard    int    // of the generated cases, which of shards parts; the first comes with the other cases
 	Family   string
@@ -42,6 +43,14 @@ type Coverage struct {
 
 func newCoverage() *Coverage {
 	return &Coverage{Lines: map[string]map[int]bool{}, At: map[string]map[int][]int32{}}
+}
+
+// pinned is the operation that a suite's pinned shapes are of: networks, if it is a group of package nntest.
+func pinned(suite string) string {
+	if slices.Contains(pins.Operations(), suite) {
+		return suite
+	}
+	return "nn"
 }
 
 // mostCases is how many generated cases a trial runs at most, by suite: half a minute's.

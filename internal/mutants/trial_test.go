@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/pins"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/nntest"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/ptx"
@@ -65,7 +66,7 @@ func TestTrial(t *testing.T) {
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
 	}
 	r.wanted = set(r.Cases)
-	if len(r.Cases) > 0 || r.found != nil {
+	if len(r.Cases) > 0 || r.found != nil && pinned(r.Suite) != "nn" {
 		// Few multiprocessors: jobs are cut as large ones are elsewhere.
 		for i, few := range []bool{false, true} {
 			asked := 0
@@ -77,7 +78,13 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	r.at = ""
-	if r.Shard == 0 {
+	switch {
+	case r.Shard > 0:
+	case pinned(r.Suite) == "nn":
+		for i, few := range []bool{false, true} {
+			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) { nntest.Run(t, dev, r.Suite) })
+		}
+	default:
 		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: set(groupsOf[r.Suite])})
 		r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: set(largeOf[r.Suite])})
 		if many := manyOf[r.Suite]; many != nil {
@@ -87,14 +94,14 @@ func TestTrial(t *testing.T) {
 	if r.found == nil {
 		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")
 		t.Run("work", func(t *testing.T) {
-			did, err := pins.Count(r.Suite, r.config())
+			did, err := pins.Count(pinned(r.Suite), r.config())
 			require.NoError(t, err)
 			require.Equal(t, r.Work, did)
 		})
 		return
 	}
 	if r.Shard == 0 {
-		r.found.Work, err = pins.Count(r.Suite, cudasim.Config{})
+		r.found.Work, err = pins.Count(pinned(r.Suite), cudasim.Config{})
 		require.NoError(t, err)
 	}
 	require.False(t, t.Failed(), "good kernels")
@@ -134,6 +141,11 @@ func (r *trial) config() cudasim.Config {
 
 // part runs some of the suite on a device of its own.
 func (r *trial) part(t *testing.T, name string, seed uint64, few bool, cfg opstest.Config) {
+	r.on(t, name, seed, few, func(t *testing.T, dev *ops.Device) { opstest.Run(t, dev, cfg) })
+}
+
+// on runs a test on a device of its own.
+func (r *trial) on(t *testing.T, name string, seed uint64, few bool, run func(*testing.T, *ops.Device)) {
 	t.Run(name, func(t *testing.T) {
 		conf := r.config()
 		conf.Seed = seed
@@ -147,7 +159,7 @@ func (r *trial) part(t *testing.T, name string, seed uint64, few bool, cfg opste
 		dev, err := ops.NewDevice(b)
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, dev.Close()) }()
-		opstest.Run(t, dev, cfg)
+		run(t, dev)
 	})
 }
 

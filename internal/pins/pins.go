@@ -56,10 +56,16 @@ var shapes = map[string]string{
 		{"suite": "draw", "windows": 32, "episodes": 100000, "streams": 2, "trusted": true},
 		{"suite": "draw", "windows": 124, "episodes": 3000, "streams": 2},
 		{"suite": "draw", "windows": 4, "episodes": 100, "streams": 16}`,
+	"nn": `
+		{"suite": "train", "B": 2, "S": 40, "T": 20, "D": 64, "layers": 1, "heads": 2, "ffn": 128, "out": 26},
+		{"suite": "train", "B": 1, "S": 200, "T": 100, "D": 256, "layers": 1, "heads": 8, "ffn": 512, "out": 26},
+		{"suite": "train", "B": 1, "S": 100, "T": 70, "D": 320, "layers": 1, "heads": 5, "ffn": 320, "out": 14},
+		{"suite": "train", "B": 1, "S": 20, "T": 10, "D": 32, "layers": 2, "heads": 1, "ffn": 128, "out": 7},
+		{"suite": "train", "B": 1, "S": 20, "T": 30, "D": 544, "layers": 1, "heads": 17, "ffn": 64, "out": 30}`,
 }
 
 // Operations are those that have shapes: what Count takes.
-func Operations() []string { return []string{"resample", "fuse", "backward", "voxel", "draw"} }
+func Operations() []string { return []string{"resample", "fuse", "backward", "voxel", "draw", "nn"} }
 
 // Count runs an operation's shapes, each once on a device of its own, and returns their launches by name, in order. cfg's multiprocessors are set here.
 func Count(operation string, cfg cudasim.Config) (map[string][]Launch, error) {

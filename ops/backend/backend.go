@@ -51,6 +51,11 @@ type (
 	Drawer interface {
 		Draw(job *DrawJob) (Plan, error)
 	}
+	// Connector opens its memory to other devices of its kind: their plans and copies may name it, their queues wait for its marks, and a capture of
+	// one takes queues of the other. It refuses devices that cannot be connected.
+	Connector interface {
+		Connect(others []Backend) error
+	}
 	// Batcher makes one plan of plans of this backend that were checked not to depend on each other. It refuses those of another.
 	Batcher interface {
 		Batch(plans []Plan, opts BatchOptions) (Plan, error)
@@ -63,14 +68,15 @@ type Queue interface {
 	// since the last call, joined if there are several.
 	Synchronize(ctx context.Context) error
 	// Capture records the work that fn gives to this queue, without running it. Nothing else may use the queue
-	// meanwhile, and fn must not synchronise it.
-	Capture(fn func() error) (Graph, error)
+	// meanwhile, and fn must not synchronise it. It records that of other queues too, of this device or of connected ones, which begin where this one
+	// does and end before it; these may mark and wait for each other meanwhile.
+	Capture(fn func() error, with ...Queue) (Graph, error)
 	// Copy copies between contiguous tensors of one dtype and shape that share no memory, one at least on the device, and allocates nothing. A host
 	// tensor whose memory the device does not copy from by itself is an *ArgError that is ErrPageable.
 	Copy(dst, src *tensor.Tensor) error
 	// Mark makes a mark of the same device stand for the work given so far. It allocates nothing.
 	Mark(m Mark) error
-	// After makes work given from now on wait for what a mark of the same device stands for. It allocates nothing.
+	// After makes work given from now on wait for what a mark of the same device, or of a connected one, stands for. It allocates nothing.
 	After(m Mark) error
 	// Close waits for the work, releases the queue, and returns what Synchronize would have. Close twice is fine.
 	Close() error

@@ -30,6 +30,8 @@ var (
 	ErrRows       = errors.New("row lengths or offsets do not fit the tensor")
 	ErrNoSamples  = errors.New("row has targets but no samples")
 	ErrCursor     = errors.New("cursor is below 0")
+	ErrValue      = errors.New("value is not finite")
+	ErrNumber     = errors.New("there is none of this number")
 
 	// Kind of *MemoryError.
 	ErrOutOfMemory error = errs.OutOfMemory
@@ -62,21 +64,40 @@ func (e *ArgError) Error() string {
 // Unwrap returns the kind, so that errors.Is finds it.
 func (e *ArgError) Unwrap() error { return e.Kind }
 
+// CaptureArg names the i-th queue of a capture: the one that captures, then the others.
+func CaptureArg(i int) string {
+	if i == 0 {
+		return "queue"
+	}
+	return fmt.Sprintf("with[%d]", i-1)
+}
+
+// CapturedMark says that a mark belongs to another capture, or to one and not to what runs.
+func CapturedMark(op string) error {
+	return &ArgError{Op: op, Arg: "mark", Kind: ErrOption, Got: "a mark of another capture, or of none", Want: "one that was set in the same capture, or outside of all"}
+}
+
 // ValueError reports a value in a tensor that an operation cannot use. It is found where the work is done, so the
 // destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
 // backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and
 // index. Of a Fuse the argument names the stream: "Streams[2].SrcTimes"; "Streams[2].Targets" are the targets as that stream has
-// them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets.
+// them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets. Of values that are not finite
+// the index is the tick.
 type ValueError struct {
-	Op    string // the operation: "Resample"
-	Arg   string // the argument's name: "SrcTimes"
-	Row   int    // the batch row; for source times shared by all rows 0, or with SrcLengths the first row that reaches them
-	Index int    // the index within the row
-	Kind  error  // one of this package's Err values
+	Op     string // the operation: "Resample"
+	Arg    string // the argument's name: "SrcTimes"
+	Row    int    // the batch row; for source times shared by all rows 0, or with SrcLengths the first row that reaches them
+	Index  int    // the index within the row
+	Column int    // the feature of a value that is not finite
+	Kind   error  // one of this package's Err values
 }
 
 func (e *ValueError) Error() string {
-	return fmt.Sprintf("ops.%s: %s: %v at row %d, index %d", e.Op, e.Arg, e.Kind, e.Row, e.Index)
+	at := fmt.Sprintf("row %d, index %d", e.Row, e.Index)
+	if e.Kind == ErrValue {
+		at = fmt.Sprintf("row %d, tick %d, column %d", e.Row, e.Index, e.Column)
+	}
+	return fmt.Sprintf("ops.%s: %s: %v at %s", e.Op, e.Arg, e.Kind, at)
 }
 
 // Unwrap returns the kind, so that errors.Is finds it.

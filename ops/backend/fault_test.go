@@ -48,7 +48,7 @@ func TestFaultsUnpackToRowAndIndex(t *testing.T) {
 		err := j.FaultError(MakeFault(c.class, c.at, c.reason), read)
 		var e *ValueError
 		require.True(t, errors.As(err, &e))
-		assert.Equal(t, ValueError{"Resample", c.arg, c.row, c.index, c.kind}, *e)
+		assert.Equal(t, ValueError{Op: "Resample", Arg: c.arg, Row: c.row, Index: c.index, Kind: c.kind}, *e)
 		assert.ErrorIs(t, err, c.kind)
 	}
 	assert.NoError(t, j.FaultError(NoFault, read))

@@ -107,7 +107,6 @@ func (j *AttentionBackwardJob) Bound() Bound {
 	b.add("DQ", j.DQ)
 	b.add("DK", j.DK)
 	b.add("DV", j.DV)
-	b.add("Delta", j.Delta)
 	b.outputs()
 	b.add("DO", j.DO)
 	b.add("O", j.O)
@@ -119,7 +118,7 @@ func (j *AttentionBackwardJob) Bound() Bound {
 // Bound returns the job's tensors.
 func (j *WeightGradientJob) Bound() Bound {
 	b := Bound{op: "WeightGradient"}
-	b.add("Partials", j.Partials)
+	b.add("Gradient", j.Gradient)
 	b.outputs()
 	for i := range j.Products {
 		b.add(fmt.Sprintf("Products[%d].DY", i), j.Products[i].DY)
@@ -137,7 +136,7 @@ func (j *GradientNormJob) Bound() Bound {
 	b.add("Sum", j.Sum)
 	b.add("Squares", j.Squares)
 	b.outputs()
-	b.all("Partials", j.Partials)
+	b.all("Gradients", j.Gradients)
 	return b
 }
 
@@ -151,7 +150,7 @@ func (j *AdamWJob) Bound() Bound {
 	b.all("Copies", j.Copies)
 	b.add("Norm", j.Norm)
 	b.outputs()
-	b.all("Partials", j.Partials)
+	b.all("Gradients", j.Gradients)
 	b.add("Schedule", j.Schedule)
 	b.add("State", j.State)
 	b.add("Squares", j.Squares)

@@ -2,7 +2,8 @@ package backend
 
 import "github.com/robocache/robocache/tensor"
 
-// NormJob is a LayerNorm by itself: Norm.Z is read, Mean and Rstd are written, and Out [M,N] Working, and Sum [M,N] F32 if it is not nil.
+// NormJob is a LayerNorm by itself, as MatMulJob has it: Norm.Z is read, Mean and Rstd are written, and the norm goes to Sum [M,N] F32 and Out [M,N] Working,
+// each of which may be nil.
 type NormJob struct {
 	M, N     int
 	Eps      float32
@@ -10,7 +11,8 @@ type NormJob struct {
 	Out, Sum *tensor.Tensor
 }
 
-// NormBackwardJob is its gradient, as MatMulJob has it: G [M,N] F32 is the gradient of the norm, Sum and Out that of Z.
+// NormBackwardJob is its gradient, as MatMulJob has it: G [M,N] F32 is the gradient of the norm, and v, after After [M,N] F32 was added, that of Z: it goes to
+// Sum [M,N] F32 and, with OutDropout, to Out [M,N] Working. After, Sum and Out may be nil. DGamma and DBeta are [ceil(M/NormRows),N] F32.
 type NormBackwardJob struct {
 	M, N          int
 	G             *tensor.Tensor
@@ -21,49 +23,14 @@ type NormBackwardJob struct {
 	OutDropout    Dropout
 }
 
-// TokensJob makes a network's input and its targets of a batch of windows, and advances the step. Input column c of token t of row b is
-// (x - r)*Scale[c] + Shift[c], where x is that of the source which has the column, 0 where it is not valid or the token has none, and r is the reference: column
-// Relative[c] of the tick Reference of the source ReferenceSource, or 0 where Relative[c] is -1. A value that is not finite is a fault, and sets StateBad.
-type TokensJob struct {
-	B, T      int
-	Sources   []TokenSource
-	Width     int            // columns in use; those up to Input's width are 0
-	Scale     *tensor.Tensor // [Width] F32
-	Shift     *tensor.Tensor
-	Relative  *tensor.Tensor // [Width] i32
-	Reference Reference
-	Input     *tensor.Tensor // [B*T, width] Working, written
-
-	Target         *TokenSource   // nil without targets; Ticks are those of Targets
-	TargetScale    *tensor.Tensor // [D] F32, and so on, D columns of a tick
-	TargetShift    *tensor.Tensor
-	TargetRelative *tensor.Tensor
-	Targets        *tensor.Tensor // [B*C, D] F32, written
-	Weights        *tensor.Tensor // [B*C] F32, written: 1 where the target counts, else 0
-
-	State *tensor.Tensor
-}
-
-// TokenSource is a stream of a batch: Values [B,Ticks,D], Valid and Pad [B,Ticks] u8 or nil; a tick counts where it is valid, and is not padded if SkipPad.
-type TokenSource struct {
-	Values, Valid, Pad *tensor.Tensor // Values F32 or BF16, strided
-	SkipPad            bool
-	Ticks, D           int
-	Token              int // of the first tick; the others follow
-	Column             int // of the first of the D columns
-}
-
-// Reference is where the values lie that others are relative to.
-type Reference struct {
-	Values *tensor.Tensor // [B,Ticks,D] F32 or BF16
-	Valid  *tensor.Tensor // [B,Ticks] u8, or nil; a row whose reference is not valid has no targets that count, and 0 for it
-	Tick   int
-}
-
-// EmbedJob makes Out[m] = Position[m mod T] + Table[ID[m / T]], F32, either of which may be nil. An ID that is not in the table is a fault. Of the gradient
-// [M,N] of Out WeightGradient makes that of Position; Backward says that this job makes that of Table: DTable = sums over the rows of G, m ascending.
+// EmbedJob makes Out[m] = Position[m mod T] + Table[ID[m / T]], either of which may be nil: the other alone then. An ID that is not from 0 to V-1 is a fault,
+// and stands for a row of zeros.
+//
+// Of the gradient G of Out, WeightGradient makes that of Position; with Backward the job makes that of Table instead: row v of DTable is the sum of the rows m
+// of G whose ID is v, ascending, from 0 within each block of EmbedRows consecutive m, and the blocks' sums ascending.
 type EmbedJob struct {
 	M, N, T  int
+	V        int            // rows of the table
 	Position *tensor.Tensor // [T,N] F32
 	Table    *tensor.Tensor // [V,N] F32
 	ID       *tensor.Tensor // [ceil(M/T)] i32
@@ -71,6 +38,17 @@ type EmbedJob struct {
 	Backward bool
 	G        *tensor.Tensor // [M,N] F32
 	DTable   *tensor.Tensor // [V,N] F32, written
+}
+
+// EmbedRows is of how many rows Embed makes a sum.
+const EmbedRows = 32
+
+// FaultError unpacks a fault of the job: its position is that of an ID.
+func (j *EmbedJob) FaultError(f Fault) error {
+	if f == NoFault {
+		return nil
+	}
+	return &ValueError{Op: "Embed", Arg: "ID", Row: f.Position(), Kind: ErrNumber}
 }
 
 // LossKind is how a prediction is compared.
@@ -83,17 +61,31 @@ const (
 	LossCrossEntropy
 )
 
-// LossJob compares a prediction with its target: the loss is the mean over all values that count (of all rows, for the cross-entropy), and Grad its
-// gradient. A loss that is not finite sets StateBad.
+// LossJob compares a prediction with its target: the loss is the mean over all values that count (of all rows, for a cross-entropy), and Grad its
+// gradient: torch's mse_loss, l1_loss and cross_entropy. Where nothing counts both are 0.
+//
+// A row of M counts as its weights say: item i, columns i*N/RowsPerItem to (i+1)*N/RowsPerItem-1, by Weights[m*RowsPerItem+i]; of a cross-entropy, whose
+// RowsPerItem is 1, by its class too. The number n of what counts is M*N of a loss without Weights, word StateValid of State of one with them, and of a
+// cross-entropy the rows that count. A loss that is not finite goes to word StateBad.
+//
+// With p the prediction and t the target, each operation rounded:
+//
+//	MSE: d = p-t; the loss of the value is d*d, its gradient d*(2/n)
+//	L1:  d = p-t; |d|, and 1/n with the sign of d, or 0 where d is 0
+//	cross-entropy, m the greatest of a row: s = the sum of e = Exp(p-m); the loss of the row is Log(s)-(p[class]-m), its gradient (e/s - 1)*(1/n) in the
+//	column of the class and (e/s)*(1/n) in the others
+//
+// A sum over a row's columns goes by the order of NormStats; values that do not count are 0 in it. A partial sum adds the sums of LossRows rows, ascending;
+// the sum of all goes by the order of NormStats over the partial sums. The loss is it divided by n.
 type LossJob struct {
 	Kind        LossKind
 	M, N        int            // N columns are in use
 	Prediction  *tensor.Tensor // [M, width] F32
 	Target      *tensor.Tensor // [M,N] F32
-	Class       *tensor.Tensor // [M] i32, of a cross-entropy; -1 does not count
-	RowsPerItem int            // a row of Prediction has so many rows of Weights: N/RowsPerItem columns each
+	Class       *tensor.Tensor // [M] i32, of a cross-entropy; below 0 does not count, N and above is a fault and does not count
+	RowsPerItem int
 	Weights     *tensor.Tensor // [M*RowsPerItem] F32, 1 or 0; nil is 1
-	Grad        *tensor.Tensor // [M, width] Working, written; nil if only the loss is wanted
+	Grad        *tensor.Tensor // [M, width] Working, written, with 0 in columns that are not in use; nil if only the loss is wanted
 	Partials    *tensor.Tensor // [ceil(M/LossRows)] F32, scratch
 	Losses      *tensor.Tensor // [S] F32: that of step (step-1) mod S is written
 	State       *tensor.Tensor
@@ -101,3 +93,11 @@ type LossJob struct {
 
 // LossRows is of how many rows Loss makes a partial sum.
 const LossRows = 32
+
+// FaultError unpacks a fault of the job: its position is that of a class.
+func (j *LossJob) FaultError(f Fault) error {
+	if f == NoFault {
+		return nil
+	}
+	return &ValueError{Op: "Loss", Arg: "Class", Row: f.Position(), Kind: ErrNumber}
+}

@@ -226,26 +226,43 @@ func (s *queue) give(p runnable) error {
 	return nil
 }
 
-func (s *queue) Capture(fn func() error) (backend.Graph, error) {
-	s.mu.Lock()
-	if s.closed || s.captured != nil {
-		s.mu.Unlock()
-		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
+func (s *queue) Capture(fn func() error, with ...backend.Queue) (backend.Graph, error) {
+	g := &graph{joint: len(with) > 0}
+	for i, q := range append([]backend.Queue{s}, with...) {
+		one, err := queueOf(q)
+		if err == nil {
+			err = one.begin(g, i)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer one.end()
 	}
-	g := &graph{}
-	s.captured = g
-	s.mu.Unlock()
-	err := fn()
-	s.mu.Lock()
-	s.captured = nil
-	s.mu.Unlock()
-	if err != nil {
+	if err := fn(); err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
+// begin makes the queue record, as the i-th of a capture.
+func (s *queue) begin(g *graph, i int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.captured != nil {
+		return &backend.ArgError{Op: "Capture", Arg: backend.CaptureArg(i), Kind: backend.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
+	}
+	s.captured = g
+	return nil
+}
+
+func (s *queue) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.captured = nil
+}
+
 type graph struct {
+	joint  bool // of several queues
 	work   []runnable
 	closed atomic.Bool
 }

@@ -37,14 +37,20 @@ func (s *queue) Copy(dst, src *tensor.Tensor) error {
 }
 
 // mark is a point in a queue's work, which is done when a call that gives it returns.
-type mark struct{ closed atomic.Bool }
+type mark struct {
+	closed atomic.Bool
+	in     atomic.Pointer[graph] // the capture that it was set in last, if it was one
+}
 
 // NewMark returns a mark.
 func (b *Backend) NewMark() (backend.Mark, error) { return &mark{}, nil }
 
 func (m *mark) Wait(ctx context.Context) error {
-	if m.closed.Load() {
+	switch {
+	case m.closed.Load():
 		return &backend.ArgError{Op: "Wait", Arg: "mark", Kind: backend.ErrClosed}
+	case m.in.Load() != nil:
+		return backend.CapturedMark("Wait")
 	}
 	return ctx.Err()
 }
@@ -73,8 +79,12 @@ func (s *queue) with(op string, of backend.Mark) error {
 		return &backend.ArgError{Op: op, Arg: "queue", Kind: backend.ErrClosed}
 	case m.closed.Load():
 		return &backend.ArgError{Op: op, Arg: "mark", Kind: backend.ErrClosed}
-	case s.captured != nil:
+	case s.captured != nil && !s.captured.joint:
 		return &backend.ArgError{Op: op, Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is being captured", Want: op + " outside Capture"}
+	case op == "Mark":
+		m.in.Store(s.captured)
+	case m.in.Load() != s.captured:
+		return backend.CapturedMark(op)
 	}
 	return nil
 }

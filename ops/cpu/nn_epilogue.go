@@ -76,31 +76,22 @@ func (e *epilogue[W]) begin() {
 // row makes row m of the product, which is in s.v, into what is written.
 func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 	j, v := e.job, s.v
-	for i, b := range e.bias {
-		v[i] += b
+	if e.bias != nil {
+		fast.add(v, e.bias)
 	}
 	if e.pre.there() {
 		store(e.pre.row(m, j.N), v)
 	}
 	switch j.Activation {
 	case backend.ActivationReLU:
-		for i, x := range v {
-			v[i] = relu(x)
-		}
+		fast.relu(v)
 	case backend.ActivationGELU:
 		for i, x := range v {
 			v[i] = fp32.GELU(x)
 		}
 	}
 	if e.gate.there() {
-		for i, g := range e.gate.row(m, j.N) {
-			switch g := widen(g); {
-			case j.GateOf == backend.ActivationGELU:
-				v[i] = float32(v[i] * fp32.GELUGrad(g))
-			case !(g > 0):
-				v[i] = 0
-			}
-		}
+		gate(v, e.gate.row(m, j.N), j.GateOf)
 	}
 	e.dropout.row(m, v)
 	if e.residual.there() {
@@ -109,9 +100,7 @@ func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 			normed(s.t, r, n.mean[m], n.rstd[m], n.gamma, n.beta)
 			r = s.t
 		}
-		for i, x := range r {
-			v[i] += x
-		}
+		fast.add(v, r)
 	}
 	if n := e.norm; n != nil {
 		if e.sum.there() {
@@ -124,9 +113,7 @@ func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 		normBack(v, n.z.row(m, j.N), n.mean[m], n.rstd[m], n.gamma, s.dgamma.of(m), s.dbeta.of(m), s.s, s.t)
 	}
 	if e.after.there() {
-		for i, x := range e.after.row(m, j.N) {
-			v[i] += x
-		}
+		fast.add(v, e.after.row(m, j.N))
 	}
 	if e.sum.there() && e.norm == nil {
 		copy(e.sum.row(m, j.N), v)
@@ -145,16 +132,28 @@ func (e *epilogue[W]) ended(block int, s *epilogueScratch) {
 	}
 }
 
-// relu is x where it is greater than 0, else 0; not-a-number stays.
-func relu(x float32) float32 {
-	if x <= 0 {
-		return 0
+// gate multiplies a row by the gradient of an activation at g.
+func gate[W working](v []float32, g []W, of backend.Activation) {
+	if list, ok := any(g).([]float32); ok && of == backend.ActivationReLU {
+		fast.gate(v, list)
+		return
 	}
-	return x
+	for i, x := range g {
+		switch g := widen(x); {
+		case of == backend.ActivationGELU:
+			v[i] = float32(v[i] * fp32.GELUGrad(g))
+		case !(g > 0):
+			v[i] = 0
+		}
+	}
 }
 
 // store rounds a row.
 func store[W working](to []W, v []float32) {
+	if list, ok := any(to).([]float32); ok {
+		copy(list, v)
+		return
+	}
 	for i, x := range v {
 		to[i] = narrow[W](x)
 	}
@@ -162,18 +161,22 @@ func store[W working](to []W, v []float32) {
 
 // dropout is a backend.Dropout; its state is nil for none.
 type dropout struct {
-	backend.Dropout
-	state     []int64
-	step      uint32
-	threshold uint32
-	scale     float32
+	state []int64
+	dropoutNumbers
+}
+
+// dropoutNumbers are what says which elements dropout leaves out, and what the others are multiplied by.
+type dropoutNumbers struct {
+	seed                  uint64
+	step, site, threshold uint32
+	scale                 float32
 }
 
 func dropoutOf(d backend.Dropout, errs *[]error) dropout {
 	if d.Rate == 0 {
 		return dropout{}
 	}
-	return dropout{Dropout: d, state: elementsOf[int64](d.State, errs), threshold: fp32.Threshold(d.Rate), scale: 1 / (1 - d.Rate)}
+	return dropout{elementsOf[int64](d.State, errs), dropoutNumbers{seed: d.Seed, site: d.Site, threshold: fp32.Threshold(d.Rate), scale: 1 / (1 - d.Rate)}}
 }
 
 // begin reads the step.
@@ -183,19 +186,9 @@ func (d *dropout) begin() {
 	}
 }
 
-// row leaves out elements of row m, a multiple of 4 long.
+// row leaves out elements of row m.
 func (d *dropout) row(m int, v []float32) {
-	if d.state == nil {
-		return
-	}
-	first := uint64(m) * uint64(len(v))
-	for i := 0; i < len(v); i += 4 {
-		for c, w := range fp32.Words(d.Seed, d.step, d.Site, (first+uint64(i))/4) {
-			if w < d.threshold {
-				v[i+c] = 0
-			} else {
-				v[i+c] = float32(v[i+c] * d.scale)
-			}
-		}
+	if d.state != nil {
+		fast.dropout(v, uint64(m)*uint64(len(v))/4, &d.dropoutNumbers)
 	}
 }

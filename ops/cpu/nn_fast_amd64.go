@@ -10,9 +10,10 @@ func fastest() *arithmetic {
 }
 
 var avx2 = arithmetic{
-	product: productAVX2, transpose: transposeAVX2,
-	add: addAVX2, relu: reluAVX2, gate: gateAVX2, scale: scaleAVX2, sum: sumAVX2, squares: squaresAVX2, dot: dotAVX2, max: maxAVX2, addRows: addRowsAVX2,
-	norm: normAVX2, normSums: normSumsAVX2, normGrad: normGradAVX2, exp2: exp2AVX2, softGrad: softGradAVX2,
+	product: productAVX2, transpose: transposeAVX2, pack: packAVX2, addRows: addRowsAVX2,
+	add: addAVX2, relu: reluAVX2, gate: gateAVX2, scale: scaleAVX2, mul: mulAVX2, dropout: dropoutAVX2,
+	sum: sumAVX2, squares: squaresAVX2, norm: normAVX2, normParts: normPartsAVX2, normSums: normSumsAVX2, normGrad: normGradAVX2,
+	dot: dotAVX2, max: maxAVX2, exp2: exp2AVX2, softGrad: softGradAVX2, adamW: adamWAVX2,
 }
 
 //go:noescape
@@ -37,7 +38,7 @@ func scaleAVX2(x []float32, by float32)
 func sumAVX2(x []float32) float32
 
 //go:noescape
-func squaresAVX2(x []float32, less float32) float32
+func squaresAVX2(dst, x []float32, less float32)
 
 //go:noescape
 func dotAVX2(a, b []float32) float32
@@ -49,10 +50,13 @@ func maxAVX2(x []float32) float32
 func normAVX2(dst, z, gamma, beta []float32, mean, rstd float32)
 
 //go:noescape
-func normSumsAVX2(g, z, gamma, dGamma, dBeta []float32, mean, rstd float32) (h, hx float32)
+func normPartsAVX2(s, t, g, z, gamma []float32, mean, rstd float32)
 
 //go:noescape
-func normGradAVX2(g, z, gamma []float32, mean, rstd, h, hx float32)
+func normSumsAVX2(dGamma, dBeta, g, z []float32, mean, rstd float32)
+
+//go:noescape
+func normGradAVX2(g, s, z []float32, mean, rstd, h, hx float32)
 
 //go:noescape
 func exp2AVX2(x []float32, scale, less float32) float32
@@ -62,3 +66,15 @@ func softGradAVX2(dp, p []float32, delta, scale float32)
 
 //go:noescape
 func addRowsAVX2(sum, x []float32, ld, rows int)
+
+//go:noescape
+func adamWAVX2(params, m, v, g []float32, by *adamWNumbers) bool
+
+//go:noescape
+func packAVX2(dst, src []float32, ld, rows int)
+
+//go:noescape
+func mulAVX2(dst, x []float32)
+
+//go:noescape
+func dropoutAVX2(v []float32, quad uint64, by *dropoutNumbers)

@@ -1,37 +1,64 @@
 package cpu
 
-import "math"
+import (
+	"math"
 
-// arithmetic is what the fast way computes with: rows of a multiple of 8 elements, the first slice's length. The set of plain Go is what the others are
-// tested against. Sums may be in any order, but in one that only their length decides.
+	"github.com/robocache/robocache/internal/fp32"
+)
+
+// arithmetic is what networks are computed with on the CPU: products of float32, and rows of a multiple of 16 elements, as many as the first slice has. A
+// processor's set gives the bits of the set of plain Go where nothing else is said, so that both ways, exact and fast, use it.
 type arithmetic struct {
-	// product makes c[r][j] = the sum over k, ascending, of a[r*lda+i*step]*b[i*ldb+j] for 16 columns j, or adds it to c.
+	// product makes c[r][j] = the sum over k, ascending, of a[r*lda+i*step]*b[i*ldb+j] for 16 columns j, or adds it to c. Whether steps are fused is free.
 	product func(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool)
 	// transpose makes dst[i][j] = src[j*ld+i] of 16 rows of k elements, a multiple of 4.
 	transpose func(dst, src []float32, ld, k int)
+	// pack makes a panel of 16 columns of rows: dst[i][j] = src[i*ld+j].
+	pack func(dst, src []float32, ld, rows int)
+	// addRows adds rows to sum, 16 columns of each, ascending.
+	addRows func(sum, x []float32, ld, rows int)
 
-	add     func(dst, x []float32)
-	relu    func(x []float32)
-	gate    func(x, gate []float32) // 0 where gate is not above 0
-	scale   func(x []float32, by float32)
-	sum     func(x []float32) float32
-	squares func(x []float32, less float32) float32 // the sum of (x-less)²
-	dot     func(a, b []float32) float32
-	max     func(x []float32) float32
-	addRows func(sum, x []float32, ld, rows int) // 16 columns, rows ascending
+	add   func(dst, x []float32)
+	relu  func(x []float32)       // 0 where x is 0 or less
+	gate  func(x, gate []float32) // 0 where gate is not above 0
+	scale func(x []float32, by float32)
+	mul   func(dst, x []float32)
+	// dropout leaves out elements, the first of which is number 4*quad, and multiplies the others.
+	dropout func(v []float32, quad uint64, by *dropoutNumbers)
 
-	norm     func(dst, z, gamma, beta []float32, mean, rstd float32) // (z-mean)*rstd*gamma + beta
-	normSums func(g, z, gamma, dGamma, dBeta []float32, mean, rstd float32) (h, hx float32)
-	normGrad func(g, z, gamma []float32, mean, rstd, h, hx float32) // rstd*(g*gamma - h - x*hx)
-	exp2     func(x []float32, scale, less float32) float32         // 2^(x*scale-less), and their sum
-	softGrad func(dp, p []float32, delta, scale float32)            // p*(dp-delta)*scale
+	sum       func(x []float32) float32                               // in the order of backend.NormStats
+	squares   func(dst, x []float32, less float32)                    // (x-less)²
+	norm      func(dst, z, gamma, beta []float32, mean, rstd float32) // x*gamma + beta, x = (z-mean)*rstd
+	normParts func(s, t, g, z, gamma []float32, mean, rstd float32)   // s = g*gamma, t = s*x
+	normSums  func(dGamma, dBeta, g, z []float32, mean, rstd float32) // dGamma += g*x, dBeta += g
+	normGrad  func(g, s, z []float32, mean, rstd, h, hx float32)      // g = rstd*((s-h) - x*hx)
+
+	adamW func(params, m, v, g []float32, by *adamWNumbers) bool // a step, and whether an element was left out
+
+	// These have the bits of their own set alone.
+	dot      func(a, b []float32) float32
+	max      func(x []float32) float32                      // of numbers
+	exp2     func(x []float32, scale, less float32) float32 // 2^(x*scale-less), which is 1 or less, and their sum
+	softGrad func(dp, p []float32, delta, scale float32)    // p*(dp-delta)*scale
 }
 
 // fast is the arithmetic of the fast way. Tests change it.
 var fast = fastest()
 
 var plain = arithmetic{
-	product: plainProduct, transpose: plainTranspose,
+	product: plainProduct, transpose: plainTranspose, adamW: plainAdamW,
+	pack: func(dst, src []float32, ld, rows int) {
+		for i := range rows {
+			copy(dst[i*panel:][:panel], src[i*ld:])
+		}
+	},
+	addRows: func(sum, x []float32, ld, rows int) {
+		for r := range rows {
+			for j, v := range x[r*ld:][:panel] {
+				sum[j] += v
+			}
+		}
+	},
 	add: func(dst, x []float32) {
 		for i, v := range x[:len(dst)] {
 			dst[i] += v
@@ -56,17 +83,50 @@ var plain = arithmetic{
 			x[i] *= by
 		}
 	},
-	sum: func(x []float32) (s float32) {
-		for _, v := range x {
-			s += v
+	mul: func(dst, x []float32) {
+		for i, v := range x[:len(dst)] {
+			dst[i] *= v
 		}
-		return s
 	},
-	squares: func(x []float32, less float32) (s float32) {
-		for _, v := range x {
-			s += (v - less) * (v - less)
+	dropout: func(v []float32, quad uint64, by *dropoutNumbers) {
+		for i := 0; i < len(v); i += 4 {
+			for c, w := range fp32.Words(by.seed, by.step, by.site, quad+uint64(i/4)) {
+				if w < by.threshold {
+					v[i+c] = 0
+				} else {
+					v[i+c] *= by.scale
+				}
+			}
 		}
-		return s
+	},
+	sum: plainSum,
+	squares: func(dst, x []float32, less float32) {
+		for i, v := range x[:len(dst)] {
+			d := v - less
+			dst[i] = d * d
+		}
+	},
+	norm: func(dst, z, gamma, beta []float32, mean, rstd float32) {
+		for i, v := range z[:len(dst)] {
+			dst[i] = float32(float32((v-mean)*rstd)*gamma[i]) + beta[i]
+		}
+	},
+	normParts: func(s, t, g, z, gamma []float32, mean, rstd float32) {
+		for i, v := range g[:len(s)] {
+			s[i] = v * gamma[i]
+			t[i] = s[i] * float32((z[i]-mean)*rstd)
+		}
+	},
+	normSums: func(dGamma, dBeta, g, z []float32, mean, rstd float32) {
+		for i, v := range g[:len(dGamma)] {
+			dGamma[i] += float32(v * float32((z[i]-mean)*rstd))
+			dBeta[i] += v
+		}
+	},
+	normGrad: func(g, s, z []float32, mean, rstd, h, hx float32) {
+		for i, v := range s[:len(g)] {
+			g[i] = rstd * (v - h - float32(float32((z[i]-mean)*rstd)*hx))
+		}
 	},
 	dot: func(a, b []float32) (s float32) {
 		for i, v := range b[:len(a)] {
@@ -80,33 +140,6 @@ var plain = arithmetic{
 			m = max(m, v)
 		}
 		return m
-	},
-	addRows: func(sum, x []float32, ld, rows int) {
-		for r := range rows {
-			for j, v := range x[r*ld:][:16] {
-				sum[j] += v
-			}
-		}
-	},
-	norm: func(dst, z, gamma, beta []float32, mean, rstd float32) {
-		for i := range dst {
-			dst[i] = (z[i]-mean)*rstd*gamma[i] + beta[i]
-		}
-	},
-	normSums: func(g, z, gamma, dGamma, dBeta []float32, mean, rstd float32) (h, hx float32) {
-		for i, v := range g {
-			x := (z[i] - mean) * rstd
-			dGamma[i] += v * x
-			dBeta[i] += v
-			h += v * gamma[i]
-			hx += v * gamma[i] * x
-		}
-		return h, hx
-	},
-	normGrad: func(g, z, gamma []float32, mean, rstd, h, hx float32) {
-		for i, v := range g {
-			g[i] = rstd * (v*gamma[i] - h - (z[i]-mean)*rstd*hx)
-		}
 	},
 	exp2: func(x []float32, scale, less float32) (s float32) {
 		for i, v := range x {
@@ -149,4 +182,17 @@ func plainTranspose(dst, src []float32, ld, k int) {
 			dst[16*i+j] = src[j*ld+i]
 		}
 	}
+}
+
+func plainSum(x []float32) float32 {
+	var p [32]float32
+	for i, v := range x {
+		p[i/4%32] += v
+	}
+	for d := 16; d > 0; d /= 2 {
+		for l := range d {
+			p[l] += p[l+d]
+		}
+	}
+	return p[0]
 }

@@ -9,55 +9,35 @@ import (
 
 // rowSum adds up a row in the order of every LayerNorm: see backend.NormStats.
 func rowSum(v []float32) float32 {
-	var p [32]float32
-	for i, x := range v {
-		p[i/4%32] += x
+	if len(v)%panel != 0 {
+		return plainSum(v)
 	}
-	for d := 16; d > 0; d /= 2 {
-		for l := range d {
-			p[l] += p[l+d]
-		}
-	}
-	return p[0]
+	return fast.sum(v)
+}
+
+// normed is a row's norm.
+func normed(out, z []float32, mean, rstd float32, gamma, beta []float32) {
+	fast.norm(out, z, gamma, beta, mean, rstd)
 }
 
 // statistics are the mean of a row and 1/sqrt(variance+eps); t is scratch.
 func statistics(v, t []float32, eps float32) (mean, rstd float32) {
 	n := float32(len(v))
 	mean = rowSum(v) / n
-	for i, x := range v {
-		d := x - mean
-		t[i] = float32(d * d)
-	}
+	fast.squares(t, v, mean)
 	variance := rowSum(t) / n
 	return mean, 1 / float32(math.Sqrt(float64(variance+eps)))
-}
-
-// normed is a row's norm.
-func normed(out, z []float32, mean, rstd float32, gamma, beta []float32) {
-	for i, x := range z {
-		out[i] = float32(float32((x-mean)*rstd)*gamma[i]) + beta[i]
-	}
 }
 
 // normBack turns the gradient g of a row's norm into that of the row z, and adds what the row gives to the gradients of gamma and beta, if they are wanted.
 // s and t are scratch.
 func normBack(g, z []float32, mean, rstd float32, gamma, dgamma, dbeta, s, t []float32) {
-	for i, x := range g {
-		xhat := float32((z[i] - mean) * rstd)
-		s[i] = float32(x * gamma[i])
-		t[i] = float32(s[i] * xhat)
-		if dgamma != nil {
-			dgamma[i] += float32(x * xhat)
-			dbeta[i] += x
-		}
+	fast.normParts(s, t, g, z, gamma, mean, rstd)
+	if dgamma != nil {
+		fast.normSums(dgamma, dbeta, g, z, mean, rstd)
 	}
 	n := float32(len(g))
-	meanH, meanHX := rowSum(s)/n, rowSum(t)/n
-	for i := range g {
-		xhat := float32((z[i] - mean) * rstd)
-		g[i] = float32(rstd * (s[i] - meanH - float32(xhat*meanHX)))
-	}
+	fast.normGrad(g, s, z, mean, rstd, rowSum(s)/n, rowSum(t)/n)
 }
 
 // quarters are the sums of the gradients of gamma or beta over a block of rows: those of each quarter of NormRows rows, width columns.

@@ -1,5 +1,111 @@
 package cuda
 
-import "github.com/robocache/robocache/ops/backend"
+import (
+	"fmt"
 
-func (b *gpu) MatMul(*backend.MatMulJob) (backend.Plan, error) { panic("MatMul is to come") }
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// manyTiles is from how many tiles of 128 x 128 elements on a product is made of these: fewer would leave much of a GPU idle.
+const manyTiles = 128
+
+func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
+	k := matMulKernel(job)
+	if b.shared < k.shared {
+		return nil, &backend.ArgError{Op: "MatMul", Arg: "N", Kind: ops.ErrUnsupported, Got: fmt.Sprintf("%d columns on a device whose blocks have %d bytes of shared memory", job.N, b.shared), Want: fmt.Sprintf("%d bytes", k.shared)}
+	}
+	// A norm's residual comes ahead where there is room: see ahead in matmul.cuh.
+	ahead := (job.Norm != nil || job.NormBack != nil) && job.Residual != nil && job.Residual.Dim(0) == job.M && k.shared+4*k.rows*k.columns <= b.shared
+	if ahead {
+		k.shared += 4 * k.rows * k.columns
+	}
+	p := &plan{Base: b.Base(job.Bound()), b: b}
+	columns := (job.N + k.columns - 1) / k.columns
+	blocks := (job.M + k.rows - 1) / k.rows * columns
+	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns, ahead)))
+}
+
+// tileKernel is a kernel of products whose blocks make tiles of rows x columns elements.
+type tileKernel struct {
+	name                   string
+	rows, columns, threads int
+	shared                 int // bytes
+}
+
+// matMulKernel chooses by the job's shape alone, so that a job is computed the same way everywhere; the bits are the same anyway.
+func matMulKernel(job *backend.MatMulJob) tileKernel {
+	tile := func(form string, rows, columns, threads, stages int) tileKernel {
+		return tileKernel{fmt.Sprintf("matmul_%s_%d", form, columns), rows, columns, threads, max(stages*(rows+columns)*128, rows*(columns+8)*4)}
+	}
+	form := "nt"
+	switch {
+	case job.Norm != nil:
+		form = "norm"
+	case job.NormBack != nil:
+		form = "norm_back"
+	case job.Plain:
+		form = "nn"
+	}
+	if job.Norm != nil || job.NormBack != nil {
+		switch {
+		case job.N <= 64:
+			return tile(form, 64, 64, 128, 3)
+		case job.N <= 128:
+			return tile(form, 64, 128, 128, 3)
+		case job.N <= 256:
+			return tile(form, 64, 256, 256, 4)
+		}
+		return tile(form, 64, 512, 256, 2)
+	}
+	if (job.M+127)/128*((job.N+127)/128) >= manyTiles {
+		return tile(form, 128, 128, 128, 3)
+	}
+	return tile(form, 64, 64, 128, 3)
+}
+
+// rowStep is how many bytes lie from a row to the next; 0 of nil.
+func rowStep(t *tensor.Tensor) uint32 {
+	if t == nil {
+		return 0
+	}
+	return uint32(t.Stride(0) * t.DType().Size())
+}
+
+// matMulParams fills in the parameter of matmul.cuh.
+func matMulParams(job *backend.MatMulJob, columns int, ahead bool) *ptx.MatmulParams {
+	p := &ptx.MatmulParams{
+		A: address(job.A), B: address(job.B), AStep: rowStep(job.A), BStep: rowStep(job.B), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),
+		Bias: address(job.Bias), Pre: address(job.Pre), PreStep: rowStep(job.Pre), Gate: address(job.Gate), GateStep: rowStep(job.Gate),
+		Dgamma: address(job.DGamma), Dbeta: address(job.DBeta), DgammaStep: rowStep(job.DGamma), DbetaStep: rowStep(job.DBeta),
+		After: address(job.After), AfterStep: rowStep(job.After), Sum: address(job.Sum), SumStep: rowStep(job.Sum), Out: address(job.Out), OutStep: rowStep(job.Out),
+		Dropout: dropoutOf(job.Dropout), OutDropout: dropoutOf(job.OutDropout), Eps: job.Eps,
+	}
+	if job.Residual != nil {
+		p.Residual = matMulNorm(job.ResidualNorm)
+		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), rowStep(job.Residual), uint32(job.Residual.Dim(0))
+	}
+	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation), Ahead: ahead}
+	switch {
+	case job.Norm != nil:
+		p.Norm = matMulNorm(job.Norm)
+	case job.NormBack != nil:
+		p.Norm = matMulNorm(job.NormBack)
+	}
+	if job.Gate != nil {
+		flags.GateOf = uint32(job.GateOf)
+	}
+	flags.Narrow = job.Out != nil && job.Sum == nil && job.Pre == nil && job.Residual == nil && job.After == nil && job.Dropout.Rate == 0 && job.OutDropout.Rate == 0 &&
+		job.Activation != backend.ActivationGELU && (job.Gate == nil || job.GateOf == backend.ActivationReLU)
+	p.Flags = flags.Word()
+	return p
+}
+
+func matMulNorm(n *backend.NormStats) (p ptx.MatmulNorm) {
+	if n != nil {
+		p = ptx.MatmulNorm{Z: address(n.Z), ZStep: rowStep(n.Z), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
+	}
+	return p
+}

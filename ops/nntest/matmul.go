@@ -55,24 +55,28 @@ func matMulCases() (list []matMulCase) {
 	}
 	for _, m := range []int{1, 31, 63, 64, 65, 129} {
 		both("rows", m, 80, 48, withOut)
-		both("rows_norm", m, 80, 48, withNorm|withOut|withSum)
+		add("rows_norm", m, 80, 48, withNorm|withOut|withSum)
+		add("rows_back", m, 80, 48, plain|normBack|withOut|withSum)
 	}
 	for _, n := range []int{16, 64, 112, 128, 144, 256, 1024} {
 		both("columns", 33, n, 32, withOut|withSum|withBias)
 	}
 	for _, n := range []int{16, 64, 96, 128, 176, 256, 288, 512} {
-		both("columns_norm", 33, n, 32, withOut|withSum|withBias|withNorm)
-		both("columns_back", 70, n, 32, withOut|withSum|normBack)
+		add("columns_norm", 33, n, 32, withOut|withSum|withBias|withNorm)
+		add("columns_back", 70, n, 32, plain|withOut|withSum|normBack)
 	}
 	for _, k := range []int{16, 32, 48, 64, 80, 128, 192, 256, 320, 1024} {
 		both("depth", 33, 48, k, withSum)
-		both("depth_norm", 33, 144, k, withSum|withNorm)
+		add("depth_norm", 33, 144, k, withSum|withNorm)
+		add("depth_back", 33, 144, k, plain|withSum|normBack)
 	}
 	// As many tiles as make a large matrix: see ops/cuda.
 	both("large", 2176, 1024, 16, withOut|withBias|withReLU)
 	both("large_rows", 2150, 1040, 80, withSum)
+	both("large_gate", 2150, 1040, 16, withOut|gateReLU)
+	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
 	for i, p := range []part{withBias, withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
-		withNorm, normBack, withAfter, outDropout} {
+		withAfter, outDropout} {
 		both(fmt.Sprintf("part%d", i), 66, 48, 32, p|withSum|withOut)
 	}
 	// A post-norm layer, forward and backward.
@@ -93,7 +97,12 @@ func matMulCases() (list []matMulCase) {
 	add("pre_ffn_in", 70, 128, 64, withBias|withPre|withGELU|withDropout|withOut)
 	add("pre_ffn_out_back", 70, 128, 64, plain|gateGELU|withDropout|withOut)
 	add("pre_ffn_in_back", 70, 64, 128, plain|normBack|withAfter|withSum|withOut|outDropout)
-	add("everything", 130, 176, 80, withBias|withPre|withGELU|gateReLU|withDropout|withResidual|residualNorm|normBack|withAfter|withSum|withOut|outDropout|strided)
+	rest := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout | strided
+	both("everything", 130, 176, 80, rest|withPre|withGELU|gateReLU)
+	for _, n := range []int{48, 112, 176, 512} {
+		add("everything_norm", 130, n, 80, rest|withNorm)
+		add("everything_back", 130, n, 80, rest|plain|normBack)
+	}
 	return list
 }
 

@@ -3,6 +3,7 @@ package nntest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,12 +22,14 @@ type group struct {
 	run  func(t *testing.T, d *Bench)
 }
 
-// Run runs the suite on a device.
-func Run(t *testing.T, d *ops.Device) {
+// Run runs the suite on a device, or only the groups of it that are named.
+func Run(t *testing.T, d *ops.Device, only ...string) {
 	nn, err := d.NN()
 	require.NoError(t, err)
 	for _, g := range groups {
-		t.Run(g.name, func(t *testing.T) { g.run(t, &Bench{d, nn}) })
+		if len(only) == 0 || slices.Contains(only, g.name) {
+			t.Run(g.name, func(t *testing.T) { g.run(t, &Bench{d, nn}) })
+		}
 	}
 }
 

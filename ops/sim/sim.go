@@ -28,42 +28,48 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return cuda.NewAs(fmt.Sprintf("sim:%d", i), s.driver, 0)
+		return cuda.NewAs(fmt.Sprintf("sim:%d", i), s.driver, s.ordinal)
 	}})
 }
 
-// simulated is a device behind ops.Open. Each has a driver of its own.
+// simulated is a device behind ops.Open.
 type simulated struct {
-	device *cudasim.Device
-	driver *cudadrv.Driver
+	device  *cudasim.Device
+	driver  *cudadrv.Driver
+	ordinal int
 }
 
-// shared are those that were opened, by number.
+// shared are those that were opened, by number: those of one driver, all that there were to be when the first was opened, and those of further drivers if
+// there were to be more later.
 var shared struct {
 	sync.Mutex
-	list map[int]*simulated
+	list []simulated
 }
 
 // at returns a device, and makes it first if nobody has.
-func at(i int) (*simulated, error) {
+func at(i int) (simulated, error) {
 	shared.Lock()
 	defer shared.Unlock()
-	if s := shared.list[i]; s != nil {
-		return s, nil
+	if i < len(shared.list) {
+		return shared.list[i], nil
 	}
 	cfg, err := config()
 	if err != nil {
-		return nil, err
+		return simulated{}, err
 	}
-	s := &simulated{device: cudasim.New(cfg)}
-	if s.driver, err = cudadrv.NewDriver(s.device.FunctionTable()); err != nil {
-		return nil, err
+	n, err := count()
+	if err != nil {
+		return simulated{}, err
 	}
-	if shared.list == nil {
-		shared.list = map[int]*simulated{}
+	devices := cudasim.NewDevices(max(n, i+1)-len(shared.list), cfg)
+	driver, err := cudadrv.NewDriver(devices[0].FunctionTable())
+	if err != nil {
+		return simulated{}, err
 	}
-	shared.list[i] = s
-	return s, nil
+	for ordinal, d := range devices {
+		shared.list = append(shared.list, simulated{d, driver, ordinal})
+	}
+	return shared.list[i], nil
 }
 
 // Device gives the device that ops.Open("sim") opens, for its faults, its leaks, and the counters of its launches.
@@ -75,8 +81,8 @@ func Device() (*cudasim.Device, error) {
 	return s.device, nil
 }
 
-// CountEnv is a variable that says how many devices there are, to try on one machine what is for several; 1 unless it is set. They are independent of each
-// other, and called sim:0, sim:1 and so on.
+// CountEnv is a variable that says how many devices there are, to try on one machine what is for several; 1 unless it is set. They are called sim:0, sim:1
+// and so on, and are devices of one driver, which ops.Connect connects, if the variable is set before the first is opened.
 const CountEnv = "ROBOCACHE_SIM_DEVICES"
 
 // mostDevices is as many as the largest machines have.

@@ -153,7 +153,7 @@ func TestInfoSaysThatItIsSimulated(t *testing.T) {
 	assert.ErrorIs(t, err, ops.ErrNoDevice)
 }
 
-func TestSeveralSimulatedDevicesAreIndependent(t *testing.T) {
+func TestSeveralSimulatedDevicesAreIndependentUntilTheyAreConnected(t *testing.T) {
 	t.Setenv(sim.CountEnv, "3")
 	all, err := ops.OpenAll("sim:all")
 	require.NoError(t, err)
@@ -182,6 +182,9 @@ func TestSeveralSimulatedDevicesAreIndependent(t *testing.T) {
 	defer mark.Close()
 	assert.ErrorIs(t, all[1].Queue().Mark(mark), ops.ErrWrongDevice)
 	assert.ErrorIs(t, all[1].Queue().After(all[2].Queue()), ops.ErrWrongDevice)
+	require.NoError(t, ops.Connect(all[1:]...))
+	assert.NoError(t, all[1].Queue().After(all[2].Queue()))
+	assert.ErrorIs(t, all[1].Queue().Mark(mark), ops.ErrWrongDevice, "a mark stands for its own device's work")
 
 	for name, kind := range map[string]error{"sim:3": ops.ErrNoDevice, "sim:x": ops.ErrNoDevice, "sim:0,sim:3": ops.ErrNoDevice, "": ops.ErrUnknownBackend, "sim,": ops.ErrUnknownBackend, "tpu:all": ops.ErrUnknownBackend, "auto:all": ops.ErrUnknownBackend} {
 		got, err := ops.OpenAll(name)

@@ -1,0 +1,115 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// TrainJob is a step of training a transformer: B rows of S samples of D features, bf16, are resampled onto T tokens, and an encoder as wide as they are,
+// of so many post-norm Layers with ReLU and Heads, predicts Out values of each token; MSE, AdamW with weight decay, no dropout.
+type TrainJob struct {
+	B, S, T, D int
+	Layers     int `json:"layers"`
+	Heads      int `json:"heads"`
+	FFN        int `json:"ffn"`
+	Out        int `json:"out"`
+}
+
+var trainSuite = suite{
+	name: "train", about: "a step of training a transformer on resampled batches: forward, backward and AdamW",
+	jobs: func() []Job {
+		return []Job{
+			&TrainJob{B: 32, S: 500, T: 250, D: 256, Layers: 4, Heads: 8, FFN: 1024, Out: 26},
+			&TrainJob{B: 8, S: 200, T: 100, D: 512, Layers: 4, Heads: 8, FFN: 3200, Out: 14},
+			&TrainJob{B: 32, S: 20, T: 10, D: 64, Layers: 2, Heads: 2, FFN: 128, Out: 26},
+		}
+	},
+	empty: func() Job { return &TrainJob{} },
+}
+
+func (j *TrainJob) Suite() string { return "train" }
+
+// Name is the tokens, the width and the layers.
+func (j *TrainJob) Name() string {
+	return fmt.Sprintf("%dx%d->%dx%d, %d layers, %d heads, ffn %d, out %d", j.B, j.S, j.T, j.D, j.Layers, j.Heads, j.FFN, j.Out)
+}
+
+func (j *TrainJob) Keys() []Key {
+	return keysOf("B", j.B, "S", j.S, "T", j.T, "D", j.D, "layers", j.Layers, "heads", j.Heads, "ffn", j.FFN, "out", j.Out)
+}
+
+func (j *TrainJob) check() error {
+	const most = 1 << 15
+	return errors.Join((&ResampleJob{B: j.B, S: j.S, T: j.T, D: j.D}).check(), within("D", j.D, 32, most), within("layers", j.Layers, 1, 100), within("heads", j.Heads, 1, j.D),
+		within("ffn", j.FFN, 1, most), within("out", j.Out, 1, most))
+}
+
+func (j *TrainJob) prepare(r *rig) (*work, error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	w := &work{sets: 1}
+	if err := j.fill(r, w); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// fill makes the model, the plan of the resampling and the step.
+func (j *TrainJob) fill(r *rig, w *work) error {
+	ctx := context.Background()
+	layers := []nn.Layer{nn.Linear{Name: "in", Out: j.D}, nn.Positions{Name: "position", Count: j.T}}
+	layers = append(layers, nn.Encoder("encoder", j.Layers, nn.TransformerEncoderLayer{Heads: j.Heads, FFN: j.FFN})...)
+	m, err := nn.NewModel(ctx, r.dev, nn.Config{In: j.D, Layers: append(layers, nn.Linear{Name: "out", Out: j.Out})}, seed)
+	if err != nil {
+		return err
+	}
+	w.later(m.Close)
+	// The samples are read, and the parameters and their moments are read and written; what the way there leaves for the way back is not counted.
+	w.read, w.written = int64(j.B*j.S)*int64(2*j.D+4)+int64(12*m.Count()), int64(12*m.Count())
+	rng := rand.New(rand.NewPCG(seed, 13))
+	var errs []error
+	put := func(host *tensor.Tensor, err error) *tensor.Tensor {
+		on, err := r.put(w, host, err)
+		if errs = append(errs, err); err != nil {
+			return nil
+		}
+		return at(on, 0)
+	}
+	args := ops.ResampleArgs{Src: put(values(rng, tensor.BF16, j.B, j.S, j.D)), SrcTimes: put(timestamps(rng, tensor.F32, j.B, j.S)), Targets: ops.At(put(timestamps(nil, tensor.F32, j.B, j.T)))}
+	target := put(values(rng, tensor.F32, j.B, j.T, j.Out))
+	args.Dst, err = r.alloc(w, tensor.BF16, j.B, j.T, j.D)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return err
+	}
+	plan, err := r.dev.PlanResample(args, ops.ResampleOptions{})
+	if err != nil {
+		return err
+	}
+	w.later(plan.Close)
+	step, err := nn.NewStep(ctx, m, j.B, j.T, nn.StepOptions{
+		Train: &nn.Training{Schedule: nn.Schedule{Rate: 1e-4}, WeightDecay: 0.01},
+		Tokens: &backend.TokensJob{
+			Sources: []backend.TokenSource{{Values: args.Dst, Ticks: j.T, D: j.D}}, Width: j.D, Scale: put(ones(j.D)), Shift: put(tensor.New(tensor.F32, j.D)),
+			Target: &backend.TokenSource{Values: target, Ticks: j.T, D: j.Out}, TargetScale: put(ones(j.Out)), TargetShift: put(tensor.New(tensor.F32, j.Out)),
+		},
+	})
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return err
+	}
+	w.later(step.Close)
+	w.run = func(int) error { return errors.Join(plan.Run(r.stream), step.Give(r.stream)) }
+	return nil
+}
+
+// ones is [n] of ones.
+func ones(n int) (*tensor.Tensor, error) {
+	return valuesBy(func() float64 { return 1 }, n, tensor.F32, n)
+}

@@ -1,0 +1,234 @@
+package nn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and texts of the caller's. It is there whole or not at all.
+// The queues that train the model have been synchronised.
+func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]string) error {
+	return safetensors.WriteFile(path, func(w *safetensors.Writer) error {
+		if err := addTexts(w, texts); err != nil {
+			return err
+		}
+		return m.add(ctx, w, "", m.params)
+	})
+}
+
+// LoadFile reads parameters that SaveFile, or torch, wrote, and returns the file's texts. The file has all of them, of their shapes, F32, BF16, F16 or F64,
+// and no others, or nothing is changed and the *Error says what is missing or unknown. Moments and the number of steps stay.
+func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, error) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	host, err := m.read(f, "LoadFile", "", m.names(""))
+	if err != nil {
+		return nil, err
+	}
+	return f.Metadata(), m.write(ctx, host)
+}
+
+// The parts of a checkpoint: prefixes of the parameters' names, and the tensor of the state's words.
+const (
+	ofParams = "parameters."
+	ofM      = "adamw.m."
+	ofV      = "adamw.v."
+	ofState  = "state"
+	ofText   = "robocache.training" // settings, as JSON
+)
+
+// SaveState writes all that training goes on from to one file: parameters, moments, how many steps there were, and so the schedule's place, and the
+// settings of training; texts are the caller's, such as the loader's place. It is there whole or not at all. The queue of the step has been synchronised.
+func (s *Step) SaveState(ctx context.Context, path string, texts map[string]string) error {
+	settings, err := s.settings("SaveState")
+	if err != nil {
+		return err
+	}
+	m := s.model
+	return safetensors.WriteFile(path, func(w *safetensors.Writer) error {
+		if err := addTexts(w, texts); err != nil {
+			return err
+		}
+		if err := w.AddText(ofText, settings); err != nil {
+			return err
+		}
+		for _, part := range []struct {
+			prefix string
+			t      *tensor.Tensor
+		}{{ofParams, m.params}, {ofM, m.m}, {ofV, m.v}} {
+			if err := m.add(ctx, w, part.prefix, part.t); err != nil {
+				return err
+			}
+		}
+		words, err := download[int64](ctx, m.device, m.state)
+		if err != nil {
+			return err
+		}
+		state, err := tensor.Of(words, len(words))
+		if err != nil {
+			return err
+		}
+		return w.Add(ofState, state)
+	})
+}
+
+// LoadState goes on from what SaveState wrote, to the bit, and returns the caller's texts. The file is of the same network and the same Training, or nothing
+// is changed and the *Error says what differs. Nothing runs on the step's queue.
+func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, error) {
+	settings, err := s.settings("LoadState")
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	texts := f.Metadata()
+	if got := texts[ofText]; got != settings {
+		return nil, &Error{Op: "LoadState", Layer: path, Arg: "Train", Kind: ops.ErrOption, Got: strconv.Quote(got), Want: strconv.Quote(settings)}
+	}
+	delete(texts, ofText)
+	m, names := s.model, []string{ofState}
+	for _, prefix := range []string{ofParams, ofM, ofV} {
+		names = append(names, m.names(prefix)...)
+	}
+	var parts [3]*tensor.Tensor
+	for i, prefix := range []string{ofParams, ofM, ofV} {
+		if parts[i], err = m.read(f, "LoadState", prefix, names); err != nil {
+			return nil, err
+		}
+	}
+	state, err := f.Tensor(ofState)
+	if err != nil {
+		return nil, err
+	}
+	if state.DType() != tensor.I64 || tensor.FormatShape(state.Shape()) != tensor.FormatShape(m.state.Shape()) {
+		return nil, &Error{Op: "LoadState", Layer: ofState, Kind: ops.ErrShape, Got: state.String(), Want: m.state.String()}
+	}
+	words, err := tensor.Data[int64](state)
+	if err != nil {
+		return nil, err
+	}
+	words[backend.StateTicket] = 0
+	if words[backend.StateStep] < 0 {
+		return nil, &Error{Op: "LoadState", Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("step %d", words[backend.StateStep]), Want: "0 or more"}
+	}
+	return texts, errors.Join(m.write(ctx, parts[0]), m.device.Copy(ctx, m.m, parts[1]), m.device.Copy(ctx, m.v, parts[2]), m.device.Copy(ctx, m.state, state))
+}
+
+// settings are those of training, as text.
+func (s *Step) settings(op string) (string, error) {
+	if s.opts.Train == nil {
+		return "", &Error{Op: op, Arg: "Train", Kind: ops.ErrMissing, Got: "a step that does not train", Want: "one that does"}
+	}
+	text, err := json.Marshal(s.opts.Train)
+	return string(text), err
+}
+
+func addTexts(w *safetensors.Writer, texts map[string]string) error {
+	names := make([]string, 0, len(texts))
+	for name := range texts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.AddText(name, texts[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) names(prefix string) []string {
+	var list []string
+	for _, p := range m.net.parameters {
+		list = append(list, prefix+p.name)
+	}
+	return list
+}
+
+// view is a parameter in an arena, without padding.
+func (p *parameter) view(arena *tensor.Tensor) (*tensor.Tensor, error) {
+	if p.columns == 0 {
+		return arena.Slice(0, p.offset, p.offset+p.rows)
+	}
+	return arena.AsStrided([]int{p.rows, p.columns}, []int{pad(p.columns), 1}, p.offset)
+}
+
+// add adds an arena's parameters to a file.
+func (m *Model) add(ctx context.Context, w *safetensors.Writer, prefix string, arena *tensor.Tensor) error {
+	host, err := tensor.New(tensor.F32, m.size)
+	if err != nil {
+		return err
+	}
+	if err := m.device.Copy(ctx, host, arena); err != nil {
+		return err
+	}
+	for _, p := range m.net.parameters {
+		v, err := p.view(host)
+		if err != nil {
+			return err
+		}
+		if err := w.Add(prefix+p.name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads an arena from a file that has tensors of these names and no others.
+func (m *Model) read(f *safetensors.File, op, prefix string, names []string) (*tensor.Tensor, error) {
+	for _, name := range f.Names() {
+		if !slices.Contains(names, name) {
+			return nil, &Error{Op: op, Layer: name, Kind: ops.ErrOption, Got: "a tensor that the network does not have", Want: "its parameters alone"}
+		}
+	}
+	host, err := tensor.New(tensor.F32, m.size)
+	if err != nil {
+		return nil, err
+	}
+	data, err := tensor.Data[float32](host)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range m.net.parameters {
+		name := prefix + p.name
+		want := fmt.Sprintf("f32 %s", tensor.FormatShape(p.shape()))
+		if !f.Has(name) {
+			return nil, &Error{Op: op, Layer: name, Kind: ops.ErrMissing, Got: "no tensor of this name", Want: want}
+		}
+		h, err := f.Header(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains([]string{"F32", "BF16", "F16", "F64"}, h.DType) || !slices.Equal(h.Shape, p.shape()) {
+			return nil, &Error{Op: op, Layer: name, Kind: ops.ErrShape, Got: h.String(), Want: want}
+		}
+		t, err := f.Tensor(name)
+		if err != nil {
+			return nil, err
+		}
+		list, err := tensor.Floats(t)
+		if err != nil {
+			return nil, err
+		}
+		columns := max(p.columns, 1)
+		for i, v := range list {
+			data[p.offset+i/columns*p.stride()+i%columns] = float32(v)
+		}
+	}
+	return host, nil
+}

@@ -1,0 +1,237 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// backward makes the gradient of a value of which those of all later ones have been made; that of a norm's result gives that of what went into it at once.
+func (c *compiler) backward(v *value) {
+	if c.err != nil {
+		return
+	}
+	_, cut := v.from.(*value)
+	o, _ := v.from.(*norm)
+	switch {
+	case v.from == nil, cut, o == nil && len(v.norms) > 0:
+		return // no gradient is wanted, or it comes with the tokens', or came with the norm's result
+	case v.attention != nil:
+		c.attentionBack(v.attention)
+		return
+	}
+	to := v
+	if o != nil {
+		to = o.in
+	}
+	p, _ := to.from.(*product)
+	r, zero := c.rooms[to], v.cut != nil && v.cut.flat == 0 && o == nil
+	if !isNorm(to) {
+		r.dWork = c.gradient(c.nn.Working(), to, zero)
+	}
+	if isNorm(to) || p != nil && (p.residual != nil || p.position != nil || p.embedding != nil) {
+		r.dSum = c.gradient(tensor.F32, to, zero)
+	}
+	c.products(v, o, p, r)
+	c.done(c.added(v)...)
+	if o != nil {
+		c.done(c.added(to)...)
+	}
+	if p != nil {
+		c.tables(p)
+	}
+}
+
+// gradient makes where a gradient goes, of zeros if not all of it is written; else it may be where another one was that nobody reads any more, which is
+// in the cache.
+func (c *compiler) gradient(dtype tensor.DType, v *value, zero bool) *tensor.Tensor {
+	if zero {
+		return c.zeros(dtype, c.rows(v), pad(v.width))
+	}
+	for i, t := range c.spare {
+		if t.DType() == dtype && t.Dim(0) == c.rows(v) && t.Dim(1) == pad(v.width) {
+			c.spare = slices.Delete(c.spare, i, i+1)
+			return t
+		}
+	}
+	return c.matrix(dtype, v)
+}
+
+// done says that no later plan reads these gradients.
+func (c *compiler) done(list ...*tensor.Tensor) {
+	if c.err == nil {
+		c.spare = append(c.spare, list...)
+	}
+}
+
+// products adds up the gradient of v, which norm o gave or nobody, from the products that took it and what is there in F32; r is the room of v, or
+// of what went into the norm, and p the product that made it.
+func (c *compiler) products(v *value, o *norm, p *product, r *room) {
+	before, after := c.added(v), []*tensor.Tensor(nil)
+	if o != nil {
+		after = c.added(o.in)
+	}
+	if isNorm(v) && len(v.norms) > 0 {
+		before = append(before, c.rooms[v].dSum) // of the norm that it went into
+	}
+	var out backend.Dropout
+	if p != nil && p.activation == NoActivation {
+		out = c.dropout(p.dropout, p.site)
+	}
+	if v.cut != nil {
+		before = c.cutBack(v, r, o != nil, out)
+	}
+	for i, q := range v.products {
+		job := c.through(q)
+		job.Residual, before = first(before)
+		if i == len(v.products)-1 && (o == nil || v.width <= backend.MaxNormWidth) {
+			switch {
+			case o != nil:
+				job.NormBack = c.rooms[v].stats
+				job.DGamma, job.DBeta = c.normSums(o)
+			case p != nil && p.activation != NoActivation:
+				job.GateOf, job.Gate = p.activation, r.work
+				if p.activation == GELU {
+					job.Gate = r.pre
+				}
+				job.Dropout = c.dropout(p.dropout, p.site)
+			}
+			job.After, _ = first(append(before, after...))
+			job.Sum, job.Out, job.OutDropout = r.dSum, r.dWork, out
+			c.matMul(job)
+			return
+		}
+		job.Sum = c.matrix(tensor.F32, v) // which comes together with what follows
+		c.matMul(job)
+		before = append(before, job.Sum)
+	}
+	if o != nil {
+		job := backend.NormBackwardJob{M: c.rows(o.in), N: o.in.width, Norm: *c.rooms[o.out].stats, Sum: r.dSum, Out: r.dWork, OutDropout: out}
+		job.DGamma, job.DBeta = c.normSums(o)
+		job.G, _ = first(before)
+		job.After, _ = first(after)
+		if c.err == nil {
+			c.plan(c.nn.NormBackward(&job))
+		}
+	}
+}
+
+func isNorm(v *value) bool {
+	_, ok := v.from.(*norm)
+	return ok
+}
+
+func first(list []*tensor.Tensor) (*tensor.Tensor, []*tensor.Tensor) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list[0], list[1:]
+}
+
+// added are the gradients of what a value was added to, which are parts of its own.
+func (c *compiler) added(v *value) (list []*tensor.Tensor) {
+	for _, p := range v.residuals {
+		list = append(list, c.rooms[p.out].dSum)
+	}
+	return list
+}
+
+// through is the gradient of a product with respect to what went in.
+func (c *compiler) through(q *product) *backend.MatMulJob {
+	return &backend.MatMulJob{A: c.rooms[q.out].dWork, B: c.weight(q.weight), Plain: true, M: c.rows(q.out), N: pad(q.in.width), K: pad(q.out.width)}
+}
+
+func (c *compiler) matMul(job *backend.MatMulJob) {
+	if c.err == nil {
+		c.plan(c.nn.MatMul(job))
+	}
+}
+
+// cutBack makes the gradient of tokens of which others see a part: of the last one it is 0 for the others. Where a norm made the tokens it is returned,
+// in F32.
+func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) []*tensor.Tensor {
+	job := c.through(v.cut.products[0])
+	if normed {
+		g := c.gradient(tensor.F32, v, v.cut.flat == 0)
+		job.Sum = c.cut(g, v.cut)
+		c.matMul(job)
+		return []*tensor.Tensor{g}
+	}
+	if r.dSum != nil {
+		job.Sum = c.cut(r.dSum, v.cut)
+	}
+	job.Out, job.OutDropout = c.cut(r.dWork, v.cut), out // whose elements have the same numbers side by side
+	c.matMul(job)
+	return nil
+}
+
+// normSums makes where the gradients of a norm's parameters go, and has them added up.
+func (c *compiler) normSums(o *norm) (gamma, beta *tensor.Tensor) {
+	blocks, n := (c.rows(o.in)+backend.NormRows-1)/backend.NormRows, o.in.width
+	gamma, beta = c.alloc(tensor.F32, blocks, n), c.alloc(tensor.F32, blocks, n)
+	c.jobs.Sums = append(c.jobs.Sums, backend.ColumnSum{X: gamma, R: blocks, N: n, Offset: o.gamma.offset},
+		backend.ColumnSum{X: beta, R: blocks, N: n, Offset: o.beta.offset})
+	return gamma, beta
+}
+
+// attentionBack is the gradient of an attention, of that of its result.
+func (c *compiler) attentionBack(a *attention) {
+	r, d := c.rooms[a.in], a.out.width
+	r.dWork = c.matrix(c.nn.Working(), a.in)
+	part := func(i int) *tensor.Tensor { return c.view(r.dWork, []int{c.b * c.t, d}, []int{3 * d, 1}, i*d) }
+	job := backend.AttentionBackwardJob{AttentionJob: c.attends(a), DO: c.rooms[a.out].dWork, DQ: part(0), DK: part(1), DV: part(2)}
+	if c.err == nil {
+		c.plan(c.nn.AttentionBackward(&job))
+		c.done(job.DO)
+	}
+}
+
+// tables has the gradients of tables of rows that were added to a product made.
+func (c *compiler) tables(p *product) {
+	g, t, n := c.rooms[p.out].dSum, c.perRow(p.out), p.out.width
+	if p.position != nil {
+		c.jobs.Sums = append(c.jobs.Sums, backend.ColumnSum{X: c.view(g, []int{c.b, t * n}, []int{t * n, 1}, 0), R: c.b, N: t * n, Offset: p.position.offset})
+	}
+	if p.embedding != nil {
+		c.sums()
+		job := backend.EmbedJob{M: c.rows(p.out), N: n, V: p.embedding.rows, T: t, ID: c.opts.IDs, Backward: true, G: g}
+		job.DTable = c.view(c.sum, []int{p.embedding.rows, n}, []int{n, 1}, p.embedding.offset)
+		if c.err == nil {
+			c.plan(c.nn.Embed(&job))
+		}
+	}
+}
+
+// sums makes where the gradients go: zeros, as nobody writes padding.
+func (c *compiler) sums() {
+	if c.sum == nil {
+		c.sum = c.zeros(tensor.F32, c.model.size)
+		c.jobs.Splits, c.jobs.Gradient = splits(c.b*c.t), c.sum
+	}
+}
+
+// splits is in how many parts the rows of a batch are added up: enough for a GPU to have work.
+func splits(rows int) int { return max(1, min((rows+1023)/2048, 4)) }
+
+// weights makes the gradients of all parameters.
+func (c *compiler) weights() {
+	c.sums()
+	for _, v := range c.model.net.values {
+		p, ok := v.from.(*product)
+		if !ok {
+			continue
+		}
+		g := backend.ProductGradient{
+			DY: c.rooms[v].dWork, X: c.rooms[p.in].work, M: c.rows(v), N: pad(v.width), K: pad(p.in.width), Offset: p.weight.offset,
+			Stride: pad(p.in.width), BiasOffset: -1,
+		}
+		if p.bias != nil {
+			g.BiasOffset = p.bias.offset
+		}
+		c.jobs.Products = append(c.jobs.Products, g)
+	}
+	if c.err == nil {
+		c.plan(c.nn.WeightGradient(&c.jobs))
+	}
+}

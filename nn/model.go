@@ -1,0 +1,234 @@
+package nn
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Config is a network: the columns of its input, and its layers.
+type Config struct {
+	In     int
+	Layers []Layer
+}
+
+// Model is a network's parameters on a device. Its methods are for one goroutine at a time.
+type Model struct {
+	device  *ops.Device
+	nn      backend.NN
+	net     *network
+	size    int // P: elements of the arena
+	held    held
+	params  *tensor.Tensor // [P] F32
+	working *tensor.Tensor // [P]: params itself where the device computes in F32
+	m, v    *tensor.Tensor // [P] F32, from the first step that trains
+	state   *tensor.Tensor // [StateWords] of the steps that train
+	closed  bool
+}
+
+// Parameter is a weight or a vector of a model, with torch's name and shape.
+type Parameter struct {
+	Name  string
+	Shape []int
+	// Offset is where it begins in the arena: row i is there Stride elements further than row i-1. It is a multiple of 64.
+	Offset, Stride int
+}
+
+// alignment of parameters in the arena, in elements.
+const alignment = 64
+
+// NewModel makes a network's parameters on a device, initialised as torch does, from the seed. The caller closes it. A network that cannot be is an *Error,
+// and too little memory an *ops.MemoryError.
+func NewModel(ctx context.Context, device *ops.Device, c Config, seed uint64) (*Model, error) {
+	net, err := c.network()
+	if err != nil {
+		return nil, err
+	}
+	nn, err := device.NN()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{device: device, nn: nn, net: net}
+	for _, p := range net.parameters {
+		p.offset = m.size
+		m.size += (p.size() + alignment - 1) / alignment * alignment
+	}
+	if m.size > maxElements {
+		return nil, &Error{Op: "NewModel", Arg: "Layers", Kind: ops.ErrTooLarge, Got: number(m.size) + " parameters", Want: "at most " + number(maxElements)}
+	}
+	if err := m.alloc(ctx, seed); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// maxElements is how many elements a matrix, or the arena, can have: as many as 31 bits count.
+const maxElements = 1<<31 - 1
+
+// network builds the layers.
+func (c Config) network() (*network, error) {
+	if err := widths("input", "In", c.In); err != nil {
+		return nil, err
+	}
+	n := &network{}
+	x := n.value("input", c.In, false, nil)
+	for _, l := range c.Layers {
+		if l == nil {
+			return nil, option("", "Layers", "nil", "layers of this package")
+		}
+		var err error
+		if x, err = l.add(n, x); err != nil {
+			return nil, err
+		}
+	}
+	return n, n.check()
+}
+
+// alloc makes the tensors and fills them.
+func (m *Model) alloc(ctx context.Context, seed uint64) error {
+	host, err := tensor.New(tensor.F32, m.size)
+	if err != nil {
+		return err
+	}
+	data, err := tensor.Data[float32](host)
+	if err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(seed, 0x6e6e)) // each parameter's numbers come after those of the one before it
+	for _, p := range m.net.parameters {
+		_, stride := p.padded()
+		for i := range p.rows {
+			for j := range max(p.columns, 1) {
+				data[p.offset+i*max(stride, 1)+j] = p.init(random)
+			}
+		}
+	}
+	if m.params, err = m.held.alloc(m.device, tensor.F32, m.size); err != nil {
+		return err
+	}
+	m.working = m.params
+	if m.nn.Working() != tensor.F32 {
+		if m.working, err = m.held.alloc(m.device, m.nn.Working(), m.size); err != nil {
+			return err
+		}
+	}
+	if m.state, err = m.held.zeros(ctx, m.device, tensor.I64, backend.StateWords); err != nil {
+		return err
+	}
+	return m.write(ctx, host)
+}
+
+// write writes the parameters, and the Working copy of them.
+func (m *Model) write(ctx context.Context, host *tensor.Tensor) error {
+	if err := m.device.Copy(ctx, m.params, host); err != nil || m.working == m.params {
+		return err
+	}
+	data, err := tensor.Data[float32](host)
+	if err != nil {
+		return err
+	}
+	rounded := make([]tensor.BFloat16, len(data))
+	for i, v := range data {
+		rounded[i] = tensor.BF16FromF32(v)
+	}
+	copied, err := tensor.Of(rounded, len(rounded))
+	if err != nil {
+		return err
+	}
+	return m.device.Copy(ctx, m.working, copied)
+}
+
+// moments makes the optimiser's tensors, of zeros, the first time.
+func (m *Model) moments(ctx context.Context) (err error) {
+	if m.v != nil {
+		return nil
+	}
+	if m.m, err = m.held.zeros(ctx, m.device, tensor.F32, m.size); err == nil {
+		m.v, err = m.held.zeros(ctx, m.device, tensor.F32, m.size)
+	}
+	return err
+}
+
+// Device is the model's.
+func (m *Model) Device() *ops.Device { return m.device }
+
+// Count is how many parameters there are, without padding.
+func (m *Model) Count() int {
+	n := 0
+	for _, p := range m.net.parameters {
+		n += p.rows * max(p.columns, 1)
+	}
+	return n
+}
+
+// Parameters lists the parameters, in the order of the arena. The caller owns the list.
+func (m *Model) Parameters() []Parameter {
+	var list []Parameter
+	for _, p := range m.net.parameters {
+		list = append(list, Parameter{Name: p.name, Shape: p.shape(), Offset: p.offset, Stride: p.stride()})
+	}
+	return list
+}
+
+func (p *parameter) shape() []int {
+	if p.columns == 0 {
+		return []int{p.rows}
+	}
+	return []int{p.rows, p.columns}
+}
+
+func (p *parameter) stride() int {
+	if p.columns == 0 {
+		return 1
+	}
+	return pad(p.columns)
+}
+
+// Arena is all parameters [P], F32, on the device, of which Parameters says where each one lies. Who writes it leaves padding 0.
+func (m *Model) Arena() *tensor.Tensor { return m.params }
+
+// Close releases the parameters. Its steps have been closed before. Close twice is fine.
+func (m *Model) Close() error { return m.held.close() }
+
+// held are tensors and plans to close, the last first.
+type held []interface{ Close() error }
+
+func (h *held) close() error {
+	var errs []error
+	for len(*h) > 0 {
+		errs = append(errs, (*h)[len(*h)-1].Close())
+		*h = (*h)[:len(*h)-1]
+	}
+	return errors.Join(errs...)
+}
+
+// alloc makes a tensor on the device, with unspecified contents.
+func (h *held) alloc(d *ops.Device, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	t, err := d.Alloc(dtype, shape...)
+	if err == nil {
+		*h = append(*h, t)
+	}
+	return t, err
+}
+
+// upload makes a tensor on the device with a host tensor's elements.
+func (h *held) upload(ctx context.Context, d *ops.Device, host *tensor.Tensor) (*tensor.Tensor, error) {
+	t, err := h.alloc(d, host.DType(), host.Shape()...)
+	if err == nil {
+		err = d.Copy(ctx, t, host)
+	}
+	return t, err
+}
+
+// zeros makes a tensor of zeros on the device.
+func (h *held) zeros(ctx context.Context, d *ops.Device, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	host, err := tensor.New(dtype, shape...)
+	if err != nil {
+		return nil, err
+	}
+	return h.upload(ctx, d, host)
+}

@@ -1,0 +1,114 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Training is how a step changes the parameters: AdamW (Loshchilov and Hutter 2019, in torch's form) on all of them.
+type Training struct {
+	Schedule    Schedule
+	Beta1       float64 // 0.9 unless given
+	Beta2       float64 // 0.999
+	Eps         float64 // 1e-8
+	WeightDecay float64 // 0 unless given, where torch.optim.AdamW has 0.01
+	// MaxNorm is the norm of all gradients above which they are scaled down to it, as torch.nn.utils.clip_grad_norm_ does; 0 for never.
+	MaxNorm float64
+	Seed    uint64 // of dropout
+}
+
+// Decay is how the learning rate goes down after the warm-up.
+type Decay uint8
+
+// The decays: not at all, by half a cosine, or on a straight line, from Rate down to Least at the step Steps, where it stays.
+const (
+	Constant Decay = iota
+	Cosine
+	LinearDecay
+)
+
+// Schedule is the learning rate of each step: from 0 up to Rate on a straight line over the first WarmUp steps, of which step WarmUp has Rate, then by Decay.
+type Schedule struct {
+	Rate   float64
+	WarmUp int
+	Decay  Decay
+	Steps  int     // where the decay ends; of no meaning to Constant
+	Least  float64 // the rate there
+}
+
+// At is the rate of a step, from 1.
+func (s Schedule) At(step int) float64 {
+	if step < s.WarmUp {
+		return s.Rate * float64(step) / float64(s.WarmUp)
+	}
+	if s.Decay == Constant {
+		return s.Rate
+	}
+	part := min(float64(step-s.WarmUp)/float64(max(s.Steps-s.WarmUp, 1)), 1)
+	if s.Decay == Cosine {
+		part = (1 - math.Cos(math.Pi*part)) / 2
+	}
+	return s.Rate + (s.Least-s.Rate)*part
+}
+
+// maxSteps is the greatest length of a schedule.
+const maxSteps = 1 << 24
+
+// check fills in the defaults.
+func (t *Training) check() error {
+	fail := func(arg string, got any, want string) error {
+		return &Error{Op: "NewStep", Arg: "Train." + arg, Kind: ops.ErrOption, Got: fmt.Sprint(got), Want: want}
+	}
+	preset := func(v *float64, to float64) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	preset(&t.Beta1, 0.9)
+	preset(&t.Beta2, 0.999)
+	preset(&t.Eps, 1e-8)
+	s := &t.Schedule
+	positive := func(v float64) bool { return v > 0 && finite(float32(v)) }
+	switch {
+	case !positive(s.Rate):
+		return fail("Schedule.Rate", s.Rate, "a rate above 0")
+	case !(s.Least >= 0 && s.Least <= s.Rate):
+		return fail("Schedule.Least", s.Least, "0 to Rate")
+	case s.WarmUp < 0 || s.WarmUp > maxSteps:
+		return fail("Schedule.WarmUp", s.WarmUp, fmt.Sprintf("0 to %d", maxSteps))
+	case s.Decay > LinearDecay:
+		return fail("Schedule.Decay", s.Decay, "Constant, Cosine or LinearDecay")
+	case s.Decay != Constant && (s.Steps < 1 || s.Steps > maxSteps || s.Steps < s.WarmUp):
+		return fail("Schedule.Steps", s.Steps, fmt.Sprintf("1 to %d steps, and no fewer than WarmUp", maxSteps))
+	case !(t.Beta1 > 0 && t.Beta1 < 1):
+		return fail("Beta1", t.Beta1, "above 0 and below 1")
+	case !(t.Beta2 > 0 && t.Beta2 <= 0.99999):
+		return fail("Beta2", t.Beta2, "above 0, at most 0.99999")
+	case !positive(t.Eps):
+		return fail("Eps", t.Eps, "above 0")
+	case !(t.WeightDecay >= 0 && finite(float32(t.WeightDecay))):
+		return fail("WeightDecay", t.WeightDecay, "0 or more")
+	case !(t.MaxNorm >= 0 && finite(float32(t.MaxNorm))):
+		return fail("MaxNorm", t.MaxNorm, "0 or more")
+	}
+	return nil
+}
+
+// table is the schedule as AdamWJob has it, long enough for its last row to be that of every later step.
+func (t *Training) table() (*tensor.Tensor, error) {
+	var rows []float32
+	last := max(t.Schedule.WarmUp, 1)
+	if t.Schedule.Decay != Constant {
+		last = t.Schedule.Steps
+	}
+	for step := 1; ; step++ {
+		rate, one, two := t.Schedule.At(step), 1-math.Pow(t.Beta1, float64(step)), 1-math.Pow(t.Beta2, float64(step))
+		rows = append(rows, float32(rate/one), float32(math.Sqrt(two)), float32(1-rate*t.WeightDecay), 0)
+		if step >= last && float32(one) == 1 && float32(two) == 1 {
+			return tensor.Of(rows, step, 4)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package nntest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+func init() { groups = append(groups, group{"loss", losses}) }
+
+// lossCase is a Loss: width columns of which n are in use, items a row; weighted says that some do not count.
+type lossCase struct {
+	kind        backend.LossKind
+	m, n, width int
+	items       int
+	weighted    bool
+	noGrad      bool
+}
+
+func losses(t *testing.T, b *Bench) {
+	for i, c := range []lossCase{
+		{kind: backend.LossMSE, m: 1, n: 1, width: 16, items: 1},
+		{kind: backend.LossMSE, m: 100, n: 26, width: 32, items: 1, weighted: true},
+		{kind: backend.LossL1, m: 33, n: 26, width: 32, items: 1, weighted: true},
+		{kind: backend.LossL1, m: 4, n: 300, width: 304, items: 30, weighted: true},
+		{kind: backend.LossMSE, m: 4, n: 300, width: 304, items: 30},
+		{kind: backend.LossMSE, m: 1100, n: 7, width: 16, items: 7, weighted: true, noGrad: true},
+		{kind: backend.LossMSE, m: 4200, n: 2, width: 16, items: 1},
+		{kind: backend.LossCrossEntropy, m: 1, n: 2, width: 16, items: 1},
+		{kind: backend.LossCrossEntropy, m: 65, n: 10, width: 16, items: 1, weighted: true},
+		{kind: backend.LossCrossEntropy, m: 40, n: 257, width: 272, items: 1},
+	} {
+		t.Run(fmt.Sprintf("%d %dx%d", c.kind, c.m, c.n), func(t *testing.T) { c.run(t, b, uint64(i)) })
+	}
+	t.Run("nothing counts", func(t *testing.T) {
+		got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
+			return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossMSE, Target: m.Normal(tensor.F32, 1, 2, 16), Weights: m.Of(tensor.F32, []float64{0, 0}, 2)}, m.state(1)))
+		})
+		assert.Equal(t, repeated(0, 32), got["grad"])
+		assert.Zero(t, got["losses"][0])
+		assert.Zero(t, got["state"][backend.StateBad])
+	})
+	t.Run("not finite", func(t *testing.T) {
+		for _, bad := range []float64{0, 3} { // the step that was the first before
+			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
+				target := m.normal(32, 1, 0)
+				target[17] = math.Inf(1)
+				return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossMSE, Target: m.Of(tensor.F32, target, 2, 16)}, m.state(7, bad)))
+			})
+			assert.True(t, math.IsInf(got["losses"][0], 1))
+			assert.Equal(t, map[float64]float64{0: 7, 3: 3}[bad], got["state"][backend.StateBad])
+		}
+	})
+	t.Run("no such class", func(t *testing.T) {
+		_, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
+			return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, 16}, 2)}, m.state(1)))
+		})
+		var e *backend.ValueError
+		require.True(t, errors.As(err, &e), "%v", err)
+		assert.Equal(t, backend.ValueError{Op: "Loss", Arg: "Class", Row: 1, Kind: backend.ErrNumber}, *e)
+	})
+}
+
+// small fills in a job of two rows of 16 columns.
+func (m *Maker) small(j *backend.LossJob, state *tensor.Tensor) *backend.LossJob {
+	j.M, j.N, j.RowsPerItem, j.State = 2, 16, 1, state
+	j.Prediction, j.Grad, j.Partials, j.Losses = m.Normal(tensor.F32, 1, 2, 16), m.Out("grad", 0, 2, 16), m.Of(tensor.F32, []float64{0}, 1), m.Out("losses", tensor.F32, 1)
+	m.InOut("state", state)
+	return j
+}
+
+func (c lossCase) run(t *testing.T, b *Bench, seed uint64) {
+	const step, ring = 12, 5
+	var p, y, weights, class []float64
+	count := 0
+	got := b.Same(t, seed, func(m *Maker) (backend.Plan, error) {
+		p, y, class, weights = m.normal(c.m*c.width, 2, 0), m.normal(c.m*c.n, 2, 0), m.ids(c.m, c.n), repeated(1, c.m*c.items)
+		for i := range class {
+			class[i] -= float64(i % 3 % 2) // some are -1
+		}
+		count = 0
+		for i := range weights {
+			if c.weighted && i%3 == 1 {
+				weights[i] = 0
+			}
+			if weights[i] != 0 {
+				count += c.n / c.items
+			}
+		}
+		if c.n > 1 {
+			p[0] = y[0] // a difference of 0
+		}
+		j := &backend.LossJob{Kind: c.kind, M: c.m, N: c.n, Prediction: m.Of(tensor.F32, p, c.m, c.width), RowsPerItem: c.items,
+			Partials: m.Of(tensor.F32, repeated(0, (c.m+backend.LossRows-1)/backend.LossRows), (c.m+backend.LossRows-1)/backend.LossRows),
+			Losses:   m.Out("losses", tensor.F32, ring), State: m.state(step, 0, float64(count))}
+		m.InOut("state", j.State)
+		if !c.noGrad {
+			j.Grad = m.Out("grad", 0, c.m, c.width)
+		}
+		if c.weighted {
+			j.Weights = m.Of(tensor.F32, weights, len(weights))
+		}
+		if c.kind == backend.LossCrossEntropy {
+			j.Class = m.Of(tensor.I32, class, c.m)
+		} else {
+			j.Target = m.Of(tensor.F32, y, c.m, c.n)
+		}
+		return m.NN().Loss(j)
+	})
+	loss, grad := c.want(p, y, weights, class, count)
+	assert.InEpsilon(t, loss, got["losses"][(step-1)%ring], 1e-5)
+	for i, l := range got["losses"] {
+		assert.True(t, i == (step-1)%ring || math.IsNaN(l), "another place of the ring was written")
+	}
+	assert.Equal(t, []float64{step, 0, float64(count), 0, 0, 0, 0, 0}, got["state"])
+	if !c.noGrad {
+		Within(t, "grad", got["grad"], grad, func(i int) float64 { return (b.rounding() + 2e-5) * math.Abs(grad[i]) })
+	}
+}
+
+// want is the loss and its gradient.
+func (c lossCase) want(p, y, weights, class []float64, count int) (loss float64, grad []float64) {
+	grad = make([]float64, c.m*c.width)
+	if c.kind == backend.LossCrossEntropy {
+		count = 0
+		for m := range c.m {
+			if class[m] >= 0 && weights[m] != 0 {
+				count++
+			}
+		}
+	}
+	n := float64(count)
+	for m := range c.m {
+		row, out := p[m*c.width:][:c.n], grad[m*c.width:]
+		if c.kind == backend.LossCrossEntropy {
+			if class[m] < 0 || weights[m] == 0 {
+				continue
+			}
+			sum := 0.0
+			for _, x := range row {
+				sum += math.Exp(x)
+			}
+			for i, x := range row {
+				out[i] = math.Exp(x) / sum / n
+			}
+			k := int(class[m])
+			out[k] = (math.Exp(row[k])/sum - 1) / n
+			loss += (math.Log(sum) - row[k]) / n
+			continue
+		}
+		for i, x := range row {
+			d := x - y[m*c.n+i]
+			if weights[m*c.items+i/(c.n/c.items)] == 0 {
+				continue
+			}
+			if c.kind == backend.LossMSE {
+				loss, out[i] = loss+d*d/n, 2*d/n
+				continue
+			}
+			loss += math.Abs(d) / n
+			if d != 0 {
+				out[i] = math.Copysign(1/n, d)
+			}
+		}
+	}
+	return loss, grad
+}
