@@ -154,9 +154,11 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
 
 template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attention_params &p) {
     using block = attention_block<Width, Tiles, Dropout>;
+    grid_dependency_wait();
+    launch_dependents();
     extern __shared__ v16 memory[];
-    const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_x() * rows;
-    const u32 column = block_y() * Width, row = block_z();
+    const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_z() * rows;
+    const u32 column = block_y() * Width, row = block_x();
     block b(p, {row, column, row * p.heads + block_y()}, begin + warp_number() * Tiles * 16);
     if constexpr (Dropout) b.step = (u32)*p.state;
     const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>;

@@ -331,6 +331,8 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
 };
 
 template <u32 Width, u32 Tiles, bool Keep, bool Dropout> RC_FN void backward(const attention_backward_params &p) {
+    grid_dependency_wait();
+    launch_dependents();
     backward_block<Width, Tiles, Keep, Dropout>(p).run();
 }
 

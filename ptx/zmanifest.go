@@ -140,7 +140,7 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "633319249d7c2639d79c9bee2d3a80162f000afa9c94aba4ef2e12a2eddb34fa"},
+			{"attention.cu", "d0174cd67858637d33a8170bbee77bcd8c37ab51854932bd4688f4e259d28e37"},
 			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
@@ -164,22 +164,22 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "ddcec4dd4a88fe3d73e1f899fd4e99726535ddafa61c13289716dfa4046e4182",
-				PTXHash: "ddcec4dd4a88fe3d73e1f899fd4e99726535ddafa61c13289716dfa4046e4182",
-				stored:  source{"attention.sm_90.ptx.gz", "19439e3c758fc547a6f181e0869a7371460c319ab7360a34c12a598c28725a5d"},
+				Hash:    "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
+				PTXHash: "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
+				stored:  source{"attention.sm_90.ptx.gz", "938bb29447fb6f57cdb21f4dad2284deccbe2038d277c229c2dd4ec9f101f35a"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "69ed6e8760063ce746e1c0b7eb0cfa4f847a1c45d88372fe340b8a60006fe7ad",
-				PTXHash: "69ed6e8760063ce746e1c0b7eb0cfa4f847a1c45d88372fe340b8a60006fe7ad",
-				stored:  source{"attention.sm_80.ptx.gz", "8771177fc15757a96451f6cef76cc58743f88e201feff1f426d94f875cb26254"},
+				Hash:    "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
+				PTXHash: "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
+				stored:  source{"attention.sm_80.ptx.gz", "ffa8a914a928d1a86a56c4f55281306c7def09c1c05b05e54b58c677cbd1a2c1"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "2b920d665036a963027398e826ecf0a59e39650a91c2556c850fcf3c6aff7a2d"},
+			{"attention_backward.cu", "ad97352b33623846ea0662e9e1da2b1985272e47c2c5bd0cb82bd50900174652"},
 			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
@@ -203,9 +203,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "d924497328ec0acff8ae354c56bee5b00395b2610269a5749e44914e4045e3fa",
-				PTXHash: "d924497328ec0acff8ae354c56bee5b00395b2610269a5749e44914e4045e3fa",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "04b06391b9b289ceb3326a5d3c23f9708050b7aa7bf565df3654b1696f6ad65f"},
+				Hash:    "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
+				PTXHash: "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "f98726ba954fa7007e7bd8a18665acb37013aac8417dbdafca963c19d86a4a94"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,

@@ -47,7 +47,7 @@ func (b *gpu) bindAttention(base string, j *backend.AttentionJob, grid [3]uint32
 	if j.Dropout.Rate > 0 {
 		name += "_dropout"
 	}
-	config := cudadrv.LaunchConfig{Grid: grid, Block: [3]uint32{uint32(warps * ptx.WarpSize)}, Shared: uint32(shared)}
+	config := cudadrv.LaunchConfig{Grid: grid, Block: [3]uint32{uint32(warps * ptx.WarpSize)}, Shared: uint32(shared), Dependent: true}
 	return b.kernels.Bind(name, config, params.Bytes())
 }
 
@@ -56,7 +56,7 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	warps, rows := attentionWarps(job.TQ, job.Width)
 	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
-	grid := [3]uint32{uint32((job.TQ + rows - 1) / rows), uint32(job.Heads), uint32(job.B)}
+	grid := [3]uint32{uint32(job.B), uint32(job.Heads), uint32((job.TQ + rows - 1) / rows)}
 	if err := p.Add(b.bindAttention("attention", job, grid, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
