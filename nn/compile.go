@@ -16,7 +16,6 @@ type compiler struct {
 	ctx   context.Context
 	nn    backend.NN
 	rooms map[*value]*room
-	delta *tensor.Tensor   // scratch of the attention's gradient
 	spare []*tensor.Tensor // gradients that no plan to come reads
 	jobs  backend.WeightGradientJob
 	err   error // the first
