@@ -180,8 +180,9 @@ RC_FN u32 where_positive(u32 gate, u32 w) { return (bf16_lo(gate) > 0.0f ? w & 0
 
 // narrow is elements for jobs that need float32 no longer once they have left the tensor cores: sums go through shared memory rounded, which halves the way,
 // and a lane writes 16 bytes. Rounding may come before a gate, which takes a number or leaves it.
-template <class C> RC_FN void narrow(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
-    constexpr u32 pitch = C::bn * 2 + 16, lanes = C::bn / 8, stride = C::threads / lanes, rows = 4; // bytes; lanes of a row; rows at once, and of a lane
+template <class C> RC_FN void narrow(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+    constexpr u32 pitch = C::bn * 2 + 16, lanes = C::bn / 8, stride = C::threads / lanes; // bytes; lanes of a row
+    constexpr u32 rows = C::bm / stride < 8 ? C::bm / stride : 8;                         // at once, of a lane
     const matmul_place<C> part;
     const u32 l = lane(), from = thread_x() / lanes, column = n0 + thread_x() % lanes * 8;
     const auto load = [&](v16(&gate)[rows], u32 at) RC_INLINE_LAMBDA {
@@ -190,28 +191,33 @@ template <class C> RC_FN void narrow(const float (&sums)[C::mt][C::nt][4], const
             gate[r] = ld_16(row_at(p.gate, row, p.gate_step, column), row < p.m && column < p.n);
         }
     };
+    const auto each = [&](const auto &fn) RC_INLINE_LAMBDA {
+        RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
+            RC_UNROLL for (u32 n = 0; n < C::nt; n++) fn(sums[i][n], i, n);
+        }
+    };
     v16 gate[rows] = {}; // of the next rows
     if (p.gate != nullptr) load(gate, from);
-    v8 bias[C::nt] = {};
     if (p.bias != nullptr) {
+        v8 bias[C::nt];
         RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
             const u32 at = n0 + part.column + n * 8 + l % 4 * 2;
             bias[n] = ld_8(p.bias + at, at < p.n);
         }
+        each([&](float(&v)[4], u32, u32 n) {
+            RC_UNROLL for (u32 k = 0; k < 4; k++) v[k] += as_f32(k % 2 == 0 ? bias[n].x : bias[n].y);
+        });
     }
-    RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
-        const float b[2] = {as_f32(bias[n].x), as_f32(bias[n].y)};
-        RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
-            float v[4];
-            RC_UNROLL for (u32 k = 0; k < 4; k++) {
-                v[k] = p.bias != nullptr ? sums[i][n][k] + b[k % 2] : sums[i][n][k];
-                if (p.activation() != 0) v[k] = v[k] <= 0.0f ? 0.0f : v[k];
-            }
-            const u32 to = memory + (part.row + i * 16 + l / 4) * pitch + (part.column + n * 8 + l % 4 * 2) * 2;
-            st_shared_4(to, pack_bf16x2(v[0], v[1]));
-            st_shared_4(to + 8 * pitch, pack_bf16x2(v[2], v[3]));
-        }
-    }
+    if (p.activation() != 0)
+        each([](float(&v)[4], u32, u32) {
+            RC_UNROLL for (u32 k = 0; k < 4; k++) v[k] = v[k] <= 0.0f ? 0.0f : v[k];
+        });
+    after_product();
+    each([&](const float(&v)[4], u32 i, u32 n) {
+        const u32 to = memory + (part.row + i * 16 + l / 4) * pitch + (part.column + n * 8 + l % 4 * 2) * 2;
+        st_shared_4(to, pack_bf16x2(v[0], v[1]));
+        st_shared_4(to + 8 * pitch, pack_bf16x2(v[2], v[3]));
+    });
     barrier();
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * stride) {
         v16 v[rows];
@@ -278,8 +284,9 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
     if (p.bias != nullptr) begin.load_columns(bias, p.bias);
     begin.load_columns(gamma, p.norm.gamma);
     if (!Back) begin.load_columns(beta, p.norm.beta);
-    typename lane_rows::fours next; // z of the next rows
-    if (Back) begin.load(next, p.norm.z, p.norm.z_step);
+    constexpr bool early = C::chunks < 4; // there are registers for z of the next rows
+    typename lane_rows::fours next;
+    if (Back && early) begin.load(next, p.norm.z, p.norm.z_step);
     stage<C>(sums, memory);
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * C::stride) {
         const lane_rows w(p, m0, 0, at);
@@ -290,8 +297,12 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
         else if (p.residual.z != nullptr)
             w.load_residual(z);
         if (Back) {
-            w.each(x, [&](float &y, u32 r, u32 c, u32 i) { y = next[r][c].v[i]; });
-            lane_rows(p, m0, 0, at + rows * C::stride).load(next, p.norm.z, p.norm.z_step);
+            if (early) {
+                w.each(x, [&](float &y, u32 r, u32 c, u32 i) { y = next[r][c].v[i]; });
+                lane_rows(p, m0, 0, at + rows * C::stride).load(next, p.norm.z, p.norm.z_step);
+            } else {
+                w.load(x, p.norm.z, p.norm.z_step);
+            }
             w.load_rows(mean, p.norm.mean);
             w.load_rows(rstd, p.norm.rstd);
         }
