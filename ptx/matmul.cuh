@@ -46,7 +46,10 @@ RC_HOST struct matmul_params {
     RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
     RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
     RC_FLAG(flags, bool, narrow, 5, 1)    // there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
-    RC_FLAG(flags, bool, ahead, 4, 1)     // a norm's residual, of a row for each, comes into shared memory behind the ring during the product
+    // Of a norm: whether there is room behind the ring for a float32 of each element, and whether the residual, of a row for each, comes there during the
+    // product. A gradient keeps there what column_sums needs.
+    RC_FLAG(flags, bool, room, 4, 1)
+    RC_FLAG(flags, bool, ahead, 6, 1)
 };
 
 constexpr u32 activation_relu = 1, activation_gelu = 2;

@@ -91,6 +91,11 @@ template <class C, u32 Rows> struct matmul_rows {
     RC_FN_MEMBER u32 ahead_at(u32 memory, u32 r, u32 c) const {
         return memory + (((first / C::stride + r) * C::chunks + c) * C::threads + thread_x()) * 16;
     }
+    RC_FN_MEMBER void store_ahead(const fours &v, u32 memory) const {
+        RC_UNROLL for (u32 r = 0; r < Rows; r++) {
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) st_shared_16(ahead_at(memory, r, c), words_of(v[r][c]));
+        }
+    }
     RC_FN_MEMBER void load_ahead(fours &v, u32 memory) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
             RC_UNROLL for (u32 c = 0; c < C::chunks; c++) v[r][c] = four_of(ld_shared_16(ahead_at(memory, r, c)));
@@ -327,6 +332,7 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
             w.store_shared(v, memory); // for column_sums
             w.each(v, [&](float &h, u32, u32 c, u32 i) { h *= gamma[c].v[i]; });
             w.each(x, [&](float &y, u32 r, u32, u32) { y = (y - mean[r]) * rstd[r]; });
+            if (p.room()) w.store_ahead(x, memory + C::shared);
             float mean_h[rows], mean_hx[rows];
             sum_of<C>(mean_h, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i]; });
             sum_of<C>(mean_hx, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i] * x[r][c].v[i]; });
@@ -338,9 +344,9 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
     }
 }
 
-// column_sums writes the gradients of gamma and beta, of the gradients of the norm that norms left in shared memory: eight lanes beside each other have
-// 32 columns of a quarter of the rows.
-template <class C> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 memory) {
+// column_sums writes the gradients of gamma and beta, of the gradients of the norm that norms left in shared memory, and the norm, which it left there if
+// there was Room: eight lanes beside each other have 32 columns of a quarter of the rows.
+template <class C, bool Room> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 memory) {
     constexpr u32 rows = C::bm / 4;
     const u32 first = lane() / 8 * rows;
     RC_NO_UNROLL for (u32 columns = thread_x() / warp_size * 32; columns < C::bn; columns += C::warps * 32) {
@@ -349,11 +355,19 @@ template <class C> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 me
         _Pragma("unroll 8") for (u32 r = first; r < first + rows; r++) {
             const u32 row = m0 + r;
             const bool there = row < p.m && column < p.n;
-            const four g = four_of(ld_shared_16(memory + (r * C::pitch + column) * 4)), z = ld_four(row_at(p.norm.z, row, p.norm.z_step, column), there);
-            const float mean = ld_f32(p.norm.mean + row, there), rstd = ld_f32(p.norm.rstd + row, there);
+            const four g = four_of(ld_shared_16(memory + (r * C::pitch + column) * 4));
+            four x;
+            if (Room) { // as ahead_at
+                const u32 thread = r % C::stride * C::lanes + column % (4 * C::lanes) / 4;
+                x = four_of(ld_shared_16(memory + C::shared + ((r / C::stride * C::chunks + column / (4 * C::lanes)) * C::threads + thread) * 16));
+            } else {
+                x = ld_four(row_at(p.norm.z, row, p.norm.z_step, column), there);
+                const float mean = ld_f32(p.norm.mean + row, there), rstd = ld_f32(p.norm.rstd + row, there);
+                RC_UNROLL for (u32 i = 0; i < 4; i++) x.v[i] = (x.v[i] - mean) * rstd;
+            }
             RC_UNROLL for (u32 i = 0; i < 4; i++) {
                 const float y = there ? g.v[i] : 0.0f;
-                dgamma.v[i] += y * ((z.v[i] - mean) * rstd);
+                dgamma.v[i] += y * x.v[i];
                 dbeta.v[i] += y;
             }
         }
@@ -405,7 +419,10 @@ template <class C, bool Back> RC_FN void matmul_normed(const matmul_params &p) {
     norms<C, Back>(sums, p, m0, at);
     if (Back) {
         barrier();
-        column_sums<C>(p, m0, at);
+        if (p.room())
+            column_sums<C, true>(p, m0, at);
+        else
+            column_sums<C, false>(p, m0, at);
     }
 }
 
