@@ -75,9 +75,10 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 
     // drop is dropout. Which elements are left out is found in a loop that is not unrolled: the code of it is long.
-    RC_FN_MEMBER void drop(fours &v, const nn_dropout &d, u32 step) const {
+    RC_FN_MEMBER void drop(fours &v, const nn_dropout &d) const {
         static_assert(Rows * C::chunks <= 8, "a bit for each element");
         if (RC_LIKELY(d.state == nullptr)) return;
+        const u32 step = ld_u32(d.state);
         u32 left_out = 0;
         RC_NO_UNROLL for (u32 i = 0; i < Rows * C::chunks; i++) {
             const u64 number = (u64)row_of(i / C::chunks) * p.n + column_of(i % C::chunks);
@@ -135,7 +136,7 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 
     // finish adds After and writes Sum, unless that was written before, and Out.
-    RC_FN_MEMBER void finish(fours &v, bool sum, u32 step) const {
+    RC_FN_MEMBER void finish(fours &v, bool sum) const {
         if (RC_UNLIKELY(p.after != nullptr)) {
             fours x;
             load(x, p.after, p.after_step);
@@ -143,7 +144,7 @@ template <class C, u32 Rows> struct matmul_rows {
         }
         if (sum && p.sum != nullptr) store(v, p.sum, p.sum_step);
         if (p.out == nullptr) return;
-        drop(v, p.out_dropout, step);
+        drop(v, p.out_dropout);
         store(v, p.out, p.out_step);
     }
 };
@@ -151,7 +152,7 @@ template <class C, u32 Rows> struct matmul_rows {
 // elements is for jobs without a norm, Rows rows of a lane at once. GELU makes much code: only Smooth has it.
 template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
     using lane_rows = matmul_rows<C, Rows>;
-    const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout), from = thread_x() / C::lanes;
+    const u32 from = thread_x() / C::lanes;
     typename lane_rows::list bias;
     v8 gate[Rows][C::chunks]; // of the next rows
     const lane_rows begin(p, m0, n0, from);
@@ -174,9 +175,9 @@ template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums
         else if (Smooth && p.gate_of() == activation_gelu)
             w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x *= gelu_grad(widened(gate[r][c], i)); });
         if (p.gate != nullptr) lane_rows(p, m0, n0, at + Rows * C::stride).load_gate(gate);
-        w.drop(v, p.dropout, step);
+        w.drop(v, p.dropout);
         if (RC_UNLIKELY(p.residual.z != nullptr)) w.add_residual(v, z);
-        w.finish(v, true, out_step);
+        w.finish(v, true);
     }
 }
 
@@ -282,7 +283,7 @@ template <class C, u32 Rows, class F> RC_FN void sum_of(float (&s)[Rows], const 
 template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 memory) {
     constexpr u32 rows = 8 / C::chunks;
     using lane_rows = matmul_rows<C, rows>;
-    const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout), from = thread_x() / C::lanes;
+    const u32 from = thread_x() / C::lanes;
     const float n = (float)p.n;
     typename lane_rows::list bias, gamma, beta;
     const lane_rows begin(p, m0, 0, from);
@@ -302,19 +303,17 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
         else if (p.residual.z != nullptr)
             w.load_residual(z);
         if (Back) {
-            if (early) {
+            if (early)
                 w.each(x, [&](float &y, u32 r, u32 c, u32 i) { y = next[r][c].v[i]; });
-                lane_rows(p, m0, 0, at + rows * C::stride).load(next, p.norm.z, p.norm.z_step);
-            } else {
+            else
                 w.load(x, p.norm.z, p.norm.z_step);
-            }
             w.load_rows(mean, p.norm.mean);
             w.load_rows(rstd, p.norm.rstd);
         }
         w.load_shared(v, memory);
         w.clear(v);
         if (p.bias != nullptr) w.each(v, [&](float &y, u32, u32 c, u32 i) { y += bias[c].v[i]; });
-        w.drop(v, p.dropout, step);
+        w.drop(v, p.dropout);
         if (p.residual.z != nullptr) w.add_residual(v, z);
         if (!Back) {
             if (p.sum != nullptr) w.store(v, p.sum, p.sum_step);
@@ -339,8 +338,9 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
             row_sums<C>(mean_h, [&](float s) { return div_rn(s, n); });
             row_sums<C>(mean_hx, [&](float s) { return div_rn(s, n); });
             w.each(v, [&](float &h, u32 r, u32 c, u32 i) { h = rstd[r] * (h - mean_h[r] - x[r][c].v[i] * mean_hx[r]); });
+            if (early) lane_rows(p, m0, 0, at + rows * C::stride).load(next, p.norm.z, p.norm.z_step);
         }
-        w.finish(v, Back, out_step);
+        w.finish(v, Back);
     }
 }
 
