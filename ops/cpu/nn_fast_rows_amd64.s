@@ -538,7 +538,7 @@ TEXT ·dropoutAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS 20(BX), Y11
 
 loop:
-	MOVQ         AX, X0
+	VMOVQ        AX, X0
 	VPBROADCASTQ X0, Y0
 	VPADDQ       philox<>+32(SB), Y0, Y0
 	VPSRLQ       $32, Y0, Y1
