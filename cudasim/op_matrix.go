@@ -61,9 +61,9 @@ func (w *warp) rows(in *inst, kind accessKind) (*allocation, status) {
 		return nil, st
 	}
 	if sp != spaceShared || rest != 0 {
-		lane := bits.TrailingZeros32(rest) & 31 // 0 if they lie together, elsewhere
-		if sp != spaceShared {
-			lane = 0
+		lane := 0
+		if sp == spaceShared {
+			lane = bits.TrailingZeros32(rest) & 31
 		}
 		w.badAddress(OutOfBounds, in, lane, spaceGlobal, w.regs[in.a][lane]+in.x.off, 16)
 		w.b.fault.Detail = "a matrix lies in shared memory"

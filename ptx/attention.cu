@@ -33,23 +33,36 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
 
     // scores are those of 32 keys from key on. Masked, some of them are not seen.
     template <bool Masked> RC_FN_MEMBER void scores(float (&s)[Tiles][4][4], u32 keys, u32 key) const {
+        u32 hide[Tiles][2];
+        if constexpr (Masked) unseen(hide, key);
         RC_UNROLL for (u32 n = 0; n < 4; n++) {
             u32 b[Width / 8];
             places.load_b(b, keys + 8 * n * row_bytes<Width>);
             float c[Tiles][4];
-            RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 i = 0; i < 4; i++) c[m][i] = 0.0f;
-            if constexpr (Masked) {
-                const u32 k = key + 8 * n + lane() % 4 * 2;
-                RC_UNROLL for (u32 i = 0; i < 2; i++) {
-                    const bool hide = hidden(p, head.row, k + i);
-                    RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++)
-                        if (hide | (p.causal & (u32)(k + i > first + 16 * m + 8 * r + lane() / 4))) c[m][2 * r + i] = unseen_score;
-                }
+            RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                c[m][i] = 0.0f;
+                if constexpr (Masked) c[m][i] = hide[m][i / 2] >> (2 * n + i % 2) & 1 ? unseen_score : 0.0f;
             }
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
                 mma_from(s[m][n], q[m][0], b[0], b[1], c[m][0], c[m][1], c[m][2], c[m][3]);
                 RC_UNROLL for (u32 j = 1; j < steps; j++) mma_bf16(s[m][n], q[m][j], b[2 * j], b[2 * j + 1]);
             }
+        }
+    }
+
+    // unseen has a bit for each of the lane's 8 keys of a row that the query does not see.
+    RC_FN_MEMBER void unseen(u32 (&hide)[Tiles][2], u32 key) const {
+        const u32 mine = key + lane() % 4 * 2;
+        const u8 *pad = head.pad(p, mine);
+        u32 all = 0;
+        RC_UNROLL for (u32 i = 0; i < 8; i++) {
+            const u32 k = i / 2 * 8 + i % 2;
+            if (mine + k >= p.tk || (pad != nullptr && pad[k] != 0)) all |= 1u << i;
+        }
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
+            hide[m][r] = all;
+            if (p.causal) RC_UNROLL for (u32 i = 0; i < 8; i++)
+                if (mine + i / 2 * 8 + i % 2 > first + 16 * m + 8 * r + lane() / 4) hide[m][r] |= 1u << i;
         }
     }
 
@@ -60,9 +73,10 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
             RC_UNROLL for (u32 d = 1; d < 4; d *= 2) x = max_nan(x, as_f32(shuffle_xor(bits(x), d)));
             const float y = x * p.a;
             const bool above = !(y <= ref[m][r] + most_above);
-            const float f = exp2_down(above ? ref[m][r] - y : 0.0f);
-            ref[m][r] = above ? y : ref[m][r];
+            const float old = ref[m][r];
+            ref[m][r] = above ? y : old;
             if (!begun) continue; // all sums are 0
+            const float f = exp2_down(old - ref[m][r]);
             RC_UNROLL for (u32 c = 0; c < columns; c++) RC_UNROLL for (u32 i = 0; i < 2; i++) o[m][c][2 * r + i] *= f;
             RC_UNROLL for (u32 i = 0; i < 2; i++) sums[m][2 * r + i] *= f;
         }
@@ -113,14 +127,26 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         }
     }
 
+    // write writes the warp's rows. A lane has its share of 2 * Tiles of them, and works out the factor and the logarithm of one.
     RC_FN_MEMBER void write() const {
-        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
-            const u32 query = first + 16 * m + 8 * r + lane() / 4;
-            if (query >= p.tq) continue;
-            const float l = sums[m][2 * r], f = l == 0.0f ? 0.0f : div_rn(p.factor, l);
-            u16 *to = p.o + ((u64)head.row * p.tq + query) * p.o_step + head.column + lane() % 4 * 2;
-            RC_UNROLL for (u32 c = 0; c < columns; c++) st_u32(to + 8 * c, pack_bf16x2(o[m][c][2 * r] * f, o[m][c][2 * r + 1] * f));
-            if (lane() % 4 == 0) st_f32(p.log_sum + (u64)head.number * p.tq + query, l == 0.0f ? as_f32(0x7f800000u) : ref[m][r] + log2_exact(l));
+        float l = 0.0f, reference = 0.0f;
+        RC_UNROLL for (u32 i = 0; i < 2 * Tiles; i++) {
+            if (lane() % 4 != i) continue;
+            l = sums[i / 2][i % 2 * 2];
+            reference = ref[i / 2][i % 2];
+        }
+        const u32 mine = first + lane() % 4 * 8 + lane() / 4;
+        if (lane() % 4 < 2 * Tiles && mine < p.tq) st_f32(p.log_sum + (u64)head.number * p.tq + mine, l == 0.0f ? as_f32(0x7f800000u) : reference + log2_exact(l));
+        const float factor = l == 0.0f ? 0.0f : div_rn(p.factor, l);
+        const u32 begin = first + lane() / 4;
+        u16 *to = p.o + ((u64)head.row * p.tq + begin) * p.o_step + head.column + lane() % 4 * 2;
+        RC_UNROLL for (u32 i = 0; i < 2 * Tiles; i++) {
+            const float f = as_f32(shuffle_from(bits(factor), lane() / 4 * 4 + i));
+            if (begin + 8 * i < p.tq) {
+                const float (&from)[columns][4] = o[i / 2];
+                RC_UNROLL for (u32 c = 0; c < columns; c++) st_u32(to + 8 * c, pack_bf16x2(from[c][i % 2 * 2] * f, from[c][i % 2 * 2 + 1] * f));
+            }
+            to += 8 * p.o_step;
         }
     }
 };
@@ -128,24 +154,24 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
 template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attention_params &p) {
     using block = attention_block<Width, Tiles, Dropout>;
     extern __shared__ v16 memory[];
-    const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_x() % p.blocks * rows;
-    block b(p, attention_head::of<Width>(p, block_x() / p.blocks), begin + thread_x() / warp_size * Tiles * 16);
+    const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_x() * rows;
+    block b(p, attention_head::of<Width>(p), begin + warp_number() * Tiles * 16);
     if constexpr (Dropout) b.step = (u32)*p.state;
     const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>, values = keys + attention_stages * block::stage_bytes;
-    const u32 row = b.head.row, column = b.head.column;
+    const u64 row = b.head.row;
+    const u32 column = b.head.column;
     const u32 seen = p.causal && begin + rows < p.tk ? begin + rows : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
-    const auto load = [&](u32 stage) {
+    const auto load = [&](u32 stage) RC_INLINE_LAMBDA {
         if (stage < stages) {
             const u32 slot = stage % attention_stages * block::stage_bytes, first = stage * attention_stage;
-            const u64 from = (u64)row * p.tk + first;
-            const auto hide = [&](u32 key) { return hidden(p, row, first + key); };
-            copy_rows<Width>(keys + slot, p.k, p.k_step, column, from, attention_stage, hide);
-            copy_rows<Width>(values + slot, p.v, p.v_step, column, from, attention_stage, hide);
+            const u8 *pad = b.head.pad(p, first);
+            copy_rows<Width>(keys + slot, p.k + (row * p.tk + first) * p.k_step + column, p.k_step, attention_stage, p.tk - first, pad);
+            copy_rows<Width>(values + slot, p.v + (row * p.tk + first) * p.v_step + column, p.v_step, attention_stage, p.tk - first, pad);
         }
         cp_async_commit();
     };
-    copy_rows<Width>(queries, p.q, p.q_step, column, (u64)row * p.tq + begin, rows, [&](u32 query) { return begin + query >= p.tq; });
-    RC_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load(i);
+    copy_rows<Width>(queries, p.q + (row * p.tq + begin) * p.q_step + column, p.q_step, rows, p.tq - begin, nullptr);
+    RC_NO_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load(i);
     for (u32 i = 0; i < stages; i++) {
         cp_async_wait<attention_stages - 2>();
         barrier(); // this stage is there, and nobody reads the one before it any more

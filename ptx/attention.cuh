@@ -11,6 +11,7 @@ namespace rc {
 RC_HOST constexpr u32 attention_threads = 256;    // of a block, at most
 RC_HOST constexpr u32 attention_stage = 64;       // keys, or queries, that come into shared memory at once
 RC_HOST constexpr u32 attention_stages = 4;       // of keys and values: those of 256 are there at once
+RC_HOST constexpr u32 attention_batch = 256;      // queries of which the gradient has the statistics at once
 RC_HOST constexpr u32 attention_tiles_32 = 2;     // tiles of 16 rows of a warp, if a head is 32 wide
 RC_HOST constexpr u32 attention_tiles_64 = 1;     // and if it is 64
 
@@ -27,9 +28,7 @@ RC_HOST struct attention_params {
     float a;      // scale * log2(e)
     float factor; // of dropout, or 1
     u32 tq, tk, heads;
-    u32 blocks; // of a head
     u32 causal;
-    u32 unused;
 };
 
 // ---- Rows of a head ----
@@ -41,34 +40,35 @@ template <u32 Width> RC_FN u32 chunk_at(u32 row, u32 c) {
     return row * row_bytes<Width> + ((c ^ (Width == 32 ? row >> 1 & 3 : row & 7)) << 4);
 }
 
-// attention_head is which head of which batch row a block is for.
+// attention_head is the head that a block is for: blocks have heads in y and rows of the batch in z.
 struct attention_head {
     u32 row, column, number; // of the batch, of the matrix; of all heads
-    template <u32 Width> static RC_FN_MEMBER attention_head of(const attention_params &p, u32 number) {
-        return {number / p.heads, number % p.heads * Width, number};
+    template <u32 Width> static RC_FN_MEMBER attention_head of(const attention_params &p) {
+        return {block_z(), block_y() * Width, block_z() * p.heads + block_y()};
     }
+    // pad is which keys from key on nobody sees, or null.
+    RC_FN_MEMBER const u8 *pad(const attention_params &p, u32 key) const { return p.pad == nullptr ? nullptr : p.pad + row * p.pad_step + key; }
 };
 
-// hidden reports whether a key is not there, or seen by nobody.
-RC_FN bool hidden(const attention_params &p, u32 row, u32 key) {
-    return key >= p.tk || (p.pad != nullptr && p.pad[row * p.pad_step + key] != 0);
-}
-
-// copy_rows begins to copy count rows of a head to shared memory, from row first of the matrix on, zeros for those that are hidden. The block's threads copy
-// a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
-template <u32 Width, class Hidden> RC_FN void copy_rows(u32 to, const u16 *from, u64 step, u32 column, u64 first, u32 count, Hidden hide) {
+// copy_rows begins to copy count rows of a head to shared memory, of which so many are there; others, and those where pad is not 0, become zeros. The
+// block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
+template <u32 Width> RC_FN void copy_rows(u32 to, const u16 *from, u64 step, u32 count, u32 there, const u8 *pad) {
     constexpr u32 chunks = Width / 8;
     const u32 c = thread_x() % chunks, each = threads_x() / chunks;
     u32 row = thread_x() / chunks;
-    const u16 *p = from + (first + row) * step + column + 8 * c;
-    u32 at = to + chunk_at<Width>(row, c);
-    for (; row < count; row += each) {
-        const bool there = !hide(row);
-        cp_async_16(at, there ? p : from, there);
-        p += each * step;
-        at += each * row_bytes<Width>;
+    from += row * step + 8 * c;
+    to += chunk_at<Width>(row, c);
+    RC_NO_UNROLL for (; row < count; row += each) {
+        cp_async_16(to, from, row < there && (pad == nullptr || pad[row] == 0));
+        from += each * step;
+        to += each * row_bytes<Width>;
     }
 }
+
+RC_FN u32 less(u32 a, u32 b) { return a < b ? a : b; }
+
+// warp_number is that of the warp in its block, which all its lanes are known to have.
+RC_FN u32 warp_number() { return shuffle_from(thread_x() / warp_size, 0); }
 
 // ---- Tiles ----
 

@@ -17,19 +17,15 @@ RC_HOST struct attention_backward_params {
     const u16 *d_o;
     u16 *dq, *dk, *dv;
     u64 d_o_step, dq_step, dk_step, dv_step;
-    float *delta;  // [heads of all rows, tq]
     float *dq_sum; // [heads of all rows, tq, width], or null if there is one block of keys
     float scale;
     u32 unused;
 };
 
-// cp_async_4 begins to copy 4 bytes from global to shared memory; 0 where there is nothing.
-RC_FN void cp_async_4(u32 to, const void *from, bool there) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global(from)), "r"(there ? 4u : 0u) : "memory");
-}
 RC_FN void ld_shared_pair(float (&r)[2], u32 at) {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(r[0]), "=f"(r[1]) : "r"(at) : "memory");
 }
+RC_FN void st_shared_f32(u32 at, float v) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(v) : "memory"); }
 RC_FN void st_shared_u32(u32 at, u32 v) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory"); }
 
 // backward_block is a block's work. Keep says that a warp keeps the tiles of its keys and values in registers.
@@ -42,17 +38,17 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     u32 step;         // of dropout
     u32 warp, warps;
     u32 first, begin; // key of the warp, and of the block
-    // In shared memory: LogSum and delta of two stages, their queries, their rows of d_o; keys, values; and gradients of the scores of two stages.
+    // In shared memory: LogSum and delta of a batch of stages, the queries and rows of d_o of two stages; keys, values; gradients of the scores of two stages.
     u32 logs, queries, keys, values, gradients;
     lane_places<Width> places;
     u32 k[Keep ? Tiles : 1][steps][4], v[Keep ? Tiles : 1][steps][4];
     float hide[Tiles][2];
     float dk[Tiles][columns][4], dv[Tiles][columns][4];
-    static constexpr u32 deltas = 2 * 4 * stage, outs = 2 * stage_bytes; // behind logs, and behind queries
+    static constexpr u32 batch = attention_batch, deltas = 4 * batch, outs = 2 * stage_bytes; // deltas lie behind logs, outs behind queries
 
     RC_FN_MEMBER backward_block(const attention_backward_params &p, attention_head head) : p(p), j(p.job), head(head), step(0) {
         extern __shared__ v16 memory[];
-        warp = thread_x() / warp_size, warps = threads_x() / warp_size;
+        warp = warp_number(), warps = threads_x() / warp_size;
         logs = shared_at(memory);
         queries = logs + 2 * deltas;
         keys = queries + 2 * outs;
@@ -64,48 +60,52 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     RC_FN_MEMBER u32 rows() const { return warps * 16 * Tiles; }
     RC_FN_MEMBER u64 query_row() const { return (u64)head.row * j.tq; }
 
-    // delta writes the sums of d_o * o of all queries, 8 columns a lane.
-    RC_FN_MEMBER void delta() const {
-        const u32 c = thread_x() % columns, each = threads_x() / columns;
-        for (u32 from = 0; from < j.tq; from += each) {
-            const u32 query = from + thread_x() / columns;
-            float sum = 0.0f;
-            if (query < j.tq) {
-                const v16 a = ld_nc_16(p.d_o + (query_row() + query) * p.d_o_step + head.column + 8 * c);
-                const v16 b = ld_nc_16(j.o + (query_row() + query) * j.o_step + head.column + 8 * c);
-                const u32 x[4] = {a.x, a.y, a.z, a.w}, y[4] = {b.x, b.y, b.z, b.w};
-                RC_UNROLL for (u32 i = 0; i < 4; i++) {
-                    sum += bf16_lo(x[i]) * bf16_lo(y[i]);
-                    sum += bf16_hi(x[i]) * bf16_hi(y[i]);
-                }
+    // statistics takes LogSum and makes the sums of d_o * o of a batch of queries, 8 columns a lane. All loads are under way at once.
+    RC_FN_MEMBER void statistics(u32 from) const {
+        constexpr u32 most = batch * columns / attention_threads;
+        const u32 c = thread_x() % columns, each = threads_x() / columns, mine = from + thread_x() / columns;
+        RC_NO_UNROLL for (u32 i = thread_x(); i < batch; i += threads_x())
+            st_shared_f32(logs + 4 * i, from + i < j.tq ? j.log_sum[(u64)head.number * j.tq + from + i] : 0.0f);
+        const u16 *x = p.d_o + (query_row() + mine) * p.d_o_step + head.column + 8 * c, *y = j.o + (query_row() + mine) * j.o_step + head.column + 8 * c;
+        RC_NO_UNROLL for (u32 first = 0; first < batch; first += most * each) {
+            v16 a[most], b[most];
+            RC_UNROLL for (u32 i = 0; i < most; i++) {
+                a[i] = b[i] = v16{0, 0, 0, 0};
+                if (mine + first + i * each >= j.tq) continue;
+                a[i] = ld_nc_16_volatile(x + (u64)(first + i * each) * p.d_o_step);
+                b[i] = ld_nc_16_volatile(y + (u64)(first + i * each) * j.o_step);
             }
-            RC_UNROLL for (u32 d = 1; d < columns; d *= 2) sum += as_f32(shuffle_xor(bits(sum), d));
-            if (query < j.tq && c == 0) st_f32(p.delta + (u64)head.number * j.tq + query, sum);
+            RC_UNROLL for (u32 i = 0; i < most; i++) {
+                float sum = bf16_lo(a[i].x) * bf16_lo(b[i].x);
+                sum += bf16_hi(a[i].x) * bf16_hi(b[i].x);
+                sum += bf16_lo(a[i].y) * bf16_lo(b[i].y);
+                sum += bf16_hi(a[i].y) * bf16_hi(b[i].y);
+                sum += bf16_lo(a[i].z) * bf16_lo(b[i].z);
+                sum += bf16_hi(a[i].z) * bf16_hi(b[i].z);
+                sum += bf16_lo(a[i].w) * bf16_lo(b[i].w);
+                sum += bf16_hi(a[i].w) * bf16_hi(b[i].w);
+                RC_UNROLL for (u32 d = 1; d < columns; d *= 2) sum += as_f32(shuffle_xor(bits(sum), d));
+                const u32 query = first + i * each + thread_x() / columns;
+                if (c == 0 && query < batch) st_shared_f32(logs + deltas + 4 * query, sum);
+            }
         }
     }
 
     // load begins to copy a stage of queries.
     RC_FN_MEMBER void load(u32 i) const {
-        const u32 slot = i % 2, from = i * stage;
+        const u32 slot = i % 2 * stage_bytes, from = i * stage;
         if (from < j.tq) {
-            const auto none = [&](u32 query) { return from + query >= j.tq; };
-            copy_rows<Width>(queries + slot * stage_bytes, j.q, j.q_step, head.column, query_row() + from, stage, none);
-            copy_rows<Width>(queries + outs + slot * stage_bytes, p.d_o, p.d_o_step, head.column, query_row() + from, stage, none);
-            const u64 at = (u64)head.number * j.tq + from;
-            for (u32 n = thread_x(); n < 2 * stage; n += threads_x()) {
-                const u32 query = n % stage;
-                const float *base = n < stage ? j.log_sum : p.delta;
-                cp_async_4(logs + 4 * query + (n < stage ? 0 : deltas) + slot * 4 * stage, none(query) ? base : base + at + query, !none(query));
-            }
+            copy_rows<Width>(queries + slot, j.q + (query_row() + from) * j.q_step + head.column, j.q_step, stage, j.tq - from, nullptr);
+            copy_rows<Width>(queries + outs + slot, p.d_o + (query_row() + from) * p.d_o_step + head.column, p.d_o_step, stage, j.tq - from, nullptr);
         }
         cp_async_commit();
     }
 
     RC_FN_MEMBER void load_keys() const {
-        const auto none = [&](u32 key) { return hidden(j, head.row, begin + key); };
         const u64 row = (u64)head.row * j.tk + begin;
-        copy_rows<Width>(keys, j.k, j.k_step, head.column, row, rows(), none);
-        copy_rows<Width>(values, j.v, j.v_step, head.column, row, rows(), none);
+        const u8 *pad = head.pad(j, begin);
+        copy_rows<Width>(keys, j.k + row * j.k_step + head.column, j.k_step, rows(), j.tk - begin, pad);
+        copy_rows<Width>(values, j.v + row * j.v_step + head.column, j.v_step, rows(), j.tk - begin, pad);
     }
 
     // start takes the warp's keys of the block of keys.
@@ -115,7 +115,10 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
                 places.load_a(k[m], mine(keys, m));
                 places.load_a(v[m], mine(values, m));
             }
-            RC_UNROLL for (u32 r = 0; r < 2; r++) hide[m][r] = hidden(j, head.row, first + 16 * m + 8 * r + lane() / 4) ? unseen_score : 0.0f;
+            RC_UNROLL for (u32 r = 0; r < 2; r++) {
+                const u32 key = first + 16 * m + 8 * r + lane() / 4;
+                hide[m][r] = key >= j.tk || (j.pad != nullptr && *head.pad(j, key) != 0) ? unseen_score : 0.0f;
+            }
             RC_UNROLL for (u32 c = 0; c < columns; c++) RC_UNROLL for (u32 i = 0; i < 4; i++) dk[m][c][i] = dv[m][c][i] = 0.0f;
         }
     }
@@ -202,56 +205,53 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
         }
     }
 
-    // queries_of makes the stage's rows of dQ: 16 rows of 16 columns at a time.
+    // queries_of makes the stage's rows of dQ: 16 rows of 8 columns at a time, over 32 keys.
     RC_FN_MEMBER void queries_of(u32 i) const {
         const bool last = begin + rows() >= j.tk;
-        for (u32 n = warp; n < stage / 16 * (Width / 16); n += warps) {
-            const u32 tile = n % (stage / 16), column = n / (stage / 16), query = i * stage + 16 * tile;
+        for (u32 n = warp; n < stage / 16 * columns; n += warps) {
+            const u32 tile = n % (stage / 16), column = n / (stage / 16), query = i * stage + 16 * tile, mine = query + lane() / 4;
             if (query >= j.tq) continue;
-            u32 end = j.tk - begin < rows() ? j.tk - begin : rows();
-            if (j.causal) end = query + 16 <= begin ? 0 : query + 16 - begin < end ? query + 16 - begin : end;
-            float sum[2][4];
-            u64 at[2];
-            RC_UNROLL for (u32 r = 0; r < 2; r++) at[r] = query + 8 * r + lane() / 4;
-            RC_UNROLL for (u32 c = 0; c < 2; c++) RC_UNROLL for (u32 e = 0; e < 4; e++) sum[c][e] = 0.0f;
-            const u32 to = 16 * column + lane() % 4 * 2;
-            float *kept = p.dq_sum + (u64)head.number * j.tq * Width + to;
-            if (begin > 0) RC_UNROLL for (u32 c = 0; c < 2; c++) RC_UNROLL for (u32 r = 0; r < 2; r++)
-                if (at[r] < j.tq) RC_UNROLL for (u32 e = 0; e < 2; e++) sum[c][2 * r + e] = kept[at[r] * Width + 8 * c + e];
-            const u32 row = lane() % 8 + lane() / 16 * 8;
-            u32 from = gradients + (i % 2 * rows() + row) * key_bytes + ((2 * tile + lane() / 8 % 2 ^ lane() % 8) << 4), key = keys + chunk_at<Width>(lane() % 16, 2 * column + lane() / 16);
-            for (u32 k = 0; k < end; k += 16) {
-                u32 a[4], b[4];
-                ldmatrix_x4_trans(a, from);
+            u32 end = less(j.tk - begin, rows());
+            if (j.causal) end = query + 16 <= begin ? 0 : less(query + 16 - begin, end);
+            float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+            const u32 to = 8 * column + lane() % 4 * 2;
+            float *kept = p.dq_sum + ((u64)head.number * j.tq + mine) * Width + to;
+            if (begin > 0) RC_UNROLL for (u32 r = 0; r < 2; r++)
+                if (mine + 8 * r < j.tq) RC_UNROLL for (u32 e = 0; e < 2; e++) sum[2 * r + e] = kept[8 * r * Width + e];
+            u32 from = gradients + (i % 2 * rows() + lane() % 8 + lane() / 16 * 8) * key_bytes + (((2 * tile + lane() / 8 % 2) ^ lane() % 8) << 4);
+            u32 key = keys + chunk_at<Width>(lane(), column);
+            RC_NO_UNROLL for (u32 k = 0; k < end; k += 32) {
+                u32 a[2][4], b[4];
                 ldmatrix_x4_trans(b, key);
-                from += 16 * key_bytes;
-                key += 16 * row_bytes<Width>;
-                mma_bf16(sum[0], a, b[0], b[1]);
-                mma_bf16(sum[1], a, b[2], b[3]);
+                ldmatrix_x4_trans(a[0], from);
+                ldmatrix_x4_trans(a[1], from + 16 * key_bytes);
+                from += 32 * key_bytes;
+                key += 32 * row_bytes<Width>;
+                mma_bf16(sum, a[0], b[0], b[1]);
+                mma_bf16(sum, a[1], b[2], b[3]);
             }
+            u16 *dq = p.dq + (query_row() + mine) * p.dq_step + head.column + to;
             RC_UNROLL for (u32 r = 0; r < 2; r++) {
-                if (at[r] >= j.tq) continue;
-                u16 *dq = p.dq + (query_row() + at[r]) * p.dq_step + head.column + to;
-                RC_UNROLL for (u32 c = 0; c < 2; c++) {
-                    if (last) st_u32(dq + 8 * c, pack_bf16x2(sum[c][2 * r] * p.scale, sum[c][2 * r + 1] * p.scale));
-                    else st_8(kept + at[r] * Width + 8 * c, v8{bits(sum[c][2 * r]), bits(sum[c][2 * r + 1])});
-                }
+                if (mine + 8 * r >= j.tq) continue;
+                if (last) st_u32(dq + 8 * r * p.dq_step, pack_bf16x2(sum[2 * r] * p.scale, sum[2 * r + 1] * p.scale));
+                else st_8(kept + 8 * r * Width, v8{bits(sum[2 * r]), bits(sum[2 * r + 1])});
             }
         }
     }
 
     // write writes the warp's rows of dK and dV.
     RC_FN_MEMBER void write() const {
+        const u32 key = first + lane() / 4, column = head.column + lane() % 4 * 2;
+        const u64 row = (u64)head.row * j.tk + key;
+        u16 *k = p.dk + row * p.dk_step + column, *v = p.dv + row * p.dv_step + column;
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
-            const u32 key = first + 16 * m + 8 * r + lane() / 4;
-            if (key >= j.tk) continue;
-            const u64 row = (u64)head.row * j.tk + key;
-            const u32 column = head.column + lane() % 4 * 2;
-            u16 *k = p.dk + row * p.dk_step + column, *v = p.dv + row * p.dv_step + column;
-            RC_UNROLL for (u32 c = 0; c < columns; c++) {
+            if (key + 16 * m + 8 * r < j.tk) RC_UNROLL for (u32 c = 0; c < columns; c++) {
                 st_u32(k + 8 * c, pack_bf16x2(dk[m][c][2 * r] * p.scale, dk[m][c][2 * r + 1] * p.scale));
-                st_u32(v + 8 * c, pack_bf16x2(dv[m][c][2 * r] * j.factor, dv[m][c][2 * r + 1] * j.factor));
+                if constexpr (Dropout) st_u32(v + 8 * c, pack_bf16x2(dv[m][c][2 * r] * j.factor, dv[m][c][2 * r + 1] * j.factor));
+                else st_u32(v + 8 * c, pack_bf16x2(dv[m][c][2 * r], dv[m][c][2 * r + 1]));
             }
+            k += 8 * p.dk_step;
+            v += 8 * p.dv_step;
         }
     }
 
@@ -260,20 +260,25 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
         for (begin = 0; begin < j.tk; begin += rows()) {
             first = begin + warp * 16 * Tiles;
             load_keys();
-            if (begin == 0) {
-                delta();
-                barrier();
-            }
             load(0);
             load(1);
+            statistics(0);
             cp_async_wait<1>();
             barrier();
             start();
             for (u32 i = 0; i < stages; i++) {
-                const u32 slot = i % 2, key = lane() / 4;
+                const u32 slot = i % 2, key = lane() / 4, at_once = batch / stage;
+                if (i > 0 && i % at_once == 0) { // the one before is done with
+                    statistics(i * stage);
+                    barrier();
+                }
                 const u32 to = gradients + (slot * rows() + first - begin + key) * key_bytes + lane() % 4 * 4;
-                RC_NO_UNROLL for (u32 at = 0; at < stage; at += 16)
-                    add(i * stage + at, queries + slot * stage_bytes + at * row_bytes<Width>, logs + 4 * (slot * stage + at + lane() % 4 * 2), to + ((at / 8 ^ key) << 4));
+                u32 rows = queries + slot * stage_bytes, log = logs + 4 * (i % at_once * stage + lane() % 4 * 2);
+                RC_NO_UNROLL for (u32 at = 0; at < stage; at += 16) {
+                    add(i * stage + at, rows, log, to + ((at / 8 ^ key) << 4));
+                    rows += 16 * row_bytes<Width>;
+                    log += 4 * 16;
+                }
                 cp_async_wait<0>();
                 barrier(); // the stage's gradients are there, and the next stage; nobody reads this one any more
                 load(i + 2);
@@ -286,7 +291,7 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
 };
 
 template <u32 Width, u32 Tiles, bool Keep, bool Dropout> RC_FN void backward(const attention_backward_params &p) {
-    backward_block<Width, Tiles, Keep, Dropout>(p, attention_head::of<Width>(p.job, block_x())).run();
+    backward_block<Width, Tiles, Keep, Dropout>(p, attention_head::of<Width>(p.job)).run();
 }
 
 } // namespace

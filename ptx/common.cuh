@@ -70,11 +70,15 @@ RC_HOST constexpr u32 warp_size = 32; // threads of a warp
 RC_FN u32 thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
 RC_FN u32 threads_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
 RC_FN u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+RC_FN u32 block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+RC_FN u32 block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
 RC_FN u32 blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 #else
 RC_FN u32 thread_x() { return threadIdx.x; }
 RC_FN u32 threads_x() { return blockDim.x; }
 RC_FN u32 block_x() { return blockIdx.x; }
+RC_FN u32 block_y() { return blockIdx.y; }
+RC_FN u32 block_z() { return blockIdx.z; }
 RC_FN u32 blocks_x() { return gridDim.x; }
 #endif
 

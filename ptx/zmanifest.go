@@ -110,7 +110,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "0ae28136d5bc9259f23f23c8610979f9cea444662b66aec4436f86b842580d5c"},
+			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -125,15 +125,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
-				PTXHash: "501184be3a99d269911c4c4f5260ebf5e3f74e6d071a19a8f8db94e9c9014434",
-				stored:  source{"adamw.sm_90.ptx.gz", "defc04754a1829ab7a172fe2e0003679ca3242a501700df647a4e5529c2ca611"},
+				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
+				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
+				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
-				PTXHash: "b20769498c2d4d3b73c92c465251bdf04eca3737a1f82851331f5e01a1c2b4c7",
-				stored:  source{"adamw.sm_80.ptx.gz", "d86a609370d9f424781023a6bb04c24114fe40ca0303f42529df8e19212d530b"},
+				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
+				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
+				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
 			},
 		},
 	},
@@ -141,10 +141,10 @@ var manifest = []family{
 		name: "attention",
 		sources: []source{
 			{"attention.cu", "c1dcf66e552c0228edf8b5671f99425136c4b8872fecc53042aac21ff8127656"},
-			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
+			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -180,10 +180,10 @@ var manifest = []family{
 		name: "attention_backward",
 		sources: []source{
 			{"attention_backward.cu", "96db287c315f866b4c191ae9c66ae8401a20bc693ad445db4505bc295cc777e9"},
-			{"attention.cuh", "5e8936321b9b3bf9333bd7da747a9ccc7205a2033e2e2144c5cf59913da0abd7"},
+			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -634,9 +634,9 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "43b4d416e686f280920101d85d1205157085ba6731201f9c65aebec04a0ebcee"},
+			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
-			{"mma.cuh", "0898770c92cb829615d25bf314295962261633c0a89154b0a3200b806cd78d7e"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -647,15 +647,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
-				PTXHash: "63f6d31602f1ae37c441b924826fcba62bc1f461553e8a620e0e53ddcb2e2e03",
-				stored:  source{"gradient.sm_90.ptx.gz", "64d4c0322e41ea0f1dd0be23edcaecc9d0ccd93bee5ece1d174c31ef684a5471"},
+				Hash:    "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
+				PTXHash: "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
+				stored:  source{"gradient.sm_90.ptx.gz", "366eda6bae46e4f200e9a1fc91b4f58d1df48644ce5400e25e586abfe9b18a74"},
 			},
 			{
 				File: "gradient.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
-				PTXHash: "94c1faf70b5456c7e3b8894351af27f230a4f92deae7a5c0d419dd886fee77dc",
-				stored:  source{"gradient.sm_80.ptx.gz", "ad4a8f2b51027fab6a0bc02a094bd82f1e7465a3ec330425e7f2c396da9c5778"},
+				Hash:    "2674fb9c7b9d4b7a002ff3678bb987cf72201e91e13e9617dcdefdece975e1ef",
+				PTXHash: "2674fb9c7b9d4b7a002ff3678bb987cf72201e91e13e9617dcdefdece975e1ef",
+				stored:  source{"gradient.sm_80.ptx.gz", "8f05905a1fbe0b2477328bbf0c6065a6171f94a001b5246ba8a0939f2fb0d7ba"},
 			},
 		},
 	},
@@ -695,9 +695,10 @@ var manifest = []family{
 			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"matmul.cuh", "46353175cca5e6e9f365a9b9d7efe6be530bffa38ad2853377103094ec593854"},
-			{"matmul_rows.cuh", "15329bcd3cd1425d2d3da0bddbb020bc612898821224af8ac52701528d7db6f2"},
-			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
+			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
+			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -717,27 +718,28 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "matmul.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "bb9457af874e463847400156367b531a031390b8bd6d148afab2896b04b674ce",
-				PTXHash: "bb9457af874e463847400156367b531a031390b8bd6d148afab2896b04b674ce",
-				stored:  source{"matmul.sm_90.ptx.gz", "993992dafa8ab962be4f3d0f149e6ff0718c96dc8e9a621acb1b7f0f29c669c3"},
+				Hash:    "d8e44d776fbcf3ee871adaef87efb38c8c887141954998591e027abee8597b4f",
+				PTXHash: "d8e44d776fbcf3ee871adaef87efb38c8c887141954998591e027abee8597b4f",
+				stored:  source{"matmul.sm_90.ptx.gz", "2a971916d3bebaa8daad660a1bfc5833061c64bef6d780889fcf5c5cb7150095"},
 			},
 			{
 				File: "matmul.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "e8ee54cc5a3d5c8073e5f3a210939e57121d01af70bc3040e2ee6eb2bdaf15c0",
-				PTXHash: "e8ee54cc5a3d5c8073e5f3a210939e57121d01af70bc3040e2ee6eb2bdaf15c0",
-				stored:  source{"matmul.sm_80.ptx.gz", "82da346d5e70ad134c8e132072b24d3216c902774d2e2dbdb8969ad187a077c8"},
+				Hash:    "e878576f699ed6ee7ea997e6c1d3674c6ef94cf02a726875665c3ce0a46a660a",
+				PTXHash: "e878576f699ed6ee7ea997e6c1d3674c6ef94cf02a726875665c3ce0a46a660a",
+				stored:  source{"matmul.sm_80.ptx.gz", "42719a26a7f8bdfd112fe7939506541eb020c3d004ce2209e0c18e5df5140d3b"},
 			},
 		},
 	},
 	{
 		name: "matmul_norm",
 		sources: []source{
-			{"matmul_norm.cu", "943681ef10ae309b35425faed471079714724a33da4b3f6ca0d8a2b7b8a3b5cd"},
+			{"matmul_norm.cu", "2221dc0167146cdbef0c374c5d6181843b907f2c698b0f5484a748f05e70c1e3"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"matmul.cuh", "46353175cca5e6e9f365a9b9d7efe6be530bffa38ad2853377103094ec593854"},
-			{"matmul_rows.cuh", "15329bcd3cd1425d2d3da0bddbb020bc612898821224af8ac52701528d7db6f2"},
-			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
+			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
+			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -757,27 +759,28 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "matmul_norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "4e9b73456fcfb37c726b86c7bc612945b7a731b6251bc7329b1f86664940f0f8",
-				PTXHash: "4e9b73456fcfb37c726b86c7bc612945b7a731b6251bc7329b1f86664940f0f8",
-				stored:  source{"matmul_norm.sm_90.ptx.gz", "b1f87e12c75b31c4e9296126408f51d42f5bec086900f6f92767e08202da244f"},
+				Hash:    "ba892479787535b5a4458f5b44b567a03a33e016bdfb8439f076e6684d60b6d3",
+				PTXHash: "ba892479787535b5a4458f5b44b567a03a33e016bdfb8439f076e6684d60b6d3",
+				stored:  source{"matmul_norm.sm_90.ptx.gz", "93f9ad97a5a0d0f896affca426439cbd55b7647aeedca395dad68dd7b531266e"},
 			},
 			{
 				File: "matmul_norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "a04bd79c35c5b9b6aed728d30e14dfe01881d7d2cf2ad6c500899b5d85bdddc0",
-				PTXHash: "a04bd79c35c5b9b6aed728d30e14dfe01881d7d2cf2ad6c500899b5d85bdddc0",
-				stored:  source{"matmul_norm.sm_80.ptx.gz", "7edb9e06c3d4ab365ae37de0058c146c2e76b9309811798953939918385341fb"},
+				Hash:    "88b2f4088714e7acd11fbf2358b8184922b05c7c7358c7d5fc2160022702cae9",
+				PTXHash: "88b2f4088714e7acd11fbf2358b8184922b05c7c7358c7d5fc2160022702cae9",
+				stored:  source{"matmul_norm.sm_80.ptx.gz", "81f8648e058c7e39e66817d92678958aae3b4122409ed7648605abeb879a011e"},
 			},
 		},
 	},
 	{
 		name: "matmul_norm_back",
 		sources: []source{
-			{"matmul_norm_back.cu", "7a0ece4c1cd54f58094f156efa2b44b2f0e7c451a79f90f0ef291b6b186134c6"},
+			{"matmul_norm_back.cu", "8b6a6e7ec744e99647e101b2b84d37db3ef652871eeb0cab22fb845465b0ac19"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
-			{"matmul.cuh", "46353175cca5e6e9f365a9b9d7efe6be530bffa38ad2853377103094ec593854"},
-			{"matmul_rows.cuh", "15329bcd3cd1425d2d3da0bddbb020bc612898821224af8ac52701528d7db6f2"},
-			{"mma.cuh", "5e706f3c74a5b5b4eb9b5b132048632668d4d26164709f5fb36719dab04abcde"},
+			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
+			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
+			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -797,15 +800,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "matmul_norm_back.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "71edeb02ece2abbe985611cce86f17b0af7dccb3a5b9402459c9e01fc9f8cb14",
-				PTXHash: "71edeb02ece2abbe985611cce86f17b0af7dccb3a5b9402459c9e01fc9f8cb14",
-				stored:  source{"matmul_norm_back.sm_90.ptx.gz", "d14271adeefd246a067ccb60f16880b2d2fe50544baf4091aa8fa3ee34b3a75d"},
+				Hash:    "36648dd43f5d38d945ba66b4bc29d5a1a5b67a9a9ad71de34c0f3fe36a5d0591",
+				PTXHash: "36648dd43f5d38d945ba66b4bc29d5a1a5b67a9a9ad71de34c0f3fe36a5d0591",
+				stored:  source{"matmul_norm_back.sm_90.ptx.gz", "300884530089b40be07d5d8d1b63e6afe7cde855cb5b4a2d938645f0978e5f1c"},
 			},
 			{
 				File: "matmul_norm_back.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "291f6a5bbe5421745149220c467b4d177cbe15206eb59bca4f45f3abb495c9e2",
-				PTXHash: "291f6a5bbe5421745149220c467b4d177cbe15206eb59bca4f45f3abb495c9e2",
-				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "54964dc11d9ef93298c540329387fc7b928d0e1e21cf820de588e78c11d0cf69"},
+				Hash:    "9aa2647ed8d9ccb4fadcc80a65c9eb4211d03b5f5382a3245a5fceeccb7b8b4c",
+				PTXHash: "9aa2647ed8d9ccb4fadcc80a65c9eb4211d03b5f5382a3245a5fceeccb7b8b4c",
+				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "78b36f964461328cb104f4fea59dde109aff8a9f22126acb53363142778d4e0f"},
 			},
 		},
 	},

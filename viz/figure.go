@@ -144,7 +144,7 @@ func (s *sheet) head(c draw.Canvas) {
 		mark func(x vg.Length)
 	}{
 		{"recorded sample", func(x vg.Length) { ring(c, vg.Point{X: x + 9, Y: y + 3}, grey, 2.2) }},
-		{"resampled", func(x vg.Length) {
+		{cmp.Or(s.opt.Curve, "resampled"), func(x vg.Length) {
 			c.StrokeLine2(draw.LineStyle{Color: grey, Width: 1.4}, x, y+3, x+18, y+3)
 			dot(c, vg.Point{X: x + 9, Y: y + 3}, grey, 1.8)
 		}},

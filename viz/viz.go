@@ -68,6 +68,7 @@ type Options struct {
 	Title  string
 	DPI    int
 	Detail time.Duration // the length of the detail; a fortieth of the whole, at least half a second, unless given
+	Curve  string        // what the lines are; "resampled" unless given
 }
 
 // WritePNG draws the panels, one below the other, and writes them as a PNG image. The height grows with their number.

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/pins"
 	"github.com/robocache/robocache/ptx"
 )
 

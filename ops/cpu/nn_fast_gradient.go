@@ -29,8 +29,9 @@ type fastGradientPiece struct {
 
 // fastGradientScratch has panels of gradientRows rows: of all columns of DY at hand, and of 16 of X.
 type fastGradientScratch struct {
-	dy [gradientColumns * gradientRows]float32
-	x  [panel * gradientRows]float32
+	dy      [gradientColumns * gradientRows]float32
+	x       [panel * gradientRows]float32
+	columns columnSums
 }
 
 func (b *Backend) fastWeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
@@ -62,7 +63,7 @@ func (p *fastWeightGradient) piece(i, worker int) {
 		p.product(p.gradient, piece, &p.workers[worker])
 	} else {
 		sum := &p.job.Sums[piece.sum]
-		sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R)
+		sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R, &p.workers[worker].columns)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/fp32"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
@@ -18,21 +19,12 @@ func attentionTiles(width int) int {
 	return ptx.AttentionTiles64
 }
 
-// attentionKernel is a kernel's name for a job.
-func attentionKernel(base string, j *backend.AttentionJob) string {
-	name := fmt.Sprintf("%s_%d", base, j.Width)
-	if j.Dropout.Rate > 0 {
-		name += "_dropout"
-	}
-	return name
-}
-
-// attentionParams fills in attention.cuh's parameter, of so many blocks a head.
-func attentionParams(j *backend.AttentionJob, blocks int) ptx.AttentionParams {
+// attentionParams fills in attention.cuh's parameter.
+func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	p := ptx.AttentionParams{
 		Q: address(j.Q), K: address(j.K), V: address(j.V), O: address(j.O), LogSum: address(j.LogSum),
 		QStep: uint64(j.Q.Stride(0)), KStep: uint64(j.K.Stride(0)), VStep: uint64(j.V.Stride(0)), OStep: uint64(j.O.Stride(0)),
-		A: float32(j.Scale * float32(math.Log2E)), Factor: 1, Tq: uint32(j.TQ), Tk: uint32(j.TK), Heads: uint32(j.Heads), Blocks: uint32(blocks),
+		A: float32(j.Scale * float32(math.Log2E)), Factor: 1, Tq: uint32(j.TQ), Tk: uint32(j.TK), Heads: uint32(j.Heads),
 	}
 	if j.Causal {
 		p.Causal = 1
@@ -46,20 +38,30 @@ func attentionParams(j *backend.AttentionJob, blocks int) ptx.AttentionParams {
 	return p
 }
 
-// attentionWarps is how many warps a block has that goes over n rows, 16 of a tile and all tiles of a warp: those of pairs that copy 8 rows at once.
-func attentionWarps(n, width int) int {
-	rows, pair := 16*attentionTiles(width), width/32
-	return min((n+rows*pair-1)/(rows*pair)*pair, ptx.AttentionThreads/ptx.WarpSize)
+// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: 32 or a multiple, of which they copy 8 at once.
+func attentionWarps(n, width int) (warps, rows int) {
+	tiles := attentionTiles(width)
+	pair := max(width/32, 2/tiles)
+	warps = min((n+16*tiles*pair-1)/(16*tiles*pair)*pair, ptx.AttentionThreads/ptx.WarpSize)
+	return warps, warps * 16 * tiles
+}
+
+// bindAttention makes a launch of so many blocks a head.
+func (b *gpu) bindAttention(base string, j *backend.AttentionJob, blocks, warps, shared int, params parameters) (*cudadrv.Launch, error) {
+	name := fmt.Sprintf("%s_%d", base, j.Width)
+	if j.Dropout.Rate > 0 {
+		name += "_dropout"
+	}
+	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks), uint32(j.Heads), uint32(j.B)}, Block: [3]uint32{uint32(warps * ptx.WarpSize)}, Shared: uint32(shared)}
+	return b.kernels.Bind(name, config, params.Bytes())
 }
 
 func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	warps := attentionWarps(job.TQ, job.Width)
-	rows := warps * 16 * attentionTiles(job.Width)
-	blocks := (job.TQ + rows - 1) / rows
-	params := attentionParams(job, blocks)
+	warps, rows := attentionWarps(job.TQ, job.Width)
+	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
-	if err := p.Add(b.bind(attentionKernel("attention", job), backend.LaunchDefault, job.B*job.Heads*blocks, warps*ptx.WarpSize, shared, &params)); err != nil {
+	if err := p.Add(b.bindAttention("attention", job, (job.TQ+rows-1)/rows, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -67,12 +69,10 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 
 func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	warps := attentionWarps(job.TK, job.Width)
-	rows := warps * 16 * attentionTiles(job.Width)
+	warps, rows := attentionWarps(job.TK, job.Width)
 	params := ptx.AttentionBackwardParams{
-		Job: attentionParams(&job.AttentionJob, 1), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
-		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)),
-		Delta: address(job.Delta), Scale: job.Scale,
+		Job: attentionParams(&job.AttentionJob), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
+		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)), Scale: job.Scale,
 	}
 	if rows < job.TK {
 		var err error
@@ -81,8 +81,8 @@ func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan
 		}
 		params.DqSum = uint64(p.table.Ptr())
 	}
-	shared := 4*job.Width*(rows+2*ptx.AttentionStage) + 4*ptx.AttentionStage*rows + 16*ptx.AttentionStage
-	if err := p.Add(b.bind(attentionKernel("attention_backward", &job.AttentionJob), backend.LaunchDefault, job.B*job.Heads, warps*ptx.WarpSize, shared, &params)); err != nil {
+	shared := 2*4*ptx.AttentionBatch + 2*job.Width*(2*rows+4*ptx.AttentionStage) + 4*ptx.AttentionStage*rows
+	if err := p.Add(b.bindAttention("attention_backward", &job.AttentionJob, 1, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil

@@ -12,9 +12,17 @@ const warpsOfRows = ptx.NormThreads / ptx.WarpSize // rows of a block whose warp
 // blocksOfRows is how many blocks of so many rows each there are of n.
 func blocksOfRows(n, each int) int { return (n + each - 1) / each }
 
+// elementStep is how many elements lie from a row of a matrix to the next; 0 of nil.
+func elementStep(t *tensor.Tensor) uint64 {
+	if t == nil {
+		return 0
+	}
+	return uint64(t.Stride(0))
+}
+
 // normOf and dropoutOf are parts of parameters.
 func normOf(n *backend.NormStats) ptx.NnNorm {
-	return ptx.NnNorm{Z: address(n.Z), ZStep: rowStep(n.Z), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
+	return ptx.NnNorm{Z: address(n.Z), ZStep: elementStep(n.Z), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
 }
 
 func dropoutOf(d backend.Dropout) (p ptx.NnDropout) {
@@ -27,16 +35,16 @@ func dropoutOf(d backend.Dropout) (p ptx.NnDropout) {
 func (b *gpu) Norm(job *backend.NormJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	return p, p.Add(b.bind("norm", backend.LaunchDependent, blocksOfRows(job.M, warpsOfRows), ptx.NormThreads, 0, &ptx.NormParams{
-		Norm: normOf(&job.Norm), Sum: address(job.Sum), SumStep: rowStep(job.Sum), Out: address(job.Out), OutStep: rowStep(job.Out), M: uint32(job.M), N: uint32(job.N), Eps: job.Eps,
+		Norm: normOf(&job.Norm), Sum: address(job.Sum), SumStep: elementStep(job.Sum), Out: address(job.Out), OutStep: elementStep(job.Out), M: uint32(job.M), N: uint32(job.N), Eps: job.Eps,
 	}))
 }
 
 func (b *gpu) NormBackward(job *backend.NormBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	return p, p.Add(b.bind("norm_backward", backend.LaunchDependent, blocksOfRows(job.M, ptx.NormRows), ptx.NormBackwardThreads, 0, &ptx.NormBackwardParams{
-		Norm: normOf(&job.Norm), G: address(job.G), GStep: rowStep(job.G), After: address(job.After), AfterStep: rowStep(job.After),
-		Sum: address(job.Sum), SumStep: rowStep(job.Sum), Out: address(job.Out), OutStep: rowStep(job.Out),
-		Dgamma: address(job.DGamma), DgammaStep: rowStep(job.DGamma), Dbeta: address(job.DBeta), DbetaStep: rowStep(job.DBeta),
+		Norm: normOf(&job.Norm), G: address(job.G), GStep: elementStep(job.G), After: address(job.After), AfterStep: elementStep(job.After),
+		Sum: address(job.Sum), SumStep: elementStep(job.Sum), Out: address(job.Out), OutStep: elementStep(job.Out),
+		Dgamma: address(job.DGamma), DgammaStep: elementStep(job.DGamma), Dbeta: address(job.DBeta), DbetaStep: elementStep(job.DBeta),
 		OutDropout: dropoutOf(job.OutDropout), M: uint32(job.M), N: uint32(job.N),
 	}))
 }
@@ -46,14 +54,14 @@ func (b *gpu) Embed(job *backend.EmbedJob) (backend.Plan, error) {
 	if job.Backward {
 		columns := blocksOfRows(job.N, ptx.WarpSize)
 		return p, p.Add(b.bind("embed_backward", backend.LaunchDependent, job.V*columns, ptx.EmbedBackwardThreads, 0, &ptx.EmbedBackwardParams{
-			Id: address(job.ID), G: address(job.G), GStep: rowStep(job.G), Dtable: address(job.DTable), DtableStep: rowStep(job.DTable),
+			Id: address(job.ID), G: address(job.G), GStep: elementStep(job.G), Dtable: address(job.DTable), DtableStep: elementStep(job.DTable),
 			M: uint32(job.M), N: uint32(job.N), T: uint32(job.T), Columns: uint32(columns),
 		}))
 	}
 	return p.prepare(func() error {
 		return p.Add(b.bind("embed", backend.LaunchDependent, blocksOfRows(job.M, warpsOfRows), ptx.EmbedThreads, 0, &ptx.EmbedParams{
-			Position: address(job.Position), PositionStep: rowStep(job.Position), Table: address(job.Table), TableStep: rowStep(job.Table), Id: address(job.ID),
-			Out: address(job.Out), OutStep: rowStep(job.Out), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, M: uint32(job.M), N: uint32(job.N), T: uint32(job.T), V: uint32(job.V),
+			Position: address(job.Position), PositionStep: elementStep(job.Position), Table: address(job.Table), TableStep: elementStep(job.Table), Id: address(job.ID),
+			Out: address(job.Out), OutStep: elementStep(job.Out), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, M: uint32(job.M), N: uint32(job.N), T: uint32(job.T), V: uint32(job.V),
 		}))
 	})
 }
@@ -62,8 +70,8 @@ func (b *gpu) Loss(job *backend.LossJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b, explain: job.FaultError}
 	return p.prepare(func() error {
 		params := &ptx.LossParams{
-			Prediction: address(job.Prediction), PredictionStep: rowStep(job.Prediction), Target: address(job.Target), TargetStep: rowStep(job.Target),
-			Classes: address(job.Class), Weights: address(job.Weights), Grad: address(job.Grad), GradStep: rowStep(job.Grad), Partials: address(job.Partials),
+			Prediction: address(job.Prediction), PredictionStep: elementStep(job.Prediction), Target: address(job.Target), TargetStep: elementStep(job.Target),
+			Classes: address(job.Class), Weights: address(job.Weights), Grad: address(job.Grad), GradStep: elementStep(job.Grad), Partials: address(job.Partials),
 			Losses: address(job.Losses), State: address(job.State), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, M: uint32(job.M), N: uint32(job.N), Width: uint32(job.Prediction.Dim(1)),
 			Items: uint32(job.RowsPerItem), ItemWidth: uint32(job.N / job.RowsPerItem), Ring: uint32(job.Losses.Len()), Flags: ptx.LossParamsFlags{Kind: uint32(job.Kind)}.Word(),
 		}
@@ -88,12 +96,12 @@ func (b *gpu) Tokens(job *backend.TokensJob) (backend.Plan, error) {
 		width := job.Input.Dim(1)
 		params := &ptx.TokensParams{
 			Sources: uint64(p.table.Ptr()), SourceCount: uint32(len(sources)), In: tokenAffine(width/columns, job.B*job.T, job.Scale, job.Shift, job.Relative),
-			Input: address(job.Input), InputStep: rowStep(job.Input), State: address(job.State), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, B: uint32(job.B), T: uint32(job.T), Width: uint32(width),
+			Input: address(job.Input), InputStep: elementStep(job.Input), State: address(job.State), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, B: uint32(job.B), T: uint32(job.T), Width: uint32(width),
 		}
 		if t := job.Target; t != nil {
 			params.Target = tokenSource(t, backend.FaultTarget)
 			params.Out = tokenAffine(t.D, job.B*t.Ticks, job.TargetScale, job.TargetShift, job.TargetRelative)
-			params.Targets, params.TargetStep, params.Weights = address(job.Targets), rowStep(job.Targets), address(job.Weights)
+			params.Targets, params.TargetStep, params.Weights = address(job.Targets), elementStep(job.Targets), address(job.Weights)
 		}
 		if r := job.Reference; r.Values != nil {
 			params.Reference = tokenSource(&backend.TokenSource{Values: r.Values, Valid: r.Valid, Ticks: r.Values.Dim(1), D: r.Values.Dim(2), Token: r.Tick}, backend.FaultReference)

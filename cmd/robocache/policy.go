@@ -1,0 +1,423 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/policy"
+	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/viz"
+)
+
+// acting is what the flags of policy ask for.
+type acting struct {
+	dir, path          string
+	out, plot, backend string
+	rate, hz           positiveFlag // of recordings that have none, and of --live
+	episode            episodeFlag
+	live               bool
+}
+
+// acted is what policy says of its work.
+type acted struct {
+	Policy     string             `json:"policy"` // the folder
+	Input      string             `json:"input"`
+	Output     string             `json:"output,omitempty"`
+	Plot       string             `json:"plot,omitempty"`
+	Device     deviceInfo         `json:"device"`
+	Says       string             `json:"says"`
+	Trained    []int              `json:"trained"` // episodes of the dataset that it was trained on
+	Skill      map[string]float64 `json:"skill"`
+	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
+	Latency    latency            `json:"latency"`
+	Live       *lived             `json:"live,omitempty"`
+	Remarks    []string           `json:"remarks"`
+}
+
+// latency is how long one prediction takes: from the samples that have arrived to the actions on the host.
+type latency struct {
+	Predictions int     `json:"predictions"`
+	Median      float64 `json:"median_ms"`
+	P99         float64 `json:"p99_ms"`
+}
+
+// lived is what --live did.
+type lived struct {
+	Hz            float64 `json:"hz"`
+	Episode       string  `json:"episode"`
+	Seconds       float64 `json:"seconds"`
+	WithoutAction int     `json:"without_action"` // ticks that no action had arrived before
+	Late          int     `json:"late"`           // predictions that were not there a period after their tick
+	Ended         bool    `json:"ended_by_signal"`
+}
+
+const policyHelp = `Policy runs a policy that robocache train has made on recordings: at each tick of the episodes it
+predicts the actions to come, and compares them with those that were recorded. Skill is 1 -
+MSE/MSE(hold the last action); on episodes that it was trained on it says nothing. The error is open
+loop, on states that the demonstrator saw: it does not rank policies on a robot.
+
+-o OUT writes what was predicted: chunks [N,C,A], the actions from each anchor on, recorded [N,C,A]
+with counts [N,C], 0 where the episode has none, anchors [N] in nanoseconds, episodes and ticks [N],
+and columns. --plot PNG draws the actions of an episode over those that were predicted a chunk
+before.
+
+--live plays one episode, in its own time, and predicts --hz times a second from the samples that have
+arrived, each at its time. It says how long a prediction took, from the samples to the actions;
+without --live that is of as many as a thousand predictions, one after the other.`
+
+func (a *app) policyCommand() *cobra.Command {
+	p := acting{rate: positiveFlag{max: 1e9, unit: "HZ"}, hz: positiveFlag{max: 1e6, unit: "HZ"}, episode: -1}
+	cmd := &cobra.Command{
+		Use:     "policy DIR RECORDING",
+		Short:   "Run a trained policy on recordings",
+		Long:    policyHelp,
+		Example: "  robocache policy policy/ dataset/ --episode 3 --plot policy.png\n  robocache policy policy/ dataset/ --episode 3 --live --hz 50",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("policy takes a folder that train has written and a recording, got %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			p.dir, p.path = args[0], args[1]
+			return a.policy(&p)
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&p.episode, "episode", "the episode, counted from 0; all unless given")
+	f.StringVarP(&p.out, "out", "o", "", "write the predictions to this `FILE`, .npz or .safetensors")
+	f.StringVar(&p.plot, "plot", "", "draw the actions of the episode to this `PNG`")
+	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from what has arrived")
+	f.Var(&p.hz, "hz", "predictions a second of --live; the policy's clock unless given")
+	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
+	complete(cmd, "backend", backendNames)
+	cmd.ValidArgsFunction = recordingFiles
+	return cmd
+}
+
+// check checks the flags.
+func (p *acting) check() error {
+	switch {
+	case p.out != "" && !slices.Contains([]string{".npz", ".safetensors"}, strings.ToLower(filepath.Ext(p.out))):
+		return usagef("-o: got %q, want a name that ends in .npz or .safetensors", p.out)
+	case p.plot != "" && !strings.EqualFold(filepath.Ext(p.plot), ".png"):
+		return usagef("--plot: got %q, want a name that ends in .png", p.plot)
+	case p.live && (p.out != "" || p.plot != ""):
+		return usagef("--live: got it with -o or --plot, want one of them")
+	case p.hz.value > 0 && !p.live:
+		return usagef("--hz: got it without --live, want both")
+	case p.out != "" && sameFile(p.path, p.out):
+		return usagef("-o: %q is the recording, want another file", p.out)
+	}
+	return writable(p.out, p.plot)
+}
+
+func (a *app) policy(p *acting) (err error) {
+	if err := p.check(); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	device, err := ops.Open(p.backend)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	pol, err := policy.Open(ctx, device, p.dir)
+	if err != nil {
+		return p.explain(err)
+	}
+	defer func() { err = errors.Join(err, pol.Close()) }()
+	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
+		Says: pol.Config().Says, Trained: pol.Config().Trained, Skill: map[string]float64{}, Remarks: []string{}}}
+	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value}}
+	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	w.store = source.Store
+	return p.explain(request.Explain(w.run(ctx)))
+}
+
+// explain says what an error means for the command line.
+func (p *acting) explain(err error) error {
+	var bad *policy.CheckpointError
+	if err == nil || errors.As(err, &bad) {
+		return explainPolicy(p.dir, err)
+	}
+	return explainPolicy(p.path, err)
+}
+
+// actor is policy at work.
+type actor struct {
+	*acting
+	app    *app
+	policy *policy.Policy
+	store  *loader.Store
+	out    *acted
+}
+
+func (w *actor) remark(format string, args ...any) {
+	w.out.Remarks = append(w.out.Remarks, fmt.Sprintf(format, args...))
+	w.app.remark(format, args...)
+}
+
+func (w *actor) run(ctx context.Context) error {
+	numbers, at := []int{}, 0 // at is the place of the episode that is played
+	for i, e := range w.store.Episodes {
+		if w.episode < 0 || int(w.episode) == e.Number {
+			numbers = append(numbers, e.Number)
+			at = i
+		}
+	}
+	switch n := len(w.store.Episodes); {
+	case len(numbers) == 0 && w.episode >= 0:
+		return usagef("--episode: got %d, and %s holds %s", w.episode, w.path, episodes(n))
+	case len(numbers) > 1 && (w.live || w.plot != ""):
+		return usagef("%s holds %d episodes, want --episode for --live or --plot", w.path, n)
+	}
+	e, err := w.store.Episode(ctx, at)
+	if err != nil {
+		return readError(w.path, err)
+	}
+	if w.live {
+		if err := w.play(ctx, e, true); err != nil {
+			return err
+		}
+		return w.write()
+	}
+	if err := w.compare(ctx, numbers); err != nil {
+		return err
+	}
+	if err := w.play(ctx, e, false); err != nil {
+		return err
+	}
+	return w.write()
+}
+
+// predictions are what -o keeps.
+type predictions struct {
+	chunks, recorded         []float64
+	counts                   []uint8
+	anchors, episodes, ticks []int64
+}
+
+func (p *predictions) add(w *policy.Window, chunk []float64) error {
+	p.chunks, p.recorded = append(p.chunks, chunk...), append(p.recorded, w.Actions...)
+	for _, c := range w.Counts {
+		n := uint8(0)
+		if c {
+			n = 1
+		}
+		p.counts = append(p.counts, n)
+	}
+	p.anchors, p.episodes, p.ticks = append(p.anchors, w.Anchor), append(p.episodes, int64(w.Episode)), append(p.ticks, w.Tick)
+	return nil
+}
+
+// compare predicts at all ticks, and writes what was predicted.
+func (w *actor) compare(ctx context.Context, numbers []int) error {
+	kept := &predictions{}
+	trace := policy.NewTrace(w.policy.Config(), numbers[0])
+	done := w.app.step("predicting")
+	e, err := w.policy.Evaluate(ctx, w.store, numbers, func(at *policy.Window, chunk []float64) error {
+		if w.acting.out != "" {
+			if err := kept.add(at, chunk); err != nil {
+				return err
+			}
+		}
+		if w.acting.plot == "" {
+			return nil
+		}
+		return trace.Add(at, chunk)
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	w.out.Evaluation, w.out.Skill = &e, skillOf(&e)
+	if w.acting.out != "" {
+		if err := w.keep(kept); err != nil {
+			return err
+		}
+	}
+	if w.acting.plot == "" {
+		return nil
+	}
+	recorded, predicted, err := trace.Streams()
+	if err != nil {
+		return err
+	}
+	var panels []viz.Panel
+	for _, column := range trace.Moving(4) {
+		panel := viz.Compare(recorded, predicted)
+		panel.Show = []int{column}
+		panels = append(panels, panel)
+	}
+	title := fmt.Sprintf("Episode %d: the actions that move most, and as predicted %.2g s before", numbers[0], trace.Seconds())
+	return unwritten(atomicfile.WriteFile(w.acting.plot, func(f io.Writer) error {
+		return viz.WritePNG(f, panels, viz.Options{Title: title, Detail: 2 * time.Second, Curve: "predicted"})
+	}))
+}
+
+// keep writes the predictions.
+func (w *actor) keep(p *predictions) error {
+	c := w.policy.Config()
+	n, chunk, columns := len(p.anchors), c.Recipe.Chunk, len(c.Targets)
+	return unwritten(atomicfile.WriteFile(w.acting.out, func(f io.Writer) error {
+		archive := align.NewArrayWriter(w.acting.out, f)
+		var errs []error
+		add := func(name string, t *tensor.Tensor, err error) {
+			if err == nil {
+				err = archive.Add(name, t)
+			}
+			errs = append(errs, err)
+		}
+		array := func(name string, list []float64) {
+			t, err := tensor.Of(list, n, chunk, columns)
+			add(name, t, err)
+		}
+		array("chunks", p.chunks)
+		array("recorded", p.recorded)
+		counts, err := tensor.Of(p.counts, n, chunk)
+		add("counts", counts, err)
+		for name, list := range map[string][]int64{"anchors": p.anchors, "episodes": p.episodes, "ticks": p.ticks} {
+			t, err := tensor.Of(list, n)
+			add(name, t, err)
+		}
+		errs = append(errs, archive.AddStrings("columns", c.Action.Columns))
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		return archive.Close()
+	}))
+}
+
+// mostTimed is how many predictions are timed where nobody waits for them.
+const mostTimed = 1000
+
+// play gives the episode's samples to a runner in the order of their times, and predicts at each tick of --hz: in the episode's own time, or at once.
+func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err error) {
+	streams, err := w.policy.LiveStreams(e)
+	if err != nil {
+		return err
+	}
+	r, err := w.policy.NewRunner(ctx, streams)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	feed, err := policy.NewFeed(w.policy.Config(), e)
+	if err != nil {
+		return err
+	}
+	hz := w.hz.value
+	if hz == 0 {
+		hz = w.policy.Config().Hz
+	}
+	out := &lived{Hz: hz, Episode: e.Name}
+	cut, ended, stop := w.app.untilCut(0)
+	defer stop()
+	first, last := feed.Span()
+	begin := time.Now()
+	var took []time.Duration
+	for i := 0; live || len(took) < mostTimed; i++ {
+		after := time.Duration(math.Round(float64(i) * 1e9 / hz))
+		anchor := first + int64(after)
+		if anchor > last {
+			break
+		}
+		if live {
+			select {
+			case <-time.After(time.Until(begin.Add(after))):
+			case <-cut.Done():
+			}
+			if out.Ended = ended(); out.Ended {
+				break
+			}
+		}
+		if err := feed.Until(r, anchor); err != nil {
+			return err
+		}
+		at := time.Now()
+		_, err := r.Act(ctx, anchor)
+		var none *policy.NoActionError
+		switch {
+		case errors.As(err, &none):
+			out.WithoutAction++
+			continue
+		case err != nil:
+			return err
+		}
+		took = append(took, time.Since(at))
+		if live && time.Since(begin.Add(after)) > time.Duration(1e9/hz) {
+			out.Late++
+		}
+	}
+	out.Seconds = time.Since(begin).Seconds()
+	if w.out.Latency = latencyOf(took); live {
+		w.out.Live = out
+	}
+	return nil
+}
+
+// latencyOf is the median and the 99th of a hundred, by the nearest rank.
+func latencyOf(took []time.Duration) latency {
+	l := latency{Predictions: len(took)}
+	if len(took) == 0 {
+		return l
+	}
+	slices.Sort(took)
+	at := func(q float64) float64 {
+		return took[max(int(math.Ceil(q*float64(len(took))))-1, 0)].Seconds() * 1e3
+	}
+	l.Median, l.P99 = at(0.5), at(0.99)
+	return l
+}
+
+// write prints the result.
+func (w *actor) write() error {
+	o := w.out
+	if w.app.json {
+		return w.app.writeJSON(o)
+	}
+	var b bytes.Buffer
+	if o.Evaluation != nil {
+		writeSkills(&b, o.Evaluation, nil)
+		for _, n := range o.Evaluation.Episodes {
+			if slices.Contains(o.Trained, n) {
+				fmt.Fprintf(&b, "episode %d of the dataset that it was trained on was trained on: if it is this one, its skill says nothing\n", n)
+				break
+			}
+		}
+	}
+	if l := o.Live; l != nil {
+		fmt.Fprintf(&b, "played episode %s for %.1f s, %g predictions a second: %d late, %d without an action before them\n", l.Episode, l.Seconds, l.Hz, l.Late, l.WithoutAction)
+	}
+	fmt.Fprintf(&b, "%d predictions, each in %.2f ms, the slowest of a hundred in %.2f ms, on %s\n%s\n", o.Latency.Predictions, o.Latency.Median, o.Latency.P99, o.Device.Name, o.Says)
+	if o.Output != "" {
+		fmt.Fprintf(&b, "wrote %s\n", o.Output)
+	}
+	if o.Plot != "" {
+		fmt.Fprintf(&b, "wrote %s\n", o.Plot)
+	}
+	_, err := w.app.out.Write(b.Bytes())
+	return err
+}

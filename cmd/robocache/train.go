@@ -1,0 +1,474 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/policy"
+	"github.com/robocache/robocache/viz"
+)
+
+// training is what the flags of train ask for.
+type training struct {
+	policy.Options
+	path, kind, planFile string
+	out, backend         string
+	rate                 positiveFlag
+	resume               bool
+}
+
+// trained is what train says of its work, in the last line of --json.
+type trained struct {
+	Input      string             `json:"input"`
+	Output     string             `json:"output,omitempty"`
+	Device     deviceInfo         `json:"device"`
+	Policy     string             `json:"policy"`
+	Says       string             `json:"says"`
+	Recipe     policy.Recipe      `json:"recipe"`
+	Parameters int                `json:"parameters"`
+	MFLOP      float64            `json:"mflop_per_step"`
+	Episodes   int                `json:"episodes"` // that were trained on
+	Windows    int                `json:"windows"`
+	HoldOut    []int              `json:"hold_out"`
+	Steps      int                `json:"steps"` // those of a checkpoint that was resumed too
+	Loss       float64            `json:"loss"`  // the mean of the latest steps
+	Seconds    float64            `json:"seconds"`
+	Speed      float64            `json:"steps_per_second"`
+	Skill      map[string]float64 `json:"skill"` // by ticks; empty without episodes held out
+	RidgeSkill map[string]float64 `json:"ridge_skill"`
+	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
+	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
+	Skipped    []loader.Skipped   `json:"skipped"`
+	LeftOut    []loader.LeftOut   `json:"left_out"`
+	Ended      bool               `json:"ended_by_signal"`
+	Remarks    []string           `json:"remarks"`
+}
+
+const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour cloning of action chunks, by a
+transformer that sees the states of the last ticks and the actions before them. It is made of states
+alone: no cameras, no VAE.
+
+A stream called action or actions is what is predicted, the others are states, on the clock of the
+dataset's rate; a plan file names other streams and another rate, and its windows say how many ticks
+are seen and predicted. Normalisation is of the training episodes, and kept with the policy.
+
+--hold-out 3,7 leaves episodes out. On these the policy is compared with holding the last action, at
+a third, two thirds and all of its chunk: skill is 1 - MSE/MSE(hold), and beside it stands that of
+ridge regression on the same inputs. Both are open loop, on states that the demonstrator saw: such
+an error does not rank policies on a robot.
+
+--out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
+all else that is needed to run them, and training.safetensors what --resume goes on from, to the
+bit; loss.png is a picture of the loss. It is written each minute and at the end. A signal ends
+training after a whole step, with the checkpoint written and exit code 0, or 1 without --out.
+
+Under --json there is a line for each tenth of the steps, with step, loss and steps_per_second, and
+a last one with the result.`
+
+func (a *app) trainCommand() *cobra.Command {
+	t := training{rate: positiveFlag{max: 1e9, unit: "HZ"}}
+	cmd := &cobra.Command{
+		Use:   "train DATASET",
+		Short: "Train a policy on the episodes of a dataset",
+		Long:  trainHelp,
+		Example: "  robocache train dataset/ --hold-out 3 --out policy/\n  robocache train dataset/ --out policy/ --steps 5000 --resume\n" +
+			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("train takes a dataset, got %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			t.path = args[0]
+			return a.train(&t)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
+	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
+	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows")
+	f.IntVar(&t.Steps, "steps", 0, "steps of training; those of the size unless given")
+	f.IntVar(&t.Batch, "batch", 0, "windows of a step; those of the size unless given")
+	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; that of the size unless given")
+	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on")
+	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")
+	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
+	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
+	f.Var(&t.rate, "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
+	complete(cmd, "backend", backendNames)
+	complete(cmd, "size", func() []string { return policy.Sizes })
+	complete(cmd, "policy", func() []string { return []string{policy.Kind} })
+	files(cmd, map[string]string{"plan": "yaml"})
+	folders(cmd, "out")
+	cmd.ValidArgsFunction = recordingFiles
+	return cmd
+}
+
+// check checks the flags.
+func (t *training) check() error {
+	for _, n := range []struct {
+		flag string
+		got  int
+	}{{"steps", t.Steps}, {"batch", t.Batch}} {
+		if n.got < 0 {
+			return usagef("--%s: got %d, want 1 or more, or 0 for the size's", n.flag, n.got)
+		}
+	}
+	switch {
+	case t.kind != policy.Kind:
+		return usagef("--policy: got %q, want %s", t.kind, policy.Kind)
+	case t.resume && t.out == "":
+		return usagef("--resume: got it without --out, want the folder of the checkpoint")
+	case t.Rate < 0:
+		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
+	}
+	if t.planFile != "" {
+		text, err := os.ReadFile(t.planFile)
+		if err != nil {
+			return readError(t.planFile, err)
+		}
+		t.Plan = string(text)
+	}
+	if t.out == "" {
+		return nil
+	}
+	switch there, err := policy.Exists(t.out); {
+	case err != nil:
+		return t.explain(err)
+	case there && !t.resume:
+		return usagef("--out: got %q, which has a checkpoint, want another folder, or --resume to go on from it", t.out)
+	case !there && t.resume:
+		t.resume = false // it begins
+	}
+	return nil
+}
+
+// explain says what an error of package policy means for the command line.
+func (t *training) explain(err error) error {
+	var option *policy.OptionError
+	if errors.As(err, &option) {
+		arg, _, _ := strings.Cut(option.Arg, ":")
+		flag := map[string]string{"Size": "size", "Plan": "plan", "HoldOut": "hold-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "History": "plan", "Chunk": "plan"}[arg]
+		if flag != "" && (flag != "plan" || t.planFile == "") {
+			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+		}
+		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", option.Arg, option.Got, option.Want), Got: option.Got, Want: option.Want}
+	}
+	return explainPolicy(t.path, err)
+}
+
+// explainPolicy says which input an error of package policy is of.
+func explainPolicy(path string, err error) error {
+	var stream *policy.StreamError
+	var episode *policy.EpisodeError
+	var checkpoint *policy.CheckpointError
+	var bad *nn.NotFiniteError
+	switch {
+	case errors.As(err, &stream):
+		return &inputError{Path: path, Stream: stream.Stream, Msg: fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), Got: stream.Got, Want: stream.Want}
+	case errors.As(err, &episode):
+		return &inputError{Path: path, Msg: fmt.Sprintf("episode %s: got %s, want %s", episode.Episode, episode.Got, episode.Want), Got: episode.Got, Want: episode.Want}
+	case errors.As(err, &checkpoint):
+		return &inputError{Path: checkpoint.Dir, Msg: strings.TrimPrefix(checkpoint.Error(), "policy: "+checkpoint.Dir+": "), Got: checkpoint.Got, Want: checkpoint.Want}
+	case errors.As(err, &bad):
+		return &inputError{Path: path, Err: err}
+	}
+	return err
+}
+
+func (a *app) train(t *training) (err error) {
+	if err := t.check(); err != nil {
+		return err
+	}
+	device, err := ops.Open(t.backend)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	ctx := context.Background()
+	w := &trainer{app: a, training: t, out: &trained{Input: t.path, Output: t.out, Device: deviceOf(device.Info()), Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
+	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value}}
+	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	done := a.step("preparing a step of training")
+	tr, err := policy.NewTrainer(ctx, device, source.Store, t.Options)
+	done()
+	if err != nil {
+		return w.explain(w.request.Explain(err))
+	}
+	defer func() { err = errors.Join(err, tr.Close()) }()
+	return w.run(ctx, tr, source.Store)
+}
+
+// counted is a bar for what is opened.
+func (a *app) counted(what string, of int) (one, done func()) {
+	bar := a.counting(what, of)
+	return func() { bar.add(1) }, bar.done
+}
+
+// trainer is train at work.
+type trainer struct {
+	*training
+	app     *app
+	request batching.Request
+	out     *trained
+	losses  []float32 // of this run
+	first   int       // the step before them
+}
+
+func (w *trainer) remark(format string, args ...any) {
+	w.out.Remarks = append(w.out.Remarks, fmt.Sprintf(format, args...))
+	w.app.remark(format, args...)
+}
+
+// run trains, compares and writes.
+func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
+	if w.resume {
+		if err := tr.Resume(ctx, w.training.out); err != nil {
+			return w.explain(err)
+		}
+		w.remark("goes on after step %d of %d", tr.Steps(), tr.Config().Recipe.Steps)
+	}
+	w.describe(tr, store)
+	if err := w.steps(ctx, tr); err != nil {
+		return err
+	}
+	if err := w.save(ctx, tr); err != nil {
+		return err
+	}
+	if w.out.Ended {
+		return w.ended(tr)
+	}
+	if len(w.HoldOut) > 0 {
+		if err := w.compare(ctx, tr, store); err != nil {
+			return err
+		}
+	}
+	if w.training.out == "" {
+		w.remark("nothing is kept, want --out DIR for the policy")
+	}
+	return w.write()
+}
+
+// describe says what is trained on what.
+func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) {
+	c, r := tr.Config(), tr.Report()
+	o := w.out
+	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
+	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut
+	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append([]loader.LeftOut{}, r.LeftOut...)
+	if n := len(o.Skipped); n > 0 {
+		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
+	}
+	for _, text := range batching.Remarks(&r) {
+		w.remark("%s", text)
+	}
+	if n := len(o.LeftOut); n > 0 {
+		w.remark("left out: %s: the first, %s: %s", inspection.Counted(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
+	}
+}
+
+// steps trains until all steps are done or a signal comes.
+func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
+	_, ended, stop := w.app.untilCut(0)
+	defer stop()
+	total := tr.Config().Recipe.Steps
+	w.first = tr.Steps()
+	bar := w.app.rating("training", total-w.first, "steps")
+	defer bar.done()
+	begin, saved := time.Now(), time.Now()
+	some := 1 // steps until the host looks, about a tenth of a second
+	for !tr.Done() {
+		if w.out.Ended = ended(); w.out.Ended {
+			break
+		}
+		tenth := ((tr.Steps()*10/total+1)*total + 9) / 10 // the step that the next tenth ends with
+		at := time.Now()
+		losses, err := tr.Run(ctx, min(some, tenth-tr.Steps()))
+		if err != nil {
+			return w.explain(err)
+		}
+		if took := time.Since(at); took < 50*time.Millisecond {
+			some = min(2*some, 512)
+		} else if took > 200*time.Millisecond {
+			some = max(some/2, 1)
+		}
+		w.losses = append(w.losses, losses...)
+		bar.add(len(losses))
+		o := w.out
+		o.Steps, o.Seconds = tr.Steps(), time.Since(begin).Seconds()
+		o.Speed, o.Loss = float64(len(w.losses))/max(o.Seconds, 1e-9), w.recent(total)
+		if o.Steps == tenth {
+			if err := w.progress(); err != nil {
+				return err
+			}
+		}
+		if time.Since(saved) > time.Minute {
+			if err := w.save(ctx, tr); err != nil {
+				return err
+			}
+			saved = time.Now()
+		}
+	}
+	w.out.Steps = tr.Steps()
+	return nil
+}
+
+// recent is the mean loss of the latest tenth of the steps.
+func (w *trainer) recent(total int) float64 {
+	sum, n := 0.0, min(max(total/10, 1), len(w.losses))
+	for _, v := range w.losses[len(w.losses)-n:] {
+		sum += float64(v)
+	}
+	return sum / float64(max(n, 1))
+}
+
+// progress tells how far training is.
+func (w *trainer) progress() error {
+	o := w.out
+	if w.app.json {
+		return w.line(map[string]any{"step": o.Steps, "loss": o.Loss, "steps_per_second": o.Speed})
+	}
+	_, err := fmt.Fprintf(w.app.out, "step %d of %d: loss %.4f, %.0f steps a second\n", o.Steps, o.Recipe.Steps, o.Loss, o.Speed)
+	return err
+}
+
+// line writes a line of JSON.
+func (w *trainer) line(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.app.out.Write(w.app.pipe.json(append(text, '\n')))
+	return err
+}
+
+// save writes the checkpoint and the picture of the loss.
+func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
+	dir := w.training.out
+	if dir == "" {
+		return nil
+	}
+	if err := tr.Save(ctx, dir); err != nil {
+		return unwritten(err)
+	}
+	if len(w.losses) == 0 {
+		return nil
+	}
+	return unwritten(atomicfile.WriteFile(filepath.Join(dir, "loss.png"), func(f io.Writer) error {
+		return viz.WriteLossPNG(f, w.first+1, w.losses, viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+	}))
+}
+
+// ended says that a signal came.
+func (w *trainer) ended(tr *policy.Trainer) error {
+	cut := &cutError{When: fmt.Sprintf("after step %d", tr.Steps()), Kept: w.training.out}
+	if w.app.json {
+		if err := w.line(w.out); err != nil {
+			return err
+		}
+	}
+	if cut.Kept == "" {
+		return cut
+	}
+	w.app.remark("%v; --resume goes on", cut)
+	return nil
+}
+
+// compare compares the policy and a ridge on the episodes that are held out.
+func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
+	done := w.app.step("comparing with the episodes held out")
+	defer done()
+	e, err := tr.Evaluate(ctx, nil)
+	if err != nil {
+		return w.explain(err)
+	}
+	w.out.Evaluation, w.out.Skill = &e, skillOf(&e)
+	ridge, err := policy.Ridge(ctx, tr.Config(), store)
+	var option *policy.OptionError
+	if errors.As(err, &option) {
+		w.remark("no ridge: got %s, want %s", option.Got, option.Want)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.out.Ridge, w.out.RidgeSkill = &ridge, skillOf(&ridge)
+	return nil
+}
+
+// skillOf are skills by ticks.
+func skillOf(e *policy.Evaluation) map[string]float64 {
+	m := map[string]float64{}
+	for _, s := range e.Skills {
+		if s.Windows > 0 {
+			m[strconv.Itoa(s.Ticks)] = s.Skill
+		}
+	}
+	return m
+}
+
+// write prints the result.
+func (w *trainer) write() error {
+	o := w.out
+	if w.app.json {
+		return w.line(o)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "trained %s %s, %d parameters, %d steps of %d windows of %s, %.0f MFLOP a step, on %s\n%s\n",
+		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, o.Recipe.Batch, episodes(o.Episodes), o.MFLOP, o.Device.Name, o.Says)
+	if o.Evaluation != nil {
+		writeSkills(&b, o.Evaluation, o.Ridge)
+	}
+	if o.Output != "" {
+		fmt.Fprintf(&b, "wrote %s\n", o.Output)
+	}
+	_, err := w.app.out.Write(b.Bytes())
+	return err
+}
+
+// writeSkills prints skills, one line a horizon; the ridge's beside them if it is not nil.
+func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
+	names := make([]string, len(e.Episodes))
+	for i, n := range e.Episodes {
+		names[i] = strconv.Itoa(n)
+	}
+	what := "episode"
+	if len(names) > 1 {
+		what = "episodes"
+	}
+	fmt.Fprintf(b, "skill on %s %s, 1 - MSE/MSE(hold the last action):\n", what, strings.Join(names, ", "))
+	for _, s := range e.Skills {
+		if s.Windows == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "%3d ticks ahead: %.3f", s.Ticks, s.Skill)
+		if ridge != nil {
+			fmt.Fprintf(b, ", of a ridge %.3f", ridge.At(s.Ticks))
+		}
+		fmt.Fprintln(b)
+	}
+}

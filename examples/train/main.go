@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open("auto") finds a GPU
+	"github.com/robocache/robocache/policy"
+	"github.com/robocache/robocache/viz"
+)
+
+func main() {
+	in := flag.String("in", "examples/data/g1", "the dataset")
+	holdOut := flag.Int("hold-out", 2, "the episode that is not trained on")
+	backend := flag.String("backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
+	flag.Parse()
+	if err := run(*in, *holdOut, *backend, os.Stdout); err != nil {
+		log.Fatal("train: ", err)
+	}
+}
+
+func run(in string, holdOut int, backend string, out io.Writer) (err error) {
+	ctx := context.Background()
+	device, err := ops.Open(backend)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	d, err := dataset.Open(ctx, in, dataset.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	store, err := loader.Build(ctx, d, loader.BuildOptions{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	trainer, err := policy.NewTrainer(ctx, device, store, policy.Options{HoldOut: []int{holdOut}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, trainer.Close()) }()
+	config := trainer.Config()
+	fmt.Fprintf(out, "%s, %d parameters, on %d windows of %d episodes, on %s\n", config.Policy, trainer.Parameters(), trainer.Report().Windows, len(config.Trained), device.Name())
+	for !trainer.Done() {
+		losses, err := trainer.Run(ctx, 250)
+		if err != nil {
+			return err
+		}
+		mean := float32(0)
+		for _, loss := range losses {
+			mean += loss / float32(len(losses))
+		}
+		fmt.Fprintf(out, "step %4d: loss %.3f\n", trainer.Steps(), mean)
+	}
+	trace := policy.NewTrace(config, holdOut)
+	skill, err := trainer.Evaluate(ctx, trace.Add)
+	if err != nil {
+		return err
+	}
+	ridge, err := policy.Ridge(ctx, config, store)
+	if err != nil {
+		return err
+	}
+	for _, s := range skill.Skills {
+		fmt.Fprintf(out, "%2d ticks ahead: skill %.2f, of a ridge %.2f, of holding the last action 0\n", s.Ticks, s.Skill, ridge.At(s.Ticks))
+	}
+	if err := draw(trace, holdOut); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\nwrote train.png\n", config.Says)
+	return err
+}
+
+// draw makes a picture of the joints that move most.
+func draw(trace *policy.Trace, episode int) error {
+	recorded, predicted, err := trace.Streams()
+	if err != nil {
+		return err
+	}
+	var panels []viz.Panel
+	for _, column := range trace.Moving(4) {
+		panel := viz.Compare(recorded, predicted)
+		panel.Show = []int{column}
+		panels = append(panels, panel)
+	}
+	title := fmt.Sprintf("Episode %d, not trained on: actions, and as predicted %.2g s before", episode, trace.Seconds())
+	return viz.WriteFile("train.png", panels, viz.Options{Title: title, Detail: 2 * time.Second, Curve: "predicted"})
+}

@@ -1,0 +1,140 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+)
+
+// The files of a checkpoint.
+const (
+	configFile   = "config.json"
+	modelFile    = "model.safetensors"
+	trainingFile = "training.safetensors"
+)
+
+func in(dir, name string) string { return filepath.Join(dir, name) }
+
+// Exists reports whether a folder has a checkpoint. One that has something else is a *CheckpointError.
+func Exists(dir string) (bool, error) {
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if _, err := readConfig(dir); err == nil {
+		return true, nil
+	} else if len(list) > 0 {
+		return false, err
+	}
+	return false, nil
+}
+
+// write writes config.json.
+func (c *Config) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(in(dir, configFile), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// readConfig reads config.json.
+func readConfig(dir string) (*Config, error) {
+	text, err := os.ReadFile(in(dir, configFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &CheckpointError{Dir: dir, Got: "no " + configFile, Want: "a folder that robocache train has written"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{}
+	if err := json.Unmarshal(text, c); err != nil {
+		return nil, &CheckpointError{dir, configFile, err.Error(), "what robocache train has written"}
+	}
+	if c.Version != 1 || c.Policy != Kind {
+		return nil, &CheckpointError{dir, configFile, fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), Kind + ", version 1"}
+	}
+	return c, c.sound(dir)
+}
+
+// sound finds what a config cannot be, since anybody may have written it.
+func (c *Config) sound(dir string) error {
+	bad := func(what, got, want string) error { return &CheckpointError{dir, configFile + ": " + what, got, want} }
+	if err := c.Recipe.check(); err != nil {
+		return bad("recipe", err.Error(), "a recipe")
+	}
+	r, n, a := &c.Recipe, 0, len(c.Action.Columns)
+	for _, s := range c.States {
+		n += len(s.Columns)
+	}
+	if r.Differences {
+		n += 2 * a
+	}
+	switch {
+	case r.PerToken && (r.Chunk != 1 || r.Differences):
+		return bad("recipe", "per_token with differences, or a chunk of more than 1", "one of them")
+	case r.Width < 1 || r.Layers < 0 || r.Layers > 1000 || r.Width > 1<<15 || r.FFN < 1 || r.FFN > 1<<15 || r.Heads < 1:
+		return bad("recipe", fmt.Sprintf("width %d, %d layers, ffn %d, %d heads", r.Width, r.Layers, r.FFN, r.Heads), "a network")
+	case len(c.States) == 0 || a == 0 || len(c.Inputs) != n || len(c.Targets) != a:
+		return bad("inputs", fmt.Sprintf("%d inputs and %d targets", len(c.Inputs), len(c.Targets)), fmt.Sprintf("%d and %d, as the streams have columns", n, a))
+	}
+	for _, x := range slices.Concat(c.Inputs, c.Targets) {
+		if !finite(x.Mean, x.Std) || x.Std <= 0 || x.Relative < -1 || x.Relative >= a {
+			return bad("column "+x.Name, fmt.Sprintf("mean %g, std %g, relative %d", x.Mean, x.Std, x.Relative), "finite numbers, a std above 0, and a column of the action or -1")
+		}
+	}
+	p, err := c.parse()
+	if err != nil {
+		return bad("plan", err.Error(), "a plan")
+	}
+	if p.Rate != c.Hz {
+		return bad("hz", fmt.Sprint(c.Hz), fmt.Sprintf("%g, as the plan has", p.Rate))
+	}
+	return nil
+}
+
+// same refuses a checkpoint of other options, and says which.
+func (c *Config) same(other *Config, dir string) error {
+	for _, d := range []struct {
+		what      string
+		got, want any
+	}{
+		{"recipe", other.Recipe, c.Recipe}, {"seed", other.Seed, c.Seed}, {"plan", other.Plan, c.Plan}, {"episodes held out", other.HoldOut, c.HoldOut},
+		{"episodes", other.Trained, c.Trained}, {"states", other.States, c.States}, {"action", other.Action, c.Action},
+		{"what normalises its inputs", other.Inputs, c.Inputs}, {"what normalises its targets", other.Targets, c.Targets},
+	} {
+		got, errGot := json.Marshal(d.got)
+		want, errWant := json.Marshal(d.want)
+		if err := errors.Join(errGot, errWant); err != nil {
+			return err
+		}
+		if string(got) != string(want) {
+			return &CheckpointError{dir, d.what, short(got), short(want) + ": training goes on with the same options and dataset alone"}
+		}
+	}
+	return nil
+}
+
+// short is the beginning of a text.
+func short(text []byte) string {
+	if len(text) > 400 {
+		return string(text[:400]) + "..."
+	}
+	return string(text)
+}

@@ -1,0 +1,299 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Config is all of a policy but its weights: config.json of a checkpoint. Its JSON names are a contract.
+type Config struct {
+	Version int    `json:"version"` // 1
+	Policy  string `json:"policy"`  // Kind
+	Says    string `json:"says"`
+	Recipe  Recipe `json:"recipe"`
+	Seed    uint64 `json:"seed"`
+	// Plan is the text of a plan: which streams, and how they are put on the clock. The windows are History's and Chunk's.
+	Plan   string   `json:"plan"`
+	Hz     float64  `json:"hz"` // of the clock
+	States []Stream `json:"states"`
+	Action Stream   `json:"action"`
+	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
+	// of the last action as it is.
+	Inputs []Column `json:"inputs"`
+	// Targets are the columns of the action: what is predicted is (action - last action)/std with Differences, else (action - mean)/std.
+	Targets []Column `json:"targets"`
+	Dataset string   `json:"dataset"` // its name
+	Trained []int    `json:"trained"` // the numbers of the episodes that it was trained on, and held out
+	HoldOut []int    `json:"hold_out"`
+}
+
+// Says is what a policy of this kind is not.
+const Says = "state only: no cameras, no VAE; the error is open loop, which does not rank policies"
+
+// Stream is a stream that a policy takes.
+type Stream struct {
+	Name    string   `json:"name"`
+	Columns []string `json:"columns"`
+}
+
+// Column says what an input, or a target, is: (x-r-mean)/std, where r is column Relative of the last action, or 0 where it is -1.
+type Column struct {
+	Stream   string  `json:"stream"`
+	Name     string  `json:"name"`
+	Relative int     `json:"relative"`
+	Mean     float64 `json:"mean"`
+	Std      float64 `json:"std"`
+}
+
+// Floor is the least standard deviation that an action is measured by.
+const Floor = 0.05
+
+// actionNames are those that a stream of actions has.
+var actionNames = []string{"action", "actions"}
+
+// newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.
+func newConfig(store *loader.Store, o *Options) (*Config, error) {
+	recipe, err := RecipeOf(cmp.Or(o.Size, Sizes[0]))
+	if err != nil {
+		return nil, err
+	}
+	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, Dataset: store.Name(), Trained: []int{}, HoldOut: []int{}}
+	if c.Plan == "" {
+		if c.Plan, err = planOf(store); err != nil {
+			return nil, err
+		}
+	}
+	p, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.streams(&p); err != nil {
+		return nil, err
+	}
+	if err := c.windows(&p); err != nil {
+		return nil, err
+	}
+	if err := c.Recipe.check(); err != nil {
+		return nil, err
+	}
+	return c, c.episodes(store, o.HoldOut)
+}
+
+// planOf is a plan of all streams of a store.
+func planOf(store *loader.Store) (string, error) {
+	rate := store.Info().Rate
+	if rate == 0 {
+		return "", &OptionError{"Plan", "none, and a dataset that says no rate", "a plan with the rate of the clock"}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "version: 1\nrate: %s\nstreams:\n", strconv.FormatFloat(rate, 'f', -1, 64))
+	for _, s := range store.Streams {
+		fmt.Fprintf(&b, "  - name: %q\n", s.Name)
+	}
+	return b.String(), nil
+}
+
+// parse reads the plan's text.
+func (c *Config) parse() (align.Plan, error) { return align.ParsePlan("plan", []byte(c.Plan)) }
+
+// streams says which of the plan's streams are states, and which the action.
+func (c *Config) streams(p *align.Plan) error {
+	c.Hz = p.Rate
+	var names []string
+	for i := range p.Streams {
+		in := &p.Streams[i]
+		names = append(names, in.Name)
+		if n := cmp.Or(in.Normalise, p.Defaults.Normalise, "none"); n != "none" {
+			return &OptionError{"Plan", "normalise: " + n + " of stream " + in.Name, "none: a policy normalises by itself what it takes"}
+		}
+		if d := cmp.Or(in.DType, p.Defaults.DType, tensor.F32); d != tensor.F32 {
+			return &OptionError{"Plan", fmt.Sprintf("dtype: %v of stream %s", d, in.Name), "f32, or nothing"}
+		}
+		switch {
+		case !slices.Contains(actionNames, in.Name):
+			c.States = append(c.States, Stream{Name: in.Name})
+		case c.Action.Name != "":
+			return &StreamError{in.Name, "a second stream of actions beside " + c.Action.Name, "one: a plan names those to take"}
+		default:
+			c.Action.Name = in.Name
+		}
+	}
+	switch {
+	case c.Action.Name == "":
+		return &StreamError{"action", "none of that name among " + strings.Join(names, ", "), "a stream called action or actions; a plan can name one so: {name: action, from: ...}"}
+	case len(c.States) == 0:
+		return &StreamError{"state", "none beside " + c.Action.Name, "a stream of states"}
+	case len(c.States)+2 > backend.MaxTokenSources:
+		return &OptionError{"Plan", fmt.Sprintf("%d streams of states", len(c.States)), fmt.Sprintf("at most %d: a plan names those to take", backend.MaxTokenSources-2)}
+	}
+	return nil
+}
+
+// windows takes those of the plan, if it has some: states' as many ticks as are seen, up to the anchor, and the action's as many as are predicted.
+func (c *Config) windows(p *align.Plan) error {
+	history := 0
+	for i := range p.Streams {
+		name := p.Streams[i].Name
+		w, given := p.Windows[name]
+		if !given {
+			continue
+		}
+		ticks := w.Ticks(p.Rate)
+		after := 0
+		for _, t := range ticks {
+			if t >= 0 {
+				after++
+			}
+		}
+		arg := "Plan: windows." + name
+		if name == c.Action.Name {
+			switch {
+			case after == 0:
+				return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that reaches beyond the anchor: [0s, 1s]"}
+			case c.Recipe.PerToken && after > 1:
+				return &OptionError{arg, fmt.Sprintf("%d ticks from the anchor on", after), "1, as size " + c.Recipe.Size + " predicts"}
+			}
+			c.Recipe.Chunk = after
+			continue
+		}
+		if after != 1 || ticks[len(ticks)-1] != 0 {
+			return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that ends at the anchor: [-200ms, 0s]"}
+		}
+		if history != 0 && history != len(ticks) {
+			return &OptionError{arg, fmt.Sprintf("%d ticks", len(ticks)), fmt.Sprintf("%d, as other states have", history)}
+		}
+		history = len(ticks)
+	}
+	c.Recipe.History = cmp.Or(history, c.Recipe.History)
+	return nil
+}
+
+// plan is the plan with the policy's windows: states up to the anchor, and the action from the tick before the first of them on, ahead says how far: to the
+// end of the chunk, or up to the last action alone, which is all that is known where a policy runs.
+func (c *Config) plan(ahead bool) (align.Plan, error) {
+	p, err := c.parse()
+	if err != nil {
+		return p, err
+	}
+	ticks := func(n int) time.Duration { return time.Duration(math.Round(float64(n) * 1e9 / c.Hz)) }
+	p.Windows, p.Defaults.DType = map[string]align.Window{}, tensor.F32
+	for _, s := range c.States {
+		p.Windows[s.Name] = align.Window{From: -ticks(c.Recipe.History)}
+	}
+	p.Windows[c.Action.Name] = align.Window{From: -ticks(c.Recipe.History), To: ticks(c.Recipe.Chunk)}
+	if !ahead {
+		p.Windows[c.Action.Name] = align.Window{From: -ticks(c.Recipe.History + 1), To: -ticks(1)}
+	}
+	return p, nil
+}
+
+// loader draws windows of some episodes; in their order if they are not shuffled, all of them.
+func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.Store, episodes []int, batch int, shuffled bool) (*loader.Loader, error) {
+	p, err := c.plan(true)
+	if err != nil {
+		return nil, err
+	}
+	o := loader.Options{Batch: batch, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastDrop}
+	if p.Shuffle = cmp.Or(p.Shuffle, "windows"); !shuffled {
+		p.Shuffle, o.Last = "none", ops.LastShort
+	}
+	return loader.New(ctx, device, store, p, o)
+}
+
+// episodes says which are trained on.
+func (c *Config) episodes(store *loader.Store, holdOut []int) error {
+	for i := range store.Episodes {
+		e := &store.Episodes[i]
+		if !slices.Contains(holdOut, e.Number) {
+			c.Trained = append(c.Trained, e.Number)
+		}
+	}
+	all := append(slices.Clone(c.Trained), holdOut...)
+	for i, n := range holdOut {
+		switch {
+		case slices.Contains(holdOut[:i], n):
+			return &OptionError{"HoldOut", fmt.Sprintf("%d twice", n), "each episode once"}
+		case !slices.ContainsFunc(store.Episodes, func(e loader.Episode) bool { return e.Number == n }):
+			return &OptionError{"HoldOut", strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(append([]int{0}, c.Trained...)), slices.Max(all))}
+		}
+	}
+	if len(c.Trained) == 0 {
+		return &OptionError{"HoldOut", fmt.Sprintf("all %d episodes", len(holdOut)), "at least one that is trained on"}
+	}
+	c.HoldOut = append(c.HoldOut, holdOut...)
+	slices.Sort(c.HoldOut)
+	return nil
+}
+
+// adopt takes the streams' columns from a loader's batch, and refuses episodes that are shorter than a window.
+func (c *Config) adopt(l *loader.Loader) error {
+	for i := range c.States {
+		c.States[i].Columns = columnsOf(l, c.States[i].Name)
+	}
+	c.Action.Columns = columnsOf(l, c.Action.Name)
+	relative := func(name string) int { return -1 }
+	if c.Recipe.Differences {
+		relative = func(name string) int { return slices.Index(c.Action.Columns, name) }
+	}
+	for _, s := range c.States {
+		for _, name := range s.Columns {
+			c.Inputs = append(c.Inputs, Column{Stream: s.Name, Name: name, Relative: relative(name)})
+		}
+	}
+	for i, name := range c.Action.Columns {
+		c.Targets = append(c.Targets, Column{Stream: c.Action.Name, Name: name, Relative: -1})
+		if c.Recipe.Differences {
+			c.Targets[i].Relative = i
+			c.Inputs = append(c.Inputs, c.Targets[i])
+		}
+	}
+	for _, name := range c.Action.Columns {
+		if c.Recipe.Differences {
+			c.Inputs = append(c.Inputs, Column{Stream: c.Action.Name, Name: name, Relative: -1})
+		}
+	}
+	return c.long(l)
+}
+
+// long refuses episodes that are shorter than a window.
+func (c *Config) long(l *loader.Loader) error {
+	want := c.Recipe.History + c.Recipe.Chunk
+	for e := range l.Report().Episodes {
+		if n := l.Windows(int64(e)); n < want {
+			name, _ := l.Known(int64(e))
+			return &EpisodeError{name, fmt.Sprintf("%d ticks of %g Hz", n, c.Hz), fmt.Sprintf("%d or more: %d that are seen and %d that are predicted", want, c.Recipe.History, c.Recipe.Chunk)}
+		}
+	}
+	return nil
+}
+
+func columnsOf(l *loader.Loader, stream string) []string {
+	list := []string{}
+	for _, col := range l.Batch().Stream(stream).Columns {
+		list = append(list, col.Name)
+	}
+	return list
+}
+
+// fits refuses a loader whose streams have other columns than those that the policy was trained with.
+func (c *Config) fits(l *loader.Loader) error {
+	for _, s := range append(slices.Clone(c.States), c.Action) {
+		if got := columnsOf(l, s.Name); !slices.Equal(got, s.Columns) {
+			return &StreamError{s.Name, fmt.Sprintf("columns %q", got), fmt.Sprintf("%q, as the policy was trained with", s.Columns)}
+		}
+	}
+	return nil
+}

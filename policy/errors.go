@@ -1,0 +1,62 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+)
+
+// OptionError is an option that cannot be.
+type OptionError struct{ Arg, Got, Want string }
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("policy: %s: got %s, want %s", e.Arg, e.Got, e.Want)
+}
+
+// Unwrap returns ops.ErrOption.
+func (e *OptionError) Unwrap() error { return ops.ErrOption }
+
+// StreamError is a stream that a policy needs and a recording does not have, or has otherwise.
+type StreamError struct{ Stream, Got, Want string }
+
+func (e *StreamError) Error() string {
+	return fmt.Sprintf("policy: stream %s: got %s, want %s", e.Stream, e.Got, e.Want)
+}
+
+// Unwrap returns dataset.ErrNotFound.
+func (e *StreamError) Unwrap() error { return dataset.ErrNotFound }
+
+// EpisodeError is an episode that cannot be used.
+type EpisodeError struct {
+	Episode   string // its name or number
+	Got, Want string
+}
+
+func (e *EpisodeError) Error() string {
+	return fmt.Sprintf("policy: episode %s: got %s, want %s", e.Episode, e.Got, e.Want)
+}
+
+// Unwrap returns ops.ErrOption.
+func (e *EpisodeError) Unwrap() error { return ops.ErrOption }
+
+// CheckpointError is a folder that is no checkpoint, or not the one that is asked for.
+type CheckpointError struct {
+	Dir       string
+	What      string // what differs, if something does
+	Got, Want string
+}
+
+func (e *CheckpointError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "policy: %s: ", e.Dir)
+	if e.What != "" {
+		fmt.Fprintf(&b, "%s: ", e.What)
+	}
+	fmt.Fprintf(&b, "got %s, want %s", e.Got, e.Want)
+	return b.String()
+}
+
+// Unwrap returns ops.ErrOption.
+func (e *CheckpointError) Unwrap() error { return ops.ErrOption }

@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"context"
+	"errors"
+
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/nn"
+)
+
+// evaluated is how many windows are compared at a time.
+const evaluated = 64
+
+// Skill is how good predictions are so many ticks ahead: see the package. Its JSON names are a contract.
+type Skill struct {
+	Ticks   int     `json:"ticks"`
+	Windows int     `json:"windows"` // that have an action there
+	MSE     float64 `json:"mse"`
+	Hold    float64 `json:"mse_hold"`
+	Skill   float64 `json:"skill"`
+	Lambda  float64 `json:"lambda,omitempty"` // of a ridge
+}
+
+// of computes the skill, 0 where nothing moves.
+func (s Skill) of() Skill {
+	if s.Skill = 0; s.Hold > 0 {
+		s.Skill = 1 - s.MSE/s.Hold
+	}
+	return s
+}
+
+// Evaluation is the skill at each horizon.
+type Evaluation struct {
+	Episodes []int   `json:"episodes"` // their numbers
+	Skills   []Skill `json:"skills"`
+}
+
+// At is the skill at a horizon, 0 if there is none.
+func (e *Evaluation) At(ticks int) float64 {
+	for _, s := range e.Skills {
+		if s.Ticks == ticks {
+			return s.Skill
+		}
+	}
+	return 0
+}
+
+// tally adds up errors at the horizons.
+type tally struct {
+	c      *Config
+	skills []Skill
+}
+
+func newTally(c *Config) *tally {
+	t := &tally{c: c}
+	for _, k := range c.Recipe.Horizons() {
+		t.skills = append(t.skills, Skill{Ticks: k})
+	}
+	return t
+}
+
+// add adds a window and the chunk that was predicted, [C,A].
+func (t *tally) add(w *Window, chunk []float64) {
+	a := len(t.c.Targets)
+	for i := range t.skills {
+		s := &t.skills[i]
+		if !w.Counts[s.Ticks-1] {
+			continue
+		}
+		s.Windows++
+		for j := range a {
+			at, std := (s.Ticks-1)*a+j, t.c.Targets[j].Std
+			e, h := (chunk[at]-w.Actions[at])/std, (w.Last[j]-w.Actions[at])/std
+			s.MSE += e * e
+			s.Hold += h * h
+		}
+	}
+}
+
+func (t *tally) done(episodes []int) Evaluation {
+	e := Evaluation{Episodes: episodes}
+	for _, s := range t.skills {
+		if n := float64(s.Windows * len(t.c.Targets)); n > 0 {
+			s.MSE, s.Hold = s.MSE/n, s.Hold/n
+		}
+		e.Skills = append(e.Skills, s.of())
+	}
+	return e
+}
+
+// evaluate compares a model's predictions with what was recorded in some episodes of a store. Visit, if it is not nil, has each window and the chunk [C,A]
+// that was predicted, in the action's own unit; it may keep neither.
+func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, episodes []int, visit func(w *Window, chunk []float64) error) (_ Evaluation, err error) {
+	t := newTally(c)
+	if len(episodes) == 0 {
+		return t.done([]int{}), nil
+	}
+	l, err := c.loader(ctx, m.Device(), store, episodes, evaluated, false)
+	if err != nil {
+		return Evaluation{}, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	if err := c.fits(l); err != nil {
+		return Evaluation{}, err
+	}
+	n, err := newNetwork(ctx, c, m, evaluated, sourcesOf(c, l.Batch()), nn.StepOptions{Predict: true, Before: l.Run})
+	if err != nil {
+		return Evaluation{}, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	w, chunk := c.newWindow(), make([]float64, c.Recipe.Chunk*len(c.Targets))
+	for range l.Report().Batches {
+		if err := ctx.Err(); err != nil {
+			return Evaluation{}, err
+		}
+		predicted, err := n.predict(ctx)
+		if err != nil {
+			return Evaluation{}, err
+		}
+		h, err := c.hostOf(ctx, l, l.Batch())
+		if err != nil {
+			return Evaluation{}, err
+		}
+		for row := range evaluated {
+			if !h.window(row, w) || !w.Known {
+				continue
+			}
+			c.actions(n.row(predicted, row), w.Last, chunk)
+			t.add(w, chunk)
+			if visit != nil {
+				if err := visit(w, chunk); err != nil {
+					return Evaluation{}, err
+				}
+			}
+		}
+	}
+	return t.done(episodes), nil
+}
+
+// actions takes what a network predicts for a chunk back into the action's unit.
+func (c *Config) actions(predicted []float32, last, chunk []float64) {
+	for i := range chunk {
+		y := &c.Targets[i%len(c.Targets)]
+		chunk[i] = float64(predicted[i])*y.Std + y.Mean
+		if y.Relative >= 0 {
+			chunk[i] += last[y.Relative]
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package policy
+
+import (
+	"math"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Feed gives a recording's samples to a [Runner] in the order of their times, as if they arrived. The action at an anchor is what is to be predicted, so
+// actions arrive later than it.
+type Feed struct {
+	streams []fed
+}
+
+type fed struct {
+	name   string
+	offset int64 // of its clock
+	action bool
+	times  []int64
+	values []float64
+	width  int
+	next   int
+}
+
+// NewFeed prepares an episode's streams that a policy takes.
+func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
+	plan, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	f := &Feed{}
+	for i := range plan.Streams {
+		in := &plan.Streams[i]
+		from := in.From
+		if from == "" {
+			from = in.Name
+		}
+		s := e.Stream(from)
+		if s == nil || len(s.Nanoseconds()) == 0 {
+			return nil, &StreamError{from, "no samples in episode " + e.Name, "some, as the policy was trained with"}
+		}
+		values, err := tensor.Floats(s.Values)
+		if err != nil {
+			return nil, err
+		}
+		f.streams = append(f.streams, fed{name: from, offset: int64(in.Offset), action: in.Name == c.Action.Name, times: s.Nanoseconds(), values: values, width: len(s.Columns)})
+	}
+	return f, nil
+}
+
+// Span is the time, ns on the common clock, from the first sample that any stream has to the last that all have.
+func (f *Feed) Span() (first, last int64) {
+	first, last = math.MaxInt64, math.MaxInt64
+	for _, s := range f.streams {
+		first = min(first, s.times[0]+s.offset)
+		last = min(last, s.times[len(s.times)-1]+s.offset)
+	}
+	return first, last
+}
+
+// Until gives the samples up to an anchor that have not been given yet.
+func (f *Feed) Until(r *Runner, anchor int64) error {
+	for i := range f.streams {
+		s := &f.streams[i]
+		for ; s.next < len(s.times); s.next++ {
+			if at := s.times[s.next] + s.offset; at > anchor || s.action && at == anchor {
+				break
+			}
+			if err := r.Push(s.name, s.times[s.next], s.values[s.next*s.width:(s.next+1)*s.width]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

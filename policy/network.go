@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"context"
+	"errors"
+
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// sources are where a batch lies on the device.
+type sources struct {
+	states []source
+	action source // its ticks are those before the anchor, a token each, and then, if they are there, those of the chunk
+}
+
+type source struct{ values, valid *tensor.Tensor }
+
+// sourcesOf are those of a loader's batch.
+func sourcesOf(c *Config, b *loader.Batch) sources {
+	of := func(name string) source {
+		s := b.Stream(name)
+		return source{s.Values, s.Valid}
+	}
+	s := sources{action: of(c.Action.Name)}
+	for _, state := range c.States {
+		s.states = append(s.states, of(state.Name))
+	}
+	return s
+}
+
+// network is a step of a policy's network over a batch that lies somewhere.
+type network struct {
+	c     *Config
+	model *nn.Model
+	step  *nn.Step
+	queue *ops.Queue
+	held  []*tensor.Tensor
+	out   *tensor.Tensor // on the host: what was predicted, as it lies on the device
+}
+
+// newModel makes a network's parameters.
+func newModel(ctx context.Context, device *ops.Device, c *Config) (*nn.Model, error) {
+	return nn.NewModel(ctx, device, nn.Config{In: len(c.Inputs), Layers: c.Recipe.layers(len(c.Targets))}, c.Seed)
+}
+
+// newNetwork compiles a step over so many rows.
+func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sources, o nn.StepOptions) (_ *network, err error) {
+	n := &network{c: c, model: m}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.close())
+		}
+	}()
+	if o.Tokens, err = n.tokens(ctx, from, o.Predict); err != nil {
+		return nil, err
+	}
+	if !c.Recipe.PerToken {
+		o.Chunk = c.Recipe.Chunk
+	}
+	if n.queue, err = m.Device().NewQueue(); err != nil {
+		return nil, err
+	}
+	if n.step, err = nn.NewStep(ctx, m, rows, c.Recipe.History, o); err != nil {
+		return nil, err
+	}
+	p := n.step.Prediction
+	n.out, err = tensor.New(tensor.F32, p.Dim(0), p.Stride(0))
+	return n, err
+}
+
+// tokens says what is made of a batch.
+func (n *network) tokens(ctx context.Context, from sources, predict bool) (*backend.TokensJob, error) {
+	c, r := n.c, &n.c.Recipe
+	t, a := r.History, len(c.Targets)
+	var errs []error
+	ticks := func(s source, lo, hi int) backend.TokenSource {
+		values, err := s.values.Slice(1, lo, hi)
+		errs = append(errs, err)
+		valid, err := s.valid.Slice(1, lo, hi)
+		errs = append(errs, err)
+		return backend.TokenSource{Values: values, Valid: valid, Ticks: hi - lo, D: s.values.Dim(2)}
+	}
+	job := &backend.TokensJob{Width: len(c.Inputs)}
+	column := 0
+	for _, s := range from.states {
+		token := ticks(s, 0, t)
+		token.Column = column
+		column += token.D
+		job.Sources = append(job.Sources, token)
+	}
+	if r.Differences {
+		past, last := ticks(from.action, 0, t), ticks(from.action, t-1, t)
+		past.Column, last.Column, last.Token = column, column+a, t-1
+		job.Sources = append(job.Sources, past, last)
+		job.Reference = backend.Reference{Values: from.action.values, Valid: from.action.valid, Tick: t - 1}
+	}
+	if !predict {
+		target := ticks(from.action, t, t+r.Chunk)
+		if r.PerToken {
+			target = ticks(from.action, 1, t+1)
+		}
+		job.Target = &target
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	var err error
+	if job.Scale, job.Shift, job.Relative, err = n.affine(ctx, c.Inputs); err == nil && !predict {
+		job.TargetScale, job.TargetShift, job.TargetRelative, err = n.affine(ctx, c.Targets)
+	}
+	return job, err
+}
+
+// affine puts on the device what normalises columns.
+func (n *network) affine(ctx context.Context, columns []Column) (scale, shift, relative *tensor.Tensor, err error) {
+	a, b, r := make([]float32, len(columns)), make([]float32, len(columns)), make([]int32, len(columns))
+	for i := range columns {
+		x := &columns[i]
+		a[i], b[i], r[i] = float32(1/x.Std), float32(-x.Mean/x.Std), int32(x.Relative)
+	}
+	up := func(t *tensor.Tensor, err error) *tensor.Tensor {
+		if err != nil {
+			return nil
+		}
+		t, err = n.model.Device().Upload(ctx, t)
+		if err == nil {
+			n.held = append(n.held, t)
+		}
+		return t
+	}
+	scale, shift, relative = up(tensor.Of(a, len(a))), up(tensor.Of(b, len(b))), up(tensor.Of(r, len(r)))
+	if scale == nil || shift == nil || relative == nil {
+		return nil, nil, nil, &ops.MemoryError{Device: n.model.Device().Name(), What: "what normalises columns", Bytes: int64(12 * len(columns)), Err: errors.New("it cannot be had")}
+	}
+	return scale, shift, relative, nil
+}
+
+// predict runs the step and returns what it predicted, rows of out.
+func (n *network) predict(ctx context.Context) ([]float32, error) {
+	if err := n.step.Run(n.queue); err != nil {
+		return nil, err
+	}
+	if _, err := n.step.Progress(ctx, n.queue); err != nil {
+		return nil, err
+	}
+	whole, err := n.step.Prediction.AsStrided(n.out.Shape(), []int{n.out.Dim(1), 1}, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.model.Device().Copy(ctx, n.out, whole); err != nil {
+		return nil, err
+	}
+	return tensor.Data[float32](n.out)
+}
+
+// row is what was predicted for a row of the batch at the anchor.
+func (n *network) row(predicted []float32, row int) []float32 {
+	if n.c.Recipe.PerToken {
+		row = (row+1)*n.c.Recipe.History - 1
+	}
+	return predicted[row*n.out.Dim(1):]
+}
+
+func (n *network) close() error {
+	var errs []error
+	if n.step != nil {
+		errs = append(errs, n.step.Close())
+	}
+	if n.queue != nil {
+		errs = append(errs, n.queue.Close())
+	}
+	for _, t := range n.held {
+		errs = append(errs, t.Close())
+	}
+	n.step, n.queue, n.held = nil, nil, nil
+	return errors.Join(errs...)
+}

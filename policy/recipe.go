@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/robocache/robocache/nn"
+)
+
+// Kind is the kind of policy that there is.
+const Kind = "bc-transformer"
+
+// Sizes are the names of recipes, of which the first is the default.
+var Sizes = []string{"small", "seed"}
+
+// Recipe is a network and how it is trained. Its JSON names are a contract.
+type Recipe struct {
+	Size string `json:"size"`
+	// History is how many ticks the network sees, a token each, the anchor's the last; Chunk is how many actions it predicts, from the anchor's on.
+	History int `json:"history"`
+	Chunk   int `json:"chunk"`
+	// PerToken says that each token predicts the action of its own tick, seeing those before it; else all tokens together predict the chunk.
+	PerToken bool `json:"per_token"`
+	// Differences says that the actions of the past are inputs too, and that states and actions are differences to the last action: see Column.
+	Differences bool `json:"differences"`
+
+	Width   int     `json:"width"`
+	Layers  int     `json:"layers"`
+	Heads   int     `json:"heads"`
+	FFN     int     `json:"ffn"`
+	PreNorm bool    `json:"pre_norm"` // without a norm behind the last layer: the states have a linear way through
+	Dropout float64 `json:"dropout"`
+
+	Batch       int     `json:"batch"`
+	Steps       int     `json:"steps"`
+	Rate        float64 `json:"lr"` // at its highest: it rises over WarmUp steps, then falls by half a cosine to 0 at Steps
+	WarmUp      int     `json:"warm_up"`
+	WeightDecay float64 `json:"weight_decay"`
+}
+
+// recipes: "small" is for a recording of minutes, and was chosen on the G1's (docs/train.md says how); "seed" has the shape that training is timed at.
+var recipes = map[string]Recipe{
+	"small": {Size: "small", History: 5, Chunk: 30, Differences: true, Width: 64, Layers: 1, Heads: 2, FFN: 128, PreNorm: true, Dropout: 0.3,
+		Batch: 16, Steps: 1000, Rate: 1e-3, WarmUp: 100, WeightDecay: 4},
+	"seed": {Size: "seed", History: 250, Chunk: 1, PerToken: true, Width: 256, Layers: 4, Heads: 8, FFN: 1024,
+		Batch: 32, Steps: 2000, Rate: 1e-4, WarmUp: 100, WeightDecay: 1e-2},
+}
+
+// RecipeOf returns the recipe of a size, or an *OptionError.
+func RecipeOf(size string) (Recipe, error) {
+	r, ok := recipes[size]
+	if !ok {
+		return r, &OptionError{"Size", strconv.Quote(size), fmt.Sprintf("one of %q", Sizes)}
+	}
+	return r, nil
+}
+
+// check returns an *OptionError for settings that cannot be.
+func (r *Recipe) check() error {
+	for _, n := range []struct {
+		name      string
+		got, most int
+	}{{"Steps", r.Steps, 1 << 24}, {"Batch", r.Batch, 1 << 20}, {"History", r.History, 4096}, {"Chunk", r.Chunk, 4096}} {
+		if n.got < 1 || n.got > n.most {
+			return &OptionError{n.name, strconv.Itoa(n.got), fmt.Sprintf("1 to %d", n.most)}
+		}
+	}
+	if !(r.Rate > 0 && r.Rate <= 1) {
+		return &OptionError{"Rate", fmt.Sprint(r.Rate), "above 0, at most 1"}
+	}
+	return nil
+}
+
+// layers are those of the network, for actions of so many columns.
+func (r *Recipe) layers(actions int) []nn.Layer {
+	layer := nn.TransformerEncoderLayer{Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), Causal: r.PerToken}
+	list := []nn.Layer{nn.Linear{Name: "input", Out: r.Width}, nn.Positions{Name: "position", Count: r.History, Std: 0.02}}
+	for i := range r.Layers {
+		layer.Name = fmt.Sprintf("encoder.layers.%d", i)
+		list = append(list, layer)
+	}
+	if r.PerToken {
+		return append(list, nn.Linear{Name: "output", Out: actions, Zero: true})
+	}
+	return append(list, nn.Flatten{Tokens: r.History}, nn.Linear{Name: "output", Out: r.Chunk * actions, Zero: true})
+}
+
+// training is how a step trains.
+func (r *Recipe) training(seed uint64) *nn.Training {
+	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: min(r.WarmUp, r.Steps), Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
+}
+
+// FLOP is how many operations a step takes, forward and backward counted as three times two of each weight of a product for each token that it sees.
+func (r *Recipe) FLOP(inputs, actions int) float64 {
+	perToken := inputs*r.Width + r.Layers*(4*r.Width*r.Width+2*r.Width*r.FFN)
+	out := r.Width * r.History * actions
+	if !r.PerToken {
+		out *= r.Chunk
+	}
+	return 6 * float64(r.Batch) * float64(perToken*r.History+out)
+}
+
+// Horizons are the ticks at which skill is told: a third, two thirds and all of the chunk.
+func (r *Recipe) Horizons() []int {
+	return slices.Compact([]int{max(1, r.Chunk/3), max(1, 2*r.Chunk/3), r.Chunk})
+}

@@ -1,0 +1,94 @@
+package policy_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/policy"
+)
+
+// A policy that runs on samples as they arrive predicts to the bit what it predicts of the whole recording.
+func TestARunnerPredictsWhatTheRecordingGives(t *testing.T) {
+	ctx := context.Background()
+	d := robots(t, 70, 70)
+	store := build(t, d)
+	tr := trainer(t, "cpu:exact", store, policy.Options{HoldOut: []int{1}, Steps: 2, Batch: 4})
+	train(t, tr, 2)
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu:exact"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	want := map[int64][]float64{}
+	_, err = p.Evaluate(ctx, store, []int{1}, func(w *policy.Window, chunk []float64) error {
+		want[w.Anchor] = slices.Clone(chunk)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, want, 69)
+
+	e, err := store.Episode(ctx, 1)
+	require.NoError(t, err)
+	streams, err := p.LiveStreams(e)
+	require.NoError(t, err)
+	r, err := p.NewRunner(ctx, streams)
+	require.NoError(t, err)
+	defer r.Close()
+	feed, err := policy.NewFeed(p.Config(), e)
+	require.NoError(t, err)
+	first, last := feed.Span()
+	seen := 0
+	for i := range 70 {
+		anchor := first + (int64(i)*1e9+15)/30
+		require.LessOrEqual(t, anchor, last)
+		require.NoError(t, feed.Until(r, anchor))
+		chunk, err := r.Act(ctx, anchor)
+		if i == 0 {
+			var none *policy.NoActionError
+			require.ErrorAs(t, err, &none)
+			assert.Equal(t, anchor, none.Anchor)
+			continue
+		}
+		require.NoError(t, err)
+		if w := want[anchor]; assert.NotNil(t, w, i) {
+			assert.Equal(t, w, chunk, i)
+			seen++
+		}
+	}
+	assert.Equal(t, 69, seen)
+	for _, part := range r.Parts() {
+		assert.Zero(t, part.Late)
+	}
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close(), "twice is fine")
+}
+
+// The streams of a runner are those that the policy was trained with.
+func TestARunnerOfOtherStreamsIsRefused(t *testing.T) {
+	ctx := context.Background()
+	d := robots(t, 70)
+	tr := trainer(t, "cpu", build(t, d), policy.Options{Steps: 1})
+	train(t, tr, 1)
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	streams, err := p.LiveStreams(d[0])
+	require.NoError(t, err)
+	_, err = p.NewRunner(ctx, streams[:1])
+	assert.ErrorContains(t, err, "action")
+	streams[0].Columns = streams[0].Columns[:2]
+	_, err = p.NewRunner(ctx, streams)
+	var stream *policy.StreamError
+	assert.ErrorAs(t, err, &stream)
+	d[0].Streams = d[0].Streams[:1]
+	_, err = p.LiveStreams(d[0])
+	assert.ErrorAs(t, err, &stream)
+	_, err = policy.NewFeed(p.Config(), d[0])
+	assert.ErrorAs(t, err, &stream)
+}

@@ -1,0 +1,195 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
+)
+
+// Options say what is trained. The zero value trains the default size on all episodes.
+type Options struct {
+	Size string // one of Sizes
+	// Plan is the text of a plan, see [align.ParsePlan]; all streams of the dataset on the clock of its rate unless given. A stream called action or
+	// actions is what is predicted, the others are states. Its windows, if it has some, say how many ticks are seen and predicted.
+	Plan    string
+	HoldOut []int // numbers of episodes that are not trained on
+	Seed    uint64
+	Steps   int     // the recipe's unless given, as are the others
+	Batch   int     // windows of a step
+	Rate    float64 // the learning rate
+}
+
+// Trainer trains a policy. Its methods are for one goroutine at a time.
+type Trainer struct {
+	config *Config
+	store  *loader.Store
+	loader *loader.Loader
+	model  *nn.Model
+	net    *network
+	at     int64
+}
+
+// NewTrainer prepares training on a device: it finds what the streams are, computes the statistics of the training episodes, puts these on the device and
+// captures a step of training, with the draw of its batch, in one graph. The caller closes it, before the device. What cannot be trained on is an
+// *OptionError, *StreamError or *EpisodeError, an error of the loader, or one of package nn.
+func NewTrainer(ctx context.Context, device *ops.Device, store *loader.Store, o Options) (_ *Trainer, err error) {
+	t := &Trainer{store: store}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if t.config, err = newConfig(store, &o); err != nil {
+		return nil, err
+	}
+	if err := t.config.learn(ctx, store); err != nil {
+		return nil, err
+	}
+	r := &t.config.Recipe
+	if t.loader, err = t.config.loader(ctx, device, store, t.config.Trained, r.Batch, true); err != nil {
+		return nil, err
+	}
+	if t.model, err = newModel(ctx, device, t.config); err != nil {
+		return nil, err
+	}
+	t.net, err = newNetwork(ctx, t.config, t.model, r.Batch, sourcesOf(t.config, t.loader.Batch()), nn.StepOptions{Train: r.training(o.Seed), Before: t.loader.Run, Ring: ring})
+	return t, err
+}
+
+// ring is how many losses are kept on the device.
+const ring = 1024
+
+// learn finds the columns of the streams and their statistics, on the CPU.
+func (c *Config) learn(ctx context.Context, store *loader.Store) error {
+	device, err := ops.Open("cpu")
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	l, err := c.loader(ctx, device, store, c.Trained, evaluated, false)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := c.adopt(l); err != nil {
+		return err
+	}
+	if len(c.HoldOut) > 0 {
+		held, err := c.loader(ctx, device, store, c.HoldOut, evaluated, false)
+		if err != nil {
+			return err
+		}
+		defer held.Close()
+		if err := errors.Join(c.fits(held), c.long(held)); err != nil {
+			return err
+		}
+	}
+	return c.statistics(ctx, l)
+}
+
+// Config is what is trained. It is not to be written.
+func (t *Trainer) Config() *Config { return t.config }
+
+// Parameters is how many there are.
+func (t *Trainer) Parameters() int { return t.model.Count() }
+
+// Report says what the windows are drawn from.
+func (t *Trainer) Report() loader.Report { return t.loader.Report() }
+
+// Steps is how many steps there were, those of a checkpoint that was resumed too.
+func (t *Trainer) Steps() int { return int(t.at) }
+
+// Done reports whether there were as many steps as the recipe has.
+func (t *Trainer) Done() bool { return t.Steps() >= t.config.Recipe.Steps }
+
+// Run trains so many steps, but no more than the recipe has, and returns the loss of each: the mean over the targets of the batch that there are. It
+// ends early with the context, after whole steps. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since.
+func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
+	steps = min(steps, t.config.Recipe.Steps-t.Steps(), ring)
+	given := 0
+	for ; given < steps && ctx.Err() == nil; given++ {
+		if err := t.net.step.Run(t.net.queue); err != nil {
+			return nil, err
+		}
+	}
+	p, err := t.net.step.Progress(context.WithoutCancel(ctx), t.net.queue)
+	if err != nil {
+		return nil, err
+	}
+	t.at = p.Step
+	return p.Losses[len(p.Losses)-given:], nil
+}
+
+// Evaluate is the skill on the held-out episodes so far; see [Policy.Evaluate] for Visit.
+func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
+	return evaluate(ctx, t.config, t.model, t.store, t.config.HoldOut, visit)
+}
+
+// place is the loader's, as a checkpoint has it.
+const place = "robocache.loader"
+
+// Save writes a checkpoint into a folder, which is made if it is not there: config.json, training.safetensors, which training goes on from, and
+// model.safetensors, which has the weights alone, with torch's names. Each file is there whole or not at all, and a program that is killed in between leaves
+// the weights of an earlier step beside a place to go on from.
+func (t *Trainer) Save(ctx context.Context, dir string) error {
+	if err := t.config.write(dir); err != nil {
+		return err
+	}
+	s, err := t.loader.State(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := t.net.step.SaveState(ctx, in(dir, trainingFile), map[string]string{place: string(text)}); err != nil {
+		return err
+	}
+	return t.model.SaveFile(ctx, in(dir, modelFile), nil)
+}
+
+// Resume goes on from a checkpoint, to the bit. One of other options is a *CheckpointError.
+func (t *Trainer) Resume(ctx context.Context, dir string) error {
+	c, err := readConfig(dir)
+	if err != nil {
+		return err
+	}
+	if err := t.config.same(c, dir); err != nil {
+		return err
+	}
+	texts, err := t.net.step.LoadState(ctx, in(dir, trainingFile))
+	if err != nil {
+		return err
+	}
+	var s loader.State
+	if err := json.Unmarshal([]byte(texts[place]), &s); err != nil {
+		return &CheckpointError{dir, trainingFile, "a loader's place that is not JSON: " + err.Error(), "what Save has written"}
+	}
+	if err := t.loader.Resume(ctx, s); err != nil {
+		return err
+	}
+	p, err := t.net.step.Progress(ctx, t.net.queue)
+	t.at = p.Step
+	return err
+}
+
+// Close releases what is on the device. Close twice is fine.
+func (t *Trainer) Close() error {
+	var errs []error
+	if t.net != nil {
+		errs = append(errs, t.net.close())
+	}
+	if t.model != nil {
+		errs = append(errs, t.model.Close())
+	}
+	if t.loader != nil {
+		errs = append(errs, t.loader.Close())
+	}
+	t.net, t.model, t.loader = nil, nil, nil
+	return errors.Join(errs...)
+}

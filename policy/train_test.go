@@ -1,0 +1,311 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/policy"
+)
+
+// A policy learns the motion of a robot well enough to foretell that of an episode that it has not seen.
+func TestTrainingForetellsAnEpisodeThatWasHeldOut(t *testing.T) {
+	tr := trainer(t, "cpu", build(t, robots(t, 150, 150, 150, 150)), policy.Options{HoldOut: []int{2}, Steps: 150})
+	assert.Equal(t, []int{0, 1, 3}, tr.Config().Trained)
+	losses := train(t, tr, 150)
+	assert.True(t, tr.Done())
+	assert.Less(t, losses[149], losses[0]/4)
+	e, err := tr.Evaluate(context.Background(), nil)
+	require.NoError(t, err)
+	require.Len(t, e.Skills, 3)
+	for _, s := range e.Skills {
+		assert.Greater(t, s.Skill, 0.7, s.Ticks)
+		assert.Equal(t, 150-s.Ticks, s.Windows, "an anchor has an action before it, and one so many ticks later")
+	}
+	again, err := tr.Run(context.Background(), 10)
+	require.NoError(t, err)
+	assert.Empty(t, again, "there are as many steps as the recipe has")
+}
+
+// A network begins with holding the last action, to the rounding: that is skill 0.
+func TestAPolicyBeginsWithHoldingTheLastAction(t *testing.T) {
+	tr := trainer(t, "cpu", build(t, robots(t, 80, 80)), policy.Options{HoldOut: []int{1}})
+	e, err := tr.Evaluate(context.Background(), func(w *policy.Window, chunk []float64) error {
+		for i, v := range chunk {
+			assert.Equal(t, w.Last[i%3], v)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	for _, s := range e.Skills {
+		assert.Zero(t, s.Skill)
+		assert.Positive(t, s.Hold)
+	}
+}
+
+// The error of holding is that of the definition: on the G1's recordings it has been computed by another program.
+func TestHoldIsThatOfTheDefinition(t *testing.T) {
+	store := recorded(t, "shared/data/lerobot_v21_g1")
+	sum := map[int]float64{}
+	for fold := range 8 {
+		tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{fold}})
+		e, err := tr.Evaluate(context.Background(), nil)
+		require.NoError(t, err)
+		for _, s := range e.Skills {
+			sum[s.Ticks] += s.Hold / 8
+		}
+	}
+	assert.InDelta(t, 0.0579, sum[10], 0.00005)
+	assert.InDelta(t, 0.1669, sum[20], 0.00005)
+	assert.InDelta(t, 0.3016, sum[30], 0.00005)
+}
+
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, f := range list {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		require.NoError(t, err)
+		all[f.Name()] = string(text)
+	}
+	return all
+}
+
+// Training that was stopped and goes on ends with the bits of one that was not, place in the order of the windows and all.
+func TestTrainingGoesOnToTheBit(t *testing.T) {
+	ctx := context.Background()
+	for backend, steps := range map[string]int{"cpu": 30, "cpu:exact": 4} {
+		store := build(t, robots(t, 60, 60, 60))
+		o := policy.Options{HoldOut: []int{1}, Steps: steps, Batch: 4, Seed: 5}
+		whole := trainer(t, backend, store, o)
+		losses := train(t, whole, steps)
+		dirs := []string{t.TempDir(), t.TempDir()}
+		require.NoError(t, whole.Save(ctx, dirs[0]))
+
+		first := trainer(t, backend, store, o)
+		got := train(t, first, steps/2)
+		require.NoError(t, first.Save(ctx, dirs[1]))
+		second := trainer(t, backend, store, o)
+		require.NoError(t, second.Resume(ctx, dirs[1]))
+		assert.Equal(t, steps/2, second.Steps())
+		got = append(got, train(t, second, steps-steps/2)...)
+		require.NoError(t, second.Save(ctx, dirs[1]))
+		assert.Equal(t, losses, got, backend)
+		a, b := files(t, dirs[0]), files(t, dirs[1])
+		assert.Len(t, a, 3)
+		for name := range a {
+			assert.True(t, a[name] == b[name], "%s: %s", backend, name)
+		}
+	}
+}
+
+// A checkpoint has all that is needed to run it: it predicts what the trainer did, on the same episodes.
+func TestACheckpointIsThePolicy(t *testing.T) {
+	ctx := context.Background()
+	store := build(t, robots(t, 80, 80))
+	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{1}, Steps: 20})
+	train(t, tr, 20)
+	var want []float64
+	e, err := tr.Evaluate(ctx, func(_ *policy.Window, chunk []float64) error {
+		want = append(want, chunk...)
+		return nil
+	})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	var got []float64
+	again, err := p.Evaluate(ctx, store, []int{1}, func(_ *policy.Window, chunk []float64) error {
+		got = append(got, chunk...)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	assert.Equal(t, e, again)
+	assert.Equal(t, tr.Config(), p.Config())
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Close(), "twice is fine")
+}
+
+// A plan says which streams and columns are taken, how many ticks are seen and how many predicted.
+func TestAPlanSaysWhatIsSeenAndPredicted(t *testing.T) {
+	plan := "version: 1\nrate: 15\nstreams:\n  - {name: body, from: state, columns: [wrist, elbow]}\n  - {name: actions, from: action, columns: [elbow]}\nwindows: {body: [-400ms, 0s], actions: [0s, 600ms]}\n"
+	tr := trainer(t, "cpu", build(t, robots(t, 80, 80)), policy.Options{HoldOut: []int{0}, Plan: plan, Steps: 2})
+	train(t, tr, 2)
+	c := tr.Config()
+	assert.Equal(t, 6, c.Recipe.History)
+	assert.Equal(t, 9, c.Recipe.Chunk)
+	var relative []int
+	for _, x := range c.Inputs {
+		relative = append(relative, x.Relative)
+	}
+	assert.Equal(t, []int{-1, 0, 0, -1}, relative, "a state is relative to the action of its name")
+	e, err := tr.Evaluate(context.Background(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []int{3, 6, 9}, []int{e.Skills[0].Ticks, e.Skills[1].Ticks, e.Skills[2].Ticks})
+}
+
+// The seed's size predicts the action of each token's own tick.
+func TestTheSeedPredictsEachTick(t *testing.T) {
+	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-300ms, 0s]}\n"
+	tr := trainer(t, "cpu", build(t, robots(t, 60, 60)), policy.Options{Size: "seed", HoldOut: []int{1}, Plan: plan, Steps: 12, Batch: 4, Rate: 1e-3})
+	losses := train(t, tr, 12)
+	assert.Less(t, losses[11], losses[0])
+	e, err := tr.Evaluate(context.Background(), nil)
+	require.NoError(t, err)
+	require.Len(t, e.Skills, 1)
+	assert.Equal(t, 59, e.Skills[0].Windows)
+}
+
+// Whatever cannot be trained on is an error of a type that says what was got and what is wanted.
+func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
+	good := robots(t, 80, 80)
+	renamed := robots(t, 80, 80)
+	for _, e := range renamed {
+		e.Streams[1].Name = "command"
+	}
+	twice := robots(t, 80)
+	twice[0].Streams = append(twice[0].Streams, twice[0].Streams[1])
+	twice[0].Streams[2].Name = "actions"
+	alone := robots(t, 80)
+	alone[0].Streams = alone[0].Streams[1:]
+	streams := "streams: [{name: state}, {name: action}]\n"
+	for name, c := range map[string]struct {
+		d    made
+		o    policy.Options
+		want string
+	}{
+		"size":                   {good, policy.Options{Size: "large"}, `Size: got "large", want one of ["small" "seed"]`},
+		"steps":                  {good, policy.Options{Steps: -1}, "Steps: got -1, want 1 to"},
+		"batch of all":           {good, policy.Options{Batch: 1000}, "Batch"},
+		"rate":                   {good, policy.Options{Rate: math.NaN()}, "Rate: got NaN"},
+		"no action":              {renamed, policy.Options{}, "none of that name among state, command, want a stream called action or actions"},
+		"two actions":            {twice, policy.Options{}, "a second stream of actions beside action"},
+		"no state":               {alone, policy.Options{}, "stream state: got none beside action"},
+		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want the number of an episode, 0 to"},
+		"episode held out twice": {good, policy.Options{HoldOut: []int{1, 1}}, "HoldOut: got 1 twice"},
+		"all held out":           {good, policy.Options{HoldOut: []int{0, 1}}, "HoldOut: got all 2 episodes"},
+		"a short episode":        {robots(t, 80, 20), policy.Options{}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
+		"short, held out":        {robots(t, 80, 20), policy.Options{HoldOut: []int{1}}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
+		"no plan":                {good, policy.Options{Plan: "version: 2"}, "version"},
+		"normalised":             {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, normalise: mean-std}, {name: action}]\n"}, "normalise: mean-std of stream state, want none"},
+		"dtype":                  {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, dtype: f64}, {name: action}]\n"}, "dtype: f64 of stream state, want f32"},
+		"a stream that is not":   {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: legs}, {name: action}]\n"}, "legs"},
+		"a window of states":     {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {state: [-1s, 1s]}\n"}, "windows.state"},
+		"a window of actions":    {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-1s, -500ms]}\n"}, "windows.action"},
+		"the seed's chunk":       {good, policy.Options{Size: "seed", Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [0s, 1s]}\n"}, "windows.action: got 30 ticks"},
+	} {
+		_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, c.d), c.o)
+		assert.ErrorContains(t, err, c.want, name)
+	}
+	var option *policy.OptionError
+	_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, good), policy.Options{Size: "large"})
+	assert.True(t, errors.As(err, &option))
+}
+
+// A value that is not finite is named, and nothing is trained with it.
+func TestAValueThatIsNotFiniteIsNamed(t *testing.T) {
+	d := robots(t, 60, 60)
+	d[0].Streams[0] = table(t, "state", 60, joints, func(row, j int) float64 {
+		if row == 30 && j == 1 {
+			return math.NaN()
+		}
+		return float64(row * j)
+	})
+	_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, d), policy.Options{})
+	var stream *policy.StreamError
+	require.ErrorAs(t, err, &stream)
+	assert.Equal(t, "state", stream.Stream)
+	assert.Contains(t, err.Error(), "column elbow")
+
+	d = robots(t, 60, 60) // huge ones, of which the loss is not finite
+	d[0].Streams[1] = table(t, "action", 60, joints, func(row, j int) float64 { return 3e38 * float64(row%2*2-1) })
+	tr, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, d), policy.Options{Batch: 60})
+	if err == nil {
+		defer tr.Close()
+		_, err = tr.Run(context.Background(), 5)
+		var bad *nn.NotFiniteError
+		assert.ErrorAs(t, err, &bad)
+	}
+	require.Error(t, err)
+}
+
+// A folder that is not the checkpoint that is asked for is refused, and says why.
+func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
+	ctx := context.Background()
+	store := build(t, robots(t, 80, 80, 80))
+	o := policy.Options{HoldOut: []int{1}, Steps: 4, Batch: 4}
+	tr := trainer(t, "cpu", store, o)
+	train(t, tr, 2)
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	there, err := policy.Exists(dir)
+	require.NoError(t, err)
+	assert.False(t, there)
+	require.NoError(t, tr.Save(ctx, dir))
+	there, err = policy.Exists(dir)
+	require.NoError(t, err)
+	assert.True(t, there)
+	var bad *policy.CheckpointError
+	for what, other := range map[string]policy.Options{
+		"recipe":            {HoldOut: []int{1}, Steps: 5, Batch: 4},
+		"seed":              {HoldOut: []int{1}, Steps: 4, Batch: 4, Seed: 1},
+		"episodes held out": {HoldOut: []int{2}, Steps: 4, Batch: 4},
+	} {
+		err := trainer(t, "cpu", store, other).Resume(ctx, dir)
+		require.ErrorAs(t, err, &bad, what)
+		assert.Equal(t, what, bad.What)
+	}
+	other := robots(t, 80, 80, 90)
+	err = trainer(t, "cpu", build(t, other), o).Resume(ctx, dir)
+	require.ErrorAs(t, err, &bad, "other recordings")
+
+	config := files(t, dir)["config.json"]
+	for _, text := range []string{"", "{", "[]", `{"version":1,"policy":"other"}`, `{"version":1,"policy":"bc-transformer"}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600))
+		_, err := policy.Open(ctx, open(t, "cpu"), dir)
+		assert.ErrorAs(t, err, &bad, text)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors")))
+	_, err = policy.Open(ctx, open(t, "cpu"), dir)
+	assert.Error(t, err)
+	full := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(full, "notes.txt"), nil, 0o600))
+	_, err = policy.Exists(full)
+	assert.ErrorAs(t, err, &bad)
+	_, err = policy.Open(ctx, open(t, "cpu"), filepath.Join(full, "none"))
+	assert.ErrorAs(t, err, &bad)
+}
+
+// A recording of another robot is refused.
+func TestARecordingWithOtherColumnsIsRefused(t *testing.T) {
+	ctx := context.Background()
+	tr := trainer(t, "cpu", build(t, robots(t, 60)), policy.Options{Steps: 1})
+	train(t, tr, 1)
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	other := robots(t, 60)
+	other[0].Streams[0].Columns = []dataset.Column{{Name: "shoulder"}, {Name: "elbow"}, {Name: "knee"}}
+	_, err = p.Evaluate(ctx, build(t, other), []int{0}, nil)
+	var stream *policy.StreamError
+	require.ErrorAs(t, err, &stream)
+	assert.Equal(t, "state", stream.Stream)
+	other[0].Streams = other[0].Streams[1:]
+	_, err = p.Evaluate(ctx, build(t, other), []int{0}, nil)
+	assert.ErrorContains(t, err, "state")
+}

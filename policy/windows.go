@@ -1,0 +1,249 @@
+package policy
+
+import (
+	"context"
+	"math"
+
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Window is a window of a recording on the host, before it is normalised.
+type Window struct {
+	Episode int       // its number in the dataset
+	Tick    int64     // of the anchor
+	Anchor  int64     // its time, ns
+	Last    []float64 // [A], the action of the tick before the anchor, if it is known
+	Known   bool
+	// Actions [C,A] are those that were recorded from the anchor on, and Counts says which of the C there are.
+	Actions []float64
+	Counts  []bool
+
+	inputs []float64 // [T,W], x-r
+	there  []bool    // [T,W]
+}
+
+// newWindow makes room for one.
+func (c *Config) newWindow() *Window {
+	r, a, n := &c.Recipe, len(c.Targets), c.Recipe.History*len(c.Inputs)
+	return &Window{Last: make([]float64, a), Actions: make([]float64, r.Chunk*a), Counts: make([]bool, r.Chunk), inputs: make([]float64, n), there: make([]bool, n)}
+}
+
+// all visits the windows of an epoch of a loader, which are in memory that the visitor may not keep.
+func (c *Config) all(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
+	w := c.newWindow()
+	for b, err := range l.Epoch(ctx) {
+		if err != nil {
+			return err
+		}
+		h, err := c.hostOf(ctx, l, b)
+		if err != nil {
+			return err
+		}
+		for row := range h.episodes {
+			if !h.window(row, w) {
+				continue
+			}
+			if err := visit(w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// each visits those with a last action alone.
+func (c *Config) each(ctx context.Context, l *loader.Loader, visit func(w *Window) error) error {
+	return c.all(ctx, l, func(w *Window) error {
+		if !w.Known {
+			return nil
+		}
+		return visit(w)
+	})
+}
+
+// host is a batch on the host.
+type host struct {
+	c        *Config
+	l        *loader.Loader
+	episodes []int64
+	ticks    []int64
+	anchors  []int64
+	values   [][]float32 // of the states, then the action
+	valid    [][]uint8
+}
+
+func (c *Config) hostOf(ctx context.Context, l *loader.Loader, b *loader.Batch) (*host, error) {
+	h := &host{c: c, l: l}
+	b, err := b.Host(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range []struct {
+		to   *[]int64
+		from *tensor.Tensor
+	}{{&h.episodes, b.Episodes}, {&h.ticks, b.Ticks}, {&h.anchors, b.Anchors}} {
+		if *list.to, err = tensor.Data[int64](list.from); err != nil {
+			return nil, err
+		}
+	}
+	for i := range len(c.States) + 1 {
+		name := c.Action.Name
+		if i < len(c.States) {
+			name = c.States[i].Name
+		}
+		s := b.Stream(name)
+		values, err := tensor.Data[float32](s.Values)
+		if err != nil {
+			return nil, err
+		}
+		valid, err := tensor.Data[uint8](s.Valid)
+		if err != nil {
+			return nil, err
+		}
+		h.values, h.valid = append(h.values, values), append(h.valid, valid)
+	}
+	return h, nil
+}
+
+// window takes a row of the batch, and reports whether it has a window.
+func (h *host) window(row int, w *Window) bool {
+	c, r := h.c, &h.c.Recipe
+	a, width, t := len(c.Targets), len(c.Inputs), r.History
+	if h.episodes[row] < 0 {
+		return false
+	}
+	actions, valid := h.values[len(c.States)], h.valid[len(c.States)]
+	ticks := t + r.Chunk // of the action: those before the anchor first
+	w.Known = valid[row*ticks+t-1] != 0
+	w.Episode, w.Tick, w.Anchor = h.l.EpisodeOf(h.episodes[row]), h.ticks[row], h.anchors[row]
+	action := func(tick int) []float32 { return actions[(row*ticks+tick)*a : (row*ticks+tick+1)*a] }
+	for j, v := range action(t - 1) {
+		w.Last[j] = float64(v)
+	}
+	for k := range r.Chunk {
+		w.Counts[k] = valid[row*ticks+t+k] != 0
+		for j, v := range action(t + k) {
+			w.Actions[k*a+j] = float64(v)
+		}
+	}
+	clear(w.there)
+	put := func(token, column int, x float32) {
+		ref := 0.0
+		if rel := c.Inputs[column].Relative; rel >= 0 {
+			ref = w.Last[rel]
+		}
+		w.inputs[token*width+column], w.there[token*width+column] = float64(x)-ref, true
+	}
+	column := 0
+	for i, s := range c.States {
+		d := len(s.Columns)
+		for k := range t {
+			if h.valid[i][row*t+k] == 0 {
+				continue
+			}
+			for j := range d {
+				put(k, column+j, h.values[i][(row*t+k)*d+j])
+			}
+		}
+		column += d
+	}
+	if !r.Differences {
+		return true
+	}
+	for k := range t {
+		if valid[row*ticks+k] == 0 {
+			continue
+		}
+		for j, v := range action(k) {
+			put(k, column+j, v)
+			if k == t-1 {
+				put(k, column+a+j, v)
+			}
+		}
+	}
+	return true
+}
+
+// moments are the sums that a mean and a deviation are made of.
+type moments struct{ n, sum, squares float64 }
+
+func (m *moments) add(x float64) {
+	m.n++
+	m.sum += x
+	m.squares += x * x
+}
+
+func (m *moments) stats() (mean, std float64) {
+	if m.n == 0 {
+		return 0, 0
+	}
+	mean = m.sum / m.n
+	return mean, math.Sqrt(max(m.squares/m.n-mean*mean, 0))
+}
+
+// constant is the deviation under which a column does not vary: it is taken as it is.
+const constant = 1e-6
+
+// statistics normalises inputs and targets by the windows of the training episodes.
+func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
+	in, out := make([]moments, len(c.Inputs)), make([]moments, len(c.Targets))
+	err := c.all(ctx, l, func(w *Window) error {
+		for i, x := range w.inputs {
+			if w.there[i] && w.Known {
+				in[i%len(in)].add(x)
+			}
+		}
+		if w.Counts[0] {
+			for j := range out {
+				out[j].add(w.Actions[j])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if out[0].n == 0 {
+		return &StreamError{c.Action.Name, "no tick of any episode with an action", "recorded actions"}
+	}
+	for i := range in {
+		x := &c.Inputs[i]
+		if x.Mean, x.Std = in[i].stats(); !finite(x.Mean, x.Std) {
+			return &StreamError{x.Stream, "values of column " + x.Name + " that are not finite", "finite ones"}
+		}
+		if x.Std < constant {
+			x.Std = 1
+		}
+	}
+	for j := range out {
+		y := &c.Targets[j]
+		if y.Mean, y.Std = out[j].stats(); !finite(y.Mean, y.Std) {
+			return &StreamError{y.Stream, "values of column " + y.Name + " that are not finite", "finite ones"}
+		}
+		if y.Std = max(y.Std, Floor); y.Relative >= 0 {
+			y.Mean = 0
+		}
+	}
+	return nil
+}
+
+func finite(list ...float64) bool {
+	for _, v := range list {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// normalised writes the inputs of a window as the network has them, 0 where there is none.
+func (c *Config) normalised(w *Window, to []float64) {
+	for i := range w.inputs {
+		to[i] = 0
+		if w.there[i] {
+			x := &c.Inputs[i%len(c.Inputs)]
+			to[i] = (w.inputs[i] - x.Mean) / x.Std
+		}
+	}
+}
