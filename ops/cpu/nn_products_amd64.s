@@ -1,4 +1,4 @@
-// Products of float32 matrices with AVX2 and FMA, and with AVX-512; the bits are the same. The functions are those of nn_fast_amd64.go.
+// Products of float32 matrices with AVX2 and FMA, and with AVX-512; the bits are the same. The functions are those of nn_arithmetic_amd64.go.
 
 #include "textflag.h"
 
