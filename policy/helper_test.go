@@ -79,7 +79,7 @@ func recorded(t testing.TB, path string) *loader.Store {
 	t.Helper()
 	path = filepath.Join("../..", path)
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("needs ", path)
+		t.Skip("no shared recordings: ", err)
 	}
 	d, err := dataset.Open(context.Background(), path, dataset.Options{})
 	require.NoError(t, err)
