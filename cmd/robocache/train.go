@@ -147,7 +147,7 @@ func (t *training) check() error {
 		if err != nil {
 			return readError(t.planFile, err)
 		}
-		t.Plan = string(text)
+		t.Plan, t.PlanName = string(text), t.planFile
 	}
 	if t.out == "" {
 		return nil
