@@ -16,7 +16,8 @@ type compiler struct {
 	ctx   context.Context
 	nn    backend.NN
 	rooms map[*value]*room
-	delta *tensor.Tensor // scratch of the attention's gradient
+	delta *tensor.Tensor   // scratch of the attention's gradient
+	spare []*tensor.Tensor // gradients that no plan to come reads
 	jobs  backend.WeightGradientJob
 	err   error // the first
 	bytes int64 // allocated so far
@@ -59,7 +60,7 @@ func (s *Step) compile(ctx context.Context) error {
 		for i := len(values) - 2; i >= 0; i-- {
 			c.backward(values[i])
 		}
-		c.update()
+		c.weights()
 	}
 	return c.err
 }

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
@@ -32,25 +34,46 @@ func (c *compiler) backward(v *value) {
 		r.dSum = c.gradient(tensor.F32, to, zero)
 	}
 	c.products(v, o, p, r)
+	c.done(c.added(v)...)
+	if o != nil {
+		c.done(c.added(to)...)
+	}
 	if p != nil {
 		c.tables(p)
 	}
 }
 
-// gradient makes where a gradient goes, of zeros if not all of it is written.
+// gradient makes where a gradient goes, of zeros if not all of it is written; else it may be where another one was that nobody reads any more, which is
+// in the cache.
 func (c *compiler) gradient(dtype tensor.DType, v *value, zero bool) *tensor.Tensor {
 	if zero {
 		return c.zeros(dtype, c.rows(v), pad(v.width))
 	}
+	for i, t := range c.spare {
+		if t.DType() == dtype && t.Dim(0) == c.rows(v) && t.Dim(1) == pad(v.width) {
+			c.spare = slices.Delete(c.spare, i, i+1)
+			return t
+		}
+	}
 	return c.matrix(dtype, v)
+}
+
+// done says that no later plan reads these gradients.
+func (c *compiler) done(list ...*tensor.Tensor) {
+	if c.err == nil {
+		c.spare = append(c.spare, list...)
+	}
 }
 
 // products adds up the gradient of v, which norm o gave or nobody, from the products that took it and what is there in F32; r is the room of v, or
 // of what went into the norm, and p the product that made it.
 func (c *compiler) products(v *value, o *norm, p *product, r *room) {
-	before, after := c.gradients(v), []*tensor.Tensor(nil)
+	before, after := c.added(v), []*tensor.Tensor(nil)
 	if o != nil {
-		after = c.gradients(o.in)
+		after = c.added(o.in)
+	}
+	if isNorm(v) && len(v.norms) > 0 {
+		before = append(before, c.rooms[v].dSum) // of the norm that it went into
 	}
 	var out backend.Dropout
 	if p != nil && p.activation == NoActivation {
@@ -106,13 +129,10 @@ func first(list []*tensor.Tensor) (*tensor.Tensor, []*tensor.Tensor) {
 	return list[0], list[1:]
 }
 
-// gradients are those parts of a value's gradient that are there in F32: of what it was added to, and of the norm that it went into.
-func (c *compiler) gradients(v *value) (list []*tensor.Tensor) {
+// added are the gradients of what a value was added to, which are parts of its own.
+func (c *compiler) added(v *value) (list []*tensor.Tensor) {
 	for _, p := range v.residuals {
 		list = append(list, c.rooms[p.out].dSum)
-	}
-	if isNorm(v) && len(v.norms) > 0 {
-		list = append(list, c.rooms[v].dSum)
 	}
 	return list
 }
@@ -166,6 +186,7 @@ func (c *compiler) attentionBack(a *attention) {
 	job := backend.AttentionBackwardJob{AttentionJob: c.attends(a), DO: c.rooms[a.out].dWork, DQ: part(0), DK: part(1), DV: part(2), Delta: c.delta}
 	if c.err == nil {
 		c.plan(c.nn.AttentionBackward(&job))
+		c.done(job.DO)
 	}
 }
 
@@ -196,8 +217,8 @@ func (c *compiler) sums() {
 // splits is in how many parts the rows of a batch are added up: enough for a GPU to have work.
 func splits(rows int) int { return max(1, min((rows+1023)/2048, 4)) }
 
-// update makes the gradients of all parameters, and the optimiser's step.
-func (c *compiler) update() {
+// weights makes the gradients of all parameters.
+func (c *compiler) weights() {
 	c.sums()
 	for _, v := range c.model.net.values {
 		p, ok := v.from.(*product)
@@ -215,27 +236,5 @@ func (c *compiler) update() {
 	}
 	if c.err == nil {
 		c.plan(c.nn.WeightGradient(&c.jobs))
-	}
-	t, m := c.opts.Train, c.model
-	job := backend.AdamWJob{
-		Params: m.params, M: m.m, V: m.v, Gradients: []*tensor.Tensor{c.sum}, Scale: 1, To: m.size, Schedule: c.upload(t.table()), State: c.state,
-		Beta1: t.Beta1, Beta2: t.Beta2, Eps: float32(t.Eps), MaxNorm: float32(t.MaxNorm),
-	}
-	if m.working != m.params {
-		job.Working = []*tensor.Tensor{m.working}
-	}
-	if t.MaxNorm > 0 {
-		sum := c.alloc(tensor.F32, m.size)
-		job.Squares = c.alloc(tensor.F32, (m.size+backend.NormChunk-1)/backend.NormChunk)
-		c.Step.norm = c.zeros(tensor.F32, 1)
-		job.Norm = c.Step.norm
-		norm := backend.GradientNormJob{Gradients: job.Gradients, To: m.size, Scale: 1, Sum: sum, Squares: job.Squares}
-		job.Gradients = []*tensor.Tensor{sum}
-		if c.err == nil {
-			c.plan(c.nn.GradientNorm(&norm))
-		}
-	}
-	if c.err == nil {
-		c.plan(c.nn.AdamW(&job))
 	}
 }

@@ -45,11 +45,15 @@ type Step struct {
 	opts  StepOptions
 	b, t  int
 	held  held
-	plans []backend.Plan
-	graph *ops.Graph
-	state *tensor.Tensor
-	ring  *tensor.Tensor // [Ring] F32
-	norm  *tensor.Tensor // [1] F32, or nil
+	plans []backend.Plan // all but the optimiser's, which are measure and apply; see update
+
+	measure, apply backend.Plan
+	graph          *ops.Graph
+	state          *tensor.Tensor
+	ring           *tensor.Tensor // [Ring] F32
+	norm           *tensor.Tensor // [1] F32, or nil
+
+	squares *tensor.Tensor // of the first rank: those of all
 
 	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
 
@@ -73,6 +77,9 @@ func NewStep(ctx context.Context, m *Model, b, t int, opts StepOptions) (*Step, 
 		return nil, err
 	}
 	err := s.compile(ctx)
+	if err == nil && opts.Train != nil {
+		err = s.update(ctx, []*Step{s}, 0)
+	}
 	if err == nil {
 		err = s.capture()
 	}
@@ -104,7 +111,15 @@ func (s *Step) give(q *ops.Queue) error {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(run(s.measure, q), run(s.apply, q))
+}
+
+// run gives a queue a plan, if there is one.
+func run(p backend.Plan, q *ops.Queue) error {
+	if p == nil {
+		return nil
+	}
+	return p.Run(q.Backend())
 }
 
 // Progress is how far training has come.
@@ -166,10 +181,12 @@ func (s *Step) Close() error {
 		errs = append(errs, s.graph.Close())
 		s.graph = nil
 	}
-	for _, p := range s.plans {
-		errs = append(errs, p.Close())
+	for _, p := range append(s.plans, s.measure, s.apply) {
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
 	}
-	s.plans, s.sum = nil, nil
+	s.plans, s.measure, s.apply, s.sum = nil, nil, nil, nil
 	return errors.Join(append(errs, s.held.close())...)
 }
 
@@ -180,14 +197,20 @@ func (s *Step) capture() error {
 		return err
 	}
 	s.graph, err = q.Capture(func() error {
-		if s.opts.Before != nil {
-			if err := s.opts.Before(q); err != nil {
-				return err
-			}
+		if err := s.begins(q); err != nil {
+			return err
 		}
 		return s.give(q)
 	})
 	return errors.Join(err, q.Close())
+}
+
+// begins gives a queue what comes before the step.
+func (s *Step) begins(q *ops.Queue) error {
+	if s.opts.Before == nil {
+		return nil
+	}
+	return s.opts.Before(q)
 }
 
 // download reads a contiguous tensor of the device.

@@ -165,7 +165,7 @@ RC_KERNEL(adamw_threads) gradient_norm(const gradient_norm_params p) {
 RC_KERNEL(adamw_threads) adamw(const adamw_params p) {
     grid_dependency_wait();
     launch_dependents();
-    if (ld_relaxed(p.state + train_state_bad) != 0) return;
+    if (barrier_count(ld_relaxed(p.state + train_state_bad) != 0) > 0) return; // a block that has seen a bad norm may have set it
     float clip = 1;
     if (p.squares != nullptr) {
         float squares = 0;

@@ -1,7 +1,7 @@
 // gradient.cu makes the gradients of weights of a batch, those of all layers in one launch: products of transposed activations, with the sums of
 // their columns, and the sums of rows of other matrices. A block has a tile of a table that was made with the plan.
 //
-// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less, of one split of the rows that are added. 32 of these
+// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less, of one split of the rows that are added. 64 of these
 // at a time come of both activations by cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes of a row
 // at place (their number) xor (the row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps share the tile,
 // a quarter each. The sums of the columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps that have the same
@@ -17,7 +17,7 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 gradient_threads = 128;
-RC_HOST constexpr u32 gradient_rows = 32; // of a step
+RC_HOST constexpr u32 gradient_rows = 64; // of a step
 
 // What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
 RC_HOST enum gradient_kind : u32 { gradient_kind_large, gradient_kind_small, gradient_kind_sum };
@@ -258,11 +258,11 @@ template <u32 N, u32 K, u32 WarpsN, u32 WarpsK, u32 Stages> struct product {
     }
 };
 
-using large = product<gradient_large_n, gradient_large_k, 2, 2, 4>;
-using small = product<gradient_small_n, gradient_small_k, 2, 2, 4>;
+using large = product<gradient_large_n, gradient_large_k, 2, 2, 3>;
+using small = product<gradient_small_n, gradient_small_k, 2, 2, 3>;
 // Bytes of shared memory that the kinds of tiles take.
-RC_HOST constexpr u32 gradient_large_shared = 4 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
-RC_HOST constexpr u32 gradient_small_shared = 4 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
+RC_HOST constexpr u32 gradient_large_shared = 3 * gradient_rows * (gradient_large_n + gradient_large_k) * 2;
+RC_HOST constexpr u32 gradient_small_shared = 3 * gradient_rows * (gradient_small_n + gradient_small_k) * 2;
 RC_HOST constexpr u32 gradient_sum_shared = 16 * gradient_threads;
 static_assert(gradient_large_shared == large::shared_bytes && gradient_small_shared == small::shared_bytes, "");
 

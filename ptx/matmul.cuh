@@ -7,21 +7,12 @@
 // Then the sums go to shared memory as float32 and are read back by rows, lanes beside each other on columns beside each other: what follows is the same
 // whatever the tile, and global memory is read and written 16 or 8 bytes a lane. A norm's row lies in one block, and its lanes in one warp.
 #pragma once
-#include "fp32.cuh"
 #include "mma.cuh"
+#include "rows.cuh"
 
 namespace rc {
 
 constexpr u32 matmul_step = 64; // elements of k that come into shared memory at once
-
-// matmul_dropout is a backend.Dropout; its state is null for none.
-RC_HOST struct matmul_dropout {
-    const i64 *state; // its first word is the step
-    u64 seed;
-    u32 site, threshold;
-    float scale;
-    u32 unused;
-};
 
 // matmul_norm is a backend.NormStats. A step is bytes from a row to the next.
 RC_HOST struct matmul_norm {
@@ -48,12 +39,14 @@ RC_HOST struct matmul_params {
     u16 *out;
     u32 pre_step, gate_step, dgamma_step, dbeta_step, after_step, sum_step, out_step;
     float eps;
-    matmul_dropout dropout, out_dropout;
+    nn_dropout dropout, out_dropout;
     u32 residual_rows;
     u32 flags;
 
     RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
     RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
+    RC_FLAG(flags, bool, narrow, 5, 1)    // there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
+    RC_FLAG(flags, bool, ahead, 4, 1)     // a norm's residual, of a row for each, comes into shared memory behind the ring during the product
 };
 
 constexpr u32 activation_relu = 1, activation_gelu = 2;
@@ -93,17 +86,11 @@ RC_FN void st_8(void *p, v8 v, bool there) {
 // row_at is where an element lies whose row is step bytes from the next.
 template <class T> RC_FN T *row_at(T *from, u32 row, u32 step, u32 column) { return (T *)((u64)(from + column) + (u64)row * step); }
 
-// four are neighbouring elements of a row.
-struct four {
-    float v[4];
-};
 RC_FN four four_of(v16 w) { return {{as_f32(w.x), as_f32(w.y), as_f32(w.z), as_f32(w.w)}}; }
 RC_FN v16 words_of(const four &f) { return {bits(f.v[0]), bits(f.v[1]), bits(f.v[2]), bits(f.v[3])}; }
 RC_FN four ld_four(const float *p, bool there) { return four_of(ld_16(p, there)); }
-RC_FN four ld_four(const u16 *p, bool there) {
-    const v8 w = ld_8(p, there);
-    return {{bf16_lo(w.x), bf16_hi(w.x), bf16_lo(w.y), bf16_hi(w.y)}};
-}
+// widened is number i of four that are bfloat16.
+RC_FN float widened(v8 w, u32 i) { return i == 0 ? bf16_lo(w.x) : i == 1 ? bf16_hi(w.x) : i == 2 ? bf16_lo(w.y) : bf16_hi(w.y); }
 RC_FN void st_four(float *p, const four &f, bool there) { st_16(p, words_of(f), there); }
 RC_FN void st_four(u16 *p, const four &f, bool there) { st_8(p, v8{pack_bf16x2(f.v[0], f.v[1]), pack_bf16x2(f.v[2], f.v[3])}, there); }
 
@@ -119,6 +106,7 @@ template <u32 Bm, u32 Bn, u32 Wm, u32 Wn, u32 Stages, bool Plain> struct matmul_
     // By rows: lanes of a row, rows of a warp at once, and chunks of 4 columns of a lane, bn columns apart by 4 * lanes.
     static constexpr u32 lanes = Bn / 4 < warp_size ? Bn / 4 : warp_size, beside = warp_size / lanes, chunks = Bn / 4 / lanes;
     static constexpr u32 stride = warps * beside; // rows that the block's warps read at once
+    static constexpr u32 lane_rows = Bm / stride, ahead = Bm * Bn * 4; // rows of a lane; bytes of a matrix that comes ahead
     static_assert(nt % 2 == 0 && threads % 64 == 0, "whole pairs of tiles, and rows of a copy that keep their swizzle");
 };
 
@@ -187,8 +175,10 @@ template <class C> struct matmul_place {
     RC_FN_MEMBER matmul_place() : row(thread_x() / warp_size / C::wn * C::tm), column(thread_x() / warp_size % C::wn * C::tn) {}
 };
 
-// product makes the tile's sums. Then nobody reads the ring any more.
-template <class C> RC_FN void product(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+// product makes the tile's sums. Then nobody reads the ring any more. beside(step) may begin other copies, which have come too in the end: it is called
+// for the numbers up to more, at least.
+template <class C, class F>
+RC_FN void product(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory, u32 more, const F &beside) {
     matmul_copies<C> copies;
     copies.begin(p, m0, n0);
     RC_UNROLL for (u32 s = 0; s + 1 < C::stages; s++) {
@@ -219,6 +209,7 @@ template <class C> RC_FN void product(float (&sums)[C::mt][C::nt][4], const matm
                 copies.copy(p, (step + C::stages - 1) * matmul_step, free);
                 cp_async_commit();
             }
+            if (s == 1) beside(step);
             factors[s % 2].multiply(sums);
         }
     }
@@ -226,7 +217,8 @@ template <class C> RC_FN void product(float (&sums)[C::mt][C::nt][4], const matm
         factors[0].load(here + a_at, here + b_at, s);
         factors[0].multiply(sums);
     }
-    cp_async_wait<0>();
+    for (u32 step = whole; step < more; step++) beside(step);
+    copies_landed();
     barrier();
 }
 

@@ -8,5 +8,5 @@ using namespace rc;
 
 RC_MATMUL(matmul_norm_64, 64, 2, 2, 3)
 RC_MATMUL(matmul_norm_128, 128, 2, 2, 3)
-RC_MATMUL(matmul_norm_256, 256, 2, 4, 3)
+RC_MATMUL(matmul_norm_256, 256, 2, 4, 4)
 RC_MATMUL(matmul_norm_512, 512, 1, 8, 2)

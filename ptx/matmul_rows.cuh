@@ -30,7 +30,7 @@ template <class C, u32 Rows> struct matmul_rows {
             }
         }
     }
-    template <class T> RC_FN_MEMBER void load(fours &v, const T *from, u32 step) const {
+    RC_FN_MEMBER void load(fours &v, const float *from, u32 step) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
             RC_UNROLL for (u32 c = 0; c < C::chunks; c++) v[r][c] = ld_four(row_at(from, row_of(r), step, column_of(c)), has(r, c));
         }
@@ -38,6 +38,12 @@ template <class C, u32 Rows> struct matmul_rows {
     template <class T> RC_FN_MEMBER void store(const fours &v, T *to, u32 step) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
             RC_UNROLL for (u32 c = 0; c < C::chunks; c++) st_four(row_at(to, row_of(r), step, column_of(c)), v[r][c], has(r, c));
+        }
+    }
+    // load_gate is load of bfloat16 that is not widened yet: what widens waits.
+    RC_FN_MEMBER void load_gate(v8 (&v)[Rows][C::chunks]) const {
+        RC_UNROLL for (u32 r = 0; r < Rows; r++) {
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) v[r][c] = ld_8(row_at(p.gate, row_of(r), p.gate_step, column_of(c)), has(r, c));
         }
     }
     RC_FN_MEMBER void load_shared(fours &v, u32 memory) const {
@@ -69,9 +75,9 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 
     // drop is dropout. Which elements are left out is found in a loop that is not unrolled: the code of it is long.
-    RC_FN_MEMBER void drop(fours &v, const matmul_dropout &d, u32 step) const {
+    RC_FN_MEMBER void drop(fours &v, const nn_dropout &d, u32 step) const {
         static_assert(Rows * C::chunks <= 8, "a bit for each element");
-        if (d.state == nullptr) return;
+        if (RC_LIKELY(d.state == nullptr)) return;
         u32 left_out = 0;
         RC_NO_UNROLL for (u32 i = 0; i < Rows * C::chunks; i++) {
             const u64 number = (u64)row_of(i / C::chunks) * p.n + column_of(i % C::chunks);
@@ -79,6 +85,23 @@ template <class C, u32 Rows> struct matmul_rows {
             left_out |= ((w.x < d.threshold) | (w.y < d.threshold) << 1 | (w.z < d.threshold) << 2 | (w.w < d.threshold) << 3) << i * 4;
         }
         each(v, [&](float &x, u32 r, u32 c, u32 i) { x = left_out >> ((r * C::chunks + c) * 4 + i) & 1 ? 0.0f : x * d.scale; });
+    }
+
+    // ahead_at is where a four lies of a matrix that has come ahead.
+    RC_FN_MEMBER u32 ahead_at(u32 memory, u32 r, u32 c) const {
+        return memory + (((first / C::stride + r) * C::chunks + c) * C::threads + thread_x()) * 16;
+    }
+    RC_FN_MEMBER void load_ahead(fours &v, u32 memory) const {
+        RC_UNROLL for (u32 r = 0; r < Rows; r++) {
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) v[r][c] = four_of(ld_shared_16(ahead_at(memory, r, c)));
+        }
+    }
+    // copy_ahead begins to copy the rows of a matrix, if copies.
+    RC_FN_MEMBER void copy_ahead(bool copies, u32 memory, const float *from, u32 step) const {
+        RC_UNROLL for (u32 r = 0; r < Rows; r++) {
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++)
+                cp_async_16_if(copies, ahead_at(memory, r, c), row_at(from, row_of(r), step, column_of(c)), has(r, c));
+        }
     }
 
     // load_residual reads the residual, add_residual adds it, or its norm.
@@ -108,7 +131,7 @@ template <class C, u32 Rows> struct matmul_rows {
 
     // finish adds After and writes Sum, unless that was written before, and Out.
     RC_FN_MEMBER void finish(fours &v, bool sum, u32 step) const {
-        if (p.after != nullptr) {
+        if (RC_UNLIKELY(p.after != nullptr)) {
             fours x;
             load(x, p.after, p.after_step);
             each(v, [&](float &y, u32 r, u32 c, u32 i) { y += x[r][c].v[i]; });
@@ -120,53 +143,117 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 };
 
-// step_of is the step of a dropout.
-RC_FN u32 step_of(const matmul_dropout &d) { return bits(ld_f32((const float *)d.state, d.state != nullptr)); }
-
 // elements is for jobs without a norm, Rows rows of a lane at once. GELU makes much code: only Smooth has it.
 template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
     using lane_rows = matmul_rows<C, Rows>;
     const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout), from = thread_x() / C::lanes;
     typename lane_rows::list bias;
-    typename lane_rows::fours gate; // of the next rows
+    v8 gate[Rows][C::chunks]; // of the next rows
     const lane_rows begin(p, m0, n0, from);
     if (p.bias != nullptr) begin.load_columns(bias, p.bias);
-    if (p.gate != nullptr) begin.load(gate, p.gate, p.gate_step);
+    if (p.gate != nullptr) begin.load_gate(gate);
     stage<C>(sums, memory);
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += Rows * C::stride) {
         const lane_rows w(p, m0, n0, at);
         typename lane_rows::fours v, z;
-        if (p.residual.z != nullptr) w.load_residual(z);
+        if (RC_UNLIKELY(p.residual.z != nullptr)) w.load_residual(z);
         w.load_shared(v, memory);
         if (p.bias != nullptr) w.each(v, [&](float &x, u32, u32 c, u32 i) { x += bias[c].v[i]; });
-        if (p.pre != nullptr) w.store(v, p.pre, p.pre_step);
+        if (RC_UNLIKELY(p.pre != nullptr)) w.store(v, p.pre, p.pre_step);
         if (p.activation() == activation_relu)
             w.each(v, [](float &x, u32, u32, u32) { x = x <= 0.0f ? 0.0f : x; });
         else if (Smooth && p.activation() == activation_gelu)
             w.each(v, [](float &x, u32, u32, u32) { x = gelu(x); });
         if (p.gate_of() == activation_relu)
-            w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x = gate[r][c].v[i] > 0.0f ? x : 0.0f; });
+            w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x = widened(gate[r][c], i) > 0.0f ? x : 0.0f; });
         else if (Smooth && p.gate_of() == activation_gelu)
-            w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x *= gelu_grad(gate[r][c].v[i]); });
-        if (p.gate != nullptr) lane_rows(p, m0, n0, at + Rows * C::stride).load(gate, p.gate, p.gate_step);
+            w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x *= gelu_grad(widened(gate[r][c], i)); });
+        if (p.gate != nullptr) lane_rows(p, m0, n0, at + Rows * C::stride).load_gate(gate);
         w.drop(v, p.dropout, step);
-        if (p.residual.z != nullptr) w.add_residual(v, z);
+        if (RC_UNLIKELY(p.residual.z != nullptr)) w.add_residual(v, z);
         w.finish(v, true, out_step);
     }
 }
 
-// row_sums adds up rows over their lanes, and returns of each sum what fn makes of it. Each step halves the rows that a lane has, so that it has one in the
-// end, and fn is computed once.
-template <class C, u32 Rows, class F> RC_FN void row_sums(float (&s)[Rows], const F &fn) {
-    u32 d = C::lanes / 2;
-    RC_UNROLL for (u32 left = Rows / 2; left > 0; left /= 2, d /= 2) {
-        RC_UNROLL for (u32 r = 0; r < left; r++) {
-            const bool upper = (lane() & d) != 0;
-            s[r] = (upper ? s[r + left] : s[r]) + as_f32(shuffle_xor(bits(upper ? s[r] : s[r + left]), d));
+// where_positive is the halves of w where those of gate, as bfloat16, are greater than 0, else 0.
+RC_FN u32 where_positive(u32 gate, u32 w) { return (bf16_lo(gate) > 0.0f ? w & 0xffffu : 0u) | (bf16_hi(gate) > 0.0f ? w & 0xffff0000u : 0u); }
+
+// narrow is elements for jobs that need float32 no longer once they have left the tensor cores: sums go through shared memory rounded, which halves the way,
+// and a lane writes 16 bytes. Rounding may come before a gate, which takes a number or leaves it.
+template <class C> RC_FN void narrow(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+    constexpr u32 pitch = C::bn * 2 + 16, lanes = C::bn / 8, stride = C::threads / lanes, rows = 4; // bytes; lanes of a row; rows at once, and of a lane
+    const matmul_place<C> part;
+    const u32 l = lane(), from = thread_x() / lanes, column = n0 + thread_x() % lanes * 8;
+    const auto load = [&](v16(&gate)[rows], u32 at) RC_INLINE_LAMBDA {
+        RC_UNROLL for (u32 r = 0; r < rows; r++) {
+            const u32 row = m0 + at + r * stride;
+            gate[r] = ld_16(row_at(p.gate, row, p.gate_step, column), row < p.m && column < p.n);
+        }
+    };
+    v16 gate[rows] = {}; // of the next rows
+    if (p.gate != nullptr) load(gate, from);
+    v8 bias[C::nt] = {};
+    if (p.bias != nullptr) {
+        RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
+            const u32 at = n0 + part.column + n * 8 + l % 4 * 2;
+            bias[n] = ld_8(p.bias + at, at < p.n);
         }
     }
-    RC_UNROLL for (; d > 0; d /= 2) s[0] += as_f32(shuffle_xor(bits(s[0]), d));
-    const u32 mine = bits(fn(s[0]));
+    RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
+        const float b[2] = {as_f32(bias[n].x), as_f32(bias[n].y)};
+        RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
+            float v[4];
+            RC_UNROLL for (u32 k = 0; k < 4; k++) {
+                v[k] = p.bias != nullptr ? sums[i][n][k] + b[k % 2] : sums[i][n][k];
+                if (p.activation() != 0) v[k] = v[k] <= 0.0f ? 0.0f : v[k];
+            }
+            const u32 to = memory + (part.row + i * 16 + l / 4) * pitch + (part.column + n * 8 + l % 4 * 2) * 2;
+            st_shared_4(to, pack_bf16x2(v[0], v[1]));
+            st_shared_4(to + 8 * pitch, pack_bf16x2(v[2], v[3]));
+        }
+    }
+    barrier();
+    RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * stride) {
+        v16 v[rows];
+        RC_UNROLL for (u32 r = 0; r < rows; r++) v[r] = ld_shared_16(memory + (at + r * stride) * pitch + thread_x() % lanes * 16);
+        if (p.gate != nullptr) {
+            RC_UNROLL for (u32 r = 0; r < rows; r++) {
+                const v16 g = gate[r], w = v[r];
+                v[r] = {where_positive(g.x, w.x), where_positive(g.y, w.y), where_positive(g.z, w.z), where_positive(g.w, w.w)};
+            }
+            load(gate, at + rows * stride);
+        }
+        RC_UNROLL for (u32 r = 0; r < rows; r++) {
+            const u32 row = m0 + at + r * stride;
+            st_16(row_at(p.out, row, p.out_step, column), v[r], row < p.m && column < p.n);
+        }
+    }
+}
+
+// choose is a if first, else b. It is one instruction, for a compiler that would else make it an address in a list, and put the list into memory.
+RC_FN float choose(bool first, float a, float b) {
+    float r;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tselp.f32 %0, %1, %2, p;\n\t}" : "=f"(r) : "f"(a), "f"(b), "r"((u32)first));
+    return r;
+}
+
+// halve adds up Left rows over lanes: each step halves the rows that a lane has, then the lanes that have one row's, Distance apart, add theirs.
+template <u32 Left, u32 Distance, u32 Rows> RC_FN float halve(float (&s)[Rows]) {
+    if constexpr (Left > 1) {
+        const bool upper = (lane() & Distance) != 0;
+        RC_UNROLL for (u32 r = 0; r < Left / 2; r++)
+            s[r] = choose(upper, s[r + Left / 2], s[r]) + as_f32(shuffle_xor(bits(choose(upper, s[r], s[r + Left / 2])), Distance));
+        return halve<Left / 2, Distance / 2>(s);
+    } else {
+        float x = s[0];
+        RC_UNROLL for (u32 d = Distance; d > 0; d /= 2) x += as_f32(shuffle_xor(bits(x), d));
+        return x;
+    }
+}
+
+// row_sums adds up rows over their lanes, and makes of each sum what fn makes of it, which each lane computes once.
+template <class C, u32 Rows, class F> RC_FN void row_sums(float (&s)[Rows], const F &fn) {
+    const u32 mine = bits(fn(halve<Rows, C::lanes / 2>(s)));
     RC_UNROLL for (u32 r = 0; r < Rows; r++) s[r] = as_f32(shuffle_from(mine, (lane() & ~(C::lanes - 1)) + r * (C::lanes / Rows)));
 }
 
@@ -191,14 +278,20 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
     if (p.bias != nullptr) begin.load_columns(bias, p.bias);
     begin.load_columns(gamma, p.norm.gamma);
     if (!Back) begin.load_columns(beta, p.norm.beta);
+    typename lane_rows::fours next; // z of the next rows
+    if (Back) begin.load(next, p.norm.z, p.norm.z_step);
     stage<C>(sums, memory);
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * C::stride) {
         const lane_rows w(p, m0, 0, at);
-        typename lane_rows::fours v, z, x;
+        typename lane_rows::fours v, z, x = {};
         float mean[rows], rstd[rows];
-        if (p.residual.z != nullptr) w.load_residual(z);
+        if (p.ahead())
+            w.load_ahead(z, memory + C::shared);
+        else if (p.residual.z != nullptr)
+            w.load_residual(z);
         if (Back) {
-            w.load(x, p.norm.z, p.norm.z_step);
+            w.each(x, [&](float &y, u32 r, u32 c, u32 i) { y = next[r][c].v[i]; });
+            lane_rows(p, m0, 0, at + rows * C::stride).load(next, p.norm.z, p.norm.z_step);
             w.load_rows(mean, p.norm.mean);
             w.load_rows(rstd, p.norm.rstd);
         }
@@ -278,8 +371,10 @@ template <class C> RC_FN void matmul(const matmul_params &p) {
     launch_dependents();
     const u32 m0 = block_x() / p.columns * C::bm, n0 = block_x() % p.columns * C::bn, at = shared_at(memory);
     float sums[C::mt][C::nt][4] = {};
-    product<C>(sums, p, m0, n0, at);
-    if (p.activation() == activation_gelu || p.gate_of() == activation_gelu)
+    product<C>(sums, p, m0, n0, at, 0, [](u32) {});
+    if (p.narrow())
+        narrow<C>(sums, p, m0, n0, at);
+    else if (p.activation() == activation_gelu || p.gate_of() == activation_gelu)
         elements<C, 1, true>(sums, p, m0, n0, at);
     else
         elements<C, 8 / C::chunks, false>(sums, p, m0, n0, at);
@@ -290,7 +385,12 @@ template <class C, bool Back> RC_FN void matmul_normed(const matmul_params &p) {
     launch_dependents();
     const u32 m0 = block_x() * C::bm, at = shared_at(memory);
     float sums[C::mt][C::nt][4] = {};
-    product<C>(sums, p, m0, 0, at);
+    // Of each step two rows of a lane come ahead.
+    product<C>(sums, p, m0, 0, at, C::lane_rows / 2, [&](u32 step) {
+        const bool more = step < C::lane_rows / 2;
+        const matmul_rows<C, 2> w(p, m0, 0, thread_x() / C::lanes + step * 2 * C::stride);
+        w.copy_ahead(more && p.ahead(), at + C::shared, p.residual.z, p.residual.z_step);
+    });
     norms<C, Back>(sums, p, m0, at);
     if (Back) {
         barrier();

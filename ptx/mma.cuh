@@ -60,6 +60,7 @@ RC_FN v16 ld_shared_16(u32 p) {
 RC_FN void st_shared_16(u32 p, v16 v) {
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
+RC_FN void st_shared_4(u32 p, u32 v) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(p), "r"(v) : "memory"); }
 RC_FN void st_shared_8(u32 p, v8 v) { asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(p), "r"(v.x), "r"(v.y) : "memory"); }
 
 // pack_bf16x2 rounds a pair to bfloat16, lo in the low half.

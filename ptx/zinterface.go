@@ -1082,7 +1082,7 @@ func (p *FuseParams) append(b []byte) []byte {
 
 const GradientThreads = 128 // gradient_threads of gradient.cu
 
-const GradientRows = 32 // gradient_rows of gradient.cu: of a step
+const GradientRows = 64 // gradient_rows of gradient.cu: of a step
 
 // The enumerators of gradient_kind, of gradient.cu: What a tile is of: a product, in a large tile or a small one, or a matrix whose rows are added.
 const (
@@ -1161,9 +1161,9 @@ func (p *GradientParams) append(b []byte) []byte {
 	return b
 }
 
-const GradientLargeShared = 65536 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
+const GradientLargeShared = 98304 // gradient_large_shared of gradient.cu: Bytes of shared memory that the kinds of tiles take.
 
-const GradientSmallShared = 32768 // gradient_small_shared of gradient.cu
+const GradientSmallShared = 49152 // gradient_small_shared of gradient.cu
 
 const GradientSumShared = 2048 // gradient_sum_shared of gradient.cu
 
@@ -1240,31 +1240,6 @@ func (f LossParamsFlags) Word() uint32 {
 	return numberOf("LossParamsFlags.Kind", f.Kind, 0, 2)
 }
 
-// MatmulDropout is matmul_dropout of matmul.cuh: 32 bytes.
-//
-// matmul_dropout is a backend.Dropout; its state is null for none.
-type MatmulDropout struct {
-	State     uint64  // offset 0: its first word is the step
-	Seed      uint64  // offset 8
-	Site      uint32  // offset 16
-	Threshold uint32  // offset 20
-	Scale     float32 // offset 24
-	Unused    uint32  // offset 28
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *MatmulDropout) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
-
-func (p *MatmulDropout) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, p.State)
-	b = binary.LittleEndian.AppendUint64(b, p.Seed)
-	b = binary.LittleEndian.AppendUint32(b, p.Site)
-	b = binary.LittleEndian.AppendUint32(b, p.Threshold)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
-	b = binary.LittleEndian.AppendUint32(b, p.Unused)
-	return b
-}
-
 // MatmulNorm is matmul_norm of matmul.cuh: 48 bytes.
 //
 // matmul_norm is a backend.NormStats. A step is bytes from a row to the next.
@@ -1296,36 +1271,36 @@ func (p *MatmulNorm) append(b []byte) []byte {
 //
 // matmul_params is the parameter of all kernels. What is null is left out.
 type MatmulParams struct {
-	A            uint64        // offset 0
-	B            uint64        // offset 8
-	AStep        uint32        // offset 16
-	BStep        uint32        // offset 20
-	M            uint32        // offset 24
-	N            uint32        // offset 28
-	K            uint32        // offset 32
-	Columns      uint32        // offset 36: tiles beside each other
-	Bias         uint64        // offset 40
-	Pre          uint64        // offset 48
-	Gate         uint64        // offset 56
-	Residual     MatmulNorm    // offset 64: z is the residual, gamma null if it is added as it is
-	Norm         MatmulNorm    // offset 112: of a norm, and of the gradient of one, which then has z
-	Dgamma       uint64        // offset 160
-	Dbeta        uint64        // offset 168
-	After        uint64        // offset 176
-	Sum          uint64        // offset 184
-	Out          uint64        // offset 192
-	PreStep      uint32        // offset 200
-	GateStep     uint32        // offset 204
-	DgammaStep   uint32        // offset 208
-	DbetaStep    uint32        // offset 212
-	AfterStep    uint32        // offset 216
-	SumStep      uint32        // offset 220
-	OutStep      uint32        // offset 224
-	Eps          float32       // offset 228
-	Dropout      MatmulDropout // offset 232
-	OutDropout   MatmulDropout // offset 264
-	ResidualRows uint32        // offset 296
-	Flags        uint32        // offset 300
+	A            uint64     // offset 0
+	B            uint64     // offset 8
+	AStep        uint32     // offset 16
+	BStep        uint32     // offset 20
+	M            uint32     // offset 24
+	N            uint32     // offset 28
+	K            uint32     // offset 32
+	Columns      uint32     // offset 36: tiles beside each other
+	Bias         uint64     // offset 40
+	Pre          uint64     // offset 48
+	Gate         uint64     // offset 56
+	Residual     MatmulNorm // offset 64: z is the residual, gamma null if it is added as it is
+	Norm         MatmulNorm // offset 112: of a norm, and of the gradient of one, which then has z
+	Dgamma       uint64     // offset 160
+	Dbeta        uint64     // offset 168
+	After        uint64     // offset 176
+	Sum          uint64     // offset 184
+	Out          uint64     // offset 192
+	PreStep      uint32     // offset 200
+	GateStep     uint32     // offset 204
+	DgammaStep   uint32     // offset 208
+	DbetaStep    uint32     // offset 212
+	AfterStep    uint32     // offset 216
+	SumStep      uint32     // offset 220
+	OutStep      uint32     // offset 224
+	Eps          float32    // offset 228
+	Dropout      NnDropout  // offset 232
+	OutDropout   NnDropout  // offset 264
+	ResidualRows uint32     // offset 296
+	Flags        uint32     // offset 300
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -1369,12 +1344,16 @@ func (p *MatmulParams) append(b []byte) []byte {
 type MatmulParamsFlags struct {
 	Activation uint32 // bits 0 to 1: as backend.Activation
 	GateOf     uint32 // bits 2 to 3: 0 without a gate
+	Narrow     bool   // bit 5: there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
+	Ahead      bool   // bit 4: a norm's residual, of a row for each, comes into shared memory behind the ring during the product
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
 func (f MatmulParamsFlags) Word() uint32 {
 	return numberOf("MatmulParamsFlags.Activation", f.Activation, 0, 2) |
-		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2)
+		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2) |
+		flagOf(f.Narrow, 5) |
+		flagOf(f.Ahead, 4)
 }
 
 const NormThreads = 256 // norm_threads of norm.cu

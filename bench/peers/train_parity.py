@@ -6,9 +6,9 @@
     bench/peers/train_parity.py --device cpu:exact --small          # the bits of a GPU, on the CPU
 
 PyTorch makes the parameters, as it initialises them, and trains three times: ours is held against float32, and so is torch.autocast to bfloat16, so that
-what bfloat16 costs is known. It fails where a gradient of the first step has less than 0.999 of cosine with that of float32, where the losses part, or
-where in bfloat16 ours is further from float32 than autocast is: the first gradients, the losses, and the parameters after the last step. Gradients that
-are 0 but for rounding, those of the keys' biases, are left out.
+what bfloat16 costs is known. It fails where a gradient of the first step has less than 0.999 of cosine with that of float32, or
+where in bfloat16 ours is further from float32 than autocast is, over all seeds: the first gradients, the losses, and the way of the parameters to the last
+step. Gradients that are 0 but for rounding, those of the keys' biases, are left out.
 """
 from __future__ import annotations
 
@@ -106,31 +106,15 @@ def distance(a, b):
     return ((a - b).norm() / b.norm()).item()
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--device", default="cpu", help="robocache's")
-    p.add_argument("--torch", default="cpu", help="PyTorch's")
-    p.add_argument("--program", help="bench/train, built; else go run builds it")
-    p.add_argument("--steps", type=int, default=200)
-    p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--small", action="store_true", help="a network that cpu:exact trains in seconds")
-    p.add_argument("--seedstep", action="store_true", help="32 rows of 250 tokens, 4 layers of 256")
-    p.add_argument("--pre-norm", action="store_true", help="norm_first and GELU, causal, with clipping")
-    args = p.parse_args()
-    c = {"B": 8, "T": 50, "In": 26, "Width": 128, "Heads": 4, "FFN": 512, "Layers": 3, "Out": 26, "Steps": args.steps}
-    if args.small:
-        c.update(B=4, T=16, Width=64, Heads=2, FFN=128, Layers=2)
-    if args.seedstep:
-        c.update(B=32, T=250, In=256, Width=256, Heads=8, FFN=1024, Layers=4)
-    c.update(PreNorm=args.pre_norm, GELU=args.pre_norm, Causal=args.pre_norm, Rate=1e-4, WeightDecay=1e-2, MaxNorm=1.0 if args.pre_norm else 0.0)
-    torch.manual_seed(args.seed)
+def compare(args, c, seed):
+    """Trains from one seed. Returns the least cosine of a gradient, and of each thing that is compared ours and autocast's distance to float32's."""
+    torch.manual_seed(seed)
     start = {n: t.clone() for n, t in Net(c).state_dict().items()}
     # A batch that can be learned: sums of sines, and targets that follow from them; what bfloat16 holds, so that its rounding is no difference.
     time = torch.arange(c["T"]).view(1, -1, 1) / c["T"]
     waves = lambda n: (6.28 * (time * (1 + 4 * torch.rand(c["B"], 1, n)) + torch.rand(c["B"], 1, n))).sin()
     values = waves(c["In"]).bfloat16().float()
     targets = torch.tanh(values @ torch.randn(c["In"], c["Out"]) / c["In"] ** 0.5).roll(1, 1)
-
     with tempfile.TemporaryDirectory() as folder:
         d = pathlib.Path(folder)
         (d / "config.json").write_text(json.dumps(c))
@@ -143,27 +127,45 @@ def main():
     losses = gradients.pop("losses")
     exact = train(c, start, values, targets, args.torch, False)
     amp = train(c, start, values, targets, args.torch, True)
-    f32, failed = args.device == "cpu", []
+    cosine = lambda n: torch.nn.functional.cosine_similarity(counted(n, gradients[n]).double().reshape(-1), counted(n, exact[0][n]).double().reshape(-1), 0).item()
+    worst = min(exact[0], key=cosine)
+    print(f"seed {seed}: {sum(t.numel() for t in start.values())} parameters; the least cosine of a gradient with float32's: {cosine(worst):.6f}, of {worst}")
+    way = lambda of: flat(of) - flat(start)
+    rows = {}
+    for what, ours, want, theirs in (("the first gradients", flat(gradients), flat(exact[0]), flat(amp[0])), ("the losses", losses.double(), exact[1].double(), amp[1].double()),
+                                     ("the way of the parameters", way(end), way(exact[2]), way(amp[2]))):
+        rows[what] = distance(ours, want), distance(theirs, want)
+        print(f"  {what}, distance to float32's: ours {rows[what][0]:.3g}, autocast's {rows[what][1]:.3g}")
+    print("  the first and the last loss: " + ", ".join(f"{n} {l[0]:.6f} {l[-1]:.6f}" for n, l in [("ours", losses), ("float32", exact[1]), ("autocast", amp[1])]))
+    return cosine(worst), rows
 
-    print(f"PyTorch {torch.__version__} on {args.torch}, robocache on {args.device}: {sum(t.numel() for t in start.values())} parameters")
-    least = 1.0
-    for name, g in exact[0].items():
-        cosine = lambda of: torch.nn.functional.cosine_similarity(counted(name, of[name]).double().reshape(-1), counted(name, g).double().reshape(-1), 0).item()
-        ours, theirs = cosine(gradients), cosine(amp[0])
-        least = min(least, ours)
-        if ours < 0.999:
-            failed.append(f"{name}: cosine {ours:.5f} (autocast's: {theirs:.5f})")
-    print(f"the least cosine of a gradient with float32's: {least:.6f}")
-    ours = {"the first gradients": flat(gradients), "the losses": losses.double(), "the way of the parameters": flat(end) - flat(start)}
-    wanted = {"the first gradients": flat(exact[0]), "the losses": exact[1].double(), "the way of the parameters": flat(exact[2]) - flat(start)}
-    theirs = {"the first gradients": flat(amp[0]), "the losses": amp[1].double(), "the way of the parameters": flat(amp[2]) - flat(start)}
-    for what, want in wanted.items():
-        a, b = distance(ours[what], want), distance(theirs[what], want)
-        print(f"{what}, distance to float32's: ours {a:.3g}, autocast's {b:.3g}")
-        # After so many steps two runs in float32 part too, by the order of their sums alone.
-        if a > (1e-3 if f32 and what != "the way of the parameters" else b):
-            failed.append(f"{what}: {a:.3g} from float32's, autocast's {b:.3g}")
-    print("loss of the first and the last step: " + ", ".join(f"{n} {l[0]:.6f} {l[-1]:.6f}" for n, l in [("ours", losses), ("float32", exact[1]), ("autocast", amp[1])]))
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--device", default="cpu", help="robocache's")
+    p.add_argument("--torch", default="cpu", help="PyTorch's")
+    p.add_argument("--program", help="bench/train, built; else go run builds it")
+    p.add_argument("--steps", type=int, default=200)
+    p.add_argument("--seeds", type=int, default=3)
+    p.add_argument("--small", action="store_true", help="a network that cpu:exact trains in seconds")
+    p.add_argument("--seedstep", action="store_true", help="32 rows of 250 tokens, 4 layers of 256")
+    p.add_argument("--pre-norm", action="store_true", help="norm_first and GELU, causal, with clipping")
+    args = p.parse_args()
+    c = {"B": 8, "T": 50, "In": 26, "Width": 128, "Heads": 4, "FFN": 512, "Layers": 3, "Out": 26, "Steps": args.steps}
+    if args.small:
+        c.update(B=4, T=16, Width=64, Heads=2, FFN=128, Layers=2)
+    if args.seedstep:
+        c.update(B=32, T=250, In=256, Width=256, Heads=8, FFN=1024, Layers=4)
+    c.update(PreNorm=args.pre_norm, GELU=args.pre_norm, Causal=args.pre_norm, Rate=1e-4, WeightDecay=1e-2, MaxNorm=1.0 if args.pre_norm else 0.0)
+    print(f"PyTorch {torch.__version__} on {args.torch}, robocache on {args.device}: {c}")
+    runs = [compare(args, c, seed) for seed in range(args.seeds)]
+    failed = [f"seed {i}: a gradient's cosine is {r[0]:.5f}" for i, r in enumerate(runs) if r[0] < 0.999]
+    for what in runs[0][1]:
+        ours, theirs = (sum(r[1][what][i] ** 2 for r in runs) ** 0.5 / len(runs) ** 0.5 for i in (0, 1))
+        print(f"{what}: ours {ours:.3g}, autocast's {theirs:.3g}, a ratio of {ours / theirs:.3f}")
+        # Two ways of rounding that are as good differ by chance, by a tenth over five seeds. In float32 the order of sums alone is another.
+        if ours > 1.2 * theirs or args.device == "cpu" and ours > 0.1 * theirs:
+            failed.append(f"{what}: {ours:.3g} from float32's, autocast's {theirs:.3g}")
     if failed:
         sys.exit("not as close as wanted:\n  " + "\n  ".join(failed))
 

@@ -34,7 +34,7 @@ type ColumnSum struct {
 }
 
 // GradientRows is of how many rows a product's splits are multiples.
-const GradientRows = 32
+const GradientRows = 64
 
 // SplitRows is of how many rows of m each of so many splits makes a product's sums, the last one of fewer.
 func SplitRows(m, splits int) int {

@@ -183,7 +183,7 @@ func (p *attention) dropped(w *attentionScratch, head, t int) {
 	first := (uint64(head)*uint64(p.job.TQ) + uint64(t)) * uint64(p.job.TK)
 	for k := range p.job.TK {
 		n := first + uint64(k)
-		w.maskOfDropout[k] = fp32.Words(p.dropout.Seed, p.dropout.step, p.dropout.Site, n/4)[n%4] < p.dropout.threshold
+		w.maskOfDropout[k] = fp32.Words(p.dropout.seed, p.dropout.step, p.dropout.site, n/4)[n%4] < p.dropout.threshold
 	}
 }
 

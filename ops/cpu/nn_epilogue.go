@@ -161,18 +161,22 @@ func store[W working](to []W, v []float32) {
 
 // dropout is a backend.Dropout; its state is nil for none.
 type dropout struct {
-	backend.Dropout
-	state     []int64
-	step      uint32
-	threshold uint32
-	scale     float32
+	state []int64
+	dropoutNumbers
+}
+
+// dropoutNumbers are what says which elements dropout leaves out, and what the others are multiplied by.
+type dropoutNumbers struct {
+	seed                  uint64
+	step, site, threshold uint32
+	scale                 float32
 }
 
 func dropoutOf(d backend.Dropout, errs *[]error) dropout {
 	if d.Rate == 0 {
 		return dropout{}
 	}
-	return dropout{Dropout: d, state: elementsOf[int64](d.State, errs), threshold: fp32.Threshold(d.Rate), scale: 1 / (1 - d.Rate)}
+	return dropout{elementsOf[int64](d.State, errs), dropoutNumbers{seed: d.Seed, site: d.Site, threshold: fp32.Threshold(d.Rate), scale: 1 / (1 - d.Rate)}}
 }
 
 // begin reads the step.
@@ -182,19 +186,9 @@ func (d *dropout) begin() {
 	}
 }
 
-// row leaves out elements of row m, a multiple of 4 long.
+// row leaves out elements of row m.
 func (d *dropout) row(m int, v []float32) {
-	if d.state == nil {
-		return
-	}
-	first := uint64(m) * uint64(len(v))
-	for i := 0; i < len(v); i += 4 {
-		for c, w := range fp32.Words(d.Seed, d.step, d.Site, (first+uint64(i))/4) {
-			if w < d.threshold {
-				v[i+c] = 0
-			} else {
-				v[i+c] = float32(v[i+c] * d.scale)
-			}
-		}
+	if d.state != nil {
+		fast.dropout(v, uint64(m)*uint64(len(v))/4, &d.dropoutNumbers)
 	}
 }

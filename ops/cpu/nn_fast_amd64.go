@@ -10,8 +10,8 @@ func fastest() *arithmetic {
 }
 
 var avx2 = arithmetic{
-	product: productAVX2, transpose: transposeAVX2, addRows: addRowsAVX2,
-	add: addAVX2, relu: reluAVX2, gate: gateAVX2, scale: scaleAVX2,
+	product: productAVX2, transpose: transposeAVX2, pack: packAVX2, addRows: addRowsAVX2,
+	add: addAVX2, relu: reluAVX2, gate: gateAVX2, scale: scaleAVX2, mul: mulAVX2, dropout: dropoutAVX2,
 	sum: sumAVX2, squares: squaresAVX2, norm: normAVX2, normParts: normPartsAVX2, normSums: normSumsAVX2, normGrad: normGradAVX2,
 	dot: dotAVX2, max: maxAVX2, exp2: exp2AVX2, softGrad: softGradAVX2, adamW: adamWAVX2,
 }
@@ -69,3 +69,12 @@ func addRowsAVX2(sum, x []float32, ld, rows int)
 
 //go:noescape
 func adamWAVX2(params, m, v, g []float32, by *adamWNumbers) bool
+
+//go:noescape
+func packAVX2(dst, src []float32, ld, rows int)
+
+//go:noescape
+func mulAVX2(dst, x []float32)
+
+//go:noescape
+func dropoutAVX2(v []float32, quad uint64, by *dropoutNumbers)

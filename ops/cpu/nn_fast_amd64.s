@@ -242,3 +242,23 @@ columns:
 	JG   columns
 	VZEROUPPER
 	RET
+
+// func packAVX2(dst, src []float32, ld, rows int)
+TEXT ·packAVX2(SB), NOSPLIT, $0-64
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ ld+48(FP), R8
+	MOVQ rows+56(FP), CX
+	SHLQ $2, R8
+
+rows:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    R8, SI
+	ADDQ    $64, DI
+	DECQ    CX
+	JNZ     rows
+	VZEROUPPER
+	RET

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 
-	"github.com/robocache/robocache/internal/fp32"
 	"github.com/robocache/robocache/ops/backend"
 )
 
@@ -31,6 +30,8 @@ type fastAttentionScratch struct {
 	d      []float32 // their gradients
 	dk, dv []float32 // [keys,Width]
 	seen   []bool    // [keys]
+	kept   []float32 // what probabilities are multiplied by, from element skip on, TK a query
+	skip   int
 }
 
 func (b *Backend) newFastAttention(job *backend.AttentionJob, backward bool) (*fastAttention, error) {
@@ -43,6 +44,9 @@ func (b *Backend) newFastAttention(job *backend.AttentionJob, backward bool) (*f
 		w := &p.workers[i]
 		list := func(n int) []float32 { return make([]float32, n) }
 		*w = fastAttentionScratch{k: list(size), v: list(size), kt: list(size), p: list(rows), seen: make([]bool, p.keys)}
+		if p.dropout.state != nil {
+			w.kept = list(min(queries, job.TQ)*job.TK + 3*panel)
+		}
 		if backward {
 			w.vt, w.d, w.dk, w.dv = list(size), list(rows), list(size), list(size)
 		}
@@ -74,6 +78,7 @@ func (p *fastAttention) head(head, worker int) {
 		n := min(queries, j.TQ-q)
 		keys := p.upTo(q + n - 1)
 		p.scores(w, row, column, q, n, keys)
+		p.draw(w, head*j.TQ+q, n)
 		o := p.o.data[(row*j.TQ+q)*p.o.stride+column:]
 		for i := range n {
 			at := head*j.TQ + q + i
@@ -86,8 +91,8 @@ func (p *fastAttention) head(head, worker int) {
 			most := fast.max(s) * p.a
 			sum := fast.exp2(s, p.a, most)
 			p.logSum[at] = most + float32(math.Log2(float64(sum)))
-			fast.scale(s, p.dropout.factor()/sum)
-			p.drop(s, at)
+			fast.scale(s, 1/sum)
+			p.drop(w, s, i)
 		}
 		for c := 0; c < j.Width; c += panel {
 			fast.product(o[c:], p.o.stride, w.p, p.keys, 1, w.v[c:], j.Width, keys, n, false)
@@ -153,19 +158,24 @@ func (p *fastAttention) scores(w *fastAttentionScratch, row, column, q, n, keys 
 	}
 }
 
-// drop leaves out probabilities of a query, which is number at of all heads', or their gradients.
-func (p *fastAttention) drop(s []float32, at int) {
+// draw finds out what dropout leaves out of the probabilities of n queries from number at of all heads' on.
+func (p *fastAttention) draw(w *fastAttentionScratch, at, n int) {
 	if p.dropout.state == nil {
 		return
 	}
 	first := uint64(at) * uint64(p.job.TK)
-	n := min(len(s), p.job.TK)
-	for number := first &^ 3; number < first+uint64(n); number += 4 {
-		for c, word := range fp32.Words(p.dropout.Seed, p.dropout.step, p.dropout.Site, number/4) {
-			if k := int(number + uint64(c) - first); word < p.dropout.threshold && k >= 0 && k < n {
-				s[k] = 0
-			}
-		}
+	w.skip = int(first % 4)
+	kept := w.kept[:pieces(w.skip+n*p.job.TK, panel)*panel]
+	for i := range kept {
+		kept[i] = 1
+	}
+	fast.dropout(kept, first/4, &p.dropout.dropoutNumbers)
+}
+
+// drop leaves out probabilities of query i of those that were drawn, or their gradients, and multiplies the others by dropout's factor.
+func (p *fastAttention) drop(w *fastAttentionScratch, s []float32, i int) {
+	if p.dropout.state != nil {
+		fast.mul(s, w.kept[w.skip+i*p.job.TK:])
 	}
 }
 
@@ -196,6 +206,7 @@ func (p *fastAttentionBackward) head(head, worker int) {
 		n := min(queries, j.TQ-q)
 		keys, at := p.upTo(q+n-1), row*j.TQ+q
 		p.scores(w, row, column, q, n, keys)
+		p.draw(w, head*j.TQ+q, n)
 		dO := p.dO.data[at*p.dO.stride+column:]
 		for k := 0; k < keys; k += panel {
 			fast.product(w.d[k:], p.keys, dO, p.dO.stride, 1, w.vt[k*width:], panel, width, n, false)
@@ -210,7 +221,6 @@ func (p *fastAttentionBackward) head(head, worker int) {
 			fast.product(w.dv[c:], width, w.p, 1, p.keys, dO[c:], p.dO.stride, n, keys, true)
 		}
 	}
-	fast.scale(w.dv, p.dropout.factor())
 	for k := range j.TK {
 		copy(p.dk.data[(row*j.TK+k)*p.dk.stride+column:][:width], w.dk[k*width:])
 		copy(p.dv.data[(row*j.TK+k)*p.dv.stride+column:][:width], w.dv[k*width:])
@@ -222,10 +232,7 @@ func (p *fastAttentionBackward) head(head, worker int) {
 func (p *fastAttentionBackward) query(w *fastAttentionScratch, at, i, keys int, delta float32) {
 	s, d := w.p[i*p.keys:][:keys], w.d[i*p.keys:][:keys]
 	fast.exp2(s, p.a, p.logSum[at])
-	if p.dropout.state != nil {
-		fast.scale(d, p.dropout.scale)
-		p.drop(d, at)
-	}
+	p.drop(w, d, i)
 	fast.softGrad(d, s, delta, p.job.Scale)
-	p.drop(s, at)
+	p.drop(w, s, i)
 }

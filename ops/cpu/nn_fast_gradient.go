@@ -29,8 +29,9 @@ type fastGradientPiece struct {
 
 // fastGradientScratch has panels of gradientRows rows: of all columns of DY at hand, and of 16 of X.
 type fastGradientScratch struct {
-	dy [gradientColumns * gradientRows]float32
-	x  [panel * gradientRows]float32
+	dy      [gradientColumns * gradientRows]float32
+	x       [panel * gradientRows]float32
+	columns columnSums
 }
 
 func (b *Backend) fastWeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
@@ -62,7 +63,7 @@ func (p *fastWeightGradient) piece(i, worker int) {
 		p.product(p.gradient, piece, &p.workers[worker])
 	} else {
 		sum := &p.job.Sums[piece.sum]
-		sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R)
+		sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R, &p.workers[worker].columns)
 	}
 }
 
@@ -78,13 +79,13 @@ func (p *fastWeightGradient) product(out []float32, piece *fastGradientPiece, w 
 	for m := 0; m < g.M; m += gradientRows {
 		rows := min(gradientRows, g.M-m)
 		for n := 0; n < columns; n += panel {
-			packRows(w.dy[n*gradientRows:], g.dy.data[m*g.dy.stride+piece.first+n:], g.dy.stride, rows)
+			fast.pack(w.dy[n*gradientRows:], g.dy.data[m*g.dy.stride+piece.first+n:], g.dy.stride, rows)
 			if bias != nil {
 				fast.addRows(bias[n:], w.dy[n*gradientRows:], panel, rows)
 			}
 		}
 		for k := 0; k < g.K; k += panel {
-			packRows(w.x[:], g.x.data[m*g.x.stride+k:], g.x.stride, rows)
+			fast.pack(w.x[:], g.x.data[m*g.x.stride+k:], g.x.stride, rows)
 			for n := 0; n < columns; n += panel {
 				c := out[g.Offset+(piece.first+n)*g.Stride+k:]
 				fast.product(c, g.Stride, w.dy[n*gradientRows:], 1, panel, w.x[:], panel, rows, panel, m > 0)

@@ -80,14 +80,7 @@ func (p *fastMatMul) pack(n, _ int) {
 		fast.transpose(to, p.b.data[n*panel*p.b.stride:], p.b.stride, k)
 		return
 	}
-	packRows(to, p.b.data[n*panel:], p.b.stride, k)
-}
-
-// packRows makes a panel of 16 columns of a matrix.
-func packRows(to, from []float32, stride, rows int) {
-	for i := range rows {
-		*(*[panel]float32)(to[i*panel:]) = *(*[panel]float32)(from[i*stride:])
-	}
+	fast.pack(to, p.b.data[n*panel:], p.b.stride, k)
 }
 
 func (p *fastMatMul) piece(piece, worker int) {

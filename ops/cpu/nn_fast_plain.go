@@ -1,6 +1,10 @@
 package cpu
 
-import "math"
+import (
+	"math"
+
+	"github.com/robocache/robocache/internal/fp32"
+)
 
 // arithmetic is what networks are computed with on the CPU: products of float32, and rows of a multiple of 16 elements, as many as the first slice has. A
 // processor's set gives the bits of the set of plain Go where nothing else is said, so that both ways, exact and fast, use it.
@@ -9,6 +13,8 @@ type arithmetic struct {
 	product func(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool)
 	// transpose makes dst[i][j] = src[j*ld+i] of 16 rows of k elements, a multiple of 4.
 	transpose func(dst, src []float32, ld, k int)
+	// pack makes a panel of 16 columns of rows: dst[i][j] = src[i*ld+j].
+	pack func(dst, src []float32, ld, rows int)
 	// addRows adds rows to sum, 16 columns of each, ascending.
 	addRows func(sum, x []float32, ld, rows int)
 
@@ -16,6 +22,9 @@ type arithmetic struct {
 	relu  func(x []float32)       // 0 where x is 0 or less
 	gate  func(x, gate []float32) // 0 where gate is not above 0
 	scale func(x []float32, by float32)
+	mul   func(dst, x []float32)
+	// dropout leaves out elements, the first of which is number 4*quad, and multiplies the others.
+	dropout func(v []float32, quad uint64, by *dropoutNumbers)
 
 	sum       func(x []float32) float32                               // in the order of backend.NormStats
 	squares   func(dst, x []float32, less float32)                    // (x-less)²
@@ -38,6 +47,11 @@ var fast = fastest()
 
 var plain = arithmetic{
 	product: plainProduct, transpose: plainTranspose, adamW: plainAdamW,
+	pack: func(dst, src []float32, ld, rows int) {
+		for i := range rows {
+			copy(dst[i*panel:][:panel], src[i*ld:])
+		}
+	},
 	addRows: func(sum, x []float32, ld, rows int) {
 		for r := range rows {
 			for j, v := range x[r*ld:][:panel] {
@@ -67,6 +81,22 @@ var plain = arithmetic{
 	scale: func(x []float32, by float32) {
 		for i := range x {
 			x[i] *= by
+		}
+	},
+	mul: func(dst, x []float32) {
+		for i, v := range x[:len(dst)] {
+			dst[i] *= v
+		}
+	},
+	dropout: func(v []float32, quad uint64, by *dropoutNumbers) {
+		for i := 0; i < len(v); i += 4 {
+			for c, w := range fp32.Words(by.seed, by.step, by.site, quad+uint64(i/4)) {
+				if w < by.threshold {
+					v[i+c] = 0
+				} else {
+					v[i+c] *= by.scale
+				}
+			}
 		}
 	},
 	sum: plainSum,

@@ -478,3 +478,105 @@ loop:
 	SETNE     ret+104(FP)
 	VZEROUPPER
 	RET
+
+// func mulAVX2(dst, x []float32)
+TEXT ·mulAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), SI
+	XORL AX, AX
+
+loop:
+	VMOVUPS (DI)(AX*4), Y0
+	VMULPS  (SI)(AX*4), Y0, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $8, AX
+	CMPQ    AX, CX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// What Philox multiplies by, what its keys grow by, and how far four counters are from the first.
+DATA philox<>+0(SB)/8, $0xd2511f53
+DATA philox<>+8(SB)/8, $0xcd9e8d57
+DATA philox<>+16(SB)/4, $0x9e3779b9
+DATA philox<>+20(SB)/4, $0xbb67ae85
+DATA philox<>+24(SB)/4, $0x80000000
+DATA philox<>+28(SB)/4, $0
+DATA philox<>+32(SB)/8, $0
+DATA philox<>+40(SB)/8, $1
+DATA philox<>+48(SB)/8, $2
+DATA philox<>+56(SB)/8, $3
+GLOBL philox<>(SB), RODATA|NOPTR, $64
+
+// ROUND is one of Philox's, of four counters whose words are the lower halves of Y0 to Y3's lanes; what is in the upper ones is of no meaning.
+#define ROUND(a, b, c, d, p, q) \
+	VPMULUDQ Y4, a, p; \
+	VPMULUDQ Y5, c, q; \
+	VPXOR    Y6, b, a; \
+	VPXOR    Y7, d, c; \
+	VPSRLQ   $32, q, b; \
+	VPSRLQ   $32, p, d; \
+	VPXOR    b, a, a;  \
+	VPXOR    d, c, c;  \
+	VPADDD   Y8, Y6, Y6; \
+	VPADDD   Y9, Y7, Y7
+
+// func dropoutAVX2(v []float32, quad uint64, by *dropoutNumbers)
+TEXT ·dropoutAVX2(SB), NOSPLIT, $0-40
+	MOVQ         v_base+0(FP), DI
+	MOVQ         v_len+8(FP), CX
+	MOVQ         quad+24(FP), AX
+	MOVQ         by+32(FP), BX
+	VPBROADCASTQ philox<>+0(SB), Y4
+	VPBROADCASTQ philox<>+8(SB), Y5
+	VPBROADCASTD philox<>+16(SB), Y8
+	VPBROADCASTD philox<>+20(SB), Y9
+	VPBROADCASTD philox<>+24(SB), Y12
+	VPBROADCASTD 16(BX), Y10
+	VPXOR        Y12, Y10, Y10
+	VBROADCASTSS 20(BX), Y11
+
+loop:
+	MOVQ         AX, X0
+	VPBROADCASTQ X0, Y0
+	VPADDQ       philox<>+32(SB), Y0, Y0
+	VPSRLQ       $32, Y0, Y1
+	VPBROADCASTD 8(BX), Y2
+	VPBROADCASTD 12(BX), Y3
+	VPBROADCASTD 0(BX), Y6
+	VPBROADCASTD 4(BX), Y7
+	ROUND(Y0, Y1, Y2, Y3, Y13, Y14)
+	ROUND(Y0, Y14, Y2, Y13, Y3, Y1)
+	ROUND(Y0, Y1, Y2, Y3, Y13, Y14)
+	ROUND(Y0, Y14, Y2, Y13, Y3, Y1)
+	ROUND(Y0, Y1, Y2, Y3, Y13, Y14)
+	ROUND(Y0, Y14, Y2, Y13, Y3, Y1)
+	ROUND(Y0, Y1, Y2, Y3, Y13, Y14)
+	ROUND(Y0, Y14, Y2, Y13, Y3, Y1)
+	ROUND(Y0, Y1, Y2, Y3, Y13, Y14)
+	ROUND(Y0, Y14, Y2, Y13, Y3, Y1)
+	VPSLLQ       $32, Y1, Y1
+	VPSLLQ       $32, Y3, Y3
+	VPBLENDD     $0xAA, Y1, Y0, Y0
+	VPBLENDD     $0xAA, Y3, Y2, Y2
+	VPUNPCKLQDQ  Y2, Y0, Y1
+	VPUNPCKHQDQ  Y2, Y0, Y3
+	VPERM2I128   $0x20, Y3, Y1, Y0
+	VPERM2I128   $0x31, Y3, Y1, Y2
+	VPXOR        Y12, Y0, Y0
+	VPXOR        Y12, Y2, Y2
+	VPCMPGTD     Y0, Y10, Y0 // left out
+	VPCMPGTD     Y2, Y10, Y2
+	VMULPS       (DI), Y11, Y1
+	VMULPS       32(DI), Y11, Y3
+	VANDNPS      Y1, Y0, Y0
+	VANDNPS      Y3, Y2, Y2
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y2, 32(DI)
+	ADDQ         $64, DI
+	ADDQ         $4, AX
+	SUBQ         $16, CX
+	JG           loop
+	VZEROUPPER
+	RET

@@ -54,6 +54,17 @@ func TestRowsHaveTheSameBitsOnEveryProcessor(t *testing.T) {
 				s.addRows(x[:panel], b, 1, max(1, n-panel))
 				return 0
 			},
+			"mul": func(s *arithmetic, x, _ []float32) float32 { s.mul(x, b); return 0 },
+			"pack": func(s *arithmetic, x, y []float32) float32 {
+				s.pack(x, d, 0, n/panel)
+				s.pack(y, b, panel, n/panel)
+				return 0
+			},
+			"dropout": func(s *arithmetic, x, y []float32) float32 {
+				s.dropout(x, 1<<32-2, &dropoutNumbers{1<<40 + 5, 6, 7, 1 << 30, 4. / 3})
+				s.dropout(y, 1000, &dropoutNumbers{9, 8, 7, 0xfff00000, 2})
+				return 0
+			},
 			"adamw": func(s *arithmetic, x, y []float32) float32 {
 				m, v := slices.Clone(c), slices.Clone(d)
 				for i := range v {

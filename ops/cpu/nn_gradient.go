@@ -11,7 +11,7 @@ import (
 // Of a product a piece has so many columns of DY, and takes so many rows apart at a time.
 const (
 	gradientColumns = 64
-	gradientRows    = 8 * backend.GradientRows
+	gradientRows    = 4 * backend.GradientRows
 )
 
 // weightGradient is a WeightGradient in the exact way.
@@ -38,12 +38,13 @@ type gradientPiece struct {
 
 // gradientScratch has columns of DY, and panels of eight columns of all of X, taken apart, and the sums of splits.
 type gradientScratch struct {
-	words []uint16
-	apart []tensorcore.Decoded
-	dy    []tensorcore.Decoded
-	x     [][8]tensorcore.Decoded
-	ones  []tensorcore.Decoded
-	sums  [][]float32 // of each split, of each column of DY those of X's columns and its own
+	words   []uint16
+	apart   []tensorcore.Decoded
+	dy      []tensorcore.Decoded
+	x       [][8]tensorcore.Decoded
+	ones    []tensorcore.Decoded
+	sums    [][]float32 // of each split, of each column of DY those of X's columns and its own
+	columns columnSums
 }
 
 func (b *Backend) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, error) {
@@ -105,7 +106,7 @@ func (p *weightGradient) piece(i, worker int) {
 		return
 	}
 	sum := &p.job.Sums[piece.sum]
-	sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R)
+	sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R, &p.workers[worker].columns)
 }
 
 // split makes the sums of a split's rows, from first to end-1, of as many columns of DY.
@@ -157,19 +158,21 @@ func (w *gradientScratch) row(m matrix[tensor.BFloat16], column, n, row, end int
 	return apart
 }
 
+// columnSums are the four sums of some columns of a ColumnSum.
+type columnSums [4][256]float32
+
 // sumColumns adds the r rows of a matrix, every fourth by itself first.
-func sumColumns(out []float32, m matrix[float32], r int) {
-	var sums [4][panel]float32
-	for at := 0; at < len(out); at += panel {
-		part := out[at:min(at+panel, len(out))]
+func sumColumns(out []float32, m matrix[float32], r int, sums *columnSums) {
+	for first := 0; first < len(out); first += len(sums[0]) {
+		n := min(len(sums[0]), len(out)-first)
 		for i := range sums {
-			clear(sums[i][:])
+			clear(sums[i][:n])
 		}
 		for row := range r {
-			addTo(sums[row%4][:len(part)], m.data[row*m.stride+at:][:len(part)])
+			addTo(sums[row%4][:n], m.row(row, first+n)[first:])
 		}
-		for i := range part {
-			part[i] = sums[0][i] + sums[1][i] + sums[2][i] + sums[3][i]
+		for i := range n {
+			out[first+i] = sums[0][i] + sums[1][i] + sums[2][i] + sums[3][i]
 		}
 	}
 }

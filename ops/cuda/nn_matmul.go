@@ -3,7 +3,6 @@ package cuda
 import (
 	"fmt"
 
-	"github.com/robocache/robocache/internal/fp32"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
@@ -18,10 +17,15 @@ func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
 	if b.shared < k.shared {
 		return nil, &backend.ArgError{Op: "MatMul", Arg: "N", Kind: ops.ErrUnsupported, Got: fmt.Sprintf("%d columns on a device whose blocks have %d bytes of shared memory", job.N, b.shared), Want: fmt.Sprintf("%d bytes", k.shared)}
 	}
+	// A norm's residual comes ahead where there is room: see ahead in matmul.cuh.
+	ahead := (job.Norm != nil || job.NormBack != nil) && job.Residual != nil && job.Residual.Dim(0) == job.M && k.shared+4*k.rows*k.columns <= b.shared
+	if ahead {
+		k.shared += 4 * k.rows * k.columns
+	}
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	columns := (job.N + k.columns - 1) / k.columns
 	blocks := (job.M + k.rows - 1) / k.rows * columns
-	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns)))
+	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns, ahead)))
 }
 
 // tileKernel is a kernel of products whose blocks make tiles of rows x columns elements.
@@ -52,7 +56,7 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 		case job.N <= 128:
 			return tile(form, 64, 128, 128, 3)
 		case job.N <= 256:
-			return tile(form, 64, 256, 256, 3)
+			return tile(form, 64, 256, 256, 4)
 		}
 		return tile(form, 64, 512, 256, 2)
 	}
@@ -63,27 +67,27 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 }
 
 // rowStep is how many bytes lie from a row to the next; 0 of nil.
-func rowStep(t *tensor.Tensor) uint64 {
+func rowStep(t *tensor.Tensor) uint32 {
 	if t == nil {
 		return 0
 	}
-	return uint64(t.Stride(0) * t.DType().Size())
+	return uint32(t.Stride(0) * t.DType().Size())
 }
 
 // matMulParams fills in the parameter of matmul.cuh.
-func matMulParams(job *backend.MatMulJob, columns int) *ptx.MatmulParams {
+func matMulParams(job *backend.MatMulJob, columns int, ahead bool) *ptx.MatmulParams {
 	p := &ptx.MatmulParams{
-		A: address(job.A), B: address(job.B), AStep: uint32(rowStep(job.A)), BStep: uint32(rowStep(job.B)), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),
-		Bias: address(job.Bias), Pre: address(job.Pre), PreStep: uint32(rowStep(job.Pre)), Gate: address(job.Gate), GateStep: uint32(rowStep(job.Gate)),
-		Dgamma: address(job.DGamma), Dbeta: address(job.DBeta), DgammaStep: uint32(rowStep(job.DGamma)), DbetaStep: uint32(rowStep(job.DBeta)),
-		After: address(job.After), AfterStep: uint32(rowStep(job.After)), Sum: address(job.Sum), SumStep: uint32(rowStep(job.Sum)), Out: address(job.Out), OutStep: uint32(rowStep(job.Out)),
-		Dropout: matMulDropout(job.Dropout), OutDropout: matMulDropout(job.OutDropout), Eps: job.Eps,
+		A: address(job.A), B: address(job.B), AStep: rowStep(job.A), BStep: rowStep(job.B), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),
+		Bias: address(job.Bias), Pre: address(job.Pre), PreStep: rowStep(job.Pre), Gate: address(job.Gate), GateStep: rowStep(job.Gate),
+		Dgamma: address(job.DGamma), Dbeta: address(job.DBeta), DgammaStep: rowStep(job.DGamma), DbetaStep: rowStep(job.DBeta),
+		After: address(job.After), AfterStep: rowStep(job.After), Sum: address(job.Sum), SumStep: rowStep(job.Sum), Out: address(job.Out), OutStep: rowStep(job.Out),
+		Dropout: dropoutOf(job.Dropout), OutDropout: dropoutOf(job.OutDropout), Eps: job.Eps,
 	}
 	if job.Residual != nil {
 		p.Residual = matMulNorm(job.ResidualNorm)
-		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), uint32(rowStep(job.Residual)), uint32(job.Residual.Dim(0))
+		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), rowStep(job.Residual), uint32(job.Residual.Dim(0))
 	}
-	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation)}
+	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation), Ahead: ahead}
 	switch {
 	case job.Norm != nil:
 		p.Norm = matMulNorm(job.Norm)
@@ -93,20 +97,15 @@ func matMulParams(job *backend.MatMulJob, columns int) *ptx.MatmulParams {
 	if job.Gate != nil {
 		flags.GateOf = uint32(job.GateOf)
 	}
+	flags.Narrow = job.Out != nil && job.Sum == nil && job.Pre == nil && job.Residual == nil && job.After == nil && job.Dropout.Rate == 0 && job.OutDropout.Rate == 0 &&
+		job.Activation != backend.ActivationGELU && (job.Gate == nil || job.GateOf == backend.ActivationReLU)
 	p.Flags = flags.Word()
 	return p
 }
 
 func matMulNorm(n *backend.NormStats) (p ptx.MatmulNorm) {
 	if n != nil {
-		p = ptx.MatmulNorm{Z: address(n.Z), ZStep: uint32(rowStep(n.Z)), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
-	}
-	return p
-}
-
-func matMulDropout(d backend.Dropout) (p ptx.MatmulDropout) {
-	if d.Rate > 0 {
-		p = ptx.MatmulDropout{State: address(d.State), Seed: d.Seed, Site: d.Site, Threshold: fp32.Threshold(d.Rate), Scale: 1 / (1 - d.Rate)}
+		p = ptx.MatmulNorm{Z: address(n.Z), ZStep: rowStep(n.Z), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
 	}
 	return p
 }

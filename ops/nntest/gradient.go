@@ -52,16 +52,16 @@ func weightCases() (list []weightCase) {
 	add := func(name string, splits int, products []productShape, sums ...[2]int) {
 		list = append(list, weightCase{name, splits, products, sums})
 	}
-	for _, m := range []int{1, 15, 16, 31, 32, 33, 64, 100, 257} {
+	for _, m := range []int{1, 16, 17, 63, 64, 65, 128, 200, 321} {
 		add(fmt.Sprintf("rows%d", m), 1+m%4, []productShape{{m, 48, 32, bias}})
 	}
 	for splits := 1; splits <= 8; splits++ {
-		add(fmt.Sprintf("splits%d", splits), splits, []productShape{{300, 32, 16, bias}}, [2]int{21, 32})
+		add(fmt.Sprintf("splits%d", splits), splits, []productShape{{64*splits - 20, 32, 16, bias}}, [2]int{21, 32})
 	}
 	for _, n := range []int{16, 64, 80, 128, 144, 272} {
 		add(fmt.Sprintf("weight%dx48", n), 2, []productShape{{70, n, 48, bias | apart}})
 		add(fmt.Sprintf("weight48x%d", n), 2, []productShape{{70, 48, n, bias | zeroEnd}})
-		add(fmt.Sprintf("weight%dx256", n), 1, []productShape{{40, n, 256, 0}})
+		add(fmt.Sprintf("weight%dx256", n), 1, []productShape{{40, n, 160, 0}})
 	}
 	for _, rows := range []int{1, 7, 8, 9, 33} {
 		add(fmt.Sprintf("sums%d", rows), 3, nil, [2]int{rows, 16}, [2]int{rows, 1040})

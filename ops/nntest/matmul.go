@@ -73,6 +73,8 @@ func matMulCases() (list []matMulCase) {
 	// As many tiles as make a large matrix: see ops/cuda.
 	both("large", 2176, 1024, 16, withOut|withBias|withReLU)
 	both("large_rows", 2150, 1040, 80, withSum)
+	both("large_gate", 2150, 1040, 16, withOut|gateReLU)
+	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
 	for i, p := range []part{withBias, withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
 		withAfter, outDropout} {
 		both(fmt.Sprintf("part%d", i), 66, 48, 32, p|withSum|withOut)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time a training step of a transformer: RoboCache's on the CPU, in turn with PyTorch's on as many threads.
 
-    go build -o /tmp/train ./bench/trainstep && python3 bench/peers/train_cpu_peer.py /tmp/train
+    go build -o /tmp/step ./bench/step && python3 bench/peers/step_peer.py /tmp/step
 
 A step is the forward pass, the mean squared error, the backward pass and AdamW, of a network of post-norm ReLU layers on a batch that stays
 the same. Each sample is some steps of one, then as many of the other; the times are medians of all samples, in milliseconds. Beside them is the
@@ -16,36 +16,40 @@ import time
 
 import torch
 
-CASES = [  # name, rows, tokens, width, layers, heads, FFN, columns in and out, from the last token alone
-    ("tiny", 16, 5, 64, 2, 2, 256, 54, 780, True),
-    ("small", 32, 20, 64, 2, 2, 256, 54, 780, True),
-    ("wide", 64, 35, 128, 2, 4, 256, 54, 780, True),
-    ("per token", 64, 35, 128, 2, 4, 256, 54, 780, False),
-    ("seed", 32, 250, 256, 4, 8, 1024, 26, 26, False),
+# Name, rows, tokens, width, layers, heads, FFN, columns in and out, what the prediction is made from (each token, the last one, or all of a row side
+# by side), pre-norm, dropout.
+CASES = [
+    ("recipe", 16, 5, 64, 1, 2, 128, 78, 780, "flat", True, 0.3),
+    ("tiny", 16, 5, 64, 2, 2, 256, 54, 780, "last", False, 0),
+    ("small", 32, 20, 64, 2, 2, 256, 54, 780, "last", False, 0),
+    ("wide", 64, 35, 128, 2, 4, 256, 54, 780, "last", False, 0),
+    ("per token", 64, 35, 128, 2, 4, 256, 54, 780, "token", False, 0),
+    ("dropout", 64, 35, 128, 2, 4, 256, 54, 780, "last", False, 0.1),
+    ("seed", 32, 250, 256, 4, 8, 1024, 26, 26, "token", False, 0),
 ]
 
 
 class Peer(torch.nn.Module):
-    def __init__(self, tokens, width, layers, heads, ffn, columns, out, last, dropout):
+    def __init__(self, tokens, width, layers, heads, ffn, columns, out, form, first, dropout):
         super().__init__()
         self.input = torch.nn.Linear(columns, width)
         self.position = torch.nn.Parameter(torch.randn(tokens, width) * 0.02)
-        layer = torch.nn.TransformerEncoderLayer(width, heads, ffn, dropout, batch_first=True)
+        layer = torch.nn.TransformerEncoderLayer(width, heads, ffn, dropout, batch_first=True, norm_first=first)
         self.encoder = torch.nn.TransformerEncoder(layer, layers)
-        self.output = torch.nn.Linear(width, out)
-        self.last = last
+        self.output = torch.nn.Linear(width * tokens if form == "flat" else width, out)
+        self.form = form
 
     def forward(self, x):
         x = self.encoder(self.input(x) + self.position)
-        return self.output(x[:, -1] if self.last else x)
+        return self.output({"token": lambda: x, "last": lambda: x[:, -1], "flat": lambda: x.flatten(1)}[self.form]())
 
 
-def torch_steps(case, dropout):
-    _, b, t, d, layers, heads, ffn, columns, out, last = case
-    model = Peer(t, d, layers, heads, ffn, columns, out, last, dropout)
+def torch_steps(case):
+    _, b, t, d, layers, heads, ffn, columns, out, form, first, dropout = case
+    model = Peer(t, d, layers, heads, ffn, columns, out, form, first, dropout)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
     x = torch.zeros(b, t, columns)
-    target = torch.zeros((b, out) if last else (b, t, out))
+    target = torch.zeros((b, t, out) if form == "token" else (b, out))
 
     def steps(n):
         begin, cpu = time.perf_counter(), time.process_time()
@@ -58,11 +62,11 @@ def torch_steps(case, dropout):
     return steps
 
 
-def robocache_steps(program, case, threads, dropout):
-    _, b, t, d, layers, heads, ffn, columns, out, last = case
+def robocache_steps(program, case, threads):
+    _, b, t, d, layers, heads, ffn, columns, out, form, first, dropout = case
     flags = dict(b=b, t=t, d=d, layers=layers, heads=heads, ffn=ffn, out=out, threads=threads, dropout=dropout)
     flags["in"] = columns
-    command = [program] + [f"-{k}={v}" for k, v in flags.items()] + (["-last"] if last else [])
+    command = [program] + [f"-{k}={v}" for k, v in flags.items()] + ["-" + form] * (form != "token") + ["-prenorm"] * first
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def cpu():
@@ -81,11 +85,10 @@ def robocache_steps(program, case, threads, dropout):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("program", help="what go build ./bench/trainstep made")
+    p.add_argument("program", help="what go build ./bench/train made")
     p.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     p.add_argument("--samples", type=int, default=15)
     p.add_argument("--seconds", type=float, default=0.1, help="what a sample takes, about")
-    p.add_argument("--dropout", type=float, default=0)
     p.add_argument("--only", nargs="*", help="names of cases")
     args = p.parse_args()
     print(f"{'case':<12}{'threads':>8}{'RoboCache ms':>14}{'PyTorch ms':>12}{'ratio':>8}{'CPU ms':>10}{'theirs':>10}{'ratio':>8}   (PyTorch {torch.__version__})")
@@ -94,8 +97,8 @@ def main():
             continue
         for threads in args.threads:
             torch.set_num_threads(threads)
-            theirs = torch_steps(case, args.dropout)
-            process, ours = robocache_steps(args.program, case, threads, args.dropout)
+            theirs = torch_steps(case)
+            process, ours = robocache_steps(args.program, case, threads)
             theirs(2), ours(2)
             n = [max(1, round(args.seconds / max(side(2)[1] / 2, 1e-4))) for side in (ours, theirs)]
             samples = [(*ours(n[0]), *theirs(n[1])) for _ in range(args.samples)]

@@ -1,4 +1,4 @@
-// Command trainstep times training steps of a transformer on a device, for bench/peers/train_cpu_peer.py, which times PyTorch in turn with it.
+// Command step times training steps of a transformer on a device, for bench/peers/step_peer.py, which times PyTorch in turn with it.
 //
 // It reads a network as flags and then, from standard input, a number of steps a line; it answers each line with the seconds that they took.
 package main
@@ -27,12 +27,13 @@ func main() {
 }
 
 func run(args []string, in io.Reader, out io.Writer) (err error) {
-	set := flag.NewFlagSet("train", flag.ContinueOnError)
+	set := flag.NewFlagSet("step", flag.ContinueOnError)
 	number := func(name string, value int, usage string) *int { return set.Int(name, value, usage) }
 	device, threads := set.String("device", "cpu", "the device"), number("threads", runtime.GOMAXPROCS(0), "threads")
 	b, t, width, input, output := number("b", 32, "rows"), number("t", 35, "tokens"), number("d", 128, "width"), number("in", 54, "columns of a token"), number("out", 780, "columns of the prediction")
 	layers, heads, ffn := number("layers", 2, "layers"), number("heads", 4, "heads"), number("ffn", 256, "width of the feed-forward part")
 	dropout, last := set.Float64("dropout", 0, "dropout"), set.Bool("last", false, "predict from the last token alone")
+	flat, first := set.Bool("flat", false, "predict from all tokens side by side"), set.Bool("prenorm", false, "norms come first")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -45,7 +46,10 @@ func run(args []string, in io.Reader, out io.Writer) (err error) {
 	ctx := context.Background()
 	list := slices.Concat(
 		[]nn.Layer{nn.Linear{Name: "input", Out: *width}, nn.Positions{Name: "position", Count: *t}},
-		nn.Encoder("encoder", *layers, nn.TransformerEncoderLayer{Heads: *heads, FFN: *ffn, Dropout: float32(*dropout)}))
+		nn.Encoder("encoder", *layers, nn.TransformerEncoderLayer{Heads: *heads, FFN: *ffn, Dropout: float32(*dropout), PreNorm: *first}))
+	if *flat {
+		list = append(list, nn.Flatten{Tokens: *t})
+	}
 	if *last {
 		list = append(list, nn.LastToken{})
 	}

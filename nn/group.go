@@ -1,0 +1,241 @@
+package nn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Group trains a network on several devices of one machine, each with a copy of it and a batch of its own: a step is one graph over all of them. The
+// gradient is the mean of theirs. Each device does AdamW for a part of the parameters, reading the others' gradients and writing their parameters
+// itself, so that all have the same bits after each step, and the same in each run. Its methods are for one goroutine at a time.
+type Group struct {
+	steps  []*Step
+	queues []*ops.Queue
+	graph  *ops.Graph
+}
+
+// NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others, for b rows of t tokens each.
+// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the first
+// model. Dropout differs from rank to rank. The caller closes the group before the models.
+func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions) (g *Group, err error) {
+	fail := func(arg string, kind error, got any, want string) (*Group, error) {
+		return nil, &Error{Op: "NewGroup", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
+	}
+	if len(models) < 1 || len(models) > maxRanks {
+		return fail("models", ops.ErrOption, len(models), fmt.Sprintf("1 to %d", maxRanks))
+	}
+	if len(opts) != len(models) {
+		return fail("opts", ops.ErrOption, len(opts), fmt.Sprintf("%d, one for each model", len(models)))
+	}
+	for i, m := range models {
+		o := opts[i]
+		switch {
+		case o.Train == nil:
+			return fail(fmt.Sprintf("opts[%d].Train", i), ops.ErrMissing, "nil", "how to train")
+		case !slices.EqualFunc(m.Parameters(), models[0].Parameters(), func(a, b Parameter) bool { return reflect.DeepEqual(a, b) }):
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "another network than the first", "one network")
+		case *o.Train != *opts[0].Train || o.Loss != opts[0].Loss || o.Chunk != opts[0].Chunk || o.Ring != opts[0].Ring:
+			return fail(fmt.Sprintf("opts[%d]", i), ops.ErrOption, "other settings than the first", "the same training")
+		}
+	}
+	g = &Group{}
+	defer func() {
+		if err != nil {
+			g, err = nil, errors.Join(err, g.Close())
+		}
+	}()
+	for i, m := range models {
+		s := &Step{model: m, opts: opts[i], b: b, t: t}
+		if err := s.check(); err != nil {
+			return g, err
+		}
+		s.opts.Train.Seed += uint64(i) // which was copied
+		g.steps = append(g.steps, s)
+		if err := s.compile(ctx); err != nil {
+			return g, err
+		}
+		q, err := m.device.NewQueue()
+		if err != nil {
+			return g, err
+		}
+		g.queues = append(g.queues, q)
+	}
+	for i, s := range g.steps {
+		if err := s.update(ctx, g.steps, i); err != nil {
+			return g, err
+		}
+	}
+	if err := g.spread(ctx); err != nil {
+		return g, err
+	}
+	g.graph, err = g.queues[0].Capture(g.record, g.queues[1:]...)
+	return g, err
+}
+
+// maxRanks is how many devices a group has at most.
+const maxRanks = 16
+
+// record gives the queues a step: what each rank does by itself; the norm, of all ranks' gradients; and the optimiser's step.
+func (g *Group) record() error {
+	for i, s := range g.steps {
+		q := g.queues[i]
+		err := s.begins(q)
+		for _, p := range s.plans {
+			if err == nil {
+				err = p.Run(q.Backend())
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := g.meet(); err != nil {
+		return err
+	}
+	for i, s := range g.steps {
+		if err := run(s.measure, g.queues[i]); err != nil {
+			return err
+		}
+	}
+	if err := g.meet(); err != nil {
+		return err
+	}
+	for i, s := range g.steps {
+		if err := run(s.apply, g.queues[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet makes every queue wait for all others.
+func (g *Group) meet() error {
+	for i, q := range g.queues {
+		for j, other := range g.queues {
+			if i != j {
+				if err := q.After(other); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// spread copies the first rank's parameters, moments and state to the others, by the host.
+func (g *Group) spread(ctx context.Context) error {
+	first := g.steps[0].model
+	for _, s := range g.steps[1:] {
+		m := s.model
+		for _, pair := range [][2]*tensor.Tensor{{m.params, first.params}, {m.working, first.working}, {m.m, first.m}, {m.v, first.v}, {m.state, first.state}} {
+			if err := across(ctx, m.device, pair[0], first.device, pair[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// across copies a tensor of a device to another's.
+func across(ctx context.Context, to *ops.Device, dst *tensor.Tensor, from *ops.Device, src *tensor.Tensor) error {
+	host, err := tensor.New(src.DType(), src.Shape()...)
+	if err != nil {
+		return err
+	}
+	if err := from.Copy(ctx, host, src); err != nil {
+		return err
+	}
+	return to.Copy(ctx, dst, host)
+}
+
+// Steps are the ranks' own, whose batches are to be filled. They are not run by themselves.
+func (g *Group) Steps() []*Step { return g.steps }
+
+// Run gives all devices a step and returns before they have finished: one launch, which allocates nothing.
+func (g *Group) Run() error {
+	if g.graph == nil {
+		return &Error{Op: "Run", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
+	}
+	return g.graph.Launch(g.queues[0])
+}
+
+// Progress waits for the steps and is what Step.Progress is; losses are the mean of the ranks'.
+func (g *Group) Progress(ctx context.Context) (Progress, error) {
+	var all Progress
+	var errs []error
+	for i, s := range g.steps {
+		p, err := s.Progress(ctx, g.queues[i])
+		errs = append(errs, err)
+		if i == 0 {
+			all = p
+			continue
+		}
+		for k := range min(len(all.Losses), len(p.Losses)) {
+			all.Losses[k] += p.Losses[k]
+		}
+	}
+	for k := range all.Losses {
+		all.Losses[k] /= float32(len(g.steps))
+	}
+	return all, errors.Join(errs...)
+}
+
+// Forgive is Step.Forgive of all ranks.
+func (g *Group) Forgive(ctx context.Context) error {
+	var errs []error
+	for _, s := range g.steps {
+		errs = append(errs, s.Forgive(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit.
+func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
+	first := g.steps[0].model
+	for i, s := range g.steps[1:] { // each rank has the moments of its part
+		from, to := s.part(len(g.steps), i+1)
+		for _, pair := range [][2]*tensor.Tensor{{first.m, s.model.m}, {first.v, s.model.v}} {
+			dst, err1 := pair[0].Slice(0, from, to)
+			src, err2 := pair[1].Slice(0, from, to)
+			if err := errors.Join(err1, err2); err != nil {
+				return err
+			}
+			if err := across(ctx, first.device, dst, s.model.device, src); err != nil {
+				return err
+			}
+		}
+	}
+	return g.steps[0].SaveState(ctx, path, texts)
+}
+
+// LoadState goes on from what SaveState wrote.
+func (g *Group) LoadState(ctx context.Context, path string) (map[string]string, error) {
+	texts, err := g.steps[0].LoadState(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return texts, g.spread(ctx)
+}
+
+// Close releases the group. Close twice is fine.
+func (g *Group) Close() error {
+	var errs []error
+	if g.graph != nil {
+		errs = append(errs, g.graph.Close())
+		g.graph = nil
+	}
+	for _, q := range g.queues {
+		errs = append(errs, q.Close())
+	}
+	g.queues = nil
+	for _, s := range g.steps {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,186 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// several makes a group of a rank on each device, each with a batch of its own of a list of batches, and returns it and the devices.
+func several(t *testing.T, names []string, c Config, b, tokens int, opts StepOptions) (*Group, []*ops.Device) {
+	t.Helper()
+	var devices []*ops.Device
+	var models []*Model
+	var all []StepOptions
+	for i, name := range names {
+		d := open(t, name)
+		devices = append(devices, d)
+		m, err := NewModel(t.Context(), d, c, uint64(7+i)) // the first's count
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, m.Close()) })
+		models, all = append(models, m), append(all, opts)
+	}
+	require.NoError(t, ops.Connect(devices...))
+	g, err := NewGroup(t.Context(), models, b, tokens, all)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, g.Close()) })
+	for i, s := range g.Steps() {
+		random := rand.New(rand.NewPCG(uint64(i), 9))
+		r := &rig{T: t, device: devices[i]}
+		r.fill(s.Values, random)
+		r.fill(s.TargetValues, random)
+	}
+	return g, devices
+}
+
+func (g *Group) runs(t *testing.T, n int) Progress {
+	t.Helper()
+	for range n {
+		require.NoError(t, g.Run())
+	}
+	p, err := g.Progress(t.Context())
+	require.NoError(t, err)
+	return p
+}
+
+// arenas reads the parameters of all ranks, which are to be the same.
+func (g *Group) arenas(t *testing.T) []float32 {
+	t.Helper()
+	var first []float32
+	for i, s := range g.steps {
+		list, err := download[float32](t.Context(), s.model.device, s.model.params)
+		require.NoError(t, err)
+		if i == 0 {
+			first = list
+			continue
+		}
+		assert.Equal(t, first, list, "rank %d", i)
+	}
+	return first
+}
+
+// Two devices with half of a batch each learn what one does with all of it, to float32's rounding.
+func TestAGroupLearnsWhatOneDoes(t *testing.T) {
+	opts := StepOptions{Train: &Training{Schedule: Schedule{Rate: 1e-3}, MaxNorm: 0.5, Eps: 1e-4}}
+	c := encoder(TransformerEncoderLayer{Heads: 1, FFN: 40})
+	g, devices := several(t, []string{"cpu", "cpu"}, c, 2, 9, opts)
+	m, err := NewModel(t.Context(), devices[0], c, 7)
+	require.NoError(t, err)
+	defer m.Close()
+	one, err := NewStep(t.Context(), m, 4, 9, opts)
+	require.NoError(t, err)
+	defer one.Close()
+	for i, s := range g.Steps() {
+		for _, pair := range [][2]*tensor.Tensor{{one.Values, s.Values}, {one.TargetValues, s.TargetValues}} {
+			require.NoError(t, devices[0].Copy(t.Context(), must(pair[0].Slice(0, 2*i, 2*i+2)), pair[1]))
+		}
+	}
+	got := g.runs(t, 10)
+	for range 10 {
+		require.NoError(t, one.Run(devices[0].Queue()))
+	}
+	want, err := one.Progress(t.Context(), devices[0].Queue())
+	require.NoError(t, err)
+	require.Len(t, got.Losses, 10)
+	for i := range want.Losses {
+		assert.InEpsilon(t, want.Losses[i], got.Losses[i], 1e-4)
+	}
+	assert.InEpsilon(t, want.Norm, got.Norm, 1e-4)
+	alone, err := download[float32](t.Context(), devices[0], m.params)
+	require.NoError(t, err)
+	for i, v := range g.arenas(t) {
+		assert.InDelta(t, alone[i], v, 1e-5)
+	}
+}
+
+// A group on simulated devices that reach each other's memory has the bits of one on the CPU's exact way; and one that goes on from a checkpoint those of
+// one that was not disturbed.
+func TestAGroupHasTheBits(t *testing.T) {
+	opts := everything()
+	opts.Train.MaxNorm = 0
+	path := filepath.Join(t.TempDir(), "c.safetensors")
+	var want []float32
+	for _, names := range [][]string{{"cpu:exact", "cpu:exact"}, {"sim:0", "sim:1"}} {
+		g, _ := several(t, names, small(), 2, 9, opts)
+		g.runs(t, 3)
+		if want == nil {
+			require.NoError(t, g.SaveState(t.Context(), path, nil))
+		}
+		g.runs(t, 3)
+		got := g.arenas(t)
+		if want == nil {
+			want = got
+		}
+		assert.Equal(t, want, got, names[0])
+		_, err := g.LoadState(t.Context(), path)
+		require.NoError(t, err)
+		assert.Equal(t, int64(6), g.runs(t, 3).Step)
+		assert.Equal(t, want, g.arenas(t), "%s, from a checkpoint", names[0])
+	}
+}
+
+// A NaN in one rank's batch stops all of them.
+func TestANaNStopsAGroup(t *testing.T) {
+	opts := everything()
+	opts.Train.MaxNorm = 0
+	g, devices := several(t, []string{"cpu", "cpu", "cpu"}, small(), 2, 9, opts)
+	g.runs(t, 2)
+	before := g.arenas(t)
+	s := g.Steps()[1]
+	list, err := download[float32](t.Context(), devices[1], s.Values)
+	require.NoError(t, err)
+	list[7] = float32(math.NaN())
+	require.NoError(t, upload(t.Context(), devices[1], s.Values, list))
+	require.NoError(t, g.Run())
+	_, err = g.Progress(t.Context())
+	var stopped *NotFiniteError
+	if assert.ErrorAs(t, err, &stopped) {
+		assert.Equal(t, int64(3), stopped.Step)
+	}
+	assert.Equal(t, before, g.arenas(t))
+	list[7] = 0
+	require.NoError(t, upload(t.Context(), devices[1], s.Values, list))
+	require.NoError(t, g.Forgive(t.Context()))
+	g.runs(t, 1)
+	assert.NotEqual(t, before, g.arenas(t))
+}
+
+// Groups that cannot be.
+func TestGroupsThatCannotBe(t *testing.T) {
+	ctx, d := t.Context(), open(t, "cpu")
+	a := must(NewModel(ctx, d, small(), 1))
+	defer a.Close()
+	b := must(NewModel(ctx, d, one(), 1))
+	defer b.Close()
+	other := everything()
+	other.Train.Seed = 1
+	for arg, c := range map[string]struct {
+		models []*Model
+		opts   []StepOptions
+	}{
+		"models":        {nil, nil},
+		"opts":          {[]*Model{a}, nil},
+		"models[1]":     {[]*Model{a, b}, []StepOptions{everything(), everything()}},
+		"opts[1]":       {[]*Model{a, a}, []StepOptions{everything(), other}},
+		"opts[0].Train": {[]*Model{a}, []StepOptions{{}}},
+		"batch":         {[]*Model{a}, []StepOptions{everything()}},
+	} {
+		tokens := 9
+		if arg == "batch" {
+			tokens = 99
+		}
+		g, err := NewGroup(ctx, c.models, 2, tokens, c.opts)
+		var e *Error
+		if assert.ErrorAs(t, err, &e, arg) {
+			assert.Equal(t, arg, e.Arg)
+		}
+		assert.Nil(t, g)
+	}
+}
