@@ -111,7 +111,7 @@ var manifest = []family{
 		name: "adamw",
 		sources: []source{
 			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -140,78 +140,78 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "c1dcf66e552c0228edf8b5671f99425136c4b8872fecc53042aac21ff8127656"},
-			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"attention.cu", "f3df853bc1a030ef3999b19d076a47df1e804f9f50f752d995e971d7faceb823"},
+			{"attention.cuh", "a30b06fef8862d740ed2cd000d25b129ee17eb7e84a17dd64dfee1c46a486ec7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "attention_32", MaxThreads: 256, Params: []Param{
-				{"b8", 144, 8},
+				{"b8", 136, 8},
 			}},
 			{Name: "attention_32_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 144, 8},
+				{"b8", 136, 8},
 			}},
 			{Name: "attention_64", MaxThreads: 256, Params: []Param{
-				{"b8", 144, 8},
+				{"b8", 136, 8},
 			}},
 			{Name: "attention_64_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 144, 8},
+				{"b8", 136, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "024f75357daf1d1488a94d35c26d45e23b8cb35e34aec0d67dab1a08914ec8f2",
-				PTXHash: "024f75357daf1d1488a94d35c26d45e23b8cb35e34aec0d67dab1a08914ec8f2",
-				stored:  source{"attention.sm_90.ptx.gz", "3046c19ce42d4a69e7443614a6f507ff9c04f8bbcdd91bbefe6c10aa03745faf"},
+				Hash:    "0a643b40f61679aa1ecd129043a44ae1e63156ddcc788cbfba75d2df114fd7d4",
+				PTXHash: "0a643b40f61679aa1ecd129043a44ae1e63156ddcc788cbfba75d2df114fd7d4",
+				stored:  source{"attention.sm_90.ptx.gz", "198e6f7c0ddc34864d727f526e3e2ea9e5e31a6d42226b6445b7fd63729a3668"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "dc6579148751cadabf19323907981f46ee0efd04cfe9892e066f21ba282aa6ec",
-				PTXHash: "dc6579148751cadabf19323907981f46ee0efd04cfe9892e066f21ba282aa6ec",
-				stored:  source{"attention.sm_80.ptx.gz", "e27850ec52fad061ae78a98553e7967a4d425ec36f9c713e4fc8566cd97825e5"},
+				Hash:    "2e67fd7790f30e718da049d0b8f8bff6af3499e0a303cca5ebf365f7945b6d50",
+				PTXHash: "2e67fd7790f30e718da049d0b8f8bff6af3499e0a303cca5ebf365f7945b6d50",
+				stored:  source{"attention.sm_80.ptx.gz", "8331e3acca9194fec9fe8119cd6d3dfa0cafe87ede1000dbb17f9f975e8b0da5"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "96db287c315f866b4c191ae9c66ae8401a20bc693ad445db4505bc295cc777e9"},
-			{"attention.cuh", "98bf91389fe0b34f94ee5441d582e1adddaac859fbebb31be456f632ce5d9b1e"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"attention_backward.cu", "3a23bd19eb36a0999bc8e2bb7b16bf283aeb1aa361d3becaf85cdcb0ba71e8c2"},
+			{"attention.cuh", "a30b06fef8862d740ed2cd000d25b129ee17eb7e84a17dd64dfee1c46a486ec7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
-				{"b8", 232, 8},
+				{"b8", 216, 8},
 			}},
 			{Name: "attention_backward_32_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 232, 8},
+				{"b8", 216, 8},
 			}},
 			{Name: "attention_backward_64", MaxThreads: 256, Params: []Param{
-				{"b8", 232, 8},
+				{"b8", 216, 8},
 			}},
 			{Name: "attention_backward_64_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 232, 8},
+				{"b8", 216, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a445d2305baf03443d770ac6b0254bb729142da78f7e008c108abe2a3a0c5caa",
-				PTXHash: "a445d2305baf03443d770ac6b0254bb729142da78f7e008c108abe2a3a0c5caa",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "1196c00ad0bf1672596328390e170f690bcba8d0ea5c0430294ed028a964c61a"},
+				Hash:    "7496dce92c9c5dbb5ee30bc921f4d7dcac505639dd1e238c4c2d9313ef2b7132",
+				PTXHash: "7496dce92c9c5dbb5ee30bc921f4d7dcac505639dd1e238c4c2d9313ef2b7132",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "9ac10b903563ae97b61616a1a4f658d6356b5eadc41b78a09ad6ee9427f1d2d2"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "546e7ab8dde0d51b2a8f378a6f3300179d7e75d67b2aa57241b9939564009064",
-				PTXHash: "546e7ab8dde0d51b2a8f378a6f3300179d7e75d67b2aa57241b9939564009064",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "9fc02c081f6ff340b4e6a6b78a84aeb34be8437bcc734f66a7c8a9e544d65d34"},
+				Hash:    "f30eeaa252bbece84eeda680835a911a57709459edbf95d2434eaa7c2c6668c9",
+				PTXHash: "f30eeaa252bbece84eeda680835a911a57709459edbf95d2434eaa7c2c6668c9",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "477ced7b7a31b6a11c2ba867782af9da9fb5564f1bb468661fb1578e8337f9be"},
 			},
 		},
 	},
@@ -219,7 +219,7 @@ var manifest = []family{
 		name: "copy",
 		sources: []source{
 			{"copy.cu", "e0cb53a9688cd52d73960d9ea88c0a37315daac1ea8ce8a6b400e720c380193a"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -252,7 +252,7 @@ var manifest = []family{
 		name: "draw",
 		sources: []source{
 			{"draw.cu", "136d72df6ce7f1986411a25a84c9aa93eef7c17fe07bae290b52c2990842b57d"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
 			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
@@ -290,7 +290,7 @@ var manifest = []family{
 		name: "embed",
 		sources: []source{
 			{"embed.cu", "1bbd0e7789e2647797ff88cf05a6dae90fe72d2e32b8d85d38faea6ce324e6d3"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -324,7 +324,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse.cu", "93fe9ce1c081816b964be9c38712623a0bb7715f9be38a8ec2e6e57d06530566"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"fuse_chunks.cuh", "dbef10f7cfbdbe9c5422b0ac7ee3f439ed3d3012503887037f55fbda17e6d23e"},
 			{"fuse_items.cuh", "51c6aed401ebeb389a4b2dfe9fd973ae3908c28ed7ae5d00f3615e1d04d83818"},
@@ -370,7 +370,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse_backward.cu", "0edb29554e575da05c9f7832e43c46a8686529256fca00c4b6ce5ccb7c4b6571"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"fuse_backward.cuh", "2a60ac30be4554ed7268729665db6e870799e4a23ed69c467e253643e46684a7"},
 			{"fuse_job.cuh", "e06f026bc3d3b4647843c1a8edefd70a68a8d21645e859e50dbff697d3313c46"},
@@ -415,7 +415,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse_backward_f64.cu", "d436c8a23585e82f491364d63d1c09b963b58bbd280e864e896a43e8079cd235"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"fuse_backward.cuh", "2a60ac30be4554ed7268729665db6e870799e4a23ed69c467e253643e46684a7"},
 			{"fuse_job.cuh", "e06f026bc3d3b4647843c1a8edefd70a68a8d21645e859e50dbff697d3313c46"},
@@ -460,7 +460,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse_chunks.cu", "1db4500d30fa0aae5e6075636d675eb143cad5aa762bb7ca34d56eb16fa358df"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"fuse_chunks.cuh", "dbef10f7cfbdbe9c5422b0ac7ee3f439ed3d3012503887037f55fbda17e6d23e"},
 			{"fuse_job.cuh", "e06f026bc3d3b4647843c1a8edefd70a68a8d21645e859e50dbff697d3313c46"},
@@ -504,7 +504,7 @@ var manifest = []family{
 		name: "fuse_fast",
 		sources: []source{
 			{"fuse_fast.cu", "15ebc58128d058b1f53cf7d271e059fe737a335a85a3bab0ae8869e72fbfabaa"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
 			{"fuse_fast.cuh", "83369645b8c25a26ce4a7efe1505983ad179bd5995b9aeaa1972a9383f73f351"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -548,7 +548,7 @@ var manifest = []family{
 		name: "fuse_small",
 		sources: []source{
 			{"fuse_small.cu", "f48115c335e1c2c98d6d39bf9d88f320925345d01378986b9471ef1bc8fa82a2"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
 			{"fuse_fast.cuh", "83369645b8c25a26ce4a7efe1505983ad179bd5995b9aeaa1972a9383f73f351"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -590,7 +590,7 @@ var manifest = []family{
 		name: "fuse_unaligned",
 		sources: []source{
 			{"fuse_unaligned.cu", "4342b529e06b5eab84f3dfd0ef2b36876cf04d8207bd67983f09f7475e4033b5"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
 			{"fuse_fast.cuh", "83369645b8c25a26ce4a7efe1505983ad179bd5995b9aeaa1972a9383f73f351"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -635,7 +635,7 @@ var manifest = []family{
 		name: "gradient",
 		sources: []source{
 			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -663,7 +663,7 @@ var manifest = []family{
 		name: "loss",
 		sources: []source{
 			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -693,7 +693,7 @@ var manifest = []family{
 		name: "matmul",
 		sources: []source{
 			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
 			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
@@ -734,7 +734,7 @@ var manifest = []family{
 		name: "matmul_norm",
 		sources: []source{
 			{"matmul_norm.cu", "2221dc0167146cdbef0c374c5d6181843b907f2c698b0f5484a748f05e70c1e3"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
 			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
@@ -775,7 +775,7 @@ var manifest = []family{
 		name: "matmul_norm_back",
 		sources: []source{
 			{"matmul_norm_back.cu", "8b6a6e7ec744e99647e101b2b84d37db3ef652871eeb0cab22fb845465b0ac19"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "127fd5eae84ac4f78284581d512ae442053a454a0bb4f961c6731b5edc7b2d8c"},
 			{"matmul_rows.cuh", "08cb1e271b45d48c74c4930739396878ffa14bd04d714fc99507848add611b01"},
@@ -816,7 +816,7 @@ var manifest = []family{
 		name: "norm",
 		sources: []source{
 			{"norm.cu", "40cd299692f583450f3ee79bba42a74866270c05e8cee307e180603484e95294"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -848,7 +848,7 @@ var manifest = []family{
 		name: "resample",
 		sources: []source{
 			{"resample.cu", "757af42acbbf998f7f342cfd82ff69a13efc9093eb86c2a561367755ea30f9e1"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
@@ -889,7 +889,7 @@ var manifest = []family{
 			{"resample_channels.cu", "ec6ecf3489fcc2beaa8ab1dde08db9155ddcf0fb2e06b3459af994f12815f133"},
 			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
@@ -932,7 +932,7 @@ var manifest = []family{
 			{"resample_channels_f64.cu", "2b57e7a1ec2ebc8dcf2ab148974d4d5fb40d8d803b03c6b9a355e5883aeb083a"},
 			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
@@ -975,7 +975,7 @@ var manifest = []family{
 			{"resample_curves.cu", "16e71a40120cd4b00da93be0c926c3679a068a63b96c891e5aab175b66c3e09a"},
 			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
@@ -1018,7 +1018,7 @@ var manifest = []family{
 			{"resample_curves_f64.cu", "18031652093cf80e4a39d1a7315e95e1c35cfbc58631b63a044d2a3dbea22281"},
 			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
 			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
@@ -1059,7 +1059,7 @@ var manifest = []family{
 		name: "resample_f64",
 		sources: []source{
 			{"resample_f64.cu", "abfebdd66fc14f21744d5d7218a60a9559d00f1f26e6620ae070697069c404e7"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
@@ -1098,7 +1098,7 @@ var manifest = []family{
 		name: "resample_fast",
 		sources: []source{
 			{"resample_fast.cu", "cac63f2c860aac13485150894df38b4c368e2c3a6708d6b92245173c6fe6d622"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
@@ -1145,7 +1145,7 @@ var manifest = []family{
 		name: "resample_thread_per_row",
 		sources: []source{
 			{"resample_thread_per_row.cu", "6a206594bb4169f149fd3cb423ab09df506d511bc28dc6024bc0a0ce961865a0"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
 			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -1186,7 +1186,7 @@ var manifest = []family{
 		name: "tokens",
 		sources: []source{
 			{"tokens.cu", "53dcbc9781fb2431cca26581ef5ca626ccda13bf4722ea6a4e67fb39b394c1c3"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -1219,7 +1219,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_atomic.cu", "e57a4b780bcdb822df12f013ae7f734248b0b33e14b7b8d08a83cb087fcb6997"},
 			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
@@ -1263,7 +1263,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_bucket.cu", "163aac6fd83b4bf75c10fcce50a564cd01a2f3b50cb36f2c762d9db0a4412d07"},
 			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
@@ -1302,7 +1302,7 @@ var manifest = []family{
 		name: "voxel_count",
 		sources: []source{
 			{"voxel_count.cu", "a1c3d8717f1726c331e471cc5e4e8317f42dac3628774532f08cb5fae46a4eee"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
@@ -1343,7 +1343,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_f64.cu", "dd3e7b26a3ad89c4a485dcb7a8f72506910a1f39b84c9373b9220ecc27000be3"},
 			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_large.cuh", "9a44d7ca408fd9ae0c39bab3bb050f45cf0e70cc3e6b2dccd92fdfcbba4d4fa1"},
@@ -1387,7 +1387,7 @@ var manifest = []family{
 		name: "voxel_fill",
 		sources: []source{
 			{"voxel_fill.cu", "bfed0e3bc545292f9a988b24376387349675d750b8bbcd04b2dbfef6058977c6"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_fill.cuh", "bcc25b344dd70cd76dbb6973febda7bb0e3243b4772e4205c7f4c4d72e182ee5"},
@@ -1424,7 +1424,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_group.cu", "17fbd7ee09ba6e5902ebfb16f87a491baa0bbe5ba6264b82270e7b7f600d4607"},
 			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
@@ -1470,7 +1470,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_reduce.cu", "4bb6b6427a71ccc76709ef4c18a1e0c1cf437220edebfa383250fad5decdd552"},
 			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_large.cuh", "9a44d7ca408fd9ae0c39bab3bb050f45cf0e70cc3e6b2dccd92fdfcbba4d4fa1"},
@@ -1517,7 +1517,7 @@ var manifest = []family{
 		name: "voxel_sort",
 		sources: []source{
 			{"voxel_sort.cu", "4ac74fd513b975033c37a459cde912a7250859f7c04cd633df565aa148dcb491"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -1558,7 +1558,7 @@ var manifest = []family{
 		name: "voxel_write",
 		sources: []source{
 			{"voxel_write.cu", "7b73245b7d0a9bf09e72c5bc838f8075522857798f914fac6bd1dc790eb5ab59"},
-			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"voxel_fill.cuh", "bcc25b344dd70cd76dbb6973febda7bb0e3243b4772e4205c7f4c4d72e182ee5"},
