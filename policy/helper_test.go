@@ -14,6 +14,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/tensor"
 )
