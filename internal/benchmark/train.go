@@ -105,6 +105,7 @@ func (j *TrainJob) fill(r *rig, w *work) error {
 		return err
 	}
 	w.later(step.Close)
+	w.launches = 12*j.Layers + 12 // about
 	w.run = func(int) error { return errors.Join(plan.Run(r.stream), step.Give(r.stream)) }
 	return nil
 }
