@@ -126,6 +126,7 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 	if words[backend.StateStep] < 0 {
 		return nil, &Error{Op: "LoadState", Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("step %d", words[backend.StateStep]), Want: "0 or more"}
 	}
+	s.first = words[backend.StateStep]
 	return texts, errors.Join(m.write(ctx, parts[0]), m.device.Copy(ctx, m.m, parts[1]), m.device.Copy(ctx, m.v, parts[2]), m.device.Copy(ctx, m.state, state))
 }
 

@@ -133,6 +133,7 @@ func (g *Group) spread(ctx context.Context) error {
 	first := g.steps[0].model
 	for _, s := range g.steps[1:] {
 		m := s.model
+		s.first = g.steps[0].first
 		for _, pair := range [][2]*tensor.Tensor{{m.params, first.params}, {m.working, first.working}, {m.m, first.m}, {m.v, first.v}, {m.state, first.state}} {
 			if err := across(ctx, m.device, pair[0], first.device, pair[1]); err != nil {
 				return err

@@ -36,6 +36,7 @@ var networks = []struct {
 	{name: "attention", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 2}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9},
 	{name: "attention, wide heads, causal", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 1, Causal: true, Dropout: 0.3}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9},
 	{name: "padding", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 2}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9, pad: true},
+	{name: "padding, causal", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 2, Causal: true}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9, pad: true},
 	{name: "encoder", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40}), b: 2, t: 9},
 	{name: "encoder with dropout", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, Dropout: 0.2}), b: 2, t: 9},
 	{name: "pre-norm encoder, GELU", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, PreNorm: true, Activation: GELU, Dropout: 0.2, Causal: true}), b: 2, t: 9},

@@ -51,6 +51,7 @@ type Step struct {
 	graph          *ops.Graph
 	state          *tensor.Tensor
 	ring           *tensor.Tensor // [Ring] F32
+	first          int64          // steps that were done when this one began
 	norm           *tensor.Tensor // [1] F32, or nil
 
 	squares *tensor.Tensor // of the first rank: those of all
@@ -125,7 +126,7 @@ func run(p backend.Plan, q *ops.Queue) error {
 // Progress is how far training has come.
 type Progress struct {
 	Step   int64     // steps so far
-	Losses []float32 // of the latest steps, the oldest first: as many as the ring has
+	Losses []float32 // of the latest steps, the oldest first: as many as the ring has, and no older than the Step or the checkpoint it goes on from
 	Norm   float32   // of the latest step's gradients, where Training.MaxNorm is there
 }
 
@@ -147,7 +148,7 @@ func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
 			return Progress{}, errors.Join(err, errRing)
 		}
 		n := int64(len(ring))
-		for step := max(p.Step-n, 0); step < p.Step; step++ {
+		for step := max(p.Step-n, s.first); step < p.Step; step++ {
 			p.Losses = append(p.Losses, ring[step%n])
 		}
 	}
