@@ -34,7 +34,7 @@ func (c *compiler) backward(v *value) {
 		r.dSum = c.gradient(tensor.F32, to, zero)
 	}
 	c.products(v, o, p, r)
-	c.done(c.added(v)...)
+	c.done(c.summed(v)...)
 	if o != nil {
 		c.done(c.added(to)...)
 	}
@@ -68,12 +68,9 @@ func (c *compiler) done(list ...*tensor.Tensor) {
 // products adds up the gradient of v, which norm o gave or nobody, from the products that took it and what is there in F32; r is the room of v, or
 // of what went into the norm, and p the product that made it.
 func (c *compiler) products(v *value, o *norm, p *product, r *room) {
-	before, after := c.added(v), []*tensor.Tensor(nil)
+	before, after := c.summed(v), []*tensor.Tensor(nil)
 	if o != nil {
 		after = c.added(o.in)
-	}
-	if isNorm(v) && len(v.norms) > 0 {
-		before = append(before, c.rooms[v].dSum) // of the norm that it went into
 	}
 	var out backend.Dropout
 	if p != nil && p.activation == NoActivation {
@@ -135,6 +132,15 @@ func (c *compiler) added(v *value) (list []*tensor.Tensor) {
 		list = append(list, c.rooms[p.out].dSum)
 	}
 	return list
+}
+
+// summed are the parts of a value's gradient that are there in F32: those of what it was added to; or one, of a norm's result that went into another norm,
+// whose gradient has them in it.
+func (c *compiler) summed(v *value) []*tensor.Tensor {
+	if isNorm(v) && len(v.norms) > 0 {
+		return []*tensor.Tensor{c.rooms[v].dSum}
+	}
+	return c.added(v)
 }
 
 // through is the gradient of a product with respect to what went in.
