@@ -13,14 +13,14 @@
 //	err = m.SaveFile(ctx, "policy.safetensors", nil) // torch's names and shapes
 //
 // A network is a list of layers on tokens [B,T,In]; its prediction is what its last layer, a Linear, gives for each token, or for the last one behind
-// [LastToken], or for all of them together behind [Flatten]. Layers, their parameters' names and their defaults are torch's; [NewModel] initialises them
-// as torch does, from a generator of our own, so with other numbers than torch's.
+// [LastToken], or for all of them together behind [Flatten]. Layers, their parameters' names and their defaults are torch's; [NewModel] initialises
+// them as torch does, from a generator of our own, so with other numbers than torch's.
 //
-// Parameters are float32, in one flat space, with Adam's moments and, where the device computes in bfloat16, a copy of them beside. A weight has its rows
-// padded to a multiple of 16 columns and 16 rows in it, which are 0 and stay 0; files are without.
+// Parameters are float32, in one flat space, with Adam's moments and, where the device computes in bfloat16, a copy of them beside. A weight has its
+// rows padded to a multiple of 16 columns and 16 rows in it, which are 0 and stay 0; files are without.
 //
-// A step is compiled for a batch's shape. What follows a product is in its launch: bias, activation, dropout, the residual, a LayerNorm; of the way back
-// the activation's gradient, the residual's and the LayerNorm's. The gradients of all weights are one launch. All of a step is one graph, with
+// A step is compiled for a batch's shape. What follows a product is in its launch: bias, activation, dropout, the residual, a LayerNorm; of the way
+// back the activation's gradient, the residual's and the LayerNorm's. The gradients of all weights are one launch. All of a step is one graph, with
 // what makes the batch in front of it if the caller says so.
 //
 // A [Group] trains on several devices of one machine.

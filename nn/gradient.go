@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// backward makes the gradient of a value of which those of all later ones have been made; that of a norm's result gives that of what went into it at once.
+// backward makes the gradient of a value of which those of all later ones have been made; that of a norm's result gives that of what went into it at
+// once.
 func (c *compiler) backward(v *value) {
 	if c.err != nil {
 		return
@@ -43,8 +44,8 @@ func (c *compiler) backward(v *value) {
 	}
 }
 
-// gradient makes where a gradient goes, of zeros if not all of it is written; else it may be where another one was that nobody reads any more, which is
-// in the cache.
+// gradient makes where a gradient goes, of zeros if not all of it is written; else it may be where another one was that nobody reads any more, which
+// is in the cache.
 func (c *compiler) gradient(dtype tensor.DType, v *value, zero bool) *tensor.Tensor {
 	if zero {
 		return c.zeros(dtype, c.rows(v), pad(v.width))
@@ -134,8 +135,8 @@ func (c *compiler) added(v *value) (list []*tensor.Tensor) {
 	return list
 }
 
-// summed are the parts of a value's gradient that are there in F32: those of what it was added to; or one, of a norm's result that went into another norm,
-// whose gradient has them in it.
+// summed are the parts of a value's gradient that are there in F32: those of what it was added to; or one, of a norm's result that went into another
+// norm, whose gradient has them in it.
 func (c *compiler) summed(v *value) []*tensor.Tensor {
 	if isNorm(v) && len(v.norms) > 0 {
 		return []*tensor.Tensor{c.rooms[v].dSum}
@@ -154,8 +155,8 @@ func (c *compiler) matMul(job *backend.MatMulJob) {
 	}
 }
 
-// cutBack makes the gradient of tokens of which others see a part: of the last one it is 0 for the others. Where a norm made the tokens it is returned,
-// in F32.
+// cutBack makes the gradient of tokens of which others see a part: of the last one it is 0 for the others. Where a norm made the tokens it is
+// returned, in F32.
 func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) []*tensor.Tensor {
 	job := c.through(v.cut.products[0])
 	if normed {

@@ -21,8 +21,8 @@ type Group struct {
 }
 
 // NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others, for b rows of t tokens each.
-// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the first
-// model. Dropout differs from rank to rank. The caller closes the group before the models.
+// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the
+// first model. Dropout differs from rank to rank. The caller closes the group before the models.
 func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions) (g *Group, err error) {
 	fail := func(arg string, kind error, got any, want string) (*Group, error) {
 		return nil, &Error{Op: "NewGroup", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}

@@ -71,8 +71,8 @@ func flat(c Config, tokens int) Config {
 
 // bound is how far from float64 the prediction and the gradients may be, as a share of their length. Float32 rounds to 2^-24, in sums of up to 528.
 // Bfloat16 rounds operands to 2^-9 of themselves, at about ten places one behind the other in the deepest of these networks, whose errors are
-// independent; and where the input of a ReLU is within such an error of 0 it may let a gradient through or not: of one in 300 inputs, of which 2^-9*10*1.5
-// is the density, so that a gradient is off by sqrt(1/300), and by three times that in networks as small as these.
+// independent; and where the input of a ReLU is within such an error of 0 it may let a gradient through or not: of one in 300 inputs, of which
+// 2^-9*10*1.5 is the density, so that a gradient is off by sqrt(1/300), and by three times that in networks as small as these.
 func bound(d tensor.DType, c Config) (prediction, gradients float64) {
 	if d != tensor.BF16 {
 		return 2e-5, 4e-5
@@ -112,7 +112,8 @@ func TestLayersFollowFloat64(t *testing.T) {
 	}
 }
 
-// splitBias leaves out the middle third of a bias of queries, keys and values: that of the keys changes no softmax, so its gradient is 0 but for rounding.
+// splitBias leaves out the middle third of a bias of queries, keys and values: that of the keys changes no softmax, so its gradient is 0 but for
+// rounding.
 func splitBias(name string, g []float64) (func([]float64) []float64, bool) {
 	n := len(g) / 3
 	return func(g []float64) []float64 { return slices.Concat(g[:n], g[2*n:]) }, len(name) > 12 && name[len(name)-12:] == "in_proj_bias"

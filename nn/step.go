@@ -13,7 +13,8 @@ import (
 // LossKind is how a prediction is compared with its target.
 type LossKind = backend.LossKind
 
-// The losses: the mean over all values that count of the square or the absolute value of the difference, or over the rows the cross-entropy of a class.
+// The losses: the mean over all values that count of the square or the absolute value of the difference, or over the rows the cross-entropy of a
+// class.
 const (
 	MSE          = backend.LossMSE
 	L1           = backend.LossL1
@@ -31,8 +32,8 @@ type StepOptions struct {
 	Train *Training
 	// Before gives a queue the work that makes the batch, such as a loader's Run; nil for none. It is captured with the step, once.
 	Before func(q *ops.Queue) error
-	// Tokens says where the batch lies and what is made of it: all fields of the job but B, T, Input, Targets, Weights and State, which are the step's. Nil:
-	// it lies in the step's Values and TargetValues.
+	// Tokens says where the batch lies and what is made of it: all fields of the job but B, T, Input, Targets, Weights and State, which are the step's.
+	// Nil: it lies in the step's Values and TargetValues.
 	Tokens *backend.TokensJob
 	IDs    *tensor.Tensor // [B] i32, of the network's Embedding
 	Pad    *tensor.Tensor // [B,T] u8, 1 for a token that no other attends to; nil
@@ -58,8 +59,8 @@ type Step struct {
 
 	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
 
-	// Values [B,T,In] F32 is the batch where StepOptions.Tokens is nil, and TargetValues [B,C,D] F32 its targets, of which C is T, or 1 behind LastToken,
-	// times Chunk, and D the prediction's width divided by Chunk.
+	// Values [B,T,In] F32 is the batch where StepOptions.Tokens is nil, and TargetValues [B,C,D] F32 its targets, of which C is T, or 1 behind
+	// LastToken, times Chunk, and D the prediction's width divided by Chunk.
 	Values, TargetValues *tensor.Tensor
 	// Input [B*T, In to the next 16] is what the network takes, of the device's working dtype. Targets [B*C,D] F32 and Weights [B*C], 1 or 0, are
 	// what its prediction is compared with.
