@@ -16,7 +16,6 @@ type compiler struct {
 	ctx   context.Context
 	nn    backend.NN
 	rooms map[*value]*room
-	delta *tensor.Tensor   // scratch of the attention's gradient
 	spare []*tensor.Tensor // gradients that no plan to come reads
 	jobs  backend.WeightGradientJob
 	err   error // the first
@@ -33,11 +32,14 @@ type room struct {
 	dWork, dSum *tensor.Tensor     // gradients: Working of what a product made before dropout, and F32
 }
 
+// available is how many bytes the host has; tests have less.
+var available = tensor.Available
+
 // compile makes the plans.
 func (s *Step) compile(ctx context.Context) error {
 	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}, room: math.MaxInt64}
 	if s.model.params.OnHost() {
-		c.room = tensor.Available()
+		c.room = available()
 	}
 	for _, v := range s.model.net.values {
 		c.rooms[v] = &room{}

@@ -179,11 +179,8 @@ func (c *compiler) normSums(o *norm) (gamma, beta *tensor.Tensor) {
 func (c *compiler) attentionBack(a *attention) {
 	r, d := c.rooms[a.in], a.out.width
 	r.dWork = c.matrix(c.nn.Working(), a.in)
-	if c.delta == nil || c.delta.Dim(1) != a.heads {
-		c.delta = c.alloc(tensor.F32, c.b, a.heads, c.t)
-	}
 	part := func(i int) *tensor.Tensor { return c.view(r.dWork, []int{c.b * c.t, d}, []int{3 * d, 1}, i*d) }
-	job := backend.AttentionBackwardJob{AttentionJob: c.attends(a), DO: c.rooms[a.out].dWork, DQ: part(0), DK: part(1), DV: part(2), Delta: c.delta}
+	job := backend.AttentionBackwardJob{AttentionJob: c.attends(a), DO: c.rooms[a.out].dWork, DQ: part(0), DK: part(1), DV: part(2)}
 	if c.err == nil {
 		c.plan(c.nn.AttentionBackward(&job))
 		c.done(job.DO)

@@ -78,7 +78,7 @@ func bound(d tensor.DType, c Config) (prediction, gradients float64) {
 	return 0.02, 0.04
 }
 
-// Each layer, and each way to put layers together, follows float64: prediction, loss and the gradients of all parameters.
+// Training proof 1: each layer, and each way to put layers together, follows float64: prediction, loss and the gradients of all parameters.
 func TestLayersFollowFloat64(t *testing.T) {
 	for _, name := range []string{"cpu:exact", "cpu"} {
 		for _, n := range networks {

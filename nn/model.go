@@ -27,7 +27,6 @@ type Model struct {
 	working *tensor.Tensor // [P]: params itself where the device computes in F32
 	m, v    *tensor.Tensor // [P] F32, from the first step that trains
 	state   *tensor.Tensor // [StateWords] of the steps that train
-	closed  bool
 }
 
 // Parameter is a weight or a vector of a model, with torch's name and shape.

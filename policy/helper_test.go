@@ -14,6 +14,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/tensor"
 )
@@ -79,7 +80,7 @@ func recorded(t testing.TB, path string) *loader.Store {
 	t.Helper()
 	path = filepath.Join("../..", path)
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("needs ", path)
+		t.Skip("no shared recordings: ", err)
 	}
 	d, err := dataset.Open(context.Background(), path, dataset.Options{})
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,6 +107,28 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 		for name := range a {
 			assert.True(t, a[name] == b[name], "%s: %s", backend, name)
 		}
+	}
+}
+
+// The simulated device trains to the bits of the CPU's exact way.
+func TestTheSimulatedDeviceTrainsToTheSameBits(t *testing.T) {
+	ctx := context.Background()
+	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 100ms]}\n"
+	var all []map[string]string
+	var skills []policy.Evaluation
+	for _, backend := range []string{"cpu:exact", "sim"} {
+		tr := trainer(t, backend, build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 4})
+		train(t, tr, 3)
+		dir := t.TempDir()
+		require.NoError(t, tr.Save(ctx, dir))
+		all = append(all, files(t, dir))
+		e, err := tr.Evaluate(ctx, nil)
+		require.NoError(t, err)
+		skills = append(skills, e)
+	}
+	assert.Equal(t, skills[0], skills[1])
+	for name := range all[0] {
+		assert.True(t, all[0][name] == all[1][name], name)
 	}
 }
 
@@ -278,9 +301,16 @@ func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
 		assert.ErrorAs(t, err, &bad, text)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	wide := strings.Replace(config, `"width": 64`, `"width": 32768`, 1)
+	require.NotEqual(t, config, wide)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(wide), 0o600))
+	_, err = policy.Open(ctx, open(t, "cpu"), dir)
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, "model.safetensors", bad.What, "no memory is taken for weights that are not there")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors")))
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
-	assert.Error(t, err)
+	assert.ErrorAs(t, err, &bad)
 	full := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(full, "notes.txt"), nil, 0o600))
 	_, err = policy.Exists(full)

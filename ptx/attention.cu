@@ -82,8 +82,8 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         }
     }
 
-    // add adds 32 keys from key on.
-    RC_FN_MEMBER void add(u32 keys, u32 values, u32 key) {
+    // add adds 32 keys from key on. Their values lie behind the keys of all stages.
+    RC_FN_MEMBER void add(u32 keys, u32 key) {
         float s[Tiles][4][4];
         if (p.pad != nullptr || key + 32 > p.tk || (p.causal && key + 31 > first)) scores<true>(s, keys, key);
         else scores<false>(s, keys, key);
@@ -98,32 +98,33 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         if (votes(above) != 0) raise(most, key > 0);
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 n = 0; n < 4; n++) RC_UNROLL for (u32 i = 0; i < 4; i++)
             s[m][n][i] = exp2_down(fma_rn(s[m][n][i], p.a, -ref[m][i / 2]));
+        u32 out[Tiles][2]; // a bit for each key
+        if constexpr (Dropout) RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
+            const u64 query = (u64)head.number * p.tq + first + 16 * m + lane() / 2;
+            const u32 half = left_out<16>(p, step, query * p.tk + key + lane() % 2 * 16); // of the keys, of one row
+            RC_UNROLL for (u32 r = 0; r < 2; r++) out[m][r] = shuffle_from(half, lane() / 4 * 2 + 16 * r) | shuffle_from(half, lane() / 4 * 2 + 16 * r + 1) << 16;
+        }
         RC_UNROLL for (u32 j = 0; j < 2; j++) {
             u32 a[Tiles][4];
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
                 pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
                 mma_bf16(sums[m], a[m], ones, ones);
                 if constexpr (Dropout) {
-                    leave_out(s[m][2 * j], m, key + 16 * j);
-                    leave_out(s[m][2 * j + 1], m, key + 16 * j + 8);
+                    RC_UNROLL for (u32 e = 0; e < 8; e++) {
+                        float &x = s[m][2 * j + e / 4][e % 4];
+                        if (out[m][e % 4 / 2] >> (16 * j + e / 4 * 8 + lane() % 4 * 2 + e % 2) & 1) x = 0.0f;
+                    }
                     pack_a(a[m], s[m][2 * j], s[m][2 * j + 1]);
                 }
             }
             RC_UNROLL for (u32 c = 0; c < columns; c += 2) {
                 u32 b[4];
-                places.load_columns(b, values + 16 * j * row_bytes<Width>, c / 2);
+                places.load_columns(b, keys + attention_stages * stage_bytes + 16 * j * row_bytes<Width>, c / 2);
                 RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
                     mma_bf16(o[m][c], a[m], b[0], b[1]);
                     mma_bf16(o[m][c + 1], a[m], b[2], b[3]);
                 }
             }
-        }
-    }
-
-    RC_FN_MEMBER void leave_out(float (&s)[4], u32 m, u32 key) const {
-        RC_UNROLL for (u32 i = 0; i < 4; i++) {
-            const u64 query = (u64)head.number * p.tq + first + 16 * m + i / 2 * 8 + lane() / 4;
-            if (left_out(p, step, query * p.tk + key + lane() % 4 * 2 + i % 2)) s[i] = 0.0f;
         }
     }
 
@@ -139,7 +140,7 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
         if (lane() % 4 < 2 * Tiles && mine < p.tq) st_f32(p.log_sum + (u64)head.number * p.tq + mine, l == 0.0f ? as_f32(0x7f800000u) : reference + log2_exact(l));
         const float factor = l == 0.0f ? 0.0f : div_rn(p.factor, l);
         const u32 begin = first + lane() / 4;
-        u16 *to = p.o + ((u64)head.row * p.tq + begin) * p.o_step + head.column + lane() % 4 * 2;
+        u16 *to = p.o + (u64)(head.row * p.tq + begin) * p.o_step + head.column + lane() % 4 * 2;
         RC_UNROLL for (u32 i = 0; i < 2 * Tiles; i++) {
             const float f = as_f32(shuffle_from(bits(factor), lane() / 4 * 4 + i));
             if (begin + 8 * i < p.tq) {
@@ -153,36 +154,39 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
 
 template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attention_params &p) {
     using block = attention_block<Width, Tiles, Dropout>;
+    grid_dependency_wait();
+    launch_dependents();
     extern __shared__ v16 memory[];
-    const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_x() * rows;
-    block b(p, attention_head::of<Width>(p), begin + warp_number() * Tiles * 16);
+    const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_z() * rows;
+    const u32 column = block_y() * Width, row = block_x();
+    block b(p, {row, column, row * p.heads + block_y()}, begin + warp_number() * Tiles * 16);
     if constexpr (Dropout) b.step = (u32)*p.state;
-    const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>, values = keys + attention_stages * block::stage_bytes;
-    const u64 row = b.head.row;
-    const u32 column = b.head.column;
-    const u32 seen = p.causal && begin + rows < p.tk ? begin + rows : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
-    const auto load = [&](u32 stage) RC_INLINE_LAMBDA {
-        if (stage < stages) {
-            const u32 slot = stage % attention_stages * block::stage_bytes, first = stage * attention_stage;
-            const u8 *pad = b.head.pad(p, first);
-            copy_rows<Width>(keys + slot, p.k + (row * p.tk + first) * p.k_step + column, p.k_step, attention_stage, p.tk - first, pad);
-            copy_rows<Width>(values + slot, p.v + (row * p.tk + first) * p.v_step + column, p.v_step, attention_stage, p.tk - first, pad);
+    const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>;
+    const u32 seen = p.causal ? less(begin + rows, p.tk) : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
+    u32 next = 0; // stage to copy
+    const auto load = [&]() RC_INLINE_LAMBDA {
+        if (next < stages) {
+            const u32 slot = keys + next % attention_stages * block::stage_bytes, key = next * attention_stage;
+            const u8 *pad = b.head.pad(p, key);
+            copy_rows<Width>(slot, p.k + column, p.k_step, row * p.tk + key, attention_stage, p.tk - key, pad);
+            copy_rows<Width>(slot + attention_stages * block::stage_bytes, p.v + column, p.v_step, row * p.tk + key, attention_stage, p.tk - key, pad);
         }
+        next++;
         cp_async_commit();
     };
-    copy_rows<Width>(queries, p.q + (row * p.tq + begin) * p.q_step + column, p.q_step, rows, p.tq - begin, nullptr);
-    RC_NO_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load(i);
+    copy_rows<Width>(queries, p.q + column, p.q_step, row * p.tq + begin, rows, p.tq - begin, nullptr);
+    RC_NO_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load();
     for (u32 i = 0; i < stages; i++) {
         cp_async_wait<attention_stages - 2>();
         barrier(); // this stage is there, and nobody reads the one before it any more
-        load(i + attention_stages - 1);
+        load();
         if (i == 0) RC_UNROLL for (u32 m = 0; m < Tiles; m++) b.places.load_a(b.q[m], queries + (b.first - begin + 16 * m) * row_bytes<Width>);
         if (b.first >= p.tq) continue;
-        const u32 slot = i % attention_stages * block::stage_bytes;
-        RC_NO_UNROLL for (u32 at = 0; at < attention_stage; at += 32) {
-            const u32 key = i * attention_stage + at;
+        u32 at = keys + i % attention_stages * block::stage_bytes;
+        RC_NO_UNROLL for (u32 key = i * attention_stage; key < (i + 1) * attention_stage; key += 32) {
             if (key >= p.tk || (p.causal && key >= b.first + 16 * Tiles)) break;
-            b.add(keys + slot + at * row_bytes<Width>, values + slot + at * row_bytes<Width>, key);
+            b.add(at, key);
+            at += 32 * row_bytes<Width>;
         }
     }
     b.write();
@@ -191,6 +195,6 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
 } // namespace
 
 RC_KERNEL_OCC(attention_threads, 2) attention_32(const attention_params p) { attention<32, attention_tiles_32, false>(p); }
-RC_KERNEL_OCC(attention_threads, 2) attention_32_dropout(const attention_params p) { attention<32, attention_tiles_32, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_32_dropout(const attention_params p) { attention<32, attention_tiles_32, true>(p); }
 RC_KERNEL_OCC(attention_threads, 2) attention_64(const attention_params p) { attention<64, attention_tiles_64, false>(p); }
-RC_KERNEL_OCC(attention_threads, 2) attention_64_dropout(const attention_params p) { attention<64, attention_tiles_64, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_64_dropout(const attention_params p) { attention<64, attention_tiles_64, true>(p); }

@@ -12,7 +12,7 @@ RC_HOST constexpr u32 attention_threads = 256;    // of a block, at most
 RC_HOST constexpr u32 attention_stage = 64;       // keys, or queries, that come into shared memory at once
 RC_HOST constexpr u32 attention_stages = 4;       // of keys and values: those of 256 are there at once
 RC_HOST constexpr u32 attention_batch = 256;      // queries of which the gradient has the statistics at once
-RC_HOST constexpr u32 attention_tiles_32 = 2;     // tiles of 16 rows of a warp, if a head is 32 wide
+RC_HOST constexpr u32 attention_tiles_32 = 2;     // tiles of 16 queries (keys, of the gradient) of a warp, if a head is 32 wide
 RC_HOST constexpr u32 attention_tiles_64 = 1;     // and if it is 64
 
 // attention_params are a backend.AttentionJob's. Steps are elements from a row to the next.
@@ -21,14 +21,15 @@ RC_HOST struct attention_params {
     u16 *o; // that of the gradient only reads it, as log_sum
     float *log_sum;
     const u8 *pad; // or null
-    u64 q_step, k_step, v_step, o_step, pad_step;
     const i64 *state; // of dropout: its first word is the step
     u64 seed;
+    u32 q_step, k_step, v_step, o_step, pad_step;
     u32 site, threshold;
     float a;      // scale * log2(e)
     float factor; // of dropout, or 1
     u32 tq, tk, heads;
     u32 causal;
+    u32 unused;
 };
 
 // ---- Rows of a head ----
@@ -40,27 +41,23 @@ template <u32 Width> RC_FN u32 chunk_at(u32 row, u32 c) {
     return row * row_bytes<Width> + ((c ^ (Width == 32 ? row >> 1 & 3 : row & 7)) << 4);
 }
 
-// attention_head is the head that a block is for: blocks have heads in y and rows of the batch in z.
+// attention_head is a head of a row of the batch.
 struct attention_head {
     u32 row, column, number; // of the batch, of the matrix; of all heads
-    template <u32 Width> static RC_FN_MEMBER attention_head of(const attention_params &p) {
-        return {block_z(), block_y() * Width, block_z() * p.heads + block_y()};
-    }
     // pad is which keys from key on nobody sees, or null.
-    RC_FN_MEMBER const u8 *pad(const attention_params &p, u32 key) const { return p.pad == nullptr ? nullptr : p.pad + row * p.pad_step + key; }
+    RC_FN_MEMBER const u8 *pad(const attention_params &p, u32 key) const { return p.pad == nullptr ? nullptr : p.pad + (u64)row * p.pad_step + key; }
 };
 
-// copy_rows begins to copy count rows of a head to shared memory, of which so many are there; others, and those where pad is not 0, become zeros. The
-// block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
-template <u32 Width> RC_FN void copy_rows(u32 to, const u16 *from, u64 step, u32 count, u32 there, const u8 *pad) {
+// copy_rows begins to copy count rows of a head to shared memory, from a row of the matrix on, of which so many are there; others, and those where pad is not
+// 0, become zeros. The block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
+template <u32 Width> RC_FN void copy_rows(u32 to, const u16 *from, u32 step, u32 first, u32 count, u32 there, const u8 *pad) {
     constexpr u32 chunks = Width / 8;
-    const u32 c = thread_x() % chunks, each = threads_x() / chunks;
-    u32 row = thread_x() / chunks;
-    from += row * step + 8 * c;
+    const u32 thread = reload_thread_x(), c = thread % chunks, each = threads_x() / chunks; // nothing stays in registers for the next stage
+    u32 row = thread / chunks;
+    from += 8 * c;
     to += chunk_at<Width>(row, c);
     RC_NO_UNROLL for (; row < count; row += each) {
-        cp_async_16(to, from, row < there && (pad == nullptr || pad[row] == 0));
-        from += each * step;
+        cp_async_16(to, from + (u64)(first + row) * step, row < there && (pad == nullptr || pad[row] == 0));
         to += each * row_bytes<Width>;
     }
 }
@@ -114,7 +111,15 @@ RC_FN void pack_a(u32 (&a)[4], const float (&left)[4], const float (&right)[4]) 
 
 constexpr float unseen_score = -0x1p120f, first_reference = -0x1p100f, most_above = 8.0f;
 
-// left_out reports whether dropout leaves out a probability.
-RC_FN bool left_out(const attention_params &p, u32 step, u64 number) { return dropped(p.seed, step, p.site, number, p.threshold); }
+// left_out has a bit for each of Count probabilities, from number first on, that dropout leaves out. Count is a multiple of 4.
+template <u32 Count> RC_FN u32 left_out(const attention_params &p, u32 step, u64 first) {
+    const u32 skip = (u32)first & 3, quads = Count / 4 + (skip > 0 ? 1 : 0);
+    u32 out = 0;
+    RC_NO_UNROLL for (u32 i = 0; i < quads; i++) {
+        const v16 w = random_words(p.seed, step, p.site, first / 4 + i);
+        out |= ((u32)(w.x < p.threshold) | (u32)(w.y < p.threshold) << 1 | (u32)(w.z < p.threshold) << 2 | (u32)(w.w < p.threshold) << 3) << (4 * i);
+    }
+    return out >> skip & ((1u << Count) - 1);
+}
 
 } // namespace rc

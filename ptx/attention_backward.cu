@@ -1,7 +1,7 @@
 // attention_backward.cu is the gradient of attention: backend.AttentionBackwardJob says what is computed, and in which order.
 //
 // A block has a head. It goes over the head's keys in blocks of 256 (128, if it is 64 wide), of which a warp has 32 (16), and for each over all queries, 64 a
-// stage. A warp makes the probabilities of its keys and of 16 queries and the gradients of their scores in registers, keys by queries: so they are the tiles of
+// stage; A warp makes the probabilities of its keys and of 16 queries and the gradients of their scores in registers, keys by queries: so they are the tiles of
 // the products that make dV and dK, whose sums stay in registers. The gradients of the scores go to shared memory too, and when all warps have written
 // theirs, the block makes the stage's rows of dQ of them. If there are several blocks of keys, the sums of dQ are kept in between as float32.
 //
@@ -14,16 +14,23 @@ namespace {
 
 RC_HOST struct attention_backward_params {
     attention_params job;
+    u32 count; // heads of all rows
+    u32 unused;
     const u16 *d_o;
     u16 *dq, *dk, *dv;
-    u64 d_o_step, dq_step, dk_step, dv_step;
+    u32 d_o_step, dq_step, dk_step, dv_step;
     float *dq_sum; // [heads of all rows, tq, width], or null if there is one block of keys
     float scale;
-    u32 unused;
+    u32 padding;
 };
 
 RC_FN void ld_shared_pair(float (&r)[2], u32 at) {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(r[0]), "=f"(r[1]) : "r"(at) : "memory");
+}
+RC_FN v16 ld_shared_16(u32 at) {
+    v16 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at) : "memory");
+    return v;
 }
 RC_FN void st_shared_f32(u32 at, float v) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(v) : "memory"); }
 RC_FN void st_shared_u32(u32 at, u32 v) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory"); }
@@ -46,7 +53,7 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     float dk[Tiles][columns][4], dv[Tiles][columns][4];
     static constexpr u32 batch = attention_batch, deltas = 4 * batch, outs = 2 * stage_bytes; // deltas lie behind logs, outs behind queries
 
-    RC_FN_MEMBER backward_block(const attention_backward_params &p, attention_head head) : p(p), j(p.job), head(head), step(0) {
+    RC_FN_MEMBER explicit backward_block(const attention_backward_params &p) : p(p), j(p.job), head{0, 0, 0}, step(0) {
         extern __shared__ v16 memory[];
         warp = warp_number(), warps = threads_x() / warp_size;
         logs = shared_at(memory);
@@ -58,54 +65,62 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     }
 
     RC_FN_MEMBER u32 rows() const { return warps * 16 * Tiles; }
-    RC_FN_MEMBER u64 query_row() const { return (u64)head.row * j.tq; }
+    RC_FN_MEMBER u32 query_row() const { return head.row * j.tq; } // of the matrix
 
-    // statistics takes LogSum and makes the sums of d_o * o of a batch of queries, 8 columns a lane. All loads are under way at once.
-    RC_FN_MEMBER void statistics(u32 from) const {
-        constexpr u32 most = batch * columns / attention_threads;
-        const u32 c = thread_x() % columns, each = threads_x() / columns, mine = from + thread_x() / columns;
+    // Of a batch of queries 8 columns a lane of d_o and o. fetch begins to load them, all at once; statistics takes LogSum and makes the sums of d_o * o.
+    static constexpr u32 most = batch * columns / attention_threads;
+    struct outs_of {
+        v16 a[most], b[most];
+    };
+    RC_FN_MEMBER void fetch(outs_of &f, u32 from) const {
+        const u32 each = threads_x() / columns, mine = from + thread_x() / columns, c = head.column + thread_x() % columns * 8;
+        const u16 *x = p.d_o + (u64)(query_row() + mine) * p.d_o_step + c, *y = j.o + (u64)(query_row() + mine) * j.o_step + c;
+        RC_UNROLL for (u32 i = 0; i < most; i++) {
+            f.a[i] = f.b[i] = v16{0, 0, 0, 0};
+            if (mine + i * each < j.tq) {
+                f.a[i] = ld_nc_16_volatile(x);
+                f.b[i] = ld_nc_16_volatile(y);
+            }
+            x += (u64)each * p.d_o_step;
+            y += (u64)each * j.o_step;
+        }
+    }
+    RC_FN_MEMBER void statistics(outs_of &f, u32 from) const {
         RC_NO_UNROLL for (u32 i = thread_x(); i < batch; i += threads_x())
             st_shared_f32(logs + 4 * i, from + i < j.tq ? j.log_sum[(u64)head.number * j.tq + from + i] : 0.0f);
-        const u16 *x = p.d_o + (query_row() + mine) * p.d_o_step + head.column + 8 * c, *y = j.o + (query_row() + mine) * j.o_step + head.column + 8 * c;
-        RC_NO_UNROLL for (u32 first = 0; first < batch; first += most * each) {
-            v16 a[most], b[most];
-            RC_UNROLL for (u32 i = 0; i < most; i++) {
-                a[i] = b[i] = v16{0, 0, 0, 0};
-                if (mine + first + i * each >= j.tq) continue;
-                a[i] = ld_nc_16_volatile(x + (u64)(first + i * each) * p.d_o_step);
-                b[i] = ld_nc_16_volatile(y + (u64)(first + i * each) * j.o_step);
-            }
-            RC_UNROLL for (u32 i = 0; i < most; i++) {
-                float sum = bf16_lo(a[i].x) * bf16_lo(b[i].x);
-                sum += bf16_hi(a[i].x) * bf16_hi(b[i].x);
-                sum += bf16_lo(a[i].y) * bf16_lo(b[i].y);
-                sum += bf16_hi(a[i].y) * bf16_hi(b[i].y);
-                sum += bf16_lo(a[i].z) * bf16_lo(b[i].z);
-                sum += bf16_hi(a[i].z) * bf16_hi(b[i].z);
-                sum += bf16_lo(a[i].w) * bf16_lo(b[i].w);
-                sum += bf16_hi(a[i].w) * bf16_hi(b[i].w);
+        const u32 each = threads_x() / columns;
+        u32 query = thread_x() / columns;
+        RC_NO_UNROLL for (u32 i = 0;; i++) {
+            RC_UNROLL for (u32 k = 0; k < most; k++) {
+                float sum = pair_sum(pair_sum(pair_sum(pair_sum(0.0f, f.a[k].x, f.b[k].x), f.a[k].y, f.b[k].y), f.a[k].z, f.b[k].z), f.a[k].w, f.b[k].w);
                 RC_UNROLL for (u32 d = 1; d < columns; d *= 2) sum += as_f32(shuffle_xor(bits(sum), d));
-                const u32 query = first + i * each + thread_x() / columns;
-                if (c == 0 && query < batch) st_shared_f32(logs + deltas + 4 * query, sum);
+                if (thread_x() % columns == 0 && query < batch) st_shared_f32(logs + deltas + 4 * query, sum);
+                query += each;
             }
+            if ((i + 1) * most * each >= batch) break;
+            fetch(f, from + (i + 1) * most * each);
         }
+    }
+    static RC_FN_MEMBER float pair_sum(float sum, u32 a, u32 b) {
+        sum += bf16_lo(a) * bf16_lo(b);
+        return sum + bf16_hi(a) * bf16_hi(b);
     }
 
     // load begins to copy a stage of queries.
     RC_FN_MEMBER void load(u32 i) const {
         const u32 slot = i % 2 * stage_bytes, from = i * stage;
         if (from < j.tq) {
-            copy_rows<Width>(queries + slot, j.q + (query_row() + from) * j.q_step + head.column, j.q_step, stage, j.tq - from, nullptr);
-            copy_rows<Width>(queries + outs + slot, p.d_o + (query_row() + from) * p.d_o_step + head.column, p.d_o_step, stage, j.tq - from, nullptr);
+            copy_rows<Width>(queries + slot, j.q + head.column, j.q_step, query_row() + from, stage, j.tq - from, nullptr);
+            copy_rows<Width>(queries + outs + slot, p.d_o + head.column, p.d_o_step, query_row() + from, stage, j.tq - from, nullptr);
         }
         cp_async_commit();
     }
 
     RC_FN_MEMBER void load_keys() const {
-        const u64 row = (u64)head.row * j.tk + begin;
+        const u32 row = head.row * j.tk + begin;
         const u8 *pad = head.pad(j, begin);
-        copy_rows<Width>(keys, j.k + row * j.k_step + head.column, j.k_step, rows(), j.tk - begin, pad);
-        copy_rows<Width>(values, j.v + row * j.v_step + head.column, j.v_step, rows(), j.tk - begin, pad);
+        copy_rows<Width>(keys, j.k + head.column, j.k_step, row, rows(), j.tk - begin, pad);
+        copy_rows<Width>(values, j.v + head.column, j.v_step, row, rows(), j.tk - begin, pad);
     }
 
     // start takes the warp's keys of the block of keys.
@@ -160,7 +175,9 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 n = 0; n < 2; n++) RC_UNROLL for (u32 e = 0; e < 4; e++)
                 if (first + 16 * m + e / 2 * 8 + lane() / 4 > query + 8 * n + pair + e % 2) s[m][n][e] = unseen_score;
         }
-        u32 a[Tiles][4];
+        u32 a[Tiles][4], half[Tiles]; // half: of the 16 keys, of query lane / 2, those that dropout leaves out
+        if constexpr (Dropout) RC_UNROLL for (u32 m = 0; m < Tiles; m++)
+            half[m] = left_out<8>(j, step, ((u64)head.number * j.tq + query + lane() / 2) * j.tk + first + 16 * m + lane() % 2 * 8);
         RC_UNROLL for (u32 n = 0; n < 2; n++) {
             float log[2], delta[2];
             ld_shared_pair(log, logs + 32 * n);
@@ -171,8 +188,7 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
                     const float y = exp2_down(fma_rn(s[m][n][e], j.a, -log[e % 2]));
                     x[e] = y;
                     if constexpr (Dropout) {
-                        const u64 row = (u64)head.number * j.tq + query + 8 * n + pair + e % 2;
-                        const bool out = left_out(j, step, row * j.tk + first + 16 * m + e / 2 * 8 + lane() / 4);
+                        const bool out = shuffle_from(half[m], 16 * n + 2 * (pair + e % 2) + e / 2) >> lane() / 4 & 1;
                         x[e] = out ? 0.0f : y;
                         g[m][n][e] = out ? 0.0f : g[m][n][e] * j.factor;
                     }
@@ -220,56 +236,72 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
                 if (mine + 8 * r < j.tq) RC_UNROLL for (u32 e = 0; e < 2; e++) sum[2 * r + e] = kept[8 * r * Width + e];
             u32 from = gradients + (i % 2 * rows() + lane() % 8 + lane() / 16 * 8) * key_bytes + (((2 * tile + lane() / 8 % 2) ^ lane() % 8) << 4);
             u32 key = keys + chunk_at<Width>(lane(), column);
-            RC_NO_UNROLL for (u32 k = 0; k < end; k += 32) {
-                u32 a[2][4], b[4];
-                ldmatrix_x4_trans(b, key);
-                ldmatrix_x4_trans(a[0], from);
-                ldmatrix_x4_trans(a[1], from + 16 * key_bytes);
-                from += 32 * key_bytes;
-                key += 32 * row_bytes<Width>;
-                mma_bf16(sum, a[0], b[0], b[1]);
-                mma_bf16(sum, a[1], b[2], b[3]);
+            RC_NO_UNROLL for (u32 k = 0; k < end; k += 64) {
+                const u32 more = k + 32 < end ? 1 : 0; // of a single 32 the other products are not added
+                u32 a[4][4], b[2][4];
+                RC_UNROLL for (u32 h = 0; h < 2; h++) {
+                    ldmatrix_x4_trans(b[h], key + more * h * 32 * row_bytes<Width>);
+                    ldmatrix_x4_trans(a[2 * h], from + more * h * 32 * key_bytes);
+                    ldmatrix_x4_trans(a[2 * h + 1], from + (more * h * 32 + 16) * key_bytes);
+                }
+                from += 64 * key_bytes;
+                key += 64 * row_bytes<Width>;
+                mma_bf16(sum, a[0], b[0][0], b[0][1]);
+                mma_bf16(sum, a[1], b[0][2], b[0][3]);
+                if (more == 0) break;
+                mma_bf16(sum, a[2], b[1][0], b[1][1]);
+                mma_bf16(sum, a[3], b[1][2], b[1][3]);
             }
-            u16 *dq = p.dq + (query_row() + mine) * p.dq_step + head.column + to;
+            u16 *dq = p.dq + (u64)(query_row() + mine) * p.dq_step + head.column + to;
             RC_UNROLL for (u32 r = 0; r < 2; r++) {
                 if (mine + 8 * r >= j.tq) continue;
-                if (last) st_u32(dq + 8 * r * p.dq_step, pack_bf16x2(sum[2 * r] * p.scale, sum[2 * r + 1] * p.scale));
+                if (last) st_u32(dq + (u64)(8 * r) * p.dq_step, pack_bf16x2(sum[2 * r] * p.scale, sum[2 * r + 1] * p.scale));
                 else st_8(kept + 8 * r * Width, v8{bits(sum[2 * r]), bits(sum[2 * r + 1])});
             }
         }
     }
 
-    // write writes the warp's rows of dK and dV.
-    RC_FN_MEMBER void write() const {
-        const u32 key = first + lane() / 4, column = head.column + lane() % 4 * 2;
-        const u64 row = (u64)head.row * j.tk + key;
-        u16 *k = p.dk + row * p.dk_step + column, *v = p.dv + row * p.dv_step + column;
-        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) {
-            if (key + 16 * m + 8 * r < j.tk) RC_UNROLL for (u32 c = 0; c < columns; c++) {
-                st_u32(k + 8 * c, pack_bf16x2(dk[m][c][2 * r] * p.scale, dk[m][c][2 * r + 1] * p.scale));
-                if constexpr (Dropout) st_u32(v + 8 * c, pack_bf16x2(dv[m][c][2 * r] * j.factor, dv[m][c][2 * r + 1] * j.factor));
-                else st_u32(v + 8 * c, pack_bf16x2(dv[m][c][2 * r], dv[m][c][2 * r + 1]));
-            }
-            k += 8 * p.dk_step;
-            v += 8 * p.dv_step;
+    // write writes the warp's rows of a gradient, by way of its own place among the gradients of the scores: 16 bytes a lane.
+    RC_FN_MEMBER void write(u16 *to, u32 step, const float (&from)[Tiles][columns][4], float factor, u32 key, attention_head of) const {
+        const u32 place = gradients + warp * 16 * Tiles * key_bytes;
+        warp_barrier();
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 r = 0; r < 2; r++) RC_UNROLL for (u32 c = 0; c < columns; c++)
+            st_shared_u32(place + chunk_at<Width>(16 * m + 8 * r + lane() / 4, c) + lane() % 4 * 4, pack_bf16x2(from[m][c][2 * r] * factor, from[m][c][2 * r + 1] * factor));
+        warp_barrier();
+        to += (u64)(of.row * j.tk + key + lane() / columns) * step + of.column + lane() % columns * 8;
+        RC_UNROLL for (u32 i = 0; i < 16 * Tiles; i += warp_size / columns) {
+            const u32 row = i + lane() / columns;
+            if (key + row < j.tk) st_16(to, ld_shared_16(place + chunk_at<Width>(row, lane() % columns)));
+            to += (u64)(warp_size / columns) * step;
         }
     }
 
+    // take begins to copy a block of keys of a head and two stages of its queries, and to load what the statistics are made of.
+    RC_FN_MEMBER void take(u32 number, outs_of &f) {
+        head = {number / j.heads, number % j.heads * Width, number};
+        first = begin + warp * 16 * Tiles;
+        fetch(f, 0);
+        load_keys();
+        load(0);
+        load(1);
+    }
+
     RC_FN_MEMBER void run() {
-        const u32 stages = (j.tq + stage - 1) / stage;
-        for (begin = 0; begin < j.tk; begin += rows()) {
-            first = begin + warp * 16 * Tiles;
-            load_keys();
-            load(0);
-            load(1);
-            statistics(0);
+        const u32 stages = (j.tq + stage - 1) / stage, key = lane() / 4;
+        constexpr u32 at_once = batch / stage;
+        outs_of f;
+        begin = 0;
+        take(block_x(), f);
+        for (;;) {
+            statistics(f, 0);
             cp_async_wait<1>();
             barrier();
             start();
             for (u32 i = 0; i < stages; i++) {
-                const u32 slot = i % 2, key = lane() / 4, at_once = batch / stage;
-                if (i > 0 && i % at_once == 0) { // the one before is done with
-                    statistics(i * stage);
+                const u32 slot = i % 2;
+                if (i > 0 && i % at_once == 0) { // the batch before is done with
+                    fetch(f, i * stage);
+                    statistics(f, i * stage);
                     barrier();
                 }
                 const u32 to = gradients + (slot * rows() + first - begin + key) * key_bytes + lane() % 4 * 4;
@@ -284,19 +316,29 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
                 load(i + 2);
                 queries_of(i);
             }
-            write();
-            barrier(); // nobody reads the keys any more
+            barrier(); // nobody reads keys or gradients any more
+            const attention_head done = head;
+            const u32 mine = first;
+            u32 next = head.number;
+            begin += rows();
+            if (begin >= j.tk) begin = 0, next += blocks_x();
+            if (next < p.count) take(next, f);
+            write(p.dk, p.dk_step, dk, p.scale, mine, done);
+            write(p.dv, p.dv_step, dv, j.factor, mine, done);
+            if (next >= p.count) break;
         }
     }
 };
 
 template <u32 Width, u32 Tiles, bool Keep, bool Dropout> RC_FN void backward(const attention_backward_params &p) {
-    backward_block<Width, Tiles, Keep, Dropout>(p, attention_head::of<Width>(p.job)).run();
+    grid_dependency_wait();
+    launch_dependents();
+    backward_block<Width, Tiles, Keep, Dropout>(p).run();
 }
 
 } // namespace
 
-RC_KERNEL_OCC(attention_threads, 2) attention_backward_32(const attention_backward_params p) { backward<32, attention_tiles_32, false, false>(p); }
-RC_KERNEL_OCC(attention_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, attention_tiles_32, false, true>(p); }
-RC_KERNEL_OCC(attention_threads, 2) attention_backward_64(const attention_backward_params p) { backward<64, attention_tiles_64, false, false>(p); }
-RC_KERNEL_OCC(attention_threads, 2) attention_backward_64_dropout(const attention_backward_params p) { backward<64, attention_tiles_64, false, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_32(const attention_backward_params p) { backward<32, attention_tiles_32, true, false>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, attention_tiles_32, true, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_64(const attention_backward_params p) { backward<64, attention_tiles_64, false, false>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_64_dropout(const attention_backward_params p) { backward<64, attention_tiles_64, false, true>(p); }

@@ -115,11 +115,11 @@ const AttentionStages = 4 // attention_stages of attention.cuh: of keys and valu
 
 const AttentionBatch = 256 // attention_batch of attention.cuh: queries of which the gradient has the statistics at once
 
-const AttentionTiles32 = 2 // attention_tiles_32 of attention.cuh: tiles of 16 rows of a warp, if a head is 32 wide
+const AttentionTiles32 = 2 // attention_tiles_32 of attention.cuh: tiles of 16 queries (keys, of the gradient) of a warp, if a head is 32 wide
 
 const AttentionTiles64 = 1 // attention_tiles_64 of attention.cuh: and if it is 64
 
-// AttentionParams is attention_params of attention.cuh: 136 bytes.
+// AttentionParams is attention_params of attention.cuh: 120 bytes.
 //
 // attention_params are a backend.AttentionJob's. Steps are elements from a row to the next.
 type AttentionParams struct {
@@ -129,25 +129,26 @@ type AttentionParams struct {
 	O         uint64  // offset 24: that of the gradient only reads it, as log_sum
 	LogSum    uint64  // offset 32
 	Pad       uint64  // offset 40: or null
-	QStep     uint64  // offset 48
-	KStep     uint64  // offset 56
-	VStep     uint64  // offset 64
-	OStep     uint64  // offset 72
-	PadStep   uint64  // offset 80
-	State     uint64  // offset 88: of dropout: its first word is the step
-	Seed      uint64  // offset 96
-	Site      uint32  // offset 104
-	Threshold uint32  // offset 108
-	A         float32 // offset 112: scale * log2(e)
-	Factor    float32 // offset 116: of dropout, or 1
-	Tq        uint32  // offset 120
-	Tk        uint32  // offset 124
-	Heads     uint32  // offset 128
-	Causal    uint32  // offset 132
+	State     uint64  // offset 48: of dropout: its first word is the step
+	Seed      uint64  // offset 56
+	QStep     uint32  // offset 64
+	KStep     uint32  // offset 68
+	VStep     uint32  // offset 72
+	OStep     uint32  // offset 76
+	PadStep   uint32  // offset 80
+	Site      uint32  // offset 84
+	Threshold uint32  // offset 88
+	A         float32 // offset 92: scale * log2(e)
+	Factor    float32 // offset 96: of dropout, or 1
+	Tq        uint32  // offset 100
+	Tk        uint32  // offset 104
+	Heads     uint32  // offset 108
+	Causal    uint32  // offset 112
+	Unused    uint32  // offset 116
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *AttentionParams) Bytes() []byte { return p.append(make([]byte, 0, 136)) }
+func (p *AttentionParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
 
 func (p *AttentionParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Q)
@@ -156,13 +157,13 @@ func (p *AttentionParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.O)
 	b = binary.LittleEndian.AppendUint64(b, p.LogSum)
 	b = binary.LittleEndian.AppendUint64(b, p.Pad)
-	b = binary.LittleEndian.AppendUint64(b, p.QStep)
-	b = binary.LittleEndian.AppendUint64(b, p.KStep)
-	b = binary.LittleEndian.AppendUint64(b, p.VStep)
-	b = binary.LittleEndian.AppendUint64(b, p.OStep)
-	b = binary.LittleEndian.AppendUint64(b, p.PadStep)
 	b = binary.LittleEndian.AppendUint64(b, p.State)
 	b = binary.LittleEndian.AppendUint64(b, p.Seed)
+	b = binary.LittleEndian.AppendUint32(b, p.QStep)
+	b = binary.LittleEndian.AppendUint32(b, p.KStep)
+	b = binary.LittleEndian.AppendUint32(b, p.VStep)
+	b = binary.LittleEndian.AppendUint32(b, p.OStep)
+	b = binary.LittleEndian.AppendUint32(b, p.PadStep)
 	b = binary.LittleEndian.AppendUint32(b, p.Site)
 	b = binary.LittleEndian.AppendUint32(b, p.Threshold)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.A))
@@ -171,41 +172,46 @@ func (p *AttentionParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Tk)
 	b = binary.LittleEndian.AppendUint32(b, p.Heads)
 	b = binary.LittleEndian.AppendUint32(b, p.Causal)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
 	return b
 }
 
-// AttentionBackwardParams is attention_backward_params of attention_backward.cu: 216 bytes.
+// AttentionBackwardParams is attention_backward_params of attention_backward.cu: 192 bytes.
 type AttentionBackwardParams struct {
-	Job    AttentionParams // offset 0
-	DO     uint64          // offset 136
-	Dq     uint64          // offset 144
-	Dk     uint64          // offset 152
-	Dv     uint64          // offset 160
-	DOStep uint64          // offset 168
-	DqStep uint64          // offset 176
-	DkStep uint64          // offset 184
-	DvStep uint64          // offset 192
-	DqSum  uint64          // offset 200: [heads of all rows, tq, width], or null if there is one block of keys
-	Scale  float32         // offset 208
-	Unused uint32          // offset 212
+	Job     AttentionParams // offset 0
+	Count   uint32          // offset 120: heads of all rows
+	Unused  uint32          // offset 124
+	DO      uint64          // offset 128
+	Dq      uint64          // offset 136
+	Dk      uint64          // offset 144
+	Dv      uint64          // offset 152
+	DOStep  uint32          // offset 160
+	DqStep  uint32          // offset 164
+	DkStep  uint32          // offset 168
+	DvStep  uint32          // offset 172
+	DqSum   uint64          // offset 176: [heads of all rows, tq, width], or null if there is one block of keys
+	Scale   float32         // offset 184
+	Padding uint32          // offset 188
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *AttentionBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 216)) }
+func (p *AttentionBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 192)) }
 
 func (p *AttentionBackwardParams) append(b []byte) []byte {
 	b = p.Job.append(b)
+	b = binary.LittleEndian.AppendUint32(b, p.Count)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
 	b = binary.LittleEndian.AppendUint64(b, p.DO)
 	b = binary.LittleEndian.AppendUint64(b, p.Dq)
 	b = binary.LittleEndian.AppendUint64(b, p.Dk)
 	b = binary.LittleEndian.AppendUint64(b, p.Dv)
-	b = binary.LittleEndian.AppendUint64(b, p.DOStep)
-	b = binary.LittleEndian.AppendUint64(b, p.DqStep)
-	b = binary.LittleEndian.AppendUint64(b, p.DkStep)
-	b = binary.LittleEndian.AppendUint64(b, p.DvStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DOStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DqStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DkStep)
+	b = binary.LittleEndian.AppendUint32(b, p.DvStep)
 	b = binary.LittleEndian.AppendUint64(b, p.DqSum)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
-	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	b = binary.LittleEndian.AppendUint32(b, p.Padding)
 	return b
 }
 

@@ -110,7 +110,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
+			{"adamw.cu", "396e05b7abd4215b5ae5bb6b49dd37567adb4b129d16468fdc48900101fc827c"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -125,23 +125,23 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
+				Hash:    "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				stored:  source{"adamw.sm_90.ptx.gz", "6da15a0c958f6911ce7e6a1d1194a76620b93312ac80be6559cc6c81d870afa9"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
+				Hash:    "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				PTXHash: "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				stored:  source{"adamw.sm_80.ptx.gz", "d7799a62989f261404873b228014c4b885af56565199915f6afff6a1902ad848"},
 			},
 		},
 	},
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "f3df853bc1a030ef3999b19d076a47df1e804f9f50f752d995e971d7faceb823"},
-			{"attention.cuh", "a30b06fef8862d740ed2cd000d25b129ee17eb7e84a17dd64dfee1c46a486ec7"},
+			{"attention.cu", "d0174cd67858637d33a8170bbee77bcd8c37ab51854932bd4688f4e259d28e37"},
+			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -149,38 +149,38 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "attention_32", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "attention_32_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "attention_64", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "attention_64_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 136, 8},
+				{"b8", 120, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "0a643b40f61679aa1ecd129043a44ae1e63156ddcc788cbfba75d2df114fd7d4",
-				PTXHash: "0a643b40f61679aa1ecd129043a44ae1e63156ddcc788cbfba75d2df114fd7d4",
-				stored:  source{"attention.sm_90.ptx.gz", "198e6f7c0ddc34864d727f526e3e2ea9e5e31a6d42226b6445b7fd63729a3668"},
+				Hash:    "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
+				PTXHash: "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
+				stored:  source{"attention.sm_90.ptx.gz", "938bb29447fb6f57cdb21f4dad2284deccbe2038d277c229c2dd4ec9f101f35a"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "2e67fd7790f30e718da049d0b8f8bff6af3499e0a303cca5ebf365f7945b6d50",
-				PTXHash: "2e67fd7790f30e718da049d0b8f8bff6af3499e0a303cca5ebf365f7945b6d50",
-				stored:  source{"attention.sm_80.ptx.gz", "8331e3acca9194fec9fe8119cd6d3dfa0cafe87ede1000dbb17f9f975e8b0da5"},
+				Hash:    "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
+				PTXHash: "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
+				stored:  source{"attention.sm_80.ptx.gz", "ffa8a914a928d1a86a56c4f55281306c7def09c1c05b05e54b58c677cbd1a2c1"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "3a23bd19eb36a0999bc8e2bb7b16bf283aeb1aa361d3becaf85cdcb0ba71e8c2"},
-			{"attention.cuh", "a30b06fef8862d740ed2cd000d25b129ee17eb7e84a17dd64dfee1c46a486ec7"},
+			{"attention_backward.cu", "ad97352b33623846ea0662e9e1da2b1985272e47c2c5bd0cb82bd50900174652"},
+			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -188,30 +188,30 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+				{"b8", 192, 8},
 			}},
 			{Name: "attention_backward_32_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+				{"b8", 192, 8},
 			}},
 			{Name: "attention_backward_64", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+				{"b8", 192, 8},
 			}},
 			{Name: "attention_backward_64_dropout", MaxThreads: 256, Params: []Param{
-				{"b8", 216, 8},
+				{"b8", 192, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7496dce92c9c5dbb5ee30bc921f4d7dcac505639dd1e238c4c2d9313ef2b7132",
-				PTXHash: "7496dce92c9c5dbb5ee30bc921f4d7dcac505639dd1e238c4c2d9313ef2b7132",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "9ac10b903563ae97b61616a1a4f658d6356b5eadc41b78a09ad6ee9427f1d2d2"},
+				Hash:    "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
+				PTXHash: "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "f98726ba954fa7007e7bd8a18665acb37013aac8417dbdafca963c19d86a4a94"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f30eeaa252bbece84eeda680835a911a57709459edbf95d2434eaa7c2c6668c9",
-				PTXHash: "f30eeaa252bbece84eeda680835a911a57709459edbf95d2434eaa7c2c6668c9",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "477ced7b7a31b6a11c2ba867782af9da9fb5564f1bb468661fb1578e8337f9be"},
+				Hash:    "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
+				PTXHash: "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "a286825672a017648f69518b051ec1b8c38fce384c339bc4938158d48e810da1"},
 			},
 		},
 	},
@@ -634,7 +634,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
+			{"gradient.cu", "1549e71578b9e03e81e71e53c7f9ce0949839f9abfe3b2249394098dc3f98a35"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -662,7 +662,7 @@ var manifest = []family{
 	{
 		name: "loss",
 		sources: []source{
-			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"loss.cu", "b25f7636110b88f366f158f791af9a529ca13f6bf0346546e2fd5a91c01f6256"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -677,15 +677,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+				Hash:    "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				PTXHash: "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				stored:  source{"loss.sm_90.ptx.gz", "94767f7a41f7ec9a7fbe445929be295e71d0c2ae9da697d293ede5c0fdfe7b62"},
 			},
 			{
 				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+				Hash:    "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				PTXHash: "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				stored:  source{"loss.sm_80.ptx.gz", "2f0ccdccff63348ab96fd044498969066df0dbdaf0d7ea9fdd29521ca5f3a56e"},
 			},
 		},
 	},

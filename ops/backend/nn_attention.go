@@ -43,5 +43,4 @@ type AttentionBackwardJob struct {
 	AttentionJob                // O and LogSum are read
 	DO           *tensor.Tensor // [B*TQ, Heads*Width] Working
 	DQ, DK, DV   *tensor.Tensor // as Q, K and V, written
-	Delta        *tensor.Tensor // [B,Heads,TQ] F32, scratch
 }

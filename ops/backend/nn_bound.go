@@ -107,7 +107,6 @@ func (j *AttentionBackwardJob) Bound() Bound {
 	b.add("DQ", j.DQ)
 	b.add("DK", j.DK)
 	b.add("DV", j.DV)
-	b.add("Delta", j.Delta)
 	b.outputs()
 	b.add("DO", j.DO)
 	b.add("O", j.O)

@@ -11,26 +11,18 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// attentionTiles is how many tiles of 16 rows a warp has, if a head is so wide.
-func attentionTiles(width int) int {
-	if width == 32 {
-		return ptx.AttentionTiles32
-	}
-	return ptx.AttentionTiles64
-}
-
 // attentionParams fills in attention.cuh's parameter.
 func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	p := ptx.AttentionParams{
 		Q: address(j.Q), K: address(j.K), V: address(j.V), O: address(j.O), LogSum: address(j.LogSum),
-		QStep: uint64(j.Q.Stride(0)), KStep: uint64(j.K.Stride(0)), VStep: uint64(j.V.Stride(0)), OStep: uint64(j.O.Stride(0)),
+		QStep: uint32(j.Q.Stride(0)), KStep: uint32(j.K.Stride(0)), VStep: uint32(j.V.Stride(0)), OStep: uint32(j.O.Stride(0)),
 		A: float32(j.Scale * float32(math.Log2E)), Factor: 1, Tq: uint32(j.TQ), Tk: uint32(j.TK), Heads: uint32(j.Heads),
 	}
 	if j.Causal {
 		p.Causal = 1
 	}
 	if j.Pad != nil {
-		p.Pad, p.PadStep = address(j.Pad), uint64(j.Pad.Stride(0))
+		p.Pad, p.PadStep = address(j.Pad), uint32(j.Pad.Stride(0))
 	}
 	if d := j.Dropout; d.Rate > 0 {
 		p.State, p.Seed, p.Site, p.Threshold, p.Factor = address(d.State), d.Seed, d.Site, fp32.Threshold(d.Rate), 1/(1-d.Rate)
@@ -38,21 +30,24 @@ func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	return p
 }
 
-// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: 32 or a multiple, of which they copy 8 at once.
+// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: tiles of 16, and 32 or a multiple in all, of which the
+// block copies 8 at once.
 func attentionWarps(n, width int) (warps, rows int) {
-	tiles := attentionTiles(width)
+	tiles := ptx.AttentionTiles32
+	if width == 64 {
+		tiles = ptx.AttentionTiles64
+	}
 	pair := max(width/32, 2/tiles)
 	warps = min((n+16*tiles*pair-1)/(16*tiles*pair)*pair, ptx.AttentionThreads/ptx.WarpSize)
 	return warps, warps * 16 * tiles
 }
 
-// bindAttention makes a launch of so many blocks a head.
-func (b *gpu) bindAttention(base string, j *backend.AttentionJob, blocks, warps, shared int, params parameters) (*cudadrv.Launch, error) {
+func (b *gpu) bindAttention(base string, j *backend.AttentionJob, grid [3]uint32, warps, shared int, params parameters) (*cudadrv.Launch, error) {
 	name := fmt.Sprintf("%s_%d", base, j.Width)
 	if j.Dropout.Rate > 0 {
 		name += "_dropout"
 	}
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks), uint32(j.Heads), uint32(j.B)}, Block: [3]uint32{uint32(warps * ptx.WarpSize)}, Shared: uint32(shared)}
+	config := cudadrv.LaunchConfig{Grid: grid, Block: [3]uint32{uint32(warps * ptx.WarpSize)}, Shared: uint32(shared), Dependent: true}
 	return b.kernels.Bind(name, config, params.Bytes())
 }
 
@@ -61,7 +56,8 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	warps, rows := attentionWarps(job.TQ, job.Width)
 	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
-	if err := p.Add(b.bindAttention("attention", job, (job.TQ+rows-1)/rows, warps, shared, &params)); err != nil {
+	grid := [3]uint32{uint32(job.B), uint32(job.Heads), uint32((job.TQ + rows - 1) / rows)}
+	if err := p.Add(b.bindAttention("attention", job, grid, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -70,19 +66,21 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	warps, rows := attentionWarps(job.TK, job.Width)
+	heads := job.B * job.Heads
 	params := ptx.AttentionBackwardParams{
-		Job: attentionParams(&job.AttentionJob), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
-		DOStep: uint64(job.DO.Stride(0)), DqStep: uint64(job.DQ.Stride(0)), DkStep: uint64(job.DK.Stride(0)), DvStep: uint64(job.DV.Stride(0)), Scale: job.Scale,
+		Job: attentionParams(&job.AttentionJob), Count: uint32(heads), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
+		DOStep: uint32(job.DO.Stride(0)), DqStep: uint32(job.DQ.Stride(0)), DkStep: uint32(job.DK.Stride(0)), DvStep: uint32(job.DV.Stride(0)), Scale: job.Scale,
 	}
 	if rows < job.TK {
 		var err error
-		if p.table, err = b.Malloc("the sums of an attention's gradient", 4*int64(job.B*job.Heads*job.TQ*job.Width)); err != nil {
+		if p.table, err = b.Malloc("the sums of an attention's gradient", 4*int64(heads*job.TQ*job.Width)); err != nil {
 			return nil, err
 		}
 		params.DqSum = uint64(p.table.Ptr())
 	}
 	shared := 2*4*ptx.AttentionBatch + 2*job.Width*(2*rows+4*ptx.AttentionStage) + 4*ptx.AttentionStage*rows
-	if err := p.Add(b.bindAttention("attention_backward", &job.AttentionJob, 1, warps, shared, &params)); err != nil {
+	blocks := min(heads, b.sms*max(1, b.shared/(shared+1024))) // those that a device has at once; a block goes from head to head
+	if err := p.Add(b.bindAttention("attention_backward", &job.AttentionJob, [3]uint32{uint32(blocks)}, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil

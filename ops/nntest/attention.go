@@ -284,7 +284,6 @@ func (w *attentionData) backward(m *Maker) (backend.Plan, error) {
 	j.LogSum = m.Of(tensor.F32, logs, w.b, w.heads, w.tq)
 	out := w.tensors(m, "D", []int{w.tq, w.tk, w.tk}, nil, nil, nil)
 	j.DQ, j.DK, j.DV = out[0], out[1], out[2]
-	j.Delta = m.Of(tensor.F32, nil, w.b, w.heads, w.tq)
 	return m.NN().AttentionBackward(j)
 }
 
