@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -110,15 +112,15 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 	}
 }
 
-// The simulated device trains to the bits of the CPU's exact way.
-func TestTheSimulatedDeviceTrainsToTheSameBits(t *testing.T) {
+// A device trains to the bits of the CPU's exact way, from the draw of a window to the checkpoint.
+func sameBits(t *testing.T, backend string, store *loader.Store, o policy.Options, steps int) {
+	t.Helper()
 	ctx := context.Background()
-	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 100ms]}\n"
 	var all []map[string]string
 	var skills []policy.Evaluation
-	for _, backend := range []string{"cpu:exact", "sim"} {
-		tr := trainer(t, backend, build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 4})
-		train(t, tr, 3)
+	for _, name := range []string{"cpu:exact", backend} {
+		tr := trainer(t, name, store, o)
+		train(t, tr, steps)
 		dir := t.TempDir()
 		require.NoError(t, tr.Save(ctx, dir))
 		all = append(all, files(t, dir))
@@ -130,6 +132,21 @@ func TestTheSimulatedDeviceTrainsToTheSameBits(t *testing.T) {
 	for name := range all[0] {
 		assert.True(t, all[0][name] == all[1][name], name)
 	}
+}
+
+func TestTheSimulatedDeviceTrainsToTheSameBits(t *testing.T) {
+	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 100ms]}\n"
+	sameBits(t, "sim", build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 4}, 3)
+}
+
+func TestAGPUTrainsToTheSameBits(t *testing.T) {
+	d, err := ops.Open("cuda")
+	if err != nil {
+		require.NotEqual(t, "1", os.Getenv("ROBOCACHE_REQUIRE_GPU"), err)
+		t.Skipf("no GPU: %v", err)
+	}
+	require.NoError(t, d.Close())
+	sameBits(t, "cuda", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
 }
 
 // A checkpoint has all that is needed to run it: it predicts what the trainer did, on the same episodes.

@@ -167,14 +167,14 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
     const auto load = [&]() RC_INLINE_LAMBDA {
         if (next < stages) {
             const u32 slot = keys + next % attention_stages * block::stage_bytes, key = next * attention_stage;
-            const u8 *pad = b.head.pad(p, key);
-            copy_rows<Width>(slot, p.k + column, p.k_step, row * p.tk + key, attention_stage, p.tk - key, pad);
-            copy_rows<Width>(slot + attention_stages * block::stage_bytes, p.v + column, p.v_step, row * p.tk + key, attention_stage, p.tk - key, pad);
+            const head_rows from[2] = {{p.k + column, p.k_step}, {p.v + column, p.v_step}};
+            copy_rows<Width>(slot, attention_stages * block::stage_bytes, from, row * p.tk + key, attention_stage, p.tk - key, b.head.pad(p, key));
         }
         next++;
         cp_async_commit();
     };
-    copy_rows<Width>(queries, p.q + column, p.q_step, row * p.tq + begin, rows, p.tq - begin, nullptr);
+    const head_rows q[1] = {{p.q + column, p.q_step}};
+    copy_rows<Width>(queries, 0, q, row * p.tq + begin, rows, p.tq - begin, nullptr);
     RC_NO_UNROLL for (u32 i = 0; i + 1 < attention_stages; i++) load();
     for (u32 i = 0; i < stages; i++) {
         cp_async_wait<attention_stages - 2>();

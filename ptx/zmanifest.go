@@ -140,8 +140,8 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "d0174cd67858637d33a8170bbee77bcd8c37ab51854932bd4688f4e259d28e37"},
-			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
+			{"attention.cu", "354d1ecd4c6c6cf6c4a7f9da23fe1ba4dc025df689b5585ebe05f7cb729809dc"},
+			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -164,23 +164,23 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
-				PTXHash: "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
-				stored:  source{"attention.sm_90.ptx.gz", "938bb29447fb6f57cdb21f4dad2284deccbe2038d277c229c2dd4ec9f101f35a"},
+				Hash:    "da1e0215ed66db39f7cfe0dceb15b768163f72271ad3cd987446ec1f053fdff0",
+				PTXHash: "da1e0215ed66db39f7cfe0dceb15b768163f72271ad3cd987446ec1f053fdff0",
+				stored:  source{"attention.sm_90.ptx.gz", "e04c547bd62067a01e244bb9057c85d997200010e0c1be994fe2a155c1350a43"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
-				PTXHash: "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
-				stored:  source{"attention.sm_80.ptx.gz", "ffa8a914a928d1a86a56c4f55281306c7def09c1c05b05e54b58c677cbd1a2c1"},
+				Hash:    "fb5d4eab3ca73b3bcb84669e4ea749b26004a64ffdac45b21c3a18427d7aacd4",
+				PTXHash: "fb5d4eab3ca73b3bcb84669e4ea749b26004a64ffdac45b21c3a18427d7aacd4",
+				stored:  source{"attention.sm_80.ptx.gz", "579b8bb2ababb60727f012625df6fd39918f5ab951f94ac35cba14374b11e57d"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "ad97352b33623846ea0662e9e1da2b1985272e47c2c5bd0cb82bd50900174652"},
-			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
+			{"attention_backward.cu", "757e4b18744356ec123d715ad2fa861299f4c9ab98ade9a83af8f62b08e44a34"},
+			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -203,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
-				PTXHash: "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "f98726ba954fa7007e7bd8a18665acb37013aac8417dbdafca963c19d86a4a94"},
+				Hash:    "f7ab69d663c0eb83b543df2e779a4c5c76339bfb847239b8b1bcea3d245ec43d",
+				PTXHash: "f7ab69d663c0eb83b543df2e779a4c5c76339bfb847239b8b1bcea3d245ec43d",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "83753ea4f3f94e01aeb1cded52b146ef8f6857de19982c9c0cc2dd8739c3ff83"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
-				PTXHash: "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "a286825672a017648f69518b051ec1b8c38fce384c339bc4938158d48e810da1"},
+				Hash:    "62e496bc3f7e899adb3364c5dac463af66818fddf6e6b4e1b49bb595df0cf4d5",
+				PTXHash: "62e496bc3f7e899adb3364c5dac463af66818fddf6e6b4e1b49bb595df0cf4d5",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "32d365a65c265db349f3ded2b84724814a013029067fa9df76632fa0502b7c3d"},
 			},
 		},
 	},

@@ -46,7 +46,7 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["skill"]))
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["ridge_skill"]))
 	assert.EqualValues(t, 40, last["steps"])
-	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, listed(t, out))
+	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, inside(t, out))
 	picture, err := os.ReadFile(filepath.Join(out, "loss.png"))
 	require.NoError(t, err)
 	_, err = png.Decode(bytes.NewReader(picture))
@@ -73,9 +73,20 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	assert.Len(t, columns, 26)
 
 	stdout, _ = good(t, "policy", out, g1, "--backend=cpu")
-	assert.Regexp(t, `(?s)^skill on episodes 0, 1, 2, .*was trained on.*predictions, each in .*state only: no cameras, no VAE`, stdout)
+	assert.Regexp(t, `(?s)^skill on episodes 0, 1, 2, .*it was trained on episode 0: skill there says nothing\nit was trained on episode 1: [^\n]*\n\d+ predictions, each in .*state only: no cameras, no VAE`, stdout)
 	stdout, _ = good(t, "train", g1, "--steps=2", "--backend=cpu")
 	assert.Regexp(t, `(?s)^step 1 of 2: loss .*trained bc-transformer small, 289228 parameters, 2 steps of 16 windows of 3 episodes, 42 MFLOP a step, on cpu\nstate only: no cameras, no VAE`, stdout)
+}
+
+// inside are the names of a folder's files.
+func inside(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 func jsonOf(t *testing.T, v any) string {
@@ -151,7 +162,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout, want)
 	}
-	assert.Equal(t, []string{"notes.txt"}, listed(t, full))
+	assert.Equal(t, []string{"notes.txt"}, inside(t, full))
 }
 
 // An episode is played in its own time, and predictions are made meanwhile.
@@ -171,9 +182,9 @@ func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	stdout, _ := good(t, "policy", out, episode, "--live", "--hz=20", "--backend=cpu", "--json")
 	got := unmarshal(t, stdout)
 	live := got["live"].(map[string]any)
-	assert.InDelta(t, 1.1, live["seconds"], 0.6, "an episode of 1.1 seconds")
+	assert.Greater(t, live["seconds"], 1.0, "an episode of 1.1 seconds")
 	assert.EqualValues(t, 20, live["hz"])
 	assert.EqualValues(t, 23, live["without_action"].(float64)+got["latency"].(map[string]any)["predictions"].(float64))
 	stdout, _ = good(t, "policy", out, episode, "--live", "--backend=cpu")
-	assert.Regexp(t, `^played episode in for 1\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
+	assert.Regexp(t, `^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
 }
