@@ -110,7 +110,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
+			{"adamw.cu", "396e05b7abd4215b5ae5bb6b49dd37567adb4b129d16468fdc48900101fc827c"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -125,15 +125,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
+				Hash:    "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				stored:  source{"adamw.sm_90.ptx.gz", "6da15a0c958f6911ce7e6a1d1194a76620b93312ac80be6559cc6c81d870afa9"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
+				Hash:    "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				PTXHash: "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				stored:  source{"adamw.sm_80.ptx.gz", "d7799a62989f261404873b228014c4b885af56565199915f6afff6a1902ad848"},
 			},
 		},
 	},
@@ -634,7 +634,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
+			{"gradient.cu", "1549e71578b9e03e81e71e53c7f9ce0949839f9abfe3b2249394098dc3f98a35"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -662,7 +662,7 @@ var manifest = []family{
 	{
 		name: "loss",
 		sources: []source{
-			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"loss.cu", "b25f7636110b88f366f158f791af9a529ca13f6bf0346546e2fd5a91c01f6256"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -677,15 +677,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+				Hash:    "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				PTXHash: "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				stored:  source{"loss.sm_90.ptx.gz", "94767f7a41f7ec9a7fbe445929be295e71d0c2ae9da697d293ede5c0fdfe7b62"},
 			},
 			{
 				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+				Hash:    "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				PTXHash: "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				stored:  source{"loss.sm_80.ptx.gz", "2f0ccdccff63348ab96fd044498969066df0dbdaf0d7ea9fdd29521ca5f3a56e"},
 			},
 		},
 	},
@@ -696,7 +696,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -737,7 +737,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -778,7 +778,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
