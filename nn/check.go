@@ -98,6 +98,9 @@ func (s *Step) tokens(j *backend.TokensJob) error {
 	if j.Width != in {
 		return fail("Width", ops.ErrShape, j.Width, fmt.Sprintf("%d, as Config.In", in))
 	}
+	if n := len(j.Sources); n > backend.MaxTokenSources {
+		return fail("Sources", ops.ErrOption, n, fmt.Sprintf("at most %d", backend.MaxTokenSources))
+	}
 	source := func(arg string, from *backend.TokenSource, tokens, columns int) error {
 		switch {
 		case from.Values == nil:

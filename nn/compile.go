@@ -32,11 +32,14 @@ type room struct {
 	dWork, dSum *tensor.Tensor     // gradients: Working of what a product made before dropout, and F32
 }
 
+// available is how many bytes the host has; tests have less.
+var available = tensor.Available
+
 // compile makes the plans.
 func (s *Step) compile(ctx context.Context) error {
 	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}, room: math.MaxInt64}
 	if s.model.params.OnHost() {
-		c.room = tensor.Available()
+		c.room = available()
 	}
 	for _, v := range s.model.net.values {
 		c.rooms[v] = &room{}
@@ -46,6 +49,11 @@ func (s *Step) compile(ctx context.Context) error {
 			return err
 		}
 		s.state = s.model.state
+		words, err := download[int64](ctx, s.model.device, s.state)
+		if err != nil {
+			return err
+		}
+		s.first = words[backend.StateStep]
 	} else {
 		s.state = c.zeros(tensor.I64, backend.StateWords)
 	}

@@ -1,9 +1,11 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +16,7 @@ import (
 )
 
 // several makes a group of a rank on each device, each with a batch of its own of a list of batches, and returns it and the devices.
-func several(t *testing.T, names []string, c Config, b, tokens int, opts StepOptions) (*Group, []*ops.Device) {
+func several(t testing.TB, names []string, c Config, b, tokens int, opts StepOptions) (*Group, []*ops.Device) {
 	t.Helper()
 	var devices []*ops.Device
 	var models []*Model
@@ -33,14 +35,14 @@ func several(t *testing.T, names []string, c Config, b, tokens int, opts StepOpt
 	t.Cleanup(func() { require.NoError(t, g.Close()) })
 	for i, s := range g.Steps() {
 		random := rand.New(rand.NewPCG(uint64(i), 9))
-		r := &rig{T: t, device: devices[i]}
+		r := &rig{TB: t, device: devices[i]}
 		r.fill(s.Values, random)
 		r.fill(s.TargetValues, random)
 	}
 	return g, devices
 }
 
-func (g *Group) runs(t *testing.T, n int) Progress {
+func (g *Group) runs(t testing.TB, n int) Progress {
 	t.Helper()
 	for range n {
 		require.NoError(t, g.Run())
@@ -51,7 +53,7 @@ func (g *Group) runs(t *testing.T, n int) Progress {
 }
 
 // arenas reads the parameters of all ranks, which are to be the same.
-func (g *Group) arenas(t *testing.T) []float32 {
+func (g *Group) arenas(t testing.TB) []float32 {
 	t.Helper()
 	var first []float32
 	for i, s := range g.steps {
@@ -100,8 +102,8 @@ func TestAGroupLearnsWhatOneDoes(t *testing.T) {
 	}
 }
 
-// A group on simulated devices that reach each other's memory has the bits of one on the CPU's exact way; and one that goes on from a checkpoint those of
-// one that was not disturbed.
+// A group on simulated devices that reach each other's memory has the bits of one on the CPU's exact way; and one that goes on from a checkpoint
+// those of one that was not disturbed.
 func TestAGroupHasTheBits(t *testing.T) {
 	opts := everything()
 	opts.Train.MaxNorm = 0
@@ -123,6 +125,46 @@ func TestAGroupHasTheBits(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, int64(6), g.runs(t, 3).Step)
 		assert.Equal(t, want, g.arenas(t), "%s, from a checkpoint", names[0])
+	}
+}
+
+// gpus are the names of all GPUs, where there are two or more.
+func gpus(t testing.TB) []string {
+	all, err := ops.OpenAll("cuda:all")
+	var names []string
+	for _, d := range all {
+		names = append(names, d.Name())
+		require.NoError(t, d.Close())
+	}
+	if len(names) < 2 {
+		t.Skipf("no two GPUs: %d, %v", len(names), err)
+	}
+	return names
+}
+
+// Two GPUs have the bits of two of the CPU's exact way after fifty steps.
+func TestAGroupOfGPUsHasTheBits(t *testing.T) {
+	names := gpus(t)[:2]
+	g, _ := several(t, []string{"cpu:exact", "cpu:exact"}, small(), 2, 9, everything())
+	g.runs(t, 50)
+	want := g.arenas(t)
+	g, _ = several(t, names, small(), 2, 9, everything())
+	g.runs(t, 50)
+	assert.Equal(t, want, g.arenas(t))
+}
+
+// BenchmarkGroup times a step of 32 rows of 250 tokens on each of 1, 2 and so on of the GPUs: four layers 256 wide.
+func BenchmarkGroup(b *testing.B) {
+	names := gpus(b)
+	c := Config{256, slices.Concat([]Layer{Linear{Name: "in", Out: 256}, Positions{Name: "position", Count: 250}},
+		Encoder("encoder", 4, TransformerEncoderLayer{Heads: 8, FFN: 1024}), []Layer{Linear{Name: "out", Out: 26}})}
+	for n := 1; n <= len(names); n *= 2 {
+		b.Run(fmt.Sprintf("GPUs=%d", n), func(b *testing.B) {
+			g, _ := several(b, names[:n], c, 32, 250, StepOptions{Train: &Training{Schedule: Schedule{Rate: 1e-4}}})
+			g.runs(b, 20)
+			b.ResetTimer()
+			g.runs(b, b.N)
+		})
 	}
 }
 

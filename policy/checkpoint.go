@@ -20,6 +20,9 @@ const (
 	trainingFile = "training.safetensors"
 )
 
+// IsFile reports whether a name is that of a file of a checkpoint.
+func IsFile(name string) bool { return name == configFile || name == modelFile || name == trainingFile }
+
 func in(dir, name string) string { return filepath.Join(dir, name) }
 
 // Exists reports whether a folder has a checkpoint. One that has something else is a *CheckpointError.

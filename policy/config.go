@@ -37,6 +37,8 @@ type Config struct {
 	Dataset string   `json:"dataset"` // its name
 	Trained []int    `json:"trained"` // the numbers of the episodes that it was trained on, and held out
 	HoldOut []int    `json:"hold_out"`
+
+	planName string
 }
 
 // Says is what a policy of this kind is not.
@@ -70,7 +72,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, Dataset: store.Name(), Trained: []int{}, HoldOut: []int{}}
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Dataset: store.Name(), Trained: []int{}, HoldOut: []int{}}
 	if c.Plan == "" {
 		if c.Plan, err = planOf(store); err != nil {
 			return nil, err
@@ -107,7 +109,9 @@ func planOf(store *loader.Store) (string, error) {
 }
 
 // parse reads the plan's text.
-func (c *Config) parse() (align.Plan, error) { return align.ParsePlan("plan", []byte(c.Plan)) }
+func (c *Config) parse() (align.Plan, error) {
+	return align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+}
 
 // streams says which of the plan's streams are states, and which the action.
 func (c *Config) streams(p *align.Plan) error {

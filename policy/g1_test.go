@@ -12,9 +12,6 @@ import (
 
 // Of an episode of the G1 that was held out the small policy foretells more than half of a second's motion, and more than a ridge does.
 func TestTheSmallPolicyIsBetterThanARidge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	store := recorded(t, "shared/data/lerobot_v21_g1")
 	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{3}})
 	assert.LessOrEqual(t, tr.Config().Recipe.FLOP(len(tr.Config().Inputs), len(tr.Config().Targets)), 60e6)

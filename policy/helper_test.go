@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,8 @@ import (
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/cuda"
+	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/tensor"
 )
@@ -77,9 +80,11 @@ func build(t testing.TB, d dataset.Dataset) *loader.Store {
 // recorded is a store of recordings of the shared folder, or of the examples.
 func recorded(t testing.TB, path string) *loader.Store {
 	t.Helper()
-	path = filepath.Join("../..", path)
+	if path = filepath.Join("..", path); strings.HasPrefix(path, "../shared") {
+		path = filepath.Join("..", path)
+	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("needs ", path)
+		t.Skip("no shared recordings: ", err)
 	}
 	d, err := dataset.Open(context.Background(), path, dataset.Options{})
 	require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -25,11 +27,22 @@ func Open(ctx context.Context, device *ops.Device, dir string) (*Policy, error) 
 	if err != nil {
 		return nil, err
 	}
+	weights := in(dir, modelFile)
+	info, err := os.Stat(weights)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &CheckpointError{Dir: dir, Got: "no " + modelFile, Want: "a folder that robocache train has written"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n := c.Recipe.weights(len(c.Inputs), len(c.Targets)); float64(info.Size()) < 2*n { // before there is memory for so many
+		return nil, &CheckpointError{dir, modelFile, fmt.Sprintf("%d bytes", info.Size()), fmt.Sprintf("those of %.0f weights", n)}
+	}
 	p := &Policy{config: c}
 	if p.model, err = newModel(ctx, device, c); err != nil {
 		return nil, err
 	}
-	if _, err := p.model.LoadFile(ctx, in(dir, modelFile)); err != nil {
+	if _, err := p.model.LoadFile(ctx, weights); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -229,7 +242,8 @@ func (p *Policy) LiveStreams(e *dataset.Episode) ([]align.LiveStream, error) {
 		if s == nil {
 			return nil, &StreamError{from, "none in episode " + e.Name, "one, as the policy was trained with"}
 		}
-		list = append(list, align.LiveStream{Name: from, Columns: s.Columns, DType: s.Values.DType(), Hz: 4 * p.config.Hz})
+		rate := max(p.config.Hz, 2*dataset.StatsOf(s.Nanoseconds()).Rate)
+		list = append(list, align.LiveStream{Name: from, Columns: s.Columns, DType: s.Values.DType(), Hz: rate})
 	}
 	return list, nil
 }

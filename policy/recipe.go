@@ -91,14 +91,29 @@ func (r *Recipe) training(seed uint64) *nn.Training {
 	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: min(r.WarmUp, r.Steps), Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
 }
 
+// weights is how many weights the products of a network have, in float64 since anybody may have written the recipe.
+func (r *Recipe) weights(inputs, actions int) float64 {
+	tokens, out := r.products(inputs, actions)
+	return tokens + out
+}
+
+// products is how many weights each token meets, and how many the last layer has.
+func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
+	width, ffn := float64(r.Width), float64(r.FFN)
+	tokens, out = float64(inputs)*width+float64(r.Layers)*(4*width*width+2*width*ffn), width*float64(actions)
+	if !r.PerToken {
+		out *= float64(r.History) * float64(r.Chunk)
+	}
+	return tokens, out
+}
+
 // FLOP is how many operations a step takes, forward and backward counted as three times two of each weight of a product for each token that it sees.
 func (r *Recipe) FLOP(inputs, actions int) float64 {
-	perToken := inputs*r.Width + r.Layers*(4*r.Width*r.Width+2*r.Width*r.FFN)
-	out := r.Width * r.History * actions
-	if !r.PerToken {
-		out *= r.Chunk
+	tokens, out := r.products(inputs, actions)
+	if r.PerToken {
+		out *= float64(r.History)
 	}
-	return 6 * float64(r.Batch) * float64(perToken*r.History+out)
+	return 6 * float64(r.Batch) * (tokens*float64(r.History) + out)
 }
 
 // Horizons are the ticks at which skill is told: a third, two thirds and all of the chunk.

@@ -15,12 +15,13 @@ type Options struct {
 	Size string // one of Sizes
 	// Plan is the text of a plan, see [align.ParsePlan]; all streams of the dataset on the clock of its rate unless given. A stream called action or
 	// actions is what is predicted, the others are states. Its windows, if it has some, say how many ticks are seen and predicted.
-	Plan    string
-	HoldOut []int // numbers of episodes that are not trained on
-	Seed    uint64
-	Steps   int     // the recipe's unless given, as are the others
-	Batch   int     // windows of a step
-	Rate    float64 // the learning rate
+	Plan     string
+	PlanName string // what errors call it: its file
+	HoldOut  []int  // numbers of episodes that are not trained on
+	Seed     uint64
+	Steps    int     // the recipe's unless given, as are the others
+	Batch    int     // windows of a step
+	Rate     float64 // the learning rate
 }
 
 // Trainer trains a policy. Its methods are for one goroutine at a time.

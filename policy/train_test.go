@@ -6,13 +6,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -107,6 +110,43 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 			assert.True(t, a[name] == b[name], "%s: %s", backend, name)
 		}
 	}
+}
+
+// A device trains to the bits of the CPU's exact way, from the draw of a window to the checkpoint.
+func sameBits(t *testing.T, backend string, store *loader.Store, o policy.Options, steps int) {
+	t.Helper()
+	ctx := context.Background()
+	var all []map[string]string
+	var skills []policy.Evaluation
+	for _, name := range []string{"cpu:exact", backend} {
+		tr := trainer(t, name, store, o)
+		train(t, tr, steps)
+		dir := t.TempDir()
+		require.NoError(t, tr.Save(ctx, dir))
+		all = append(all, files(t, dir))
+		e, err := tr.Evaluate(ctx, nil)
+		require.NoError(t, err)
+		skills = append(skills, e)
+	}
+	assert.Equal(t, skills[0], skills[1])
+	for name := range all[0] {
+		assert.True(t, all[0][name] == all[1][name], name)
+	}
+}
+
+func TestTheSimulatedDeviceTrainsToTheSameBits(t *testing.T) {
+	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 100ms]}\n"
+	sameBits(t, "sim", build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 4}, 3)
+}
+
+func TestAGPUTrainsToTheSameBits(t *testing.T) {
+	d, err := ops.Open("cuda")
+	if err != nil {
+		require.NotEqual(t, "1", os.Getenv("ROBOCACHE_REQUIRE_GPU"), err)
+		t.Skipf("no GPU: %v", err)
+	}
+	require.NoError(t, d.Close())
+	sameBits(t, "cuda", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
 }
 
 // A checkpoint has all that is needed to run it: it predicts what the trainer did, on the same episodes.
@@ -278,9 +318,16 @@ func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
 		assert.ErrorAs(t, err, &bad, text)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
+	wide := strings.Replace(config, `"width": 64`, `"width": 32768`, 1)
+	require.NotEqual(t, config, wide)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(wide), 0o600))
+	_, err = policy.Open(ctx, open(t, "cpu"), dir)
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, "model.safetensors", bad.What, "no memory is taken for weights that are not there")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors")))
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
-	assert.Error(t, err)
+	assert.ErrorAs(t, err, &bad)
 	full := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(full, "notes.txt"), nil, 0o600))
 	_, err = policy.Exists(full)

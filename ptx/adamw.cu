@@ -1,12 +1,12 @@
 // adamw.cu adds up the gradients of all ranks and takes a step of AdamW: a thread has four neighbouring elements of the flat space of parameters at a
 // time. The gradients that are read, and the copies of the parameters that are written, may lie in another GPU's memory.
 //
-// gradient_norm keeps the sums and adds up their squares, a block the elements of a chunk. adamw adds these up again in each of its blocks, so that all
-// know the norm, and whether there is one, before the first element is touched; or it makes the sums itself, leaves out elements whose gradient is not
-// finite, and the last of its blocks says so.
+// gradient_norm keeps the sums and adds up their squares, a block the elements of a chunk. adamw adds these up again in each of its blocks, so that
+// all know the norm, and whether there is one, before the first element is touched; or it makes the sums itself, leaves out elements whose gradient
+// is not finite, and the last of its blocks says so.
 //
-// Bytes moved for an element: 4 for the gradient of each rank, 24 for the parameter and its moments, 2 or 4 for each copy. gradient_norm writes 4, and
-// adamw then reads them instead of the ranks' gradients.
+// Bytes moved for an element: 4 for the gradient of each rank, 24 for the parameter and its moments, 2 or 4 for each copy. gradient_norm writes 4,
+// and adamw then reads them instead of the ranks' gradients.
 #include "warp.cuh"
 
 using namespace rc;
@@ -59,10 +59,14 @@ RC_FN four ld_nc_four(const float *p) {
     const v16 v = ld_nc_16(p);
     return {{as_f32(v.x), as_f32(v.y), as_f32(v.z), as_f32(v.w)}};
 }
-RC_FN four ld_four(const float *p) {
-    v16 v;
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)) : "memory");
-    return {{as_f32(v.x), as_f32(v.y), as_f32(v.z), as_f32(v.w)}};
+// ld_stream and st_stream are for what is not touched again before the next step: it is the first to leave the level-two cache.
+RC_FN four ld_stream(const float *p) {
+    four f;
+    asm volatile("ld.global.cs.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(f.x[0]), "=f"(f.x[1]), "=f"(f.x[2]), "=f"(f.x[3]) : "l"(global(p)) : "memory");
+    return f;
+}
+RC_FN void st_stream(float *p, const four &f) {
+    asm volatile("st.global.cs.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global(p)), "f"(f.x[0]), "f"(f.x[1]), "f"(f.x[2]), "f"(f.x[3]) : "memory");
 }
 RC_FN void st_four(float *p, const four &f) { st_16(p, {bits(f.x[0]), bits(f.x[1]), bits(f.x[2]), bits(f.x[3])}); }
 
@@ -77,7 +81,8 @@ RC_FN four gradient_at(const rank_gradients &p, u64 at) {
     return sum;
 }
 
-// folded adds the numbers of the block's threads in halves: that of thread t and of thread t + 128, then t and t + 64, and so on. Every thread has the sum.
+// folded adds the numbers of the block's threads in halves: that of thread t and of thread t + 128, then t and t + 64, and so on. Every thread has
+// the sum.
 RC_FN float folded(float v) {
     __shared__ float all[adamw_threads];
     all[thread_x()] = v;
@@ -110,17 +115,19 @@ RC_FN void update(const adamw_params &p, const schedule_row &row, float g, float
     param = param - row.step * div_rn(m, div_rn(sqrt_rn(v), row.root) + p.eps);
 }
 
-// step_at takes the step of four elements with gradient g, and reports whether one was left out.
-RC_FN bool step_at(const adamw_params &p, const schedule_row &row, const four &g, u64 at) {
-    four param = ld_four(p.params + at), m = ld_four(p.m + at), v = ld_four(p.v + at);
+// step_at takes the step of four elements, and reports whether one was left out.
+RC_FN bool step_at(const adamw_params &p, const schedule_row &row, float clip, u64 at) {
+    four param = ld_stream(p.params + at), m = ld_stream(p.m + at), v = ld_stream(p.v + at);
+    const four gradient = gradient_at(p.gradients, at);
     bool bad = false;
     RC_UNROLL for (u32 c = 0; c < 4; c++) {
-        if (RC_LIKELY(is_finite(g.x[c])))
-            update(p, row, g.x[c], param.x[c], m.x[c], v.x[c]);
+        const float g = gradient.x[c] * clip;
+        if (RC_LIKELY(is_finite(g)))
+            update(p, row, g, param.x[c], m.x[c], v.x[c]);
         else
             bad = true;
     }
-    st_four(p.params + at, param), st_four(p.m + at, m), st_four(p.v + at, v);
+    st_stream(p.params + at, param), st_stream(p.m + at, m), st_stream(p.v + at, v);
     const v8 rounded = {f32_to_bf16x2(param.x[0], param.x[1]), f32_to_bf16x2(param.x[2], param.x[3])};
     for (u32 r = 0; r < p.working_count; r++) st_8((u16 *)ld_nc_u64(p.working + r) + at, rounded);
     for (u32 r = 0; r < p.copy_count; r++) st_four((float *)ld_nc_u64(p.copies + r) + at, param);
@@ -183,11 +190,8 @@ RC_KERNEL(adamw_threads) adamw(const adamw_params p) {
     }
     const schedule_row row = row_of(p);
     bool bad = false;
-    for (u64 at = p.from + (u64)block_x() * adamw_elements + thread_x() * 4; at < p.to; at += (u64)blocks_x() * adamw_elements) {
-        four g = gradient_at(p.gradients, at);
-        RC_UNROLL for (u32 c = 0; c < 4; c++) g.x[c] *= clip;
-        bad |= step_at(p, row, g, at);
-    }
+    for (u64 at = p.from + (u64)block_x() * adamw_elements + thread_x() * 4; at < p.to; at += (u64)blocks_x() * adamw_elements)
+        bad |= step_at(p, row, clip, at);
     if (p.squares != nullptr) return; // a finite norm is of finite sums
     bad = barrier_count(bad) > 0;
     if (thread_x() == 0) finish_block(p, bad);

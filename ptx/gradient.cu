@@ -1,15 +1,16 @@
 // gradient.cu makes the gradients of weights of a batch, those of all layers in one launch: products of transposed activations, with the sums of
 // their columns, and the sums of rows of other matrices. A block has a tile of a table that was made with the plan.
 //
-// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less, of one split of the rows that are added. 64 of these
-// at a time come of both activations by cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes of a row
-// at place (their number) xor (the row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps share the tile,
-// a quarter each. The sums of the columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps that have the same
-// rows of the weight, each makes those of one half, which is why a warp's rows begin with that half. The sums of a tile's splits are added in pairs: the block that is
-// done first leaves its sums in scratch memory, as its threads hold them, and the other one adds them and goes on.
+// A tile of a product is 128 rows of a weight by 128 columns, or 64 by 64 where that wastes less, of one split of the rows that are added. 64 of
+// these at a time come of both activations by cp.async, several of such steps ahead, and lie in shared memory as they do in global memory, 16 bytes
+// of a row at place (their number) xor (the row's number mod 8), so that the eight rows of a transposed matrix lie in different banks. Four warps
+// share the tile, a quarter each. The sums of the columns of DY are a product with ones, in the tiles of a weight's first columns: of the two warps
+// that have the same rows of the weight, each makes those of one half, which is why a warp's rows begin with that half. The sums of a tile's splits
+// are added in pairs: the block that is done first leaves its sums in scratch memory, as its threads hold them, and the other one adds them and goes
+// on.
 //
-// Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache; a weight's gradient is written, and
-// written and read again in scratch memory for each split but one.
+// Bytes moved: each tile reads its columns of both activations, which mostly lie in the level-two cache; a weight's gradient is written, and written
+// and read again in scratch memory for each split but one.
 #include "mma.cuh"
 
 using namespace rc;

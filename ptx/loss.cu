@@ -1,6 +1,6 @@
 // loss.cu compares a prediction with its target: backend.LossJob says what is computed, and in which order.
 //
-// A block has loss_rows rows, a warp four of them, one after the other. The sums of the rows are added up by the block's first thread, the partial sums by
+// A block has loss_rows rows, a warp four of them. The sums of the rows are added up by the block's first thread, the partial sums by
 // the first warp of the block that ends last: each block counts itself when its partial sum is written. Of a cross-entropy each block counts the rows that
 // count, of all. 8 bytes read an element, and 2 written; of a cross-entropy 4 and 2, read three times by the same warp.
 #include "kernel.cuh"
@@ -55,31 +55,39 @@ RC_FN float counted(const loss_params &p) {
     return (float)n;
 }
 
-// distance makes the gradients of a row and returns the sum of its losses.
-RC_FN float distance(const loss_params &p, u32 m, float n) {
+constexpr u32 warp_rows = loss_rows / (loss_threads / warp_size); // of a warp
+
+// distances makes the gradients of a warp's rows from m on, and the sums of their losses. What it reads of them is under way at once.
+RC_FN void distances(const loss_params &p, u32 m, float n, float (&sums)[warp_rows]) {
     const float one = div_rn(1.0f, n), two = div_rn(2.0f, n);
-    float sum = 0.0f;
+    const u32 rows = p.m > m ? p.m - m : 0; // that there are
+    bool counts[warp_rows];
+    RC_UNROLL for (u32 r = 0; r < warp_rows; r++) {
+        counts[r] = r < rows && (p.weights == nullptr || p.items > 1 || ld_f32(p.weights + m + r) != 0.0f);
+        sums[r] = 0.0f;
+    }
     for (u32 c = lane() * 4; c < p.width; c += row_step) {
-        four g = {};
-        if (c < p.n) {
-            const four x = ld_four(p.prediction + m * p.prediction_step + c);
+        four x[warp_rows], t[warp_rows];
+        RC_UNROLL for (u32 r = 0; r < warp_rows; r++) {
+            x[r] = t[r] = {};
+            if (counts[r] && c < p.n) x[r] = ld_four(p.prediction + (m + r) * p.prediction_step + c);
             RC_UNROLL for (u32 i = 0; i < 4; i++) {
-                if (c + i >= p.n) break;
-                const u32 item = p.items == 1 ? 0 : (c + i) / p.item_width;
-                if (p.weights != nullptr && ld_f32(p.weights + (u64)m * p.items + item) == 0.0f) continue;
-                const float d = x.v[i] - ld_f32(p.target + m * p.target_step + c + i);
-                if (p.kind() == mse) {
-                    sum += d * d;
-                    g.v[i] = d * two;
-                } else {
-                    sum += abs_f(d);
-                    g.v[i] = d > 0.0f ? one : d < 0.0f ? -one : 0.0f;
-                }
+                if (counts[r] && c + i < p.n) t[r].v[i] = ld_f32(p.target + (m + r) * p.target_step + c + i);
             }
         }
-        if (p.grad != nullptr) st_four(p.grad + m * p.grad_step + c, g);
+        RC_UNROLL for (u32 r = 0; r < warp_rows; r++) {
+            four g;
+            RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                bool on = counts[r] && c + i < p.n;
+                if (on && p.weights != nullptr && p.items > 1) on = ld_f32(p.weights + (u64)(m + r) * p.items + (c + i) / p.item_width) != 0.0f;
+                const float d = x[r].v[i] - t[r].v[i];
+                sums[r] += !on ? 0.0f : p.kind() == mse ? d * d : abs_f(d);
+                g.v[i] = !on ? 0.0f : p.kind() == mse ? d * two : d > 0.0f ? one : d < 0.0f ? -one : 0.0f;
+            }
+            if (p.grad != nullptr && r < rows) st_four(p.grad + (m + r) * p.grad_step + c, g);
+        }
     }
-    return lanes_sum(sum);
+    RC_UNROLL for (u32 r = 0; r < warp_rows; r++) sums[r] = lanes_sum(sums[r]);
 }
 
 // entropy makes the gradients of a row of a cross-entropy and returns its loss.
@@ -138,17 +146,23 @@ RC_FN void finish(const loss_params &p, float n) {
 } // namespace
 
 RC_KERNEL(loss_threads) loss(const loss_params p) {
-    constexpr u32 rows = loss_rows / (loss_threads / warp_size);
     __shared__ float sums[loss_rows];
     __shared__ u32 last;
     grid_dependency_wait();
     launch_dependents();
     const float n = counted(p);
-    const u32 first = thread_x() / warp_size * rows, block = block_x() * loss_rows;
-    for (u32 r = first; r < first + rows; r++) {
-        float sum = 0.0f;
-        if (block + r < p.m) sum = p.kind() == cross_entropy ? entropy(p, block + r, n) : distance(p, block + r, n);
-        if (lane() == 0) sums[r] = sum;
+    const u32 first = thread_x() / warp_size * warp_rows, m = block_x() * loss_rows + first;
+    if (p.kind() == cross_entropy) {
+        RC_NO_UNROLL for (u32 r = 0; r < warp_rows; r++) {
+            const float sum = m + r < p.m ? entropy(p, m + r, n) : 0.0f;
+            if (lane() == 0) sums[first + r] = sum;
+        }
+    } else {
+        float own[warp_rows];
+        distances(p, m, n, own);
+        RC_UNROLL for (u32 r = 0; r < warp_rows; r++) {
+            if (lane() == 0) sums[first + r] = own[r];
+        }
     }
     barrier();
     if (thread_x() == 0) {

@@ -46,7 +46,10 @@ RC_HOST struct matmul_params {
     RC_FLAG(flags, u32, activation, 0, 2) // as backend.Activation
     RC_FLAG(flags, u32, gate_of, 2, 2)    // 0 without a gate
     RC_FLAG(flags, bool, narrow, 5, 1)    // there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
-    RC_FLAG(flags, bool, ahead, 4, 1)     // a norm's residual, of a row for each, comes into shared memory behind the ring during the product
+    // Of a norm: whether there is room behind the ring for a float32 of each element, and whether the residual, of a row for each, comes there during the
+    // product. A gradient keeps there what column_sums needs.
+    RC_FLAG(flags, bool, room, 4, 1)
+    RC_FLAG(flags, bool, ahead, 6, 1)
 };
 
 constexpr u32 activation_relu = 1, activation_gelu = 2;
@@ -175,8 +178,7 @@ template <class C> struct matmul_place {
     RC_FN_MEMBER matmul_place() : row(thread_x() / warp_size / C::wn * C::tm), column(thread_x() / warp_size % C::wn * C::tn) {}
 };
 
-// product makes the tile's sums. Then nobody reads the ring any more. beside(step) may begin other copies, which have come too in the end: it is called
-// for the numbers up to more, at least.
+// product makes the tile's sums. beside(step) may begin other copies: it is called for the numbers up to more, at least.
 template <class C, class F>
 RC_FN void product(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory, u32 more, const F &beside) {
     matmul_copies<C> copies;
@@ -218,6 +220,10 @@ RC_FN void product(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m
         factors[0].multiply(sums);
     }
     for (u32 step = whole; step < more; step++) beside(step);
+}
+
+// after_product waits until nobody reads the ring any more, and until other copies have come.
+RC_FN void after_product() {
     copies_landed();
     barrier();
 }
@@ -226,6 +232,7 @@ RC_FN void product(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m
 template <class C> RC_FN void stage(const float (&sums)[C::mt][C::nt][4], u32 memory) {
     const matmul_place<C> part;
     const u32 l = lane();
+    after_product();
     RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
         RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
             const u32 to = memory + ((part.row + i * 16 + l / 4) * C::pitch + part.column + n * 8 + l % 4 * 2) * 4;

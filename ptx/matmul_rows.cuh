@@ -75,9 +75,10 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 
     // drop is dropout. Which elements are left out is found in a loop that is not unrolled: the code of it is long.
-    RC_FN_MEMBER void drop(fours &v, const nn_dropout &d, u32 step) const {
+    RC_FN_MEMBER void drop(fours &v, const nn_dropout &d) const {
         static_assert(Rows * C::chunks <= 8, "a bit for each element");
         if (RC_LIKELY(d.state == nullptr)) return;
+        const u32 step = ld_u32(d.state);
         u32 left_out = 0;
         RC_NO_UNROLL for (u32 i = 0; i < Rows * C::chunks; i++) {
             const u64 number = (u64)row_of(i / C::chunks) * p.n + column_of(i % C::chunks);
@@ -90,6 +91,11 @@ template <class C, u32 Rows> struct matmul_rows {
     // ahead_at is where a four lies of a matrix that has come ahead.
     RC_FN_MEMBER u32 ahead_at(u32 memory, u32 r, u32 c) const {
         return memory + (((first / C::stride + r) * C::chunks + c) * C::threads + thread_x()) * 16;
+    }
+    RC_FN_MEMBER void store_ahead(const fours &v, u32 memory) const {
+        RC_UNROLL for (u32 r = 0; r < Rows; r++) {
+            RC_UNROLL for (u32 c = 0; c < C::chunks; c++) st_shared_16(ahead_at(memory, r, c), words_of(v[r][c]));
+        }
     }
     RC_FN_MEMBER void load_ahead(fours &v, u32 memory) const {
         RC_UNROLL for (u32 r = 0; r < Rows; r++) {
@@ -130,7 +136,7 @@ template <class C, u32 Rows> struct matmul_rows {
     }
 
     // finish adds After and writes Sum, unless that was written before, and Out.
-    RC_FN_MEMBER void finish(fours &v, bool sum, u32 step) const {
+    RC_FN_MEMBER void finish(fours &v, bool sum) const {
         if (RC_UNLIKELY(p.after != nullptr)) {
             fours x;
             load(x, p.after, p.after_step);
@@ -138,7 +144,7 @@ template <class C, u32 Rows> struct matmul_rows {
         }
         if (sum && p.sum != nullptr) store(v, p.sum, p.sum_step);
         if (p.out == nullptr) return;
-        drop(v, p.out_dropout, step);
+        drop(v, p.out_dropout);
         store(v, p.out, p.out_step);
     }
 };
@@ -146,7 +152,7 @@ template <class C, u32 Rows> struct matmul_rows {
 // elements is for jobs without a norm, Rows rows of a lane at once. GELU makes much code: only Smooth has it.
 template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
     using lane_rows = matmul_rows<C, Rows>;
-    const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout), from = thread_x() / C::lanes;
+    const u32 from = thread_x() / C::lanes;
     typename lane_rows::list bias;
     v8 gate[Rows][C::chunks]; // of the next rows
     const lane_rows begin(p, m0, n0, from);
@@ -169,9 +175,9 @@ template <class C, u32 Rows, bool Smooth> RC_FN void elements(const float (&sums
         else if (Smooth && p.gate_of() == activation_gelu)
             w.each(v, [&](float &x, u32 r, u32 c, u32 i) { x *= gelu_grad(widened(gate[r][c], i)); });
         if (p.gate != nullptr) lane_rows(p, m0, n0, at + Rows * C::stride).load_gate(gate);
-        w.drop(v, p.dropout, step);
+        w.drop(v, p.dropout);
         if (RC_UNLIKELY(p.residual.z != nullptr)) w.add_residual(v, z);
-        w.finish(v, true, out_step);
+        w.finish(v, true);
     }
 }
 
@@ -180,8 +186,9 @@ RC_FN u32 where_positive(u32 gate, u32 w) { return (bf16_lo(gate) > 0.0f ? w & 0
 
 // narrow is elements for jobs that need float32 no longer once they have left the tensor cores: sums go through shared memory rounded, which halves the way,
 // and a lane writes 16 bytes. Rounding may come before a gate, which takes a number or leaves it.
-template <class C> RC_FN void narrow(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
-    constexpr u32 pitch = C::bn * 2 + 16, lanes = C::bn / 8, stride = C::threads / lanes, rows = 4; // bytes; lanes of a row; rows at once, and of a lane
+template <class C> RC_FN void narrow(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory) {
+    constexpr u32 pitch = C::bn * 2 + 16, lanes = C::bn / 8, stride = C::threads / lanes; // bytes; lanes of a row
+    constexpr u32 rows = C::bm / stride < 8 ? C::bm / stride : 8;                         // at once, of a lane
     const matmul_place<C> part;
     const u32 l = lane(), from = thread_x() / lanes, column = n0 + thread_x() % lanes * 8;
     const auto load = [&](v16(&gate)[rows], u32 at) RC_INLINE_LAMBDA {
@@ -190,28 +197,33 @@ template <class C> RC_FN void narrow(const float (&sums)[C::mt][C::nt][4], const
             gate[r] = ld_16(row_at(p.gate, row, p.gate_step, column), row < p.m && column < p.n);
         }
     };
+    const auto each = [&](const auto &fn) RC_INLINE_LAMBDA {
+        RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
+            RC_UNROLL for (u32 n = 0; n < C::nt; n++) fn(sums[i][n], i, n);
+        }
+    };
     v16 gate[rows] = {}; // of the next rows
     if (p.gate != nullptr) load(gate, from);
-    v8 bias[C::nt] = {};
     if (p.bias != nullptr) {
+        v8 bias[C::nt];
         RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
             const u32 at = n0 + part.column + n * 8 + l % 4 * 2;
             bias[n] = ld_8(p.bias + at, at < p.n);
         }
+        each([&](float(&v)[4], u32, u32 n) {
+            RC_UNROLL for (u32 k = 0; k < 4; k++) v[k] += as_f32(k % 2 == 0 ? bias[n].x : bias[n].y);
+        });
     }
-    RC_UNROLL for (u32 n = 0; n < C::nt; n++) {
-        const float b[2] = {as_f32(bias[n].x), as_f32(bias[n].y)};
-        RC_UNROLL for (u32 i = 0; i < C::mt; i++) {
-            float v[4];
-            RC_UNROLL for (u32 k = 0; k < 4; k++) {
-                v[k] = p.bias != nullptr ? sums[i][n][k] + b[k % 2] : sums[i][n][k];
-                if (p.activation() != 0) v[k] = v[k] <= 0.0f ? 0.0f : v[k];
-            }
-            const u32 to = memory + (part.row + i * 16 + l / 4) * pitch + (part.column + n * 8 + l % 4 * 2) * 2;
-            st_shared_4(to, pack_bf16x2(v[0], v[1]));
-            st_shared_4(to + 8 * pitch, pack_bf16x2(v[2], v[3]));
-        }
-    }
+    if (p.activation() != 0)
+        each([](float(&v)[4], u32, u32) {
+            RC_UNROLL for (u32 k = 0; k < 4; k++) v[k] = v[k] <= 0.0f ? 0.0f : v[k];
+        });
+    after_product();
+    each([&](const float(&v)[4], u32 i, u32 n) {
+        const u32 to = memory + (part.row + i * 16 + l / 4) * pitch + (part.column + n * 8 + l % 4 * 2) * 2;
+        st_shared_4(to, pack_bf16x2(v[0], v[1]));
+        st_shared_4(to + 8 * pitch, pack_bf16x2(v[2], v[3]));
+    });
     barrier();
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * stride) {
         v16 v[rows];
@@ -271,15 +283,16 @@ template <class C, u32 Rows, class F> RC_FN void sum_of(float (&s)[Rows], const 
 template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 memory) {
     constexpr u32 rows = 8 / C::chunks;
     using lane_rows = matmul_rows<C, rows>;
-    const u32 step = step_of(p.dropout), out_step = step_of(p.out_dropout), from = thread_x() / C::lanes;
+    const u32 from = thread_x() / C::lanes;
     const float n = (float)p.n;
     typename lane_rows::list bias, gamma, beta;
     const lane_rows begin(p, m0, 0, from);
     if (p.bias != nullptr) begin.load_columns(bias, p.bias);
     begin.load_columns(gamma, p.norm.gamma);
     if (!Back) begin.load_columns(beta, p.norm.beta);
-    typename lane_rows::fours next; // z of the next rows
-    if (Back) begin.load(next, p.norm.z, p.norm.z_step);
+    constexpr bool early = C::chunks < 4; // there are registers for z of the next rows
+    typename lane_rows::fours next;
+    if (Back && early) begin.load(next, p.norm.z, p.norm.z_step);
     stage<C>(sums, memory);
     RC_NO_UNROLL for (u32 at = from; at < C::bm; at += rows * C::stride) {
         const lane_rows w(p, m0, 0, at);
@@ -290,15 +303,17 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
         else if (p.residual.z != nullptr)
             w.load_residual(z);
         if (Back) {
-            w.each(x, [&](float &y, u32 r, u32 c, u32 i) { y = next[r][c].v[i]; });
-            lane_rows(p, m0, 0, at + rows * C::stride).load(next, p.norm.z, p.norm.z_step);
+            if (early)
+                w.each(x, [&](float &y, u32 r, u32 c, u32 i) { y = next[r][c].v[i]; });
+            else
+                w.load(x, p.norm.z, p.norm.z_step);
             w.load_rows(mean, p.norm.mean);
             w.load_rows(rstd, p.norm.rstd);
         }
         w.load_shared(v, memory);
         w.clear(v);
         if (p.bias != nullptr) w.each(v, [&](float &y, u32, u32 c, u32 i) { y += bias[c].v[i]; });
-        w.drop(v, p.dropout, step);
+        w.drop(v, p.dropout);
         if (p.residual.z != nullptr) w.add_residual(v, z);
         if (!Back) {
             if (p.sum != nullptr) w.store(v, p.sum, p.sum_step);
@@ -316,20 +331,22 @@ template <class C, bool Back> RC_FN void norms(const float (&sums)[C::mt][C::nt]
             w.store_shared(v, memory); // for column_sums
             w.each(v, [&](float &h, u32, u32 c, u32 i) { h *= gamma[c].v[i]; });
             w.each(x, [&](float &y, u32 r, u32, u32) { y = (y - mean[r]) * rstd[r]; });
+            if (p.room()) w.store_ahead(x, memory + C::shared);
             float mean_h[rows], mean_hx[rows];
             sum_of<C>(mean_h, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i]; });
             sum_of<C>(mean_hx, [&](u32 r, u32 c, u32 i) { return v[r][c].v[i] * x[r][c].v[i]; });
             row_sums<C>(mean_h, [&](float s) { return div_rn(s, n); });
             row_sums<C>(mean_hx, [&](float s) { return div_rn(s, n); });
             w.each(v, [&](float &h, u32 r, u32 c, u32 i) { h = rstd[r] * (h - mean_h[r] - x[r][c].v[i] * mean_hx[r]); });
+            if (early) lane_rows(p, m0, 0, at + rows * C::stride).load(next, p.norm.z, p.norm.z_step);
         }
-        w.finish(v, Back, out_step);
+        w.finish(v, Back);
     }
 }
 
-// column_sums writes the gradients of gamma and beta, of the gradients of the norm that norms left in shared memory: eight lanes beside each other have
-// 32 columns of a quarter of the rows.
-template <class C> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 memory) {
+// column_sums writes the gradients of gamma and beta, of the gradients of the norm that norms left in shared memory, and the norm, which it left there if
+// there was Room: eight lanes beside each other have 32 columns of a quarter of the rows.
+template <class C, bool Room> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 memory) {
     constexpr u32 rows = C::bm / 4;
     const u32 first = lane() / 8 * rows;
     RC_NO_UNROLL for (u32 columns = thread_x() / warp_size * 32; columns < C::bn; columns += C::warps * 32) {
@@ -338,11 +355,19 @@ template <class C> RC_FN void column_sums(const matmul_params &p, u32 m0, u32 me
         _Pragma("unroll 8") for (u32 r = first; r < first + rows; r++) {
             const u32 row = m0 + r;
             const bool there = row < p.m && column < p.n;
-            const four g = four_of(ld_shared_16(memory + (r * C::pitch + column) * 4)), z = ld_four(row_at(p.norm.z, row, p.norm.z_step, column), there);
-            const float mean = ld_f32(p.norm.mean + row, there), rstd = ld_f32(p.norm.rstd + row, there);
+            const four g = four_of(ld_shared_16(memory + (r * C::pitch + column) * 4));
+            four x;
+            if (Room) { // as ahead_at
+                const u32 thread = r % C::stride * C::lanes + column % (4 * C::lanes) / 4;
+                x = four_of(ld_shared_16(memory + C::shared + ((r / C::stride * C::chunks + column / (4 * C::lanes)) * C::threads + thread) * 16));
+            } else {
+                x = ld_four(row_at(p.norm.z, row, p.norm.z_step, column), there);
+                const float mean = ld_f32(p.norm.mean + row, there), rstd = ld_f32(p.norm.rstd + row, there);
+                RC_UNROLL for (u32 i = 0; i < 4; i++) x.v[i] = (x.v[i] - mean) * rstd;
+            }
             RC_UNROLL for (u32 i = 0; i < 4; i++) {
                 const float y = there ? g.v[i] : 0.0f;
-                dgamma.v[i] += y * ((z.v[i] - mean) * rstd);
+                dgamma.v[i] += y * x.v[i];
                 dbeta.v[i] += y;
             }
         }
@@ -394,7 +419,10 @@ template <class C, bool Back> RC_FN void matmul_normed(const matmul_params &p) {
     norms<C, Back>(sums, p, m0, at);
     if (Back) {
         barrier();
-        column_sums<C>(p, m0, at);
+        if (p.room())
+            column_sums<C, true>(p, m0, at);
+        else
+            column_sums<C, false>(p, m0, at);
     }
 }
 

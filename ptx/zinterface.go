@@ -1351,7 +1351,8 @@ type MatmulParamsFlags struct {
 	Activation uint32 // bits 0 to 1: as backend.Activation
 	GateOf     uint32 // bits 2 to 3: 0 without a gate
 	Narrow     bool   // bit 5: there is nothing but a bias, ReLU, a gate of ReLU, and out: see narrow
-	Ahead      bool   // bit 4: a norm's residual, of a row for each, comes into shared memory behind the ring during the product
+	Room       bool   // bit 4
+	Ahead      bool   // bit 6
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
@@ -1359,7 +1360,8 @@ func (f MatmulParamsFlags) Word() uint32 {
 	return numberOf("MatmulParamsFlags.Activation", f.Activation, 0, 2) |
 		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2) |
 		flagOf(f.Narrow, 5) |
-		flagOf(f.Ahead, 4)
+		flagOf(f.Room, 4) |
+		flagOf(f.Ahead, 6)
 }
 
 const NormThreads = 256 // norm_threads of norm.cu

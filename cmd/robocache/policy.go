@@ -402,9 +402,8 @@ func (w *actor) write() error {
 	if o.Evaluation != nil {
 		writeSkills(&b, o.Evaluation, nil)
 		for _, n := range o.Evaluation.Episodes {
-			if slices.Contains(o.Trained, n) {
-				fmt.Fprintf(&b, "episode %d of the dataset that it was trained on was trained on: if it is this one, its skill says nothing\n", n)
-				break
+			if w.store.Name() == w.policy.Config().Dataset && slices.Contains(o.Trained, n) {
+				fmt.Fprintf(&b, "it was trained on episode %d: skill there says nothing\n", n)
 			}
 		}
 	}

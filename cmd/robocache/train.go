@@ -147,7 +147,7 @@ func (t *training) check() error {
 		if err != nil {
 			return readError(t.planFile, err)
 		}
-		t.Plan = string(text)
+		t.Plan, t.PlanName = string(text), t.planFile
 	}
 	if t.out == "" {
 		return nil
@@ -162,6 +162,23 @@ func (t *training) check() error {
 	}
 	return nil
 }
+
+// outputs finds out whether the checkpoint can be written, and takes away what a program that was killed has left of one.
+func (t *training) outputs() error {
+	if t.out == "" {
+		return nil
+	}
+	if err := os.MkdirAll(t.out, 0o777); err != nil {
+		return unwritten(err)
+	}
+	if err := writable(filepath.Join(t.out, lossPicture)); err != nil {
+		return err
+	}
+	return unwritten(atomicfile.Sweep(t.out, func(name string) bool { return name == lossPicture || policy.IsFile(name) }))
+}
+
+// lossPicture is the picture's name in a checkpoint.
+const lossPicture = "loss.png"
 
 // explain says what an error of package policy means for the command line.
 func (t *training) explain(err error) error {
@@ -205,6 +222,9 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
+	if err := t.outputs(); err != nil {
+		return err
+	}
 	ctx := context.Background()
 	w := &trainer{app: a, training: t, out: &trained{Input: t.path, Output: t.out, Device: deviceOf(device.Info()), Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
 	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value}}
@@ -378,7 +398,7 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 	if len(w.losses) == 0 {
 		return nil
 	}
-	return unwritten(atomicfile.WriteFile(filepath.Join(dir, "loss.png"), func(f io.Writer) error {
+	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
 		return viz.WriteLossPNG(f, w.first+1, w.losses, viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
 	}))
 }

@@ -4,14 +4,14 @@
 // # The rule
 //
 // A step adds up to 16 products to an addend. Each product is exact, of the significands as they are: its exponent is the sum of its
-// factors' exponents, even where the significands' product is two or more. A subnormal number has the least normal exponent, and so
-// has zero (-126 whatever its format). All terms are cut, toward zero, to a number of bits after the binary point of the largest
+// factors' exponents, even where the significands' product is two or more. A subnormal number has the least normal exponent, an addend
+// of zero -126; a product of zero counts for nothing. All terms are cut, toward zero, to a number of bits after the binary point of the largest
 // exponent among them: 25 on Hopper. The cut terms are added exactly, and the sum is cut toward zero to float32, subnormal numbers
 // included. Ampere and Ada take 8 products at a time and keep 24 bits.
 //
 // A product of infinity and zero is not a number, nor is a sum of infinities of both signs, or of anything and not-a-number: the
 // result is then the bits 0x7fffffff. A product never overflows; a sum does, to infinity. A sum of nothing is +0.
 //
-// The rule is that of a published model (MMA-Sim, arXiv 2511.10909). For Hopper and bfloat16 it was compared with an H100; for
-// Ampere it is as published and has not been measured here.
+// The rule is that of a published model (MMA-Sim, arXiv 2511.10909), except that there a product of zero has an exponent. For Hopper it was
+// compared with an H100 (package cudasim's TestTensorCoresSumAsTheirRuleSays); for Ampere it is as published and has not been measured here.
 package tensorcore

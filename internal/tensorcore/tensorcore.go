@@ -30,7 +30,7 @@ type Decoded struct{ sig, exp int16 }
 
 const (
 	fraction  = 13             // bits of a factor's significand after its binary point, the last 3 of float16's and 6 of bfloat16's zero
-	zeroExp   = -126           // of a zero of any format
+	zeroExp   = -600           // of a zero: a product of it is below every addend, and with what is not finite still far above
 	special   = 1 << 12        // the exponent of what is not finite: a sum that has one in it is far above all others
 	notFinite = special - 1024 // the least exponent of a term that has such a factor
 	nan       = 0x7fffffff

@@ -56,8 +56,6 @@ func reference(r Rule, f Format, acc float32, a, b []uint16) uint32 {
 			return math.NaN(), 0
 		case stored == 1<<(15-width)-1:
 			x = math.Inf(1)
-		case stored == 0 && sig == 0:
-			exp = -126
 		case stored == 0:
 			exp = 1 - bias
 			x = math.Ldexp(sig, exp)
@@ -79,7 +77,10 @@ func reference(r Rule, f Format, acc float32, a, b []uint16) uint32 {
 	for i := range a {
 		x, ex := value(a[i])
 		y, ey := value(b[i])
-		terms, exps, sum = append(terms, x*y), append(exps, ex+ey), sum+x*y
+		sum += x * y
+		if x*y != 0 {
+			terms, exps = append(terms, x*y), append(exps, ex+ey)
+		}
 	}
 	if math.IsNaN(sum) {
 		return 0x7fffffff

@@ -165,3 +165,134 @@ func TestOnlyDevicesOfOneDriverAreConnected(t *testing.T) {
 		require.NoError(t, ops.Connect())
 	})
 }
+
+// ranks are the same parameters on several devices, of which each has a part of the optimiser's work: it adds the gradients of all, and writes its part
+// of the parameters to all.
+type ranks struct {
+	devices []*ops.Device
+	params  []*tensor.Tensor
+	working []*tensor.Tensor
+	norms   []backend.Plan // of the gradients
+	steps   []backend.Plan
+}
+
+const (
+	rankParams    = 3*backend.NormChunk + 100
+	rankGradients = 2
+)
+
+func newRanks(t *testing.T, devices []*ops.Device) *ranks {
+	t.Helper()
+	ctx := context.Background()
+	up := func(d *ops.Device, list any, n ...int) *tensor.Tensor {
+		var host *tensor.Tensor
+		switch v := list.(type) {
+		case []float32:
+			host = tensor.Must(tensor.Of(v, n...))
+		case []int64:
+			host = tensor.Must(tensor.Of(v, n...))
+		}
+		x, err := d.Upload(ctx, host)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, x.Close()) })
+		return x
+	}
+	numbers := func(seed int) []float32 {
+		list := make([]float32, rankParams)
+		for i := range list {
+			list[i] = float32((i*31+seed*17)%199-99) / 64
+		}
+		return list
+	}
+	r := &ranks{devices: devices}
+	var gradients []*tensor.Tensor
+	for i := range rankGradients {
+		gradients = append(gradients, up(devices[i%len(devices)], numbers(i+1), rankParams))
+	}
+	for _, d := range devices {
+		r.params = append(r.params, up(d, numbers(0), rankParams))
+		w, err := d.Alloc(tensor.BF16, rankParams)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, w.Close()) })
+		r.working = append(r.working, w)
+	}
+	squares := up(devices[0], make([]float32, 4), 4)
+	for i, d := range devices {
+		nn, err := d.NN()
+		require.NoError(t, err)
+		from, to := 2*backend.NormChunk*i, rankParams
+		if i+1 < len(devices) {
+			to = 2 * backend.NormChunk * (i + 1)
+		}
+		sum := up(d, make([]float32, rankParams), rankParams)
+		norm, err := nn.GradientNorm(&backend.GradientNormJob{Gradients: gradients, From: from, To: to, Scale: 0.5, Sum: sum, Squares: squares})
+		require.NoError(t, err)
+		job := &backend.AdamWJob{Params: r.params[i], M: up(d, make([]float32, rankParams), rankParams), V: up(d, make([]float32, rankParams), rankParams),
+			Gradients: []*tensor.Tensor{sum}, Scale: 1, From: from, To: to, Working: r.working, Schedule: up(d, []float32{0.01, 0.25, 0.999, 0}, 1, 4),
+			State: up(d, make([]int64, backend.StateWords), backend.StateWords), Beta1: 0.9, Beta2: 0.99, Eps: 1e-6, MaxNorm: 1, Squares: squares, Norm: up(d, []float32{0}, 1)}
+		for j, p := range r.params {
+			if j != i {
+				job.Copies = append(job.Copies, p)
+			}
+		}
+		step, err := nn.AdamW(job)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, errors.Join(norm.Close(), step.Close())) })
+		r.norms, r.steps = append(r.norms, norm), append(r.steps, step)
+	}
+	return r
+}
+
+// step gives the work of all to their queues: everybody's norm before anybody's step.
+func (r *ranks) step() error {
+	for _, plans := range [][]backend.Plan{r.norms, r.steps} {
+		for _, d := range r.devices {
+			for _, o := range r.devices {
+				if o == d {
+					continue
+				}
+				if err := d.Queue().After(o.Queue()); err != nil {
+					return err
+				}
+			}
+		}
+		for i, d := range r.devices {
+			if err := plans[i].Run(d.Queue().Backend()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func TestRanksShareAStepOfTheOptimiser(t *testing.T) {
+	gputest.Several(t, 2, func(t *testing.T, _ []*cudadrv.Context) {
+		ctx := context.Background()
+		d := opened(t, 2)
+		alone := newRanks(t, d[:1])
+		before := read(t, d[0], alone.params[0])
+		const steps = 3
+		for range steps {
+			require.NoError(t, alone.step())
+		}
+		require.NoError(t, d[0].Synchronize(ctx))
+
+		require.NoError(t, ops.Connect(d...))
+		both := newRanks(t, d)
+		g, err := d[0].Queue().Capture(both.step, d[1].Queue())
+		require.NoError(t, err)
+		for range steps {
+			require.NoError(t, g.Launch(d[0].Queue()))
+		}
+		require.NoError(t, d[0].Synchronize(ctx))
+		require.NoError(t, g.Close())
+		params, working := read(t, d[0], alone.params[0]), read(t, d[0], alone.working[0])
+		for i := range params {
+			require.NotEqual(t, before[i], params[i], "element %d", i)
+		}
+		for i := range d {
+			assert.Equal(t, params, read(t, d[i], both.params[i]), "rank %d", i)
+			assert.Equal(t, working, read(t, d[i], both.working[i]), "rank %d", i)
+		}
+	})
+}

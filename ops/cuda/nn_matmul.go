@@ -17,15 +17,14 @@ func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
 	if b.shared < k.shared {
 		return nil, &backend.ArgError{Op: "MatMul", Arg: "N", Kind: ops.ErrUnsupported, Got: fmt.Sprintf("%d columns on a device whose blocks have %d bytes of shared memory", job.N, b.shared), Want: fmt.Sprintf("%d bytes", k.shared)}
 	}
-	// A norm's residual comes ahead where there is room: see ahead in matmul.cuh.
-	ahead := (job.Norm != nil || job.NormBack != nil) && job.Residual != nil && job.Residual.Dim(0) == job.M && k.shared+4*k.rows*k.columns <= b.shared
-	if ahead {
+	room := (job.Norm != nil || job.NormBack != nil) && k.shared+4*k.rows*k.columns <= b.shared
+	if room {
 		k.shared += 4 * k.rows * k.columns
 	}
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	columns := (job.N + k.columns - 1) / k.columns
 	blocks := (job.M + k.rows - 1) / k.rows * columns
-	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns, ahead)))
+	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns, room)))
 }
 
 // tileKernel is a kernel of products whose blocks make tiles of rows x columns elements.
@@ -74,8 +73,8 @@ func rowStep(t *tensor.Tensor) uint32 {
 	return uint32(t.Stride(0) * t.DType().Size())
 }
 
-// matMulParams fills in the parameter of matmul.cuh.
-func matMulParams(job *backend.MatMulJob, columns int, ahead bool) *ptx.MatmulParams {
+// matMulParams fills in the parameter of matmul.cuh. With room, a norm's block has a float32 of shared memory for each element.
+func matMulParams(job *backend.MatMulJob, columns int, room bool) *ptx.MatmulParams {
 	p := &ptx.MatmulParams{
 		A: address(job.A), B: address(job.B), AStep: rowStep(job.A), BStep: rowStep(job.B), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),
 		Bias: address(job.Bias), Pre: address(job.Pre), PreStep: rowStep(job.Pre), Gate: address(job.Gate), GateStep: rowStep(job.Gate),
@@ -87,7 +86,7 @@ func matMulParams(job *backend.MatMulJob, columns int, ahead bool) *ptx.MatmulPa
 		p.Residual = matMulNorm(job.ResidualNorm)
 		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), rowStep(job.Residual), uint32(job.Residual.Dim(0))
 	}
-	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation), Ahead: ahead}
+	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation), Room: room, Ahead: room && job.Residual != nil && job.Residual.Dim(0) == job.M}
 	switch {
 	case job.Norm != nil:
 		p.Norm = matMulNorm(job.Norm)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
@@ -13,7 +14,7 @@ import (
 // BenchmarkRows times what of a network is no product, at the seed's shape (32 windows of 250 tokens, 256 wide, 26 outputs), beside a copy of the tokens:
 // runs follow each other in a graph, and a time is that of one.
 func BenchmarkRows(b *testing.B) {
-	const items, ticks, wide, outs, inGraph = 32, 250, 256, 26, 50
+	const items, ticks, wide, outs = 32, 250, 256, 26
 	const rows, padded = items * ticks, 32
 	dev := device(b)
 	nn, err := dev.NN()
@@ -61,24 +62,28 @@ func BenchmarkRows(b *testing.B) {
 		{"embed", rows * wide * 4, plan(nn.Embed(&backend.EmbedJob{M: rows, N: wide, T: ticks, V: 10, Position: f32(ticks, wide), Table: table, ID: ids, Out: f32(rows, wide)}))},
 		{"embed/backward", rows * wide * 4, plan(nn.Embed(&backend.EmbedJob{M: rows, N: wide, T: ticks, V: 10, ID: ids, Backward: true, G: f32(rows, wide), DTable: table}))},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			graph, err := dev.Queue().Capture(func() error {
-				for range inGraph {
-					if err := c.run(); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			require.NoError(b, err)
-			require.NoError(b, errors.Join(graph.Launch(dev.Queue()), dev.Synchronize(b.Context())))
-			b.SetBytes(int64(c.bytes))
-			for n := 0; n < b.N; n += inGraph {
-				if err := graph.Launch(dev.Queue()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			require.NoError(b, errors.Join(dev.Synchronize(b.Context()), graph.Close()))
-		})
+		b.Run(c.name, func(b *testing.B) { inGraph(b, dev, c.bytes, c.run) })
 	}
+}
+
+// inGraph times runs that follow each other in a graph. A time is that of one.
+func inGraph(b *testing.B, dev *ops.Device, bytes int, run func() error) {
+	const runs = 50
+	graph, err := dev.Queue().Capture(func() error {
+		for range runs {
+			if err := run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	require.NoError(b, err)
+	require.NoError(b, errors.Join(graph.Launch(dev.Queue()), dev.Synchronize(b.Context())))
+	b.SetBytes(int64(bytes))
+	for n := 0; n < b.N; n += runs {
+		if err := graph.Launch(dev.Queue()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	require.NoError(b, errors.Join(dev.Synchronize(b.Context()), graph.Close()))
 }

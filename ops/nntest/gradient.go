@@ -66,8 +66,13 @@ func weightCases() (list []weightCase) {
 	for _, rows := range []int{1, 7, 8, 9, 33} {
 		add(fmt.Sprintf("sums%d", rows), 3, nil, [2]int{rows, 16}, [2]int{rows, 1040})
 	}
+	add("large", 3, []productShape{{150, 144, 144, bias | apart}, {150, 208, 336, bias}, {150, 128, 256, 0}})
+	for wide := 160; wide < 256; wide += 16 {
+		add(fmt.Sprintf("large144x%d", wide), 1, []productShape{{20, 144, wide, apart}})
+	}
 	// All of a layer at once, and what is beside layers.
-	add("layer", 4, []productShape{{300, 192, 64, bias}, {300, 64, 64, bias | apart}, {300, 128, 64, bias}, {300, 64, 128, bias}, {300, 256, 256, bias}, {12, 32, 64, bias | zeroEnd}, {300, 64, 16, 0}},
+	add("layer", 4, []productShape{{300, 192, 64, bias}, {300, 64, 64, bias | apart}, {300, 128, 64, bias}, {300, 64, 128, bias}, {300, 256, 256, bias},
+		{12, 32, 64, bias | zeroEnd}, {300, 64, 16, 0}},
 		[2]int{5, 64}, [2]int{6, 1024})
 	return list
 }
@@ -119,11 +124,16 @@ func (c weightCase) job(m *Maker) (backend.Plan, error) {
 		return t
 	}
 	for i, s := range c.products {
-		job.Products = append(job.Products, backend.ProductGradient{DY: side(fmt.Sprint("dy", i), s.m, s.n, s.with), X: side(fmt.Sprint("x", i), s.m, s.k, s.with), M: s.m, N: s.n, K: s.k,
+		dy, x := side(fmt.Sprint("dy", i), s.m, s.n, s.with), side(fmt.Sprint("x", i), s.m, s.k, s.with)
+		job.Products = append(job.Products, backend.ProductGradient{DY: dy, X: x, M: s.m, N: s.n, K: s.k,
 			Offset: offsets[i], Stride: strides[i], BiasOffset: biases[i]})
 	}
 	for i, s := range c.sums {
-		x := m.Normal(tensor.F32, 1, s[0], s[1])
+		list := make([]float64, s[0]*s[1])
+		for i := range list {
+			list[i] = float64(float32(m.Rand().NormFloat64()))
+		}
+		x := m.Of(tensor.F32, list, s[0], s[1])
 		m.InOut(fmt.Sprint("sum", i), x)
 		job.Sums = append(job.Sums, backend.ColumnSum{X: x, R: s[0], N: s[1], Offset: offsets[len(c.products)+i]})
 	}
@@ -346,22 +356,33 @@ func (c stepCase) adamW(m *Maker) (backend.Plan, error) {
 	job.State = m.Of(tensor.I64, state, backend.StateWords)
 	m.InOut("state", job.State)
 	if c.squares {
-		job.Squares, job.Norm = m.Of(tensor.F32, c.squaresOf(m), chunks(c.p)), m.Out("norm", tensor.F32, 1)
-		job.MaxNorm = float32(c.maxNorm * c.wantNorm())
+		job.Squares, job.Norm = m.Of(tensor.F32, c.squaresOf(), chunks(c.p)), m.Out("norm", tensor.F32, 1)
+		if job.MaxNorm = 1; c.bad == 0 {
+			job.MaxNorm = float32(c.maxNorm * c.wantNorm())
+		}
 	}
 	return m.NN().AdamW(job)
 }
 
-// squaresOf are made up: of each chunk the same, so that the norm is wantNorm; or what is bad.
-func (c stepCase) squaresOf(*Maker) []float64 {
-	list := slices.Repeat([]float64{0.25}, chunks(c.p))
+// squaresOf are made up: of each chunk others, or what is bad.
+func (c stepCase) squaresOf() []float64 {
+	list := make([]float64, chunks(c.p))
+	for i := range list {
+		list[i] = float64(float32(0.25 + math.Sin(float64(i))/8))
+	}
 	if c.bad != 0 {
 		list[len(list)/2] = c.bad * c.bad
 	}
 	return list
 }
 
-func (c stepCase) wantNorm() float64 { return math.Sqrt(0.25 * float64(chunks(c.p))) }
+func (c stepCase) wantNorm() float64 {
+	sum := 0.0
+	for _, x := range c.squaresOf() {
+		sum += x
+	}
+	return math.Sqrt(sum)
+}
 
 // checkStep compares with a step in float64.
 func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
@@ -415,7 +436,10 @@ func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
 	Within(t, "m", got["m"], m, near(1e-8))
 	Within(t, "v", got["v"], v, near(1e-9))
 	for r := range c.ranks {
-		for name, of := range map[string]func(float32) float64{"working": func(x float32) float64 { return float64(tensor.BF16FromF32(x).F32()) }, "copy": func(x float32) float64 { return float64(x) }} {
+		for name, of := range map[string]func(float32) float64{
+			"working": func(x float32) float64 { return float64(tensor.BF16FromF32(x).F32()) },
+			"copy":    func(x float32) float64 { return float64(x) },
+		} {
 			list := got[fmt.Sprint(name, r)]
 			for i := range list {
 				if still || i < c.from || i >= c.to {

@@ -33,6 +33,8 @@ func losses(t *testing.T, b *Bench) {
 		{kind: backend.LossMSE, m: 4, n: 300, width: 304, items: 30},
 		{kind: backend.LossMSE, m: 1100, n: 7, width: 16, items: 7, weighted: true, noGrad: true},
 		{kind: backend.LossMSE, m: 4200, n: 2, width: 16, items: 1},
+		{kind: backend.LossMSE, m: 3, n: 5, width: 16, items: 1},
+		{kind: backend.LossL1, m: 4, n: 4, width: 16, items: 1},
 		{kind: backend.LossCrossEntropy, m: 1, n: 2, width: 16, items: 1},
 		{kind: backend.LossCrossEntropy, m: 65, n: 10, width: 16, items: 1, weighted: true},
 		{kind: backend.LossCrossEntropy, m: 40, n: 257, width: 272, items: 1},
@@ -58,13 +60,35 @@ func losses(t *testing.T, b *Bench) {
 			assert.Equal(t, map[float64]float64{0: 7, 3: 3}[bad], got["state"][backend.StateBad])
 		}
 	})
+	t.Run("not finite in a class", func(t *testing.T) {
+		for _, bad := range []float64{math.Inf(1), math.NaN()} {
+			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
+				j := m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, 4}, 2)}, m.state(7))
+				p := m.normal(32, 1, 0)
+				p[20], p[21] = bad, math.Inf(-1)
+				j.Prediction = m.Of(tensor.F32, p, 2, 16)
+				return m.NN().Loss(j)
+			})
+			assert.True(t, math.IsNaN(got["losses"][0]))
+			assert.EqualValues(t, 7, got["state"][backend.StateBad])
+		}
+	})
 	t.Run("no such class", func(t *testing.T) {
-		_, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
-			return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, 16}, 2)}, m.state(1)))
-		})
-		var e *backend.ValueError
-		require.True(t, errors.As(err, &e), "%v", err)
-		assert.Equal(t, backend.ValueError{Op: "Loss", Arg: "Class", Row: 1, Kind: backend.ErrNumber}, *e)
+		var of [2]map[string][]float64
+		for i, class := range []float64{-1, 16} {
+			got, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
+				return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, class}, 2), Weights: m.Of(tensor.F32, []float64{1, 1}, 2)}, m.state(1)))
+			})
+			of[i] = got
+			if class < 0 {
+				require.NoError(t, err)
+				continue
+			}
+			var e *backend.ValueError
+			require.True(t, errors.As(err, &e), "%v", err)
+			assert.Equal(t, backend.ValueError{Op: "Loss", Arg: "Class", Row: 1, Kind: backend.ErrNumber}, *e)
+		}
+		assert.Equal(t, of[0], of[1], "neither counts")
 	})
 }
 
@@ -98,8 +122,7 @@ func (c lossCase) run(t *testing.T, b *Bench, seed uint64) {
 			p[0] = y[0] // a difference of 0
 		}
 		j := &backend.LossJob{Kind: c.kind, M: c.m, N: c.n, Prediction: m.Of(tensor.F32, p, c.m, c.width), RowsPerItem: c.items,
-			Partials: m.Of(tensor.F32, repeated(0, (c.m+backend.LossRows-1)/backend.LossRows), (c.m+backend.LossRows-1)/backend.LossRows),
-			Losses:   m.Out("losses", tensor.F32, ring), State: m.state(step, 0, float64(count))}
+			Partials: m.Out("partials", tensor.F32, (c.m+backend.LossRows-1)/backend.LossRows), Losses: m.Out("losses", tensor.F32, ring), State: m.state(step, 0, float64(count))}
 		m.InOut("state", j.State)
 		if !c.noGrad {
 			j.Grad = m.Out("grad", 0, c.m, c.width)

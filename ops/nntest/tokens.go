@@ -70,16 +70,19 @@ func tokens(t *testing.T, b *Bench) {
 	}
 	for i, c := range []tokensCase{
 		{b: 1, t: 1, width: 16, sources: []backend.TokenSource{src(1, 1, 0, 0)}},
-		{b: 3, t: 10, width: 64, sources: []backend.TokenSource{src(10, 26, 0, 0), src(7, 26, 2, 26), src(1, 3, 9, 55)}, target: true, relative: true, masks: true},
+		{b: 20, t: 10, width: 64, sources: []backend.TokenSource{src(10, 26, 0, 0), src(7, 26, 2, 26), src(1, 3, 9, 55)}, target: true, relative: true, masks: true},
 		{b: 2, t: 4, width: 16, sources: []backend.TokenSource{src(9, 5, -3, 0), src(9, 7, 1, 8)}, target: true, masks: true},
 		{b: 2, t: 33, width: 256, sources: []backend.TokenSource{src(33, 256, 0, 0)}},
 		{b: 5, t: 20, width: 528, sources: []backend.TokenSource{src(20, 520, 0, 0), src(20, 6, 0, 520)}, target: true, relative: true},
+		{b: 20, t: 10, width: 48, sources: []backend.TokenSource{src(10, 32, 0, 0), src(8, 16, 1, 32)}, target: true, relative: true, masks: true},
 		{b: 3, t: 2, width: 16, sources: []backend.TokenSource{src(2, 3, 0, 1)}, target: true, targetD: 780, relative: true, masks: true},
 		{b: 2, t: 3, width: 1040, sources: []backend.TokenSource{src(3, 1030, 0, 1), src(2, 600, 0, 1031)}, target: true, masks: true},
 	} {
 		t.Run(fmt.Sprintf("%dx%dx%d", c.b, c.t, c.width), func(t *testing.T) { c.run(t, b, uint64(i)) })
 	}
-	t.Run("not finite", func(t *testing.T) { badTokens(t, b) })
+	for _, d := range []int{4, 8} { // of which the second is whole chunks
+		t.Run(fmt.Sprintf("not finite in %d", d), func(t *testing.T) { badTokens(t, b, d) })
+	}
 }
 
 func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
@@ -168,9 +171,9 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 	assert.Equal(t, []float64{42, 0, float64(count), 0, 0, 0, 0, 0}, got["state"])
 }
 
-// badTokens looks for a value that is not finite in each place where one can be.
-func badTokens(t *testing.T, b *Bench) {
-	const batch, ticks = 3, 5
+// badTokens looks for a value that is not finite in each place where one can be, in sources of d columns.
+func badTokens(t *testing.T, b *Bench, d int) {
+	const batch, ticks = 30, 5
 	nan, inf := math.NaN(), math.Inf(-1)
 	type place struct {
 		stream, row, tick, column int
@@ -183,28 +186,34 @@ func badTokens(t *testing.T, b *Bench) {
 		{[]place{{0, 2, 1, 3, nan}}, "Sources[0].Values"},
 		{[]place{{1, 0, 4, 0, inf}}, "Sources[1].Values"},
 		{[]place{{1, 0, 4, 0, nan}, {0, 2, 4, 2, inf}, {0, 2, 4, 3, nan}}, "Sources[0].Values"},
+		{[]place{{0, 29, 4, 2, inf}}, "Sources[0].Values"},
+		{[]place{{1, 13, 0, 3, nan}}, "Sources[1].Values"},
 		{[]place{{2, 1, 3, 1, nan}}, "Target.Values"},
+		{[]place{{2, 27, 0, 0, inf}}, "Target.Values"},
+		{[]place{{3, 22, 2, 1, inf}}, "Reference.Values"},
 		{[]place{{3, 1, 2, 1, nan}}, "Reference.Values"},
 		{[]place{{3, 1, 2, 0, nan}, {3, 1, 1, 1, nan}}, ""}, // which nobody uses
 	} {
 		for _, before := range []float64{0, 6} {
 			got, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
-				j := &backend.TokensJob{B: batch, T: ticks, Width: 8, Input: m.Out("input", 0, batch*ticks, 16), State: m.state(9, before)}
+				j := &backend.TokensJob{B: batch, T: ticks, Width: 2 * d, Input: m.Out("input", 0, batch*ticks, 16), State: m.state(9, before)}
 				m.InOut("state", j.State)
-				j.Scale, j.Shift, j.Relative = m.Of(tensor.F32, repeated(1, 8), 8), m.Of(tensor.F32, repeated(0, 8), 8), m.Of(tensor.I32, []float64{-1, 1, -1, -1, -1, -1, -1, 1}, 8)
+				relative := repeated(-1, 2*d)
+				relative[1], relative[2*d-1] = 1, 1
+				j.Scale, j.Shift, j.Relative = m.Of(tensor.F32, repeated(1, 2*d), 2*d), m.Of(tensor.F32, repeated(0, 2*d), 2*d), m.Of(tensor.I32, relative, 2*d)
 				values := func(stream int) *tensor.Tensor {
-					list := m.normal(batch*ticks*4, 1, 0)
+					list := m.normal(batch*ticks*d, 1, 0)
 					for _, p := range c.at {
 						if p.stream == stream {
-							list[(p.row*ticks+p.tick)*4+p.column] = p.value
+							list[(p.row*ticks+p.tick)*d+p.column] = p.value
 						}
 					}
-					return m.Of([]tensor.DType{tensor.F32, tensor.BF16}[stream%2], list, batch, ticks, 4)
+					return m.Of([]tensor.DType{tensor.F32, tensor.BF16}[stream%2], list, batch, ticks, d)
 				}
-				j.Sources = []backend.TokenSource{{Values: values(0), Ticks: ticks, D: 4}, {Values: values(1), Ticks: ticks, D: 4, Column: 4}}
-				j.Target = &backend.TokenSource{Values: values(2), Ticks: ticks, D: 4}
-				j.TargetScale, j.TargetShift = m.Of(tensor.F32, repeated(1, 4), 4), m.Of(tensor.F32, repeated(0, 4), 4)
-				j.Targets, j.Weights = m.Out("targets", tensor.F32, batch*ticks, 4), m.Out("weights", tensor.F32, batch*ticks)
+				j.Sources = []backend.TokenSource{{Values: values(0), Ticks: ticks, D: d}, {Values: values(1), Ticks: ticks, D: d, Column: d}}
+				j.Target = &backend.TokenSource{Values: values(2), Ticks: ticks, D: d}
+				j.TargetScale, j.TargetShift = m.Of(tensor.F32, repeated(1, d), d), m.Of(tensor.F32, repeated(0, d), d)
+				j.Targets, j.Weights = m.Out("targets", tensor.F32, batch*ticks, d), m.Out("weights", tensor.F32, batch*ticks)
 				j.Reference = backend.Reference{Values: values(3), Tick: 2}
 				return m.NN().Tokens(j)
 			})
@@ -224,7 +233,7 @@ func badTokens(t *testing.T, b *Bench) {
 					bad = 10
 				}
 			}
-			assert.Equal(t, []float64{10, bad, batch * ticks * 4, 0, 0, 0, 0, 0}, got["state"])
+			assert.Equal(t, []float64{10, bad, float64(batch * ticks * d), 0, 0, 0, 0, 0}, got["state"])
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Products of float32 matrices with AVX2 and FMA. The functions are those of nn_fast_amd64.go.
+// Products of float32 matrices with AVX2 and FMA, and with AVX-512; the bits are the same. The functions are those of nn_arithmetic_amd64.go.
 
 #include "textflag.h"
 
@@ -260,5 +260,151 @@ rows:
 	ADDQ    $64, DI
 	DECQ    CX
 	JNZ     rows
+	VZEROUPPER
+	RET
+
+// Registers as above but for AX and BX, which are the first row of a and the ninth, R12, R15 and R14, which are three, five and seven of its rows, and CX,
+// which is the end of b. Z0 is a row of b, Z16 to Z31 are the sums.
+
+// func tilesAVX512(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, tiles int, add bool)
+TEXT ·tilesAVX512(SB), NOSPLIT, $0-121
+	MOVQ  c_base+0(FP), DI
+	MOVQ  ldc+24(FP), R11
+	MOVQ  a_base+32(FP), SI
+	MOVQ  lda+56(FP), R8
+	MOVQ  step+64(FP), R9
+	MOVQ  b_base+72(FP), DX
+	MOVQ  ldb+96(FP), R10
+	MOVQ  k+104(FP), CX
+	SHLQ  $2, R8
+	SHLQ  $2, R9
+	SHLQ  $2, R10
+	SHLQ  $2, R11
+	IMULQ R10, CX
+	ADDQ  DX, CX
+	LEAQ  (R8)(R8*2), R12
+	LEAQ  (R8)(R8*4), R15
+	LEAQ  (R12)(R8*4), R14
+
+tile:
+	CMPB add+120(FP), $0
+	JNE  old
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z24, Z24, Z24
+	VPXORQ Z25, Z25, Z25
+	VPXORQ Z26, Z26, Z26
+	VPXORQ Z27, Z27, Z27
+	VPXORQ Z28, Z28, Z28
+	VPXORQ Z29, Z29, Z29
+	VPXORQ Z30, Z30, Z30
+	VPXORQ Z31, Z31, Z31
+	JMP  begin
+
+old:
+	MOVQ DI, AX
+	VMOVUPS (AX), Z16
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z17
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z18
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z19
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z20
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z21
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z22
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z23
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z24
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z25
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z26
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z27
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z28
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z29
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z30
+	ADDQ    R11, AX
+	VMOVUPS (AX), Z31
+	ADDQ    R11, AX
+
+begin:
+	MOVQ SI, AX
+	LEAQ (SI)(R8*8), BX
+	MOVQ DX, R13
+
+loop:
+	VMOVUPS (R13), Z0
+	VFMADD231PS.BCST (AX), Z0, Z16
+	VFMADD231PS.BCST (AX)(R8*1), Z0, Z17
+	VFMADD231PS.BCST (AX)(R8*2), Z0, Z18
+	VFMADD231PS.BCST (AX)(R12*1), Z0, Z19
+	VFMADD231PS.BCST (AX)(R8*4), Z0, Z20
+	VFMADD231PS.BCST (AX)(R15*1), Z0, Z21
+	VFMADD231PS.BCST (AX)(R12*2), Z0, Z22
+	VFMADD231PS.BCST (AX)(R14*1), Z0, Z23
+	VFMADD231PS.BCST (BX), Z0, Z24
+	VFMADD231PS.BCST (BX)(R8*1), Z0, Z25
+	VFMADD231PS.BCST (BX)(R8*2), Z0, Z26
+	VFMADD231PS.BCST (BX)(R12*1), Z0, Z27
+	VFMADD231PS.BCST (BX)(R8*4), Z0, Z28
+	VFMADD231PS.BCST (BX)(R15*1), Z0, Z29
+	VFMADD231PS.BCST (BX)(R12*2), Z0, Z30
+	VFMADD231PS.BCST (BX)(R14*1), Z0, Z31
+	ADDQ R9, AX
+	ADDQ R9, BX
+	ADDQ R10, R13
+	CMPQ R13, CX
+	JNE  loop
+	VMOVUPS Z16, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z17, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z18, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z19, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z20, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z21, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z22, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z23, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z24, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z25, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z26, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z27, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z28, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z29, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z30, (DI)
+	ADDQ    R11, DI
+	VMOVUPS Z31, (DI)
+	ADDQ    R11, DI
+	LEAQ (SI)(R8*8), SI
+	LEAQ (SI)(R8*8), SI
+	DECQ tiles+112(FP)
+	JNZ  tile
 	VZEROUPPER
 	RET

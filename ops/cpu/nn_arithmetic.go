@@ -42,7 +42,7 @@ type arithmetic struct {
 	softGrad func(dp, p []float32, delta, scale float32)    // p*(dp-delta)*scale
 }
 
-// fast is the arithmetic of the fast way. Tests change it.
+// fast is the arithmetic of this processor. Tests change it.
 var fast = fastest()
 
 var plain = arithmetic{

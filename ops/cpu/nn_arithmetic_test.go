@@ -14,7 +14,7 @@ import (
 func withEachArithmetic(t *testing.T, test func(t *testing.T)) {
 	had := fast
 	defer func() { fast = had }()
-	for name, set := range map[string]*arithmetic{"plain": &plain, "fastest": had} {
+	for name, set := range sets() {
 		fast = set
 		t.Run(name, test)
 	}

@@ -2,11 +2,27 @@ package cpu
 
 // fastest is the arithmetic of this processor.
 func fastest() *arithmetic {
-	const fma = 1 << 12
+	const fma, avx512, zmm = 1 << 12, 1 << 16, 0xe6
 	if _, _, c, _ := cpuid(1); !hasVector() || c&fma == 0 {
 		return &plain
 	}
-	return &avx2
+	if _, b, _, _ := cpuid(7); b&avx512 == 0 || xgetbv()&zmm != zmm {
+		return &avx2
+	}
+	wide := avx2
+	wide.product = productAVX512
+	return &wide
+}
+
+// productAVX512 makes tiles of 16 rows, and the rest as productAVX2 does.
+func productAVX512(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool) {
+	tiles := rows / panel
+	if tiles > 0 {
+		tilesAVX512(c, ldc, a, lda, step, b, ldb, k, tiles, add)
+	}
+	if whole := tiles * panel; whole < rows {
+		productAVX2(c[whole*ldc:], ldc, a[whole*lda:], lda, step, b, ldb, k, rows-whole, add)
+	}
 }
 
 var avx2 = arithmetic{
@@ -18,6 +34,9 @@ var avx2 = arithmetic{
 
 //go:noescape
 func productAVX2(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool)
+
+//go:noescape
+func tilesAVX512(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, tiles int, add bool)
 
 //go:noescape
 func transposeAVX2(dst, src []float32, ld, k int)

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+const g1 = "../../examples/data/g1"
+
+// lines are lines of JSON.
+func lines(t *testing.T, text string) (list []map[string]any) {
+	t.Helper()
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		var v map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &v), line)
+		list = append(list, v)
+	}
+	return list
+}
+
+// Training keeps a policy that the command policy runs: with the skill that train has told, and with predictions in files.
+func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "policy")
+	stdout, stderr := good(t, "train", g1, "--hold-out=2", "--steps=40", "--seed=3", "--backend=cpu", "--json", "--out", out)
+	assert.Empty(t, stderr)
+	list := lines(t, stdout)
+	require.Len(t, list, 11, "a line for each tenth, and one with the result")
+	for i, line := range list[:10] {
+		assert.Equal(t, []string{"loss", "step", "steps_per_second"}, keys(line))
+		assert.EqualValues(t, 4*(i+1), line["step"])
+	}
+	last := list[10]
+	checkKeys(t, jsonOf(t, last), reflect.TypeFor[trained]())
+	assert.Equal(t, []string{"10", "20", "30"}, keys(last["skill"]))
+	assert.Equal(t, []string{"10", "20", "30"}, keys(last["ridge_skill"]))
+	assert.EqualValues(t, 40, last["steps"])
+	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, inside(t, out))
+	picture, err := os.ReadFile(filepath.Join(out, "loss.png"))
+	require.NoError(t, err)
+	_, err = png.Decode(bytes.NewReader(picture))
+	require.NoError(t, err)
+
+	npz, plot := filepath.Join(dir, "o.npz"), filepath.Join(dir, "o.png")
+	stdout, stderr = good(t, "policy", out, g1, "--episode=2", "--backend=cpu", "--json", "-o", npz, "--plot", plot)
+	assert.Empty(t, stderr)
+	got := unmarshal(t, stdout)
+	assert.Equal(t, last["skill"], got["skill"])
+	assert.EqualValues(t, 409, got["latency"].(map[string]any)["predictions"])
+	assert.Equal(t, []any{0.0, 1.0}, got["trained"])
+	f := open(t, npz)
+	chunks, err := f.Tensor("chunks")
+	require.NoError(t, err)
+	assert.Equal(t, []int{409, 30, 26}, chunks.Shape())
+	for name, shape := range map[string][]int{"recorded": {409, 30, 26}, "counts": {409, 30}, "anchors": {409}, "episodes": {409}, "ticks": {409}} {
+		a, err := f.Tensor(name)
+		require.NoError(t, err, name)
+		assert.Equal(t, shape, a.Shape(), name)
+	}
+	columns, err := f.Strings("columns")
+	require.NoError(t, err)
+	assert.Len(t, columns, 26)
+
+	stdout, _ = good(t, "policy", out, g1, "--backend=cpu")
+	assert.Regexp(t, `(?s)^skill on episodes 0, 1, 2, .*it was trained on episode 0: skill there says nothing\nit was trained on episode 1: [^\n]*\n\d+ predictions, each in .*state only: no cameras, no VAE`, stdout)
+	stdout, _ = good(t, "train", g1, "--steps=2", "--backend=cpu")
+	assert.Regexp(t, `(?s)^step 1 of 2: loss .*trained bc-transformer small, 289228 parameters, 2 steps of 16 windows of 3 episodes, 42 MFLOP a step, on cpu\nstate only: no cameras, no VAE`, stdout)
+}
+
+// inside are the names of a folder's files.
+func inside(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Training that is resumed leaves the bytes of training that was not interrupted, and goes on from a checkpoint of its own options alone.
+func TestTrainResumesToTheByte(t *testing.T) {
+	dir := t.TempDir()
+	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
+	args := []string{"train", g1, "--hold-out=0", "--steps=12", "--batch=4", "--backend=cpu"}
+	good(t, append(args, "--out", whole)...)
+	good(t, append(args, "--resume", "--out", parts)...)
+	_, stderr := good(t, append(args, "--resume", "--out", parts)...)
+	assert.Contains(t, stderr, "goes on after step 12 of 12")
+	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
+		a, err := os.ReadFile(filepath.Join(whole, name))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(parts, name))
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(a, b), name)
+	}
+	code, _, stderr := cli(append(args, "--lr=0.5", "--resume", "--out", parts)...)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "recipe: got ")
+	code, _, stderr = cli(append(args, "--out", parts)...)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "which has a checkpoint, want another folder, or --resume")
+}
+
+// What cannot be is said before anything is written, with the exit code of its kind.
+func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
+	dir := t.TempDir()
+	full := filepath.Join(dir, "full")
+	require.NoError(t, os.Mkdir(full, 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(full, "notes.txt"), nil, 0o600))
+	plan := filepath.Join(dir, "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 30\nstreams: [{name: action}]\n"), 0o600))
+	wrong := filepath.Join(dir, "wrong.yaml")
+	require.NoError(t, os.WriteFile(wrong, []byte("version: 1\nrate: fast\n"), 0o600))
+	good(t, "train", g1, "--steps=1", "--batch=1", "--backend=cpu", "--out", filepath.Join(dir, "policy"))
+	for want, c := range map[string]struct {
+		code int
+		args []string
+	}{
+		"train takes a dataset":                             {exitUsage, []string{"train"}},
+		`--policy: got "act"`:                               {exitUsage, []string{"train", g1, "--policy=act"}},
+		`--size: got "huge", want one of`:                   {exitUsage, []string{"train", g1, "--size=huge"}},
+		"--steps: got -1":                                   {exitUsage, []string{"train", g1, "--steps=-1"}},
+		"--lr: got 7, want above 0, at most 1":              {exitUsage, []string{"train", g1, "--lr=7"}},
+		"--resume: got it without --out":                    {exitUsage, []string{"train", g1, "--resume"}},
+		"--hold-out: got 9, want the number":                {exitUsage, []string{"train", g1, "--hold-out=9"}},
+		"--hold-out: got all 3 episodes":                    {exitUsage, []string{"train", g1, "--hold-out=0,1,2"}},
+		"--batch: got 10000":                                {exitUsage, []string{"train", g1, "--batch=10000"}},
+		"got no config.json, want a folder that":            {exitInput, []string{"train", g1, "--out", full}},
+		"none beside action, want a stream of":              {exitInput, []string{"train", g1, "--plan", plan}},
+		"wrong.yaml: line 2":                                {exitInput, []string{"train", g1, "--plan", wrong}},
+		"no such file":                                      {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
+		"policy takes a folder":                             {exitUsage, []string{"policy", g1}},
+		"got no config.json":                                {exitInput, []string{"policy", full, g1}},
+		"--hz: got it without --live":                       {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--hz=5"}},
+		"want --episode for --live":                         {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live"}},
+		"--episode: got 5":                                  {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--episode=5"}},
+		"-o: got \"o.csv\"":                                 {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "-o", "o.csv"}},
+		"--live: got it with -o":                            {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live", "-o", "o.npz"}},
+		"--plan: got none, and a dataset that says no rate": {exitUsage, []string{"train", flight}},
+	} {
+		code, stdout, stderr := cli(append(c.args, "--backend=cpu")...)
+		assert.Equal(t, c.code, code, want)
+		assert.Contains(t, stderr, want)
+		assert.Empty(t, stdout, want)
+	}
+	assert.Equal(t, []string{"notes.txt"}, inside(t, full))
+}
+
+// An episode is played in its own time, and predictions are made meanwhile.
+func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-200ms, 0s], action: [0s, 300ms]}\n"), 0o600))
+	var times []int64
+	var values []float32
+	for i := range 12 {
+		times, values = append(times, int64(i)*1e8), append(values, float32(i%5), float32(i%3))
+	}
+	rows := tensor.Must(tensor.Of(values, 12, 2))
+	episode := writeNPZ(t, map[string]*tensor.Tensor{"state.values": rows, "state.times": vec(times...), "action.values": rows, "action.times": vec(times...)})
+	out := filepath.Join(dir, "policy")
+	good(t, "train", episode, "--plan", plan, "--steps=2", "--batch=2", "--backend=cpu", "--out", out)
+	stdout, _ := good(t, "policy", out, episode, "--live", "--hz=20", "--backend=cpu", "--json")
+	got := unmarshal(t, stdout)
+	live := got["live"].(map[string]any)
+	assert.Greater(t, live["seconds"], 1.0, "an episode of 1.1 seconds")
+	assert.EqualValues(t, 20, live["hz"])
+	assert.EqualValues(t, 23, live["without_action"].(float64)+got["latency"].(map[string]any)["predictions"].(float64))
+	stdout, _ = good(t, "policy", out, episode, "--live", "--backend=cpu")
+	assert.Regexp(t, `^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
+}

@@ -1,0 +1,37 @@
+package viz_test
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/viz"
+)
+
+// A picture of losses shows those that are numbers, and needs one.
+func TestLossesAreDrawnWhereTheyAreNumbers(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	drawn := func(losses ...float32) []byte {
+		var b bytes.Buffer
+		require.NoError(t, viz.WriteLossPNG(&b, 1, losses, viz.Options{Title: "loss"}))
+		return b.Bytes()
+	}
+	a := drawn(3, 2, 1.5, 1.2)
+	image, err := png.Decode(bytes.NewReader(a))
+	require.NoError(t, err)
+	assert.Equal(t, 840, image.Bounds().Dx())
+	assert.Equal(t, a, drawn(3, 2, 1.5, 1.2))
+	assert.NotEqual(t, a, drawn(3, 2, 1.5, 1.1))
+	assert.NotEqual(t, a, drawn(3, nan, 1.5, inf))
+	drawn(1)
+	drawn(0, 0)
+	var bad *viz.Error
+	for _, none := range [][]float32{nil, {nan, inf}} {
+		require.ErrorAs(t, viz.WriteLossPNG(&bytes.Buffer{}, 1, none, viz.Options{}), &bad)
+		assert.Equal(t, "losses", bad.Arg)
+	}
+}
