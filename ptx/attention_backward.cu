@@ -67,8 +67,8 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     RC_FN_MEMBER u32 rows() const { return warps * 16 * Tiles; }
     RC_FN_MEMBER u32 query_row() const { return head.row * j.tq; } // of the matrix
 
-    // Of a batch of queries 8 columns a lane of d_o and o. fetch begins to load them, all at once; statistics takes LogSum and makes the sums of d_o * o.
-    static constexpr u32 most = batch * columns / attention_threads;
+    // Of a batch of queries 8 columns a lane of d_o and o. fetch begins to load some of them; statistics takes LogSum and makes the sums of d_o * o.
+    static constexpr u32 most = 4; // loads of each under way
     struct outs_of {
         v16 a[most], b[most];
     };

@@ -140,7 +140,7 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "354d1ecd4c6c6cf6c4a7f9da23fe1ba4dc025df689b5585ebe05f7cb729809dc"},
+			{"attention.cu", "1bd3d67022220ac4321e20c4096972ab56794387fc8bf3a444f73660a5b3ace0"},
 			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
@@ -164,22 +164,22 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "da1e0215ed66db39f7cfe0dceb15b768163f72271ad3cd987446ec1f053fdff0",
-				PTXHash: "da1e0215ed66db39f7cfe0dceb15b768163f72271ad3cd987446ec1f053fdff0",
-				stored:  source{"attention.sm_90.ptx.gz", "e04c547bd62067a01e244bb9057c85d997200010e0c1be994fe2a155c1350a43"},
+				Hash:    "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
+				PTXHash: "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
+				stored:  source{"attention.sm_90.ptx.gz", "ab99a02d53be6e60314fe980cf999f088816f7b3b7f157aad54b3a9b13105dda"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "fb5d4eab3ca73b3bcb84669e4ea749b26004a64ffdac45b21c3a18427d7aacd4",
-				PTXHash: "fb5d4eab3ca73b3bcb84669e4ea749b26004a64ffdac45b21c3a18427d7aacd4",
-				stored:  source{"attention.sm_80.ptx.gz", "579b8bb2ababb60727f012625df6fd39918f5ab951f94ac35cba14374b11e57d"},
+				Hash:    "fff441cab8d8f3d64b1277ce88b29cb11b070d36f9190eb86ab66f0f88bc4e95",
+				PTXHash: "fff441cab8d8f3d64b1277ce88b29cb11b070d36f9190eb86ab66f0f88bc4e95",
+				stored:  source{"attention.sm_80.ptx.gz", "3eee569e56a2ab80388f93f24610e19b7503198ff0073c14d30afe1ab657fe8e"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "757e4b18744356ec123d715ad2fa861299f4c9ab98ade9a83af8f62b08e44a34"},
+			{"attention_backward.cu", "0d93f3fecceee0e7b7e6227981931c7147fe9ab047ea2b0832813d4152c79e55"},
 			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
@@ -203,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f7ab69d663c0eb83b543df2e779a4c5c76339bfb847239b8b1bcea3d245ec43d",
-				PTXHash: "f7ab69d663c0eb83b543df2e779a4c5c76339bfb847239b8b1bcea3d245ec43d",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "83753ea4f3f94e01aeb1cded52b146ef8f6857de19982c9c0cc2dd8739c3ff83"},
+				Hash:    "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
+				PTXHash: "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "c1a86c8dc8041a7cf0dcca860cba1d1eac4cb0d60ac2767b11773270ac544015"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "62e496bc3f7e899adb3364c5dac463af66818fddf6e6b4e1b49bb595df0cf4d5",
-				PTXHash: "62e496bc3f7e899adb3364c5dac463af66818fddf6e6b4e1b49bb595df0cf4d5",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "32d365a65c265db349f3ded2b84724814a013029067fa9df76632fa0502b7c3d"},
+				Hash:    "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
+				PTXHash: "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "2e07f53286a0a83c323369e9c756cb82aa1f74cedf5355b06e547dc29bb6a485"},
 			},
 		},
 	},
