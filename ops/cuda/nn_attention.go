@@ -30,8 +30,8 @@ func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	return p
 }
 
-// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: tiles of 16, and 32 or a multiple in all, of which the
-// block copies 8 at once.
+// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: tiles of 16, and 32 or a multiple in all, since the
+// block copies 8 rows at once.
 func attentionWarps(n, width int) (warps, rows int) {
 	tiles := ptx.AttentionTiles32
 	if width == 64 {
