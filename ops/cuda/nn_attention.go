@@ -53,7 +53,12 @@ func (b *gpu) bindAttention(base string, j *backend.AttentionJob, grid [3]uint32
 
 func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	warps, rows := attentionWarps(job.TQ, job.Width)
+	n := job.TQ
+	warps, rows := attentionWarps(n, job.Width)
+	for n > 32 && 2*job.B*job.Heads*((job.TQ+rows-1)/rows) <= b.sms { // half of the device would have nothing to do: smaller blocks
+		n = (min(n, rows) + 1) / 2
+		warps, rows = attentionWarps(n, job.Width)
+	}
 	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
 	grid := [3]uint32{uint32(job.B), uint32(job.Heads), uint32((job.TQ + rows - 1) / rows)}
