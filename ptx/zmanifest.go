@@ -140,8 +140,8 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "1bd3d67022220ac4321e20c4096972ab56794387fc8bf3a444f73660a5b3ace0"},
-			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
+			{"attention.cu", "50195427570ae87e7b6df84db84557a8962fe81aa9811b2ab695b06da8bf4ed6"},
+			{"attention.cuh", "4113b1f5459e9ca7dc07dd985a07e6e889930bb5428ca3f5d9c124750c033641"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -179,8 +179,8 @@ var manifest = []family{
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "0d93f3fecceee0e7b7e6227981931c7147fe9ab047ea2b0832813d4152c79e55"},
-			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
+			{"attention_backward.cu", "c19d68cfdaf0f9dbcb539b237bdf148bc10340917af454055254de93e0d42ec4"},
+			{"attention.cuh", "4113b1f5459e9ca7dc07dd985a07e6e889930bb5428ca3f5d9c124750c033641"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
