@@ -336,6 +336,6 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> RC_FN void backward(con
 } // namespace
 
 RC_KERNEL_OCC(attention_threads, 1) attention_backward_32(const attention_backward_params p) { backward<32, attention_tiles_32, true, false>(p); }
-RC_KERNEL_OCC(attention_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, attention_tiles_32, true, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, attention_tiles_32, false, true>(p); }
 RC_KERNEL_OCC(attention_threads, 1) attention_backward_64(const attention_backward_params p) { backward<64, attention_tiles_64, false, false>(p); }
 RC_KERNEL_OCC(attention_threads, 1) attention_backward_64_dropout(const attention_backward_params p) { backward<64, attention_tiles_64, false, true>(p); }

@@ -179,7 +179,7 @@ var manifest = []family{
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "c19d68cfdaf0f9dbcb539b237bdf148bc10340917af454055254de93e0d42ec4"},
+			{"attention_backward.cu", "c7878fb0a842b7c2cbee4909360287334d9a26a93841302c790ff93d2d08ca09"},
 			{"attention.cuh", "4113b1f5459e9ca7dc07dd985a07e6e889930bb5428ca3f5d9c124750c033641"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
@@ -203,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
-				PTXHash: "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "c1a86c8dc8041a7cf0dcca860cba1d1eac4cb0d60ac2767b11773270ac544015"},
+				Hash:    "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
+				PTXHash: "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "88dcf720ff501c206624f4e16f4560d4724fe15936214b1f64335d484bdaecd5"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
-				PTXHash: "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "2e07f53286a0a83c323369e9c756cb82aa1f74cedf5355b06e547dc29bb6a485"},
+				Hash:    "0b53d8cb358353a66ce8fc1dc5d8792db69e2ebc8457fa6d2016846a8d3310a4",
+				PTXHash: "0b53d8cb358353a66ce8fc1dc5d8792db69e2ebc8457fa6d2016846a8d3310a4",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "60a6db303e29d6e9cde71432b2a96472177a085ffaca2a119a566c7eb5ebc838"},
 			},
 		},
 	},
