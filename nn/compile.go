@@ -49,6 +49,11 @@ func (s *Step) compile(ctx context.Context) error {
 			return err
 		}
 		s.state = s.model.state
+		words, err := download[int64](ctx, s.model.device, s.state)
+		if err != nil {
+			return err
+		}
+		s.first = words[backend.StateStep]
 	} else {
 		s.state = c.zeros(tensor.I64, backend.StateWords)
 	}

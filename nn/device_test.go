@@ -40,7 +40,8 @@ func sameBits(t *testing.T, device string, c Config, b, tokens, steps int, opts 
 	}
 }
 
-// Training proof 7: the simulated device gives the bits of the CPU's exact way, for every layer, over steps of training, dropout and clipping among them.
+// Training proof 7: the simulated device gives the bits of the CPU's exact way, for every layer, over steps of training, dropout and clipping among
+// them.
 func TestTheSimulatedDeviceHasTheBits(t *testing.T) {
 	for _, n := range networks {
 		t.Run(n.name, func(t *testing.T) {

@@ -37,8 +37,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Kind }
 
 // NotFiniteError says that training met a number that is not finite, and stopped there: parameters and moments are those before that step. Only where
-// all of the batch, the loss and, with Training.MaxNorm, the norm were finite and single gradients are not, have the other elements made that step. Where the
-// number came with the batch, an *ops.ValueError beside it says where.
+// all of the batch, the loss and, with Training.MaxNorm, the norm were finite and single gradients are not, have the other elements made that step.
+// Where the number came with the batch, an *ops.ValueError beside it says where.
 type NotFiniteError struct {
 	Step int64 // the first that met one, from 1
 }

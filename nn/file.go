@@ -14,8 +14,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and texts of the caller's. It is there whole or not at all.
-// The queues that train the model have been synchronised.
+// SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and texts of the caller's. It is there whole or not at
+// all. The queues that train the model have been synchronised.
 func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]string) error {
 	return safetensors.WriteFile(path, func(w *safetensors.Writer) error {
 		if err := addTexts(w, texts); err != nil {
@@ -25,8 +25,8 @@ func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]stri
 	})
 }
 
-// LoadFile reads parameters that SaveFile, or torch, wrote, and returns the file's texts. The file has all of them, of their shapes, F32, BF16, F16 or F64,
-// and no others, or nothing is changed and the *Error says what is missing or unknown. Moments and the number of steps stay.
+// LoadFile reads parameters that SaveFile, or torch, wrote, and returns the file's texts. The file has all of them, of their shapes, F32, BF16, F16
+// or F64, and no others, or nothing is changed and the *Error says what is missing or unknown. Moments and the number of steps stay.
 func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -50,7 +50,8 @@ const (
 )
 
 // SaveState writes all that training goes on from to one file: parameters, moments, how many steps there were, and so the schedule's place, and the
-// settings of training; texts are the caller's, such as the loader's place. It is there whole or not at all. The queue of the step has been synchronised.
+// settings of training; texts are the caller's, such as the loader's place. It is there whole or not at all. The queue of the step has been
+// synchronised.
 func (s *Step) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	settings, err := s.settings("SaveState")
 	if err != nil {
@@ -84,8 +85,8 @@ func (s *Step) SaveState(ctx context.Context, path string, texts map[string]stri
 	})
 }
 
-// LoadState goes on from what SaveState wrote, to the bit, and returns the caller's texts. The file is of the same network and the same Training, or nothing
-// is changed and the *Error says what differs. Nothing runs on the step's queue.
+// LoadState goes on from what SaveState wrote, to the bit, and returns the caller's texts. The file is of the same network and the same Training, or
+// nothing is changed and the *Error says what differs. Nothing runs on the step's queue.
 func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, error) {
 	settings, err := s.settings("LoadState")
 	if err != nil {
@@ -126,6 +127,7 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 	if words[backend.StateStep] < 0 {
 		return nil, &Error{Op: "LoadState", Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("step %d", words[backend.StateStep]), Want: "0 or more"}
 	}
+	s.first = words[backend.StateStep]
 	return texts, errors.Join(m.write(ctx, parts[0]), m.device.Copy(ctx, m.m, parts[1]), m.device.Copy(ctx, m.v, parts[2]), m.device.Copy(ctx, m.state, state))
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// backward makes the gradient of a value of which those of all later ones have been made; that of a norm's result gives that of what went into it at once.
+// backward makes the gradient of a value of which those of all later ones have been made; that of a norm's result gives that of what went into it at
+// once.
 func (c *compiler) backward(v *value) {
 	if c.err != nil {
 		return
@@ -34,7 +35,7 @@ func (c *compiler) backward(v *value) {
 		r.dSum = c.gradient(tensor.F32, to, zero)
 	}
 	c.products(v, o, p, r)
-	c.done(c.added(v)...)
+	c.done(c.summed(v)...)
 	if o != nil {
 		c.done(c.added(to)...)
 	}
@@ -43,8 +44,8 @@ func (c *compiler) backward(v *value) {
 	}
 }
 
-// gradient makes where a gradient goes, of zeros if not all of it is written; else it may be where another one was that nobody reads any more, which is
-// in the cache.
+// gradient makes where a gradient goes, of zeros if not all of it is written; else it may be where another one was that nobody reads any more, which
+// is in the cache.
 func (c *compiler) gradient(dtype tensor.DType, v *value, zero bool) *tensor.Tensor {
 	if zero {
 		return c.zeros(dtype, c.rows(v), pad(v.width))
@@ -68,12 +69,9 @@ func (c *compiler) done(list ...*tensor.Tensor) {
 // products adds up the gradient of v, which norm o gave or nobody, from the products that took it and what is there in F32; r is the room of v, or
 // of what went into the norm, and p the product that made it.
 func (c *compiler) products(v *value, o *norm, p *product, r *room) {
-	before, after := c.added(v), []*tensor.Tensor(nil)
+	before, after := c.summed(v), []*tensor.Tensor(nil)
 	if o != nil {
 		after = c.added(o.in)
-	}
-	if isNorm(v) && len(v.norms) > 0 {
-		before = append(before, c.rooms[v].dSum) // of the norm that it went into
 	}
 	var out backend.Dropout
 	if p != nil && p.activation == NoActivation {
@@ -137,6 +135,15 @@ func (c *compiler) added(v *value) (list []*tensor.Tensor) {
 	return list
 }
 
+// summed are the parts of a value's gradient that are there in F32: those of what it was added to; or one, of a norm's result that went into another
+// norm, whose gradient has them in it.
+func (c *compiler) summed(v *value) []*tensor.Tensor {
+	if isNorm(v) && len(v.norms) > 0 {
+		return []*tensor.Tensor{c.rooms[v].dSum}
+	}
+	return c.added(v)
+}
+
 // through is the gradient of a product with respect to what went in.
 func (c *compiler) through(q *product) *backend.MatMulJob {
 	return &backend.MatMulJob{A: c.rooms[q.out].dWork, B: c.weight(q.weight), Plain: true, M: c.rows(q.out), N: pad(q.in.width), K: pad(q.out.width)}
@@ -148,8 +155,8 @@ func (c *compiler) matMul(job *backend.MatMulJob) {
 	}
 }
 
-// cutBack makes the gradient of tokens of which others see a part: of the last one it is 0 for the others. Where a norm made the tokens it is returned,
-// in F32.
+// cutBack makes the gradient of tokens of which others see a part: of the last one it is 0 for the others. Where a norm made the tokens it is
+// returned, in F32.
 func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) []*tensor.Tensor {
 	job := c.through(v.cut.products[0])
 	if normed {

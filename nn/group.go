@@ -21,8 +21,8 @@ type Group struct {
 }
 
 // NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others, for b rows of t tokens each.
-// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the first
-// model. Dropout differs from rank to rank. The caller closes the group before the models.
+// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the
+// first model. Dropout differs from rank to rank. The caller closes the group before the models.
 func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions) (g *Group, err error) {
 	fail := func(arg string, kind error, got any, want string) (*Group, error) {
 		return nil, &Error{Op: "NewGroup", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
@@ -133,6 +133,7 @@ func (g *Group) spread(ctx context.Context) error {
 	first := g.steps[0].model
 	for _, s := range g.steps[1:] {
 		m := s.model
+		s.first = g.steps[0].first
 		for _, pair := range [][2]*tensor.Tensor{{m.params, first.params}, {m.working, first.working}, {m.m, first.m}, {m.v, first.v}, {m.state, first.state}} {
 			if err := across(ctx, m.device, pair[0], first.device, pair[1]); err != nil {
 				return err

@@ -102,8 +102,8 @@ func TestAGroupLearnsWhatOneDoes(t *testing.T) {
 	}
 }
 
-// A group on simulated devices that reach each other's memory has the bits of one on the CPU's exact way; and one that goes on from a checkpoint those of
-// one that was not disturbed.
+// A group on simulated devices that reach each other's memory has the bits of one on the CPU's exact way; and one that goes on from a checkpoint
+// those of one that was not disturbed.
 func TestAGroupHasTheBits(t *testing.T) {
 	opts := everything()
 	opts.Train.MaxNorm = 0

@@ -23,8 +23,8 @@ const (
 	GELU         = backend.ActivationGELU
 )
 
-// Linear is x·Wᵀ + b, then an activation and dropout: torch.nn.Linear, parameters Name.weight [Out, in] and Name.bias [Out]. One with an activation is
-// followed by another Linear.
+// Linear is x·Wᵀ + b, then an activation and dropout: torch.nn.Linear, parameters Name.weight [Out, in] and Name.bias [Out]. One with an activation
+// is followed by another Linear.
 type Linear struct {
 	Name       string
 	Out        int
@@ -78,8 +78,8 @@ func (l LayerNorm) add(n *network, x *value) (*value, error) {
 	return n.norm(l.Name, x, eps), nil
 }
 
-// Positions adds to each token a row of a table that is learned: parameter Name.weight [Count, width], as torch.nn.Embedding has it, drawn from a normal
-// distribution. It follows a Linear.
+// Positions adds to each token a row of a table that is learned: parameter Name.weight [Count, width], as torch.nn.Embedding has it, drawn from a
+// normal distribution. It follows a Linear.
 type Positions struct {
 	Name  string
 	Count int     // the most tokens
@@ -98,8 +98,8 @@ func (l Positions) add(n *network, x *value) (*value, error) {
 	return x, nil
 }
 
-// Embedding adds to each token the row of a learned table that StepOptions.IDs names for its batch row: which task, which robot. It is a parameter like
-// that of Positions.
+// Embedding adds to each token the row of a learned table that StepOptions.IDs names for its batch row: which task, which robot. It is a parameter
+// like that of Positions.
 type Embedding struct {
 	Name  string
 	Count int
@@ -167,8 +167,8 @@ func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float3
 	return n.product(l.Name+".out_proj", out), nil
 }
 
-// TransformerEncoderLayer is torch.nn.TransformerEncoderLayer with batch_first, with its parameters' names: post-norm and ReLU unless said otherwise, and
-// as much dropout at its four places.
+// TransformerEncoderLayer is torch.nn.TransformerEncoderLayer with batch_first, with its parameters' names: post-norm and ReLU unless said otherwise,
+// and as much dropout at its four places.
 type TransformerEncoderLayer struct {
 	Name       string
 	Heads, FFN int
@@ -277,8 +277,8 @@ func (LastToken) add(n *network, x *value) (*value, error) {
 	return n.cut(x, 0), nil
 }
 
-// Flatten gives the layers behind it, which are Linear, all tokens of a row of the batch side by side: so many, which all batches have. Their width is a
-// multiple of 16.
+// Flatten gives the layers behind it, which are Linear, all tokens of a row of the batch side by side: so many, which all batches have. Their width
+// is a multiple of 16.
 type Flatten struct{ Tokens int }
 
 func (l Flatten) add(n *network, x *value) (*value, error) {

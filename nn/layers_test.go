@@ -29,6 +29,12 @@ var networks = []struct {
 	{name: "norm", c: Config{5, []Layer{Linear{Name: "a", Out: 48}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}}}, b: 3, t: 30},
 	{name: "wide norm", c: Config{5, []Layer{Linear{Name: "a", Out: 528}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}}}, b: 3, t: 30},
 	{name: "norm of a norm", c: Config{5, []Layer{Linear{Name: "a", Out: 48}, LayerNorm{Name: "n"}, LayerNorm{Name: "o", Eps: 0.1}, Linear{Name: "b", Out: 3}}}, b: 3, t: 30},
+	{name: "norm of a norm, beside it", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, LayerNorm{Name: "n"}, Residual{[]Layer{LayerNorm{Name: "o"}, Linear{Name: "b", Out: 32}}}, Linear{Name: "c", Out: 3}}}, b: 3, t: 7},
+	{name: "pre-norm behind a norm", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, LayerNorm{Name: "n"}, TransformerEncoderLayer{Name: "e", Heads: 1, FFN: 24, PreNorm: true, Activation: GELU},
+		LayerNorm{Name: "o"}, Linear{Name: "c", Out: 3}}}, b: 3, t: 7},
+	{name: "two residuals", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, Residual{[]Layer{Linear{Name: "b", Out: 32}}}, Residual{[]Layer{Linear{Name: "c", Out: 16}, Linear{Name: "d", Out: 32}}}, Linear{Name: "e", Out: 3}}}, b: 3, t: 7},
+	{name: "residual attention", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, Residual{[]Layer{MultiHeadAttention{Name: "m", Heads: 1}}}, Residual{[]Layer{LayerNorm{Name: "n"}, MultiHeadAttention{Name: "o", Heads: 1}}},
+		Linear{Name: "e", Out: 3}}}, b: 3, t: 7},
 	{name: "positions", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, Positions{Name: "p", Count: 9}, Linear{Name: "b", Out: 3}}}, b: 3, t: 7},
 	{name: "ids", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, Positions{Name: "p", Count: 9}, Embedding{Name: "e", Count: 3}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}}}, b: 4, t: 7},
 	{name: "residual", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, Residual{[]Layer{LayerNorm{Name: "n"}, Linear{Name: "b", Out: 40, Activation: ReLU}, Linear{Name: "c", Out: 32}}},
@@ -36,6 +42,7 @@ var networks = []struct {
 	{name: "attention", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 2}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9},
 	{name: "attention, wide heads, causal", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 1, Causal: true, Dropout: 0.3}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9},
 	{name: "padding", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 2}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9, pad: true},
+	{name: "padding, causal", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 2, Causal: true}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9, pad: true},
 	{name: "encoder", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40}), b: 2, t: 9},
 	{name: "encoder with dropout", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, Dropout: 0.2}), b: 2, t: 9},
 	{name: "pre-norm encoder, GELU", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, PreNorm: true, Activation: GELU, Dropout: 0.2, Causal: true}), b: 2, t: 9},
@@ -64,8 +71,8 @@ func flat(c Config, tokens int) Config {
 
 // bound is how far from float64 the prediction and the gradients may be, as a share of their length. Float32 rounds to 2^-24, in sums of up to 528.
 // Bfloat16 rounds operands to 2^-9 of themselves, at about ten places one behind the other in the deepest of these networks, whose errors are
-// independent; and where the input of a ReLU is within such an error of 0 it may let a gradient through or not: of one in 300 inputs, of which 2^-9*10*1.5
-// is the density, so that a gradient is off by sqrt(1/300), and by three times that in networks as small as these.
+// independent; and where the input of a ReLU is within such an error of 0 it may let a gradient through or not: of one in 300 inputs, of which
+// 2^-9*10*1.5 is the density, so that a gradient is off by sqrt(1/300), and by three times that in networks as small as these.
 func bound(d tensor.DType, c Config) (prediction, gradients float64) {
 	if d != tensor.BF16 {
 		return 2e-5, 4e-5
@@ -105,7 +112,8 @@ func TestLayersFollowFloat64(t *testing.T) {
 	}
 }
 
-// splitBias leaves out the middle third of a bias of queries, keys and values: that of the keys changes no softmax, so its gradient is 0 but for rounding.
+// splitBias leaves out the middle third of a bias of queries, keys and values: that of the keys changes no softmax, so its gradient is 0 but for
+// rounding.
 func splitBias(name string, g []float64) (func([]float64) []float64, bool) {
 	n := len(g) / 3
 	return func(g []float64) []float64 { return slices.Concat(g[:n], g[2*n:]) }, len(name) > 12 && name[len(name)-12:] == "in_proj_bias"

@@ -160,7 +160,9 @@ func newRig(t *testing.T, d *ops.Device, c Config, b, tokens int, opts StepOptio
 	if pad {
 		r.pads = make([]uint8, b*tokens)
 		for i := range r.pads {
-			r.pads[i] = uint8(i % 3 / 2) // every third token
+			if (i+i/tokens)%3 == 0 { // every third token, the first of the first row among them
+				r.pads[i] = 1
+			}
 		}
 		opts.Pad = r.upload(tensor.Must(tensor.Of(r.pads, b, tokens)))
 	}

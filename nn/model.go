@@ -40,8 +40,8 @@ type Parameter struct {
 // alignment of parameters in the arena, in elements.
 const alignment = 64
 
-// NewModel makes a network's parameters on a device, initialised as torch does, from the seed. The caller closes it. A network that cannot be is an *Error,
-// and too little memory an *ops.MemoryError.
+// NewModel makes a network's parameters on a device, initialised as torch does, from the seed. The caller closes it. A network that cannot be is an
+// *Error, and too little memory an *ops.MemoryError.
 func NewModel(ctx context.Context, device *ops.Device, c Config, seed uint64) (*Model, error) {
 	net, err := c.network()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Parameters begin as torch's: of Linear uniform within 1/sqrt(in), of in_proj within Xavier's bound, of tables normal, norms 1 and 0, attention's biases 0;
-// the same seed gives the same ones, and padding is 0.
+// Parameters begin as torch's: of Linear uniform within 1/sqrt(in), of in_proj within Xavier's bound, of tables normal, norms 1 and 0, attention's
+// biases 0; the same seed gives the same ones, and padding is 0.
 func TestParametersBeginAsTorchs(t *testing.T) {
 	d := open(t, "cpu")
 	c := encoder(TransformerEncoderLayer{Heads: 1, FFN: 40})

@@ -30,7 +30,8 @@ const (
 	LinearDecay
 )
 
-// Schedule is the learning rate of each step: from 0 up to Rate on a straight line over the first WarmUp steps, of which step WarmUp has Rate, then by Decay.
+// Schedule is the learning rate of each step: from 0 up to Rate on a straight line over the first WarmUp steps, of which step WarmUp has Rate, then
+// by Decay.
 type Schedule struct {
 	Rate   float64
 	WarmUp int

@@ -13,7 +13,8 @@ import (
 // LossKind is how a prediction is compared with its target.
 type LossKind = backend.LossKind
 
-// The losses: the mean over all values that count of the square or the absolute value of the difference, or over the rows the cross-entropy of a class.
+// The losses: the mean over all values that count of the square or the absolute value of the difference, or over the rows the cross-entropy of a
+// class.
 const (
 	MSE          = backend.LossMSE
 	L1           = backend.LossL1
@@ -31,8 +32,8 @@ type StepOptions struct {
 	Train *Training
 	// Before gives a queue the work that makes the batch, such as a loader's Run; nil for none. It is captured with the step, once.
 	Before func(q *ops.Queue) error
-	// Tokens says where the batch lies and what is made of it: all fields of the job but B, T, Input, Targets, Weights and State, which are the step's. Nil:
-	// it lies in the step's Values and TargetValues.
+	// Tokens says where the batch lies and what is made of it: all fields of the job but B, T, Input, Targets, Weights and State, which are the step's.
+	// Nil: it lies in the step's Values and TargetValues.
 	Tokens *backend.TokensJob
 	IDs    *tensor.Tensor // [B] i32, of the network's Embedding
 	Pad    *tensor.Tensor // [B,T] u8, 1 for a token that no other attends to; nil
@@ -51,14 +52,15 @@ type Step struct {
 	graph          *ops.Graph
 	state          *tensor.Tensor
 	ring           *tensor.Tensor // [Ring] F32
+	first          int64          // steps that were done when this one began
 	norm           *tensor.Tensor // [1] F32, or nil
 
 	squares *tensor.Tensor // of the first rank: those of all
 
 	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
 
-	// Values [B,T,In] F32 is the batch where StepOptions.Tokens is nil, and TargetValues [B,C,D] F32 its targets, of which C is T, or 1 behind LastToken,
-	// times Chunk, and D the prediction's width divided by Chunk.
+	// Values [B,T,In] F32 is the batch where StepOptions.Tokens is nil, and TargetValues [B,C,D] F32 its targets, of which C is T, or 1 behind
+	// LastToken, times Chunk, and D the prediction's width divided by Chunk.
 	Values, TargetValues *tensor.Tensor
 	// Input [B*T, In to the next 16] is what the network takes, of the device's working dtype. Targets [B*C,D] F32 and Weights [B*C], 1 or 0, are
 	// what its prediction is compared with.
@@ -125,7 +127,7 @@ func run(p backend.Plan, q *ops.Queue) error {
 // Progress is how far training has come.
 type Progress struct {
 	Step   int64     // steps so far
-	Losses []float32 // of the latest steps, the oldest first: as many as the ring has
+	Losses []float32 // of the latest steps, the oldest first: as many as the ring has, and no older than the Step or the checkpoint it goes on from
 	Norm   float32   // of the latest step's gradients, where Training.MaxNorm is there
 }
 
@@ -147,7 +149,7 @@ func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
 			return Progress{}, errors.Join(err, errRing)
 		}
 		n := int64(len(ring))
-		for step := max(p.Step-n, 0); step < p.Step; step++ {
+		for step := max(p.Step-n, s.first); step < p.Step; step++ {
 			p.Losses = append(p.Losses, ring[step%n])
 		}
 	}

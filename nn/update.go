@@ -7,9 +7,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// update makes the optimiser's step of a rank: the ranks' gradients are added, and each rank does it for a part of the parameters, which it writes to all.
-// measure is the plan of the gradients' norm, which all ranks have done before any has apply; it is nil where no norm is wanted, and both are where there are
-// fewer parts than ranks.
+// update makes the optimiser's step of a rank: the ranks' gradients are added, and each rank does it for a part of the parameters, which it writes to
+// all. measure is the plan of the gradients' norm, which all ranks have done before any has apply; it is nil where no norm is wanted, and both are
+// where there are fewer parts than ranks.
 func (s *Step) update(ctx context.Context, ranks []*Step, rank int) (err error) {
 	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, room: 1<<63 - 1}
 	t, m := s.opts.Train, s.model

@@ -48,17 +48,24 @@ struct attention_head {
     RC_FN_MEMBER const u8 *pad(const attention_params &p, u32 key) const { return p.pad == nullptr ? nullptr : p.pad + (u64)row * p.pad_step + key; }
 };
 
-// copy_rows begins to copy count rows of a head to shared memory, from a row of the matrix on, of which so many are there; others, and those where pad is not
-// 0, become zeros. The block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
-template <u32 Width> RC_FN void copy_rows(u32 to, const u16 *from, u32 step, u32 first, u32 count, u32 there, const u8 *pad) {
+// head_rows are rows of a head in a matrix: from is element 0 of row 0.
+struct head_rows {
+    const u16 *from;
+    u32 step;
+};
+
+// copy_rows begins to copy count rows of N matrices to shared memory, apart by so many bytes, from row first on, of which so many are there; others, and those
+// where pad is not 0, become zeros. The block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
+template <u32 Width, u32 N> RC_FN void copy_rows(u32 to, u32 apart, const head_rows (&m)[N], u32 first, u32 count, u32 there, const u8 *pad) {
     constexpr u32 chunks = Width / 8;
-    const u32 thread = reload_thread_x(), c = thread % chunks, each = threads_x() / chunks; // nothing stays in registers for the next stage
+    const u32 thread = reload_thread_x(), c = thread % chunks, each = reload_threads_x() / chunks; // nothing stays in registers for the next stage
     u32 row = thread / chunks;
-    from += 8 * c;
     to += chunk_at<Width>(row, c);
     RC_NO_UNROLL for (; row < count; row += each) {
-        cp_async_16(to, from + (u64)(first + row) * step, row < there && (pad == nullptr || pad[row] == 0));
+        const bool copied = row < there && (pad == nullptr || pad[row] == 0);
+        RC_UNROLL for (u32 i = 0; i < N; i++) cp_async_16(to + i * apart, m[i].from + (u64)(first + row) * m[i].step + 8 * c, copied);
         to += each * row_bytes<Width>;
+        asm volatile("" : "+r"(row)); // one register, not an address beside it
     }
 }
 

@@ -67,8 +67,8 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     RC_FN_MEMBER u32 rows() const { return warps * 16 * Tiles; }
     RC_FN_MEMBER u32 query_row() const { return head.row * j.tq; } // of the matrix
 
-    // Of a batch of queries 8 columns a lane of d_o and o. fetch begins to load them, all at once; statistics takes LogSum and makes the sums of d_o * o.
-    static constexpr u32 most = batch * columns / attention_threads;
+    // Of a batch of queries 8 columns a lane of d_o and o. fetch begins to load some of them; statistics takes LogSum and makes the sums of d_o * o.
+    static constexpr u32 most = 4; // loads of each under way
     struct outs_of {
         v16 a[most], b[most];
     };
@@ -110,17 +110,15 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     RC_FN_MEMBER void load(u32 i) const {
         const u32 slot = i % 2 * stage_bytes, from = i * stage;
         if (from < j.tq) {
-            copy_rows<Width>(queries + slot, j.q + head.column, j.q_step, query_row() + from, stage, j.tq - from, nullptr);
-            copy_rows<Width>(queries + outs + slot, p.d_o + head.column, p.d_o_step, query_row() + from, stage, j.tq - from, nullptr);
+            const head_rows rows[2] = {{j.q + head.column, j.q_step}, {p.d_o + head.column, p.d_o_step}};
+            copy_rows<Width>(queries + slot, outs, rows, query_row() + from, stage, j.tq - from, nullptr);
         }
         cp_async_commit();
     }
 
     RC_FN_MEMBER void load_keys() const {
-        const u32 row = head.row * j.tk + begin;
-        const u8 *pad = head.pad(j, begin);
-        copy_rows<Width>(keys, j.k + head.column, j.k_step, row, rows(), j.tk - begin, pad);
-        copy_rows<Width>(values, j.v + head.column, j.v_step, row, rows(), j.tk - begin, pad);
+        const head_rows from[2] = {{j.k + head.column, j.k_step}, {j.v + head.column, j.v_step}};
+        copy_rows<Width>(keys, values - keys, from, head.row * j.tk + begin, rows(), j.tk - begin, head.pad(j, begin));
     }
 
     // start takes the warp's keys of the block of keys.
@@ -323,6 +321,7 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
             begin += rows();
             if (begin >= j.tk) begin = 0, next += blocks_x();
             if (next < p.count) take(next, f);
+            else launch_dependents();
             write(p.dk, p.dk_step, dk, p.scale, mine, done);
             write(p.dv, p.dv_step, dv, j.factor, mine, done);
             if (next >= p.count) break;
@@ -332,7 +331,6 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
 
 template <u32 Width, u32 Tiles, bool Keep, bool Dropout> RC_FN void backward(const attention_backward_params &p) {
     grid_dependency_wait();
-    launch_dependents();
     backward_block<Width, Tiles, Keep, Dropout>(p).run();
 }
 

@@ -110,7 +110,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
+			{"adamw.cu", "396e05b7abd4215b5ae5bb6b49dd37567adb4b129d16468fdc48900101fc827c"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -125,23 +125,23 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
+				Hash:    "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				stored:  source{"adamw.sm_90.ptx.gz", "6da15a0c958f6911ce7e6a1d1194a76620b93312ac80be6559cc6c81d870afa9"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
+				Hash:    "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				PTXHash: "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				stored:  source{"adamw.sm_80.ptx.gz", "d7799a62989f261404873b228014c4b885af56565199915f6afff6a1902ad848"},
 			},
 		},
 	},
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "d0174cd67858637d33a8170bbee77bcd8c37ab51854932bd4688f4e259d28e37"},
-			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
+			{"attention.cu", "1bd3d67022220ac4321e20c4096972ab56794387fc8bf3a444f73660a5b3ace0"},
+			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -164,23 +164,23 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
-				PTXHash: "8f8b18fb82098cec5ad66c8d92c3910336154e61c2103c7302f67eb237515d6e",
-				stored:  source{"attention.sm_90.ptx.gz", "938bb29447fb6f57cdb21f4dad2284deccbe2038d277c229c2dd4ec9f101f35a"},
+				Hash:    "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
+				PTXHash: "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
+				stored:  source{"attention.sm_90.ptx.gz", "ab99a02d53be6e60314fe980cf999f088816f7b3b7f157aad54b3a9b13105dda"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
-				PTXHash: "fb7e5db01351d593efcbb45390c53dcbf0818b5044cafb1a75c51ac81b4590c3",
-				stored:  source{"attention.sm_80.ptx.gz", "ffa8a914a928d1a86a56c4f55281306c7def09c1c05b05e54b58c677cbd1a2c1"},
+				Hash:    "fff441cab8d8f3d64b1277ce88b29cb11b070d36f9190eb86ab66f0f88bc4e95",
+				PTXHash: "fff441cab8d8f3d64b1277ce88b29cb11b070d36f9190eb86ab66f0f88bc4e95",
+				stored:  source{"attention.sm_80.ptx.gz", "3eee569e56a2ab80388f93f24610e19b7503198ff0073c14d30afe1ab657fe8e"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "ad97352b33623846ea0662e9e1da2b1985272e47c2c5bd0cb82bd50900174652"},
-			{"attention.cuh", "72e5e012decacac3c34afa0bb273a2a33f7362c6940042f6db703a052a90267a"},
+			{"attention_backward.cu", "0d93f3fecceee0e7b7e6227981931c7147fe9ab047ea2b0832813d4152c79e55"},
+			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -203,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
-				PTXHash: "0d63f4324d17e462d163981097c74bfac1be5383a3bcbcdf7f6a0201d70c36b9",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "f98726ba954fa7007e7bd8a18665acb37013aac8417dbdafca963c19d86a4a94"},
+				Hash:    "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
+				PTXHash: "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "c1a86c8dc8041a7cf0dcca860cba1d1eac4cb0d60ac2767b11773270ac544015"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
-				PTXHash: "992ada568b91f885a9c6d97ad47304cb657354e067de8f3354e482dbb03f8475",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "a286825672a017648f69518b051ec1b8c38fce384c339bc4938158d48e810da1"},
+				Hash:    "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
+				PTXHash: "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "2e07f53286a0a83c323369e9c756cb82aa1f74cedf5355b06e547dc29bb6a485"},
 			},
 		},
 	},
@@ -634,7 +634,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
+			{"gradient.cu", "1549e71578b9e03e81e71e53c7f9ce0949839f9abfe3b2249394098dc3f98a35"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -662,7 +662,7 @@ var manifest = []family{
 	{
 		name: "loss",
 		sources: []source{
-			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"loss.cu", "b25f7636110b88f366f158f791af9a529ca13f6bf0346546e2fd5a91c01f6256"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -677,15 +677,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+				Hash:    "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				PTXHash: "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				stored:  source{"loss.sm_90.ptx.gz", "94767f7a41f7ec9a7fbe445929be295e71d0c2ae9da697d293ede5c0fdfe7b62"},
 			},
 			{
 				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+				Hash:    "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				PTXHash: "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				stored:  source{"loss.sm_80.ptx.gz", "2f0ccdccff63348ab96fd044498969066df0dbdaf0d7ea9fdd29521ca5f3a56e"},
 			},
 		},
 	},
@@ -696,7 +696,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -737,7 +737,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -778,7 +778,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},

@@ -5,10 +5,11 @@
     bench/peers/train_parity.py --device cuda --torch cuda          # bfloat16
     bench/peers/train_parity.py --device cpu:exact --small          # the bits of a GPU, on the CPU
 
-PyTorch makes the parameters, as it initialises them, and trains three times: ours is held against float32, and so is torch.autocast to bfloat16, so that
-what bfloat16 costs is known. It fails where a gradient of the first step has less than 0.999 of cosine with that of float32, or
-where in bfloat16 ours is further from float32 than autocast is, over all seeds: the first gradients, the losses, and the way of the parameters to the last
-step. Gradients that are 0 but for rounding, those of the keys' biases, are left out.
+PyTorch makes the parameters, as it initialises them, and trains three times: ours is held against float32, and so is
+torch.autocast to bfloat16, so that what bfloat16 costs is known. It fails where a gradient of the first step has less
+than 0.999 of cosine with that of float32, or where in bfloat16 ours is further from float32 than autocast is, over
+all seeds: the first gradients, the losses, and the way of the parameters to the last step. Gradients that are 0 but
+for rounding, those of the keys' biases, are left out.
 """
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Measures a step of training in PyTorch, for the jobs of robocache bench train, and prints ours beside it if it is told the program:
+"""Measures a step of training in PyTorch, for the jobs of robocache bench train, and prints ours beside it if it is told
+the program:
 
     bench/peers/train_peer.py --robocache ./robocache                 # both sides, one after the other, on the GPU
     bench/peers/train_peer.py --robocache ./robocache --device cpu
     robocache bench train --list --json | bench/peers/train_peer.py - > torch.json && robocache bench train --compare torch.json
 
-A step is the resampling of the batch, the forward pass, MSE, the backward pass and AdamW (fused). On a GPU it is measured three ways: eager under
-autocast to bfloat16, by the clock on the wall; compiled, under autocast, the whole step in a CUDA graph; and so with all parameters in bfloat16, which is
-faster and learns less. On the CPU it is eager, in float32 and under autocast. Ours keeps float32 parameters, as autocast does.
+A step is the resampling of the batch, the forward pass, MSE, the backward pass and AdamW (fused). On a GPU it is
+measured three ways: eager under autocast to bfloat16, by the clock on the wall; compiled, under autocast, the whole
+step in a CUDA graph; and so with all parameters in bfloat16, which is faster and learns less. On the CPU it is eager,
+in float32 and under autocast. Ours keeps float32 parameters, as autocast does.
 """
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ func small() []Job {
 		&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &WindowsJob{Windows: 5, Episodes: 3, Ticks: 4, D: 2},
 		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "shared", Goroutines: 64},
 		&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5}, &LaunchJob{Form: "chain", Plans: 4}, &LaunchJob{Form: "replay", Plans: 4},
+		&TrainJob{B: 2, S: 5, T: 3, D: 32, Layers: 1, Heads: 1, FFN: 16, Out: 2},
 	}
 }
 
@@ -70,7 +71,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 		assert.LessOrEqual(t, row.Time.P10, row.Time.Median, name)
 		assert.LessOrEqual(t, row.Time.Median, row.Time.P90, name)
 		assert.Equal(t, "wall", row.Clock, name)
-		if row.Suite == "launch" {
+		if row.Suite == "launch" || row.Suite == "train" {
 			assert.Nil(t, row.Limit, name)
 			continue
 		}
@@ -188,7 +189,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, some, 26)
 	_, err = Jobs("copys")
-	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, windows, copies, launch, pipeline`)
+	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, windows, copies, launch, pipeline, train`)
 }
 
 func TestShapesComeFromAFile(t *testing.T) {

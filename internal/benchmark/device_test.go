@@ -37,7 +37,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 		opt.Rotate = 3000
 		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &FuseJob{B: 1, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 			&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "lidar"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
-			&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{Form: "shared", Goroutines: 2},
+			&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &TrainJob{B: 2, S: 5, T: 3, D: 32, Layers: 1, Heads: 1, FFN: 16, Out: 2}, &LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{Form: "shared", Goroutines: 2},
 			&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5, AtOnce: 2}, &LaunchJob{Form: "chain", Plans: 3}, &LaunchJob{Form: "replay", Plans: 3}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
 		require.NotNil(t, r.Empty)
 		assert.Positive(t, r.Empty.Median)

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// TrainJob is a step of training a transformer: B rows of S samples of D features, bf16, are resampled onto T tokens, and an encoder as wide as they are,
-// of so many post-norm Layers with ReLU and Heads, predicts Out values of each token; MSE, AdamW with weight decay, no dropout.
+// TrainJob is a step of training a transformer: B rows of S samples of D features, bf16, are resampled onto T tokens, and an encoder as wide as they
+// are, of so many post-norm Layers with ReLU and Heads, predicts Out values of each token; MSE, AdamW with weight decay, no dropout.
 type TrainJob struct {
 	B, S, T, D int
 	Layers     int `json:"layers"`
@@ -105,6 +105,7 @@ func (j *TrainJob) fill(r *rig, w *work) error {
 		return err
 	}
 	w.later(step.Close)
+	w.launches = 12*j.Layers + 12 // about
 	w.run = func(int) error { return errors.Join(plan.Run(r.stream), step.Give(r.stream)) }
 	return nil
 }

@@ -18,7 +18,7 @@ import "github.com/robocache/robocache/tensor"
 // ReLU is 0 where v is 0 or less, else v, which may not be a number. NormStats has the order of a row's sum. DGamma and DBeta are the sums of g*x and g over
 // the rows of a block: four sums from 0 of a quarter of the rows each, rows ascending; then the second, the third and the fourth are added to the first.
 // A job has Norm, and then is not Plain, or NormBack, and then is, or neither. With one of them N is MaxNormWidth or less, and there is no Pre, Activation
-// or Gate.
+// or Gate. Sum may be Residual or After, if that has a row for each; nothing else that is written overlaps what is read.
 type MatMulJob struct {
 	A, B    *tensor.Tensor // Working; [M,K]
 	Plain   bool

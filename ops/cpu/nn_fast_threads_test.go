@@ -56,7 +56,7 @@ func fastJobs(t *testing.T, b *Backend) (plans []backend.Plan, out []*tensor.Ten
 		job := backend.AttentionJob{B: rows, Heads: heads, Width: width, TQ: tq, TK: tk, Scale: 0.2, Causal: true, Dropout: drop,
 			Q: in(query()...), K: in(key()...), V: in(key()...), O: to(query()...), LogSum: to(rows, heads, tq)}
 		add(b.Attention(&job))
-		add(b.AttentionBackward(&backend.AttentionBackwardJob{AttentionJob: job, DO: in(query()...), DQ: to(query()...), DK: to(key()...), DV: to(key()...), Delta: to(rows, heads, tq)}))
+		add(b.AttentionBackward(&backend.AttentionBackwardJob{AttentionJob: job, DO: in(query()...), DQ: to(query()...), DK: to(key()...), DV: to(key()...)}))
 	}
 	return plans, out
 }

@@ -67,6 +67,9 @@ func weightCases() (list []weightCase) {
 		add(fmt.Sprintf("sums%d", rows), 3, nil, [2]int{rows, 16}, [2]int{rows, 1040})
 	}
 	add("large", 3, []productShape{{150, 144, 144, bias | apart}, {150, 208, 336, bias}, {150, 128, 256, 0}})
+	for wide := 160; wide < 256; wide += 16 {
+		add(fmt.Sprintf("large144x%d", wide), 1, []productShape{{20, 144, wide, apart}})
+	}
 	// All of a layer at once, and what is beside layers.
 	add("layer", 4, []productShape{{300, 192, 64, bias}, {300, 64, 64, bias | apart}, {300, 128, 64, bias}, {300, 64, 128, bias}, {300, 256, 256, bias},
 		{12, 32, 64, bias | zeroEnd}, {300, 64, 16, 0}},
