@@ -1185,7 +1185,7 @@ var manifest = []family{
 	{
 		name: "tokens",
 		sources: []source{
-			{"tokens.cu", "53dcbc9781fb2431cca26581ef5ca626ccda13bf4722ea6a4e67fb39b394c1c3"},
+			{"tokens.cu", "82ce2d8141cdc24c7dde56eb7c8347e2cf77423727092e27fc4d64cec7d35506"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -1202,15 +1202,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
-				PTXHash: "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
-				stored:  source{"tokens.sm_90.ptx.gz", "4b3cde56376c4aa1cd492bc715c8c20c3fc97c7004fd056a014535555075ca1a"},
+				Hash:    "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
+				PTXHash: "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
+				stored:  source{"tokens.sm_90.ptx.gz", "360fdea7563758d143c1e909924decfe30d167d704c1a6c804e7506549bdf9f4"},
 			},
 			{
 				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
-				PTXHash: "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
-				stored:  source{"tokens.sm_80.ptx.gz", "e247c7a9234cff8edb0f5c128fbaf916f156e25a5801c88028937cb9006cad41"},
+				Hash:    "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
+				PTXHash: "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
+				stored:  source{"tokens.sm_80.ptx.gz", "9b5d525bff0702f2aa1f9e7b221c093a41dc51969810aa5d7d88a018c8f04227"},
 			},
 		},
 	},
