@@ -40,6 +40,9 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 			return fail(fmt.Sprintf("opts[%d].Train", i), ops.ErrMissing, "nil", "how to train")
 		case !slices.EqualFunc(m.Parameters(), models[0].Parameters(), func(a, b Parameter) bool { return reflect.DeepEqual(a, b) }):
 			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "another network than the first", "one network")
+		case m.working.DType() != models[0].working.DType():
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrDevice, m.device.Name()+", which computes in "+m.working.DType().String(),
+				models[0].working.DType().String()+", as "+models[0].device.Name()+" does")
 		case *o.Train != *opts[0].Train || o.Loss != opts[0].Loss || o.Chunk != opts[0].Chunk || o.Ring != opts[0].Ring:
 			return fail(fmt.Sprintf("opts[%d]", i), ops.ErrOption, "other settings than the first", "the same training")
 		}
@@ -172,7 +175,9 @@ func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	var errs []error
 	for i, s := range g.steps {
 		p, err := s.Progress(ctx, g.queues[i])
-		errs = append(errs, err)
+		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) { // that of one stops all
+			errs = append(errs, err)
+		}
 		if i == 0 {
 			all = p
 			continue
