@@ -41,7 +41,7 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 		case !slices.EqualFunc(m.Parameters(), models[0].Parameters(), func(a, b Parameter) bool { return reflect.DeepEqual(a, b) }):
 			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "another network than the first", "one network")
 		case m.working.DType() != models[0].working.DType():
-			return fail(fmt.Sprintf("models[%d]", i), ops.ErrDevice, m.device.Name()+", which computes in "+m.working.DType().String(),
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrWrongDevice, m.device.Name()+", which computes in "+m.working.DType().String(),
 				models[0].working.DType().String()+", as "+models[0].device.Name()+" does")
 		case *o.Train != *opts[0].Train || o.Loss != opts[0].Loss || o.Chunk != opts[0].Chunk || o.Ring != opts[0].Ring:
 			return fail(fmt.Sprintf("opts[%d]", i), ops.ErrOption, "other settings than the first", "the same training")
