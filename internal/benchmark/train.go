@@ -110,7 +110,7 @@ func (j *TrainJob) group(ctx context.Context, r *rig, w *work) error {
 	}
 	w.later(g.Close)
 	w.own, w.per = true, 1
-	if r.queue != nil {
+	if r.dev.Info().Backend == "cuda" {
 		w.per = trainCalls
 	}
 	w.run = func(int) error {
