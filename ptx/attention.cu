@@ -1,8 +1,9 @@
 // attention.cu is the attention of all heads: backend.AttentionJob says what is computed, and in which order.
 //
-// A block has up to 8 warps, each 32 queries of a head (16, if it is 64 wide), whose rows it keeps in registers as the tiles of mma.sync. Keys and values come
-// by cp.async, 64 of them a stage; stages form a ring of four, so that 256 keys are under way at once. A warp takes 32 keys at a time: their scores stay in
-// registers and become the tiles of the product with the values. The sum of a query's probabilities is one more column of that product, whose values are 1.
+// A block has up to 8 warps, each 32 queries of a head (16, if it is 64 wide). Queries lie in shared memory; keys and values come there by cp.async,
+// 64 of them a stage; stages form a ring of four, so that 256 keys are under way at once. A warp takes 32 keys at a time: their scores stay in
+// registers and become the tiles of the product with the values. The sum of a query's probabilities is one more column of that product, whose values
+// are 1.
 //
 // Bytes moved: 2 * Width a row of q and o, and of k and v for each block of a head.
 #include "attention.cuh"
@@ -20,10 +21,10 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
     u32 first; // query of the warp
     u32 step;  // of dropout
     lane_places<Width> places;
-    u32 q[Tiles][steps][4];
+    u32 queries; // where they lie
     float o[Tiles][columns][4], sums[Tiles][4], ref[Tiles][2];
 
-    RC_FN_MEMBER attention_block(const attention_params &p, attention_head head, u32 first) : p(p), head(head), first(first), step(0) {
+    RC_FN_MEMBER attention_block(const attention_params &p, attention_head head, u32 first, u32 queries) : p(p), head(head), first(first), step(0), queries(queries) {
         RC_UNROLL for (u32 m = 0; m < Tiles; m++) {
             RC_UNROLL for (u32 c = 0; c < columns; c++) RC_UNROLL for (u32 i = 0; i < 4; i++) o[m][c][i] = 0.0f;
             RC_UNROLL for (u32 i = 0; i < 4; i++) sums[m][i] = 0.0f;
@@ -35,6 +36,8 @@ template <u32 Width, u32 Tiles, bool Dropout> struct attention_block {
     template <bool Masked> RC_FN_MEMBER void scores(float (&s)[Tiles][4][4], u32 keys, u32 key) const {
         u32 hide[Tiles][2];
         if constexpr (Masked) unseen(hide, key);
+        u32 q[Tiles][steps][4]; // anew each time: the registers are wanted for the exponentials
+        RC_UNROLL for (u32 m = 0; m < Tiles; m++) places.load_a(q[m], queries + 16 * m * row_bytes<Width>);
         RC_UNROLL for (u32 n = 0; n < 4; n++) {
             u32 b[Width / 8];
             places.load_b(b, keys + 8 * n * row_bytes<Width>);
@@ -159,9 +162,10 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
     extern __shared__ v16 memory[];
     const u32 rows = threads_x() / warp_size * Tiles * 16, begin = block_z() * rows;
     const u32 column = block_y() * Width, row = block_x();
-    block b(p, {row, column, row * p.heads + block_y()}, begin + warp_number() * Tiles * 16);
-    if constexpr (Dropout) b.step = (u32)*p.state;
     const u32 queries = shared_at(memory), keys = queries + rows * row_bytes<Width>;
+    const u32 mine = warp_number() * Tiles * 16; // first query of the warp
+    block b(p, {row, column, row * p.heads + block_y()}, begin + mine, queries + mine * row_bytes<Width>);
+    if constexpr (Dropout) b.step = (u32)*p.state;
     const u32 seen = p.causal ? less(begin + rows, p.tk) : p.tk, stages = (seen + attention_stage - 1) / attention_stage;
     u32 next = 0; // stage to copy
     const auto load = [&]() RC_INLINE_LAMBDA {
@@ -180,7 +184,6 @@ template <u32 Width, u32 Tiles, bool Dropout> RC_FN void attention(const attenti
         cp_async_wait<attention_stages - 2>();
         barrier(); // this stage is there, and nobody reads the one before it any more
         load();
-        if (i == 0) RC_UNROLL for (u32 m = 0; m < Tiles; m++) b.places.load_a(b.q[m], queries + (b.first - begin + 16 * m) * row_bytes<Width>);
         if (b.first >= p.tq) continue;
         u32 at = keys + i % attention_stages * block::stage_bytes;
         RC_NO_UNROLL for (u32 key = i * attention_stage; key < (i + 1) * attention_stage; key += 32) {

@@ -1,4 +1,4 @@
-// matmul_rows.cuh is what follows a product, read by rows from shared memory: elements for jobs without a norm, norms for the others.
+// matmul_rows.cuh is what follows a product, read by rows from shared memory: elements and narrow for jobs without a norm, norms for the others.
 #pragma once
 #include "matmul.cuh"
 

@@ -110,7 +110,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "f8d58e337aa6dbcac6c0b6fa4ac6ddf94c0fb6173284aae6494fc68d10a1d200"},
+			{"adamw.cu", "396e05b7abd4215b5ae5bb6b49dd37567adb4b129d16468fdc48900101fc827c"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -125,23 +125,23 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				PTXHash: "3d3d4bec521030ef6f82e1f0316a9c1628a764673681bf1c173b95160bc74cf9",
-				stored:  source{"adamw.sm_90.ptx.gz", "da55760769549c28f426993220ecc2f2a3cad846b49828f93ba829b7b347d8a6"},
+				Hash:    "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				stored:  source{"adamw.sm_90.ptx.gz", "6da15a0c958f6911ce7e6a1d1194a76620b93312ac80be6559cc6c81d870afa9"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				PTXHash: "01b7b332586aeb5ac7078341931b441f8ce56425d6df3eb85ba8e3ba80667cc7",
-				stored:  source{"adamw.sm_80.ptx.gz", "2f6a3346cbcba7bce6f67208f6ecc816b61908083c3c23357d1b27f241d30799"},
+				Hash:    "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				PTXHash: "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
+				stored:  source{"adamw.sm_80.ptx.gz", "d7799a62989f261404873b228014c4b885af56565199915f6afff6a1902ad848"},
 			},
 		},
 	},
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "354d1ecd4c6c6cf6c4a7f9da23fe1ba4dc025df689b5585ebe05f7cb729809dc"},
-			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
+			{"attention.cu", "50195427570ae87e7b6df84db84557a8962fe81aa9811b2ab695b06da8bf4ed6"},
+			{"attention.cuh", "4113b1f5459e9ca7dc07dd985a07e6e889930bb5428ca3f5d9c124750c033641"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -164,23 +164,23 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "da1e0215ed66db39f7cfe0dceb15b768163f72271ad3cd987446ec1f053fdff0",
-				PTXHash: "da1e0215ed66db39f7cfe0dceb15b768163f72271ad3cd987446ec1f053fdff0",
-				stored:  source{"attention.sm_90.ptx.gz", "e04c547bd62067a01e244bb9057c85d997200010e0c1be994fe2a155c1350a43"},
+				Hash:    "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
+				PTXHash: "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
+				stored:  source{"attention.sm_90.ptx.gz", "ab99a02d53be6e60314fe980cf999f088816f7b3b7f157aad54b3a9b13105dda"},
 			},
 			{
 				File: "attention.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "fb5d4eab3ca73b3bcb84669e4ea749b26004a64ffdac45b21c3a18427d7aacd4",
-				PTXHash: "fb5d4eab3ca73b3bcb84669e4ea749b26004a64ffdac45b21c3a18427d7aacd4",
-				stored:  source{"attention.sm_80.ptx.gz", "579b8bb2ababb60727f012625df6fd39918f5ab951f94ac35cba14374b11e57d"},
+				Hash:    "fff441cab8d8f3d64b1277ce88b29cb11b070d36f9190eb86ab66f0f88bc4e95",
+				PTXHash: "fff441cab8d8f3d64b1277ce88b29cb11b070d36f9190eb86ab66f0f88bc4e95",
+				stored:  source{"attention.sm_80.ptx.gz", "3eee569e56a2ab80388f93f24610e19b7503198ff0073c14d30afe1ab657fe8e"},
 			},
 		},
 	},
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "757e4b18744356ec123d715ad2fa861299f4c9ab98ade9a83af8f62b08e44a34"},
-			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
+			{"attention_backward.cu", "c7878fb0a842b7c2cbee4909360287334d9a26a93841302c790ff93d2d08ca09"},
+			{"attention.cuh", "4113b1f5459e9ca7dc07dd985a07e6e889930bb5428ca3f5d9c124750c033641"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -203,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f7ab69d663c0eb83b543df2e779a4c5c76339bfb847239b8b1bcea3d245ec43d",
-				PTXHash: "f7ab69d663c0eb83b543df2e779a4c5c76339bfb847239b8b1bcea3d245ec43d",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "83753ea4f3f94e01aeb1cded52b146ef8f6857de19982c9c0cc2dd8739c3ff83"},
+				Hash:    "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
+				PTXHash: "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "88dcf720ff501c206624f4e16f4560d4724fe15936214b1f64335d484bdaecd5"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "62e496bc3f7e899adb3364c5dac463af66818fddf6e6b4e1b49bb595df0cf4d5",
-				PTXHash: "62e496bc3f7e899adb3364c5dac463af66818fddf6e6b4e1b49bb595df0cf4d5",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "32d365a65c265db349f3ded2b84724814a013029067fa9df76632fa0502b7c3d"},
+				Hash:    "0b53d8cb358353a66ce8fc1dc5d8792db69e2ebc8457fa6d2016846a8d3310a4",
+				PTXHash: "0b53d8cb358353a66ce8fc1dc5d8792db69e2ebc8457fa6d2016846a8d3310a4",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "60a6db303e29d6e9cde71432b2a96472177a085ffaca2a119a566c7eb5ebc838"},
 			},
 		},
 	},
@@ -634,7 +634,7 @@ var manifest = []family{
 	{
 		name: "gradient",
 		sources: []source{
-			{"gradient.cu", "a4f1288bf787a8889d2b522c24f7950dabe9a71d27fe7b142263c1a0f95459d1"},
+			{"gradient.cu", "1549e71578b9e03e81e71e53c7f9ce0949839f9abfe3b2249394098dc3f98a35"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -662,7 +662,7 @@ var manifest = []family{
 	{
 		name: "loss",
 		sources: []source{
-			{"loss.cu", "83fec56fb68321d93896deec7ea3e3357275dd8d431554efaf7a5e216fbd18e4"},
+			{"loss.cu", "b25f7636110b88f366f158f791af9a529ca13f6bf0346546e2fd5a91c01f6256"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
@@ -677,15 +677,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				PTXHash: "900064a02cce3f0aa98a949e836eb674feca9526841d2dd68aaec6f13fca5133",
-				stored:  source{"loss.sm_90.ptx.gz", "082cf34597dbfc53e8a29a682135b4a7264cf3414e91ab9359bdc2fcff7beb43"},
+				Hash:    "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				PTXHash: "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				stored:  source{"loss.sm_90.ptx.gz", "94767f7a41f7ec9a7fbe445929be295e71d0c2ae9da697d293ede5c0fdfe7b62"},
 			},
 			{
 				File: "loss.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				PTXHash: "17e1f877f2f7d1d4c19ec90b7b12530b289f9ed58f7126bdd21d4cff298b488c",
-				stored:  source{"loss.sm_80.ptx.gz", "d616d63268afc82b84789311e01d7650338f12e33af7c63aab600851c78cf80a"},
+				Hash:    "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				PTXHash: "c1f0f07eae3a31e5f0ef510e747a71f913d4f2fe94b216632b0039a2ec3f306b",
+				stored:  source{"loss.sm_80.ptx.gz", "2f0ccdccff63348ab96fd044498969066df0dbdaf0d7ea9fdd29521ca5f3a56e"},
 			},
 		},
 	},
@@ -696,7 +696,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -737,7 +737,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -778,7 +778,7 @@ var manifest = []family{
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"matmul.cuh", "1696f49c6c995f37fb82540ad3a3b23e1e2699f274da127edbbb540ba80fef47"},
-			{"matmul_rows.cuh", "87319de6cb52ce10ab94b3dc9501b929213c8e4d852f72123e6dab0be2f58c7b"},
+			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -1185,7 +1185,7 @@ var manifest = []family{
 	{
 		name: "tokens",
 		sources: []source{
-			{"tokens.cu", "53dcbc9781fb2431cca26581ef5ca626ccda13bf4722ea6a4e67fb39b394c1c3"},
+			{"tokens.cu", "82ce2d8141cdc24c7dde56eb7c8347e2cf77423727092e27fc4d64cec7d35506"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -1202,15 +1202,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
-				PTXHash: "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
-				stored:  source{"tokens.sm_90.ptx.gz", "4b3cde56376c4aa1cd492bc715c8c20c3fc97c7004fd056a014535555075ca1a"},
+				Hash:    "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
+				PTXHash: "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
+				stored:  source{"tokens.sm_90.ptx.gz", "360fdea7563758d143c1e909924decfe30d167d704c1a6c804e7506549bdf9f4"},
 			},
 			{
 				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
-				PTXHash: "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
-				stored:  source{"tokens.sm_80.ptx.gz", "e247c7a9234cff8edb0f5c128fbaf916f156e25a5801c88028937cb9006cad41"},
+				Hash:    "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
+				PTXHash: "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
+				stored:  source{"tokens.sm_80.ptx.gz", "9b5d525bff0702f2aa1f9e7b221c093a41dc51969810aa5d7d88a018c8f04227"},
 			},
 		},
 	},

@@ -93,6 +93,7 @@ func matMulCases() (list []matMulCase) {
 	add("qkv_back", 70, 64, 192, plain|withResidual|normBack|withSum|withOut)
 	add("out_back", 70, 64, 32, plain|normBack|withSum|withOut)
 	// A pre-norm layer with GELU.
+	add("pre_in", 70, 64, 32, withBias|withResidual|positional|withNorm|withSum|withOut)
 	add("pre_attention_out", 70, 64, 64, withBias|withDropout|withResidual|withNorm|withSum|withOut)
 	add("pre_ffn_in", 70, 128, 64, withBias|withPre|withGELU|withDropout|withOut)
 	add("pre_ffn_out_back", 70, 128, 64, plain|gateGELU|withDropout|withOut)
