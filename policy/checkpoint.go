@@ -118,7 +118,7 @@ func (c *Config) same(other *Config, dir string) error {
 		what      string
 		got, want any
 	}{
-		{"recipe", other.Recipe, c.Recipe}, {"seed", other.Seed, c.Seed}, {"plan", other.Plan, c.Plan}, {"episodes held out", other.HoldOut, c.HoldOut},
+		{"recipe", other.Recipe, c.Recipe}, {"seed", other.Seed, c.Seed}, {"devices", other.Devices, c.Devices}, {"plan", other.Plan, c.Plan}, {"episodes held out", other.HoldOut, c.HoldOut},
 		{"episodes", other.Trained, c.Trained}, {"states", other.States, c.States}, {"action", other.Action, c.Action},
 		{"what normalises its inputs", other.Inputs, c.Inputs}, {"what normalises its targets", other.Targets, c.Targets},
 	} {

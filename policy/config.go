@@ -24,6 +24,7 @@ type Config struct {
 	Says    string `json:"says"`
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
+	Devices int    `json:"devices"` // that it was trained on, each with a batch of its own
 	// Plan is the text of a plan: which streams, and how they are put on the clock. The windows are History's and Chunk's.
 	Plan   string   `json:"plan"`
 	Hz     float64  `json:"hz"` // of the clock
@@ -204,17 +205,25 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	return p, nil
 }
 
-// loader draws windows of some episodes; in their order if they are not shuffled, all of them.
-func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.Store, episodes []int, batch int, shuffled bool) (*loader.Loader, error) {
+// loader draws all windows of some episodes, in their order.
+func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.Store, episodes []int) (*loader.Loader, error) {
 	p, err := c.plan(true)
 	if err != nil {
 		return nil, err
 	}
-	o := loader.Options{Batch: batch, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastDrop}
-	if p.Shuffle = cmp.Or(p.Shuffle, "windows"); !shuffled {
-		p.Shuffle, o.Last = "none", ops.LastShort
+	p.Shuffle = "none"
+	return loader.New(ctx, device, store, p, loader.Options{Batch: evaluated, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastShort})
+}
+
+// drawn draws windows of the training episodes, a batch for each device.
+func (c *Config) drawn(ctx context.Context, devices []*ops.Device, store *loader.Store) (*loader.Group, error) {
+	p, err := c.plan(true)
+	if err != nil {
+		return nil, err
 	}
-	return loader.New(ctx, device, store, p, o)
+	p.Shuffle = cmp.Or(p.Shuffle, "windows")
+	o := loader.Options{Batch: c.Recipe.Batch, Seed: c.Seed, Episodes: [][]int{c.Trained}, Last: ops.LastDrop}
+	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 
 // episodes says which are trained on.

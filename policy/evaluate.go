@@ -95,7 +95,7 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 	if len(episodes) == 0 {
 		return t.done([]int{}), nil
 	}
-	l, err := c.loader(ctx, m.Device(), store, episodes, evaluated, false)
+	l, err := c.loader(ctx, m.Device(), store, episodes)
 	if err != nil {
 		return Evaluation{}, err
 	}
@@ -103,7 +103,7 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 	if err := c.fits(l); err != nil {
 		return Evaluation{}, err
 	}
-	n, err := newNetwork(ctx, c, m, evaluated, sourcesOf(c, l.Batch()), nn.StepOptions{Predict: true, Before: l.Run})
+	n, err := newNetwork(ctx, c, m, evaluated, sourcesOf(c, l.Batch()), l.Run)
 	if err != nil {
 		return Evaluation{}, err
 	}

@@ -20,7 +20,7 @@ type Options struct {
 	HoldOut  []int  // numbers of episodes that are not trained on
 	Seed     uint64
 	Steps    int     // the recipe's unless given, as are the others
-	Batch    int     // windows of a step
+	Batch    int     // windows of a step, of each device
 	Rate     float64 // the learning rate
 }
 
@@ -28,16 +28,18 @@ type Options struct {
 type Trainer struct {
 	config *Config
 	store  *loader.Store
-	loader *loader.Loader
-	model  *nn.Model
-	net    *network
+	loader *loader.Group
+	models []*nn.Model // one a device, with the same parameters
+	held   constants
+	group  *nn.Group
 	at     int64
 }
 
-// NewTrainer prepares training on a device: it finds what the streams are, computes the statistics of the training episodes, puts these on the device and
-// captures a step of training, with the draw of its batch, in one graph. The caller closes it, before the device. What cannot be trained on is an
-// *OptionError, *StreamError or *EpisodeError, an error of the loader, or one of package nn.
-func NewTrainer(ctx context.Context, device *ops.Device, store *loader.Store, o Options) (_ *Trainer, err error) {
+// NewTrainer prepares training on one device or on several, which [ops.Connect] can connect: it finds what the streams are, computes the statistics of
+// the training episodes, puts these on each device and captures a step of training, with the draw of each device's batch, in one graph. The devices
+// share the order of the windows. The caller closes it, before the devices. What cannot be trained on is an *OptionError, *StreamError or
+// *EpisodeError, an error of the loader, or one of package nn.
+func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store, o Options) (_ *Trainer, err error) {
 	t := &Trainer{store: store}
 	defer func() {
 		if err != nil {
@@ -47,17 +49,34 @@ func NewTrainer(ctx context.Context, device *ops.Device, store *loader.Store, o 
 	if t.config, err = newConfig(store, &o); err != nil {
 		return nil, err
 	}
+	t.config.Devices = len(devices)
+	if len(devices) > 1 {
+		if err := ops.Connect(devices...); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.config.learn(ctx, store); err != nil {
 		return nil, err
 	}
+	if t.loader, err = t.config.drawn(ctx, devices, store); err != nil {
+		return nil, err
+	}
 	r := &t.config.Recipe
-	if t.loader, err = t.config.loader(ctx, device, store, t.config.Trained, r.Batch, true); err != nil {
-		return nil, err
+	var all []nn.StepOptions
+	for i, device := range devices {
+		m, err := newModel(ctx, device, t.config)
+		if err != nil {
+			return nil, err
+		}
+		t.models = append(t.models, m)
+		o, err := t.held.options(ctx, t.config, device, sourcesOf(t.config, t.loader.Batch()[i]), false)
+		if err != nil {
+			return nil, err
+		}
+		o.Train, o.Before, o.Ring = r.training(t.config.Seed), t.loader.Loaders()[i].Run, ring
+		all = append(all, o)
 	}
-	if t.model, err = newModel(ctx, device, t.config); err != nil {
-		return nil, err
-	}
-	t.net, err = newNetwork(ctx, t.config, t.model, r.Batch, sourcesOf(t.config, t.loader.Batch()), nn.StepOptions{Train: r.training(o.Seed), Before: t.loader.Run, Ring: ring})
+	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.History, all)
 	return t, err
 }
 
@@ -71,7 +90,7 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		return err
 	}
 	defer device.Close()
-	l, err := c.loader(ctx, device, store, c.Trained, evaluated, false)
+	l, err := c.loader(ctx, device, store, c.Trained)
 	if err != nil {
 		return err
 	}
@@ -80,7 +99,7 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		return err
 	}
 	if len(c.HoldOut) > 0 {
-		held, err := c.loader(ctx, device, store, c.HoldOut, evaluated, false)
+		held, err := c.loader(ctx, device, store, c.HoldOut)
 		if err != nil {
 			return err
 		}
@@ -96,7 +115,7 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 func (t *Trainer) Config() *Config { return t.config }
 
 // Parameters is how many there are.
-func (t *Trainer) Parameters() int { return t.model.Count() }
+func (t *Trainer) Parameters() int { return t.models[0].Count() }
 
 // Report says what the windows are drawn from.
 func (t *Trainer) Report() loader.Report { return t.loader.Report() }
@@ -113,11 +132,11 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	steps = min(steps, t.config.Recipe.Steps-t.Steps(), ring)
 	given := 0
 	for ; given < steps && ctx.Err() == nil; given++ {
-		if err := t.net.step.Run(t.net.queue); err != nil {
+		if err := t.group.Run(); err != nil {
 			return nil, err
 		}
 	}
-	p, err := t.net.step.Progress(context.WithoutCancel(ctx), t.net.queue)
+	p, err := t.group.Progress(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +144,9 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	return p.Losses[len(p.Losses)-given:], nil
 }
 
-// Evaluate is the skill on the held-out episodes so far; see [Policy.Evaluate] for Visit.
+// Evaluate is the skill on the held-out episodes so far, on the first device; see [Policy.Evaluate] for Visit.
 func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
-	return evaluate(ctx, t.config, t.model, t.store, t.config.HoldOut, visit)
+	return evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
 }
 
 // place is the loader's, as a checkpoint has it.
@@ -148,13 +167,13 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.net.step.SaveState(ctx, in(dir, trainingFile), map[string]string{place: string(text)}); err != nil {
+	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{place: string(text)}); err != nil {
 		return err
 	}
-	return t.model.SaveFile(ctx, in(dir, modelFile), nil)
+	return t.models[0].SaveFile(ctx, in(dir, modelFile), nil)
 }
 
-// Resume goes on from a checkpoint, to the bit. One of other options is a *CheckpointError.
+// Resume goes on from a checkpoint, to the bit. One of other options, or of another number of devices, is a *CheckpointError.
 func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	c, err := readConfig(dir)
 	if err != nil {
@@ -163,7 +182,7 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	if err := t.config.same(c, dir); err != nil {
 		return err
 	}
-	texts, err := t.net.step.LoadState(ctx, in(dir, trainingFile))
+	texts, err := t.group.LoadState(ctx, in(dir, trainingFile))
 	if err != nil {
 		return err
 	}
@@ -174,23 +193,24 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	if err := t.loader.Resume(ctx, s); err != nil {
 		return err
 	}
-	p, err := t.net.step.Progress(ctx, t.net.queue)
+	p, err := t.group.Progress(ctx)
 	t.at = p.Step
 	return err
 }
 
-// Close releases what is on the device. Close twice is fine.
+// Close releases what is on the devices. Close twice is fine.
 func (t *Trainer) Close() error {
 	var errs []error
-	if t.net != nil {
-		errs = append(errs, t.net.close())
+	if t.group != nil {
+		errs = append(errs, t.group.Close())
 	}
-	if t.model != nil {
-		errs = append(errs, t.model.Close())
+	errs = append(errs, t.held.close())
+	for _, m := range t.models {
+		errs = append(errs, m.Close())
 	}
 	if t.loader != nil {
 		errs = append(errs, t.loader.Close())
 	}
-	t.net, t.model, t.loader = nil, nil, nil
+	t.group, t.models, t.loader = nil, nil, nil
 	return errors.Join(errs...)
 }

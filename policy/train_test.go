@@ -112,13 +112,13 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 	}
 }
 
-// A device trains to the bits of the CPU's exact way, from the draw of a window to the checkpoint.
+// Devices train to the bits of as many of the CPU's exact way, from the draw of a window to the checkpoint.
 func sameBits(t *testing.T, backend string, store *loader.Store, o policy.Options, steps int) {
 	t.Helper()
 	ctx := context.Background()
 	var all []map[string]string
 	var skills []policy.Evaluation
-	for _, name := range []string{"cpu:exact", backend} {
+	for _, name := range []string{strings.Repeat("cpu:exact,", strings.Count(backend, ",")) + "cpu:exact", backend} {
 		tr := trainer(t, name, store, o)
 		train(t, tr, steps)
 		dir := t.TempDir()
@@ -147,6 +147,17 @@ func TestAGPUTrainsToTheSameBits(t *testing.T) {
 	}
 	require.NoError(t, d.Close())
 	sameBits(t, "cuda", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
+}
+
+func TestTwoGPUsTrainToTheSameBits(t *testing.T) {
+	devices, err := ops.OpenAll("cuda:0,cuda:1")
+	if err != nil {
+		t.Skipf("no two GPUs: %v", err)
+	}
+	for _, d := range devices {
+		require.NoError(t, d.Close())
+	}
+	sameBits(t, "cuda:0,cuda:1", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
 }
 
 // A checkpoint has all that is needed to run it: it predicts what the trainer did, on the same episodes.
@@ -247,11 +258,11 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"a window of actions":    {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-1s, -500ms]}\n"}, "windows.action"},
 		"the seed's chunk":       {good, policy.Options{Size: "seed", Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [0s, 1s]}\n"}, "windows.action: got 30 ticks"},
 	} {
-		_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, c.d), c.o)
+		_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, c.d), c.o)
 		assert.ErrorContains(t, err, c.want, name)
 	}
 	var option *policy.OptionError
-	_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, good), policy.Options{Size: "large"})
+	_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, good), policy.Options{Size: "large"})
 	assert.True(t, errors.As(err, &option))
 }
 
@@ -264,7 +275,7 @@ func TestAValueThatIsNotFiniteIsNamed(t *testing.T) {
 		}
 		return float64(row * j)
 	})
-	_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, d), policy.Options{})
+	_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, d), policy.Options{})
 	var stream *policy.StreamError
 	require.ErrorAs(t, err, &stream)
 	assert.Equal(t, "state", stream.Stream)
@@ -272,7 +283,7 @@ func TestAValueThatIsNotFiniteIsNamed(t *testing.T) {
 
 	d = robots(t, 60, 60) // huge ones, of which the loss is not finite
 	d[0].Streams[1] = table(t, "action", 60, joints, func(row, j int) float64 { return 3e38 * float64(row%2*2-1) })
-	tr, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, d), policy.Options{Batch: 60})
+	tr, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, d), policy.Options{Batch: 60})
 	if err == nil {
 		defer tr.Close()
 		_, err = tr.Run(context.Background(), 5)
