@@ -75,18 +75,12 @@ func TestAKilledSaveLeavesAFolderThatTrainingBeginsIn(t *testing.T) {
 // After a value that is not finite training has ended: nothing more is trained, and no checkpoint takes the place of the one before.
 func TestTrainingThatMetSuchAValueIsNotSaved(t *testing.T) {
 	ctx := context.Background()
-	d := robots(t, 60, 60)
-	d[0].Streams[1] = table(t, "action", 60, joints, func(row, j int) float64 { return 1e30 * float64(row%2*2-1) })
-	store := build(t, d)
-	tr, err := policy.NewTrainer(ctx, open(t, "cpu"), store, policy.Options{Batch: 50, Steps: 9, Rate: 1})
-	require.NoError(t, err)
-	defer tr.Close()
+	store := build(t, robots(t, 60))
+	tr := trainer(t, "cpu", store, policy.Options{Batch: 1, Steps: 500, Rate: 1}) // with such a rate the decay alone makes weights grow without end
 	dir := filepath.Join(t.TempDir(), "new")
+	var err error
 	for err == nil && !tr.Done() {
-		_, err = tr.Run(ctx, 1)
-	}
-	if err == nil {
-		t.Skip("nothing was too large")
+		_, err = tr.Run(ctx, 10)
 	}
 	var bad *nn.NotFiniteError
 	require.ErrorAs(t, err, &bad)
