@@ -7,9 +7,11 @@ import (
 	"runtime/debug"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/tensor"
 )
 
 // edges gives slices of n floats, of which one begins where memory that must not be touched ends, and the other ends where such memory begins.
@@ -21,7 +23,13 @@ func edges(t *testing.T, n int) [2][]float32 {
 	t.Cleanup(func() { require.NoError(t, syscall.Munmap(memory)) })
 	require.NoError(t, syscall.Mprotect(memory[:page], syscall.PROT_NONE))
 	require.NoError(t, syscall.Mprotect(memory[page+size:], syscall.PROT_NONE))
-	at := func(offset int) []float32 { return unsafe.Slice((*float32)(unsafe.Pointer(&memory[offset])), n) }
+	at := func(offset int) []float32 {
+		over, err := raw.Over(memory[offset:offset+4*n], nil, tensor.F32, n)
+		require.NoError(t, err)
+		list, err := tensor.Data[float32](over)
+		require.NoError(t, err)
+		return list
+	}
 	return [2][]float32{at(page), at(page + size - 4*n)}
 }
 
