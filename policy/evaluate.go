@@ -125,7 +125,9 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 			if !h.window(row, w) || !w.Known {
 				continue
 			}
-			c.actions(n.row(predicted, row), w.Last, chunk)
+			if err := c.actions(n.row(predicted, row), w.Last, chunk); err != nil {
+				return Evaluation{}, err
+			}
 			t.add(w, chunk)
 			if visit != nil {
 				if err := visit(w, chunk); err != nil {
@@ -137,13 +139,17 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 	return t.done(episodes), nil
 }
 
-// actions takes what a network predicts for a chunk back into the action's unit.
-func (c *Config) actions(predicted []float32, last, chunk []float64) {
+// actions takes what a network predicts for a chunk back into the action's unit. What is not finite is a *PredictionError.
+func (c *Config) actions(predicted []float32, last, chunk []float64) error {
 	for i := range chunk {
 		y := &c.Targets[i%len(c.Targets)]
 		chunk[i] = float64(predicted[i])*y.Std + y.Mean
 		if y.Relative >= 0 {
 			chunk[i] += last[y.Relative]
 		}
+		if !finite(chunk[i]) {
+			return &PredictionError{Column: y.Name, Got: chunk[i]}
+		}
 	}
+	return nil
 }
