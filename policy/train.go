@@ -24,6 +24,7 @@ type Options struct {
 	Steps    int     // the recipe's unless given, as are the others
 	Batch    int     // windows of a step, of each device
 	Rate     float64 // the learning rate
+	Floor    float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
 }
 
 // Trainer trains a policy. Its methods are for one goroutine at a time.
@@ -101,6 +102,7 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 	if err := c.adopt(l); err != nil {
 		return err
 	}
+	drawn := numbersOf(l)
 	if len(c.HoldOut) > 0 {
 		held, err := c.loader(ctx, device, store, c.HoldOut)
 		if err != nil {
@@ -110,6 +112,10 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		if err := errors.Join(c.fits(held), c.long(held)); err != nil {
 			return err
 		}
+		drawn = append(drawn, numbersOf(held)...)
+	}
+	if c.Contents, err = c.contents(ctx, store, drawn); err != nil {
+		return err
 	}
 	return c.statistics(ctx, l)
 }
