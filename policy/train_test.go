@@ -152,7 +152,7 @@ func TestAGPUTrainsToTheSameBits(t *testing.T) {
 func TestTwoGPUsTrainToTheSameBits(t *testing.T) {
 	devices, err := ops.OpenAll("cuda:0,cuda:1")
 	if err != nil {
-		t.Skipf("no two GPUs: %v", err)
+		t.Skipf("no second GPU: %v", err)
 	}
 	for _, d := range devices {
 		require.NoError(t, d.Close())
