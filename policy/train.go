@@ -36,7 +36,8 @@ type Trainer struct {
 	held   constants
 	group  *nn.Group
 	at     int64
-	broken error // of a step
+	losses []float32 // of all steps
+	broken error     // of a step
 }
 
 // NewTrainer prepares training on one device or on several, which [ops.Connect] can connect: it finds what the streams are, computes the statistics of
@@ -156,7 +157,9 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 		return nil, err
 	}
 	t.at = p.Step
-	return p.Losses[len(p.Losses)-given:], nil
+	losses := p.Losses[len(p.Losses)-given:]
+	t.losses = append(t.losses, losses...)
+	return losses, nil
 }
 
 // Evaluate is the skill on the held-out episodes so far, on the first device; see [Policy.Evaluate] for Visit.
@@ -189,7 +192,7 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text)}); err != nil {
+	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text), lossesText: lossesTo(t.losses)}); err != nil {
 		return err
 	}
 	if err := t.models[0].SaveFile(ctx, in(dir, modelFile), nil); err != nil {
@@ -217,7 +220,9 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	t.at, t.broken = t.place(ctx, dir, texts[placeText])
+	if t.at, t.broken = t.place(ctx, dir, texts[placeText]); t.broken == nil {
+		t.losses, t.broken = lossesFrom(dir, texts[lossesText], t.at)
+	}
 	return t.broken
 }
 
