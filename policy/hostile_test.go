@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
@@ -253,4 +255,65 @@ func TestAnActionIsAFiniteNumber(t *testing.T) {
 	write(float32(math.NaN()))
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
 	require.ErrorIs(t, err, ops.ErrValue)
+}
+
+// A value that is not finite in an episode that is held out is found before training, not when it is over.
+func TestAHeldOutEpisodeIsLookedAtBeforeTraining(t *testing.T) {
+	for _, at := range []int{59, 30} { // the last action is a target alone
+		for stream, name := range []string{"state", "action"} {
+			d := robots(t, 60, 60)
+			d[1].Streams[stream] = table(t, name, 60, joints, func(row, j int) float64 {
+				if row == at && j == 1 {
+					return math.NaN()
+				}
+				return float64(row * j)
+			})
+			store := build(t, d)
+			_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), store, policy.Options{HoldOut: []int{1}})
+			var bad *policy.StreamError
+			require.ErrorAs(t, err, &bad)
+			assert.Equal(t, name, bad.Stream)
+			assert.Contains(t, bad.Got, "column elbow that is not finite, in episode 1")
+		}
+	}
+}
+
+// unread is a dataset whose first episode cannot be read.
+type unread struct{ made }
+
+func (u unread) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if i == 0 {
+		return nil, errors.New("broken")
+	}
+	return u.made.Episode(ctx, i)
+}
+
+// Episodes have their numbers in the dataset where one before them was skipped.
+func TestEpisodesKeepTheirNumbers(t *testing.T) {
+	ctx := context.Background()
+	store := build(t, unread{robots(t, 60, 61, 62, 63)})
+	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{2}, Steps: 2})
+	assert.Equal(t, []int{1, 3}, tr.Config().Trained)
+	trace := policy.NewTrace(tr.Config(), 2)
+	e, err := tr.Evaluate(ctx, func(w *policy.Window, chunk []float64) error {
+		assert.Equal(t, 2, w.Episode)
+		return trace.Add(w, chunk)
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []int{2}, e.Episodes)
+	recorded, _, err := trace.Streams()
+	require.NoError(t, err)
+	assert.Equal(t, 32, recorded.Values.Dim(0), "of an episode of 62 ticks")
+	_, err = policy.Ridge(ctx, tr.Config(), store)
+	require.NoError(t, err)
+}
+
+// A ridge without episodes to compare it with has no skill, and no number that is none.
+func TestARidgeOfNothingIsFinite(t *testing.T) {
+	store := build(t, robots(t, 60, 60))
+	e, err := policy.Ridge(context.Background(), trainer(t, "cpu", store, policy.Options{}).Config(), store)
+	require.NoError(t, err)
+	for _, s := range e.Skills {
+		assert.Equal(t, policy.Skill{Ticks: s.Ticks, Lambda: s.Lambda}, s)
+	}
 }

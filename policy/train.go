@@ -91,6 +91,9 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		if err := errors.Join(c.fits(held), c.long(held)); err != nil {
 			return err
 		}
+		if err := c.all(ctx, held, func(*Window) error { return nil }); err != nil { // now, not when training is over
+			return err
+		}
 	}
 	return c.statistics(ctx, l)
 }
