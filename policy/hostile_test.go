@@ -106,6 +106,31 @@ func TestATrainerAfterCloseSaysSo(t *testing.T) {
 	require.ErrorIs(t, tr.Resume(ctx, t.TempDir()), ops.ErrClosed)
 }
 
+// What ends with its context says so, releases what it had, and the device is as good as before.
+func TestWhatEndsWithItsContextSaysSo(t *testing.T) {
+	d := robots(t, 60, 60)
+	store := build(t, d)
+	dir := saved(t, store, policy.Options{Steps: 4, Batch: 4, HoldOut: []int{1}})
+	device, err := ops.Open("sim") // which knows what is left open
+	require.NoError(t, err)
+	p, err := policy.Open(context.Background(), device, dir)
+	require.NoError(t, err)
+	streams, err := p.LiveStreams(d[0])
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = p.NewRunner(ctx, streams)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.Evaluate(ctx, store, []int{1}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = policy.Open(ctx, device, dir)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = policy.NewTrainer(ctx, device, store, policy.Options{Steps: 4, Batch: 4})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, p.Close())
+	require.NoError(t, device.Close())
+}
+
 // Whatever somebody has written into a config is an error, or a policy that runs: never a panic, nor memory that the weights do not fill.
 func TestAHostileConfigIsAnErrorOrRuns(t *testing.T) {
 	ctx := context.Background()
