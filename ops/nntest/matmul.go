@@ -3,6 +3,7 @@ package nntest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -209,92 +210,92 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	return m.NN().MatMul(j)
 }
 
+// matrix is where the elements of one lie in what a device wrote.
+type matrix struct {
+	values      []float64
+	pitch, from int
+	columns     int
+}
+
+func (m matrix) row(r int) []float64 { return m.values[r*m.pitch+m.from:][:m.columns] }
+
 // check compares what was written with the same in float64, and wants nothing written beside it.
 func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 	has := func(p part) bool { return c.with&p != 0 }
-	pitch := func(columns int) (pitch, from int) {
+	of := func(values []float64, columns int) matrix {
 		if has(strided) {
-			return columns + 24, 16
+			return matrix{values, columns + 24, 16, columns}
 		}
-		return columns, 0
-	}
-	at := func(name string, row, column, columns int) float64 {
-		p, from := pitch(columns)
-		return got[name][row*p+from+column]
-	}
-	normOf := func(prefix string, z float64, m, n int) float64 {
-		return (z-got[prefix+"Mean"][m])*got[prefix+"Rstd"][m]*got[prefix+"Gamma"][n] + got[prefix+"Beta"][n]
+		return matrix{values, columns, 0, columns}
 	}
 	want := map[string][]float64{}
-	put := func(name string, m, n int, v float64) {
-		p, from := pitch(c.n)
-		if want[name] == nil {
-			want[name] = make([]float64, c.m*p)
-			for i := range want[name] {
-				want[name][i] = math.NaN()
-			}
+	for _, name := range []string{"Pre", "Sum", "Out"} {
+		list := make([]float64, len(got[name]))
+		for i := range list {
+			list[i] = math.NaN()
 		}
-		want[name][m*p+from+n] = v
+		want[name] = list
 	}
+	put := func(name string, m int, row []float64) {
+		if got[name] != nil {
+			copy(of(want[name], c.n).row(m), row)
+		}
+	}
+	in := func(name string, m int) []float64 { return of(got[name], c.n).row(m) }
 	sizes := make([]float64, c.m*c.n) // of the product's terms
 	dgamma, dbeta := make([]float64, len(got["DGamma"])), make([]float64, len(got["DGamma"]))
 	mean, rstd := make([]float64, c.m), make([]float64, c.m)
 	row, size := make([]float64, c.n), 0.0
+	b := of(got["B"], c.k)
+	if has(plain) {
+		b = of(got["B"], c.n)
+	}
 	for m := range c.m {
-		for n := range row {
-			v := 0.0
-			for k := range c.k {
-				b := 0.0
-				if has(plain) {
-					b = at("B", k, n, c.n)
-				} else {
-					b = at("B", n, k, c.k)
-				}
-				p := at("A", m, k, c.k) * b
-				v += p
-				sizes[m*c.n+n] += math.Abs(p)
+		clear(row)
+		c.product(row, sizes[m*c.n:][:c.n], of(got["A"], c.k).row(m), b)
+		size = max(size, slices.Max(sizes[m*c.n:][:c.n]))
+		if has(withBias) {
+			for n, b := range got["Bias"] {
+				row[n] += b
 			}
-			size = max(size, sizes[m*c.n+n])
-			if has(withBias) {
-				v += got["Bias"][n]
-			}
-			if has(withPre) {
-				put("Pre", m, n, v)
-			}
+		}
+		put("Pre", m, row)
+		for n, v := range row {
 			switch {
 			case has(withReLU):
-				v = max(v, 0)
+				row[n] = max(v, 0)
 			case has(withGELU):
-				v *= 0.5 * (1 + math.Erf(v/math.Sqrt2))
+				row[n] *= 0.5 * (1 + math.Erf(v/math.Sqrt2))
 			}
-			if has(gateReLU | gateGELU) {
-				g := at("Gate", m, n, c.n)
+		}
+		if has(gateReLU | gateGELU) {
+			for n, g := range in("Gate", m) {
 				switch {
 				case has(gateGELU):
-					v *= 0.5*(1+math.Erf(g/math.Sqrt2)) + g*math.Exp(-g*g/2)/math.Sqrt(2*math.Pi)
+					row[n] *= 0.5*(1+math.Erf(g/math.Sqrt2)) + g*math.Exp(-g*g/2)/math.Sqrt(2*math.Pi)
 				case g <= 0:
-					v = 0
+					row[n] = 0
 				}
 			}
-			if has(withDropout) {
-				v = drop(v, 0.25, 2, m*c.n+n)
+		}
+		if has(withDropout) {
+			drop(row, 0.25, 2, m*c.n)
+		}
+		if has(withResidual) {
+			r := m
+			if has(positional) {
+				r %= 27
 			}
-			if has(withResidual) {
-				r := m
-				if has(positional) {
-					r %= 27
-				}
-				z := at("Residual", r, n, c.n)
+			for n, z := range in("Residual", r) {
 				if has(residualNorm) {
-					z = normOf("Residual", z, m, n)
+					z = (z-got["ResidualMean"][m])*got["ResidualRstd"][m]*got["ResidualGamma"][n] + got["ResidualBeta"][n]
 				}
-				v += z
+				row[n] += z
 			}
-			row[n] = v
 		}
 		if has(withNorm) {
-			for n, v := range row {
-				put("Sum", m, n, v)
+			put("Sum", m, row)
+			for _, v := range row {
 				mean[m] += v / float64(c.n)
 			}
 			for _, v := range row {
@@ -306,20 +307,20 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 			}
 		}
 		if has(normBack) {
-			c.back(got, row, m, func(n int) float64 { return at("Z", m, n, c.n) }, dgamma, dbeta)
+			c.back(got, row, m, in("Z", m), dgamma, dbeta)
 		}
-		for n, v := range row {
-			if has(withAfter) {
-				v += at("After", m, n, c.n)
+		if has(withAfter) {
+			for n, x := range in("After", m) {
+				row[n] += x
 			}
-			if !has(withNorm) {
-				put("Sum", m, n, v)
-			}
-			if has(outDropout) {
-				v = drop(v, 0.1, 4, m*c.n+n)
-			}
-			put("Out", m, n, v)
 		}
+		if !has(withNorm) {
+			put("Sum", m, row)
+		}
+		if has(outDropout) {
+			drop(row, 0.1, 4, m*c.n)
+		}
+		put("Out", m, row)
 	}
 	eps := math.Ldexp(1, -8)
 	if !d.Exact() {
@@ -358,26 +359,48 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 	}
 }
 
+// product adds a row of the product, and the sizes of its terms.
+func (c matMulCase) product(row, sizes, a []float64, b matrix) {
+	if c.with&plain != 0 {
+		for k, x := range a {
+			for n, y := range b.row(k) {
+				row[n] += x * y
+				sizes[n] += math.Abs(x * y)
+			}
+		}
+		return
+	}
+	for n := range row {
+		for k, y := range b.row(n) {
+			row[n] += a[k] * y
+			sizes[n] += math.Abs(a[k] * y)
+		}
+	}
+}
+
 // back is the gradient of a norm, in float64.
-func (c matMulCase) back(got map[string][]float64, row []float64, m int, z func(n int) float64, dgamma, dbeta []float64) {
+func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgamma, dbeta []float64) {
 	meanH, meanHX := 0.0, 0.0
-	x := func(n int) float64 { return (z(n) - got["Mean"][m]) * got["Rstd"][m] }
+	mean, rstd, gamma := got["Mean"][m], got["Rstd"][m], got["Gamma"]
+	x := func(n int) float64 { return (z[n] - mean) * rstd }
 	for n, g := range row {
-		h := g * got["Gamma"][n]
+		h := g * gamma[n]
 		meanH += h / float64(c.n)
 		meanHX += h * x(n) / float64(c.n)
 		dgamma[m/backend.NormRows*c.n+n] += g * x(n)
 		dbeta[m/backend.NormRows*c.n+n] += g
 	}
 	for n, g := range row {
-		row[n] = got["Rstd"][m] * (g*got["Gamma"][n] - meanH - x(n)*meanHX)
+		row[n] = rstd * (g*gamma[n] - meanH - x(n)*meanHX)
 	}
 }
 
-// drop is dropout at step 3.
-func drop(v float64, rate float32, site uint32, number int) float64 {
-	if fp32.Dropped(7<<32|5, 3, site, uint64(number), rate) {
-		return 0
+// drop is dropout at step 3, of elements from number first on.
+func drop(row []float64, rate float32, site uint32, first int) {
+	for i := range row {
+		row[i] /= 1 - float64(rate)
+		if fp32.Dropped(7<<32|5, 3, site, uint64(first+i), rate) {
+			row[i] = 0
+		}
 	}
-	return v / (1 - float64(rate))
 }
