@@ -59,7 +59,7 @@ func attentionCases() (list []attentionCase) {
 
 func attention(t *testing.T, d *Bench) {
 	for i, c := range attentionCases() {
-		t.Run(c.name, func(t *testing.T) {
+		d.Case(t, c.name, func(t *testing.T) {
 			w := c.make(uint64(i))
 			w.solve()
 			t.Run("forward", func(t *testing.T) { w.checkForward(t, d, d.Same(t, uint64(i), w.forward)) })

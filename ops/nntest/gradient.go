@@ -17,13 +17,13 @@ func init() { groups = append(groups, group{"gradient", gradients}) }
 
 func gradients(t *testing.T, d *Bench) {
 	for i, c := range weightCases() {
-		t.Run("weights/"+c.name, func(t *testing.T) { c.check(t, d.Same(t, uint64(i), c.job)) })
+		d.Case(t, "weights/"+c.name, func(t *testing.T) { c.check(t, d.Same(t, uint64(i), c.job)) })
 	}
 	for i, c := range normCases {
-		t.Run(fmt.Sprintf("norm/%d", i), func(t *testing.T) { c.check(t, d.Same(t, uint64(i), c.norm)) })
+		d.Case(t, fmt.Sprintf("norm/%d", i), func(t *testing.T) { c.check(t, d.Same(t, uint64(i), c.norm)) })
 	}
 	for i, c := range adamWCases {
-		t.Run("adamw/"+c.name, func(t *testing.T) { c.check(t, d.Same(t, uint64(i), c.adamW)) })
+		d.Case(t, "adamw/"+c.name, func(t *testing.T) { c.check(t, d.Same(t, uint64(i), c.adamW)) })
 	}
 }
 

@@ -39,9 +39,9 @@ func losses(t *testing.T, b *Bench) {
 		{kind: backend.LossCrossEntropy, m: 65, n: 10, width: 16, items: 1, weighted: true},
 		{kind: backend.LossCrossEntropy, m: 40, n: 257, width: 272, items: 1},
 	} {
-		t.Run(fmt.Sprintf("%d %dx%d", c.kind, c.m, c.n), func(t *testing.T) { c.run(t, b, uint64(i)) })
+		b.Case(t, fmt.Sprintf("%d %dx%d", c.kind, c.m, c.n), func(t *testing.T) { c.run(t, b, uint64(i)) })
 	}
-	t.Run("nothing counts", func(t *testing.T) {
+	b.Case(t, "nothing counts", func(t *testing.T) {
 		got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 			return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossMSE, Target: m.Normal(tensor.F32, 1, 2, 16), Weights: m.Of(tensor.F32, []float64{0, 0}, 2)}, m.state(1)))
 		})
@@ -49,7 +49,7 @@ func losses(t *testing.T, b *Bench) {
 		assert.Zero(t, got["losses"][0])
 		assert.Zero(t, got["state"][backend.StateBad])
 	})
-	t.Run("not finite", func(t *testing.T) {
+	b.Case(t, "not finite", func(t *testing.T) {
 		for _, bad := range []float64{0, 3} { // the step that was the first before
 			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 				target := m.normal(32, 1, 0)
@@ -60,7 +60,7 @@ func losses(t *testing.T, b *Bench) {
 			assert.Equal(t, map[float64]float64{0: 7, 3: 3}[bad], got["state"][backend.StateBad])
 		}
 	})
-	t.Run("not finite in a class", func(t *testing.T) {
+	b.Case(t, "not finite in a class", func(t *testing.T) {
 		for _, bad := range []float64{math.Inf(1), math.NaN()} {
 			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 				j := m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, 4}, 2)}, m.state(7))
@@ -73,7 +73,7 @@ func losses(t *testing.T, b *Bench) {
 			assert.EqualValues(t, 7, got["state"][backend.StateBad])
 		}
 	})
-	t.Run("no such class", func(t *testing.T) {
+	b.Case(t, "no such class", func(t *testing.T) {
 		var of [2]map[string][]float64
 		for i, class := range []float64{-1, 16} {
 			got, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {

@@ -109,7 +109,7 @@ func matMulCases() (list []matMulCase) {
 
 func matMul(t *testing.T, d *Bench) {
 	for i, c := range matMulCases() {
-		t.Run(c.name, func(t *testing.T) { c.check(t, d, d.Same(t, uint64(i), c.job)) })
+		d.Case(t, c.name, func(t *testing.T) { c.check(t, d, d.Same(t, uint64(i), c.job)) })
 	}
 }
 
