@@ -37,6 +37,15 @@ const (
 	withSum
 	withOut
 	outDropout
+	ties // sums that bfloat16 has not, but the middle of two of its numbers, and a bias that float32 rounds away
+)
+
+// What dropout has: all bits of its counters and keys count.
+const (
+	matMulStep    = 0xb5297a4d
+	matMulSeed    = 0x9e3779b97f4a7c15
+	matMulSite    = 0x68e31da4
+	matMulOutSite = 0x1b56c4e9
 )
 
 type matMulCase struct {
@@ -71,12 +80,20 @@ func matMulCases() (list []matMulCase) {
 		add("depth_norm", 33, 144, k, withSum|withNorm)
 		add("depth_back", 33, 144, k, plain|withSum|normBack)
 	}
+	for _, k := range []int{16, 64, 128, 208, 320} {
+		for _, n := range []int{48, 112, 272} {
+			add("depth_norm", 17, n, k, withSum|withNorm)
+			add("depth_back", 17, n, k, plain|withSum|normBack)
+		}
+	}
 	// As many tiles as make a large matrix: see ops/cuda.
-	both("large", 2176, 1024, 16, withOut|withBias|withReLU)
-	both("large_rows", 2150, 1040, 80, withSum)
+	both("large", 2176, 1024, 16, withOut|withBias|withReLU|ties)
+	both("large_rows", 2150, 1040, 16, withSum)
+	both("large_depth", 20, 16272, 272, withOut)
 	both("large_gate", 2150, 1040, 16, withOut|gateReLU)
 	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
-	for i, p := range []part{withBias, withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
+	both("ties", 70, 112, 32, withOut|withBias|ties)
+	for i, p := range []part{withBias, withBias | withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
 		withAfter, outDropout} {
 		both(fmt.Sprintf("part%d", i), 66, 48, 32, p|withSum|withOut)
 	}
@@ -100,6 +117,8 @@ func matMulCases() (list []matMulCase) {
 	add("pre_ffn_in_back", 70, 64, 128, plain|normBack|withAfter|withSum|withOut|outDropout)
 	rest := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout | strided
 	both("everything", 130, 176, 80, rest|withPre|withGELU|gateReLU)
+	both("large_everything", 20, 16272, 16, rest|withPre|withReLU|gateReLU)
+	both("large_gelu", 20, 16272, 16, withBias|withPre|withGELU|gateGELU|withResidual|positional|withOut)
 	for _, n := range []int{48, 112, 176, 512} {
 		add("everything_norm", 130, n, 80, rest|withNorm)
 		add("everything_back", 130, n, 80, rest|plain|normBack)
@@ -140,6 +159,31 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		m.InOut(name, t)
 		return t
 	}
+	// mixed are normal numbers, but where other gives one for the i-th.
+	mixed := func(name string, dtype tensor.DType, r, columns int, other func(i int) (float64, bool)) *tensor.Tensor {
+		return rows(name, func(shape ...int) *tensor.Tensor {
+			n, _ := tensor.NumElements(shape...)
+			values := make([]float64, n)
+			for i := range values {
+				v, ok := other(i)
+				if !ok {
+					v = m.Rand().NormFloat64()
+				}
+				values[i] = float64(tensor.BF16FromF64(v).F32())
+			}
+			return m.Of(dtype, values, shape...)
+		}, r, columns)
+	}
+	sign := func() float64 { return float64(m.Rand().IntN(2)*2 - 1) }
+	of := func(name string, value func(i int) float64) *tensor.Tensor {
+		values := make([]float64, c.n)
+		for i := range values {
+			values[i] = value(i)
+		}
+		t := m.Of(tensor.F32, values, c.n)
+		m.InOut(name, t)
+		return t
+	}
 	found := func(name string, n int, about float64) *tensor.Tensor {
 		values := make([]float64, n)
 		for i := range values {
@@ -149,14 +193,23 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		m.InOut(name, t)
 		return t
 	}
-	j := &backend.MatMulJob{M: c.m, N: c.n, K: c.k, Plain: has(plain), Eps: 1e-5, A: in("A", 0, 1, c.m, c.k)}
+	j := &backend.MatMulJob{M: c.m, N: c.n, K: c.k, Plain: has(plain), Eps: 1e-5}
+	shape := [2]int{c.n, c.k}
 	if j.Plain {
-		j.B = in("B", 0, 1/math.Sqrt(float64(c.k)), c.k, c.n)
-	} else {
-		j.B = in("B", 0, 1/math.Sqrt(float64(c.k)), c.n, c.k)
+		shape = [2]int{c.k, c.n}
 	}
-	state := m.Of(tensor.I64, []float64{3, 0, 0, 0, 0, 0, 0, 0}, backend.StateWords)
-	if has(withBias) {
+	if whole := func(int) (float64, bool) { return math.Round(m.Rand().NormFloat64() * 10), true }; has(ties) {
+		j.A, j.B = mixed("A", 0, c.m, c.k, whole), mixed("B", 0, shape[0], shape[1], whole)
+	} else {
+		j.A, j.B = in("A", 0, 1, c.m, c.k), in("B", 0, 1/math.Sqrt(float64(c.k)), shape[0], shape[1])
+	}
+	state := m.Of(tensor.I64, []float64{matMulStep, 0, 0, 0, 0, 0, 0, 0}, backend.StateWords)
+	switch {
+	case has(ties):
+		j.Bias = of("Bias", func(int) float64 { return sign() * 0x1p-20 })
+	case has(withBias) && has(withGELU): // some of which are far from 0
+		j.Bias = of("Bias", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 12}[i%3] })
+	case has(withBias):
 		j.Bias = list("Bias", 1, c.n)
 	}
 	if has(withPre) {
@@ -169,16 +222,19 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		j.Activation = backend.ActivationGELU
 	}
 	if has(gateReLU | gateGELU) {
-		j.Gate, j.GateOf = in("Gate", 0, 1, c.m, c.n), backend.ActivationReLU
+		j.Gate = mixed("Gate", 0, c.m, c.n, func(i int) (float64, bool) {
+			return m.Rand().NormFloat64() * []float64{0, 12}[i&1], m.Rand().IntN(3) == 0
+		})
+		j.GateOf = backend.ActivationReLU
 		if has(gateGELU) {
 			j.GateOf = backend.ActivationGELU
 		}
 	}
 	if has(withDropout) {
-		j.Dropout = backend.Dropout{Rate: 0.25, Seed: 7<<32 | 5, Site: 2, State: state}
+		j.Dropout = backend.Dropout{Rate: 0.25, Seed: matMulSeed, Site: matMulSite, State: state}
 	}
 	if has(outDropout) {
-		j.OutDropout = backend.Dropout{Rate: 0.1, Seed: 7<<32 | 5, Site: 4, State: state}
+		j.OutDropout = backend.Dropout{Rate: 0.1, Seed: matMulSeed, Site: matMulOutSite, State: state}
 	}
 	if has(withResidual) {
 		r := c.m
@@ -191,7 +247,11 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		j.ResidualNorm = &backend.NormStats{Z: j.Residual, Mean: found("ResidualMean", c.m, 0), Rstd: found("ResidualRstd", c.m, 1), Gamma: list("ResidualGamma", 1, c.n), Beta: list("ResidualBeta", 1, c.n)}
 	}
 	if has(withNorm) {
-		j.Norm = &backend.NormStats{Mean: m.Out("Mean", tensor.F32, c.m), Rstd: m.Out("Rstd", tensor.F32, c.m), Gamma: list("Gamma", 1, c.n), Beta: list("Beta", 1, c.n)}
+		j.Norm = &backend.NormStats{Mean: m.Out("Mean", tensor.F32, c.m), Rstd: m.Out("Rstd", tensor.F32, c.m), Gamma: of("Gamma", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 0x1p-30}[i%3] })}
+		// A third of the columns is the middle of two numbers of bfloat16, and far less: what rounds it otherwise before that shows.
+		j.Norm.Beta = of("Beta", func(i int) float64 {
+			return []float64{m.Rand().NormFloat64(), m.Rand().NormFloat64(), sign() * 0x1.03p0}[i%3]
+		})
 	}
 	if has(normBack) {
 		j.NormBack = &backend.NormStats{Z: in("Z", tensor.F32, 1, c.m, c.n), Mean: found("Mean", c.m, 0), Rstd: found("Rstd", c.m, 1), Gamma: list("Gamma", 1, c.n), Beta: list("Beta", 1, c.n)}
@@ -199,7 +259,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		j.DGamma, j.DBeta = m.Out("DGamma", tensor.F32, blocks, c.n), m.Out("DBeta", tensor.F32, blocks, c.n)
 	}
 	if has(withAfter) {
-		j.After = in("After", tensor.F32, 1, c.m, c.n)
+		j.After = mixed("After", tensor.F32, c.m, c.n, func(int) (float64, bool) { return sign() * 0x1p-30, m.Rand().IntN(3) == 0 })
 	}
 	if has(withSum) {
 		j.Sum = out("Sum", tensor.F32, c.m, c.n)
@@ -279,7 +339,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 			}
 		}
 		if has(withDropout) {
-			drop(row, 0.25, 2, m*c.n)
+			drop(row, 0.25, matMulSite, m*c.n)
 		}
 		if has(withResidual) {
 			r := m
@@ -318,7 +378,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 			put("Sum", m, row)
 		}
 		if has(outDropout) {
-			drop(row, 0.1, 4, m*c.n)
+			drop(row, 0.1, matMulOutSite, m*c.n)
 		}
 		put("Out", m, row)
 	}
@@ -339,7 +399,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 		}
 		Within(t, name, g, want[name], bound)
 	}
-	if c.with&^(plain|withBias|withReLU|withSum|withOut) == 0 {
+	if c.with&^(plain|withBias|withReLU|withSum|withOut|ties) == 0 {
 		product := func(i int) float64 { return math.Ldexp(float64(c.k), -24) * (sizes[i] + 4) }
 		same("Sum", product)
 		same("Out", func(i int) float64 { return product(i) + eps*math.Abs(want["Out"][i]) })
@@ -395,11 +455,11 @@ func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgam
 	}
 }
 
-// drop is dropout at step 3, of elements from number first on.
+// drop is dropout of elements from number first on.
 func drop(row []float64, rate float32, site uint32, first int) {
 	for i := range row {
 		row[i] /= 1 - float64(rate)
-		if fp32.Dropped(7<<32|5, 3, site, uint64(first+i), rate) {
+		if fp32.Dropped(matMulSeed, matMulStep, site, uint64(first+i), rate) {
 			row[i] = 0
 		}
 	}
