@@ -89,9 +89,21 @@ func matMulCases() (list []matMulCase) {
 	// As many tiles as make a large matrix: see ops/cuda.
 	both("large", 2176, 1024, 16, withOut|withBias|withReLU|ties)
 	both("large_rows", 2150, 1040, 16, withSum)
-	both("large_depth", 20, 16272, 272, withOut)
-	both("large_gate", 2150, 1040, 16, withOut|gateReLU)
+	both("large_depth", 31, 16272, 272, withOut)
+	both("large_gate", 2060, 1040, 16, withOut|gateReLU)
 	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
+	// Each row of a lane of the kernels is once the last, and each once what lies behind it.
+	for i, m := range []int{4, 9, 13, 18, 22, 27, 31, 32, 36, 41, 50, 59} {
+		tail := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout
+		both("tail", m, 48, 16, tail|withPre|withReLU|gateReLU)
+		both("tail_gate", 2*m, 48, 16, withOut|gateReLU)
+		for _, n := range []int{48, 112, 176, 272} {
+			if n == 48 || i < 8 {
+				add("tail_norm", m, n, 16, tail|withNorm)
+				add("tail_back", m, n, 16, tail|plain|normBack)
+			}
+		}
+	}
 	both("ties", 70, 112, 32, withOut|withBias|ties)
 	for i, p := range []part{withBias, withBias | withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
 		withAfter, outDropout} {
@@ -117,8 +129,8 @@ func matMulCases() (list []matMulCase) {
 	add("pre_ffn_in_back", 70, 64, 128, plain|normBack|withAfter|withSum|withOut|outDropout)
 	rest := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout | strided
 	both("everything", 130, 176, 80, rest|withPre|withGELU|gateReLU)
-	both("large_everything", 20, 16272, 16, rest|withPre|withReLU|gateReLU)
-	both("large_gelu", 20, 16272, 16, withBias|withPre|withGELU|gateGELU|withResidual|positional|withOut)
+	both("large_everything", 22, 16272, 16, rest|withPre|withReLU|gateReLU)
+	both("large_gelu", 13, 16272, 16, withBias|withPre|withGELU|gateGELU|withResidual|positional|withOut)
 	for _, n := range []int{48, 112, 176, 512} {
 		add("everything_norm", 130, n, 80, rest|withNorm)
 		add("everything_back", 130, n, 80, rest|plain|normBack)
@@ -231,10 +243,10 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		}
 	}
 	if has(withDropout) {
-		j.Dropout = backend.Dropout{Rate: 0.25, Seed: matMulSeed, Site: matMulSite, State: state}
+		j.Dropout = backend.Dropout{Rate: c.rate(2, matMulSite), Seed: matMulSeed, Site: matMulSite, State: state}
 	}
 	if has(outDropout) {
-		j.OutDropout = backend.Dropout{Rate: 0.1, Seed: matMulSeed, Site: matMulOutSite, State: state}
+		j.OutDropout = backend.Dropout{Rate: c.rate(3, matMulOutSite), Seed: matMulSeed, Site: matMulOutSite, State: state}
 	}
 	if has(withResidual) {
 		r := c.m
@@ -306,6 +318,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 	dgamma, dbeta := make([]float64, len(got["DGamma"])), make([]float64, len(got["DGamma"]))
 	mean, rstd := make([]float64, c.m), make([]float64, c.m)
 	row, size := make([]float64, c.n), 0.0
+	rate, outRate := c.rate(2, matMulSite), c.rate(3, matMulOutSite)
 	b := of(got["B"], c.k)
 	if has(plain) {
 		b = of(got["B"], c.n)
@@ -339,7 +352,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 			}
 		}
 		if has(withDropout) {
-			drop(row, 0.25, matMulSite, m*c.n)
+			drop(row, rate, matMulSite, m*c.n)
 		}
 		if has(withResidual) {
 			r := m
@@ -378,7 +391,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 			put("Sum", m, row)
 		}
 		if has(outDropout) {
-			drop(row, 0.1, matMulOutSite, m*c.n)
+			drop(row, outRate, matMulOutSite, m*c.n)
 		}
 		put("Out", m, row)
 	}
@@ -453,6 +466,17 @@ func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgam
 	for n, g := range row {
 		row[n] = rstd * (g*gamma[n] - meanH - x(n)*meanHX)
 	}
+}
+
+// rate is one between 2^-n and half of that: the random word of an element, if there is a fit one, which is kept as the first that is no less than the rate.
+func (c matMulCase) rate(n int, site uint32) float32 {
+	for i := range uint64(c.m * c.n / 4) {
+		word := fp32.Words(matMulSeed, matMulStep, site, i)[(c.m+c.n/16)%4]
+		if rate := float32(word) * 0x1p-32; word>>(31-n) == 1 && fp32.Threshold(rate) == word {
+			return rate
+		}
+	}
+	return float32(math.Ldexp(0.75, -n))
 }
 
 // drop is dropout of elements from number first on.
