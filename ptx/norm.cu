@@ -2,8 +2,8 @@
 //
 // norm: a warp makes a row, whose first 512 columns it keeps in registers. 4 bytes read an element, and 2 and 4 written.
 //
-// norm_backward: a block of 32 warps has norm_rows rows. A warp makes two of them, whose elements it reads twice. Then a thread adds up a column of a quarter
-// of the rows, for the gradients of gamma and beta: what it reads was read by its block before. 8 bytes read an element, 4 more with After, and 2 and 4 written.
+// norm_backward: a block of 32 warps has norm_rows rows. A thread adds up a column of a quarter of the rows, for the gradients of gamma and beta. Then a warp
+// makes two of the rows, whose first 512 columns it keeps in registers. 8 bytes read an element, and again from a cache, 4 more with After, and 2 and 4 written.
 #include "rows.cuh"
 
 using namespace rc;
@@ -53,59 +53,52 @@ struct kept_row {
             if (lane() * 4 + i * row_step < n) kept[i] = ld_four(row + lane() * 4 + i * row_step);
         }
     }
-    // each calls fn with every four of the lane and its column.
+    // each calls fn with every four of the lane, its column and its number, which is fours for all that are not kept.
     template <class F> RC_FN_MEMBER void each(const F &fn) const {
         RC_UNROLL for (u32 i = 0; i < fours; i++) {
-            if (lane() * 4 + i * row_step < n) fn(kept[i], lane() * 4 + i * row_step);
+            if (lane() * 4 + i * row_step < n) fn(kept[i], lane() * 4 + i * row_step, i);
         }
-        RC_NO_UNROLL for (u32 c = lane() * 4 + fours * row_step; c < n; c += row_step) fn(ld_four(row + c), c);
+        RC_NO_UNROLL for (u32 c = lane() * 4 + fours * row_step; c < n; c += row_step) fn(ld_four(row + c), c, fours);
     }
+    // at is number i of the fours, whose column is c, as each has them.
+    RC_FN_MEMBER four at(u32 c, u32 i) const { return i < fours ? kept[i] : ld_four(row + c); }
     // mean is that of what fn gives for each element.
     template <class F> RC_FN_MEMBER float mean(const F &fn) const {
         float sum = 0.0f;
-        each([&](const four &x, u32) {
+        each([&](const four &x, u32, u32) {
             RC_UNROLL for (u32 i = 0; i < 4; i++) sum += fn(x.v[i]);
         });
         return div_rn(lanes_sum(sum), (float)n);
     }
 };
 
-// gradient_row is a row of norm_backward.
-struct gradient_row {
-    const norm_backward_params &p;
-    u32 m;
-    float mean, rstd;
-
-    RC_FN_MEMBER gradient_row(const norm_backward_params &p, u32 m) : p(p), m(m), mean(ld_f32(p.norm.mean + m)), rstd(ld_f32(p.norm.rstd + m)) {}
-
+// gradient makes a row of norm_backward.
+RC_FN void gradient(const norm_backward_params &p, u32 m, u32 step) {
+    const kept_row g(p.g + m * p.g_step, p.n), z(p.norm.z + m * p.norm.z_step, p.n);
+    const float row_mean = ld_f32(p.norm.mean + m), rstd = ld_f32(p.norm.rstd + m);
     // each calls fn with the fours of h, of x, the norm before gamma, and their column.
-    template <class F> RC_FN_MEMBER void each(const F &fn) const {
-        RC_NO_UNROLL for (u32 c = lane() * 4; c < p.n; c += row_step) {
-            four h = ld_four(p.g + m * p.g_step + c), x = ld_four(p.norm.z + m * p.norm.z_step + c);
+    const auto each = [&](const auto &fn) RC_INLINE_LAMBDA {
+        g.each([&](const four &g, u32 c, u32 i) RC_INLINE_LAMBDA {
             const four gamma = ld_four(p.norm.gamma + c);
+            four h = g, x = z.at(c, i);
             RC_UNROLL for (u32 i = 0; i < 4; i++) {
                 h.v[i] *= gamma.v[i];
-                x.v[i] = (x.v[i] - mean) * rstd;
+                x.v[i] = (x.v[i] - row_mean) * rstd;
             }
             fn(h, x, c);
-        }
-    }
-};
-
-// gradient makes a row.
-RC_FN void gradient(const norm_backward_params &p, u32 m, u32 step) {
-    const gradient_row row(p, m);
+        });
+    };
     float sum_h = 0.0f, sum_hx = 0.0f;
-    row.each([&](const four &h, const four &x, u32) {
+    each([&](const four &h, const four &x, u32) RC_INLINE_LAMBDA {
         RC_UNROLL for (u32 i = 0; i < 4; i++) {
             sum_h += h.v[i];
             sum_hx += h.v[i] * x.v[i];
         }
     });
     const float mean_h = div_rn(lanes_sum(sum_h), (float)p.n), mean_hx = div_rn(lanes_sum(sum_hx), (float)p.n);
-    row.each([&](const four &h, const four &x, u32 c) {
+    each([&](const four &h, const four &x, u32 c) RC_INLINE_LAMBDA {
         four v;
-        RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] = row.rstd * (h.v[i] - mean_h - x.v[i] * mean_hx);
+        RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] = rstd * (h.v[i] - mean_h - x.v[i] * mean_hx);
         if (p.after != nullptr) {
             const four after = ld_four(p.after + m * p.after_step + c);
             RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] += after.v[i];
@@ -162,7 +155,7 @@ RC_KERNEL(norm_threads) norm(const norm_params p) {
         st_f32(p.norm.mean + m, mean);
         st_f32(p.norm.rstd + m, rstd);
     }
-    row.each([&](const four &x, u32 c) {
+    row.each([&](const four &x, u32 c, u32) {
         const four gamma = ld_four(p.norm.gamma + c), beta = ld_four(p.norm.beta + c);
         four v;
         RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] = (x.v[i] - mean) * rstd * gamma.v[i] + beta.v[i];
@@ -175,6 +168,6 @@ RC_KERNEL(norm_backward_threads) norm_backward(const norm_backward_params p) {
     grid_dependency_wait();
     launch_dependents();
     const u32 step = step_of(p.out_dropout), first = block_x() * norm_rows;
+    column_sums(p); // before sum is written, which may be g
     RC_NO_UNROLL for (u32 r = thread_x() / warp_size; r < norm_rows && first + r < p.m; r += norm_backward_threads / warp_size) gradient(p, first + r, step);
-    column_sums(p);
 }

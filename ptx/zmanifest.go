@@ -815,7 +815,7 @@ var manifest = []family{
 	{
 		name: "norm",
 		sources: []source{
-			{"norm.cu", "40cd299692f583450f3ee79bba42a74866270c05e8cee307e180603484e95294"},
+			{"norm.cu", "2bde1083cfff46f7fa7c7a38a661875c3dc32fa286abe3c624e953e52186e6d7"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -832,15 +832,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
-				PTXHash: "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
-				stored:  source{"norm.sm_90.ptx.gz", "1d6932806042b5abff46c70837660d5472e8519e0f5b440088259a5f347075ae"},
+				Hash:    "678d9ef32a4b51f8694f443ed17e1762f2c206e0ad5f872449fbfec20565d5ea",
+				PTXHash: "678d9ef32a4b51f8694f443ed17e1762f2c206e0ad5f872449fbfec20565d5ea",
+				stored:  source{"norm.sm_90.ptx.gz", "dbfe5bb7eae93f45b0ed04c90075087cb5b9aadc9a7cc4b80a99d17dd3578d27"},
 			},
 			{
 				File: "norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
-				PTXHash: "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
-				stored:  source{"norm.sm_80.ptx.gz", "f34db8a9c656e70136a52d385f760c777f4700c8f30513d7207420b89dbb26fb"},
+				Hash:    "947ff42b41a459371b64a7ab9b53d05ff61021add42880a41489443a9bf2acf2",
+				PTXHash: "947ff42b41a459371b64a7ab9b53d05ff61021add42880a41489443a9bf2acf2",
+				stored:  source{"norm.sm_80.ptx.gz", "c4ae32b6faa79f7aa94c9bac60555680f4ae4b0cc045dbdd146ca053ed02f253"},
 			},
 		},
 	},
