@@ -1,8 +1,9 @@
 // attention.cu is the attention of all heads: backend.AttentionJob says what is computed, and in which order.
 //
-// A block has up to 8 warps, each 32 queries of a head (16, if it is 64 wide). Queries lie in shared memory; keys and values come there by cp.async, 64 of them a
-// stage; stages form a ring of four, so that 256 keys are under way at once. A warp takes 32 keys at a time: their scores stay in registers and become the tiles
-// of the product with the values. The sum of a query's probabilities is one more column of that product, whose values are 1.
+// A block has up to 8 warps, each 32 queries of a head (16, if it is 64 wide). Queries lie in shared memory; keys and values come there by cp.async,
+// 64 of them a stage; stages form a ring of four, so that 256 keys are under way at once. A warp takes 32 keys at a time: their scores stay in
+// registers and become the tiles of the product with the values. The sum of a query's probabilities is one more column of that product, whose values
+// are 1.
 //
 // Bytes moved: 2 * Width a row of q and o, and of k and v for each block of a head.
 #include "attention.cuh"

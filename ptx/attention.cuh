@@ -1,7 +1,8 @@
 // attention.cuh is what attention and its gradient share: the parameter, rows of a head in shared memory, scores.
 //
-// A head's rows of Width bfloat16 lie in shared memory without gaps. Of the 16-byte chunks of a row, chunk c is at c ^ x, where x changes from row to row: so
-// eight rows of ldmatrix meet in no bank. x is the same for rows that are a multiple of 8 apart: a lane works out once where its row lies of a tile.
+// A head's rows of Width bfloat16 lie in shared memory without gaps. Of the 16-byte chunks of a row, chunk c is at c ^ x, where x changes from row to
+// row: so eight rows of ldmatrix meet in no bank. x is the same for rows that are a multiple of 8 apart: a lane works out once where its row of a
+// tile lies.
 #pragma once
 #include "fp32.cuh"
 #include "mma.cuh"
@@ -54,8 +55,9 @@ struct head_rows {
     u32 step;
 };
 
-// copy_rows begins to copy count rows of N matrices to shared memory, apart by so many bytes, from row first on, of which so many are there; others, and those
-// where pad is not 0, become zeros. The block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place of their rows.
+// copy_rows begins to copy count rows of N matrices to shared memory, apart by so many bytes, from row first on, of which so many are there; others,
+// and those where pad is not 0, become zeros. The block's threads copy a multiple of 8 rows at once, so that a thread's chunks are at the same place
+// of their rows.
 template <u32 Width, u32 N> RC_FN void copy_rows(u32 to, u32 apart, const head_rows (&m)[N], u32 first, u32 count, u32 there, const u8 *pad) {
     constexpr u32 chunks = Width / 8;
     const u32 thread = reload_thread_x(), c = thread % chunks, each = reload_threads_x() / chunks; // nothing stays in registers for the next stage

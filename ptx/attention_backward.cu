@@ -1,9 +1,11 @@
 // attention_backward.cu is the gradient of attention: backend.AttentionBackwardJob says what is computed, and in which order.
 //
-// A block has a head. It goes over the head's keys in blocks of 256 (128, if it is 64 wide), of which a warp has 32 (16), and for each over all queries, 64 a
-// stage; A warp makes the probabilities of its keys and of 16 queries and the gradients of their scores in registers, keys by queries: so they are the tiles of
-// the products that make dV and dK, whose sums stay in registers. The gradients of the scores go to shared memory too, and when all warps have written
-// theirs, the block makes the stage's rows of dQ of them. If there are several blocks of keys, the sums of dQ are kept in between as float32.
+// There are as many blocks as the device has at once, and each goes from head to head. It goes over a head's keys in blocks of 256 (128, if the head
+// is 64 wide), of which a warp has 32 (16), and for each over all queries, 64 a stage. A warp makes the probabilities of its keys and of 16 queries,
+// and the gradients of their scores, in registers, keys by queries: so they are the tiles of the products that make dV and dK, whose sums stay in
+// registers. The gradients of the scores go to shared memory too, and when all warps have written theirs, the block makes the stage's rows of dQ of
+// them. If there are several blocks of keys, the sums of dQ are kept in between as float32. What the next head needs is on its way before dK and dV
+// are written.
 //
 // Bytes moved: 2 * Width a row of q, k, v, o, d_o, dq, dk, dv; q and d_o once for each block of keys.
 #include "attention.cuh"
@@ -27,11 +29,6 @@ RC_HOST struct attention_backward_params {
 RC_FN void ld_shared_pair(float (&r)[2], u32 at) {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(r[0]), "=f"(r[1]) : "r"(at) : "memory");
 }
-RC_FN v16 ld_shared_16(u32 at) {
-    v16 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at) : "memory");
-    return v;
-}
 RC_FN void st_shared_f32(u32 at, float v) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(v) : "memory"); }
 RC_FN void st_shared_u32(u32 at, u32 v) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory"); }
 
@@ -45,7 +42,8 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     u32 step;         // of dropout
     u32 warp, warps;
     u32 first, begin; // key of the warp, and of the block
-    // In shared memory: LogSum and delta of a batch of stages, the queries and rows of d_o of two stages; keys, values; gradients of the scores of two stages.
+    // In shared memory: LogSum and delta of a batch of stages, the queries and rows of d_o of two stages; keys, values; the gradients of the scores
+    // of two stages.
     u32 logs, queries, keys, values, gradients;
     lane_places<Width> places;
     u32 k[Keep ? Tiles : 1][steps][4], v[Keep ? Tiles : 1][steps][4];
@@ -67,7 +65,8 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
     RC_FN_MEMBER u32 rows() const { return warps * 16 * Tiles; }
     RC_FN_MEMBER u32 query_row() const { return head.row * j.tq; } // of the matrix
 
-    // Of a batch of queries 8 columns a lane of d_o and o. fetch begins to load some of them; statistics takes LogSum and makes the sums of d_o * o.
+    // A lane has 8 columns of d_o and o of some queries of a batch. fetch begins to load some of them; statistics takes LogSum and makes the sums of
+    // d_o * o.
     static constexpr u32 most = 4; // loads of each under way
     struct outs_of {
         v16 a[most], b[most];
@@ -144,8 +143,8 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> struct backward_block {
         RC_UNROLL for (u32 i = 1; i < steps; i++) mma_bf16(s, a[i], b[2 * i], b[2 * i + 1]);
     }
 
-    // add adds 16 queries from query on, which lie from rows on, with their LogSum from logs on. The lane's gradients go to chunks 0 and 16 bytes on, of
-    // its keys from to on.
+    // add adds 16 queries from query on, which lie from rows on, with their LogSum from logs on. The lane's gradients go to the chunk at to, and the
+    // other one of its pair.
     RC_FN_MEMBER void add(u32 query, u32 rows, u32 logs, u32 to) {
         if (query >= j.tq || first >= j.tk || (j.causal && first > query + 15)) {
             RC_UNROLL for (u32 m = 0; m < Tiles; m++) RC_UNROLL for (u32 e = 0; e < 4; e++) st_shared_u32(gradient(to, m, e), 0);
@@ -337,6 +336,6 @@ template <u32 Width, u32 Tiles, bool Keep, bool Dropout> RC_FN void backward(con
 } // namespace
 
 RC_KERNEL_OCC(attention_threads, 1) attention_backward_32(const attention_backward_params p) { backward<32, attention_tiles_32, true, false>(p); }
-RC_KERNEL_OCC(attention_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, attention_tiles_32, true, true>(p); }
+RC_KERNEL_OCC(attention_threads, 1) attention_backward_32_dropout(const attention_backward_params p) { backward<32, attention_tiles_32, false, true>(p); }
 RC_KERNEL_OCC(attention_threads, 1) attention_backward_64(const attention_backward_params p) { backward<64, attention_tiles_64, false, false>(p); }
 RC_KERNEL_OCC(attention_threads, 1) attention_backward_64_dropout(const attention_backward_params p) { backward<64, attention_tiles_64, false, true>(p); }

@@ -252,5 +252,5 @@ template <u32 Columns> RC_FN void all(const tokens_params &p) {
 
 } // namespace
 
-RC_KERNEL(tokens_threads) tokens(const tokens_params p) { all<tokens_wide>(p); }
+RC_KERNEL_OCC(tokens_threads, 1) tokens(const tokens_params p) { all<tokens_wide>(p); }
 RC_KERNEL(tokens_threads) tokens_any(const tokens_params p) { all<1>(p); }

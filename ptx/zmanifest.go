@@ -140,8 +140,8 @@ var manifest = []family{
 	{
 		name: "attention",
 		sources: []source{
-			{"attention.cu", "1bd3d67022220ac4321e20c4096972ab56794387fc8bf3a444f73660a5b3ace0"},
-			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
+			{"attention.cu", "50195427570ae87e7b6df84db84557a8962fe81aa9811b2ab695b06da8bf4ed6"},
+			{"attention.cuh", "4113b1f5459e9ca7dc07dd985a07e6e889930bb5428ca3f5d9c124750c033641"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -179,8 +179,8 @@ var manifest = []family{
 	{
 		name: "attention_backward",
 		sources: []source{
-			{"attention_backward.cu", "0d93f3fecceee0e7b7e6227981931c7147fe9ab047ea2b0832813d4152c79e55"},
-			{"attention.cuh", "4fb292a3e28958b5ca5f92b6f23143cc500bb209a8193ec8dae915f8d091e2bb"},
+			{"attention_backward.cu", "c7878fb0a842b7c2cbee4909360287334d9a26a93841302c790ff93d2d08ca09"},
+			{"attention.cuh", "4113b1f5459e9ca7dc07dd985a07e6e889930bb5428ca3f5d9c124750c033641"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -203,15 +203,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
-				PTXHash: "b0c7ee8dbe1b2182810e94243d4a97e7bd3eaf3913e6f53f450da0f474e2baf1",
-				stored:  source{"attention_backward.sm_90.ptx.gz", "c1a86c8dc8041a7cf0dcca860cba1d1eac4cb0d60ac2767b11773270ac544015"},
+				Hash:    "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
+				PTXHash: "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
+				stored:  source{"attention_backward.sm_90.ptx.gz", "88dcf720ff501c206624f4e16f4560d4724fe15936214b1f64335d484bdaecd5"},
 			},
 			{
 				File: "attention_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
-				PTXHash: "c6c24aaa4808952cdf86bb2449ff7e8fae1f1255f5d7a37f85b136ac444e7a1c",
-				stored:  source{"attention_backward.sm_80.ptx.gz", "2e07f53286a0a83c323369e9c756cb82aa1f74cedf5355b06e547dc29bb6a485"},
+				Hash:    "0b53d8cb358353a66ce8fc1dc5d8792db69e2ebc8457fa6d2016846a8d3310a4",
+				PTXHash: "0b53d8cb358353a66ce8fc1dc5d8792db69e2ebc8457fa6d2016846a8d3310a4",
+				stored:  source{"attention_backward.sm_80.ptx.gz", "60a6db303e29d6e9cde71432b2a96472177a085ffaca2a119a566c7eb5ebc838"},
 			},
 		},
 	},
@@ -1185,7 +1185,7 @@ var manifest = []family{
 	{
 		name: "tokens",
 		sources: []source{
-			{"tokens.cu", "53dcbc9781fb2431cca26581ef5ca626ccda13bf4722ea6a4e67fb39b394c1c3"},
+			{"tokens.cu", "82ce2d8141cdc24c7dde56eb7c8347e2cf77423727092e27fc4d64cec7d35506"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -1202,15 +1202,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
-				PTXHash: "d95178b7c2a764e72ac05c6b5ac90a4000fbb17b7b7d2dff64698e558eb4f5ea",
-				stored:  source{"tokens.sm_90.ptx.gz", "4b3cde56376c4aa1cd492bc715c8c20c3fc97c7004fd056a014535555075ca1a"},
+				Hash:    "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
+				PTXHash: "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
+				stored:  source{"tokens.sm_90.ptx.gz", "360fdea7563758d143c1e909924decfe30d167d704c1a6c804e7506549bdf9f4"},
 			},
 			{
 				File: "tokens.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
-				PTXHash: "aa2600667fba0dc4d200953b87d1c9f869786cf94fd3243dab34ae0b58e91fcb",
-				stored:  source{"tokens.sm_80.ptx.gz", "e247c7a9234cff8edb0f5c128fbaf916f156e25a5801c88028937cb9006cad41"},
+				Hash:    "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
+				PTXHash: "fb0501c0df8f55064141859e38aaa37e5045b6545d88fd93fe7e75d23c3a35fa",
+				stored:  source{"tokens.sm_80.ptx.gz", "9b5d525bff0702f2aa1f9e7b221c093a41dc51969810aa5d7d88a018c8f04227"},
 			},
 		},
 	},

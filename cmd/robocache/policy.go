@@ -153,7 +153,7 @@ func (a *app) policy(p *acting) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	w.store = source.Store
-	return p.explain(request.Explain(w.run(ctx)))
+	return p.explain(explainDrawn(&request, w.run(ctx)))
 }
 
 // explain says what an error means for the command line.

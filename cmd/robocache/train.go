@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,6 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
-	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/viz"
@@ -180,39 +178,6 @@ func (t *training) outputs() error {
 // lossPicture is the picture's name in a checkpoint.
 const lossPicture = "loss.png"
 
-// explain says what an error of package policy means for the command line.
-func (t *training) explain(err error) error {
-	var option *policy.OptionError
-	if errors.As(err, &option) {
-		arg, _, _ := strings.Cut(option.Arg, ":")
-		flag := map[string]string{"Size": "size", "Plan": "plan", "HoldOut": "hold-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "History": "plan", "Chunk": "plan"}[arg]
-		if flag != "" && (flag != "plan" || t.planFile == "") {
-			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
-		}
-		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", option.Arg, option.Got, option.Want), Got: option.Got, Want: option.Want}
-	}
-	return explainPolicy(t.path, err)
-}
-
-// explainPolicy says which input an error of package policy is of.
-func explainPolicy(path string, err error) error {
-	var stream *policy.StreamError
-	var episode *policy.EpisodeError
-	var checkpoint *policy.CheckpointError
-	var bad *nn.NotFiniteError
-	switch {
-	case errors.As(err, &stream):
-		return &inputError{Path: path, Stream: stream.Stream, Msg: fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), Got: stream.Got, Want: stream.Want}
-	case errors.As(err, &episode):
-		return &inputError{Path: path, Msg: fmt.Sprintf("episode %s: got %s, want %s", episode.Episode, episode.Got, episode.Want), Got: episode.Got, Want: episode.Want}
-	case errors.As(err, &checkpoint):
-		return &inputError{Path: checkpoint.Dir, Msg: strings.TrimPrefix(checkpoint.Error(), "policy: "+checkpoint.Dir+": "), Got: checkpoint.Got, Want: checkpoint.Want}
-	case errors.As(err, &bad):
-		return &inputError{Path: path, Err: err}
-	}
-	return err
-}
-
 func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
@@ -237,7 +202,7 @@ func (a *app) train(t *training) (err error) {
 	tr, err := policy.NewTrainer(ctx, device, source.Store, t.Options)
 	done()
 	if err != nil {
-		return w.explain(w.request.Explain(err))
+		return w.explain(explainDrawn(&w.request, err))
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	return w.run(ctx, tr, source.Store)

@@ -30,8 +30,8 @@ func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	return p
 }
 
-// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: tiles of 16, and 32 or a multiple in all, of which the
-// block copies 8 at once.
+// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: tiles of 16, and 32 or a multiple in all, since the
+// block copies 8 rows at once.
 func attentionWarps(n, width int) (warps, rows int) {
 	tiles := ptx.AttentionTiles32
 	if width == 64 {
@@ -53,7 +53,12 @@ func (b *gpu) bindAttention(base string, j *backend.AttentionJob, grid [3]uint32
 
 func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	warps, rows := attentionWarps(job.TQ, job.Width)
+	n := job.TQ
+	warps, rows := attentionWarps(n, job.Width)
+	for n > 32 && 2*job.B*job.Heads*((job.TQ+rows-1)/rows) <= b.sms { // half of the device would have nothing to do: smaller blocks
+		n = (min(n, rows) + 1) / 2
+		warps, rows = attentionWarps(n, job.Width)
+	}
 	params := attentionParams(job)
 	shared := 2 * job.Width * (rows + 2*ptx.AttentionStages*ptx.AttentionStage)
 	grid := [3]uint32{uint32(job.B), uint32(job.Heads), uint32((job.TQ + rows - 1) / rows)}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/policy"
+)
+
+// explain says what an error of package policy means for the command line.
+func (t *training) explain(err error) error {
+	var option *policy.OptionError
+	if errors.As(err, &option) {
+		arg, _, _ := strings.Cut(option.Arg, ":")
+		flag := map[string]string{"Size": "size", "Plan": "plan", "HoldOut": "hold-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "History": "plan", "Chunk": "plan"}[arg]
+		if flag != "" && (flag != "plan" || t.planFile == "") {
+			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+		}
+		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", option.Arg, option.Got, option.Want), Got: option.Got, Want: option.Want}
+	}
+	return explainPolicy(t.path, err)
+}
+
+// explainDrawn says what an error of the loader means, of a dataset that has to fit the device.
+func explainDrawn(r *batching.Request, err error) error {
+	var memory *ops.MemoryError
+	if errors.As(err, &memory) {
+		return err
+	}
+	return r.Explain(err)
+}
+
+// explainPolicy says which input an error of package policy is of.
+func explainPolicy(path string, err error) error {
+	var stream *policy.StreamError
+	var episode *policy.EpisodeError
+	var checkpoint *policy.CheckpointError
+	var bad *nn.NotFiniteError
+	switch {
+	case errors.As(err, &stream):
+		return &inputError{Path: path, Stream: stream.Stream, Msg: fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), Got: stream.Got, Want: stream.Want}
+	case errors.As(err, &episode):
+		return &inputError{Path: path, Msg: fmt.Sprintf("episode %s: got %s, want %s", episode.Episode, episode.Got, episode.Want), Got: episode.Got, Want: episode.Want}
+	case errors.As(err, &checkpoint):
+		return &inputError{Path: checkpoint.Dir, Msg: strings.TrimPrefix(checkpoint.Error(), "policy: "+checkpoint.Dir+": "), Got: checkpoint.Got, Want: checkpoint.Want}
+	case errors.As(err, &bad):
+		return &inputError{Path: path, Err: err}
+	}
+	return err
+}
