@@ -2,8 +2,8 @@
 //
 // norm: a warp makes a row, whose first 512 columns it keeps in registers. 4 bytes read an element, and 2 and 4 written.
 //
-// norm_backward: a block of 32 warps has norm_rows rows. A thread adds up a column of a quarter of the rows, for the gradients of gamma and beta. Then a warp
-// makes two of the rows, whose first 512 columns it keeps in registers. 8 bytes read an element, and again from a cache, 4 more with After, and 2 and 4 written.
+// norm_backward: a block of 16 warps has norm_rows rows. A thread adds up four columns of a quarter of the rows, for the gradients of gamma and beta. Then a warp
+// makes four of the rows, whose first 512 columns it keeps in registers. 8 bytes read an element, and again from a cache, 4 more with After, and 2 and 4 written.
 #include "rows.cuh"
 
 using namespace rc;
@@ -11,7 +11,7 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 norm_threads = 256;
-RC_HOST constexpr u32 norm_backward_threads = 1024;
+RC_HOST constexpr u32 norm_backward_threads = 512;
 RC_HOST constexpr u32 norm_rows = 64; // of a block of norm_backward
 
 // norm_params is the parameter of norm, norm_backward_params that of norm_backward. What is null is left out.
@@ -110,31 +110,33 @@ RC_FN void gradient(const norm_backward_params &p, u32 m, u32 step) {
     });
 }
 
-// column_sums adds up a block's columns, 256 at a time: threads of a quarter have a quarter of the rows.
+// column_sums adds up a block's columns, 512 at a time: a thread has a four of a quarter of the rows.
 RC_FN void column_sums(const norm_backward_params &p) {
     constexpr u32 beside = norm_backward_threads / 4, rows = norm_rows / 4;
-    __shared__ float sums[2][4][beside];
+    __shared__ four sums[2][4][beside];
     const u32 quarter = thread_x() / beside, at = thread_x() % beside, first = block_x() * norm_rows + quarter * rows;
-    for (u32 columns = 0; columns < p.n; columns += beside) {
-        const u32 c = columns + at;
-        float dgamma = 0.0f, dbeta = 0.0f;
-        _Pragma("unroll 8") for (u32 r = 0; r < rows; r++) {
-            const u32 m = first + r;
-            const bool there = m < p.m && c < p.n;
-            const float g = there ? ld_f32(p.g + m * p.g_step + c) : 0.0f, z = there ? ld_f32(p.norm.z + m * p.norm.z_step + c) : 0.0f;
-            const float mean = there ? ld_f32(p.norm.mean + m) : 0.0f, rstd = there ? ld_f32(p.norm.rstd + m) : 0.0f;
-            dgamma += g * ((z - mean) * rstd);
-            dbeta += g;
+    for (u32 columns = 0; columns < p.n; columns += 4 * beside) {
+        const u32 c = columns + at * 4;
+        if (c < p.n) {
+            four dgamma = {}, dbeta = {};
+            _Pragma("unroll 4") for (u32 r = 0; r < rows; r++) {
+                const u32 m = first + r < p.m ? first + r : p.m - 1; // in place of one that is not there, which counts 0
+                const four g = ld_four(p.g + m * p.g_step + c), z = ld_four(p.norm.z + m * p.norm.z_step + c);
+                const float mean = ld_f32(p.norm.mean + m), rstd = ld_f32(p.norm.rstd + m);
+                RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                    dgamma.v[i] += first + r < p.m ? g.v[i] * ((z.v[i] - mean) * rstd) : 0.0f;
+                    dbeta.v[i] += first + r < p.m ? g.v[i] : 0.0f;
+                }
+            }
+            sums[0][quarter][at] = dgamma, sums[1][quarter][at] = dbeta;
         }
-        sums[0][quarter][at] = dgamma, sums[1][quarter][at] = dbeta;
         barrier();
         if (quarter < 2 && c < p.n) {
-            const float(&s)[4][beside] = sums[quarter];
-            const float sum = s[0][at] + s[1][at] + s[2][at] + s[3][at];
-            if (quarter == 0)
-                st_f32(p.dgamma + block_x() * p.dgamma_step + c, sum);
-            else
-                st_f32(p.dbeta + block_x() * p.dbeta_step + c, sum);
+            four sum = sums[quarter][0][at];
+            RC_UNROLL for (u32 q = 1; q < 4; q++) {
+                RC_UNROLL for (u32 i = 0; i < 4; i++) sum.v[i] += sums[quarter][q][at].v[i];
+            }
+            st_four(quarter == 0 ? p.dgamma + block_x() * p.dgamma_step + c : p.dbeta + block_x() * p.dbeta_step + c, sum);
         }
         barrier();
     }

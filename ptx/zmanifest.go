@@ -815,7 +815,7 @@ var manifest = []family{
 	{
 		name: "norm",
 		sources: []source{
-			{"norm.cu", "2bde1083cfff46f7fa7c7a38a661875c3dc32fa286abe3c624e953e52186e6d7"},
+			{"norm.cu", "71a984d5c54629b491530225417285ff4582c40364137a22f2ff7b08cf38151c"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -825,22 +825,22 @@ var manifest = []family{
 			{Name: "norm", MaxThreads: 256, Params: []Param{
 				{"b8", 96, 8},
 			}},
-			{Name: "norm_backward", MaxThreads: 1024, Params: []Param{
+			{Name: "norm_backward", MaxThreads: 512, Params: []Param{
 				{"b8", 184, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "678d9ef32a4b51f8694f443ed17e1762f2c206e0ad5f872449fbfec20565d5ea",
-				PTXHash: "678d9ef32a4b51f8694f443ed17e1762f2c206e0ad5f872449fbfec20565d5ea",
-				stored:  source{"norm.sm_90.ptx.gz", "dbfe5bb7eae93f45b0ed04c90075087cb5b9aadc9a7cc4b80a99d17dd3578d27"},
+				Hash:    "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
+				PTXHash: "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
+				stored:  source{"norm.sm_90.ptx.gz", "540e73a6106844dd45005ce4214659fce9dda2bd1e043ab87a9f1309446a4d12"},
 			},
 			{
 				File: "norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "947ff42b41a459371b64a7ab9b53d05ff61021add42880a41489443a9bf2acf2",
-				PTXHash: "947ff42b41a459371b64a7ab9b53d05ff61021add42880a41489443a9bf2acf2",
-				stored:  source{"norm.sm_80.ptx.gz", "c4ae32b6faa79f7aa94c9bac60555680f4ae4b0cc045dbdd146ca053ed02f253"},
+				Hash:    "914e3073a6cbc09b3ee6cfb84b455faa5c36af881d6f53709fbda7c06049801a",
+				PTXHash: "914e3073a6cbc09b3ee6cfb84b455faa5c36af881d6f53709fbda7c06049801a",
+				stored:  source{"norm.sm_80.ptx.gz", "881f41e240be52478b007355bcc182d9bc686387bd8e3a24a9f9bcbe0f007b69"},
 			},
 		},
 	},
