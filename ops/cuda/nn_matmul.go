@@ -11,14 +11,24 @@ import (
 // manyTiles is from how many tiles of 128 x 128 elements on a product is made of these: fewer would leave much of a GPU idle.
 const manyTiles = 128
 
-// apartFrom is from how many products a row of a norm on it is made by a launch of its own, where there are so few rows that whole rows of 64 fill no GPU.
-const apartFrom, fewRows = 512 * 512, 64 * 64
+// fewRows is up to how many rows blocks of 64 whole ones leave most of a GPU idle. A norm of so few is made apart from how many products a row has on, and its
+// gradient: with fewer a launch more costs more.
+const fewRows, normApart, normBackApart = 2048, 256 * 256, 512 * 512
 
 func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
-	if normed(job) && (job.M <= fewRows && job.N > 128 && job.N*job.K >= apartFrom || matMulKernel(job).shared > b.shared) {
+	if normed(job) && (apart(job) || matMulKernel(job).shared > b.shared) {
 		return b.matMulApart(job)
 	}
 	return b.matMulWhole(job)
+}
+
+// apart chooses by the job's shape alone, as matMulKernel does.
+func apart(job *backend.MatMulJob) bool {
+	products := normApart
+	if job.NormBack != nil {
+		products = normBackApart
+	}
+	return job.M <= fewRows && job.N > 128 && job.N*job.K >= products
 }
 
 // normed reports whether a norm follows, or the gradient of one.
