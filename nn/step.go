@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -134,9 +135,12 @@ type Progress struct {
 // Progress waits for the queue and reads what the steps have left there. Values of a batch that cannot be used, and numbers that are not finite, are
 // errors: *ops.ValueError and *NotFiniteError; after one the steps run on but train nothing, until Forgive.
 func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
+	if s.plans == nil {
+		return Progress{}, &Error{Op: "Progress", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
+	}
 	err := q.Synchronize(ctx)
 	if ctx.Err() != nil {
-		return Progress{}, err
+		return Progress{}, cmp.Or(err, ctx.Err())
 	}
 	state, errState := download[int64](ctx, s.model.device, s.state)
 	if errState != nil {

@@ -140,7 +140,7 @@ func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *
 		}
 		from.states = append(from.states, state)
 	}
-	r.net, err = newNetwork(ctx, c, p.model, 1, from, nn.StepOptions{Predict: true})
+	r.net, err = newNetwork(ctx, c, p.model, 1, from, nil)
 	return r, err
 }
 
@@ -178,7 +178,9 @@ func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.actions(r.net.row(predicted, 0), r.last, r.chunk)
+	if err := c.actions(r.net.row(predicted, 0), r.last, r.chunk); err != nil {
+		return nil, err
+	}
 	return r.chunk, nil
 }
 
