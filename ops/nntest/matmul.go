@@ -122,6 +122,9 @@ func matMulCases() (list []matMulCase) {
 	add("attention_back", 70, 64, 64, plain|withOut)
 	add("qkv_back", 70, 64, 192, plain|withResidual|normBack|withSum|withOut)
 	add("out_back", 70, 64, 32, plain|normBack|withSum|withOut)
+	// Few rows, so wide and deep that ops/cuda makes the norm apart.
+	add("few_rows_norm", 70, 512, 512, withBias|withDropout|withResidual|withNorm|withSum|withOut)
+	add("few_rows_back", 70, 512, 512, plain|withResidual|normBack|withSum|withOut|outDropout)
 	// A pre-norm layer with GELU.
 	add("pre_in", 70, 64, 32, withBias|withResidual|positional|withNorm|withSum|withOut)
 	add("pre_attention_out", 70, 64, 64, withBias|withDropout|withResidual|withNorm|withSum|withOut)
@@ -133,7 +136,7 @@ func matMulCases() (list []matMulCase) {
 	both("large_everything", 22, 16272, 16, rest|withPre|withReLU|gateReLU)
 	both("large_gelu", 13, 16272, 16, withBias|withPre|withGELU|gateGELU|withResidual|positional|withOut)
 	for _, n := range []int{48, 112, 176, 512} {
-		add("everything_norm", 130, n, 80, rest|withNorm)
+		add("everything_norm", 130, n, 80, rest&^(withAfter|outDropout)|withNorm)
 		add("everything_back", 130, n, 80, rest|plain|normBack)
 	}
 	return list
