@@ -117,9 +117,13 @@ func planOf(store *loader.Store) (string, error) {
 	return b.String(), nil
 }
 
-// parse reads the plan's text.
+// parse reads the plan's text, with what a policy makes of it: see causal.
 func (c *Config) parse() (align.Plan, error) {
-	return align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	p, err := align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	if err != nil {
+		return p, err
+	}
+	return p, causal(&p)
 }
 
 // streams says which of the plan's streams are states, and which the action.
@@ -165,37 +169,32 @@ func (c *Config) windows(p *align.Plan) error {
 			continue
 		}
 		ticks := w.Ticks(p.Rate)
-		after := 0
-		for _, t := range ticks {
-			if t >= 0 {
-				after++
-			}
-		}
+		n := len(ticks)
 		arg := "Plan: windows." + name
 		if name == c.Action.Name {
 			switch {
-			case after == 0:
-				return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that reaches beyond the anchor: [0s, 1s]"}
-			case c.Recipe.PerToken && after > 1:
-				return &OptionError{arg, fmt.Sprintf("%d ticks from the anchor on", after), "1, as size " + c.Recipe.Size + " predicts"}
+			case n == 0 || ticks[0] != 0:
+				return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that begins at the anchor and ends after it: [0s, 1s]"}
+			case c.Recipe.PerToken && n > 1:
+				return &OptionError{arg, fmt.Sprintf("%d ticks from the anchor on", n), "1, as size " + c.Recipe.Size + " predicts"}
 			}
-			c.Recipe.Chunk = after
+			c.Recipe.Chunk = n
 			continue
 		}
-		if after != 1 || ticks[len(ticks)-1] != 0 {
+		if n == 0 || ticks[n-1] != 0 {
 			return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that ends at the anchor: [-200ms, 0s]"}
 		}
-		if history != 0 && history != len(ticks) {
-			return &OptionError{arg, fmt.Sprintf("%d ticks", len(ticks)), fmt.Sprintf("%d, as other states have", history)}
+		if history != 0 && history != n {
+			return &OptionError{arg, fmt.Sprintf("%d ticks", n), fmt.Sprintf("%d, as other states have", history)}
 		}
-		history = len(ticks)
+		history = n
 	}
 	c.Recipe.History = cmp.Or(history, c.Recipe.History)
 	return nil
 }
 
 // plan is the plan with the policy's windows: states up to the anchor, and the action from the tick before the first of them on, ahead says how far: to the
-// end of the chunk, or up to the last action alone, which is all that is known where a policy runs.
+// end of the chunk, or up to the last action alone, which is all that is known where a policy runs. There are no actions to predict after the last.
 func (c *Config) plan(ahead bool) (align.Plan, error) {
 	p, err := c.parse()
 	if err != nil {
@@ -209,6 +208,12 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	p.Windows[c.Action.Name] = align.Window{From: -ticks(c.Recipe.History), To: ticks(c.Recipe.Chunk)}
 	if !ahead {
 		p.Windows[c.Action.Name] = align.Window{From: -ticks(c.Recipe.History + 1), To: -ticks(1)}
+		return p, nil
+	}
+	for i := range p.Streams {
+		if s := &p.Streams[i]; s.Name == c.Action.Name {
+			s.Edge = ops.EdgeClamp.String()
+		}
 	}
 	return p, nil
 }

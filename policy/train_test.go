@@ -258,6 +258,8 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"a stream that is not":   {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: legs}, {name: action}]\n"}, "legs"},
 		"a window of states":     {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {state: [-1s, 1s]}\n"}, "windows.state"},
 		"a window of actions":    {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-1s, -500ms]}\n"}, "windows.action"},
+		"actions from later on":  {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [200ms, 1s]}\n"}, "windows.action: got 200ms to 1s, want one that begins at the anchor"},
+		"actions from before on": {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-500ms, 500ms]}\n"}, "windows.action: got -500ms to 500ms, want one that begins at the anchor"},
 		"the seed's chunk":       {good, policy.Options{Size: "seed", Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [0s, 1s]}\n"}, "windows.action: got 30 ticks"},
 	} {
 		_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, c.d), c.o)
