@@ -216,6 +216,11 @@ func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	assert.Greater(t, live["seconds"], 1.0, "an episode of 1.1 seconds")
 	assert.EqualValues(t, 20, live["hz"])
 	assert.EqualValues(t, 23, live["without_action"].(float64)+got["latency"].(map[string]any)["predictions"].(float64))
+	assert.NotEmpty(t, got["skill"], "at times that are not the clock's, too")
+	stdout, _ = good(t, "policy", out, episode, "--backend=cpu")
+	skill, _, there := strings.Cut(stdout, " 2 ticks ahead")
+	require.True(t, there, stdout)
 	stdout, _ = good(t, "policy", out, episode, "--live", "--backend=cpu")
-	assert.Regexp(t, `^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
+	assert.Contains(t, stdout, skill, "at the ticks of the clock it is that of the whole recording")
+	assert.Regexp(t, `(?m)^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
 }
