@@ -25,11 +25,12 @@ type Config struct {
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
 	Devices int    `json:"devices"` // that it was trained on, each with a batch of its own
-	// Plan is the text of a plan: which streams, and how they are put on the clock. The windows are History's and Chunk's.
-	Plan   string   `json:"plan"`
-	Hz     float64  `json:"hz"` // of the clock
-	States []Stream `json:"states"`
-	Action Stream   `json:"action"`
+	// Plan is the text of a plan: how streams are put on the clock, and which, if it names them. The windows are History's and Chunk's.
+	Plan      string     `json:"plan"`
+	Hz        float64    `json:"hz"` // of the clock
+	States    []Stream   `json:"states"`
+	Action    Stream     `json:"action"`
+	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams
 	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
 	// of the last action as it is.
 	Inputs []Column `json:"inputs"`
@@ -77,7 +78,8 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Trained: []int{}, HoldOut: []int{}}
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(),
+		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}}
 	if c.Plan == "" {
 		if c.Plan, err = planOf(store); err != nil {
 			return nil, err
@@ -86,6 +88,9 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	p, err := c.parse()
 	if err != nil {
 		return nil, err
+	}
+	if len(p.Streams) == 0 {
+		c.choose(store, &p)
 	}
 	if err := c.streams(&p); err != nil {
 		return nil, err
@@ -103,25 +108,25 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	return c, c.episodes(store, o.HoldOut)
 }
 
-// planOf is a plan of all streams of a store.
+// planOf is a plan on the clock of a store's rate.
 func planOf(store *loader.Store) (string, error) {
 	rate := store.Info().Rate
 	if rate == 0 {
 		return "", &OptionError{"Plan", "none, and a dataset that says no rate", "a plan with the rate of the clock"}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nrate: %s\nstreams:\n", strconv.FormatFloat(rate, 'f', -1, 64))
-	for _, s := range store.Streams {
-		fmt.Fprintf(&b, "  - name: %q\n", s.Name)
-	}
-	return b.String(), nil
+	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
 
-// parse reads the plan's text, with what a policy makes of it: see causal.
+// parse reads the plan's text, with what a policy makes of it: the streams that were chosen, if it names none, and see causal.
 func (c *Config) parse() (align.Plan, error) {
 	p, err := align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
 	if err != nil {
 		return p, err
+	}
+	if len(p.Streams) == 0 && len(c.States) > 0 {
+		for _, s := range append(slices.Clone(c.States), c.Action) {
+			p.Streams = append(p.Streams, align.Stream{Name: s.Name})
+		}
 	}
 	return p, causal(&p)
 }
@@ -129,7 +134,10 @@ func (c *Config) parse() (align.Plan, error) {
 // streams says which of the plan's streams are states, and which the action.
 func (c *Config) streams(p *align.Plan) error {
 	c.Hz = p.Rate
-	var names []string
+	var names, others []string
+	for _, n := range c.NotStates {
+		others = append(others, n.Stream+", "+n.Reason)
+	}
 	for i := range p.Streams {
 		in := &p.Streams[i]
 		names = append(names, in.Name)
@@ -150,9 +158,9 @@ func (c *Config) streams(p *align.Plan) error {
 	}
 	switch {
 	case c.Action.Name == "":
-		return &StreamError{"action", "none of that name among " + strings.Join(names, ", "), "a stream called action or actions; a plan can name one so: {name: action, from: ...}"}
+		return &StreamError{"action", "none of that name among " + strings.Join(append(names, others...), ", "), "a stream called action or actions; a plan can name one so: {name: action, from: ...}"}
 	case len(c.States) == 0:
-		return &StreamError{"state", "none beside " + c.Action.Name, "a stream of states"}
+		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources:
 		return &OptionError{"Plan", fmt.Sprintf("%d streams of states", len(c.States)), fmt.Sprintf("at most %d: a plan names those to take", backend.MaxTokenSources-2)}
 	}

@@ -112,7 +112,7 @@ func TestAPlanThatLooksAheadIsRefused(t *testing.T) {
 			"version: 1\nrate: 30\nstreams: [{name: state, " + state + "}, {name: action}]\n",
 			"version: 1\nrate: 30\ndefaults: {" + state + "}\nstreams: [{name: state}, {name: action}]\n",
 		} {
-			tr, err := policy.NewTrainer(context.Background(), open(t, "cpu"), store, policy.Options{Plan: plan, Steps: 1})
+			tr, err := policy.NewTrainer(context.Background(), all(t, "cpu"), store, policy.Options{Plan: plan, Steps: 1})
 			if want == "" {
 				require.NoError(t, err, plan)
 				require.NoError(t, tr.Close())

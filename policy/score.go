@@ -27,7 +27,11 @@ func NewScore(c *Config, e *dataset.Episode) (_ *Score, err error) {
 	if err != nil {
 		return nil, err
 	}
-	plan = plan.Pick(slices.IndexFunc(plan.Streams, func(s align.Stream) bool { return s.Name == c.Action.Name }))
+	i := slices.IndexFunc(plan.Streams, func(s align.Stream) bool { return s.Name == c.Action.Name })
+	if i < 0 {
+		return nil, &StreamError{c.Action.Name, "none of that name in the plan", "the action"}
+	}
+	plan = plan.Pick(i)
 	plan.Windows = map[string]align.Window{c.Action.Name: plan.Windows[c.Action.Name]}
 	from := cmp.Or(plan.Streams[0].From, c.Action.Name)
 	stream := e.Stream(from)
