@@ -44,6 +44,8 @@ type Config struct {
 	// unless given.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
+	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
+	LeftOut []loader.LeftOut `json:"left_out"`
 
 	planName string
 }
@@ -79,7 +81,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
 	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(),
-		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}}
+		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: []loader.LeftOut{}}
 	if c.Plan == "" {
 		if c.Plan, err = planOf(store); err != nil {
 			return nil, err
@@ -272,8 +274,8 @@ func (c *Config) episodes(store *loader.Store, holdOut []int) error {
 	return nil
 }
 
-// adopt takes the streams' columns from a loader's batch, and refuses episodes that are shorter than a window.
-func (c *Config) adopt(l *loader.Loader) error {
+// adopt takes the streams' columns from a loader's batch.
+func (c *Config) adopt(l *loader.Loader) {
 	for i := range c.States {
 		c.States[i].Columns = columnsOf(l, c.States[i].Name)
 	}
@@ -299,19 +301,48 @@ func (c *Config) adopt(l *loader.Loader) error {
 			c.Inputs = append(c.Inputs, Column{Stream: c.Action.Name, Name: name, Relative: -1})
 		}
 	}
-	return c.long(l)
 }
 
-// long refuses episodes that are shorter than a window.
-func (c *Config) long(l *loader.Loader) error {
-	want := c.Recipe.History + c.Recipe.Chunk
-	for e := range l.Report().Episodes {
-		if n := l.Windows(int64(e)); n < want {
-			name, _ := l.Known(int64(e))
-			return &EpisodeError{name, fmt.Sprintf("%d ticks of %g Hz", n, c.Hz), fmt.Sprintf("%d or more: %d that are seen and %d that are predicted", want, c.Recipe.History, c.Recipe.Chunk)}
+// enough opens a loader of those of some episodes that have as many ticks as are seen and predicted, takes the others off the list, and lists them in LeftOut.
+// It is an *EpisodeError if none is left.
+func (c *Config) enough(ctx context.Context, device *ops.Device, store *loader.Store, episodes *[]int) (*loader.Loader, error) {
+	l, err := c.loader(ctx, device, store, *episodes)
+	if err != nil {
+		return nil, err
+	}
+	r := &c.Recipe
+	least := r.History + r.Chunk
+	want := fmt.Sprintf("%d or more: %d that are seen and %d that are predicted, as the windows of a plan can say", least, r.History, r.Chunk)
+	var short []int
+	var longest EpisodeError
+	most, all := -1, l.Report().Episodes
+	for e := range all {
+		n := l.Windows(int64(e))
+		if n >= least {
+			continue
+		}
+		name, number := l.Known(int64(e))
+		got := fmt.Sprintf("%d ticks of %g Hz", n, c.Hz)
+		short = append(short, number)
+		c.LeftOut = append(c.LeftOut, loader.LeftOut{Name: name, Reason: fmt.Sprintf("got %s, want %s", got, want)})
+		if n > most {
+			most, longest = n, EpisodeError{name, got, want}
 		}
 	}
-	return nil
+	if len(short) == 0 {
+		return l, nil
+	}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	if len(short) == all {
+		if all > 1 {
+			longest.Got += fmt.Sprintf(", the most that one of %d episodes has", all)
+		}
+		return nil, &longest
+	}
+	*episodes = slices.DeleteFunc(*episodes, func(n int) bool { return slices.Contains(short, n) })
+	return c.loader(ctx, device, store, *episodes)
 }
 
 func columnsOf(l *loader.Loader, stream string) []string {

@@ -95,22 +95,20 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		return err
 	}
 	defer device.Close()
-	l, err := c.loader(ctx, device, store, c.Trained)
+	l, err := c.enough(ctx, device, store, &c.Trained)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if err := c.adopt(l); err != nil {
-		return err
-	}
+	c.adopt(l)
 	drawn := numbersOf(l)
 	if len(c.HoldOut) > 0 {
-		held, err := c.loader(ctx, device, store, c.HoldOut)
+		held, err := c.enough(ctx, device, store, &c.HoldOut)
 		if err != nil {
 			return err
 		}
 		defer held.Close()
-		if err := errors.Join(c.fits(held), c.long(held)); err != nil {
+		if err := c.fits(held); err != nil {
 			return err
 		}
 		drawn = append(drawn, numbersOf(held)...)
