@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -311,7 +310,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		}
 		w.remark("not states: %s; a plan that names them takes them", strings.Join(others, ", "))
 	}
-	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), slices.Concat([]loader.LeftOut{}, r.LeftOut, c.LeftOut)
+	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append(append([]loader.LeftOut{}, r.LeftOut...), c.LeftOut...)
 	if n := len(o.Skipped); n > 0 {
 		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
 	}
