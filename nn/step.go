@@ -76,6 +76,9 @@ type Step struct {
 // *ops.MemoryError; nothing stays allocated then.
 func NewStep(ctx context.Context, m *Model, b, t int, opts StepOptions) (*Step, error) {
 	s := &Step{model: m, opts: opts, b: b, t: t}
+	if m == nil {
+		return nil, &Error{Op: "NewStep", Arg: "m", Kind: ops.ErrMissing, Got: "nil", Want: "a model"}
+	}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,9 @@ type Progress struct {
 func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
 	if s.plans == nil {
 		return Progress{}, &Error{Op: "Progress", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
+	}
+	if q == nil {
+		return Progress{}, &Error{Op: "Progress", Arg: "q", Kind: ops.ErrMissing, Got: "nil", Want: "the queue that the step ran on"}
 	}
 	err := q.Synchronize(ctx)
 	if ctx.Err() != nil {

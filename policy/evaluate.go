@@ -149,7 +149,11 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 			return Evaluation{}, err
 		}
 		for row := range evaluated {
-			if !h.window(row, w) || !w.Known {
+			there, err := h.window(row, w)
+			if err != nil {
+				return Evaluation{}, err
+			}
+			if !there || !w.Known {
 				continue
 			}
 			if err := c.actions(n.row(predicted, row), w.Last, chunk); err != nil {

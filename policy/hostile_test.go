@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
@@ -102,6 +104,31 @@ func TestATrainerAfterCloseSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, ops.ErrClosed)
 	require.ErrorIs(t, tr.Save(ctx, t.TempDir()), ops.ErrClosed)
 	require.ErrorIs(t, tr.Resume(ctx, t.TempDir()), ops.ErrClosed)
+}
+
+// What ends with its context says so, releases what it had, and the device is as good as before.
+func TestWhatEndsWithItsContextSaysSo(t *testing.T) {
+	d := robots(t, 60, 60)
+	store := build(t, d)
+	dir := saved(t, store, policy.Options{Steps: 4, Batch: 4, HoldOut: []int{1}})
+	device, err := ops.Open("sim") // which knows what is left open
+	require.NoError(t, err)
+	p, err := policy.Open(context.Background(), device, dir)
+	require.NoError(t, err)
+	streams, err := p.LiveStreams(d[0])
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = p.NewRunner(ctx, streams)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.Evaluate(ctx, store, []int{1}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = policy.Open(ctx, device, dir)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = policy.NewTrainer(ctx, []*ops.Device{device}, store, policy.Options{Steps: 4, Batch: 4})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, p.Close())
+	require.NoError(t, device.Close())
 }
 
 // Whatever somebody has written into a config is an error, or a policy that runs: never a panic, nor memory that the weights do not fill.
@@ -253,4 +280,65 @@ func TestAnActionIsAFiniteNumber(t *testing.T) {
 	write(float32(math.NaN()))
 	_, err = policy.Open(ctx, open(t, "cpu"), dir)
 	require.ErrorIs(t, err, ops.ErrValue)
+}
+
+// A value that is not finite in an episode that is held out is found before training, not when it is over.
+func TestAHeldOutEpisodeIsLookedAtBeforeTraining(t *testing.T) {
+	for _, at := range []int{59, 30} { // the last action is a target alone
+		for stream, name := range []string{"state", "action"} {
+			d := robots(t, 60, 60)
+			d[1].Streams[stream] = table(t, name, 60, joints, func(row, j int) float64 {
+				if row == at && j == 1 {
+					return math.NaN()
+				}
+				return float64(row * j)
+			})
+			store := build(t, d)
+			_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), store, policy.Options{HoldOut: []int{1}})
+			var bad *policy.StreamError
+			require.ErrorAs(t, err, &bad)
+			assert.Equal(t, name, bad.Stream)
+			assert.Contains(t, bad.Got, "column elbow that is not finite, in episode 1")
+		}
+	}
+}
+
+// unread is a dataset whose first episode cannot be read.
+type unread struct{ made }
+
+func (u unread) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if i == 0 {
+		return nil, errors.New("broken")
+	}
+	return u.made.Episode(ctx, i)
+}
+
+// Episodes have their numbers in the dataset where one before them was skipped.
+func TestEpisodesKeepTheirNumbers(t *testing.T) {
+	ctx := context.Background()
+	store := build(t, unread{robots(t, 60, 61, 62, 63)})
+	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{2}, Steps: 2})
+	assert.Equal(t, []int{1, 3}, tr.Config().Trained)
+	trace := policy.NewTrace(tr.Config(), 2)
+	e, err := tr.Evaluate(ctx, func(w *policy.Window, chunk []float64) error {
+		assert.Equal(t, 2, w.Episode)
+		return trace.Add(w, chunk)
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []int{2}, e.Episodes)
+	recorded, _, err := trace.Streams()
+	require.NoError(t, err)
+	assert.Equal(t, 32, recorded.Values.Dim(0), "of an episode of 62 ticks")
+	_, err = policy.Ridge(ctx, tr.Config(), store)
+	require.NoError(t, err)
+}
+
+// A ridge without episodes to compare it with has no skill, and no number that is none.
+func TestARidgeOfNothingIsFinite(t *testing.T) {
+	store := build(t, robots(t, 60, 60))
+	e, err := policy.Ridge(context.Background(), trainer(t, "cpu", store, policy.Options{}).Config(), store)
+	require.NoError(t, err)
+	for _, s := range e.Skills {
+		assert.Equal(t, policy.Skill{Ticks: s.Ticks, Lambda: s.Lambda}, s)
+	}
 }

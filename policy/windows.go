@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/robocache/robocache/loader"
@@ -41,10 +42,11 @@ func (c *Config) all(ctx context.Context, l *loader.Loader, visit func(w *Window
 			return err
 		}
 		for row := range h.episodes {
-			if !h.window(row, w) {
-				continue
+			there, err := h.window(row, w)
+			if there && err == nil {
+				err = visit(w)
 			}
-			if err := visit(w); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -106,12 +108,12 @@ func (c *Config) hostOf(ctx context.Context, l *loader.Loader, b *loader.Batch) 
 	return h, nil
 }
 
-// window takes a row of the batch, and reports whether it has a window.
-func (h *host) window(row int, w *Window) bool {
+// window takes a row of the batch, and reports whether it has a window. Values that are not finite are a *StreamError.
+func (h *host) window(row int, w *Window) (bool, error) {
 	c, r := h.c, &h.c.Recipe
 	a, width, t := len(c.Targets), len(c.Inputs), r.History
 	if h.episodes[row] < 0 {
-		return false
+		return false, nil
 	}
 	actions, valid := h.values[len(c.States)], h.valid[len(c.States)]
 	ticks := t + r.Chunk // of the action: those before the anchor first
@@ -150,7 +152,7 @@ func (h *host) window(row int, w *Window) bool {
 		column += d
 	}
 	if !r.Differences {
-		return true
+		return true, c.finite(w)
 	}
 	for k := range t {
 		if valid[row*ticks+k] == 0 {
@@ -163,7 +165,25 @@ func (h *host) window(row int, w *Window) bool {
 			}
 		}
 	}
-	return true
+	return true, c.finite(w)
+}
+
+// finite finds a value of a window that is not.
+func (c *Config) finite(w *Window) error {
+	bad := func(x *Column) error {
+		return &StreamError{x.Stream, fmt.Sprintf("a value of column %s that is not finite, in episode %d near tick %d", x.Name, w.Episode, w.Tick), "finite ones"}
+	}
+	for i, v := range w.inputs {
+		if w.there[i] && !finite(v) {
+			return bad(&c.Inputs[i%len(c.Inputs)])
+		}
+	}
+	for i, v := range w.Actions {
+		if w.Counts[i/len(c.Targets)] && !finite(v) {
+			return bad(&c.Targets[i%len(c.Targets)])
+		}
+	}
+	return nil
 }
 
 // moments are the sums that a mean and a deviation are made of.
