@@ -109,6 +109,8 @@ func (s *Step) tokens(j *backend.TokensJob) error {
 			return fail(arg+".Values", ops.ErrShape, from.Values, fmt.Sprintf("[%d,%d,%d]", s.b, from.Ticks, from.D))
 		case from.Values.DType() != tensor.F32 && from.Values.DType() != tensor.BF16:
 			return fail(arg+".Values", ops.ErrDType, from.Values.DType(), "f32 or bf16")
+		case from.Values.Device() != s.model.params.Device():
+			return fail(arg+".Values", ops.ErrWrongDevice, from.Values.Device(), "a tensor on "+s.model.params.Device())
 		case from.Ticks < 1 || from.Token < 0 || from.Token+from.Ticks > tokens:
 			return fail(arg+".Ticks", ops.ErrShape, fmt.Sprintf("%d from token %d on", from.Ticks, from.Token), fmt.Sprintf("within %d tokens", tokens))
 		case from.D < 1 || from.Column < 0 || from.Column+from.D > columns:
@@ -123,6 +125,15 @@ func (s *Step) tokens(j *backend.TokensJob) error {
 	}
 	for i := range j.Sources {
 		if err := source(fmt.Sprintf("Sources[%d]", i), &j.Sources[i], s.t, in); err != nil {
+			return err
+		}
+	}
+	if r := j.Reference; r.Values != nil {
+		of := backend.TokenSource{Values: r.Values, Valid: r.Valid, Ticks: r.Tick + 1}
+		if r.Values.Rank() == 3 {
+			of.D = r.Values.Dim(2)
+		}
+		if err := source("Reference", &of, r.Tick+1, of.D); err != nil {
 			return err
 		}
 	}

@@ -124,12 +124,15 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 		return nil, err
 	}
 	words[backend.StateTicket] = 0
-	if words[backend.StateStep] < 0 {
-		return nil, &Error{Op: "LoadState", Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("step %d", words[backend.StateStep]), Want: "0 or more"}
+	if step := words[backend.StateStep]; step < 0 || step > mostSteps {
+		return nil, &Error{Op: "LoadState", Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("step %d", step), Want: fmt.Sprintf("0 to %d", mostSteps)}
 	}
 	s.first = words[backend.StateStep]
 	return texts, errors.Join(m.write(ctx, parts[0]), m.device.Copy(ctx, m.m, parts[1]), m.device.Copy(ctx, m.v, parts[2]), m.device.Copy(ctx, m.state, state))
 }
+
+// mostSteps is how many steps a checkpoint may have behind it: a computer makes no more, and places in the ring can be counted.
+const mostSteps = 1 << 53
 
 // settings are those of training, as text.
 func (s *Step) settings(op string) (string, error) {
@@ -184,8 +187,25 @@ func (m *Model) add(ctx context.Context, w *safetensors.Writer, prefix string, a
 		if err != nil {
 			return err
 		}
-		if err := w.Add(prefix+p.name, v); err != nil {
+		list, err := tensor.Floats(v)
+		if err == nil {
+			err = finiteAll("SaveFile", prefix+p.name, list)
+		}
+		if err == nil {
+			err = w.Add(prefix+p.name, v)
+		}
+		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// finiteAll finds a number that is not finite: weights that have one are of no use to anybody.
+func finiteAll(op, name string, list []float64) error {
+	for i, v := range list {
+		if !finite(float32(v)) {
+			return &Error{Op: op, Layer: name, Kind: ops.ErrValue, Got: fmt.Sprintf("%g at element %d", v, i), Want: "finite numbers"}
 		}
 	}
 	return nil
@@ -224,6 +244,9 @@ func (m *Model) read(f *safetensors.File, op, prefix string, names []string) (*t
 			return nil, err
 		}
 		list, err := tensor.Floats(t)
+		if err == nil {
+			err = finiteAll(op, name, list)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -36,6 +36,8 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 	for i, m := range models {
 		o := opts[i]
 		switch {
+		case m == nil:
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrMissing, "nil", "a model")
 		case o.Train == nil:
 			return fail(fmt.Sprintf("opts[%d].Train", i), ops.ErrMissing, "nil", "how to train")
 		case !slices.EqualFunc(m.Parameters(), models[0].Parameters(), func(a, b Parameter) bool { return reflect.DeepEqual(a, b) }):
@@ -45,6 +47,10 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 				models[0].working.DType().String()+", as "+models[0].device.Name()+" does")
 		case *o.Train != *opts[0].Train || o.Loss != opts[0].Loss || o.Chunk != opts[0].Chunk || o.Ring != opts[0].Ring:
 			return fail(fmt.Sprintf("opts[%d]", i), ops.ErrOption, "other settings than the first", "the same training")
+		case slices.ContainsFunc(models[:i], func(o *Model) bool { return o.device == m.device }):
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "a second model of "+m.device.Name(), "a device of its own")
+		case m.nn.Working() != models[0].nn.Working():
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrWrongDevice, m.device.Name()+" beside "+models[0].device.Name(), "devices of one kind")
 		}
 	}
 	g = &Group{}
@@ -173,6 +179,9 @@ func (g *Group) Run() error {
 
 // Progress waits for the steps and is what Step.Progress is; losses are the mean of the ranks'.
 func (g *Group) Progress(ctx context.Context) (Progress, error) {
+	if g.graph == nil {
+		return Progress{}, &Error{Op: "Progress", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
+	}
 	var all Progress
 	var errs []error
 	for i, s := range g.steps {

@@ -206,6 +206,12 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	defer a.Close()
 	b := must(NewModel(ctx, d, one(), 1))
 	defer b.Close()
+	on := func(device string) *Model {
+		m := must(NewModel(ctx, open(t, device), small(), 1))
+		t.Cleanup(func() { assert.NoError(t, m.Close()) })
+		return m
+	}
+	elsewhere, third, fourth, exact := on("cpu"), on("cpu"), on("cpu"), on("cpu:exact")
 	other := everything()
 	other.Train.Seed = 1
 	for arg, c := range map[string]struct {
@@ -216,6 +222,9 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		"opts":          {[]*Model{a}, nil},
 		"models[1]":     {[]*Model{a, b}, []StepOptions{everything(), everything()}},
 		"opts[1]":       {[]*Model{a, a}, []StepOptions{everything(), other}},
+		"models[2]":     {[]*Model{a, elsewhere, a}, []StepOptions{everything(), everything(), everything()}},
+		"models[3]":     {[]*Model{a, elsewhere, third, exact}, []StepOptions{everything(), everything(), everything(), everything()}},
+		"models[4]":     {[]*Model{a, elsewhere, third, fourth, nil}, []StepOptions{everything(), everything(), everything(), everything(), everything()}},
 		"opts[0].Train": {[]*Model{a}, []StepOptions{{}}},
 		"batch":         {[]*Model{a}, []StepOptions{everything()}},
 	} {
@@ -229,5 +238,27 @@ func TestGroupsThatCannotBe(t *testing.T) {
 			assert.Equal(t, arg, e.Arg)
 		}
 		assert.Nil(t, g)
+	}
+}
+
+// What is nil or closed is an error, and no panic.
+func TestWhatIsNilOrClosedIsAnError(t *testing.T) {
+	ctx, d := t.Context(), open(t, "cpu")
+	m := must(NewModel(ctx, d, small(), 1))
+	defer m.Close()
+	group := must(NewGroup(ctx, []*Model{m}, 2, 9, []StepOptions{everything()}))
+	require.NoError(t, group.Close())
+	step := must(NewStep(ctx, m, 2, 9, everything()))
+	defer step.Close()
+	_, device := NewModel(ctx, nil, small(), 1)
+	_, model := NewStep(ctx, nil, 1, 1, StepOptions{})
+	_, queue := step.Progress(ctx, nil)
+	_, closed := group.Progress(ctx)
+	require.NoError(t, step.Close())
+	_, after := step.Progress(ctx, d.Queue())
+	for _, c := range []struct {
+		err, kind error
+	}{{device, ops.ErrMissing}, {model, ops.ErrMissing}, {queue, ops.ErrMissing}, {closed, ops.ErrClosed}, {after, ops.ErrClosed}} {
+		require.ErrorIs(t, c.err, c.kind)
 	}
 }

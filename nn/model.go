@@ -43,6 +43,9 @@ const alignment = 64
 // NewModel makes a network's parameters on a device, initialised as torch does, from the seed. The caller closes it. A network that cannot be is an
 // *Error, and too little memory an *ops.MemoryError.
 func NewModel(ctx context.Context, device *ops.Device, c Config, seed uint64) (*Model, error) {
+	if device == nil {
+		return nil, &Error{Op: "NewModel", Arg: "device", Kind: ops.ErrMissing, Got: "nil", Want: "a device"}
+	}
 	net, err := c.network()
 	if err != nil {
 		return nil, err

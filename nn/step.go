@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -75,6 +76,9 @@ type Step struct {
 // *ops.MemoryError; nothing stays allocated then.
 func NewStep(ctx context.Context, m *Model, b, t int, opts StepOptions) (*Step, error) {
 	s := &Step{model: m, opts: opts, b: b, t: t}
+	if m == nil {
+		return nil, &Error{Op: "NewStep", Arg: "m", Kind: ops.ErrMissing, Got: "nil", Want: "a model"}
+	}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -134,9 +138,15 @@ type Progress struct {
 // Progress waits for the queue and reads what the steps have left there. Values of a batch that cannot be used, and numbers that are not finite, are
 // errors: *ops.ValueError and *NotFiniteError; after one the steps run on but train nothing, until Forgive.
 func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
+	if s.plans == nil {
+		return Progress{}, &Error{Op: "Progress", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
+	}
+	if q == nil {
+		return Progress{}, &Error{Op: "Progress", Arg: "q", Kind: ops.ErrMissing, Got: "nil", Want: "the queue that the step ran on"}
+	}
 	err := q.Synchronize(ctx)
 	if ctx.Err() != nil {
-		return Progress{}, err
+		return Progress{}, cmp.Or(err, ctx.Err())
 	}
 	state, errState := download[int64](ctx, s.model.device, s.state)
 	if errState != nil {

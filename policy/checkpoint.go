@@ -25,7 +25,8 @@ func IsFile(name string) bool { return name == configFile || name == modelFile |
 
 func in(dir, name string) string { return filepath.Join(dir, name) }
 
-// Exists reports whether a folder has a checkpoint. One that has something else is a *CheckpointError.
+// Exists reports whether a folder has a checkpoint. One that has something else is a *CheckpointError; what a program that was killed in its first Save has
+// left is nothing.
 func Exists(dir string) (bool, error) {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,19 +35,23 @@ func Exists(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, err := readConfig(dir); err == nil {
+	if _, err = readConfig(dir); err == nil {
 		return true, nil
-	} else if len(list) > 0 {
-		return false, err
 	}
-	return false, nil
+	names := []string{}
+	for _, f := range list {
+		if _, left := atomicfile.Left(f.Name()); !left {
+			names = append(names, f.Name())
+		}
+	}
+	if begun := [][]string{{}, {trainingFile}, {modelFile, trainingFile}}; slices.ContainsFunc(begun, func(l []string) bool { return slices.Equal(l, names) }) {
+		return false, nil
+	}
+	return false, err
 }
 
 // write writes config.json.
 func (c *Config) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return err
@@ -98,8 +103,9 @@ func (c *Config) sound(dir string) error {
 		return bad("inputs", fmt.Sprintf("%d inputs and %d targets", len(c.Inputs), len(c.Targets)), fmt.Sprintf("%d and %d, as the streams have columns", n, a))
 	}
 	for _, x := range slices.Concat(c.Inputs, c.Targets) {
-		if !finite(x.Mean, x.Std) || x.Std <= 0 || x.Relative < -1 || x.Relative >= a {
-			return bad("column "+x.Name, fmt.Sprintf("mean %g, std %g, relative %d", x.Mean, x.Std, x.Relative), "finite numbers, a std above 0, and a column of the action or -1")
+		scale := float32(1 / x.Std)
+		if !finite(float64(float32(x.Mean)), float64(float32(x.Std)), float64(scale), float64(float32(x.Mean*float64(scale)))) || x.Std <= 0 || x.Relative < -1 || x.Relative >= a {
+			return bad("column "+x.Name, fmt.Sprintf("mean %g, std %g, relative %d", x.Mean, x.Std, x.Relative), "numbers that are finite in f32, a std above 0, and a column of the action or -1")
 		}
 	}
 	p, err := c.parse()
@@ -110,34 +116,4 @@ func (c *Config) sound(dir string) error {
 		return bad("hz", fmt.Sprint(c.Hz), fmt.Sprintf("%g, as the plan has", p.Rate))
 	}
 	return nil
-}
-
-// same refuses a checkpoint of other options, and says which.
-func (c *Config) same(other *Config, dir string) error {
-	for _, d := range []struct {
-		what      string
-		got, want any
-	}{
-		{"recipe", other.Recipe, c.Recipe}, {"seed", other.Seed, c.Seed}, {"devices", other.Devices, c.Devices}, {"plan", other.Plan, c.Plan}, {"episodes held out", other.HoldOut, c.HoldOut},
-		{"episodes", other.Trained, c.Trained}, {"states", other.States, c.States}, {"action", other.Action, c.Action},
-		{"what normalises its inputs", other.Inputs, c.Inputs}, {"what normalises its targets", other.Targets, c.Targets},
-	} {
-		got, errGot := json.Marshal(d.got)
-		want, errWant := json.Marshal(d.want)
-		if err := errors.Join(errGot, errWant); err != nil {
-			return err
-		}
-		if string(got) != string(want) {
-			return &CheckpointError{dir, d.what, short(got), short(want) + ": training goes on with the same options and dataset alone"}
-		}
-	}
-	return nil
-}
-
-// short is the beginning of a text.
-func short(text []byte) string {
-	if len(text) > 400 {
-		return string(text[:400]) + "..."
-	}
-	return string(text)
 }

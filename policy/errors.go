@@ -60,3 +60,16 @@ func (e *CheckpointError) Error() string {
 
 // Unwrap returns ops.ErrOption.
 func (e *CheckpointError) Unwrap() error { return ops.ErrOption }
+
+// PredictionError is an action that a network predicts and that is no finite number: its weights, or what it sees, are too large.
+type PredictionError struct {
+	Column string // of the action
+	Got    float64
+}
+
+func (e *PredictionError) Error() string {
+	return fmt.Sprintf("policy: column %s of the action is predicted as %g, want a finite number", e.Column, e.Got)
+}
+
+// Unwrap returns ops.ErrValue.
+func (e *PredictionError) Unwrap() error { return ops.ErrValue }

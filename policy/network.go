@@ -144,21 +144,17 @@ func (h *constants) affine(ctx context.Context, device *ops.Device, columns []Co
 		x := &columns[i]
 		a[i], b[i], r[i] = float32(1/x.Std), float32(-x.Mean/x.Std), int32(x.Relative)
 	}
-	up := func(t *tensor.Tensor, err error) *tensor.Tensor {
-		if err != nil {
+	up := func(t *tensor.Tensor, e error) *tensor.Tensor {
+		if err = errors.Join(err, e); err != nil {
 			return nil
 		}
-		t, err = device.Upload(ctx, t)
-		if err == nil {
+		if t, err = device.Upload(ctx, t); err == nil {
 			*h = append(*h, t)
 		}
 		return t
 	}
 	scale, shift, relative = up(tensor.Of(a, len(a))), up(tensor.Of(b, len(b))), up(tensor.Of(r, len(r)))
-	if scale == nil || shift == nil || relative == nil {
-		return nil, nil, nil, &ops.MemoryError{Device: device.Name(), What: "what normalises columns", Bytes: int64(12 * len(columns)), Err: errors.New("it cannot be had")}
-	}
-	return scale, shift, relative, nil
+	return scale, shift, relative, err
 }
 
 // predict runs the step and returns what it predicted, rows of out.

@@ -178,7 +178,9 @@ func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.actions(r.net.row(predicted, 0), r.last, r.chunk)
+	if err := c.actions(r.net.row(predicted, 0), r.last, r.chunk); err != nil {
+		return nil, err
+	}
 	return r.chunk, nil
 }
 

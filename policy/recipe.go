@@ -88,13 +88,13 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 
 // training is how a step trains.
 func (r *Recipe) training(seed uint64) *nn.Training {
-	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: min(r.WarmUp, r.Steps), Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
+	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
 }
 
-// weights is how many weights the products of a network have, in float64 since anybody may have written the recipe.
+// weights is how many weights the products of a network and its table of positions have, in float64 since anybody may have written the recipe.
 func (r *Recipe) weights(inputs, actions int) float64 {
 	tokens, out := r.products(inputs, actions)
-	return tokens + out
+	return tokens + out + float64(r.History)*float64(r.Width)
 }
 
 // products is how many weights each token meets, and how many the last layer has.

@@ -92,7 +92,9 @@ func Ridge(ctx context.Context, c *Config, store *loader.Store) (Evaluation, err
 		held := sums[h][folds]
 		n := held.n * float64(len(c.Targets))
 		s := Skill{Ticks: k, Windows: int(held.n), Lambda: lambda}
-		s.MSE, s.Hold = held.squared(fit)/n, held.yy/n
+		if n > 0 {
+			s.MSE, s.Hold = held.squared(fit)/n, held.yy/n
+		}
 		out.Skills = append(out.Skills, s.of())
 	}
 	return out, nil

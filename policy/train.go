@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"os"
 
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
@@ -22,6 +24,7 @@ type Options struct {
 	Steps    int     // the recipe's unless given, as are the others
 	Batch    int     // windows of a step, of each device
 	Rate     float64 // the learning rate
+	Floor    float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
 }
 
 // Trainer trains a policy. Its methods are for one goroutine at a time.
@@ -33,6 +36,8 @@ type Trainer struct {
 	held   constants
 	group  *nn.Group
 	at     int64
+	losses []float32 // of all steps
+	broken error     // of a step
 }
 
 // NewTrainer prepares training on one device or on several, which [ops.Connect] can connect: it finds what the streams are, computes the statistics of
@@ -98,6 +103,7 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 	if err := c.adopt(l); err != nil {
 		return err
 	}
+	drawn := numbersOf(l)
 	if len(c.HoldOut) > 0 {
 		held, err := c.loader(ctx, device, store, c.HoldOut)
 		if err != nil {
@@ -107,6 +113,10 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		if err := errors.Join(c.fits(held), c.long(held)); err != nil {
 			return err
 		}
+		drawn = append(drawn, numbersOf(held)...)
+	}
+	if c.Contents, err = c.contents(ctx, store, drawn); err != nil {
+		return err
 	}
 	return c.statistics(ctx, l)
 }
@@ -127,36 +137,48 @@ func (t *Trainer) Steps() int { return int(t.at) }
 func (t *Trainer) Done() bool { return t.Steps() >= t.config.Recipe.Steps }
 
 // Run trains so many steps, but no more than the recipe has, and returns the loss of each: the mean over the targets of the batch that there are. It
-// ends early with the context, after whole steps. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since.
+// ends early with the context, after whole steps. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since:
+// training ends there, and goes on from what was saved before.
 func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
+	if err := t.usable("Run"); err != nil {
+		return nil, err
+	}
 	steps = min(steps, t.config.Recipe.Steps-t.Steps(), ring)
 	given := 0
 	for ; given < steps && ctx.Err() == nil; given++ {
 		if err := t.group.Run(); err != nil {
+			t.broken = err
 			return nil, err
 		}
 	}
 	p, err := t.group.Progress(context.WithoutCancel(ctx))
 	if err != nil {
+		t.broken = err
 		return nil, err
 	}
 	t.at = p.Step
-	return p.Losses[len(p.Losses)-given:], nil
+	losses := p.Losses[len(p.Losses)-given:]
+	t.losses = append(t.losses, losses...)
+	return losses, nil
 }
 
 // Evaluate is the skill on the held-out episodes so far, on the first device; see [Policy.Evaluate] for Visit.
 func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
+	if t.group == nil {
+		return Evaluation{}, t.usable("Evaluate")
+	}
 	return evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
 }
 
-// place is the loader's, as a checkpoint has it.
-const place = "robocache.loader"
+// placeText is the loader's place, as a checkpoint has it.
+const placeText = "robocache.loader"
 
-// Save writes a checkpoint into a folder, which is made if it is not there: config.json, training.safetensors, which training goes on from, and
-// model.safetensors, which has the weights alone, with torch's names. Each file is there whole or not at all, and a program that is killed in between leaves
-// the weights of an earlier step beside a place to go on from.
+// Save writes a checkpoint into a folder, which is made if it is not there: training.safetensors, which training goes on from, model.safetensors, which has
+// the weights alone, with torch's names, and at last config.json, which makes the folder a checkpoint. Each file is there whole or not at all, and a program
+// that is killed in between leaves nothing, or the weights of an earlier step beside a place to go on from. After an error of Run it is that error again: what
+// was saved before stays.
 func (t *Trainer) Save(ctx context.Context, dir string) error {
-	if err := t.config.write(dir); err != nil {
+	if err := t.usable("Save"); err != nil {
 		return err
 	}
 	s, err := t.loader.State(ctx)
@@ -167,14 +189,23 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{place: string(text)}); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return t.models[0].SaveFile(ctx, in(dir, modelFile), nil)
+	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text), lossesText: lossesTo(t.losses)}); err != nil {
+		return err
+	}
+	if err := t.models[0].SaveFile(ctx, in(dir, modelFile), nil); err != nil {
+		return err
+	}
+	return t.config.write(dir)
 }
 
 // Resume goes on from a checkpoint, to the bit. One of other options, or of another number of devices, is a *CheckpointError.
 func (t *Trainer) Resume(ctx context.Context, dir string) error {
+	if t.group == nil {
+		return t.usable("Resume")
+	}
 	c, err := readConfig(dir)
 	if err != nil {
 		return err
@@ -183,19 +214,37 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 		return err
 	}
 	texts, err := t.group.LoadState(ctx, in(dir, trainingFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &CheckpointError{Dir: dir, Got: "no " + trainingFile, Want: "a folder that robocache train has written"}
+	}
 	if err != nil {
 		return err
 	}
+	if t.at, t.broken = t.place(ctx, dir, texts[placeText]); t.broken == nil {
+		t.losses, t.broken = lossesFrom(dir, texts[lossesText], t.at)
+	}
+	return t.broken
+}
+
+// place takes the loader to its place in a checkpoint, and returns how many steps there were.
+func (t *Trainer) place(ctx context.Context, dir, text string) (int64, error) {
 	var s loader.State
-	if err := json.Unmarshal([]byte(texts[place]), &s); err != nil {
-		return &CheckpointError{dir, trainingFile, "a loader's place that is not JSON: " + err.Error(), "what Save has written"}
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return 0, &CheckpointError{dir, trainingFile, "a loader's place that is not JSON: " + err.Error(), "what Save has written"}
 	}
 	if err := t.loader.Resume(ctx, s); err != nil {
-		return err
+		return 0, err
 	}
 	p, err := t.group.Progress(ctx)
-	t.at = p.Step
-	return err
+	return p.Step, err
+}
+
+// usable reports why the trainer cannot be used: a step has failed, or it is closed.
+func (t *Trainer) usable(op string) error {
+	if t.group == nil {
+		return &ops.ArgError{Op: op, Arg: "trainer", Kind: ops.ErrClosed}
+	}
+	return t.broken
 }
 
 // Close releases what is on the devices. Close twice is fine.

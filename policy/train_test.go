@@ -101,7 +101,9 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 		second := trainer(t, backend, store, o)
 		require.NoError(t, second.Resume(ctx, dirs[1]))
 		assert.Equal(t, steps/2, second.Steps())
+		assert.Equal(t, losses[:steps/2], second.Losses(), "those of all steps")
 		got = append(got, train(t, second, steps-steps/2)...)
+		assert.Equal(t, losses, second.Losses())
 		require.NoError(t, second.Save(ctx, dirs[1]))
 		assert.Equal(t, losses, got, backend)
 		a, b := files(t, dirs[0]), files(t, dirs[1])
@@ -310,7 +312,7 @@ func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
 	assert.True(t, there)
 	var bad *policy.CheckpointError
 	for what, other := range map[string]policy.Options{
-		"recipe":            {HoldOut: []int{1}, Steps: 5, Batch: 4},
+		"steps":             {HoldOut: []int{1}, Steps: 5, Batch: 4},
 		"seed":              {HoldOut: []int{1}, Steps: 4, Batch: 4, Seed: 1},
 		"episodes held out": {HoldOut: []int{2}, Steps: 4, Batch: 4},
 	} {
@@ -321,6 +323,7 @@ func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
 	other := robots(t, 80, 80, 90)
 	err = trainer(t, "cpu", build(t, other), o).Resume(ctx, dir)
 	require.ErrorAs(t, err, &bad, "other recordings")
+	assert.Equal(t, "samples of 2", bad.What)
 
 	config := files(t, dir)["config.json"]
 	for _, text := range []string{"", "{", "[]", `{"version":1,"policy":"other"}`, `{"version":1,"policy":"bc-transformer"}`} {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/robocache/robocache/loader"
@@ -41,10 +42,11 @@ func (c *Config) all(ctx context.Context, l *loader.Loader, visit func(w *Window
 			return err
 		}
 		for row := range h.episodes {
-			if !h.window(row, w) {
-				continue
+			there, err := h.window(row, w)
+			if there && err == nil {
+				err = visit(w)
 			}
-			if err := visit(w); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -106,17 +108,18 @@ func (c *Config) hostOf(ctx context.Context, l *loader.Loader, b *loader.Batch) 
 	return h, nil
 }
 
-// window takes a row of the batch, and reports whether it has a window.
-func (h *host) window(row int, w *Window) bool {
+// window takes a row of the batch, and reports whether it has a window. Values that are not finite are a *StreamError.
+func (h *host) window(row int, w *Window) (bool, error) {
 	c, r := h.c, &h.c.Recipe
 	a, width, t := len(c.Targets), len(c.Inputs), r.History
 	if h.episodes[row] < 0 {
-		return false
+		return false, nil
 	}
 	actions, valid := h.values[len(c.States)], h.valid[len(c.States)]
 	ticks := t + r.Chunk // of the action: those before the anchor first
 	w.Known = valid[row*ticks+t-1] != 0
-	w.Episode, w.Tick, w.Anchor = h.l.EpisodeOf(h.episodes[row]), h.ticks[row], h.anchors[row]
+	_, w.Episode = h.l.Known(h.episodes[row])
+	w.Tick, w.Anchor = h.ticks[row], h.anchors[row]
 	action := func(tick int) []float32 { return actions[(row*ticks+tick)*a : (row*ticks+tick+1)*a] }
 	for j, v := range action(t - 1) {
 		w.Last[j] = float64(v)
@@ -149,7 +152,7 @@ func (h *host) window(row int, w *Window) bool {
 		column += d
 	}
 	if !r.Differences {
-		return true
+		return true, c.finite(w)
 	}
 	for k := range t {
 		if valid[row*ticks+k] == 0 {
@@ -162,13 +165,35 @@ func (h *host) window(row int, w *Window) bool {
 			}
 		}
 	}
-	return true
+	return true, c.finite(w)
+}
+
+// finite finds a value of a window that is not.
+func (c *Config) finite(w *Window) error {
+	bad := func(x *Column) error {
+		return &StreamError{x.Stream, fmt.Sprintf("a value of column %s that is not finite, in episode %d near tick %d", x.Name, w.Episode, w.Tick), "finite ones"}
+	}
+	for i, v := range w.inputs {
+		if w.there[i] && !finite(v) {
+			return bad(&c.Inputs[i%len(c.Inputs)])
+		}
+	}
+	for i, v := range w.Actions {
+		if w.Counts[i/len(c.Targets)] && !finite(v) {
+			return bad(&c.Targets[i%len(c.Targets)])
+		}
+	}
+	return nil
 }
 
 // moments are the sums that a mean and a deviation are made of.
-type moments struct{ n, sum, squares float64 }
+type moments struct{ n, sum, squares, low, high float64 }
 
 func (m *moments) add(x float64) {
+	if m.n == 0 {
+		m.low, m.high = x, x
+	}
+	m.low, m.high = min(m.low, x), max(m.high, x)
 	m.n++
 	m.sum += x
 	m.squares += x * x
@@ -182,7 +207,7 @@ func (m *moments) stats() (mean, std float64) {
 	return mean, math.Sqrt(max(m.squares/m.n-mean*mean, 0))
 }
 
-// constant is the deviation under which a column does not vary: it is taken as it is.
+// constant is the deviation, of an input's size, under which it does not vary: it is taken as it is.
 const constant = 1e-6
 
 // statistics normalises inputs and targets by the windows of the training episodes.
@@ -212,16 +237,16 @@ func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
 		if x.Mean, x.Std = in[i].stats(); !finite(x.Mean, x.Std) {
 			return &StreamError{x.Stream, "values of column " + x.Name + " that are not finite", "finite ones"}
 		}
-		if x.Std < constant {
+		if x.Std <= constant*max(math.Abs(in[i].low), math.Abs(in[i].high)) {
 			x.Std = 1
 		}
 	}
 	for j := range out {
 		y := &c.Targets[j]
-		if y.Mean, y.Std = out[j].stats(); !finite(y.Mean, y.Std) {
+		if y.measure(&out[j], c.Floor); !finite(y.Mean, y.Std) {
 			return &StreamError{y.Stream, "values of column " + y.Name + " that are not finite", "finite ones"}
 		}
-		if y.Std = max(y.Std, Floor); y.Relative >= 0 {
+		if y.Relative >= 0 {
 			y.Mean = 0
 		}
 	}

@@ -232,8 +232,6 @@ type trainer struct {
 	app     *app
 	request batching.Request
 	out     *trained
-	losses  []float32 // of this run
-	first   int       // the step before them
 }
 
 func (w *trainer) remark(format string, args ...any) {
@@ -293,8 +291,8 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	_, ended, stop := w.app.untilCut(0)
 	defer stop()
 	total := tr.Config().Recipe.Steps
-	w.first = tr.Steps()
-	bar := w.app.rating("training", total-w.first, "steps")
+	first := tr.Steps()
+	bar := w.app.rating("training", total-first, "steps")
 	defer bar.done()
 	begin, saved := time.Now(), time.Now()
 	some := 1 // steps until the host looks, about a tenth of a second
@@ -313,11 +311,10 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 		} else if took > 200*time.Millisecond {
 			some = max(some/2, 1)
 		}
-		w.losses = append(w.losses, losses...)
 		bar.add(len(losses))
 		o := w.out
 		o.Steps, o.Seconds = tr.Steps(), time.Since(begin).Seconds()
-		o.Speed, o.Loss = float64(len(w.losses))/max(o.Seconds, 1e-9), w.recent(total)
+		o.Speed, o.Loss = float64(o.Steps-first)/max(o.Seconds, 1e-9), recent(tr)
 		if o.Steps == tenth {
 			if err := w.progress(); err != nil {
 				return err
@@ -330,14 +327,15 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 			saved = time.Now()
 		}
 	}
-	w.out.Steps = tr.Steps()
+	w.out.Steps, w.out.Loss = tr.Steps(), recent(tr)
 	return nil
 }
 
 // recent is the mean loss of the latest tenth of the steps.
-func (w *trainer) recent(total int) float64 {
-	sum, n := 0.0, min(max(total/10, 1), len(w.losses))
-	for _, v := range w.losses[len(w.losses)-n:] {
+func recent(tr *policy.Trainer) float64 {
+	losses := tr.Losses()
+	sum, n := 0.0, min(max(tr.Config().Recipe.Steps/10, 1), len(losses))
+	for _, v := range losses[len(losses)-n:] {
 		sum += float64(v)
 	}
 	return sum / float64(max(n, 1))
@@ -372,11 +370,11 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 	if err := tr.Save(ctx, dir); err != nil {
 		return unwritten(err)
 	}
-	if len(w.losses) == 0 {
+	if tr.Steps() == 0 {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, w.first+1, w.losses, viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
 	}))
 }
 

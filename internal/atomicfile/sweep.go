@@ -15,13 +15,7 @@ func Sweep(dir string, own func(name string) bool) error {
 		return err
 	}
 	for _, entry := range list {
-		rest, tmp := strings.CutSuffix(entry.Name(), ".tmp")
-		rest, dot := strings.CutPrefix(rest, ".")
-		i := strings.LastIndexByte(rest, '.')
-		if !tmp || !dot || i < 0 || !entry.Type().IsRegular() || !own(rest[:i]) {
-			continue
-		}
-		if salt, err := hex.DecodeString(rest[i+1:]); err != nil || len(salt) != 8 {
+		if of, left := Left(entry.Name()); !left || !entry.Type().IsRegular() || !own(of) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
@@ -29,4 +23,16 @@ func Sweep(dir string, own func(name string) bool) error {
 		}
 	}
 	return nil
+}
+
+// Left says of what file a name is that of what a program that was killed has left.
+func Left(name string) (of string, left bool) {
+	rest, tmp := strings.CutSuffix(name, ".tmp")
+	rest, dot := strings.CutPrefix(rest, ".")
+	i := strings.LastIndexByte(rest, '.')
+	if !tmp || !dot || i < 0 {
+		return "", false
+	}
+	salt, err := hex.DecodeString(rest[i+1:])
+	return rest[:i], err == nil && len(salt) == 8
 }

@@ -71,9 +71,6 @@ func planTokens[W working](b *Backend, job *backend.TokensJob) (backend.Plan, er
 		p.reference = source(&backend.TokenSource{Values: r.Values, Valid: r.Valid, Ticks: r.Values.Dim(1), D: r.Values.Dim(2)}, backend.FaultReference)
 		width = max(width, r.Values.Dim(2))
 	}
-	if job.Target != nil {
-		width = max(width, job.Target.D)
-	}
 	p.rows = b.scratch(2 * width)
 	plan, err := b.plan(job.Bound(), errs, &task{pieces: job.B, do: p.row})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // sweep fails every driver call of a whole run in turn, each on a fresh device.
-func sweep(t *testing.T, code cudadrv.Code, after bool) {
+func sweep(t *testing.T, code cudadrv.Code, after bool, run func(*cudadrv.Driver) error, quiet string) {
 	t.Parallel()
 	var dev *cudasim.Device
 	s := &faultsweep.Sweep{
@@ -23,13 +23,33 @@ func sweep(t *testing.T, code cudadrv.Code, after bool) {
 			}
 			return open
 		},
-		Run: faultsweep.Pipeline, Code: code, After: after,
+		Run: run, Quiet: quiet, Code: code, After: after,
 	}
 	t.Logf("%d calls", s.Do(t))
 }
 
-func TestEveryCallMayRunOutOfMemory(t *testing.T)    { sweep(t, cudadrv.ErrOutOfMemory, false) }
-func TestEveryCallMayFailForNoReason(t *testing.T)   { sweep(t, cudadrv.ErrUnknown, false) }
-func TestEveryCallMayReportWhatFailed(t *testing.T)  { sweep(t, cudadrv.ErrUnknown, true) }
-func TestEveryCallMayFindTheDeviceLost(t *testing.T) { sweep(t, cudadrv.ErrLaunchFailed, false) }
-func TestEveryCallMayReportALostDevice(t *testing.T) { sweep(t, cudadrv.ErrIllegalAddress, true) }
+func TestEveryCallMayRunOutOfMemory(t *testing.T) {
+	sweep(t, cudadrv.ErrOutOfMemory, false, faultsweep.Pipeline, "")
+}
+func TestEveryCallMayFailForNoReason(t *testing.T) {
+	sweep(t, cudadrv.ErrUnknown, false, faultsweep.Pipeline, "")
+}
+func TestEveryCallMayReportWhatFailed(t *testing.T) {
+	sweep(t, cudadrv.ErrUnknown, true, faultsweep.Pipeline, "")
+}
+func TestEveryCallMayFindTheDeviceLost(t *testing.T) {
+	sweep(t, cudadrv.ErrLaunchFailed, false, faultsweep.Pipeline, "")
+}
+func TestEveryCallMayReportALostDevice(t *testing.T) {
+	sweep(t, cudadrv.ErrIllegalAddress, true, faultsweep.Pipeline, "")
+}
+
+// dependent is what tells whether launches can be dependent: without an answer they are not.
+const dependent = "cuDeviceGetAttribute"
+
+func TestEveryCallOfTrainingMayRunOutOfMemory(t *testing.T) {
+	sweep(t, cudadrv.ErrOutOfMemory, false, faultsweep.Training, dependent)
+}
+func TestEveryCallOfTrainingMayReportWhatFailed(t *testing.T) {
+	sweep(t, cudadrv.ErrUnknown, true, faultsweep.Training, dependent)
+}
