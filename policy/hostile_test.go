@@ -294,7 +294,7 @@ func TestAHeldOutEpisodeIsLookedAtBeforeTraining(t *testing.T) {
 				return float64(row * j)
 			})
 			store := build(t, d)
-			_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), store, policy.Options{HoldOut: []int{1}})
+			_, err := policy.NewTrainer(context.Background(), []*ops.Device{open(t, "cpu")}, store, policy.Options{HoldOut: []int{1}})
 			var bad *policy.StreamError
 			require.ErrorAs(t, err, &bad)
 			assert.Equal(t, name, bad.Stream)
