@@ -483,15 +483,9 @@ func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgam
 	}
 }
 
-// rate is one between 2^-n and half of that: the random word of an element, if there is a fit one, which is kept as the first that is no less than the rate.
+// rate is a dropout's of the case.
 func (c matMulCase) rate(n int, site uint32) float32 {
-	for i := range uint64(c.m * c.n / 4) {
-		word := fp32.Words(matMulSeed, matMulStep, site, i)[(c.m+c.n/16)%4]
-		if rate := float32(word) * 0x1p-32; word>>(31-n) == 1 && fp32.Threshold(rate) == word {
-			return rate
-		}
-	}
-	return float32(math.Ldexp(0.75, -n))
+	return rateOf(matMulSeed, matMulStep, site, c.m*c.n, c.m+c.n/16, n)
 }
 
 // drop is dropout of elements from number first on.
