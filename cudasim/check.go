@@ -19,6 +19,7 @@ type Config struct {
 	// for tests that want a kernel with a defect.
 	Rewrite func(text []byte) []byte
 	Memory  uint64 // bytes of device memory, 0 for 2 GiB
+	Shared  int    // bytes of shared memory that a block may have, 0 for 227 KB, which is the most
 }
 
 // Check is a set of checks. Bounds and alignment are always checked.

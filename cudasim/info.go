@@ -34,6 +34,14 @@ func (d *Device) multiprocessors() int {
 	return defaultSMs
 }
 
+// sharedOptin is how much shared memory a block may have.
+func (d *Device) sharedOptin() int {
+	if d.cfg.Shared > 0 {
+		return min(d.cfg.Shared, maxSharedOptin)
+	}
+	return maxSharedOptin
+}
+
 // attribute gives a device attribute. Clocks and widths, which tell how fast a device is, are 0.
 func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 	switch a {
@@ -68,7 +76,7 @@ func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 	case cudadrv.MaxSharedPerMultiprocessor:
 		return smShared, true
 	case cudadrv.MaxSharedPerBlockOptin:
-		return maxSharedOptin, true
+		return d.sharedOptin(), true
 	case cudadrv.MemoryPoolsSupported:
 		return 1, true
 	case 12: // registers a block

@@ -18,6 +18,9 @@ const (
 	windowSize   = uint64(1 << 24)
 	globalBase   = uint64(0x7f00_0000_0000)
 
+	// A block's shared memory begins behind what the system keeps of it, as on Hopper: so an offset that is taken for an address shows.
+	sharedBase = uint64(blockReserved)
+
 	allocAlign = 512
 	guardGap   = 4096 // nothing lies this close behind an allocation
 	graves     = 4096 // freed allocations that are remembered

@@ -346,7 +346,7 @@ func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {
 	v := int(int32(value))
 	switch cudadrv.FuncAttr(int32(attr)) {
 	case cudadrv.FuncMaxDynamicShared:
-		if v < 0 || v+int(f.kernel.shared) > maxSharedOptin {
+		if v < 0 || v+int(f.kernel.shared) > d.sharedOptin() {
 			return cudadrv.ErrInvalidValue
 		}
 		f.mu.Lock()
@@ -376,7 +376,7 @@ func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, a []uintptr) code {
 		return cudadrv.ErrInvalidValue
 	}
 	shared := int(a[3]) + int(f.kernel.shared)
-	if threads > f.maxThreads() || shared > maxSharedOptin {
+	if threads > f.maxThreads() || shared > d.sharedOptin() {
 		return put32(a[0], 0)
 	}
 	threads = (threads + 31) / 32 * 32

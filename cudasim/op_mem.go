@@ -290,6 +290,7 @@ func (w *warp) access(in *inst, exec uint32, n uint64) (m *allocation, here, res
 	switch sp {
 	case spaceShared:
 		m = w.b.shared
+		base += sharedBase
 	case spaceLocal:
 		return w.accessLocal(in, exec, n, base)
 	case spaceParam:

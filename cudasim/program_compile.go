@@ -162,7 +162,7 @@ func (c *compiler) layout() {
 		switch v.Space {
 		case "shared":
 			shared = (shared + a - 1) / a * a
-			c.vars[v] = address{spaceShared, shared}
+			c.vars[v] = address{spaceShared, sharedBase + shared}
 			shared += uint64(v.Size)
 		case "local", "param":
 			local = (local + a - 1) / a * a
@@ -198,7 +198,7 @@ func (c *compiler) layout() {
 		shared = (shared + a - 1) / a * a
 	}
 	for _, v := range dynamic {
-		c.vars[v] = address{spaceShared, shared}
+		c.vars[v] = address{spaceShared, sharedBase + shared}
 	}
 	c.k.shared, c.k.local = uint32(shared), uint32((local+15)/16*16)
 }

@@ -31,7 +31,7 @@ func (c *compiler) backward(v *value) {
 	if !isNorm(to) {
 		r.dWork = c.gradient(c.nn.Working(), to, zero)
 	}
-	if isNorm(to) || p != nil && (p.residual != nil || p.position != nil || p.embedding != nil) {
+	if o != nil || p != nil && (p.residual != nil || p.position != nil || p.embedding != nil) {
 		r.dSum = c.gradient(tensor.F32, to, zero)
 	}
 	c.products(v, o, p, r)

@@ -42,6 +42,9 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 			return fail(fmt.Sprintf("opts[%d].Train", i), ops.ErrMissing, "nil", "how to train")
 		case !slices.EqualFunc(m.Parameters(), models[0].Parameters(), func(a, b Parameter) bool { return reflect.DeepEqual(a, b) }):
 			return fail(fmt.Sprintf("models[%d]", i), ops.ErrOption, "another network than the first", "one network")
+		case m.working.DType() != models[0].working.DType():
+			return fail(fmt.Sprintf("models[%d]", i), ops.ErrWrongDevice, m.device.Name()+", which computes in "+m.working.DType().String(),
+				models[0].working.DType().String()+", as "+models[0].device.Name()+" does")
 		case *o.Train != *opts[0].Train || o.Loss != opts[0].Loss || o.Chunk != opts[0].Chunk || o.Ring != opts[0].Ring:
 			return fail(fmt.Sprintf("opts[%d]", i), ops.ErrOption, "other settings than the first", "the same training")
 		case slices.ContainsFunc(models[:i], func(o *Model) bool { return o.device == m.device }):
@@ -80,41 +83,43 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 	if err := g.spread(ctx); err != nil {
 		return g, err
 	}
-	g.graph, err = g.queues[0].Capture(g.record, g.queues[1:]...)
+	g.graph, err = g.queues[0].Capture(func() error { return g.record(phases) }, g.queues[1:]...)
 	return g, err
 }
 
 // maxRanks is how many devices a group has at most.
 const maxRanks = 16
 
-// record gives the queues a step: what each rank does by itself; the norm, of all ranks' gradients; and the optimiser's step.
-func (g *Group) record() error {
-	for i, s := range g.steps {
-		q := g.queues[i]
-		err := s.begins(q)
+// phases are what a rank does in a step: what it does by itself; its part of the norm of all ranks' gradients; and its part of the optimiser's step.
+// Before the second and the third all ranks have done the one before.
+var phases = []func(s *Step, q *ops.Queue) error{
+	func(s *Step, q *ops.Queue) error {
+		if err := s.begins(q); err != nil {
+			return err
+		}
 		for _, p := range s.plans {
-			if err == nil {
-				err = p.Run(q.Backend())
+			if err := p.Run(q.Backend()); err != nil {
+				return err
 			}
 		}
-		if err != nil {
-			return err
+		return nil
+	},
+	func(s *Step, q *ops.Queue) error { return run(s.measure, q) },
+	func(s *Step, q *ops.Queue) error { return run(s.apply, q) },
+}
+
+// record gives the queues a step, or its first phases.
+func (g *Group) record(phases []func(s *Step, q *ops.Queue) error) error {
+	for k, phase := range phases {
+		if k > 0 {
+			if err := g.meet(); err != nil {
+				return err
+			}
 		}
-	}
-	if err := g.meet(); err != nil {
-		return err
-	}
-	for i, s := range g.steps {
-		if err := run(s.measure, g.queues[i]); err != nil {
-			return err
-		}
-	}
-	if err := g.meet(); err != nil {
-		return err
-	}
-	for i, s := range g.steps {
-		if err := run(s.apply, g.queues[i]); err != nil {
-			return err
+		for i, s := range g.steps {
+			if err := phase(s, g.queues[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -181,7 +186,9 @@ func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	var errs []error
 	for i, s := range g.steps {
 		p, err := s.Progress(ctx, g.queues[i])
-		errs = append(errs, err)
+		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) { // that of one stops all
+			errs = append(errs, err)
+		}
 		if i == 0 {
 			all = p
 			continue

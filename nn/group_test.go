@@ -153,18 +153,23 @@ func TestAGroupOfGPUsHasTheBits(t *testing.T) {
 	assert.Equal(t, want, g.arenas(t))
 }
 
-// BenchmarkGroup times a step of 32 rows of 250 tokens on each of 1, 2 and so on of the GPUs: four layers 256 wide.
+// BenchmarkGroup times a step of 32 rows of 250 tokens on each of 1, 2 and so on of the GPUs: four layers 256 wide; and the step without its last
+// phases, which says what they take.
 func BenchmarkGroup(b *testing.B) {
 	names := gpus(b)
 	c := Config{256, slices.Concat([]Layer{Linear{Name: "in", Out: 256}, Positions{Name: "position", Count: 250}},
 		Encoder("encoder", 4, TransformerEncoderLayer{Heads: 8, FFN: 1024}), []Layer{Linear{Name: "out", Out: 26}})}
 	for n := 1; n <= len(names); n *= 2 {
-		b.Run(fmt.Sprintf("GPUs=%d", n), func(b *testing.B) {
-			g, _ := several(b, names[:n], c, 32, 250, StepOptions{Train: &Training{Schedule: Schedule{Rate: 1e-4}}})
-			g.runs(b, 20)
-			b.ResetTimer()
-			g.runs(b, b.N)
-		})
+		for k := len(phases); k > 0; k-- {
+			b.Run(fmt.Sprintf("GPUs=%d/phases=%d", n, k), func(b *testing.B) {
+				g, _ := several(b, names[:n], c, 32, 250, StepOptions{Train: &Training{Schedule: Schedule{Rate: 1e-4}}})
+				require.NoError(b, g.graph.Close())
+				g.graph = must(g.queues[0].Capture(func() error { return g.record(phases[:k]) }, g.queues[1:]...))
+				g.runs(b, 20)
+				b.ResetTimer()
+				g.runs(b, b.N)
+			})
+		}
 	}
 }
 

@@ -117,33 +117,3 @@ func (c *Config) sound(dir string) error {
 	}
 	return nil
 }
-
-// same refuses a checkpoint of other options, and says which.
-func (c *Config) same(other *Config, dir string) error {
-	for _, d := range []struct {
-		what      string
-		got, want any
-	}{
-		{"recipe", other.Recipe, c.Recipe}, {"seed", other.Seed, c.Seed}, {"plan", other.Plan, c.Plan}, {"episodes held out", other.HoldOut, c.HoldOut},
-		{"episodes", other.Trained, c.Trained}, {"states", other.States, c.States}, {"action", other.Action, c.Action},
-		{"what normalises its inputs", other.Inputs, c.Inputs}, {"what normalises its targets", other.Targets, c.Targets},
-	} {
-		got, errGot := json.Marshal(d.got)
-		want, errWant := json.Marshal(d.want)
-		if err := errors.Join(errGot, errWant); err != nil {
-			return err
-		}
-		if string(got) != string(want) {
-			return &CheckpointError{dir, d.what, short(got), short(want) + ": training goes on with the same options and dataset alone"}
-		}
-	}
-	return nil
-}
-
-// short is the beginning of a text.
-func short(text []byte) string {
-	if len(text) > 400 {
-		return string(text[:400]) + "..."
-	}
-	return string(text)
-}

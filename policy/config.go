@@ -24,6 +24,7 @@ type Config struct {
 	Says    string `json:"says"`
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
+	Devices int    `json:"devices"` // that it was trained on, each with a batch of its own
 	// Plan is the text of a plan: which streams, and how they are put on the clock. The windows are History's and Chunk's.
 	Plan   string   `json:"plan"`
 	Hz     float64  `json:"hz"` // of the clock
@@ -36,7 +37,12 @@ type Config struct {
 	Targets []Column `json:"targets"`
 	Dataset string   `json:"dataset"` // its name
 	Trained []int    `json:"trained"` // the numbers of the episodes that it was trained on, and held out
-	HoldOut []int    `json:"hold_out"`
+	// Contents are hashes of the samples of these episodes that the policy takes, by number.
+	Contents map[int]string `json:"contents"`
+	// Floor is the least standard deviation that columns of the action are measured by, in their unit: 0.05 for joints and a thousandth of the range of others
+	// unless given.
+	Floor   float64 `json:"floor,omitempty"`
+	HoldOut []int   `json:"hold_out"`
 
 	planName string
 }
@@ -57,10 +63,9 @@ type Column struct {
 	Relative int     `json:"relative"`
 	Mean     float64 `json:"mean"`
 	Std      float64 `json:"std"`
+	// Floored says of a target that its standard deviation is less than Std, which is the least that it is measured by.
+	Floored bool `json:"floored,omitempty"`
 }
-
-// Floor is the least standard deviation that an action is measured by.
-const Floor = 0.05
 
 // actionNames are those that a stream of actions has.
 var actionNames = []string{"action", "actions"}
@@ -72,7 +77,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Dataset: store.Name(), Trained: []int{}, HoldOut: []int{}}
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Trained: []int{}, HoldOut: []int{}}
 	if c.Plan == "" {
 		if c.Plan, err = planOf(store); err != nil {
 			return nil, err
@@ -91,6 +96,10 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	if err := c.Recipe.check(); err != nil {
 		return nil, err
 	}
+	if !(c.Floor >= 0) || math.IsInf(c.Floor, 0) {
+		return nil, &OptionError{"Floor", fmt.Sprint(c.Floor), "a number above 0"}
+	}
+	c.Recipe.WarmUp = min(c.Recipe.WarmUp, c.Recipe.Steps)
 	return c, c.episodes(store, o.HoldOut)
 }
 
@@ -204,17 +213,25 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	return p, nil
 }
 
-// loader draws windows of some episodes; in their order if they are not shuffled, all of them.
-func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.Store, episodes []int, batch int, shuffled bool) (*loader.Loader, error) {
+// loader draws all windows of some episodes, in their order.
+func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.Store, episodes []int) (*loader.Loader, error) {
 	p, err := c.plan(true)
 	if err != nil {
 		return nil, err
 	}
-	o := loader.Options{Batch: batch, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastDrop}
-	if p.Shuffle = cmp.Or(p.Shuffle, "windows"); !shuffled {
-		p.Shuffle, o.Last = "none", ops.LastShort
+	p.Shuffle = "none"
+	return loader.New(ctx, device, store, p, loader.Options{Batch: evaluated, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastShort})
+}
+
+// drawn draws windows of the training episodes, a batch for each device.
+func (c *Config) drawn(ctx context.Context, devices []*ops.Device, store *loader.Store) (*loader.Group, error) {
+	p, err := c.plan(true)
+	if err != nil {
+		return nil, err
 	}
-	return loader.New(ctx, device, store, p, o)
+	p.Shuffle = cmp.Or(p.Shuffle, "windows")
+	o := loader.Options{Batch: c.Recipe.Batch, Seed: c.Seed, Episodes: [][]int{c.Trained}, Last: ops.LastDrop}
+	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 
 // episodes says which are trained on.

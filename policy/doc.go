@@ -8,8 +8,8 @@
 //
 // A policy's [Skill] at k ticks is 1 - MSE(k)/MSE_hold(k). MSE(k) is the mean, over all anchors of the episodes that have a recorded action before them and one
 // k-1 ticks after them, and over all columns of the action, of ((predicted-recorded)/s)^2: the recorded action is that of the k-th tick to come, the anchor's
-// own being the first. s is the column's standard deviation over the training episodes, but no less than 0.05, in radians for joints, so that a joint that
-// hardly moves does not count. MSE_hold is the same of holding the last action, the one of the tick before the anchor. So 0 is no better than holding, and 1
+// own being the first. s is the column's standard deviation over the training episodes, but no less than a floor, so that a column that hardly moves does not
+// count: 0.05 rad for what its name says is a joint, and a thousandth of the range of other columns, or what Options.Floor says. MSE_hold is the same of holding the last action, the one of the tick before the anchor. So 0 is no better than holding, and 1
 // is perfect. Means and deviations are float64.
 //
 // The next action is no test: holding explains nearly all of it. And no such number ranks policies on a robot: the error is open loop, on the states that

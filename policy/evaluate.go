@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
@@ -19,6 +20,17 @@ type Skill struct {
 	Hold    float64 `json:"mse_hold"`
 	Skill   float64 `json:"skill"`
 	Lambda  float64 `json:"lambda,omitempty"` // of a ridge
+	// Columns are those of the action, of a policy; a ridge has none.
+	Columns []ColumnSkill `json:"columns,omitempty"`
+}
+
+// ColumnSkill is the skill of a column of the action by itself, which does not depend on what it is measured by.
+type ColumnSkill struct {
+	Name  string  `json:"name"`
+	Std   float64 `json:"std"` // what it is measured by
+	MSE   float64 `json:"mse"` // in its unit, squared
+	Hold  float64 `json:"mse_hold"`
+	Skill float64 `json:"skill"`
 }
 
 // of computes the skill, 0 where nothing moves.
@@ -54,7 +66,11 @@ type tally struct {
 func newTally(c *Config) *tally {
 	t := &tally{c: c}
 	for _, k := range c.Recipe.Horizons() {
-		t.skills = append(t.skills, Skill{Ticks: k})
+		s := Skill{Ticks: k}
+		for _, y := range c.Targets {
+			s.Columns = append(s.Columns, ColumnSkill{Name: y.Name, Std: y.Std})
+		}
+		t.skills = append(t.skills, s)
 	}
 	return t
 }
@@ -70,7 +86,10 @@ func (t *tally) add(w *Window, chunk []float64) {
 		s.Windows++
 		for j := range a {
 			at, std := (s.Ticks-1)*a+j, t.c.Targets[j].Std
-			e, h := (chunk[at]-w.Actions[at])/std, (w.Last[j]-w.Actions[at])/std
+			e, h := chunk[at]-w.Actions[at], w.Last[j]-w.Actions[at]
+			s.Columns[j].MSE += e * e
+			s.Columns[j].Hold += h * h
+			e, h = e/std, h/std
 			s.MSE += e * e
 			s.Hold += h * h
 		}
@@ -82,6 +101,14 @@ func (t *tally) done(episodes []int) Evaluation {
 	for _, s := range t.skills {
 		if n := float64(s.Windows * len(t.c.Targets)); n > 0 {
 			s.MSE, s.Hold = s.MSE/n, s.Hold/n
+		}
+		s.Columns = slices.Clone(s.Columns)
+		for j := range s.Columns {
+			y := &s.Columns[j]
+			if n := float64(s.Windows); n > 0 {
+				y.MSE, y.Hold = y.MSE/n, y.Hold/n
+			}
+			y.Skill = Skill{MSE: y.MSE, Hold: y.Hold}.of().Skill
 		}
 		e.Skills = append(e.Skills, s.of())
 	}
@@ -95,7 +122,7 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 	if len(episodes) == 0 {
 		return t.done([]int{}), nil
 	}
-	l, err := c.loader(ctx, m.Device(), store, episodes, evaluated, false)
+	l, err := c.loader(ctx, m.Device(), store, episodes)
 	if err != nil {
 		return Evaluation{}, err
 	}
@@ -103,7 +130,7 @@ func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, 
 	if err := c.fits(l); err != nil {
 		return Evaluation{}, err
 	}
-	n, err := newNetwork(ctx, c, m, evaluated, sourcesOf(c, l.Batch()), nn.StepOptions{Predict: true, Before: l.Run})
+	n, err := newNetwork(ctx, c, m, evaluated, sourcesOf(c, l.Batch()), l.Run)
 	if err != nil {
 		return Evaluation{}, err
 	}

@@ -100,9 +100,22 @@ func open(t testing.TB, backend string) *ops.Device {
 	return d
 }
 
-func trainer(t testing.TB, backend string, store *loader.Store, o policy.Options) *policy.Trainer {
+// all opens devices, by names between commas.
+func all(t testing.TB, backends string) []*ops.Device {
 	t.Helper()
-	tr, err := policy.NewTrainer(context.Background(), open(t, backend), store, o)
+	devices, err := ops.OpenAll(backends)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		for _, d := range devices {
+			require.NoError(t, d.Close())
+		}
+	})
+	return devices
+}
+
+func trainer(t testing.TB, backends string, store *loader.Store, o policy.Options) *policy.Trainer {
+	t.Helper()
+	tr, err := policy.NewTrainer(context.Background(), all(t, backends), store, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, tr.Close()) })
 	return tr

@@ -125,7 +125,7 @@ func TestWhatEndsWithItsContextSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = policy.Open(ctx, device, dir)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = policy.NewTrainer(ctx, device, store, policy.Options{Steps: 4, Batch: 4})
+	_, err = policy.NewTrainer(ctx, []*ops.Device{device}, store, policy.Options{Steps: 4, Batch: 4})
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, p.Close())
 	require.NoError(t, device.Close())

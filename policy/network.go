@@ -38,8 +38,20 @@ type network struct {
 	model *nn.Model
 	step  *nn.Step
 	queue *ops.Queue
-	held  []*tensor.Tensor
+	held  constants
 	out   *tensor.Tensor // on the host: what was predicted, as it lies on the device
+}
+
+// constants are tensors on devices that steps read.
+type constants []*tensor.Tensor
+
+func (h *constants) close() error {
+	var errs []error
+	for _, t := range *h {
+		errs = append(errs, t.Close())
+	}
+	*h = nil
+	return errors.Join(errs...)
 }
 
 // newModel makes a network's parameters.
@@ -47,20 +59,19 @@ func newModel(ctx context.Context, device *ops.Device, c *Config) (*nn.Model, er
 	return nn.NewModel(ctx, device, nn.Config{In: len(c.Inputs), Layers: c.Recipe.layers(len(c.Targets))}, c.Seed)
 }
 
-// newNetwork compiles a step over so many rows.
-func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sources, o nn.StepOptions) (_ *network, err error) {
+// newNetwork compiles a step that predicts over so many rows; before makes them, if it is not nil.
+func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sources, before func(q *ops.Queue) error) (_ *network, err error) {
 	n := &network{c: c, model: m}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close())
 		}
 	}()
-	if o.Tokens, err = n.tokens(ctx, from, o.Predict); err != nil {
+	o, err := n.held.options(ctx, c, m.Device(), from, true)
+	if err != nil {
 		return nil, err
 	}
-	if !c.Recipe.PerToken {
-		o.Chunk = c.Recipe.Chunk
-	}
+	o.Before = before
 	if n.queue, err = m.Device().NewQueue(); err != nil {
 		return nil, err
 	}
@@ -72,9 +83,20 @@ func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sour
 	return n, err
 }
 
+// options are those of a step that predicts or trains, as far as they say what is made of a batch.
+func (h *constants) options(ctx context.Context, c *Config, device *ops.Device, from sources, predict bool) (nn.StepOptions, error) {
+	o := nn.StepOptions{Predict: predict}
+	if !c.Recipe.PerToken {
+		o.Chunk = c.Recipe.Chunk
+	}
+	var err error
+	o.Tokens, err = h.tokens(ctx, c, device, from, predict)
+	return o, err
+}
+
 // tokens says what is made of a batch.
-func (n *network) tokens(ctx context.Context, from sources, predict bool) (*backend.TokensJob, error) {
-	c, r := n.c, &n.c.Recipe
+func (h *constants) tokens(ctx context.Context, c *Config, device *ops.Device, from sources, predict bool) (*backend.TokensJob, error) {
+	r := &c.Recipe
 	t, a := r.History, len(c.Targets)
 	var errs []error
 	ticks := func(s source, lo, hi int) backend.TokenSource {
@@ -109,14 +131,14 @@ func (n *network) tokens(ctx context.Context, from sources, predict bool) (*back
 		return nil, err
 	}
 	var err error
-	if job.Scale, job.Shift, job.Relative, err = n.affine(ctx, c.Inputs); err == nil && !predict {
-		job.TargetScale, job.TargetShift, job.TargetRelative, err = n.affine(ctx, c.Targets)
+	if job.Scale, job.Shift, job.Relative, err = h.affine(ctx, device, c.Inputs); err == nil && !predict {
+		job.TargetScale, job.TargetShift, job.TargetRelative, err = h.affine(ctx, device, c.Targets)
 	}
 	return job, err
 }
 
 // affine puts on the device what normalises columns.
-func (n *network) affine(ctx context.Context, columns []Column) (scale, shift, relative *tensor.Tensor, err error) {
+func (h *constants) affine(ctx context.Context, device *ops.Device, columns []Column) (scale, shift, relative *tensor.Tensor, err error) {
 	a, b, r := make([]float32, len(columns)), make([]float32, len(columns)), make([]int32, len(columns))
 	for i := range columns {
 		x := &columns[i]
@@ -126,8 +148,8 @@ func (n *network) affine(ctx context.Context, columns []Column) (scale, shift, r
 		if err = errors.Join(err, e); err != nil {
 			return nil
 		}
-		if t, err = n.model.Device().Upload(ctx, t); err == nil {
-			n.held = append(n.held, t)
+		if t, err = device.Upload(ctx, t); err == nil {
+			*h = append(*h, t)
 		}
 		return t
 	}
@@ -169,9 +191,6 @@ func (n *network) close() error {
 	if n.queue != nil {
 		errs = append(errs, n.queue.Close())
 	}
-	for _, t := range n.held {
-		errs = append(errs, t.Close())
-	}
-	n.step, n.queue, n.held = nil, nil, nil
-	return errors.Join(errs...)
+	n.step, n.queue = nil, nil
+	return errors.Join(append(errs, n.held.close())...)
 }

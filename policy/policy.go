@@ -140,7 +140,7 @@ func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *
 		}
 		from.states = append(from.states, state)
 	}
-	r.net, err = newNetwork(ctx, c, p.model, 1, from, nn.StepOptions{Predict: true})
+	r.net, err = newNetwork(ctx, c, p.model, 1, from, nil)
 	return r, err
 }
 

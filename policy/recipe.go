@@ -32,7 +32,7 @@ type Recipe struct {
 	PreNorm bool    `json:"pre_norm"` // without a norm behind the last layer: the states have a linear way through
 	Dropout float64 `json:"dropout"`
 
-	Batch       int     `json:"batch"`
+	Batch       int     `json:"batch"` // windows of a step, of each device
 	Steps       int     `json:"steps"`
 	Rate        float64 `json:"lr"` // at its highest: it rises over WarmUp steps, then falls by half a cosine to 0 at Steps
 	WarmUp      int     `json:"warm_up"`
@@ -88,7 +88,7 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 
 // training is how a step trains.
 func (r *Recipe) training(seed uint64) *nn.Training {
-	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: min(r.WarmUp, r.Steps), Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
+	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
 }
 
 // weights is how many weights the products of a network and its table of positions have, in float64 since anybody may have written the recipe.
@@ -107,7 +107,7 @@ func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	return tokens, out
 }
 
-// FLOP is how many operations a step takes, forward and backward counted as three times two of each weight of a product for each token that it sees.
+// FLOP is how many operations a step takes on each device, forward and backward counted as three times two of each weight of a product for each token that it sees.
 func (r *Recipe) FLOP(inputs, actions int) float64 {
 	tokens, out := r.products(inputs, actions)
 	if r.PerToken {

@@ -49,7 +49,7 @@ func Ridge(ctx context.Context, c *Config, store *loader.Store) (Evaluation, err
 		if len(episodes) == 0 {
 			return nil
 		}
-		l, err := c.loader(ctx, device, store, episodes, evaluated, false)
+		l, err := c.loader(ctx, device, store, episodes)
 		if err != nil {
 			return err
 		}

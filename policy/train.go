@@ -22,25 +22,29 @@ type Options struct {
 	HoldOut  []int  // numbers of episodes that are not trained on
 	Seed     uint64
 	Steps    int     // the recipe's unless given, as are the others
-	Batch    int     // windows of a step
+	Batch    int     // windows of a step, of each device
 	Rate     float64 // the learning rate
+	Floor    float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
 }
 
 // Trainer trains a policy. Its methods are for one goroutine at a time.
 type Trainer struct {
 	config *Config
 	store  *loader.Store
-	loader *loader.Loader
-	model  *nn.Model
-	net    *network
+	loader *loader.Group
+	models []*nn.Model // one a device, with the same parameters
+	held   constants
+	group  *nn.Group
 	at     int64
-	broken error // of a step
+	losses []float32 // of all steps
+	broken error     // of a step
 }
 
-// NewTrainer prepares training on a device: it finds what the streams are, computes the statistics of the training episodes, puts these on the device and
-// captures a step of training, with the draw of its batch, in one graph. The caller closes it, before the device. What cannot be trained on is an
-// *OptionError, *StreamError or *EpisodeError, an error of the loader, or one of package nn.
-func NewTrainer(ctx context.Context, device *ops.Device, store *loader.Store, o Options) (_ *Trainer, err error) {
+// NewTrainer prepares training on one device or on several, which [ops.Connect] can connect: it finds what the streams are, computes the statistics of
+// the training episodes, puts these on each device and captures a step of training, with the draw of each device's batch, in one graph. The devices
+// share the order of the windows. The caller closes it, before the devices. What cannot be trained on is an *OptionError, *StreamError or
+// *EpisodeError, an error of the loader, or one of package nn.
+func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store, o Options) (_ *Trainer, err error) {
 	t := &Trainer{store: store}
 	defer func() {
 		if err != nil {
@@ -50,17 +54,34 @@ func NewTrainer(ctx context.Context, device *ops.Device, store *loader.Store, o 
 	if t.config, err = newConfig(store, &o); err != nil {
 		return nil, err
 	}
+	t.config.Devices = len(devices)
+	if len(devices) > 1 {
+		if err := ops.Connect(devices...); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.config.learn(ctx, store); err != nil {
 		return nil, err
 	}
+	if t.loader, err = t.config.drawn(ctx, devices, store); err != nil {
+		return nil, err
+	}
 	r := &t.config.Recipe
-	if t.loader, err = t.config.loader(ctx, device, store, t.config.Trained, r.Batch, true); err != nil {
-		return nil, err
+	var all []nn.StepOptions
+	for i, device := range devices {
+		m, err := newModel(ctx, device, t.config)
+		if err != nil {
+			return nil, err
+		}
+		t.models = append(t.models, m)
+		o, err := t.held.options(ctx, t.config, device, sourcesOf(t.config, t.loader.Batch()[i]), false)
+		if err != nil {
+			return nil, err
+		}
+		o.Train, o.Before, o.Ring = r.training(t.config.Seed), t.loader.Loaders()[i].Run, ring
+		all = append(all, o)
 	}
-	if t.model, err = newModel(ctx, device, t.config); err != nil {
-		return nil, err
-	}
-	t.net, err = newNetwork(ctx, t.config, t.model, r.Batch, sourcesOf(t.config, t.loader.Batch()), nn.StepOptions{Train: r.training(o.Seed), Before: t.loader.Run, Ring: ring})
+	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.History, all)
 	return t, err
 }
 
@@ -74,7 +95,7 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		return err
 	}
 	defer device.Close()
-	l, err := c.loader(ctx, device, store, c.Trained, evaluated, false)
+	l, err := c.loader(ctx, device, store, c.Trained)
 	if err != nil {
 		return err
 	}
@@ -82,8 +103,9 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 	if err := c.adopt(l); err != nil {
 		return err
 	}
+	drawn := numbersOf(l)
 	if len(c.HoldOut) > 0 {
-		held, err := c.loader(ctx, device, store, c.HoldOut, evaluated, false)
+		held, err := c.loader(ctx, device, store, c.HoldOut)
 		if err != nil {
 			return err
 		}
@@ -91,9 +113,10 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		if err := errors.Join(c.fits(held), c.long(held)); err != nil {
 			return err
 		}
-		if err := c.all(ctx, held, func(*Window) error { return nil }); err != nil { // now, not when training is over
-			return err
-		}
+		drawn = append(drawn, numbersOf(held)...)
+	}
+	if c.Contents, err = c.contents(ctx, store, drawn); err != nil {
+		return err
 	}
 	return c.statistics(ctx, l)
 }
@@ -102,7 +125,7 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 func (t *Trainer) Config() *Config { return t.config }
 
 // Parameters is how many there are.
-func (t *Trainer) Parameters() int { return t.model.Count() }
+func (t *Trainer) Parameters() int { return t.models[0].Count() }
 
 // Report says what the windows are drawn from.
 func (t *Trainer) Report() loader.Report { return t.loader.Report() }
@@ -123,26 +146,28 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	steps = min(steps, t.config.Recipe.Steps-t.Steps(), ring)
 	given := 0
 	for ; given < steps && ctx.Err() == nil; given++ {
-		if err := t.net.step.Run(t.net.queue); err != nil {
+		if err := t.group.Run(); err != nil {
 			t.broken = err
 			return nil, err
 		}
 	}
-	p, err := t.net.step.Progress(context.WithoutCancel(ctx), t.net.queue)
+	p, err := t.group.Progress(context.WithoutCancel(ctx))
 	if err != nil {
 		t.broken = err
 		return nil, err
 	}
 	t.at = p.Step
-	return p.Losses[len(p.Losses)-given:], nil
+	losses := p.Losses[len(p.Losses)-given:]
+	t.losses = append(t.losses, losses...)
+	return losses, nil
 }
 
-// Evaluate is the skill on the held-out episodes so far; see [Policy.Evaluate] for Visit.
+// Evaluate is the skill on the held-out episodes so far, on the first device; see [Policy.Evaluate] for Visit.
 func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
-	if t.net == nil {
+	if t.group == nil {
 		return Evaluation{}, t.usable("Evaluate")
 	}
-	return evaluate(ctx, t.config, t.model, t.store, t.config.HoldOut, visit)
+	return evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
 }
 
 // placeText is the loader's place, as a checkpoint has it.
@@ -167,18 +192,18 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	if err := t.net.step.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text)}); err != nil {
+	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text), lossesText: lossesTo(t.losses)}); err != nil {
 		return err
 	}
-	if err := t.model.SaveFile(ctx, in(dir, modelFile), nil); err != nil {
+	if err := t.models[0].SaveFile(ctx, in(dir, modelFile), nil); err != nil {
 		return err
 	}
 	return t.config.write(dir)
 }
 
-// Resume goes on from a checkpoint, to the bit. One of other options is a *CheckpointError.
+// Resume goes on from a checkpoint, to the bit. One of other options, or of another number of devices, is a *CheckpointError.
 func (t *Trainer) Resume(ctx context.Context, dir string) error {
-	if t.net == nil {
+	if t.group == nil {
 		return t.usable("Resume")
 	}
 	c, err := readConfig(dir)
@@ -188,14 +213,16 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	if err := t.config.same(c, dir); err != nil {
 		return err
 	}
-	texts, err := t.net.step.LoadState(ctx, in(dir, trainingFile))
+	texts, err := t.group.LoadState(ctx, in(dir, trainingFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &CheckpointError{Dir: dir, Got: "no " + trainingFile, Want: "a folder that robocache train has written"}
 	}
 	if err != nil {
 		return err
 	}
-	t.at, t.broken = t.place(ctx, dir, texts[placeText])
+	if t.at, t.broken = t.place(ctx, dir, texts[placeText]); t.broken == nil {
+		t.losses, t.broken = lossesFrom(dir, texts[lossesText], t.at)
+	}
 	return t.broken
 }
 
@@ -208,30 +235,31 @@ func (t *Trainer) place(ctx context.Context, dir, text string) (int64, error) {
 	if err := t.loader.Resume(ctx, s); err != nil {
 		return 0, err
 	}
-	p, err := t.net.step.Progress(ctx, t.net.queue)
+	p, err := t.group.Progress(ctx)
 	return p.Step, err
 }
 
 // usable reports why the trainer cannot be used: a step has failed, or it is closed.
 func (t *Trainer) usable(op string) error {
-	if t.net == nil {
+	if t.group == nil {
 		return &ops.ArgError{Op: op, Arg: "trainer", Kind: ops.ErrClosed}
 	}
 	return t.broken
 }
 
-// Close releases what is on the device. Close twice is fine.
+// Close releases what is on the devices. Close twice is fine.
 func (t *Trainer) Close() error {
 	var errs []error
-	if t.net != nil {
-		errs = append(errs, t.net.close())
+	if t.group != nil {
+		errs = append(errs, t.group.Close())
 	}
-	if t.model != nil {
-		errs = append(errs, t.model.Close())
+	errs = append(errs, t.held.close())
+	for _, m := range t.models {
+		errs = append(errs, m.Close())
 	}
 	if t.loader != nil {
 		errs = append(errs, t.loader.Close())
 	}
-	t.net, t.model, t.loader = nil, nil, nil
+	t.group, t.models, t.loader = nil, nil, nil
 	return errors.Join(errs...)
 }

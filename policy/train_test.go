@@ -101,7 +101,9 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 		second := trainer(t, backend, store, o)
 		require.NoError(t, second.Resume(ctx, dirs[1]))
 		assert.Equal(t, steps/2, second.Steps())
+		assert.Equal(t, losses[:steps/2], second.Losses(), "those of all steps")
 		got = append(got, train(t, second, steps-steps/2)...)
+		assert.Equal(t, losses, second.Losses())
 		require.NoError(t, second.Save(ctx, dirs[1]))
 		assert.Equal(t, losses, got, backend)
 		a, b := files(t, dirs[0]), files(t, dirs[1])
@@ -112,13 +114,13 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 	}
 }
 
-// A device trains to the bits of the CPU's exact way, from the draw of a window to the checkpoint.
+// Devices train to the bits of as many of the CPU's exact way, from the draw of a window to the checkpoint.
 func sameBits(t *testing.T, backend string, store *loader.Store, o policy.Options, steps int) {
 	t.Helper()
 	ctx := context.Background()
 	var all []map[string]string
 	var skills []policy.Evaluation
-	for _, name := range []string{"cpu:exact", backend} {
+	for _, name := range []string{strings.Repeat("cpu:exact,", strings.Count(backend, ",")) + "cpu:exact", backend} {
 		tr := trainer(t, name, store, o)
 		train(t, tr, steps)
 		dir := t.TempDir()
@@ -147,6 +149,17 @@ func TestAGPUTrainsToTheSameBits(t *testing.T) {
 	}
 	require.NoError(t, d.Close())
 	sameBits(t, "cuda", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
+}
+
+func TestTwoGPUsTrainToTheSameBits(t *testing.T) {
+	devices, err := ops.OpenAll("cuda:0,cuda:1")
+	if err != nil {
+		t.Skipf("no second GPU: %v", err)
+	}
+	for _, d := range devices {
+		require.NoError(t, d.Close())
+	}
+	sameBits(t, "cuda:0,cuda:1", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
 }
 
 // A checkpoint has all that is needed to run it: it predicts what the trainer did, on the same episodes.
@@ -247,11 +260,11 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"a window of actions":    {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-1s, -500ms]}\n"}, "windows.action"},
 		"the seed's chunk":       {good, policy.Options{Size: "seed", Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [0s, 1s]}\n"}, "windows.action: got 30 ticks"},
 	} {
-		_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, c.d), c.o)
+		_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, c.d), c.o)
 		assert.ErrorContains(t, err, c.want, name)
 	}
 	var option *policy.OptionError
-	_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, good), policy.Options{Size: "large"})
+	_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, good), policy.Options{Size: "large"})
 	assert.True(t, errors.As(err, &option))
 }
 
@@ -264,7 +277,7 @@ func TestAValueThatIsNotFiniteIsNamed(t *testing.T) {
 		}
 		return float64(row * j)
 	})
-	_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, d), policy.Options{})
+	_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, d), policy.Options{})
 	var stream *policy.StreamError
 	require.ErrorAs(t, err, &stream)
 	assert.Equal(t, "state", stream.Stream)
@@ -272,7 +285,7 @@ func TestAValueThatIsNotFiniteIsNamed(t *testing.T) {
 
 	d = robots(t, 60, 60) // huge ones, of which the loss is not finite
 	d[0].Streams[1] = table(t, "action", 60, joints, func(row, j int) float64 { return 3e38 * float64(row%2*2-1) })
-	tr, err := policy.NewTrainer(context.Background(), open(t, "cpu"), build(t, d), policy.Options{Batch: 60})
+	tr, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, d), policy.Options{Batch: 60})
 	if err == nil {
 		defer tr.Close()
 		_, err = tr.Run(context.Background(), 5)
@@ -299,7 +312,7 @@ func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
 	assert.True(t, there)
 	var bad *policy.CheckpointError
 	for what, other := range map[string]policy.Options{
-		"recipe":            {HoldOut: []int{1}, Steps: 5, Batch: 4},
+		"steps":             {HoldOut: []int{1}, Steps: 5, Batch: 4},
 		"seed":              {HoldOut: []int{1}, Steps: 4, Batch: 4, Seed: 1},
 		"episodes held out": {HoldOut: []int{2}, Steps: 4, Batch: 4},
 	} {
@@ -310,6 +323,7 @@ func TestACheckpointOfSomethingElseIsRefused(t *testing.T) {
 	other := robots(t, 80, 80, 90)
 	err = trainer(t, "cpu", build(t, other), o).Resume(ctx, dir)
 	require.ErrorAs(t, err, &bad, "other recordings")
+	assert.Equal(t, "samples of 2", bad.What)
 
 	config := files(t, dir)["config.json"]
 	for _, text := range []string{"", "{", "[]", `{"version":1,"policy":"other"}`, `{"version":1,"policy":"bc-transformer"}`} {

@@ -187,9 +187,13 @@ func (c *Config) finite(w *Window) error {
 }
 
 // moments are the sums that a mean and a deviation are made of.
-type moments struct{ n, sum, squares float64 }
+type moments struct{ n, sum, squares, low, high float64 }
 
 func (m *moments) add(x float64) {
+	if m.n == 0 {
+		m.low, m.high = x, x
+	}
+	m.low, m.high = min(m.low, x), max(m.high, x)
 	m.n++
 	m.sum += x
 	m.squares += x * x
@@ -203,7 +207,7 @@ func (m *moments) stats() (mean, std float64) {
 	return mean, math.Sqrt(max(m.squares/m.n-mean*mean, 0))
 }
 
-// constant is the deviation under which a column does not vary: it is taken as it is.
+// constant is the deviation, of an input's size, under which it does not vary: it is taken as it is.
 const constant = 1e-6
 
 // statistics normalises inputs and targets by the windows of the training episodes.
@@ -233,16 +237,16 @@ func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
 		if x.Mean, x.Std = in[i].stats(); !finite(x.Mean, x.Std) {
 			return &StreamError{x.Stream, "values of column " + x.Name + " that are not finite", "finite ones"}
 		}
-		if x.Std < constant {
+		if x.Std <= constant*max(math.Abs(in[i].low), math.Abs(in[i].high)) {
 			x.Std = 1
 		}
 	}
 	for j := range out {
 		y := &c.Targets[j]
-		if y.Mean, y.Std = out[j].stats(); !finite(y.Mean, y.Std) {
+		if y.measure(&out[j], c.Floor); !finite(y.Mean, y.Std) {
 			return &StreamError{y.Stream, "values of column " + y.Name + " that are not finite", "finite ones"}
 		}
-		if y.Std = max(y.Std, Floor); y.Relative >= 0 {
+		if y.Relative >= 0 {
 			y.Mean = 0
 		}
 	}

@@ -2,8 +2,8 @@
 //
 // norm: a warp makes a row, whose first 512 columns it keeps in registers. 4 bytes read an element, and 2 and 4 written.
 //
-// norm_backward: a block of 32 warps has norm_rows rows. A warp makes two of them, whose elements it reads twice. Then a thread adds up a column of a quarter
-// of the rows, for the gradients of gamma and beta: what it reads was read by its block before. 8 bytes read an element, 4 more with After, and 2 and 4 written.
+// norm_backward: a block of 16 warps has norm_rows rows. A thread adds up four columns of a quarter of the rows, for the gradients of gamma and beta. Then a warp
+// makes four of the rows, whose first 512 columns it keeps in registers. 8 bytes read an element, and again from a cache, 4 more with After, and 2 and 4 written.
 #include "rows.cuh"
 
 using namespace rc;
@@ -11,7 +11,7 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 norm_threads = 256;
-RC_HOST constexpr u32 norm_backward_threads = 1024;
+RC_HOST constexpr u32 norm_backward_threads = 512;
 RC_HOST constexpr u32 norm_rows = 64; // of a block of norm_backward
 
 // norm_params is the parameter of norm, norm_backward_params that of norm_backward. What is null is left out.
@@ -53,59 +53,52 @@ struct kept_row {
             if (lane() * 4 + i * row_step < n) kept[i] = ld_four(row + lane() * 4 + i * row_step);
         }
     }
-    // each calls fn with every four of the lane and its column.
+    // each calls fn with every four of the lane, its column and its number, which is fours for all that are not kept.
     template <class F> RC_FN_MEMBER void each(const F &fn) const {
         RC_UNROLL for (u32 i = 0; i < fours; i++) {
-            if (lane() * 4 + i * row_step < n) fn(kept[i], lane() * 4 + i * row_step);
+            if (lane() * 4 + i * row_step < n) fn(kept[i], lane() * 4 + i * row_step, i);
         }
-        RC_NO_UNROLL for (u32 c = lane() * 4 + fours * row_step; c < n; c += row_step) fn(ld_four(row + c), c);
+        RC_NO_UNROLL for (u32 c = lane() * 4 + fours * row_step; c < n; c += row_step) fn(ld_four(row + c), c, fours);
     }
+    // at is number i of the fours, whose column is c, as each has them.
+    RC_FN_MEMBER four at(u32 c, u32 i) const { return i < fours ? kept[i] : ld_four(row + c); }
     // mean is that of what fn gives for each element.
     template <class F> RC_FN_MEMBER float mean(const F &fn) const {
         float sum = 0.0f;
-        each([&](const four &x, u32) {
+        each([&](const four &x, u32, u32) {
             RC_UNROLL for (u32 i = 0; i < 4; i++) sum += fn(x.v[i]);
         });
         return div_rn(lanes_sum(sum), (float)n);
     }
 };
 
-// gradient_row is a row of norm_backward.
-struct gradient_row {
-    const norm_backward_params &p;
-    u32 m;
-    float mean, rstd;
-
-    RC_FN_MEMBER gradient_row(const norm_backward_params &p, u32 m) : p(p), m(m), mean(ld_f32(p.norm.mean + m)), rstd(ld_f32(p.norm.rstd + m)) {}
-
+// gradient makes a row of norm_backward.
+RC_FN void gradient(const norm_backward_params &p, u32 m, u32 step) {
+    const kept_row g(p.g + m * p.g_step, p.n), z(p.norm.z + m * p.norm.z_step, p.n);
+    const float row_mean = ld_f32(p.norm.mean + m), rstd = ld_f32(p.norm.rstd + m);
     // each calls fn with the fours of h, of x, the norm before gamma, and their column.
-    template <class F> RC_FN_MEMBER void each(const F &fn) const {
-        RC_NO_UNROLL for (u32 c = lane() * 4; c < p.n; c += row_step) {
-            four h = ld_four(p.g + m * p.g_step + c), x = ld_four(p.norm.z + m * p.norm.z_step + c);
+    const auto each = [&](const auto &fn) RC_INLINE_LAMBDA {
+        g.each([&](const four &g, u32 c, u32 i) RC_INLINE_LAMBDA {
             const four gamma = ld_four(p.norm.gamma + c);
+            four h = g, x = z.at(c, i);
             RC_UNROLL for (u32 i = 0; i < 4; i++) {
                 h.v[i] *= gamma.v[i];
-                x.v[i] = (x.v[i] - mean) * rstd;
+                x.v[i] = (x.v[i] - row_mean) * rstd;
             }
             fn(h, x, c);
-        }
-    }
-};
-
-// gradient makes a row.
-RC_FN void gradient(const norm_backward_params &p, u32 m, u32 step) {
-    const gradient_row row(p, m);
+        });
+    };
     float sum_h = 0.0f, sum_hx = 0.0f;
-    row.each([&](const four &h, const four &x, u32) {
+    each([&](const four &h, const four &x, u32) RC_INLINE_LAMBDA {
         RC_UNROLL for (u32 i = 0; i < 4; i++) {
             sum_h += h.v[i];
             sum_hx += h.v[i] * x.v[i];
         }
     });
     const float mean_h = div_rn(lanes_sum(sum_h), (float)p.n), mean_hx = div_rn(lanes_sum(sum_hx), (float)p.n);
-    row.each([&](const four &h, const four &x, u32 c) {
+    each([&](const four &h, const four &x, u32 c) RC_INLINE_LAMBDA {
         four v;
-        RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] = row.rstd * (h.v[i] - mean_h - x.v[i] * mean_hx);
+        RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] = rstd * (h.v[i] - mean_h - x.v[i] * mean_hx);
         if (p.after != nullptr) {
             const four after = ld_four(p.after + m * p.after_step + c);
             RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] += after.v[i];
@@ -117,31 +110,33 @@ RC_FN void gradient(const norm_backward_params &p, u32 m, u32 step) {
     });
 }
 
-// column_sums adds up a block's columns, 256 at a time: threads of a quarter have a quarter of the rows.
+// column_sums adds up a block's columns, 512 at a time: a thread has a four of a quarter of the rows.
 RC_FN void column_sums(const norm_backward_params &p) {
     constexpr u32 beside = norm_backward_threads / 4, rows = norm_rows / 4;
-    __shared__ float sums[2][4][beside];
+    __shared__ four sums[2][4][beside];
     const u32 quarter = thread_x() / beside, at = thread_x() % beside, first = block_x() * norm_rows + quarter * rows;
-    for (u32 columns = 0; columns < p.n; columns += beside) {
-        const u32 c = columns + at;
-        float dgamma = 0.0f, dbeta = 0.0f;
-        _Pragma("unroll 8") for (u32 r = 0; r < rows; r++) {
-            const u32 m = first + r;
-            const bool there = m < p.m && c < p.n;
-            const float g = there ? ld_f32(p.g + m * p.g_step + c) : 0.0f, z = there ? ld_f32(p.norm.z + m * p.norm.z_step + c) : 0.0f;
-            const float mean = there ? ld_f32(p.norm.mean + m) : 0.0f, rstd = there ? ld_f32(p.norm.rstd + m) : 0.0f;
-            dgamma += g * ((z - mean) * rstd);
-            dbeta += g;
+    for (u32 columns = 0; columns < p.n; columns += 4 * beside) {
+        const u32 c = columns + at * 4;
+        if (c < p.n) {
+            four dgamma = {}, dbeta = {};
+            _Pragma("unroll 4") for (u32 r = 0; r < rows; r++) {
+                const u32 m = first + r < p.m ? first + r : p.m - 1; // in place of one that is not there, which counts 0
+                const four g = ld_four(p.g + m * p.g_step + c), z = ld_four(p.norm.z + m * p.norm.z_step + c);
+                const float mean = ld_f32(p.norm.mean + m), rstd = ld_f32(p.norm.rstd + m);
+                RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                    dgamma.v[i] += first + r < p.m ? g.v[i] * ((z.v[i] - mean) * rstd) : 0.0f;
+                    dbeta.v[i] += first + r < p.m ? g.v[i] : 0.0f;
+                }
+            }
+            sums[0][quarter][at] = dgamma, sums[1][quarter][at] = dbeta;
         }
-        sums[0][quarter][at] = dgamma, sums[1][quarter][at] = dbeta;
         barrier();
         if (quarter < 2 && c < p.n) {
-            const float(&s)[4][beside] = sums[quarter];
-            const float sum = s[0][at] + s[1][at] + s[2][at] + s[3][at];
-            if (quarter == 0)
-                st_f32(p.dgamma + block_x() * p.dgamma_step + c, sum);
-            else
-                st_f32(p.dbeta + block_x() * p.dbeta_step + c, sum);
+            four sum = sums[quarter][0][at];
+            RC_UNROLL for (u32 q = 1; q < 4; q++) {
+                RC_UNROLL for (u32 i = 0; i < 4; i++) sum.v[i] += sums[quarter][q][at].v[i];
+            }
+            st_four(quarter == 0 ? p.dgamma + block_x() * p.dgamma_step + c : p.dbeta + block_x() * p.dbeta_step + c, sum);
         }
         barrier();
     }
@@ -162,7 +157,7 @@ RC_KERNEL(norm_threads) norm(const norm_params p) {
         st_f32(p.norm.mean + m, mean);
         st_f32(p.norm.rstd + m, rstd);
     }
-    row.each([&](const four &x, u32 c) {
+    row.each([&](const four &x, u32 c, u32) {
         const four gamma = ld_four(p.norm.gamma + c), beta = ld_four(p.norm.beta + c);
         four v;
         RC_UNROLL for (u32 i = 0; i < 4; i++) v.v[i] = (x.v[i] - mean) * rstd * gamma.v[i] + beta.v[i];
@@ -175,6 +170,6 @@ RC_KERNEL(norm_backward_threads) norm_backward(const norm_backward_params p) {
     grid_dependency_wait();
     launch_dependents();
     const u32 step = step_of(p.out_dropout), first = block_x() * norm_rows;
+    column_sums(p); // before sum is written, which may be g
     RC_NO_UNROLL for (u32 r = thread_x() / warp_size; r < norm_rows && first + r < p.m; r += norm_backward_threads / warp_size) gradient(p, first + r, step);
-    column_sums(p);
 }

@@ -1366,7 +1366,7 @@ func (f MatmulParamsFlags) Word() uint32 {
 
 const NormThreads = 256 // norm_threads of norm.cu
 
-const NormBackwardThreads = 1024 // norm_backward_threads of norm.cu
+const NormBackwardThreads = 512 // norm_backward_threads of norm.cu
 
 const NormRows = 64 // norm_rows of norm.cu: of a block of norm_backward
 

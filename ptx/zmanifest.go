@@ -815,7 +815,7 @@ var manifest = []family{
 	{
 		name: "norm",
 		sources: []source{
-			{"norm.cu", "40cd299692f583450f3ee79bba42a74866270c05e8cee307e180603484e95294"},
+			{"norm.cu", "71a984d5c54629b491530225417285ff4582c40364137a22f2ff7b08cf38151c"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
@@ -825,22 +825,22 @@ var manifest = []family{
 			{Name: "norm", MaxThreads: 256, Params: []Param{
 				{"b8", 96, 8},
 			}},
-			{Name: "norm_backward", MaxThreads: 1024, Params: []Param{
+			{Name: "norm_backward", MaxThreads: 512, Params: []Param{
 				{"b8", 184, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
-				PTXHash: "a2d969f1f0a1d8653140060f9ccc748f83a9b5cf80a647d58b3a4ef2cbec29c0",
-				stored:  source{"norm.sm_90.ptx.gz", "1d6932806042b5abff46c70837660d5472e8519e0f5b440088259a5f347075ae"},
+				Hash:    "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
+				PTXHash: "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
+				stored:  source{"norm.sm_90.ptx.gz", "540e73a6106844dd45005ce4214659fce9dda2bd1e043ab87a9f1309446a4d12"},
 			},
 			{
 				File: "norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
-				PTXHash: "1c4a33b459a0552aea3395019c3e5973708dac11157550448502c370869ead0e",
-				stored:  source{"norm.sm_80.ptx.gz", "f34db8a9c656e70136a52d385f760c777f4700c8f30513d7207420b89dbb26fb"},
+				Hash:    "914e3073a6cbc09b3ee6cfb84b455faa5c36af881d6f53709fbda7c06049801a",
+				PTXHash: "914e3073a6cbc09b3ee6cfb84b455faa5c36af881d6f53709fbda7c06049801a",
+				stored:  source{"norm.sm_80.ptx.gz", "881f41e240be52478b007355bcc182d9bc686387bd8e3a24a9f9bcbe0f007b69"},
 			},
 		},
 	},

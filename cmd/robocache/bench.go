@@ -79,7 +79,7 @@ func (a *app) benchCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together")
 	f.StringVar(&r.only, "only", "", "measure only jobs whose suite and name match this regular expression")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file")
 	f.StringVar(&r.from, "from", "", "measure nothing: take the figures from this file, which --json wrote")
@@ -172,12 +172,16 @@ func (a *app) bench(r *benchRequest) error {
 	if r.list {
 		return a.listJobs(jobs)
 	}
-	dev, err := ops.Open(r.backend)
+	devices, err := ops.OpenAll(r.backend)
 	if err != nil {
 		return err
 	}
-	err = a.benchOn(r, dev, jobs)
-	return errors.Join(err, dev.Close())
+	r.options.With = devices[1:]
+	err = a.benchOn(r, devices[0], jobs)
+	for _, d := range devices {
+		err = errors.Join(err, d.Close())
+	}
+	return err
 }
 
 func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) error {

@@ -37,7 +37,7 @@ type training struct {
 type trained struct {
 	Input      string             `json:"input"`
 	Output     string             `json:"output,omitempty"`
-	Device     deviceInfo         `json:"device"`
+	Devices    []deviceInfo       `json:"devices"`
 	Policy     string             `json:"policy"`
 	Says       string             `json:"says"`
 	Recipe     policy.Recipe      `json:"recipe"`
@@ -75,8 +75,13 @@ an error does not rank policies on a robot.
 
 --out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
 all else that is needed to run them, and training.safetensors what --resume goes on from, to the
-bit; loss.png is a picture of the loss. It is written each minute and at the end. A signal ends
-training after a whole step, with the checkpoint written and exit code 0, or 1 without --out.
+bit, on as many devices; loss.png is a picture of the loss. It is written each minute and at the end.
+A signal ends training after a whole step, with the checkpoint written and exit code 0, or 1 without
+--out.
+
+--backend cuda:0,cuda:1, or cuda:all, trains on several devices of this machine together: each takes
+a batch of its own of the shared order, and the gradient is the mean of theirs. So a step has as many
+times more windows: a learning rate that is right for one device may want to be higher.
 
 Under --json there is a line for each tenth of the steps, with step, loss and steps_per_second, and
 a last one with the result.`
@@ -105,14 +110,14 @@ func (a *app) trainCommand() *cobra.Command {
 	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows")
 	f.IntVar(&t.Steps, "steps", 0, "steps of training; those of the size unless given")
-	f.IntVar(&t.Batch, "batch", 0, "windows of a step; those of the size unless given")
+	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; those of the size unless given")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; that of the size unless given")
 	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on")
 	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
 	f.Var(&t.rate, "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
+	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "size", func() []string { return policy.Sizes })
 	complete(cmd, "policy", func() []string { return []string{policy.Kind} })
@@ -182,16 +187,23 @@ func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
 	}
-	device, err := ops.Open(t.backend)
+	devices, err := ops.OpenAll(t.backend)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, device.Close()) }()
+	defer func() {
+		for _, d := range devices {
+			err = errors.Join(err, d.Close())
+		}
+	}()
 	if err := t.outputs(); err != nil {
 		return err
 	}
 	ctx := context.Background()
-	w := &trainer{app: a, training: t, out: &trained{Input: t.path, Output: t.out, Device: deviceOf(device.Info()), Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
+	w := &trainer{app: a, training: t, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
+	for _, d := range devices {
+		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
+	}
 	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value}}
 	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
 	if err != nil {
@@ -199,7 +211,7 @@ func (a *app) train(t *training) (err error) {
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	done := a.step("preparing a step of training")
-	tr, err := policy.NewTrainer(ctx, device, source.Store, t.Options)
+	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()
 	if err != nil {
 		return w.explain(explainDrawn(&w.request, err))
@@ -220,8 +232,6 @@ type trainer struct {
 	app     *app
 	request batching.Request
 	out     *trained
-	losses  []float32 // of this run
-	first   int       // the step before them
 }
 
 func (w *trainer) remark(format string, args ...any) {
@@ -281,8 +291,8 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	_, ended, stop := w.app.untilCut(0)
 	defer stop()
 	total := tr.Config().Recipe.Steps
-	w.first = tr.Steps()
-	bar := w.app.rating("training", total-w.first, "steps")
+	first := tr.Steps()
+	bar := w.app.rating("training", total-first, "steps")
 	defer bar.done()
 	begin, saved := time.Now(), time.Now()
 	some := 1 // steps until the host looks, about a tenth of a second
@@ -301,11 +311,10 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 		} else if took > 200*time.Millisecond {
 			some = max(some/2, 1)
 		}
-		w.losses = append(w.losses, losses...)
 		bar.add(len(losses))
 		o := w.out
 		o.Steps, o.Seconds = tr.Steps(), time.Since(begin).Seconds()
-		o.Speed, o.Loss = float64(len(w.losses))/max(o.Seconds, 1e-9), w.recent(total)
+		o.Speed, o.Loss = float64(o.Steps-first)/max(o.Seconds, 1e-9), recent(tr)
 		if o.Steps == tenth {
 			if err := w.progress(); err != nil {
 				return err
@@ -318,14 +327,15 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 			saved = time.Now()
 		}
 	}
-	w.out.Steps = tr.Steps()
+	w.out.Steps, w.out.Loss = tr.Steps(), recent(tr)
 	return nil
 }
 
 // recent is the mean loss of the latest tenth of the steps.
-func (w *trainer) recent(total int) float64 {
-	sum, n := 0.0, min(max(total/10, 1), len(w.losses))
-	for _, v := range w.losses[len(w.losses)-n:] {
+func recent(tr *policy.Trainer) float64 {
+	losses := tr.Losses()
+	sum, n := 0.0, min(max(tr.Config().Recipe.Steps/10, 1), len(losses))
+	for _, v := range losses[len(losses)-n:] {
 		sum += float64(v)
 	}
 	return sum / float64(max(n, 1))
@@ -360,11 +370,11 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 	if err := tr.Save(ctx, dir); err != nil {
 		return unwritten(err)
 	}
-	if len(w.losses) == 0 {
+	if tr.Steps() == 0 {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, w.first+1, w.losses, viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
 	}))
 }
 
@@ -423,8 +433,13 @@ func (w *trainer) write() error {
 		return w.line(o)
 	}
 	var b bytes.Buffer
+	n := len(o.Devices)
+	names := make([]string, n)
+	for i, d := range o.Devices {
+		names[i] = d.Name
+	}
 	fmt.Fprintf(&b, "trained %s %s, %d parameters, %d steps of %d windows of %s, %.0f MFLOP a step, on %s\n%s\n",
-		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, o.Recipe.Batch, episodes(o.Episodes), o.MFLOP, o.Device.Name, o.Says)
+		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, n*o.Recipe.Batch, episodes(o.Episodes), float64(n)*o.MFLOP, strings.Join(names, " and "), o.Says)
 	if o.Evaluation != nil {
 		writeSkills(&b, o.Evaluation, o.Ridge)
 	}

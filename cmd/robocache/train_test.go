@@ -120,6 +120,37 @@ func TestTrainResumesToTheByte(t *testing.T) {
 	assert.Contains(t, stderr, "which has a checkpoint, want another folder, or --resume")
 }
 
+// Several devices train one policy together, and go on together.
+func TestTrainOnSeveralDevices(t *testing.T) {
+	dir := t.TempDir()
+	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
+	args := []string{"train", g1, "--hold-out=0", "--steps=12", "--batch=4", "--json", "--backend"}
+	stdout, _ := good(t, append(args, "cpu,cpu", "--out", whole)...)
+	list := lines(t, stdout)
+	last := list[len(list)-1]
+	assert.Len(t, last["devices"], 2)
+	assert.EqualValues(t, 12, last["steps"])
+	assert.Len(t, last["skill"], 3)
+	for range 2 {
+		good(t, append(args, "cpu,cpu", "--resume", "--out", parts)...)
+	}
+	for _, name := range []string{"config.json", "model.safetensors", "training.safetensors"} {
+		a, err := os.ReadFile(filepath.Join(whole, name))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(parts, name))
+		require.NoError(t, err)
+		assert.True(t, bytes.Equal(a, b), name)
+	}
+	code, stdout, _ := cli(append(args, "cpu", "--resume", "--out", parts)...)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stdout, "devices: got 2, want 1")
+	stdout, _ = good(t, "train", g1, "--steps=1", "--batch=4", "--backend=cpu,cpu")
+	assert.Regexp(t, `(?s) 1 steps of 8 windows of 3 episodes, 21 MFLOP a step, on cpu and cpu\n`, stdout)
+	code, _, stderr := cli("train", g1, "--steps=1", "--backend=cpu,cpu:exact")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "got cpu:exact, which computes in bf16, want f32, as cpu does")
+}
+
 // What cannot be is said before anything is written, with the exit code of its kind.
 func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 	dir := t.TempDir()

@@ -14,6 +14,9 @@ import (
 
 // explain says what an error of package policy means for the command line.
 func (t *training) explain(err error) error {
+	if errors.Is(err, ops.ErrWrongDevice) {
+		return usagef("--backend: got %q: %v", t.backend, err)
+	}
 	var option *policy.OptionError
 	if errors.As(err, &option) {
 		arg, _, _ := strings.Cut(option.Arg, ":")

@@ -46,7 +46,7 @@ func run(in string, holdOut int, backend string, out io.Writer) (err error) {
 		return err
 	}
 	defer store.Close()
-	trainer, err := policy.NewTrainer(ctx, device, store, policy.Options{HoldOut: []int{holdOut}})
+	trainer, err := policy.NewTrainer(ctx, []*ops.Device{device}, store, policy.Options{HoldOut: []int{holdOut}})
 	if err != nil {
 		return err
 	}

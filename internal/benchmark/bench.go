@@ -69,6 +69,7 @@ type Skip struct {
 type Report struct {
 	Program string   `json:"program"` // who measured: "robocache 1.2.3", "PyTorch 2.11"
 	Device  Device   `json:"device"`
+	With    []Device `json:"with,omitempty"`   // it does the jobs together with these
 	Launch  string   `json:"launch,omitempty"` // the mode asked for: plain, dependent, ready
 	Empty   *Stats   `json:"empty,omitempty"`  // an empty kernel in a graph
 	Rows    []Row    `json:"rows"`
@@ -87,6 +88,9 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 	defer func() { err = errors.Join(err, r.close()) }()
 	r.ctx = ctx
 	report = &Report{Device: deviceOf(dev), Launch: opt.Launch.String()}
+	for _, d := range opt.With {
+		report.With = append(report.With, deviceOf(d))
+	}
 	if r.queue != nil {
 		s, err := r.empty()
 		if err != nil && ctx.Err() == nil {
@@ -148,6 +152,9 @@ func lacking(err error) (string, bool) {
 }
 
 func (r *rig) measure(j Job) (row *Row, err error) {
+	if _, train := j.(*TrainJob); !train && len(r.opt.With) > 0 {
+		return nil, &skipped{"it is a job of one device"}
+	}
 	w, err := j.prepare(r)
 	if err != nil {
 		return nil, err

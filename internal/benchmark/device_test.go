@@ -31,6 +31,31 @@ func onDevices(t *testing.T, test func(t *testing.T, dev *ops.Device)) {
 	}
 }
 
+// Several devices do a step of training together, and nothing else.
+func TestSeveralDevicesTrainTogether(t *testing.T) {
+	t.Setenv(sim.CountEnv, "2")
+	for _, names := range []string{"cpu,cpu", "sim:0,sim:1"} {
+		devices, err := ops.OpenAll(names)
+		require.NoError(t, err)
+		opt := quick
+		opt.With = devices[1:]
+		r := measured(t, devices[0], opt, &TrainJob{B: 1, S: 3, T: 2, D: 32, Layers: 1, Heads: 1, FFN: 16, Out: 2}, &ResampleJob{B: 2, S: 9, T: 5, D: 3})
+		require.Len(t, r.Rows, 1)
+		assert.Equal(t, "wall", r.Rows[0].Clock)
+		assert.Positive(t, r.Rows[0].Time.Median)
+		assert.Equal(t, []Skip{{"resample", "2x9->5x3", "it is a job of one device"}}, r.Skipped)
+		var table, lines, markdown bytes.Buffer
+		require.NoError(t, errors.Join(r.WriteTable(&table), r.WriteBenchstat(&lines), r.WriteMarkdown(&markdown)))
+		both := devices[0].Name() + " and " + devices[1].Name()
+		assert.Contains(t, table.String(), both)
+		assert.Contains(t, markdown.String(), both)
+		assert.Contains(t, lines.String(), "backend="+devices[0].Name()+","+devices[1].Name())
+		for _, d := range devices {
+			require.NoError(t, d.Close())
+		}
+	}
+}
+
 func TestDevicesAreMeasuredByEvents(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
 		opt := quick
@@ -56,7 +81,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 				limit, clock = true, "wall"
 			case "launch shared by 2":
 				clock = "wall"
-			case "launch plan", "launch direct", "launch graph", "launch each of 5", "launch batch of 5, 2 at once", "launch chain of 3", "launch replay of 3":
+			case "train 2x5->3x32, 1 layers, 1 heads, ffn 16, out 2", "launch plan", "launch direct", "launch graph", "launch each of 5", "launch batch of 5, 2 at once", "launch chain of 3", "launch replay of 3":
 				clock = "direct"
 			case "copies d2d 1 KiB":
 				limit = true

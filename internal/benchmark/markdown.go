@@ -11,6 +11,9 @@ import (
 // time, and by how much that is more than ours.
 func (r *Report) WriteMarkdown(out io.Writer) error {
 	about := []string{r.Program, r.Device.Product}
+	if len(r.With) > 0 {
+		about = append(about, r.names())
+	}
 	for _, s := range []string{r.Device.Driver, r.Device.Kernels, r.Device.Shapes} {
 		if s != "" {
 			about = append(about, s)

@@ -29,6 +29,9 @@ type Options struct {
 	// LaunchInputsReady calls that take one set again write over each other, always the same bits.
 	Launch ops.LaunchMode
 
+	// With are further devices, of the kind of the first, with which it does a job together: one of the suite train. Others are skipped.
+	With []*ops.Device
+
 	// Progress is told what is measured next, if it is there.
 	Progress func(done, all int, job Job)
 	// Measured is told what was measured, if it is there.

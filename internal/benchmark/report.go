@@ -93,10 +93,19 @@ func (r *Report) WriteWorst(out io.Writer, n int, title string) error {
 	return err
 }
 
+// names are those of the devices.
+func (r *Report) names() string {
+	text := r.Device.Name
+	for _, d := range r.With {
+		text += " and " + d.Name
+	}
+	return text
+}
+
 // WriteTable writes a table a suite, and below it how each job compares with peers.
 func (r *Report) WriteTable(out io.Writer) error {
 	d := r.Device
-	fmt.Fprintf(out, "%s on %s, %s", r.Program, d.Name, d.Product)
+	fmt.Fprintf(out, "%s on %s, %s", r.Program, r.names(), d.Product)
 	for _, s := range []string{d.Driver, d.Kernels} {
 		if s != "" {
 			fmt.Fprintf(out, "; %s", s)
@@ -212,7 +221,7 @@ func (r *Report) WriteBenchstat(out io.Writer) error {
 	fmt.Fprintf(out, "program: %s\ndevice: %s\n", r.Program, r.Device.Product)
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		name := "Benchmark" + strings.ToUpper(row.Suite[:1]) + row.Suite[1:] + "/backend=" + r.Device.Name
+		name := "Benchmark" + strings.ToUpper(row.Suite[:1]) + row.Suite[1:] + "/backend=" + strings.ReplaceAll(r.names(), " and ", ",")
 		for _, k := range row.Keys {
 			name += "/" + k.Name + "=" + strings.ReplaceAll(k.Value, " ", "_")
 		}

@@ -13,7 +13,8 @@ import (
 )
 
 // TrainJob is a step of training a transformer: B rows of S samples of D features, bf16, are resampled onto T tokens, and an encoder as wide as they
-// are, of so many post-norm Layers with ReLU and Heads, predicts Out values of each token; MSE, AdamW with weight decay, no dropout.
+// are, of so many post-norm Layers with ReLU and Heads, predicts Out values of each token; MSE, AdamW with weight decay, no dropout. With Options.With
+// each device has as much, and a step is of all of them.
 type TrainJob struct {
 	B, S, T, D int
 	Layers     int `json:"layers"`
@@ -62,14 +63,76 @@ func (j *TrainJob) prepare(r *rig) (*work, error) {
 	return w, nil
 }
 
-// fill makes the model, the plan of the resampling and the step.
+// fill makes the step.
 func (j *TrainJob) fill(r *rig, w *work) error {
 	ctx := context.Background()
+	w.launches = 12*j.Layers + 12 // about
+	if len(r.opt.With) > 0 {
+		return j.group(ctx, r, w)
+	}
+	m, opts, err := j.rank(ctx, r, w)
+	if err != nil {
+		return err
+	}
+	step, err := nn.NewStep(ctx, m, j.B, j.T, opts)
+	if err != nil {
+		return err
+	}
+	w.later(step.Close)
+	w.direct = true // it is a graph
+	w.run = func(int) error { return step.Run(r.stream) }
+	return nil
+}
+
+// trainCalls is how many steps of a group of GPUs are timed at a time, so that waiting for them is a small part.
+const trainCalls = 50
+
+// group makes the step of several devices.
+func (j *TrainJob) group(ctx context.Context, r *rig, w *work) error {
+	devices := append([]*ops.Device{r.dev}, r.opt.With...)
+	if err := ops.Connect(devices...); err != nil {
+		return err
+	}
+	var models []*nn.Model
+	var all []nn.StepOptions
+	for _, d := range devices {
+		one := *r
+		one.dev = d
+		m, opts, err := j.rank(ctx, &one, w)
+		if err != nil {
+			return err
+		}
+		models, all = append(models, m), append(all, opts)
+	}
+	g, err := nn.NewGroup(ctx, models, j.B, j.T, all)
+	if err != nil {
+		return err
+	}
+	w.later(g.Close)
+	w.own, w.per = true, 1
+	if r.dev.Info().Backend == "cuda" {
+		w.per = trainCalls
+	}
+	w.run = func(int) error {
+		for range w.per {
+			if err := g.Run(); err != nil {
+				return err
+			}
+		}
+		_, err := g.Progress(ctx)
+		return err
+	}
+	return nil
+}
+
+// rank makes a device's model, the plan of the resampling, and says how they train.
+func (j *TrainJob) rank(ctx context.Context, r *rig, w *work) (*nn.Model, nn.StepOptions, error) {
+	fail := func(err error) (*nn.Model, nn.StepOptions, error) { return nil, nn.StepOptions{}, err }
 	layers := []nn.Layer{nn.Linear{Name: "in", Out: j.D}, nn.Positions{Name: "position", Count: j.T}}
 	layers = append(layers, nn.Encoder("encoder", j.Layers, nn.TransformerEncoderLayer{Heads: j.Heads, FFN: j.FFN})...)
 	m, err := nn.NewModel(ctx, r.dev, nn.Config{In: j.D, Layers: append(layers, nn.Linear{Name: "out", Out: j.Out})}, seed)
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	w.later(m.Close)
 	// The samples are read, and the parameters and their moments are read and written; what the way there leaves for the way back is not counted.
@@ -87,27 +150,22 @@ func (j *TrainJob) fill(r *rig, w *work) error {
 	target := put(values(rng, tensor.F32, j.B, j.T, j.Out))
 	args.Dst, err = r.alloc(w, tensor.BF16, j.B, j.T, j.D)
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return err
+		return fail(err)
 	}
 	plan, err := r.dev.PlanResample(args, ops.ResampleOptions{})
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	w.later(plan.Close)
-	step, err := nn.NewStep(ctx, m, j.B, j.T, nn.StepOptions{
-		Train: &nn.Training{Schedule: nn.Schedule{Rate: 1e-4}, WeightDecay: 0.01},
+	opts := nn.StepOptions{
+		Before: plan.Run,
+		Train:  &nn.Training{Schedule: nn.Schedule{Rate: 1e-4}, WeightDecay: 0.01},
 		Tokens: &backend.TokensJob{
 			Sources: []backend.TokenSource{{Values: args.Dst, Ticks: j.T, D: j.D}}, Width: j.D, Scale: put(ones(j.D)), Shift: put(tensor.New(tensor.F32, j.D)),
 			Target: &backend.TokenSource{Values: target, Ticks: j.T, D: j.Out}, TargetScale: put(ones(j.Out)), TargetShift: put(tensor.New(tensor.F32, j.Out)),
 		},
-	})
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return err
 	}
-	w.later(step.Close)
-	w.launches = 12*j.Layers + 12 // about
-	w.run = func(int) error { return errors.Join(plan.Run(r.stream), step.Give(r.stream)) }
-	return nil
+	return m, opts, errors.Join(errs...)
 }
 
 // ones is [n] of ones.

@@ -66,7 +66,7 @@ func TestTrial(t *testing.T) {
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
 	}
 	r.wanted = set(r.Cases)
-	if len(r.Cases) > 0 || r.found != nil && pinned(r.Suite) != "nn" {
+	if pinned(r.Suite) != "nn" && (len(r.Cases) > 0 || r.found != nil) {
 		// Few multiprocessors: jobs are cut as large ones are elsewhere.
 		for i, few := range []bool{false, true} {
 			asked := 0
@@ -77,13 +77,14 @@ func TestTrial(t *testing.T) {
 			r.part(t, []string{"drawn", "drawn-few"}[i], 1, few, opstest.Config{More: more[r.Suite], Pick: pick, Only: map[string]bool{generatedOf[r.Suite]: true}})
 		}
 	}
+	if pinned(r.Suite) == "nn" {
+		for i, few := range []bool{false, true} {
+			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) { nntest.Pick(t, dev, r.pick, r.Suite) })
+		}
+	}
 	r.at = ""
 	switch {
-	case r.Shard > 0:
-	case pinned(r.Suite) == "nn":
-		for i, few := range []bool{false, true} {
-			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) { nntest.Run(t, dev, r.Suite) })
-		}
+	case r.Shard > 0 || pinned(r.Suite) == "nn":
 	default:
 		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: set(groupsOf[r.Suite])})
 		r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: set(largeOf[r.Suite])})

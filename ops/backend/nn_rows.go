@@ -12,7 +12,7 @@ type NormJob struct {
 }
 
 // NormBackwardJob is its gradient, as MatMulJob has it: G [M,N] F32 is the gradient of the norm, and v, after After [M,N] F32 was added, that of Z: it goes to
-// Sum [M,N] F32 and, with OutDropout, to Out [M,N] Working. After, Sum and Out may be nil. DGamma and DBeta are [ceil(M/NormRows),N] F32.
+// Sum [M,N] F32 and, with OutDropout, to Out [M,N] Working. After, Sum and Out may be nil, and Sum may be G. DGamma and DBeta are [ceil(M/NormRows),N] F32.
 type NormBackwardJob struct {
 	M, N          int
 	G             *tensor.Tensor

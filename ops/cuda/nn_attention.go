@@ -71,6 +71,11 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	warps, rows := attentionWarps(job.TK, job.Width)
+	shared := backwardShared(rows, job.Width)
+	for n := rows / 2; shared > b.shared && n >= 32; n /= 2 { // fewer keys at once
+		warps, rows = attentionWarps(n, job.Width)
+		shared = backwardShared(rows, job.Width)
+	}
 	heads := job.B * job.Heads
 	params := ptx.AttentionBackwardParams{
 		Job: attentionParams(&job.AttentionJob), Count: uint32(heads), DO: address(job.DO), Dq: address(job.DQ), Dk: address(job.DK), Dv: address(job.DV),
@@ -83,10 +88,14 @@ func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan
 		}
 		params.DqSum = uint64(p.table.Ptr())
 	}
-	shared := 2*4*ptx.AttentionBatch + 2*job.Width*(2*rows+4*ptx.AttentionStage) + 4*ptx.AttentionStage*rows
 	blocks := min(heads, b.sms*max(1, b.shared/(shared+1024))) // those that a device has at once; a block goes from head to head
 	if err := p.Add(b.bindAttention("attention_backward", &job.AttentionJob, [3]uint32{uint32(blocks)}, warps, shared, &params)); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// backwardShared is how many bytes of shared memory a block of attention_backward has that goes over so many keys at once.
+func backwardShared(rows, width int) int {
+	return 2*4*ptx.AttentionBatch + 2*width*(2*rows+4*ptx.AttentionStage) + 4*ptx.AttentionStage*rows
 }

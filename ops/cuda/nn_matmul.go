@@ -3,7 +3,6 @@ package cuda
 import (
 	"fmt"
 
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
@@ -12,19 +11,61 @@ import (
 // manyTiles is from how many tiles of 128 x 128 elements on a product is made of these: fewer would leave much of a GPU idle.
 const manyTiles = 128
 
+// fewRows is up to how many rows blocks of 64 whole ones leave most of a GPU idle. A norm of so few is made apart from how many products a row has on, and its
+// gradient: with fewer a launch more costs more.
+const fewRows, normApart, normBackApart = 2048, 256 * 256, 512 * 512
+
 func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
-	k := matMulKernel(job)
-	if b.shared < k.shared {
-		return nil, &backend.ArgError{Op: "MatMul", Arg: "N", Kind: ops.ErrUnsupported, Got: fmt.Sprintf("%d columns on a device whose blocks have %d bytes of shared memory", job.N, b.shared), Want: fmt.Sprintf("%d bytes", k.shared)}
+	if normed(job) && (apart(job) || matMulKernel(job).shared > b.shared) {
+		return b.matMulApart(job)
 	}
-	room := (job.Norm != nil || job.NormBack != nil) && k.shared+4*k.rows*k.columns <= b.shared
+	return b.matMulWhole(job)
+}
+
+// apart chooses by the job's shape alone, as matMulKernel does.
+func apart(job *backend.MatMulJob) bool {
+	products := normApart
+	if job.NormBack != nil {
+		products = normBackApart
+	}
+	return job.M <= fewRows && job.N > 128 && job.N*job.K >= products
+}
+
+// normed reports whether a norm follows, or the gradient of one.
+func normed(job *backend.MatMulJob) bool { return job.Norm != nil || job.NormBack != nil }
+
+// matMulWhole is one launch: a norm's blocks have whole rows.
+func (b *gpu) matMulWhole(job *backend.MatMulJob) (backend.Plan, error) {
+	p := &plan{Base: b.Base(job.Bound()), b: b}
+	return p, p.product(job, matMulKernel(job))
+}
+
+// matMulApart makes the product in tiles, as float32 in Sum, and then the norm of it there, with the same bits: many blocks have few rows, and a tile needs
+// less shared memory than a row.
+func (b *gpu) matMulApart(job *backend.MatMulJob) (backend.Plan, error) {
+	p := &plan{Base: b.Base(job.Bound()), b: b}
+	product := *job
+	product.Norm, product.NormBack, product.DGamma, product.DBeta, product.After, product.Out, product.OutDropout = nil, nil, nil, nil, nil, nil, backend.Dropout{}
+	if err := p.product(&product, matMulKernel(&product)); err != nil {
+		return nil, err
+	}
+	if job.Norm != nil {
+		stats := *job.Norm
+		stats.Z = job.Sum
+		return p, p.norm(&backend.NormJob{M: job.M, N: job.N, Eps: job.Eps, Norm: stats, Out: job.Out})
+	}
+	return p, p.normBackward(&backend.NormBackwardJob{M: job.M, N: job.N, G: job.Sum, Norm: *job.NormBack, DGamma: job.DGamma, DBeta: job.DBeta, After: job.After,
+		Sum: job.Sum, Out: job.Out, OutDropout: job.OutDropout})
+}
+
+// product adds the launch of a job by a kernel.
+func (p *plan) product(job *backend.MatMulJob, k tileKernel) error {
+	room := normed(job) && k.shared+4*k.rows*k.columns <= p.b.shared
 	if room {
 		k.shared += 4 * k.rows * k.columns
 	}
-	p := &plan{Base: b.Base(job.Bound()), b: b}
-	columns := (job.N + k.columns - 1) / k.columns
-	blocks := (job.M + k.rows - 1) / k.rows * columns
-	return p, p.Add(b.bind(k.name, backend.LaunchDependent, blocks, k.threads, k.shared, matMulParams(job, columns, room)))
+	columns := blocksOfRows(job.N, k.columns)
+	return p.Add(p.b.bind(k.name, backend.LaunchDependent, blocksOfRows(job.M, k.rows)*columns, k.threads, k.shared, matMulParams(job, columns, room)))
 }
 
 // tileKernel is a kernel of products whose blocks make tiles of rows x columns elements.
@@ -36,9 +77,6 @@ type tileKernel struct {
 
 // matMulKernel chooses by the job's shape alone, so that a job is computed the same way everywhere; the bits are the same anyway.
 func matMulKernel(job *backend.MatMulJob) tileKernel {
-	tile := func(form string, rows, columns, threads, stages int) tileKernel {
-		return tileKernel{fmt.Sprintf("matmul_%s_%d", form, columns), rows, columns, threads, max(stages*(rows+columns)*128, rows*(columns+8)*4)}
-	}
 	form := "nt"
 	switch {
 	case job.Norm != nil:
@@ -48,21 +86,25 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 	case job.Plain:
 		form = "nn"
 	}
-	if job.Norm != nil || job.NormBack != nil {
+	if normed(job) {
 		switch {
 		case job.N <= 64:
-			return tile(form, 64, 64, 128, 3)
+			return tileOf(form, 64, 64, 128, 3)
 		case job.N <= 128:
-			return tile(form, 64, 128, 128, 3)
+			return tileOf(form, 64, 128, 128, 3)
 		case job.N <= 256:
-			return tile(form, 64, 256, 256, 4)
+			return tileOf(form, 64, 256, 256, 4)
 		}
-		return tile(form, 64, 512, 256, 2)
+		return tileOf(form, 64, 512, 256, 2)
 	}
-	if (job.M+127)/128*((job.N+127)/128) >= manyTiles {
-		return tile(form, 128, 128, 128, 3)
+	if blocksOfRows(job.M, 128)*blocksOfRows(job.N, 128) >= manyTiles {
+		return tileOf(form, 128, 128, 128, 3)
 	}
-	return tile(form, 64, 64, 128, 3)
+	return tileOf(form, 64, 64, 128, 3)
+}
+
+func tileOf(form string, rows, columns, threads, stages int) tileKernel {
+	return tileKernel{fmt.Sprintf("matmul_%s_%d", form, columns), rows, columns, threads, max(stages*(rows+columns)*128, rows*(columns+8)*4)}
 }
 
 // rowStep is how many bytes lie from a row to the next; 0 of nil.

@@ -34,14 +34,23 @@ func dropoutOf(d backend.Dropout) (p ptx.NnDropout) {
 
 func (b *gpu) Norm(job *backend.NormJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	return p, p.Add(b.bind("norm", backend.LaunchDependent, blocksOfRows(job.M, warpsOfRows), ptx.NormThreads, 0, &ptx.NormParams{
+	return p, p.norm(job)
+}
+
+// norm adds the launch of a job, normBackward that of one.
+func (p *plan) norm(job *backend.NormJob) error {
+	return p.Add(p.b.bind("norm", backend.LaunchDependent, blocksOfRows(job.M, warpsOfRows), ptx.NormThreads, 0, &ptx.NormParams{
 		Norm: normOf(&job.Norm), Sum: address(job.Sum), SumStep: elementStep(job.Sum), Out: address(job.Out), OutStep: elementStep(job.Out), M: uint32(job.M), N: uint32(job.N), Eps: job.Eps,
 	}))
 }
 
 func (b *gpu) NormBackward(job *backend.NormBackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	return p, p.Add(b.bind("norm_backward", backend.LaunchDependent, blocksOfRows(job.M, ptx.NormRows), ptx.NormBackwardThreads, 0, &ptx.NormBackwardParams{
+	return p, p.normBackward(job)
+}
+
+func (p *plan) normBackward(job *backend.NormBackwardJob) error {
+	return p.Add(p.b.bind("norm_backward", backend.LaunchDependent, blocksOfRows(job.M, ptx.NormRows), ptx.NormBackwardThreads, 0, &ptx.NormBackwardParams{
 		Norm: normOf(&job.Norm), G: address(job.G), GStep: elementStep(job.G), After: address(job.After), AfterStep: elementStep(job.After),
 		Sum: address(job.Sum), SumStep: elementStep(job.Sum), Out: address(job.Out), OutStep: elementStep(job.Out),
 		Dgamma: address(job.DGamma), DgammaStep: elementStep(job.DGamma), Dbeta: address(job.DBeta), DbetaStep: elementStep(job.DBeta),

@@ -3,8 +3,43 @@ package cuda_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/nntest"
+	"github.com/robocache/robocache/ops/sim"
 )
 
 // The suite of networks on a GPU: the bits of the CPU's exact way.
 func TestNN(t *testing.T) { nntest.Run(t, device(t)) }
+
+// On a GPU a norm behind a product has the same bits whether it is made with the product or by a launch of its own.
+func TestNormsApartAreNormsWhole(t *testing.T) {
+	for name, by := range map[string]func(backend.Backend) backend.Backend{"apart": cuda.NormsApart, "whole": cuda.NormsWhole} {
+		t.Run(name, func(t *testing.T) {
+			b, err := cuda.New(gputest.Require(t), 0)
+			require.NoError(t, err)
+			suiteOf(t, by(b), "matmul")
+		})
+	}
+}
+
+// A GPU whose blocks have 99 KB of shared memory, as most have that are no data centre's, computes all that a larger one does, with its bits: norms of
+// more than 128 columns by launches of their own, and the gradient of attention over fewer keys at once.
+func TestNNWithLittleSharedMemory(t *testing.T) {
+	b, err := sim.New(cudasim.New(cudasim.Config{Shared: 99 << 10}))
+	require.NoError(t, err)
+	suiteOf(t, b, "matmul", "attention", "gradient")
+}
+
+func suiteOf(t *testing.T, b backend.Backend, groups ...string) {
+	dev, err := ops.NewDevice(b)
+	require.NoError(t, err)
+	nntest.Run(t, dev, groups...)
+	assert.NoError(t, dev.Close())
+}

@@ -24,6 +24,7 @@ type attentionCase struct {
 	blind               bool    // the keys of the first batch row are padding, all of them
 	rate                float32 // of dropout
 	steep               bool    // scores of hundreds, that grow from key to key
+	stairs              bool    // every fourth 8 queries have such scores, others none: those of one of the four tiles that a warp may have, head by head
 }
 
 func attentionCases() (list []attentionCase) {
@@ -37,7 +38,10 @@ func attentionCases() (list []attentionCase) {
 		}
 		for _, c := range [][2]int{{1, 70}, {70, 1}, {33, 100}, {100, 33}, {5, 300}, {300, 5}} {
 			add(attentionCase{name: "cross", b: 2, heads: 1, width: width, tq: c[0], tk: c[1]})
+			add(attentionCase{name: "cross_dropout", b: 1, heads: 2, width: width, tq: c[0], tk: c[1], rate: 0.2})
 		}
+		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true})
+		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true, rate: 0.2})
 		for _, t := range []int{1, 17, 40, 130} {
 			add(attentionCase{name: "causal", b: 1, heads: 2, width: width, tq: t, tk: t, causal: true, packed: true})
 			add(attentionCase{name: "padded", b: 3, heads: 1, width: width, tq: t, tk: t, pad: true, packed: true, blind: true})
@@ -59,7 +63,7 @@ func attentionCases() (list []attentionCase) {
 
 func attention(t *testing.T, d *Bench) {
 	for i, c := range attentionCases() {
-		t.Run(c.name, func(t *testing.T) {
+		d.Case(t, c.name, func(t *testing.T) {
 			w := c.make(uint64(i))
 			w.solve()
 			t.Run("forward", func(t *testing.T) { w.checkForward(t, d, d.Same(t, uint64(i), w.forward)) })
@@ -80,7 +84,7 @@ type attentionData struct {
 	absO, absDQ, absDK, absDV [][]float64
 }
 
-const attentionStep, attentionSeed, attentionSite = 3, 0x123456789abcdef, 11
+const attentionStep, attentionSeed, attentionSite = 0xb5297a4d, 0x9e3779b97f4a7c15, 0x68e31da4
 
 func (c attentionCase) make(seed uint64) *attentionData {
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -103,6 +107,16 @@ func (c attentionCase) make(seed uint64) *attentionData {
 		}
 		return 1
 	})
+	if c.stairs {
+		for h := range w.q {
+			for i := range w.q[h] {
+				w.q[h][i] = map[bool]float64{true: 1}[i/c.width/8%4 == h%4]
+			}
+			for i := range w.k[h] {
+				w.k[h][i] = float64(i/c.width/4) / 4
+			}
+		}
+	}
 	w.pad = make([]float64, c.b*c.tk)
 	for i := range w.pad {
 		if c.pad && rng.IntN(3) == 0 || c.blind && i < c.tk {

@@ -19,7 +19,7 @@ func embed(t *testing.T, b *Bench) {
 		items, t, n, v  int
 		position, table bool
 	}{{3, 7, 32, 5, true, true}, {1, 1, 16, 1, false, true}, {4, 50, 48, 3, true, false}, {5, 33, 144, 4, false, true}, {70, 3, 16, 9, true, true}, {70, 33, 48, 3, true, true}} {
-		t.Run(fmt.Sprintf("%dx%d", c.items*c.t, c.n), func(t *testing.T) {
+		b.Case(t, fmt.Sprintf("%dx%d", c.items*c.t, c.n), func(t *testing.T) {
 			var position, table, g, id []float64
 			rows := c.items * c.t
 			got := b.Same(t, uint64(i), func(m *Maker) (backend.Plan, error) {
@@ -58,7 +58,7 @@ func embed(t *testing.T, b *Bench) {
 			Within(t, "dtable", got["dtable"], want, func(int) float64 { return 1e-3 })
 		})
 	}
-	t.Run("no such number", func(t *testing.T) {
+	b.Case(t, "no such number", func(t *testing.T) {
 		for _, id := range []float64{-1, 3} {
 			got, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
 				return m.NN().Embed(&backend.EmbedJob{M: 4, N: 16, T: 2, V: 3, Table: m.Of(tensor.F32, repeated(1, 48), 3, 16), ID: m.Of(tensor.I32, []float64{2, id}, 2),

@@ -22,6 +22,7 @@ type lossCase struct {
 	items       int
 	weighted    bool
 	noGrad      bool
+	lone        bool // one row counts of 32, each time another of four: its sum is a partial sum
 }
 
 func losses(t *testing.T, b *Bench) {
@@ -35,13 +36,16 @@ func losses(t *testing.T, b *Bench) {
 		{kind: backend.LossMSE, m: 4200, n: 2, width: 16, items: 1},
 		{kind: backend.LossMSE, m: 3, n: 5, width: 16, items: 1},
 		{kind: backend.LossL1, m: 4, n: 4, width: 16, items: 1},
+		{kind: backend.LossMSE, m: 500, n: 125, width: 128, items: 1, weighted: true, lone: true},
+		{kind: backend.LossL1, m: 300, n: 133, width: 144, items: 1, weighted: true, lone: true},
+		{kind: backend.LossCrossEntropy, m: 300, n: 133, width: 144, items: 1, weighted: true, lone: true},
 		{kind: backend.LossCrossEntropy, m: 1, n: 2, width: 16, items: 1},
 		{kind: backend.LossCrossEntropy, m: 65, n: 10, width: 16, items: 1, weighted: true},
 		{kind: backend.LossCrossEntropy, m: 40, n: 257, width: 272, items: 1},
 	} {
-		t.Run(fmt.Sprintf("%d %dx%d", c.kind, c.m, c.n), func(t *testing.T) { c.run(t, b, uint64(i)) })
+		b.Case(t, fmt.Sprintf("%d %dx%d", c.kind, c.m, c.n), func(t *testing.T) { c.run(t, b, uint64(i)) })
 	}
-	t.Run("nothing counts", func(t *testing.T) {
+	b.Case(t, "nothing counts", func(t *testing.T) {
 		got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 			return m.NN().Loss(m.small(&backend.LossJob{Kind: backend.LossMSE, Target: m.Normal(tensor.F32, 1, 2, 16), Weights: m.Of(tensor.F32, []float64{0, 0}, 2)}, m.state(1)))
 		})
@@ -49,7 +53,7 @@ func losses(t *testing.T, b *Bench) {
 		assert.Zero(t, got["losses"][0])
 		assert.Zero(t, got["state"][backend.StateBad])
 	})
-	t.Run("not finite", func(t *testing.T) {
+	b.Case(t, "not finite", func(t *testing.T) {
 		for _, bad := range []float64{0, 3} { // the step that was the first before
 			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 				target := m.normal(32, 1, 0)
@@ -60,7 +64,7 @@ func losses(t *testing.T, b *Bench) {
 			assert.Equal(t, map[float64]float64{0: 7, 3: 3}[bad], got["state"][backend.StateBad])
 		}
 	})
-	t.Run("not finite in a class", func(t *testing.T) {
+	b.Case(t, "not finite in a class", func(t *testing.T) {
 		for _, bad := range []float64{math.Inf(1), math.NaN()} {
 			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 				j := m.small(&backend.LossJob{Kind: backend.LossCrossEntropy, Class: m.Of(tensor.I32, []float64{3, 4}, 2)}, m.state(7))
@@ -73,7 +77,7 @@ func losses(t *testing.T, b *Bench) {
 			assert.EqualValues(t, 7, got["state"][backend.StateBad])
 		}
 	})
-	t.Run("no such class", func(t *testing.T) {
+	b.Case(t, "no such class", func(t *testing.T) {
 		var of [2]map[string][]float64
 		for i, class := range []float64{-1, 16} {
 			got, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {
@@ -111,15 +115,23 @@ func (c lossCase) run(t *testing.T, b *Bench, seed uint64) {
 		}
 		count = 0
 		for i := range weights {
-			if c.weighted && i%3 == 1 {
+			if c.weighted && !c.lone && i%3 == 1 || c.lone && i%32 != i/32%4 {
 				weights[i] = 0
 			}
 			if weights[i] != 0 {
 				count += c.n / c.items
 			}
 		}
-		if c.n > 1 {
-			p[0] = y[0] // a difference of 0
+		// A gradient that lies in the middle of two numbers of bfloat16 once it is rounded to float32.
+		middle := float64(float32(0x1.03p0 * float64(count) / 2 / math.Exp2(math.Floor(math.Log2(float64(count))))))
+		for i := range y {
+			x := &p[i/c.n*c.width+i%c.n]
+			switch {
+			case c.n > 1 && i%5 == 0:
+				*x = y[i] // a difference of 0
+			case c.kind == backend.LossMSE && i%5 == 1:
+				*x, y[i] = middle*float64(i/5%2*2-1), 0
+			}
 		}
 		j := &backend.LossJob{Kind: c.kind, M: c.m, N: c.n, Prediction: m.Of(tensor.F32, p, c.m, c.width), RowsPerItem: c.items,
 			Partials: m.Out("partials", tensor.F32, (c.m+backend.LossRows-1)/backend.LossRows), Losses: m.Out("losses", tensor.F32, ring), State: m.state(step, 0, float64(count))}

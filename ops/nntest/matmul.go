@@ -3,6 +3,7 @@ package nntest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,15 @@ const (
 	withSum
 	withOut
 	outDropout
+	ties // sums that bfloat16 has not, but the middle of two of its numbers, and a bias that float32 rounds away
+)
+
+// What dropout has: all bits of its counters and keys count.
+const (
+	matMulStep    = 0xb5297a4d
+	matMulSeed    = 0x9e3779b97f4a7c15
+	matMulSite    = 0x68e31da4
+	matMulOutSite = 0x1b56c4e9
 )
 
 type matMulCase struct {
@@ -70,12 +80,32 @@ func matMulCases() (list []matMulCase) {
 		add("depth_norm", 33, 144, k, withSum|withNorm)
 		add("depth_back", 33, 144, k, plain|withSum|normBack)
 	}
+	for _, k := range []int{16, 64, 128, 208, 320} {
+		for _, n := range []int{48, 112, 272} {
+			add("depth_norm", 17, n, k, withSum|withNorm)
+			add("depth_back", 17, n, k, plain|withSum|normBack)
+		}
+	}
 	// As many tiles as make a large matrix: see ops/cuda.
-	both("large", 2176, 1024, 16, withOut|withBias|withReLU)
-	both("large_rows", 2150, 1040, 80, withSum)
-	both("large_gate", 2150, 1040, 16, withOut|gateReLU)
+	both("large", 2176, 1024, 16, withOut|withBias|withReLU|ties)
+	both("large_rows", 2150, 1040, 16, withSum)
+	both("large_depth", 31, 16272, 272, withOut)
+	both("large_gate", 2060, 1040, 16, withOut|gateReLU)
 	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
-	for i, p := range []part{withBias, withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
+	// Each row of a lane of the kernels is once the last, and each once what lies behind it.
+	for i, m := range []int{4, 9, 13, 18, 22, 27, 31, 32, 36, 41, 50, 59} {
+		tail := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout
+		both("tail", m, 48, 16, tail|withPre|withReLU|gateReLU)
+		both("tail_gate", 2*m, 48, 16, withOut|gateReLU)
+		for _, n := range []int{48, 112, 176, 272} {
+			if n == 48 || i < 8 {
+				add("tail_norm", m, n, 16, tail|withNorm)
+				add("tail_back", m, n, 16, tail|plain|normBack)
+			}
+		}
+	}
+	both("ties", 70, 112, 32, withOut|withBias|ties)
+	for i, p := range []part{withBias, withBias | withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
 		withAfter, outDropout} {
 		both(fmt.Sprintf("part%d", i), 66, 48, 32, p|withSum|withOut)
 	}
@@ -92,6 +122,9 @@ func matMulCases() (list []matMulCase) {
 	add("attention_back", 70, 64, 64, plain|withOut)
 	add("qkv_back", 70, 64, 192, plain|withResidual|normBack|withSum|withOut)
 	add("out_back", 70, 64, 32, plain|normBack|withSum|withOut)
+	// Few rows, so wide and deep that ops/cuda makes the norm apart.
+	add("few_rows_norm", 70, 512, 512, withBias|withDropout|withResidual|withNorm|withSum|withOut)
+	add("few_rows_back", 70, 512, 512, plain|withResidual|normBack|withSum|withOut|outDropout)
 	// A pre-norm layer with GELU.
 	add("pre_in", 70, 64, 32, withBias|withResidual|positional|withNorm|withSum|withOut)
 	add("pre_attention_out", 70, 64, 64, withBias|withDropout|withResidual|withNorm|withSum|withOut)
@@ -100,8 +133,10 @@ func matMulCases() (list []matMulCase) {
 	add("pre_ffn_in_back", 70, 64, 128, plain|normBack|withAfter|withSum|withOut|outDropout)
 	rest := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout | strided
 	both("everything", 130, 176, 80, rest|withPre|withGELU|gateReLU)
+	both("large_everything", 22, 16272, 16, rest|withPre|withReLU|gateReLU)
+	both("large_gelu", 13, 16272, 16, withBias|withPre|withGELU|gateGELU|withResidual|positional|withOut)
 	for _, n := range []int{48, 112, 176, 512} {
-		add("everything_norm", 130, n, 80, rest|withNorm)
+		add("everything_norm", 130, n, 80, rest&^(withAfter|outDropout)|withNorm)
 		add("everything_back", 130, n, 80, rest|plain|normBack)
 	}
 	return list
@@ -109,7 +144,7 @@ func matMulCases() (list []matMulCase) {
 
 func matMul(t *testing.T, d *Bench) {
 	for i, c := range matMulCases() {
-		t.Run(c.name, func(t *testing.T) { c.check(t, d, d.Same(t, uint64(i), c.job)) })
+		d.Case(t, c.name, func(t *testing.T) { c.check(t, d, d.Same(t, uint64(i), c.job)) })
 	}
 }
 
@@ -140,6 +175,31 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		m.InOut(name, t)
 		return t
 	}
+	// mixed are normal numbers, but where other gives one for the i-th.
+	mixed := func(name string, dtype tensor.DType, r, columns int, other func(i int) (float64, bool)) *tensor.Tensor {
+		return rows(name, func(shape ...int) *tensor.Tensor {
+			n, _ := tensor.NumElements(shape...)
+			values := make([]float64, n)
+			for i := range values {
+				v, ok := other(i)
+				if !ok {
+					v = m.Rand().NormFloat64()
+				}
+				values[i] = float64(tensor.BF16FromF64(v).F32())
+			}
+			return m.Of(dtype, values, shape...)
+		}, r, columns)
+	}
+	sign := func() float64 { return float64(m.Rand().IntN(2)*2 - 1) }
+	of := func(name string, value func(i int) float64) *tensor.Tensor {
+		values := make([]float64, c.n)
+		for i := range values {
+			values[i] = value(i)
+		}
+		t := m.Of(tensor.F32, values, c.n)
+		m.InOut(name, t)
+		return t
+	}
 	found := func(name string, n int, about float64) *tensor.Tensor {
 		values := make([]float64, n)
 		for i := range values {
@@ -149,14 +209,23 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		m.InOut(name, t)
 		return t
 	}
-	j := &backend.MatMulJob{M: c.m, N: c.n, K: c.k, Plain: has(plain), Eps: 1e-5, A: in("A", 0, 1, c.m, c.k)}
+	j := &backend.MatMulJob{M: c.m, N: c.n, K: c.k, Plain: has(plain), Eps: 1e-5}
+	shape := [2]int{c.n, c.k}
 	if j.Plain {
-		j.B = in("B", 0, 1/math.Sqrt(float64(c.k)), c.k, c.n)
-	} else {
-		j.B = in("B", 0, 1/math.Sqrt(float64(c.k)), c.n, c.k)
+		shape = [2]int{c.k, c.n}
 	}
-	state := m.Of(tensor.I64, []float64{3, 0, 0, 0, 0, 0, 0, 0}, backend.StateWords)
-	if has(withBias) {
+	if whole := func(int) (float64, bool) { return math.Round(m.Rand().NormFloat64() * 10), true }; has(ties) {
+		j.A, j.B = mixed("A", 0, c.m, c.k, whole), mixed("B", 0, shape[0], shape[1], whole)
+	} else {
+		j.A, j.B = in("A", 0, 1, c.m, c.k), in("B", 0, 1/math.Sqrt(float64(c.k)), shape[0], shape[1])
+	}
+	state := m.Of(tensor.I64, []float64{matMulStep, 0, 0, 0, 0, 0, 0, 0}, backend.StateWords)
+	switch {
+	case has(ties):
+		j.Bias = of("Bias", func(int) float64 { return sign() * 0x1p-20 })
+	case has(withBias) && has(withGELU): // some of which are far from 0
+		j.Bias = of("Bias", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 12}[i%3] })
+	case has(withBias):
 		j.Bias = list("Bias", 1, c.n)
 	}
 	if has(withPre) {
@@ -169,16 +238,19 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		j.Activation = backend.ActivationGELU
 	}
 	if has(gateReLU | gateGELU) {
-		j.Gate, j.GateOf = in("Gate", 0, 1, c.m, c.n), backend.ActivationReLU
+		j.Gate = mixed("Gate", 0, c.m, c.n, func(i int) (float64, bool) {
+			return m.Rand().NormFloat64() * []float64{0, 12}[i&1], m.Rand().IntN(3) == 0
+		})
+		j.GateOf = backend.ActivationReLU
 		if has(gateGELU) {
 			j.GateOf = backend.ActivationGELU
 		}
 	}
 	if has(withDropout) {
-		j.Dropout = backend.Dropout{Rate: 0.25, Seed: 7<<32 | 5, Site: 2, State: state}
+		j.Dropout = backend.Dropout{Rate: c.rate(2, matMulSite), Seed: matMulSeed, Site: matMulSite, State: state}
 	}
 	if has(outDropout) {
-		j.OutDropout = backend.Dropout{Rate: 0.1, Seed: 7<<32 | 5, Site: 4, State: state}
+		j.OutDropout = backend.Dropout{Rate: c.rate(3, matMulOutSite), Seed: matMulSeed, Site: matMulOutSite, State: state}
 	}
 	if has(withResidual) {
 		r := c.m
@@ -191,7 +263,11 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		j.ResidualNorm = &backend.NormStats{Z: j.Residual, Mean: found("ResidualMean", c.m, 0), Rstd: found("ResidualRstd", c.m, 1), Gamma: list("ResidualGamma", 1, c.n), Beta: list("ResidualBeta", 1, c.n)}
 	}
 	if has(withNorm) {
-		j.Norm = &backend.NormStats{Mean: m.Out("Mean", tensor.F32, c.m), Rstd: m.Out("Rstd", tensor.F32, c.m), Gamma: list("Gamma", 1, c.n), Beta: list("Beta", 1, c.n)}
+		j.Norm = &backend.NormStats{Mean: m.Out("Mean", tensor.F32, c.m), Rstd: m.Out("Rstd", tensor.F32, c.m), Gamma: of("Gamma", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 0x1p-30}[i%3] })}
+		// A third of the columns is the middle of two numbers of bfloat16, and far less: what rounds it otherwise before that shows.
+		j.Norm.Beta = of("Beta", func(i int) float64 {
+			return []float64{m.Rand().NormFloat64(), m.Rand().NormFloat64(), sign() * 0x1.03p0}[i%3]
+		})
 	}
 	if has(normBack) {
 		j.NormBack = &backend.NormStats{Z: in("Z", tensor.F32, 1, c.m, c.n), Mean: found("Mean", c.m, 0), Rstd: found("Rstd", c.m, 1), Gamma: list("Gamma", 1, c.n), Beta: list("Beta", 1, c.n)}
@@ -199,7 +275,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		j.DGamma, j.DBeta = m.Out("DGamma", tensor.F32, blocks, c.n), m.Out("DBeta", tensor.F32, blocks, c.n)
 	}
 	if has(withAfter) {
-		j.After = in("After", tensor.F32, 1, c.m, c.n)
+		j.After = mixed("After", tensor.F32, c.m, c.n, func(int) (float64, bool) { return sign() * 0x1p-30, m.Rand().IntN(3) == 0 })
 	}
 	if has(withSum) {
 		j.Sum = out("Sum", tensor.F32, c.m, c.n)
@@ -210,92 +286,93 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	return m.NN().MatMul(j)
 }
 
+// matrix is where the elements of one lie in what a device wrote.
+type matrix struct {
+	values      []float64
+	pitch, from int
+	columns     int
+}
+
+func (m matrix) row(r int) []float64 { return m.values[r*m.pitch+m.from:][:m.columns] }
+
 // check compares what was written with the same in float64, and wants nothing written beside it.
 func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 	has := func(p part) bool { return c.with&p != 0 }
-	pitch := func(columns int) (pitch, from int) {
+	of := func(values []float64, columns int) matrix {
 		if has(strided) {
-			return columns + 24, 16
+			return matrix{values, columns + 24, 16, columns}
 		}
-		return columns, 0
-	}
-	at := func(name string, row, column, columns int) float64 {
-		p, from := pitch(columns)
-		return got[name][row*p+from+column]
-	}
-	normOf := func(prefix string, z float64, m, n int) float64 {
-		return (z-got[prefix+"Mean"][m])*got[prefix+"Rstd"][m]*got[prefix+"Gamma"][n] + got[prefix+"Beta"][n]
+		return matrix{values, columns, 0, columns}
 	}
 	want := map[string][]float64{}
-	put := func(name string, m, n int, v float64) {
-		p, from := pitch(c.n)
-		if want[name] == nil {
-			want[name] = make([]float64, c.m*p)
-			for i := range want[name] {
-				want[name][i] = math.NaN()
-			}
+	for _, name := range []string{"Pre", "Sum", "Out"} {
+		list := make([]float64, len(got[name]))
+		for i := range list {
+			list[i] = math.NaN()
 		}
-		want[name][m*p+from+n] = v
+		want[name] = list
 	}
+	put := func(name string, m int, row []float64) {
+		if got[name] != nil {
+			copy(of(want[name], c.n).row(m), row)
+		}
+	}
+	in := func(name string, m int) []float64 { return of(got[name], c.n).row(m) }
 	sizes := make([]float64, c.m*c.n) // of the product's terms
 	dgamma, dbeta := make([]float64, len(got["DGamma"])), make([]float64, len(got["DGamma"]))
 	mean, rstd := make([]float64, c.m), make([]float64, c.m)
 	row, size := make([]float64, c.n), 0.0
+	rate, outRate := c.rate(2, matMulSite), c.rate(3, matMulOutSite)
+	b := of(got["B"], c.k)
+	if has(plain) {
+		b = of(got["B"], c.n)
+	}
 	for m := range c.m {
-		for n := range row {
-			v := 0.0
-			for k := range c.k {
-				b := 0.0
-				if has(plain) {
-					b = at("B", k, n, c.n)
-				} else {
-					b = at("B", n, k, c.k)
-				}
-				p := at("A", m, k, c.k) * b
-				v += p
-				sizes[m*c.n+n] += math.Abs(p)
+		clear(row)
+		c.product(row, sizes[m*c.n:][:c.n], of(got["A"], c.k).row(m), b)
+		size = max(size, slices.Max(sizes[m*c.n:][:c.n]))
+		if has(withBias) {
+			for n, b := range got["Bias"] {
+				row[n] += b
 			}
-			size = max(size, sizes[m*c.n+n])
-			if has(withBias) {
-				v += got["Bias"][n]
-			}
-			if has(withPre) {
-				put("Pre", m, n, v)
-			}
+		}
+		put("Pre", m, row)
+		for n, v := range row {
 			switch {
 			case has(withReLU):
-				v = max(v, 0)
+				row[n] = max(v, 0)
 			case has(withGELU):
-				v *= 0.5 * (1 + math.Erf(v/math.Sqrt2))
+				row[n] *= 0.5 * (1 + math.Erf(v/math.Sqrt2))
 			}
-			if has(gateReLU | gateGELU) {
-				g := at("Gate", m, n, c.n)
+		}
+		if has(gateReLU | gateGELU) {
+			for n, g := range in("Gate", m) {
 				switch {
 				case has(gateGELU):
-					v *= 0.5*(1+math.Erf(g/math.Sqrt2)) + g*math.Exp(-g*g/2)/math.Sqrt(2*math.Pi)
+					row[n] *= 0.5*(1+math.Erf(g/math.Sqrt2)) + g*math.Exp(-g*g/2)/math.Sqrt(2*math.Pi)
 				case g <= 0:
-					v = 0
+					row[n] = 0
 				}
 			}
-			if has(withDropout) {
-				v = drop(v, 0.25, 2, m*c.n+n)
+		}
+		if has(withDropout) {
+			drop(row, rate, matMulSite, m*c.n)
+		}
+		if has(withResidual) {
+			r := m
+			if has(positional) {
+				r %= 27
 			}
-			if has(withResidual) {
-				r := m
-				if has(positional) {
-					r %= 27
-				}
-				z := at("Residual", r, n, c.n)
+			for n, z := range in("Residual", r) {
 				if has(residualNorm) {
-					z = normOf("Residual", z, m, n)
+					z = (z-got["ResidualMean"][m])*got["ResidualRstd"][m]*got["ResidualGamma"][n] + got["ResidualBeta"][n]
 				}
-				v += z
+				row[n] += z
 			}
-			row[n] = v
 		}
 		if has(withNorm) {
-			for n, v := range row {
-				put("Sum", m, n, v)
+			put("Sum", m, row)
+			for _, v := range row {
 				mean[m] += v / float64(c.n)
 			}
 			for _, v := range row {
@@ -307,20 +384,20 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 			}
 		}
 		if has(normBack) {
-			c.back(got, row, m, func(n int) float64 { return at("Z", m, n, c.n) }, dgamma, dbeta)
+			c.back(got, row, m, in("Z", m), dgamma, dbeta)
 		}
-		for n, v := range row {
-			if has(withAfter) {
-				v += at("After", m, n, c.n)
+		if has(withAfter) {
+			for n, x := range in("After", m) {
+				row[n] += x
 			}
-			if !has(withNorm) {
-				put("Sum", m, n, v)
-			}
-			if has(outDropout) {
-				v = drop(v, 0.1, 4, m*c.n+n)
-			}
-			put("Out", m, n, v)
 		}
+		if !has(withNorm) {
+			put("Sum", m, row)
+		}
+		if has(outDropout) {
+			drop(row, outRate, matMulOutSite, m*c.n)
+		}
+		put("Out", m, row)
 	}
 	eps := math.Ldexp(1, -8)
 	if !d.Exact() {
@@ -339,7 +416,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 		}
 		Within(t, name, g, want[name], bound)
 	}
-	if c.with&^(plain|withBias|withReLU|withSum|withOut) == 0 {
+	if c.with&^(plain|withBias|withReLU|withSum|withOut|ties) == 0 {
 		product := func(i int) float64 { return math.Ldexp(float64(c.k), -24) * (sizes[i] + 4) }
 		same("Sum", product)
 		same("Out", func(i int) float64 { return product(i) + eps*math.Abs(want["Out"][i]) })
@@ -359,26 +436,59 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 	}
 }
 
+// product adds a row of the product, and the sizes of its terms.
+func (c matMulCase) product(row, sizes, a []float64, b matrix) {
+	if c.with&plain != 0 {
+		for k, x := range a {
+			for n, y := range b.row(k) {
+				row[n] += x * y
+				sizes[n] += math.Abs(x * y)
+			}
+		}
+		return
+	}
+	for n := range row {
+		for k, y := range b.row(n) {
+			row[n] += a[k] * y
+			sizes[n] += math.Abs(a[k] * y)
+		}
+	}
+}
+
 // back is the gradient of a norm, in float64.
-func (c matMulCase) back(got map[string][]float64, row []float64, m int, z func(n int) float64, dgamma, dbeta []float64) {
+func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgamma, dbeta []float64) {
 	meanH, meanHX := 0.0, 0.0
-	x := func(n int) float64 { return (z(n) - got["Mean"][m]) * got["Rstd"][m] }
+	mean, rstd, gamma := got["Mean"][m], got["Rstd"][m], got["Gamma"]
+	x := func(n int) float64 { return (z[n] - mean) * rstd }
 	for n, g := range row {
-		h := g * got["Gamma"][n]
+		h := g * gamma[n]
 		meanH += h / float64(c.n)
 		meanHX += h * x(n) / float64(c.n)
 		dgamma[m/backend.NormRows*c.n+n] += g * x(n)
 		dbeta[m/backend.NormRows*c.n+n] += g
 	}
 	for n, g := range row {
-		row[n] = got["Rstd"][m] * (g*got["Gamma"][n] - meanH - x(n)*meanHX)
+		row[n] = rstd * (g*gamma[n] - meanH - x(n)*meanHX)
 	}
 }
 
-// drop is dropout at step 3.
-func drop(v float64, rate float32, site uint32, number int) float64 {
-	if fp32.Dropped(7<<32|5, 3, site, uint64(number), rate) {
-		return 0
+// rate is one between 2^-n and half of that: the random word of an element, if there is a fit one, which is kept as the first that is no less than the rate.
+func (c matMulCase) rate(n int, site uint32) float32 {
+	for i := range uint64(c.m * c.n / 4) {
+		word := fp32.Words(matMulSeed, matMulStep, site, i)[(c.m+c.n/16)%4]
+		if rate := float32(word) * 0x1p-32; word>>(31-n) == 1 && fp32.Threshold(rate) == word {
+			return rate
+		}
 	}
-	return v / (1 - float64(rate))
+	return float32(math.Ldexp(0.75, -n))
+}
+
+// drop is dropout of elements from number first on.
+func drop(row []float64, rate float32, site uint32, first int) {
+	for i := range row {
+		row[i] /= 1 - float64(rate)
+		if fp32.Dropped(matMulSeed, matMulStep, site, uint64(first+i), rate) {
+			row[i] = 0
+		}
+	}
 }

@@ -24,11 +24,17 @@ type group struct {
 
 // Run runs the suite on a device, or only the groups of it that are named.
 func Run(t *testing.T, d *ops.Device, only ...string) {
+	t.Helper()
+	Pick(t, d, func(string) bool { return true }, only...)
+}
+
+// Pick runs those cases that pick takes, by their names within the group.
+func Pick(t *testing.T, d *ops.Device, pick func(name string) bool, only ...string) {
 	nn, err := d.NN()
 	require.NoError(t, err)
 	for _, g := range groups {
 		if len(only) == 0 || slices.Contains(only, g.name) {
-			t.Run(g.name, func(t *testing.T) { g.run(t, &Bench{d, nn}) })
+			t.Run(g.name, func(t *testing.T) { g.run(t, &Bench{d, nn, pick}) })
 		}
 	}
 }
@@ -37,6 +43,14 @@ func Run(t *testing.T, d *ops.Device, only ...string) {
 type Bench struct {
 	Device *ops.Device
 	NN     backend.NN
+	pick   func(name string) bool
+}
+
+// Case runs a case of a group, if it is picked.
+func (b *Bench) Case(t *testing.T, name string, run func(t *testing.T)) {
+	if b.pick(name) {
+		t.Run(name, run)
+	}
 }
 
 // Exact reports whether the device is to give the bits of the CPU's exact way.
@@ -165,7 +179,7 @@ func (b *Bench) Same(t *testing.T, seed uint64, job Job) map[string][]float64 {
 	require.NoError(t, err)
 	nn, err := cpu.NN()
 	require.NoError(t, err)
-	want, bad := (&Bench{cpu, nn}).Do(t, seed, job)
+	want, bad := (&Bench{Device: cpu, NN: nn}).Do(t, seed, job)
 	require.NoError(t, bad)
 	require.NoError(t, cpu.Close())
 	for name, w := range want {

@@ -40,12 +40,12 @@ var normShapes = []struct{ m, n int }{{1, 16}, {3, 128}, {64, 256}, {65, 144}, {
 
 func norms(t *testing.T, b *Bench) {
 	for i, s := range normShapes {
-		t.Run(fmt.Sprintf("%dx%d", s.m, s.n), func(t *testing.T) { norm(t, b, uint64(i), s.m, s.n) })
+		b.Case(t, fmt.Sprintf("%dx%d", s.m, s.n), func(t *testing.T) { norm(t, b, uint64(i), s.m, s.n) })
 		for _, sparse := range []bool{false, true} {
-			t.Run(fmt.Sprintf("backward %dx%d %v", s.m, s.n, sparse), func(t *testing.T) { normBackward(t, b, uint64(i), s.m, s.n, sparse) })
+			b.Case(t, fmt.Sprintf("backward %dx%d %v", s.m, s.n, sparse), func(t *testing.T) { normBackward(t, b, uint64(i), s.m, s.n, sparse) })
 		}
 	}
-	t.Run("constant rows", func(t *testing.T) {
+	b.Case(t, "constant rows", func(t *testing.T) {
 		got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 			j := &backend.NormJob{M: 1, N: 32, Eps: 1e-5, Sum: m.Out("sum", tensor.F32, 1, 32), Norm: backend.NormStats{Z: m.Of(tensor.F32, repeated(3, 32), 1, 32),
 				Mean: m.Out("mean", tensor.F32, 1), Rstd: m.Out("rstd", tensor.F32, 1), Gamma: m.Of(tensor.F32, repeated(2, 32), 32), Beta: m.Of(tensor.F32, repeated(7, 32), 32)}}

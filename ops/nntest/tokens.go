@@ -78,10 +78,10 @@ func tokens(t *testing.T, b *Bench) {
 		{b: 3, t: 2, width: 16, sources: []backend.TokenSource{src(2, 3, 0, 1)}, target: true, targetD: 780, relative: true, masks: true},
 		{b: 2, t: 3, width: 1040, sources: []backend.TokenSource{src(3, 1030, 0, 1), src(2, 600, 0, 1031)}, target: true, masks: true},
 	} {
-		t.Run(fmt.Sprintf("%dx%dx%d", c.b, c.t, c.width), func(t *testing.T) { c.run(t, b, uint64(i)) })
+		b.Case(t, fmt.Sprintf("%dx%dx%d", c.b, c.t, c.width), func(t *testing.T) { c.run(t, b, uint64(i)) })
 	}
 	for _, d := range []int{4, 8} { // of which the second is whole chunks
-		t.Run(fmt.Sprintf("not finite in %d", d), func(t *testing.T) { badTokens(t, b, d) })
+		b.Case(t, fmt.Sprintf("not finite in %d", d), func(t *testing.T) { badTokens(t, b, d) })
 	}
 }
 

@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+// contents reads what the policy takes of some episodes, by their numbers, and returns a hash of each: so an episode of a copy is known, whatever its name and
+// number are there. A value that is not finite is a *StreamError that says where it is.
+func (c *Config) contents(ctx context.Context, store *loader.Store, numbers []int) (map[int]string, error) {
+	p, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	from := map[string]string{}
+	for i := range p.Streams {
+		from[p.Streams[i].Name] = cmp.Or(p.Streams[i].From, p.Streams[i].Name)
+	}
+	all := map[int]string{}
+	for i := range store.Episodes {
+		n := store.Episodes[i].Number
+		if !slices.Contains(numbers, n) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		err := store.Guard(func() error {
+			e, err := store.Episode(ctx, i)
+			if err != nil {
+				return err
+			}
+			sum := sha256.New()
+			for _, s := range append(slices.Clone(c.States), c.Action) {
+				if err := content(sum, e, e.Stream(from[s.Name]), s); err != nil {
+					return err
+				}
+			}
+			all[n] = hex.EncodeToString(sum.Sum(nil)[:16])
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// content takes the samples of a stream's columns into a hash: nothing of one that the episode does not have.
+func content(sum hash.Hash, e *dataset.Episode, s *dataset.Stream, takes Stream) error {
+	fmt.Fprintf(sum, "%q %q ", takes.Name, takes.Columns)
+	if s == nil {
+		return nil
+	}
+	values, err := tensor.Floats(s.Values)
+	if err != nil {
+		return err
+	}
+	var columns []int
+	for _, name := range takes.Columns {
+		if at := s.Column(name); at >= 0 {
+			columns = append(columns, at)
+		}
+	}
+	times, width := s.Nanoseconds(), len(s.Columns)
+	row := make([]byte, 0, 8*(len(columns)+1))
+	for i, at := range times {
+		row = binary.LittleEndian.AppendUint64(row[:0], uint64(at))
+		for _, j := range columns {
+			v := values[i*width+j]
+			if !finite(v) {
+				return &StreamError{takes.Name, fmt.Sprintf("%g in column %s of episode %s, row %d, %.3f s after its first", v, s.Columns[j].Name, e.Name, i, float64(at-times[0])/1e9),
+					"finite values"}
+			}
+			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v))
+		}
+		sum.Write(row)
+	}
+	return nil
+}
+
+// TrainedOn returns those of some episodes of a store, by their numbers, that the policy was trained on: whose samples are the same, whatever the dataset is
+// called and however its episodes are numbered. A value of them that is not finite is a *StreamError.
+func (p *Policy) TrainedOn(ctx context.Context, store *loader.Store, numbers []int) ([]int, error) {
+	c := p.config
+	known := map[string]bool{}
+	for _, n := range c.Trained {
+		known[c.Contents[n]] = true
+	}
+	all, err := c.contents(ctx, store, numbers)
+	if err != nil {
+		return nil, err
+	}
+	list := []int{}
+	for _, n := range slices.Sorted(maps.Keys(all)) {
+		if known[all[n]] {
+			list = append(list, n)
+		}
+	}
+	return list, nil
+}
+
+// numbersOf are the numbers of the episodes that a loader draws from.
+func numbersOf(l *loader.Loader) (list []int) {
+	for e := range l.Report().Episodes {
+		_, n := l.Known(int64(e))
+		list = append(list, n)
+	}
+	return list
+}

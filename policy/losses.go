@@ -1,0 +1,35 @@
+package policy
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// lossesText are the losses of all steps, as a checkpoint has them: float32, little-endian, in base64.
+const lossesText = "robocache.losses"
+
+// Losses are those of all steps, from the first, those of a checkpoint that was resumed too. They are not to be written.
+func (t *Trainer) Losses() []float32 { return t.losses }
+
+func lossesTo(list []float32) string {
+	raw := make([]byte, 0, 4*len(list))
+	for _, v := range list {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// lossesFrom reads those of so many steps, and refuses others.
+func lossesFrom(dir, text string, steps int64) ([]float32, error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || int64(len(raw)) != 4*steps {
+		return nil, &CheckpointError{dir, trainingFile, fmt.Sprintf("%d bytes of losses", len(raw)), fmt.Sprintf("%d, those of %d steps", 4*steps, steps)}
+	}
+	list := make([]float32, steps)
+	for i := range list {
+		list[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return list, nil
+}
