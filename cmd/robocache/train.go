@@ -183,6 +183,9 @@ func (t *training) outputs() error {
 // lossPicture is the picture's name in a checkpoint.
 const lossPicture = "loss.png"
 
+// lossUnit is what it shows: the loss is of actions in their standard deviations.
+const lossUnit = "MSE (squared standard deviations)"
+
 func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
@@ -374,7 +377,7 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit})
 	}))
 }
 
