@@ -94,8 +94,8 @@ func (t *Trace) Moving(most int) []int {
 	return list
 }
 
-// Streams are what was recorded, what was predicted for each time, what a ridge predicted if there is one, and the last action that was known then, which
-// is what holding it predicts. Their names say so.
+// Streams are what was recorded, what was predicted for each time, the last action that was known then, which is what holding it predicts, and what a
+// ridge predicted, if there is one. Their names say so.
 func (t *Trace) Streams() ([]dataset.Stream, error) {
 	columns := make([]dataset.Column, len(t.config.Targets))
 	for j, y := range t.config.Targets {
@@ -109,8 +109,8 @@ func (t *Trace) Streams() ([]dataset.Stream, error) {
 	}{
 		{"recorded", t.times, t.recorded},
 		{fmt.Sprintf("predicted %.2g s before", t.Seconds()), t.ahead, t.made},
-		{"a ridge", t.fitted, t.ridge},
 		{"holding the last action", t.ahead, t.held},
+		{"a ridge", t.fitted, t.ridge},
 	} {
 		if len(s.times) == 0 && s.name == "a ridge" {
 			continue

@@ -22,8 +22,8 @@ import (
 var strokes = []draw.LineStyle{
 	{Color: ink, Width: 1.8},
 	{Color: colours[1], Width: 1.3},
-	{Color: colours[0], Width: 0.8},
 	{Color: color.NRGBA{R: 130, G: 130, B: 130, A: 255}, Width: 0.8, Dashes: []vg.Length{3, 2}},
+	{Color: colours[0], Width: 0.8},
 }
 
 // WriteCurvesPNG draws columns of streams that have the same columns, at most 4 such streams, and writes them as a PNG image: a panel for each of the
