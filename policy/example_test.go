@@ -40,7 +40,7 @@ func actions() (err error) {
 		return err
 	}
 	defer store.Close()
-	trainer, err := policy.NewTrainer(ctx, device, store, policy.Options{HoldOut: []int{2}, Steps: 50})
+	trainer, err := policy.NewTrainer(ctx, []*ops.Device{device}, store, policy.Options{HoldOut: []int{2}, Steps: 50})
 	if err != nil {
 		return err
 	}

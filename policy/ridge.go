@@ -112,7 +112,7 @@ func ridge(ctx context.Context, c *Config, store *loader.Store, visit func(w *Wi
 
 // predictBy visits the windows that are held out with what fits predict, by ticks.
 func (c *Config) predictBy(ctx context.Context, device *ops.Device, store *loader.Store, fits map[int][]float64, visit func(w *Window, ticks int, y []float64)) error {
-	l, err := c.loader(ctx, device, store, c.HoldOut, evaluated, false)
+	l, err := c.loader(ctx, device, store, c.HoldOut)
 	if err != nil {
 		return err
 	}
