@@ -294,7 +294,7 @@ func TestAHeldOutEpisodeIsLookedAtBeforeTraining(t *testing.T) {
 				return float64(row * j)
 			})
 			store := build(t, d)
-			_, err := policy.NewTrainer(context.Background(), open(t, "cpu"), store, policy.Options{HoldOut: []int{1}})
+			_, err := policy.NewTrainer(context.Background(), []*ops.Device{open(t, "cpu")}, store, policy.Options{HoldOut: []int{1}})
 			var bad *policy.StreamError
 			require.ErrorAs(t, err, &bad)
 			assert.Equal(t, name, bad.Stream)
@@ -326,9 +326,10 @@ func TestEpisodesKeepTheirNumbers(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []int{2}, e.Episodes)
-	recorded, _, err := trace.Streams()
+	streams, err := trace.Streams()
 	require.NoError(t, err)
-	assert.Equal(t, 32, recorded.Values.Dim(0), "of an episode of 62 ticks")
+	assert.Equal(t, 62, streams[0].Values.Dim(0), "the whole episode")
+	assert.Equal(t, 32, streams[1].Values.Dim(0), "those that are predicted")
 	_, err = policy.Ridge(ctx, tr.Config(), store)
 	require.NoError(t, err)
 }
