@@ -183,6 +183,9 @@ func (t *training) outputs() error {
 // lossPicture is the picture's name in a checkpoint.
 const lossPicture = "loss.png"
 
+// lossUnit is what it shows: the loss is of actions in their standard deviations.
+const lossUnit = "MSE (squared standard deviations)"
+
 func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
@@ -247,7 +250,9 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 		}
 		w.remark("goes on after step %d of %d", tr.Steps(), tr.Config().Recipe.Steps)
 	}
-	w.describe(tr, store)
+	if err := w.describe(tr, store); err != nil {
+		return err
+	}
 	if err := w.steps(ctx, tr); err != nil {
 		return err
 	}
@@ -269,7 +274,7 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 }
 
 // describe says what is trained on what.
-func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) {
+func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	c, r := tr.Config(), tr.Report()
 	o := w.out
 	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
@@ -284,6 +289,15 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) {
 	if n := len(o.LeftOut); n > 0 {
 		w.remark("left out: %s: the first, %s: %s", inspection.Counted(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
 	}
+	turned, err := c.Rotations(store)
+	if err != nil {
+		return err
+	}
+	if n := len(turned); n > 0 {
+		w.remark("rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
+			inspection.Counted(n, "column"), turned[0], turned[n-1])
+	}
+	return nil
 }
 
 // steps trains until all steps are done or a signal comes.
@@ -374,7 +388,7 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit})
 	}))
 }
 
