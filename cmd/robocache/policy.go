@@ -262,19 +262,13 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 	if w.acting.plot == "" {
 		return nil
 	}
-	recorded, predicted, err := trace.Streams()
+	streams, err := trace.Streams()
 	if err != nil {
 		return err
 	}
-	var panels []viz.Panel
-	for _, column := range trace.Moving(4) {
-		panel := viz.Compare(recorded, predicted)
-		panel.Show = []int{column}
-		panels = append(panels, panel)
-	}
-	title := fmt.Sprintf("Episode %d: the actions that move most, and as predicted %.2g s before", numbers[0], trace.Seconds())
+	title := fmt.Sprintf("Episode %d: the %d actions that move most, of %d", numbers[0], len(trace.Moving(4)), len(w.policy.Config().Targets))
 	return unwritten(atomicfile.WriteFile(w.acting.plot, func(f io.Writer) error {
-		return viz.WritePNG(f, panels, viz.Options{Title: title, Detail: 2 * time.Second, Curve: "predicted"})
+		return viz.WriteCurvesPNG(f, streams, trace.Moving(4), viz.Options{Title: title})
 	}))
 }
 

@@ -200,6 +200,9 @@ func (t *training) outputs() error {
 // lossPicture is the picture's name in a checkpoint.
 const lossPicture = "loss.png"
 
+// lossUnit is what it shows: the loss is of actions in their standard deviations.
+const lossUnit = "MSE (squared standard deviations)"
+
 func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
@@ -321,6 +324,14 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	if n := len(o.LeftOut); n > 0 {
 		w.remark("left out: %s: the first, %s: %s", inspection.Counted(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
 	}
+	turned, err := c.Rotations(store)
+	if err != nil {
+		return err
+	}
+	if n := len(turned); n > 0 {
+		w.remark("rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
+			inspection.Counted(n, "column"), turned[0], turned[n-1])
+	}
 	return nil
 }
 
@@ -412,7 +423,7 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit})
 	}))
 }
 
