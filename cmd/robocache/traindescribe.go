@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/internal/batching"
@@ -39,7 +38,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		}
 		w.remark("not states: %s; a plan that names them takes them", strings.Join(others, ", "))
 	}
-	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), slices.Concat([]loader.LeftOut{}, r.LeftOut, c.LeftOut)
+	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append(append([]loader.LeftOut{}, r.LeftOut...), c.LeftOut...)
 	if n := len(o.Skipped); n > 0 {
 		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
 	}
