@@ -260,13 +260,19 @@ func (c *Config) episodes(store *loader.Store, holdOut []int) error {
 			c.Trained = append(c.Trained, e.Number)
 		}
 	}
-	all := append(slices.Clone(c.Trained), holdOut...)
 	for i, n := range holdOut {
 		switch {
 		case slices.Contains(holdOut[:i], n):
 			return &OptionError{"HoldOut", fmt.Sprintf("%d twice", n), "each episode once"}
 		case !slices.ContainsFunc(store.Episodes, func(e loader.Episode) bool { return e.Number == n }):
-			return &OptionError{"HoldOut", strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(append([]int{0}, c.Trained...)), slices.Max(all))}
+			if k := slices.IndexFunc(store.Skipped, func(s loader.Skipped) bool { return s.Number == n }); k >= 0 {
+				return &OptionError{"HoldOut", fmt.Sprintf("%d, which could not be read: %s", n, store.Skipped[k].Reason), "the number of an episode that can"}
+			}
+			there := []int{}
+			for i := range store.Episodes {
+				there = append(there, store.Episodes[i].Number)
+			}
+			return &OptionError{"HoldOut", strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(there), slices.Max(there))}
 		}
 	}
 	if len(c.Trained) == 0 {
