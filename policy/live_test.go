@@ -34,6 +34,15 @@ func slow(t testing.TB, name string, seed uint64, begin int64, rows int) dataset
 // What a policy sees in training it sees live, to the bit, though its states and actions are ten times slower than its clock: of the whole recording it
 // foretells what it foretells from the samples that have arrived, at every tick.
 func TestAPolicySeesLiveWhatItSawInTraining(t *testing.T) {
+	for name, plan := range map[string]string{
+		"as it is": "",
+		"no older": "version: 1\nrate: 30\nstreams: [{name: state, tolerance: 200ms}, {name: action}, {name: fast, tolerance: 20ms, offset: -100ms}]\n",
+	} {
+		t.Run(name, func(t *testing.T) { seesLive(t, plan) })
+	}
+}
+
+func seesLive(t *testing.T, plan string) {
 	ctx := context.Background()
 	var d made
 	for i := range uint64(3) {
@@ -42,7 +51,7 @@ func TestAPolicySeesLiveWhatItSawInTraining(t *testing.T) {
 		}})
 	}
 	store := build(t, d)
-	tr := trainer(t, "cpu:exact", store, policy.Options{HoldOut: []int{1}, Steps: 3, Batch: 4, Rate: 1e-2})
+	tr := trainer(t, "cpu:exact", store, policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 4, Rate: 1e-2})
 	train(t, tr, 3)
 	dir := t.TempDir()
 	require.NoError(t, tr.Save(ctx, dir))
@@ -95,7 +104,7 @@ func TestAPolicySeesLiveWhatItSawInTraining(t *testing.T) {
 func TestAPlanThatLooksAheadIsRefused(t *testing.T) {
 	store := build(t, robots(t, 80, 80))
 	for state, want := range map[string]string{
-		"kind: linear":                     "kind: linear of stream state, which looks ahead, want previous or a window kind, or nothing",
+		"kind: linear":                     "kind: linear of stream state, which looks ahead, want previous, or nothing",
 		"kind: next":                       "kind: next of stream state, which looks ahead",
 		"kind: nearest":                    "kind: nearest of stream state",
 		"kind: pchip":                      "kind: pchip of stream state",
@@ -104,7 +113,7 @@ func TestAPlanThatLooksAheadIsRefused(t *testing.T) {
 		"edge: extrapolate":                "edge: extrapolate of stream state",
 		"max_gap: 1s":                      "max_gap: 1s of stream state, which looks ahead, want tolerance",
 		"kind: previous":                   "",
-		"kind: window-mean, window: 100ms": "",
+		"kind: window-mean, window: 100ms": "kind: window-mean of stream state",
 		"edge: hold":                       "",
 		"tolerance: 1s":                    "",
 	} {
