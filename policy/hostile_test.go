@@ -298,7 +298,7 @@ func TestAHeldOutEpisodeIsLookedAtBeforeTraining(t *testing.T) {
 			var bad *policy.StreamError
 			require.ErrorAs(t, err, &bad)
 			assert.Equal(t, name, bad.Stream)
-			assert.Contains(t, bad.Got, "column elbow that is not finite, in episode 1")
+			assert.Contains(t, bad.Got, "NaN in column elbow of episode e1")
 		}
 	}
 }
