@@ -3,6 +3,7 @@ package nn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/robocache/robocache/ops"
@@ -178,6 +179,8 @@ func (c *compiler) begin() {
 	compared := !c.opts.Predict && c.opts.Loss != CrossEntropy
 	if c.opts.Tokens != nil {
 		job = *c.opts.Tokens
+		c.relative("Relative", job.Relative, job.Reference)
+		c.relative("TargetRelative", job.TargetRelative, job.Reference)
 	} else {
 		c.Values = c.zeros(tensor.F32, c.b, c.t, in.width)
 		job.Sources = []backend.TokenSource{{Values: c.Values, Ticks: c.t, D: in.width}}
@@ -202,6 +205,25 @@ func (c *compiler) begin() {
 	}
 	if c.err == nil {
 		c.plan(c.nn.Tokens(&job))
+	}
+}
+
+// relative wants numbers of columns that the reference has, or -1.
+func (c *compiler) relative(arg string, list *tensor.Tensor, reference backend.Reference) {
+	if c.err != nil || list == nil {
+		return
+	}
+	numbers, err := download[int32](c.ctx, c.model.device, list)
+	c.err = err
+	d := 0
+	if reference.Values != nil {
+		d = reference.Values.Dim(2)
+	}
+	for i, r := range numbers {
+		if r < -1 || int(r) >= d {
+			c.err = &Error{Op: "NewStep", Arg: "Tokens." + arg, Kind: ops.ErrOption, Got: fmt.Sprintf("%d at column %d", r, i), Want: fmt.Sprintf("-1, or one of the reference's %d columns", d)}
+			return
+		}
 	}
 }
 

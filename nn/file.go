@@ -15,7 +15,7 @@ import (
 )
 
 // SaveFile writes the parameters to a safetensors file, F32, with torch's names and shapes, and texts of the caller's. It is there whole or not at
-// all. The queues that train the model have been synchronised.
+// all, and not at all if a parameter is not finite. The queues that train the model have been synchronised.
 func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]string) error {
 	return safetensors.WriteFile(path, func(w *safetensors.Writer) error {
 		if err := addTexts(w, texts); err != nil {
@@ -26,7 +26,7 @@ func (m *Model) SaveFile(ctx context.Context, path string, texts map[string]stri
 }
 
 // LoadFile reads parameters that SaveFile, or torch, wrote, and returns the file's texts. The file has all of them, of their shapes, F32, BF16, F16
-// or F64, and no others, or nothing is changed and the *Error says what is missing or unknown. Moments and the number of steps stay.
+// or F64, all finite, and no others, or nothing is changed and the *Error says what is wrong. Moments and the number of steps stay.
 func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -189,7 +189,7 @@ func (m *Model) add(ctx context.Context, w *safetensors.Writer, prefix string, a
 		}
 		list, err := tensor.Floats(v)
 		if err == nil {
-			err = finiteAll("SaveFile", prefix+p.name, list)
+			err = finiteAll("Save", prefix+p.name, list)
 		}
 		if err == nil {
 			err = w.Add(prefix+p.name, v)

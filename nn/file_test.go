@@ -2,6 +2,7 @@ package nn
 
 import (
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -160,4 +162,33 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// Parameters that are not finite are neither written nor read, and a checkpoint has a number of steps that can be.
+func TestParametersThatAreNotFiniteAreNoFile(t *testing.T) {
+	ctx, d := t.Context(), open(t, "cpu")
+	m := must(NewModel(ctx, d, one(), 1))
+	defer m.Close()
+	s := must(NewStep(ctx, m, 2, 9, everything()))
+	defer s.Close()
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	state := must(download[int64](ctx, d, m.state))
+	for _, step := range []int64{-1, math.MaxInt64} {
+		state[backend.StateStep] = step
+		require.NoError(t, upload(ctx, d, m.state, state))
+		require.NoError(t, s.SaveState(ctx, path, nil))
+		_, err := s.LoadState(ctx, path)
+		require.ErrorIs(t, err, ops.ErrOption)
+	}
+	require.NoError(t, os.Remove(path))
+	list := must(download[float32](ctx, d, m.params))
+	list[m.Parameters()[3].Offset] = float32(math.Inf(1))
+	require.NoError(t, upload(ctx, d, m.params, list))
+	for _, err := range []error{m.SaveFile(ctx, path, nil), s.SaveState(ctx, path, nil)} {
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		require.ErrorIs(t, err, ops.ErrValue)
+		assert.Contains(t, e.Layer, m.Parameters()[3].Name)
+		assert.NoFileExists(t, path)
+	}
 }

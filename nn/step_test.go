@@ -30,6 +30,7 @@ func TestStepsThatCannotBe(t *testing.T) {
 			Scale: host(tensor.F32, 5), Shift: host(tensor.F32, 5), Relative: host(tensor.I32, 5),
 			Target:      &backend.TokenSource{Values: host(tensor.F32, 2, 9, 3), Ticks: 9, D: 3},
 			TargetScale: host(tensor.F32, 3), TargetShift: host(tensor.F32, 3), TargetRelative: host(tensor.I32, 3),
+			Reference: backend.Reference{Values: host(tensor.F32, 2, 9, 1), Tick: 8},
 		}
 		f(j)
 		return StepOptions{Tokens: j}
@@ -69,6 +70,13 @@ func TestStepsThatCannotBe(t *testing.T) {
 		{"Tokens.Sources[0].Ticks", 2, 9, tokens(func(j *backend.TokensJob) { j.Sources[0].Token = 1 })},
 		{"Tokens.Sources[0].Column", 2, 9, tokens(func(j *backend.TokensJob) { j.Sources[0].Column = 1 })},
 		{"Tokens.Sources", 2, 9, tokens(func(j *backend.TokensJob) { j.Sources = make([]backend.TokenSource, backend.MaxTokenSources+1) })},
+		{"Tokens.Reference.Values", 2, 9, tokens(func(j *backend.TokensJob) { j.Reference.Tick = 9 })},
+		{"Tokens.Reference.Ticks", 2, 9, tokens(func(j *backend.TokensJob) { j.Reference.Tick = -1 })},
+		{"Tokens.Reference.Values", 2, 9, tokens(func(j *backend.TokensJob) { j.Reference.Values = host(tensor.F32, 2, 9) })},
+		{"Tokens.Reference", 2, 9, tokens(func(j *backend.TokensJob) { j.Reference.Valid = host(tensor.U8, 2, 8) })},
+		{"Tokens.Relative", 2, 9, tokens(func(j *backend.TokensJob) { j.Reference.Values = nil })},
+		{"Tokens.TargetRelative", 2, 9, tokens(func(j *backend.TokensJob) { j.TargetRelative = tensor.Must(tensor.Of([]int32{-1, 0, 1}, 3)) })},
+		{"Tokens.Relative", 2, 9, tokens(func(j *backend.TokensJob) { j.Relative = tensor.Must(tensor.Of([]int32{-1, 0, -2, 0, 0}, 5)) })},
 		{"Tokens.Scale", 2, 9, tokens(func(j *backend.TokensJob) { j.Scale = nil })},
 		{"Tokens.Target", 2, 9, tokens(func(j *backend.TokensJob) { j.Target = nil })},
 		{"Tokens.Target", 2, 9, tokens(func(j *backend.TokensJob) { j.Target.D = 2 })},

@@ -39,7 +39,10 @@ func Open(ctx context.Context, device *ops.Device, dir string) (*Policy, error) 
 		return nil, &CheckpointError{dir, modelFile, fmt.Sprintf("%d bytes", info.Size()), fmt.Sprintf("those of %.0f weights", n)}
 	}
 	p := &Policy{config: c}
-	if p.model, err = newModel(ctx, device, c); err != nil {
+	if p.model, err = newModel(ctx, device, c); errors.Is(err, ops.ErrOption) { // as anybody may have written it
+		return nil, &CheckpointError{dir, configFile + ": recipe", err.Error(), "one of a network"}
+	}
+	if err != nil {
 		return nil, err
 	}
 	if _, err := p.model.LoadFile(ctx, weights); err != nil {

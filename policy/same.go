@@ -61,7 +61,7 @@ func differ(what string, got, want any) (where, is, other string) {
 		return "", "", ""
 	case []any:
 		w, ok := want.([]any)
-		if !ok || len(g) != len(w) || len(g) <= 16 && !slices.ContainsFunc(g, nested) {
+		if !ok || len(g) != len(w) || fits(g) && fits(w) && !slices.ContainsFunc(g, nested) {
 			break
 		}
 		for i := range g {
@@ -92,6 +92,12 @@ func differ(what string, got, want any) (where, is, other string) {
 func nested(v any) bool {
 	_, is := v.(map[string]any)
 	return is
+}
+
+// fits reports whether short says all of a value.
+func fits(v any) bool {
+	text, err := json.Marshal(v)
+	return err == nil && len(text) <= mostShort
 }
 
 // mostShort is how many bytes of a value are shown.

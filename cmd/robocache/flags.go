@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // choice is a flag that takes one of a few names.
@@ -184,4 +186,18 @@ func (m *measuring) check() (err error) {
 	m.options.Rotate = int64(m.rotate * 1e6)
 	m.options.Launch, err = launchMode(m.launch)
 	return err
+}
+
+// flagMessage is what an error of a flag says: of a number that is none, what was got and what is wanted, rather than which function could not read it.
+func flagMessage(err error) string {
+	var bad *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &bad) || !errors.As(bad.Unwrap(), &number) {
+		return err.Error()
+	}
+	want := map[string]string{"int": "a whole number", "intSlice": "whole numbers, with commas", "uint64": "a whole number from 0", "float64": "a number", "bool": "true or false"}[bad.GetFlag().Value.Type()]
+	if want == "" {
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s: got %q, want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type acting struct {
 	out, plot, backend string
 	rate, hz           positiveFlag // of recordings that have none, and of --live
 	episode            episodeFlag
-	live               bool
+	live, columns      bool
 }
 
 // acted is what policy says of its work.
@@ -42,9 +43,11 @@ type acted struct {
 	Plot       string             `json:"plot,omitempty"`
 	Device     deviceInfo         `json:"device"`
 	Says       string             `json:"says"`
-	Trained    []int              `json:"trained"` // episodes of the dataset that it was trained on
-	Skill      map[string]float64 `json:"skill"`
+	Trained    []int              `json:"trained"` // which of the episodes it was trained on, known by their samples: their skill stands apart
+	Skill      map[string]float64 `json:"skill"`   // on the others
 	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
+	Seen       map[string]float64 `json:"trained_skill"`
+	SeenBy     *policy.Evaluation `json:"trained_evaluation,omitempty"`
 	Latency    latency            `json:"latency"`
 	Live       *lived             `json:"live,omitempty"`
 	Remarks    []string           `json:"remarks"`
@@ -69,8 +72,10 @@ type lived struct {
 
 const policyHelp = `Policy runs a policy that robocache train has made on recordings: at each tick of the episodes it
 predicts the actions to come, and compares them with those that were recorded. Skill is 1 -
-MSE/MSE(hold the last action); on episodes that it was trained on it says nothing. The error is open
-loop, on states that the demonstrator saw: it does not rank policies on a robot.
+MSE/MSE(hold the last action); on episodes that it was trained on it says nothing, and stands apart:
+these are known by their samples, in a copy of the dataset too. --columns prints the skill of each
+column, with its errors in its own unit. The error is open loop, on states that the demonstrator saw:
+it does not rank policies on a robot.
 
 -o OUT writes what was predicted: chunks [N,C,A], the actions from each anchor on, recorded [N,C,A]
 with counts [N,C], 0 where the episode has none, anchors [N] in nanoseconds, episodes and ticks [N],
@@ -78,8 +83,9 @@ and columns. --plot PNG draws the actions of an episode over those that were pre
 before.
 
 --live plays one episode, in its own time, and predicts --hz times a second from the samples that have
-arrived, each at its time. It says how long a prediction took, from the samples to the actions;
-without --live that is of as many as a thousand predictions, one after the other.`
+arrived, each at its time. It says how good these were, as above, and how long a prediction took, from
+the samples to the actions; without --live that is of as many as a thousand predictions, one after
+the other.`
 
 func (a *app) policyCommand() *cobra.Command {
 	p := acting{rate: positiveFlag{max: 1e9, unit: "HZ"}, hz: positiveFlag{max: 1e6, unit: "HZ"}, episode: -1}
@@ -103,6 +109,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.Var(&p.episode, "episode", "the episode, counted from 0; all unless given")
 	f.StringVarP(&p.out, "out", "o", "", "write the predictions to this `FILE`, .npz or .safetensors")
 	f.StringVar(&p.plot, "plot", "", "draw the actions of the episode to this `PNG`")
+	f.BoolVar(&p.columns, "columns", false, "print the skill of each column of the action, at the end of the chunk")
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from what has arrived")
 	f.Var(&p.hz, "hz", "predictions a second of --live; the policy's clock unless given")
 	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
@@ -145,7 +152,7 @@ func (a *app) policy(p *acting) (err error) {
 	}
 	defer func() { err = errors.Join(err, pol.Close()) }()
 	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
-		Says: pol.Config().Says, Trained: pol.Config().Trained, Skill: map[string]float64{}, Remarks: []string{}}}
+		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
 	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value}}
 	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
 	if err != nil {
@@ -197,8 +204,11 @@ func (w *actor) run(ctx context.Context) error {
 	if err != nil {
 		return readError(w.path, err)
 	}
+	if w.out.Trained, err = w.policy.TrainedOn(ctx, w.store, numbers); err != nil {
+		return err
+	}
 	if w.live {
-		if err := w.play(ctx, e, true); err != nil {
+		if err := w.play(ctx, e, numbers[0], true); err != nil {
 			return err
 		}
 		return w.write()
@@ -206,7 +216,7 @@ func (w *actor) run(ctx context.Context) error {
 	if err := w.compare(ctx, numbers); err != nil {
 		return err
 	}
-	if err := w.play(ctx, e, false); err != nil {
+	if err := w.play(ctx, e, numbers[0], false); err != nil {
 		return err
 	}
 	return w.write()
@@ -237,7 +247,7 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 	kept := &predictions{}
 	trace := policy.NewTrace(w.policy.Config(), numbers[0])
 	done := w.app.step("predicting")
-	e, err := w.policy.Evaluate(ctx, w.store, numbers, func(at *policy.Window, chunk []float64) error {
+	visit := func(at *policy.Window, chunk []float64) error {
 		if w.acting.out != "" {
 			if err := kept.add(at, chunk); err != nil {
 				return err
@@ -247,12 +257,20 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 			return nil
 		}
 		return trace.Add(at, chunk)
-	})
-	done()
-	if err != nil {
-		return err
 	}
-	w.out.Evaluation, w.out.Skill = &e, skillOf(&e)
+	others := slices.DeleteFunc(slices.Clone(numbers), func(n int) bool { return slices.Contains(w.out.Trained, n) })
+	for _, some := range [][]int{others, w.out.Trained} {
+		if len(some) == 0 {
+			continue
+		}
+		e, err := w.policy.Evaluate(ctx, w.store, some, visit)
+		if err != nil {
+			done()
+			return err
+		}
+		w.tell(&e)
+	}
+	done()
 	if w.acting.out != "" {
 		if err := w.keep(kept); err != nil {
 			return err
@@ -261,20 +279,23 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 	if w.acting.plot == "" {
 		return nil
 	}
-	recorded, predicted, err := trace.Streams()
+	streams, err := trace.Streams()
 	if err != nil {
 		return err
 	}
-	var panels []viz.Panel
-	for _, column := range trace.Moving(4) {
-		panel := viz.Compare(recorded, predicted)
-		panel.Show = []int{column}
-		panels = append(panels, panel)
-	}
-	title := fmt.Sprintf("Episode %d: the actions that move most, and as predicted %.2g s before", numbers[0], trace.Seconds())
+	title := fmt.Sprintf("Episode %d: the %d actions that move most, of %d", numbers[0], len(trace.Moving(4)), len(w.policy.Config().Targets))
 	return unwritten(atomicfile.WriteFile(w.acting.plot, func(f io.Writer) error {
-		return viz.WritePNG(f, panels, viz.Options{Title: title, Detail: 2 * time.Second, Curve: "predicted"})
+		return viz.WriteCurvesPNG(f, streams, trace.Moving(4), viz.Options{Title: title})
 	}))
+}
+
+// tell keeps what skill there was on episodes that the policy was trained on, or on others.
+func (w *actor) tell(e *policy.Evaluation) {
+	if len(e.Episodes) > 0 && slices.Contains(w.out.Trained, e.Episodes[0]) {
+		w.out.SeenBy, w.out.Seen = e, skillOf(e)
+	} else {
+		w.out.Evaluation, w.out.Skill = e, skillOf(e)
+	}
 }
 
 // keep writes the predictions.
@@ -314,7 +335,7 @@ func (w *actor) keep(p *predictions) error {
 const mostTimed = 1000
 
 // play gives the episode's samples to a runner in the order of their times, and predicts at each tick of --hz: in the episode's own time, or at once.
-func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err error) {
+func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live bool) (err error) {
 	streams, err := w.policy.LiveStreams(e)
 	if err != nil {
 		return err
@@ -328,6 +349,13 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 	if err != nil {
 		return err
 	}
+	var score *policy.Score // of what is predicted live: without, all ticks have been compared
+	if live {
+		if score, err = policy.NewScore(w.policy.Config(), e); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, score.Close()) }()
+	}
 	hz := w.hz.value
 	if hz == 0 {
 		hz = w.policy.Config().Hz
@@ -336,14 +364,15 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 	cut, ended, stop := w.app.untilCut(0)
 	defer stop()
 	first, last := feed.Span()
+	ticks := ops.Clock{Start: first, Rate: hz}
 	begin := time.Now()
 	var took []time.Duration
 	for i := 0; live || len(took) < mostTimed; i++ {
-		after := time.Duration(math.Round(float64(i) * 1e9 / hz))
-		anchor := first + int64(after)
+		anchor := ticks.Tick(i)
 		if anchor > last {
 			break
 		}
+		after := time.Duration(anchor - first)
 		if live {
 			select {
 			case <-time.After(time.Until(begin.Add(after))):
@@ -357,7 +386,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 			return err
 		}
 		at := time.Now()
-		_, err := r.Act(ctx, anchor)
+		chunk, err := r.Act(ctx, anchor)
 		var none *policy.NoActionError
 		switch {
 		case errors.As(err, &none):
@@ -370,10 +399,17 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 		if live && time.Since(begin.Add(after)) > time.Duration(1e9/hz) {
 			out.Late++
 		}
+		if live {
+			if err := score.Add(ctx, anchor, chunk); err != nil {
+				return err
+			}
+		}
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	if w.out.Latency = latencyOf(took); live {
+		of := score.Evaluation(number)
 		w.out.Live = out
+		w.tell(&of)
 	}
 	return nil
 }
@@ -401,11 +437,16 @@ func (w *actor) write() error {
 	var b bytes.Buffer
 	if o.Evaluation != nil {
 		writeSkills(&b, o.Evaluation, nil)
-		for _, n := range o.Evaluation.Episodes {
-			if w.store.Name() == w.policy.Config().Dataset && slices.Contains(o.Trained, n) {
-				fmt.Fprintf(&b, "it was trained on episode %d: skill there says nothing\n", n)
-			}
+	}
+	if o.SeenBy != nil {
+		var list []string
+		for _, s := range o.SeenBy.Skills {
+			list = append(list, fmt.Sprintf("%.3f", s.Skill))
 		}
+		fmt.Fprintf(&b, "it was trained on %s: skill there, %s, says nothing\n", numbered(o.SeenBy.Episodes), strings.Join(list, ", "))
+	}
+	if e := cmp.Or(o.Evaluation, o.SeenBy); e != nil && w.columns {
+		writeColumns(&b, e)
 	}
 	if l := o.Live; l != nil {
 		fmt.Fprintf(&b, "played episode %s for %.1f s, %g predictions a second: %d late, %d without an action before them\n", l.Episode, l.Seconds, l.Hz, l.Late, l.WithoutAction)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type training struct {
 	path, kind, planFile string
 	out, backend         string
 	rate                 positiveFlag
-	resume               bool
+	resume, anew         bool // anew: there is nothing to resume
 }
 
 // trained is what train says of its work, in the last line of --json.
@@ -40,6 +39,9 @@ type trained struct {
 	Devices    []deviceInfo       `json:"devices"`
 	Policy     string             `json:"policy"`
 	Says       string             `json:"says"`
+	States     []seen             `json:"states"`
+	Action     seen               `json:"action"`
+	NotStates  []policy.NotState  `json:"not_states"`
 	Recipe     policy.Recipe      `json:"recipe"`
 	Parameters int                `json:"parameters"`
 	MFLOP      float64            `json:"mflop_per_step"`
@@ -60,13 +62,25 @@ type trained struct {
 	Remarks    []string           `json:"remarks"`
 }
 
+// seen is a stream that the policy takes.
+type seen struct {
+	Stream  string `json:"stream"`
+	Columns int    `json:"columns"`
+}
+
+func (s seen) String() string {
+	return fmt.Sprintf("%s (%s)", s.Stream, inspection.Counted(s.Columns, "column"))
+}
+
 const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour cloning of action chunks, by a
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
 A stream called action or actions is what is predicted, the others are states, on the clock of the
-dataset's rate; a plan file names other streams and another rate, and its windows say how many ticks
-are seen and predicted. Normalisation is of the training episodes, and kept with the policy.
+dataset's rate, but for those whose names say that they are none: what is of the next tick, rewards,
+the action in another form, annotations, language, times and indices. Train prints which it takes. A
+plan file names other streams and another rate, and its windows say how many ticks are seen and
+predicted. A tick has the latest sample before it, in training as where the policy runs. Normalisation is of the training episodes, and kept with the policy.
 
 --hold-out 3,7 leaves episodes out. On these the policy is compared with holding the last action, at
 a third, two thirds and all of its chunk: skill is 1 - MSE/MSE(hold), and beside it stands that of
@@ -77,7 +91,12 @@ an error does not rank policies on a robot.
 all else that is needed to run them, and training.safetensors what --resume goes on from, to the
 bit, on as many devices; loss.png is a picture of the loss. It is written each minute and at the end.
 A signal ends training after a whole step, with the checkpoint written and exit code 0, or 1 without
---out.
+--out; a second one ends it at once, with the checkpoint of before, if there was one. Where nobody
+reads the output any more, training ends likewise after a whole step, by SIGPIPE.
+
+Errors are in standard deviations of each column. So that a column that hardly moves does not count,
+these are at least 0.05, in rad, for what its name says is a joint, and a thousandth of the range for
+others; --floor gives another. Train says which columns are measured by that.
 
 --backend cuda:0,cuda:1, or cuda:all, trains on several devices of this machine together: each takes
 a batch of its own of the shared order, and the gradient is the mean of theirs. So a step has as many
@@ -92,7 +111,7 @@ func (a *app) trainCommand() *cobra.Command {
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
-		Example: "  robocache train dataset/ --hold-out 3 --out policy/\n  robocache train dataset/ --out policy/ --steps 5000 --resume\n" +
+		Example: "  robocache train dataset/ --hold-out 3 --out policy/\n  robocache train dataset/ --out policy/ --resume\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -109,9 +128,10 @@ func (a *app) trainCommand() *cobra.Command {
 	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
 	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows")
-	f.IntVar(&t.Steps, "steps", 0, "steps of training; those of the size unless given")
-	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; those of the size unless given")
-	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; that of the size unless given")
+	f.IntVar(&t.Steps, "steps", 0, "steps of training; 0 for those of the size")
+	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; 0 for those of the size")
+	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for that of the size")
+	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for what is said above")
 	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on")
 	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
@@ -161,7 +181,7 @@ func (t *training) check() error {
 	case there && !t.resume:
 		return usagef("--out: got %q, which has a checkpoint, want another folder, or --resume to go on from it", t.out)
 	case !there && t.resume:
-		t.resume = false // it begins
+		t.resume, t.anew = false, true
 	}
 	return nil
 }
@@ -183,6 +203,9 @@ func (t *training) outputs() error {
 // lossPicture is the picture's name in a checkpoint.
 const lossPicture = "loss.png"
 
+// lossUnit is what it shows: the loss is of actions in their standard deviations.
+const lossUnit = "MSE (squared standard deviations)"
+
 func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
@@ -196,13 +219,25 @@ func (a *app) train(t *training) (err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
+	_, absent := os.Stat(t.out)
 	if err := t.outputs(); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil && t.out != "" && absent != nil {
+			_ = os.Remove(t.out) // which fails if there is something in it
+		}
+	}()
 	ctx := context.Background()
 	w := &trainer{app: a, training: t, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
 	for _, d := range devices {
 		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
+	}
+	if t.anew {
+		w.remark("--resume: there is no checkpoint in %s, training begins with the first step", t.out)
+	}
+	if t.out == "" {
+		w.remark("nothing is kept, want --out DIR for the policy")
 	}
 	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value}}
 	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
@@ -247,7 +282,9 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 		}
 		w.remark("goes on after step %d of %d", tr.Steps(), tr.Config().Recipe.Steps)
 	}
-	w.describe(tr, store)
+	if err := w.describe(tr, store); err != nil {
+		return err
+	}
 	if err := w.steps(ctx, tr); err != nil {
 		return err
 	}
@@ -262,28 +299,7 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 			return err
 		}
 	}
-	if w.training.out == "" {
-		w.remark("nothing is kept, want --out DIR for the policy")
-	}
 	return w.write()
-}
-
-// describe says what is trained on what.
-func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) {
-	c, r := tr.Config(), tr.Report()
-	o := w.out
-	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
-	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut
-	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append([]loader.LeftOut{}, r.LeftOut...)
-	if n := len(o.Skipped); n > 0 {
-		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
-	}
-	for _, text := range batching.Remarks(&r) {
-		w.remark("%s", text)
-	}
-	if n := len(o.LeftOut); n > 0 {
-		w.remark("left out: %s: the first, %s: %s", inspection.Counted(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
-	}
 }
 
 // steps trains until all steps are done or a signal comes.
@@ -316,8 +332,8 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 		o.Steps, o.Seconds = tr.Steps(), time.Since(begin).Seconds()
 		o.Speed, o.Loss = float64(o.Steps-first)/max(o.Seconds, 1e-9), recent(tr)
 		if o.Steps == tenth {
-			if err := w.progress(); err != nil {
-				return err
+			if err := w.progress(); err != nil { // nobody reads it any more
+				return errors.Join(err, w.save(ctx, tr))
 			}
 		}
 		if time.Since(saved) > time.Minute {
@@ -374,7 +390,7 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit})
 	}))
 }
 
@@ -415,17 +431,6 @@ func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *loader
 	return nil
 }
 
-// skillOf are skills by ticks.
-func skillOf(e *policy.Evaluation) map[string]float64 {
-	m := map[string]float64{}
-	for _, s := range e.Skills {
-		if s.Windows > 0 {
-			m[strconv.Itoa(s.Ticks)] = s.Skill
-		}
-	}
-	return m
-}
-
 // write prints the result.
 func (w *trainer) write() error {
 	o := w.out
@@ -448,27 +453,4 @@ func (w *trainer) write() error {
 	}
 	_, err := w.app.out.Write(b.Bytes())
 	return err
-}
-
-// writeSkills prints skills, one line a horizon; the ridge's beside them if it is not nil.
-func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
-	names := make([]string, len(e.Episodes))
-	for i, n := range e.Episodes {
-		names[i] = strconv.Itoa(n)
-	}
-	what := "episode"
-	if len(names) > 1 {
-		what = "episodes"
-	}
-	fmt.Fprintf(b, "skill on %s %s, 1 - MSE/MSE(hold the last action):\n", what, strings.Join(names, ", "))
-	for _, s := range e.Skills {
-		if s.Windows == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "%3d ticks ahead: %.3f", s.Ticks, s.Skill)
-		if ridge != nil {
-			fmt.Fprintf(b, ", of a ridge %.3f", ridge.At(s.Ticks))
-		}
-		fmt.Fprintln(b)
-	}
 }

@@ -46,6 +46,9 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["skill"]))
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["ridge_skill"]))
 	assert.EqualValues(t, 40, last["steps"])
+	assert.Equal(t, []any{map[string]any{"stream": "observation.state", "columns": 26.0}}, last["states"])
+	assert.Equal(t, map[string]any{"stream": "action", "columns": 26.0}, last["action"])
+	assert.Empty(t, last["not_states"])
 	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, inside(t, out))
 	picture, err := os.ReadFile(filepath.Join(out, "loss.png"))
 	require.NoError(t, err)
@@ -58,7 +61,8 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	got := unmarshal(t, stdout)
 	assert.Equal(t, last["skill"], got["skill"])
 	assert.EqualValues(t, 409, got["latency"].(map[string]any)["predictions"])
-	assert.Equal(t, []any{0.0, 1.0}, got["trained"])
+	assert.Empty(t, got["trained"])
+	assert.Empty(t, got["trained_skill"])
 	f := open(t, npz)
 	chunks, err := f.Tensor("chunks")
 	require.NoError(t, err)
@@ -73,9 +77,9 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	assert.Len(t, columns, 26)
 
 	stdout, _ = good(t, "policy", out, g1, "--backend=cpu")
-	assert.Regexp(t, `(?s)^skill on episodes 0, 1, 2, .*it was trained on episode 0: skill there says nothing\nit was trained on episode 1: [^\n]*\n\d+ predictions, each in .*state only: no cameras, no VAE`, stdout)
+	assert.Regexp(t, `(?s)^skill on episode 2, .*\n 30 ticks ahead: [^\n]*\nit was trained on episodes 0, 1: skill there, -?\d\.\d+, -?\d\.\d+, -?\d\.\d+, says nothing\n\d+ predictions, each in .*state only: no cameras, no VAE`, stdout)
 	stdout, _ = good(t, "train", g1, "--steps=2", "--backend=cpu")
-	assert.Regexp(t, `(?s)^step 1 of 2: loss .*trained bc-transformer small, 289228 parameters, 2 steps of 16 windows of 3 episodes, 42 MFLOP a step, on cpu\nstate only: no cameras, no VAE`, stdout)
+	assert.Regexp(t, `(?s)^states: observation\.state \(26 columns\); action: action \(26 columns\)\nstep 1 of 2: loss .*trained bc-transformer small, 289228 parameters, 2 steps of 16 windows of 3 episodes, 42 MFLOP a step, on cpu\nstate only: no cameras, no VAE`, stdout)
 }
 
 // inside are the names of a folder's files.
@@ -114,7 +118,7 @@ func TestTrainResumesToTheByte(t *testing.T) {
 	}
 	code, _, stderr := cli(append(args, "--lr=0.5", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stderr, "recipe: got ")
+	assert.Contains(t, stderr, "lr: got 0.5, want 0.001, as the checkpoint has: --resume goes on with its options and recordings")
 	code, _, stderr = cli(append(args, "--out", parts)...)
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "which has a checkpoint, want another folder, or --resume")
@@ -143,7 +147,7 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 	}
 	code, stdout, _ := cli(append(args, "cpu", "--resume", "--out", parts)...)
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stdout, "devices: got 2, want 1")
+	assert.Contains(t, stdout, "devices: got 1, want 2")
 	stdout, _ = good(t, "train", g1, "--steps=1", "--batch=4", "--backend=cpu,cpu")
 	assert.Regexp(t, `(?s) 1 steps of 8 windows of 3 episodes, 21 MFLOP a step, on cpu and cpu\n`, stdout)
 	code, _, stderr := cli("train", g1, "--steps=1", "--backend=cpu,cpu:exact")
@@ -166,27 +170,31 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		code int
 		args []string
 	}{
-		"train takes a dataset":                             {exitUsage, []string{"train"}},
-		`--policy: got "act"`:                               {exitUsage, []string{"train", g1, "--policy=act"}},
-		`--size: got "huge", want one of`:                   {exitUsage, []string{"train", g1, "--size=huge"}},
-		"--steps: got -1":                                   {exitUsage, []string{"train", g1, "--steps=-1"}},
-		"--lr: got 7, want above 0, at most 1":              {exitUsage, []string{"train", g1, "--lr=7"}},
-		"--resume: got it without --out":                    {exitUsage, []string{"train", g1, "--resume"}},
-		"--hold-out: got 9, want the number":                {exitUsage, []string{"train", g1, "--hold-out=9"}},
-		"--hold-out: got all 3 episodes":                    {exitUsage, []string{"train", g1, "--hold-out=0,1,2"}},
-		"--batch: got 10000":                                {exitUsage, []string{"train", g1, "--batch=10000"}},
-		"got no config.json, want a folder that":            {exitInput, []string{"train", g1, "--out", full}},
-		"none beside action, want a stream of":              {exitInput, []string{"train", g1, "--plan", plan}},
-		"wrong.yaml: line 2":                                {exitInput, []string{"train", g1, "--plan", wrong}},
-		"no such file":                                      {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
-		"policy takes a folder":                             {exitUsage, []string{"policy", g1}},
-		"got no config.json":                                {exitInput, []string{"policy", full, g1}},
-		"--hz: got it without --live":                       {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--hz=5"}},
-		"want --episode for --live":                         {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live"}},
-		"--episode: got 5":                                  {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--episode=5"}},
-		"-o: got \"o.csv\"":                                 {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "-o", "o.csv"}},
-		"--live: got it with -o":                            {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live", "-o", "o.npz"}},
-		"--plan: got none, and a dataset that says no rate": {exitUsage, []string{"train", flight}},
+		"train takes a dataset":                                    {exitUsage, []string{"train"}},
+		`--policy: got "act"`:                                      {exitUsage, []string{"train", g1, "--policy=act"}},
+		`--size: got "huge", want one of`:                          {exitUsage, []string{"train", g1, "--size=huge"}},
+		"--steps: got -1":                                          {exitUsage, []string{"train", g1, "--steps=-1"}},
+		"--lr: got 7, want above 0, at most 1":                     {exitUsage, []string{"train", g1, "--lr=7"}},
+		"--resume: got it without --out":                           {exitUsage, []string{"train", g1, "--resume"}},
+		"--hold-out: got 9, want the number of an episode, 0 to 2": {exitUsage, []string{"train", g1, "--hold-out=9"}},
+		`--hold-out: got "a", want whole numbers, with commas`:     {exitUsage, []string{"train", g1, "--hold-out=a"}},
+		`--lr: got "abc", want a number`:                           {exitUsage, []string{"train", g1, "--lr=abc"}},
+		`--seed: got "-1", want a whole number from 0`:             {exitUsage, []string{"train", g1, "--seed=-1"}},
+		"--floor: got -1, want a number above 0":                   {exitUsage, []string{"train", g1, "--floor=-1"}},
+		"--hold-out: got all 3 episodes":                           {exitUsage, []string{"train", g1, "--hold-out=0,1,2"}},
+		"--batch: got 10000":                                       {exitUsage, []string{"train", g1, "--batch=10000"}},
+		"got no config.json, want a folder that":                   {exitInput, []string{"train", g1, "--out", full}},
+		"none beside action, want a stream of":                     {exitInput, []string{"train", g1, "--plan", plan}},
+		"wrong.yaml: line 2":                                       {exitInput, []string{"train", g1, "--plan", wrong}},
+		"no such file":                                             {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
+		"policy takes a folder":                                    {exitUsage, []string{"policy", g1}},
+		"got no config.json":                                       {exitInput, []string{"policy", full, g1}},
+		"--hz: got it without --live":                              {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--hz=5"}},
+		"want --episode for --live":                                {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live"}},
+		"--episode: got 5":                                         {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--episode=5"}},
+		"-o: got \"o.csv\"":                                        {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "-o", "o.csv"}},
+		"--live: got it with -o":                                   {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live", "-o", "o.npz"}},
+		"--plan: got none, and a dataset that says no rate":        {exitUsage, []string{"train", flight}},
 	} {
 		code, stdout, stderr := cli(append(c.args, "--backend=cpu")...)
 		assert.Equal(t, c.code, code, want)
@@ -216,6 +224,51 @@ func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	assert.Greater(t, live["seconds"], 1.0, "an episode of 1.1 seconds")
 	assert.EqualValues(t, 20, live["hz"])
 	assert.EqualValues(t, 23, live["without_action"].(float64)+got["latency"].(map[string]any)["predictions"].(float64))
+	assert.NotEmpty(t, got["trained_skill"], "at times that are not the clock's, too")
+	stdout, _ = good(t, "policy", out, episode, "--backend=cpu")
+	skill, _, there := strings.Cut(stdout, "\n")
+	require.True(t, there, stdout)
 	stdout, _ = good(t, "policy", out, episode, "--live", "--backend=cpu")
-	assert.Regexp(t, `^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
+	assert.Contains(t, stdout, skill, "at the ticks of the clock it is that of the whole recording")
+	assert.Regexp(t, `(?m)^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
+}
+
+// An episode is known by its samples: in a copy of the dataset too, whatever it is called. Skill there stands apart.
+func TestPolicyKnowsACopyOfWhatItWasTrainedOn(t *testing.T) {
+	dir := t.TempDir()
+	out, other := filepath.Join(dir, "policy"), filepath.Join(dir, "other")
+	require.NoError(t, os.CopyFS(other, os.DirFS(g1)))
+	good(t, "train", g1, "--hold-out=1", "--steps=2", "--batch=2", "--backend=cpu", "--out", out)
+	stdout, _ := good(t, "policy", out, other, "--backend=cpu", "--json")
+	got := unmarshal(t, stdout)
+	assert.Equal(t, []any{0.0, 2.0}, got["trained"])
+	assert.Equal(t, []any{1.0}, got["evaluation"].(map[string]any)["episodes"])
+	assert.Equal(t, []any{0.0, 2.0}, got["trained_evaluation"].(map[string]any)["episodes"])
+	columns := got["evaluation"].(map[string]any)["skills"].([]any)[2].(map[string]any)["columns"].([]any)
+	require.Len(t, columns, 26)
+	assert.Equal(t, []string{"mse", "mse_hold", "name", "skill", "std"}, keys(columns[0]))
+	stdout, _ = good(t, "policy", out, other, "--episode=1", "--backend=cpu", "--columns")
+	assert.Regexp(t, `(?s)\nby column, 30 ticks ahead, errors in its unit:\n +column +skill +root of MSE +of MSE\(hold\) +measured by\n +kLeftShoulderPitch +-?\d`, stdout)
+}
+
+// Train says what it is that does not train as one may think: columns that are measured by a floor, a warm-up that never ends, and a rate that diverges.
+func TestTrainSaysWhatItsFlagsCameTo(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "policy")
+	_, stderr := good(t, "train", g1, "--steps=2", "--batch=2", "--backend=cpu", "--resume", "--out", out)
+	assert.Contains(t, stderr, "--resume: there is no checkpoint in "+out+", training begins with the first step")
+	assert.Regexp(t, `\d+ of 26 columns of the action hardly vary, and are measured by more than their standard deviation: kLeft\w+ \(0\.05\), `, stderr)
+	assert.Contains(t, stderr, "the learning rate rises in all of the 2 steps")
+	text, err := os.ReadFile(filepath.Join(out, "config.json"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"warm_up": 2,`)
+	_, stderr = good(t, "train", g1, "--steps=2", "--batch=2", "--backend=cpu", "--floor=1e-9")
+	assert.NotContains(t, stderr, "hardly vary")
+	assert.Contains(t, stderr, "nothing is kept, want --out DIR")
+}
+
+// Episodes are told in a line, however many there are.
+func TestEpisodesAreToldInALine(t *testing.T) {
+	for want, list := range map[string][]int{"episode 4": {4}, "episodes 0, 1": {0, 1}, "episodes 0 to 2, 5, 7 to 9": {0, 1, 2, 5, 7, 8, 9}} {
+		assert.Equal(t, want, numbered(list))
+	}
 }

@@ -20,13 +20,24 @@ func (t *training) explain(err error) error {
 	var option *policy.OptionError
 	if errors.As(err, &option) {
 		arg, _, _ := strings.Cut(option.Arg, ":")
-		flag := map[string]string{"Size": "size", "Plan": "plan", "HoldOut": "hold-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "History": "plan", "Chunk": "plan"}[arg]
+		flag := map[string]string{"Size": "size", "Plan": "plan", "HoldOut": "hold-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "Floor": "floor", "History": "plan", "Chunk": "plan"}[arg]
 		if flag != "" && (flag != "plan" || t.planFile == "") {
 			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
 		}
 		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", option.Arg, option.Got, option.Want), Got: option.Got, Want: option.Want}
 	}
+	var bad *nn.NotFiniteError
+	if errors.As(err, &bad) { // though the recordings were looked at, and are
+		rate := cmp.Or(t.Rate, recipeRate(t.Size))
+		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, rate)
+	}
 	return explainPolicy(t.path, err)
+}
+
+// recipeRate is the learning rate of a size.
+func recipeRate(size string) float64 {
+	r, _ := policy.RecipeOf(size) // which is checked
+	return r.Rate
 }
 
 // explainDrawn says what an error of the loader means, of a dataset that has to fit the device.

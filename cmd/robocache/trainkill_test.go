@@ -48,8 +48,30 @@ func signalEndsTraining(t *testing.T, backend string) {
 		assert.Equal(t, true, last["ended_by_signal"])
 		assert.Greater(t, last["steps"], step)
 		step = last["steps"].(float64)
-		assert.Len(t, last["remarks"], i, "the second goes on")
+		assert.Contains(t, last["remarks"].([]any)[0], []string{"--resume: there is no checkpoint in", "goes on after step"}[i])
 		assert.Empty(t, listed(t, temp))
 		assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, listed(t, out))
 	}
+}
+
+// Where nobody reads the output any more training ends by SIGPIPE, as any program does, but with a checkpoint that it goes on from.
+func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "policy")
+	args := []string{"train", g1, "--hold-out=0", "--steps=200", "--batch=1", "--backend=cpu", "--json", "--out", out}
+	cmd, temp := program(t, args...)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	in := bufio.NewReader(stdout)
+	_, err = in.ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, stdout.Close())
+	_ = cmd.Wait() // whose error is the signal
+	assert.Equal(t, syscall.SIGPIPE, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+	assert.Empty(t, listed(t, temp))
+	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, listed(t, out))
+	printed, _ := good(t, append(args, "--resume")...)
+	list := lines(t, printed)
+	assert.Regexp(t, `^goes on after step \d+ of 200$`, list[len(list)-1]["remarks"].([]any)[0])
+	assert.EqualValues(t, 200, list[len(list)-1]["steps"])
 }

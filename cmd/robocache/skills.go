@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/policy"
+)
+
+// skillOf are skills by ticks.
+func skillOf(e *policy.Evaluation) map[string]float64 {
+	m := map[string]float64{}
+	for _, s := range e.Skills {
+		if s.Windows > 0 {
+			m[strconv.Itoa(s.Ticks)] = s.Skill
+		}
+	}
+	return m
+}
+
+// writeSkills prints skills, one line a horizon; the ridge's beside them if it is not nil.
+func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
+	fmt.Fprintf(b, "skill on %s, 1 - MSE/MSE(hold the last action):\n", numbered(e.Episodes))
+	for _, s := range e.Skills {
+		fmt.Fprintf(b, "%s ahead: ", fmt.Sprintf("%3s", strconv.Itoa(s.Ticks))+strings.TrimPrefix(inspection.Counted(s.Ticks, "tick"), strconv.Itoa(s.Ticks)))
+		if s.Windows == 0 {
+			b.WriteString("no tick has an action there and one before it\n")
+			continue
+		}
+		fmt.Fprintf(b, "%.3f", s.Skill)
+		if ridge != nil {
+			fmt.Fprintf(b, ", of a ridge %.3f", ridge.At(s.Ticks))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// numbered are episodes by their numbers: "episodes 0 to 3, 7".
+func numbered(list []int) string {
+	var parts []string
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		if j < i+2 { // no more than two in a row
+			j = i
+			parts = append(parts, strconv.Itoa(list[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d to %d", list[i], list[j]))
+		}
+		i = j + 1
+	}
+	what := "episodes "
+	if len(list) == 1 {
+		what = "episode "
+	}
+	return what + strings.Join(parts, ", ")
+}
+
+// writeColumns prints the skill of each column at the farthest horizon that has one, and errors in its unit.
+func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
+	for i := len(e.Skills) - 1; i >= 0; i-- {
+		s := e.Skills[i]
+		if s.Windows == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "by column, %s ahead, errors in its unit:\n", inspection.Counted(s.Ticks, "tick"))
+		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprint(w, "column\tskill\troot of MSE\tof MSE(hold)\tmeasured by\t\n")
+		for _, y := range s.Columns {
+			fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%.3g\t%.3g\t\n", printed.Text(y.Name), y.Skill, math.Sqrt(y.MSE), math.Sqrt(y.Hold), y.Std)
+		}
+		w.Flush()
+		return
+	}
+}

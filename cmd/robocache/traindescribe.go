@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/policy"
+)
+
+// mostNamed is how many columns a remark names.
+const mostNamed = 4
+
+// describe says what is trained on what.
+func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
+	c, r := tr.Config(), tr.Report()
+	o := w.out
+	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
+	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut
+	o.States, o.Action, o.NotStates = []seen{}, seen{c.Action.Name, len(c.Action.Columns)}, c.NotStates
+	var names []string
+	for _, s := range c.States {
+		o.States = append(o.States, seen{s.Name, len(s.Columns)})
+		names = append(names, o.States[len(o.States)-1].String())
+	}
+	if !w.app.json {
+		if _, err := w.app.out.Write([]byte(printed.Text(fmt.Sprintf("states: %s; action: %v", strings.Join(names, ", "), o.Action)) + "\n")); err != nil {
+			return err
+		}
+	}
+	if len(c.NotStates) > 0 {
+		var others []string
+		for _, n := range c.NotStates {
+			others = append(others, fmt.Sprintf("%s (%s)", n.Stream, n.Reason))
+		}
+		w.remark("not states: %s; a plan that names them takes them", strings.Join(others, ", "))
+	}
+	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append(append([]loader.LeftOut{}, r.LeftOut...), c.LeftOut...)
+	if n := len(o.Skipped); n > 0 {
+		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
+	}
+	for _, text := range batching.Remarks(&r) {
+		w.remark("%s", text)
+	}
+	if list := c.Floored(); len(list) > 0 {
+		var names []string
+		for _, y := range list[:min(len(list), mostNamed)] {
+			names = append(names, fmt.Sprintf("%s (%.3g)", y.Name, y.Std))
+		}
+		if n := len(list) - len(names); n > 0 {
+			names = append(names, fmt.Sprintf("%d more", n))
+		}
+		w.remark("%d of %s of the action hardly vary, and are measured by more than their standard deviation: %s; --floor sets by what",
+			len(list), inspection.Counted(len(c.Targets), "column"), strings.Join(names, ", "))
+	}
+	if o.Recipe.WarmUp >= o.Recipe.Steps {
+		w.remark("the learning rate rises in all of the %s, and never falls: they are the warm-up alone", inspection.Counted(o.Recipe.Steps, "step"))
+	}
+	if n := len(o.LeftOut); n > 0 {
+		w.remark("left out: %s: the first, %s: %s", inspection.Counted(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
+	}
+	turned, err := c.Rotations(store)
+	if err != nil {
+		return err
+	}
+	if n := len(turned); n > 0 {
+		w.remark("rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
+			inspection.Counted(n, "column"), turned[0], turned[n-1])
+	}
+	return nil
+}
