@@ -47,6 +47,9 @@ func (e *NotFiniteError) Error() string {
 	return fmt.Sprintf("nn: a value, a loss or a gradient of step %d is not finite: nothing was trained since", e.Step)
 }
 
+// orderOfLayers is the Arg where a layer cannot stand where it does.
+const orderOfLayers = "the order of layers"
+
 func option(layer, arg string, got any, want string) error {
 	return &Error{Op: "NewModel", Layer: layer, Arg: arg, Kind: ops.ErrOption, Got: fmt.Sprint(got), Want: want}
 }

@@ -67,7 +67,7 @@ func (l LayerNorm) add(n *network, x *value) (*value, error) {
 	eps := l.Eps
 	switch {
 	case x.from == nil:
-		return nil, option(l.Name, "place", "the network's first layer", "a Linear before it")
+		return nil, option(l.Name, orderOfLayers, "the network's first layer", "a Linear before it")
 	case x.width%16 != 0:
 		return nil, option(l.Name, "width", x.width, "a multiple of 16")
 	case !(eps >= 0 && finite(eps)):
@@ -92,7 +92,7 @@ func (l Positions) add(n *network, x *value) (*value, error) {
 		return nil, err
 	}
 	if p.position != nil {
-		return nil, option(l.Name, "place", "a second table of positions", "one")
+		return nil, option(l.Name, orderOfLayers, "a second table of positions", "one")
 	}
 	p.position = n.parameter(l.Name+".weight", normal(l.Std), l.Count, x.width)
 	return x, nil
@@ -112,7 +112,7 @@ func (l Embedding) add(n *network, x *value) (*value, error) {
 		return nil, err
 	}
 	if p.embedding != nil || n.ids > 0 {
-		return nil, option(l.Name, "place", "a second Embedding", "one")
+		return nil, option(l.Name, orderOfLayers, "a second Embedding", "one")
 	}
 	p.embedding, n.ids = n.parameter(l.Name+".weight", normal(l.Std), l.Count, x.width), l.Count
 	return x, nil
@@ -123,7 +123,7 @@ func tabled(name string, count int, std float64, x *value) (*product, error) {
 	p, ok := x.from.(*product)
 	switch {
 	case !ok || p.activation != NoActivation || x.used() || p.residual != nil:
-		return nil, option(name, "place", "behind "+x.layer, "behind a Linear without an activation")
+		return nil, option(name, orderOfLayers, "behind "+x.layer, "behind a Linear without an activation")
 	case x.width%16 != 0:
 		return nil, option(name, "width", x.width, "a multiple of 16")
 	case !(std >= 0) || math.IsInf(std, 0):
@@ -259,7 +259,7 @@ func (l Residual) add(n *network, x *value) (*value, error) {
 	p, ok := y.from.(*product)
 	switch {
 	case !ok || y == x || p.activation != NoActivation || p.residual != nil || p.position != nil || p.embedding != nil:
-		return nil, option(y.layer, "place", "the last layer of a Residual", "a Linear without an activation or anything added, or attention")
+		return nil, option(y.layer, orderOfLayers, "the last layer of a Residual", "a Linear without an activation or anything added, or attention")
 	case y.width != x.width || y.last != x.last:
 		return nil, option(y.layer, "width", fmt.Sprintf("%d columns to add to %d", y.width, x.width), "as many columns and tokens")
 	}
@@ -272,7 +272,7 @@ type LastToken struct{}
 
 func (LastToken) add(n *network, x *value) (*value, error) {
 	if x.last || x.from == nil {
-		return nil, option(x.layer, "place", "LastToken as the first layer, or behind one of its kind", "layers of tokens before it")
+		return nil, option(x.layer, orderOfLayers, "LastToken as the first layer, or behind one of its kind", "layers of tokens before it")
 	}
 	return n.cut(x, 0), nil
 }
@@ -284,7 +284,7 @@ type Flatten struct{ Tokens int }
 func (l Flatten) add(n *network, x *value) (*value, error) {
 	switch {
 	case x.last || x.from == nil:
-		return nil, option(x.layer, "place", "Flatten as the first layer, or behind one of its kind", "layers of tokens before it")
+		return nil, option(x.layer, orderOfLayers, "Flatten as the first layer, or behind one of its kind", "layers of tokens before it")
 	case x.width%16 != 0:
 		return nil, option(x.layer, "width", x.width, "a multiple of 16 for Flatten")
 	case l.Tokens < 1 || l.Tokens > maxWidth/x.width:

@@ -142,7 +142,9 @@ func TestNetworksThatCannotBe(t *testing.T) {
 		"got a value that is added twice":         {Linear{Name: "a", Out: 32}, Residual{[]Layer{Residual{[]Layer{Linear{Name: "b", Out: 32}}}, Linear{Name: "c", Out: 32}}}, Linear{Name: "d", Out: 3}},
 		"layers of this package":                  {nil},
 		"ReLU or GELU":                            {Linear{Name: "a", Out: 32, Activation: 9}},
-		"the network's last layer":                {},
+		"one or more, the last a Linear":          {},
+		"the order of layers: wrong option: got the network's last layer": {Linear{Name: "a", Out: 32, Activation: ReLU}},
+		"a layer with the parameter weight, want a name":                  {Linear{Out: 3}},
 	} {
 		m, err := NewModel(t.Context(), d, Config{5, layers}, 1)
 		var e *Error
@@ -153,6 +155,6 @@ func TestNetworksThatCannotBe(t *testing.T) {
 	}
 	for _, in := range []int{0, -1, 1 << 20} {
 		_, err := NewModel(t.Context(), d, Config{in, []Layer{Linear{Name: "a", Out: 3}}}, 1)
-		assert.ErrorContains(t, err, fmt.Sprint(in))
+		assert.ErrorContains(t, err, fmt.Sprintf("nn.NewModel: In: wrong option: got %d", in))
 	}
 }

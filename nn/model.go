@@ -73,8 +73,11 @@ const maxElements = 1<<31 - 1
 
 // network builds the layers.
 func (c Config) network() (*network, error) {
-	if err := widths("input", "In", c.In); err != nil {
+	if err := widths("", "In", c.In); err != nil {
 		return nil, err
+	}
+	if len(c.Layers) == 0 {
+		return nil, option("", "Layers", "none", "one or more, the last a Linear")
 	}
 	n := &network{}
 	x := n.value("input", c.In, false, nil)

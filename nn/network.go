@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/robocache/robocache/ops/backend"
 )
@@ -161,6 +162,9 @@ func (n *network) cut(x *value, tokens int) *value {
 func (n *network) check() error {
 	names := map[string]bool{}
 	for _, p := range n.parameters {
+		if strings.HasPrefix(p.name, ".") {
+			return option("", "Name", "none for a layer with the parameter "+p.name[1:], "a name: its parameters have it in files")
+		}
 		if names[p.name] {
 			return option(p.name, "Name", "a name that another parameter has", "names of their own")
 		}
@@ -169,7 +173,7 @@ func (n *network) check() error {
 	end := n.values[len(n.values)-1]
 	p, ok := end.from.(*product)
 	if !ok || end.used() || p.activation != NoActivation || p.dropout != 0 || p.residual != nil || p.position != nil || p.embedding != nil {
-		return option(end.layer, "place", "the network's last layer", "a Linear without activation, dropout or anything added")
+		return option(end.layer, orderOfLayers, "the network's last layer", "a Linear without activation, dropout or anything added")
 	}
 	for _, v := range n.values[:len(n.values)-1] {
 		if err := v.check(); err != nil {
@@ -181,7 +185,7 @@ func (n *network) check() error {
 
 // check finds uses of a value of which the gradient would not be one launch's.
 func (v *value) check() error {
-	fail := func(got, want string) error { return option(v.layer, "place", got, want) }
+	fail := func(got, want string) error { return option(v.layer, orderOfLayers, got, want) }
 	p, _ := v.from.(*product)
 	_, attended := v.from.(*attention)
 	_, normed := v.from.(*norm)

@@ -25,11 +25,12 @@ type Config struct {
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
 	Devices int    `json:"devices"` // that it was trained on, each with a batch of its own
-	// Plan is the text of a plan: which streams, and how they are put on the clock. The windows are History's and Chunk's.
-	Plan   string   `json:"plan"`
-	Hz     float64  `json:"hz"` // of the clock
-	States []Stream `json:"states"`
-	Action Stream   `json:"action"`
+	// Plan is the text of a plan: how streams are put on the clock, and which, if it names them. The windows are History's and Chunk's.
+	Plan      string     `json:"plan"`
+	Hz        float64    `json:"hz"` // of the clock
+	States    []Stream   `json:"states"`
+	Action    Stream     `json:"action"`
+	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams
 	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
 	// of the last action as it is.
 	Inputs []Column `json:"inputs"`
@@ -43,6 +44,8 @@ type Config struct {
 	// unless given.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
+	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
+	LeftOut []loader.LeftOut `json:"left_out"`
 
 	planName string
 }
@@ -77,7 +80,8 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Trained: []int{}, HoldOut: []int{}}
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(),
+		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: []loader.LeftOut{}}
 	if c.Plan == "" {
 		if c.Plan, err = planOf(store); err != nil {
 			return nil, err
@@ -86,6 +90,9 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	p, err := c.parse()
 	if err != nil {
 		return nil, err
+	}
+	if len(p.Streams) == 0 {
+		c.choose(store, &p)
 	}
 	if err := c.streams(&p); err != nil {
 		return nil, err
@@ -103,29 +110,36 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	return c, c.episodes(store, o.HoldOut)
 }
 
-// planOf is a plan of all streams of a store.
+// planOf is a plan on the clock of a store's rate.
 func planOf(store *loader.Store) (string, error) {
 	rate := store.Info().Rate
 	if rate == 0 {
 		return "", &OptionError{"Plan", "none, and a dataset that says no rate", "a plan with the rate of the clock"}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nrate: %s\nstreams:\n", strconv.FormatFloat(rate, 'f', -1, 64))
-	for _, s := range store.Streams {
-		fmt.Fprintf(&b, "  - name: %q\n", s.Name)
-	}
-	return b.String(), nil
+	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
 
-// parse reads the plan's text.
+// parse reads the plan's text, with what a policy makes of it: the streams that were chosen, if it names none, and see causal.
 func (c *Config) parse() (align.Plan, error) {
-	return align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	p, err := align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	if err != nil {
+		return p, err
+	}
+	if len(p.Streams) == 0 && len(c.States) > 0 {
+		for _, s := range append(slices.Clone(c.States), c.Action) {
+			p.Streams = append(p.Streams, align.Stream{Name: s.Name})
+		}
+	}
+	return p, causal(&p)
 }
 
 // streams says which of the plan's streams are states, and which the action.
 func (c *Config) streams(p *align.Plan) error {
 	c.Hz = p.Rate
-	var names []string
+	var names, others []string
+	for _, n := range c.NotStates {
+		others = append(others, n.Stream+", "+n.Reason)
+	}
 	for i := range p.Streams {
 		in := &p.Streams[i]
 		names = append(names, in.Name)
@@ -146,9 +160,9 @@ func (c *Config) streams(p *align.Plan) error {
 	}
 	switch {
 	case c.Action.Name == "":
-		return &StreamError{"action", "none of that name among " + strings.Join(names, ", "), "a stream called action or actions; a plan can name one so: {name: action, from: ...}"}
+		return &StreamError{"action", "none of that name among " + strings.Join(append(names, others...), ", "), "a stream called action or actions; a plan can name one so: {name: action, from: ...}"}
 	case len(c.States) == 0:
-		return &StreamError{"state", "none beside " + c.Action.Name, "a stream of states"}
+		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources:
 		return &OptionError{"Plan", fmt.Sprintf("%d streams of states", len(c.States)), fmt.Sprintf("at most %d: a plan names those to take", backend.MaxTokenSources-2)}
 	}
@@ -165,37 +179,32 @@ func (c *Config) windows(p *align.Plan) error {
 			continue
 		}
 		ticks := w.Ticks(p.Rate)
-		after := 0
-		for _, t := range ticks {
-			if t >= 0 {
-				after++
-			}
-		}
+		n := len(ticks)
 		arg := "Plan: windows." + name
 		if name == c.Action.Name {
 			switch {
-			case after == 0:
-				return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that reaches beyond the anchor: [0s, 1s]"}
-			case c.Recipe.PerToken && after > 1:
-				return &OptionError{arg, fmt.Sprintf("%d ticks from the anchor on", after), "1, as size " + c.Recipe.Size + " predicts"}
+			case n == 0 || ticks[0] != 0:
+				return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that begins at the anchor and ends after it: [0s, 1s]"}
+			case c.Recipe.PerToken && n > 1:
+				return &OptionError{arg, fmt.Sprintf("%d ticks from the anchor on", n), "1, as size " + c.Recipe.Size + " predicts"}
 			}
-			c.Recipe.Chunk = after
+			c.Recipe.Chunk = n
 			continue
 		}
-		if after != 1 || ticks[len(ticks)-1] != 0 {
+		if n == 0 || ticks[n-1] != 0 {
 			return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that ends at the anchor: [-200ms, 0s]"}
 		}
-		if history != 0 && history != len(ticks) {
-			return &OptionError{arg, fmt.Sprintf("%d ticks", len(ticks)), fmt.Sprintf("%d, as other states have", history)}
+		if history != 0 && history != n {
+			return &OptionError{arg, fmt.Sprintf("%d ticks", n), fmt.Sprintf("%d, as other states have", history)}
 		}
-		history = len(ticks)
+		history = n
 	}
 	c.Recipe.History = cmp.Or(history, c.Recipe.History)
 	return nil
 }
 
 // plan is the plan with the policy's windows: states up to the anchor, and the action from the tick before the first of them on, ahead says how far: to the
-// end of the chunk, or up to the last action alone, which is all that is known where a policy runs.
+// end of the chunk, or up to the last action alone, which is all that is known where a policy runs. There are no actions to predict after the last.
 func (c *Config) plan(ahead bool) (align.Plan, error) {
 	p, err := c.parse()
 	if err != nil {
@@ -209,6 +218,12 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	p.Windows[c.Action.Name] = align.Window{From: -ticks(c.Recipe.History), To: ticks(c.Recipe.Chunk)}
 	if !ahead {
 		p.Windows[c.Action.Name] = align.Window{From: -ticks(c.Recipe.History + 1), To: -ticks(1)}
+		return p, nil
+	}
+	for i := range p.Streams {
+		if s := &p.Streams[i]; s.Name == c.Action.Name {
+			s.Edge = ops.EdgeClamp.String()
+		}
 	}
 	return p, nil
 }
@@ -259,8 +274,8 @@ func (c *Config) episodes(store *loader.Store, holdOut []int) error {
 	return nil
 }
 
-// adopt takes the streams' columns from a loader's batch, and refuses episodes that are shorter than a window.
-func (c *Config) adopt(l *loader.Loader) error {
+// adopt takes the streams' columns from a loader's batch.
+func (c *Config) adopt(l *loader.Loader) {
 	for i := range c.States {
 		c.States[i].Columns = columnsOf(l, c.States[i].Name)
 	}
@@ -286,19 +301,48 @@ func (c *Config) adopt(l *loader.Loader) error {
 			c.Inputs = append(c.Inputs, Column{Stream: c.Action.Name, Name: name, Relative: -1})
 		}
 	}
-	return c.long(l)
 }
 
-// long refuses episodes that are shorter than a window.
-func (c *Config) long(l *loader.Loader) error {
-	want := c.Recipe.History + c.Recipe.Chunk
-	for e := range l.Report().Episodes {
-		if n := l.Windows(int64(e)); n < want {
-			name, _ := l.Known(int64(e))
-			return &EpisodeError{name, fmt.Sprintf("%d ticks of %g Hz", n, c.Hz), fmt.Sprintf("%d or more: %d that are seen and %d that are predicted", want, c.Recipe.History, c.Recipe.Chunk)}
+// enough opens a loader of those of some episodes that have as many ticks as are seen and predicted, takes the others off the list, and lists them in LeftOut.
+// It is an *EpisodeError if none is left.
+func (c *Config) enough(ctx context.Context, device *ops.Device, store *loader.Store, episodes *[]int) (*loader.Loader, error) {
+	l, err := c.loader(ctx, device, store, *episodes)
+	if err != nil {
+		return nil, err
+	}
+	r := &c.Recipe
+	least := r.History + r.Chunk
+	want := fmt.Sprintf("%d or more: %d that are seen and %d that are predicted, as the windows of a plan can say", least, r.History, r.Chunk)
+	var short []int
+	var longest EpisodeError
+	most, all := -1, l.Report().Episodes
+	for e := range all {
+		n := l.Windows(int64(e))
+		if n >= least {
+			continue
+		}
+		name, number := l.Known(int64(e))
+		got := fmt.Sprintf("%d ticks of %g Hz", n, c.Hz)
+		short = append(short, number)
+		c.LeftOut = append(c.LeftOut, loader.LeftOut{Name: name, Reason: fmt.Sprintf("got %s, want %s", got, want)})
+		if n > most {
+			most, longest = n, EpisodeError{name, got, want}
 		}
 	}
-	return nil
+	if len(short) == 0 {
+		return l, nil
+	}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	if len(short) == all {
+		if all > 1 {
+			longest.Got += fmt.Sprintf(", the most that one of %d episodes has", all)
+		}
+		return nil, &longest
+	}
+	*episodes = slices.DeleteFunc(*episodes, func(n int) bool { return slices.Contains(short, n) })
+	return c.loader(ctx, device, store, *episodes)
 }
 
 func columnsOf(l *loader.Loader, stream string) []string {

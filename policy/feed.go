@@ -1,9 +1,9 @@
 package policy
 
 import (
-	"math"
-
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -11,6 +11,8 @@ import (
 // actions arrive later than it.
 type Feed struct {
 	streams []fed
+	clock   ops.Clock
+	snap    int64
 }
 
 type fed struct {
@@ -25,7 +27,7 @@ type fed struct {
 
 // NewFeed prepares an episode's streams that a policy takes.
 func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
-	plan, err := c.parse()
+	plan, err := c.plan(true)
 	if err != nil {
 		return nil, err
 	}
@@ -46,25 +48,28 @@ func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
 		}
 		f.streams = append(f.streams, fed{name: from, offset: int64(in.Offset), action: in.Name == c.Action.Name, times: s.Nanoseconds(), values: values, width: len(s.Columns)})
 	}
-	return f, nil
-}
-
-// Span is the time, ns on the common clock, from the first sample that any stream has to the last that all have.
-func (f *Feed) Span() (first, last int64) {
-	first, last = math.MaxInt64, math.MaxInt64
-	for _, s := range f.streams {
-		first = min(first, s.times[0]+s.offset)
-		last = min(last, s.times[len(s.times)-1]+s.offset)
+	p, err := align.Prepare(e, plan)
+	if err != nil {
+		return nil, err
 	}
-	return first, last
+	f.clock = p.Clock
+	snap, err := align.Snapping(plan.Snap, plan.Rate)
+	d, _ := snap.Get()
+	f.snap = int64(d)
+	return f, err
 }
 
-// Until gives the samples up to an anchor that have not been given yet.
+// Span is the time of the first and of the last tick that the episode has in training, ns on the common clock.
+func (f *Feed) Span() (first, last int64) {
+	return f.clock.Start, f.clock.Tick(f.clock.Count - 1)
+}
+
+// Until gives the samples up to an anchor that have not been given yet: states that are later by no more than the plan's snap are its own.
 func (f *Feed) Until(r *Runner, anchor int64) error {
 	for i := range f.streams {
 		s := &f.streams[i]
 		for ; s.next < len(s.times); s.next++ {
-			if at := s.times[s.next] + s.offset; at > anchor || s.action && at == anchor {
+			if at := s.times[s.next] + s.offset; at > anchor+f.snap || s.action && at >= anchor {
 				break
 			}
 			if err := r.Push(s.name, s.times[s.next], s.values[s.next*s.width:(s.next+1)*s.width]); err != nil {

@@ -326,9 +326,10 @@ func TestEpisodesKeepTheirNumbers(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []int{2}, e.Episodes)
-	recorded, _, err := trace.Streams()
+	streams, err := trace.Streams()
 	require.NoError(t, err)
-	assert.Equal(t, 32, recorded.Values.Dim(0), "of an episode of 62 ticks")
+	assert.Equal(t, 62, streams[0].Values.Dim(0), "the whole episode")
+	assert.Equal(t, 32, streams[1].Values.Dim(0), "those that are predicted")
 	_, err = policy.Ridge(ctx, tr.Config(), store)
 	require.NoError(t, err)
 }

@@ -27,6 +27,11 @@ func ridgeLambdas() (list []float64) {
 // itself. Cross-validation over the training episodes chooses lambda: the episodes are dealt out to 8 folds, and of each fold's windows the error is
 // taken that a regression on the others leaves. It is computed in float64, from sums over the windows, of no more than about 20,000 of them.
 func Ridge(ctx context.Context, c *Config, store *loader.Store) (Evaluation, error) {
+	return ridge(ctx, c, store, nil)
+}
+
+// ridge is Ridge; visit, if it is not nil, has what it predicts for windows that are held out so many ticks ahead, in deviations from the last action.
+func ridge(ctx context.Context, c *Config, store *loader.Store, visit func(w *Window, ticks int, y []float64)) (Evaluation, error) {
 	out := Evaluation{Episodes: c.HoldOut}
 	width := len(c.Inputs) * c.Recipe.History
 	if width > ridgeWidth {
@@ -84,11 +89,13 @@ func Ridge(ctx context.Context, c *Config, store *loader.Store) (Evaluation, err
 	if err := add(c.HoldOut, func(*Window) int { return folds }); err != nil {
 		return out, err
 	}
+	fits := map[int][]float64{}
 	for h, k := range horizons {
 		lambda, fit, err := chosen(sums[h][:folds])
 		if err != nil {
 			return out, err
 		}
+		fits[k] = fit
 		held := sums[h][folds]
 		n := held.n * float64(len(c.Targets))
 		s := Skill{Ticks: k, Windows: int(held.n), Lambda: lambda}
@@ -97,7 +104,36 @@ func Ridge(ctx context.Context, c *Config, store *loader.Store) (Evaluation, err
 		}
 		out.Skills = append(out.Skills, s.of())
 	}
-	return out, nil
+	if visit == nil || len(c.HoldOut) == 0 {
+		return out, nil
+	}
+	return out, c.predictBy(ctx, device, store, fits, visit)
+}
+
+// predictBy visits the windows that are held out with what fits predict, by ticks.
+func (c *Config) predictBy(ctx context.Context, device *ops.Device, store *loader.Store, fits map[int][]float64, visit func(w *Window, ticks int, y []float64)) error {
+	l, err := c.loader(ctx, device, store, c.HoldOut)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	x, y := make([]float64, len(c.Inputs)*c.Recipe.History), make([]float64, len(c.Targets))
+	return c.each(ctx, l, func(w *Window) error {
+		c.normalised(w, x)
+		for k, fit := range fits {
+			if !w.Counts[k-1] {
+				continue
+			}
+			copy(y, fit)
+			for i, v := range x {
+				for j := range y {
+					y[j] += v * fit[(i+1)*len(y)+j]
+				}
+			}
+			visit(w, k, y)
+		}
+		return ctx.Err()
+	})
 }
 
 // chosen is the lambda that leaves the least error in the folds, and what it fits to all. Of one fold it is the middle one.

@@ -2,10 +2,13 @@ package policy
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -15,9 +18,13 @@ type Trace struct {
 	config   *Config
 	episode  int
 	ticks    int
-	times    []int64
+	times    []int64 // of the recorded actions
 	recorded []float64
+	ahead    []int64 // of those that were predicted
 	made     []float64
+	held     []float64 // the last actions, which were known when the others were predicted
+	fitted   []int64   // of a ridge's
+	ridge    []float64
 }
 
 // NewTrace keeps those of an episode, by its number, and of the farthest horizon.
@@ -27,16 +34,41 @@ func NewTrace(c *Config, episode int) *Trace {
 
 // Add keeps a window's.
 func (t *Trace) Add(w *Window, chunk []float64) error {
-	if w.Episode != t.episode || !w.Counts[t.ticks-1] {
+	if w.Episode != t.episode {
 		return nil
 	}
 	a := len(t.config.Targets)
-	lo, hi := (t.ticks-1)*a, t.ticks*a
-	t.times = append(t.times, w.Anchor+int64(math.Round(float64(t.ticks-1)*1e9/t.config.Hz)))
-	t.recorded = append(t.recorded, w.Actions[lo:hi]...)
-	t.made = append(t.made, chunk[lo:hi]...)
+	if len(t.times) == 0 && w.Known {
+		t.times = append(t.times, w.Anchor-t.after(1))
+		t.recorded = append(t.recorded, w.Last...)
+	}
+	if w.Counts[0] {
+		t.times = append(t.times, w.Anchor)
+		t.recorded = append(t.recorded, w.Actions[:a]...)
+	}
+	if at := w.Anchor + t.after(t.ticks-1); w.Counts[t.ticks-1] {
+		t.ahead = append(t.ahead, at)
+		t.made = append(t.made, chunk[(t.ticks-1)*a:t.ticks*a]...)
+		t.held = append(t.held, w.Last...)
+	}
 	return nil
 }
+
+// Ridge is [Ridge] of the trace's policy, and keeps what it predicts for the episode, which is one that is held out.
+func (t *Trace) Ridge(ctx context.Context, store *loader.Store) (Evaluation, error) {
+	return ridge(ctx, t.config, store, func(w *Window, ticks int, y []float64) {
+		if w.Episode != t.episode || ticks != t.ticks {
+			return
+		}
+		t.fitted = append(t.fitted, w.Anchor+t.after(ticks-1))
+		for j, v := range y {
+			t.ridge = append(t.ridge, w.Last[j]+v*t.config.Targets[j].Std)
+		}
+	})
+}
+
+// after is how long so many ticks take, ns.
+func (t *Trace) after(ticks int) int64 { return int64(math.Round(float64(ticks) * 1e9 / t.config.Hz)) }
 
 // Seconds is how long before its time an action was predicted: the chunk's length, as the last action before it is one tick older.
 func (t *Trace) Seconds() float64 { return float64(t.ticks) / t.config.Hz }
@@ -62,22 +94,36 @@ func (t *Trace) Moving(most int) []int {
 	return list
 }
 
-// Streams are what was recorded and what was predicted, at the same times.
-func (t *Trace) Streams() (recorded, predicted *dataset.Stream, err error) {
+// Streams are what was recorded, what was predicted for each time, the last action that was known then, which is what holding it predicts, and what a
+// ridge predicted, if there is one. Their names say so.
+func (t *Trace) Streams() ([]dataset.Stream, error) {
 	columns := make([]dataset.Column, len(t.config.Targets))
 	for j, y := range t.config.Targets {
 		columns[j].Name = y.Name
 	}
-	of := func(list []float64) (*dataset.Stream, error) {
-		values, err := tensor.Of(slices.Clone(list), len(t.times), len(columns))
+	var list []dataset.Stream
+	for _, s := range []struct {
+		name   string
+		times  []int64
+		values []float64
+	}{
+		{"recorded", t.times, t.recorded},
+		{fmt.Sprintf("predicted %.2g s before", t.Seconds()), t.ahead, t.made},
+		{"holding the last action", t.ahead, t.held},
+		{"a ridge", t.fitted, t.ridge},
+	} {
+		if len(s.times) == 0 && s.name == "a ridge" {
+			continue
+		}
+		values, err := tensor.Of(slices.Clone(s.values), len(s.times), len(columns))
 		if err != nil {
 			return nil, err
 		}
-		s, err := dataset.NewStream(t.config.Action.Name, slices.Clone(t.times), values, columns)
-		return &s, err
+		stream, err := dataset.NewStream(s.name, slices.Clone(s.times), values, columns)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, stream)
 	}
-	if recorded, err = of(t.recorded); err == nil {
-		predicted, err = of(t.made)
-	}
-	return recorded, predicted, err
+	return list, nil
 }

@@ -15,8 +15,8 @@ import (
 // Options say what is trained. The zero value trains the default size on all episodes.
 type Options struct {
 	Size string // one of Sizes
-	// Plan is the text of a plan, see [align.ParsePlan]; all streams of the dataset on the clock of its rate unless given. A stream called action or
-	// actions is what is predicted, the others are states. Its windows, if it has some, say how many ticks are seen and predicted.
+	// Plan is the text of a plan, see [align.ParsePlan]; unless given, that of the clock of the dataset's rate. A stream called action or actions is what is
+	// predicted, and the others that the plan names are states; where it names none, all of the dataset but Config.NotStates. Its windows, if it has some, say how many ticks are seen and predicted.
 	Plan     string
 	PlanName string // what errors call it: its file
 	HoldOut  []int  // numbers of episodes that are not trained on
@@ -95,22 +95,20 @@ func (c *Config) learn(ctx context.Context, store *loader.Store) error {
 		return err
 	}
 	defer device.Close()
-	l, err := c.loader(ctx, device, store, c.Trained)
+	l, err := c.enough(ctx, device, store, &c.Trained)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if err := c.adopt(l); err != nil {
-		return err
-	}
+	c.adopt(l)
 	drawn := numbersOf(l)
 	if len(c.HoldOut) > 0 {
-		held, err := c.loader(ctx, device, store, c.HoldOut)
+		held, err := c.enough(ctx, device, store, &c.HoldOut)
 		if err != nil {
 			return err
 		}
 		defer held.Close()
-		if err := errors.Join(c.fits(held), c.long(held)); err != nil {
+		if err := c.fits(held); err != nil {
 			return err
 		}
 		drawn = append(drawn, numbersOf(held)...)

@@ -250,14 +250,16 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"episode that is not":    {good, policy.Options{HoldOut: []int{7}}, "HoldOut: got 7, want the number of an episode, 0 to"},
 		"episode held out twice": {good, policy.Options{HoldOut: []int{1, 1}}, "HoldOut: got 1 twice"},
 		"all held out":           {good, policy.Options{HoldOut: []int{0, 1}}, "HoldOut: got all 2 episodes"},
-		"a short episode":        {robots(t, 80, 20), policy.Options{}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
-		"short, held out":        {robots(t, 80, 20), policy.Options{HoldOut: []int{1}}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
+		"all are short":          {robots(t, 10, 20, 12), policy.Options{}, "episode e1: got 20 ticks of 30 Hz, the most that one of 3 episodes has, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan"},
+		"all held out are short": {robots(t, 80, 20), policy.Options{HoldOut: []int{1}}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
 		"no plan":                {good, policy.Options{Plan: "version: 2"}, "version"},
 		"normalised":             {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, normalise: mean-std}, {name: action}]\n"}, "normalise: mean-std of stream state, want none"},
 		"dtype":                  {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, dtype: f64}, {name: action}]\n"}, "dtype: f64 of stream state, want f32"},
 		"a stream that is not":   {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: legs}, {name: action}]\n"}, "legs"},
 		"a window of states":     {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {state: [-1s, 1s]}\n"}, "windows.state"},
 		"a window of actions":    {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-1s, -500ms]}\n"}, "windows.action"},
+		"actions from later on":  {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [200ms, 1s]}\n"}, "windows.action: got 200ms to 1s, want one that begins at the anchor"},
+		"actions from before on": {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-500ms, 500ms]}\n"}, "windows.action: got -500ms to 500ms, want one that begins at the anchor"},
 		"the seed's chunk":       {good, policy.Options{Size: "seed", Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [0s, 1s]}\n"}, "windows.action: got 30 ticks"},
 	} {
 		_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, c.d), c.o)
@@ -266,6 +268,28 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 	var option *policy.OptionError
 	_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, good), policy.Options{Size: "large"})
 	assert.True(t, errors.As(err, &option))
+}
+
+// Episodes that are shorter than the windows cost themselves, those held out too: they are listed, and all else is as without them.
+func TestShortEpisodesAreLeftOutAndListed(t *testing.T) {
+	o := policy.Options{HoldOut: []int{2, 3}, Steps: 4, Batch: 4}
+	d := robots(t, 80, 20, 34, 80, 35)
+	tr := trainer(t, "cpu", build(t, d), o)
+	c := tr.Config()
+	assert.Equal(t, []int{0, 4}, c.Trained)
+	assert.Equal(t, []int{3}, c.HoldOut)
+	require.Len(t, c.LeftOut, 2)
+	assert.Equal(t, "e1", c.LeftOut[0].Name)
+	assert.Equal(t, "got 20 ticks of 30 Hz, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan can say", c.LeftOut[0].Reason)
+	assert.Equal(t, "e2", c.LeftOut[1].Name)
+	assert.Equal(t, 2, tr.Report().Episodes)
+	e, err := tr.Evaluate(context.Background(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []int{3}, e.Episodes)
+
+	without := trainer(t, "cpu", build(t, made{d[0], d[3], d[4]}), policy.Options{HoldOut: []int{1}, Steps: 4, Batch: 4})
+	assert.Equal(t, train(t, without, 4), train(t, tr, 4))
+	assert.Empty(t, without.Config().LeftOut)
 }
 
 // A value that is not finite is named, and nothing is trained with it.

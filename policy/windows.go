@@ -117,19 +117,10 @@ func (h *host) window(row int, w *Window) (bool, error) {
 	}
 	actions, valid := h.values[len(c.States)], h.valid[len(c.States)]
 	ticks := t + r.Chunk // of the action: those before the anchor first
-	w.Known = valid[row*ticks+t-1] != 0
+	actions, valid = actions[row*ticks*a:], valid[row*ticks:]
 	_, w.Episode = h.l.Known(h.episodes[row])
 	w.Tick, w.Anchor = h.ticks[row], h.anchors[row]
-	action := func(tick int) []float32 { return actions[(row*ticks+tick)*a : (row*ticks+tick+1)*a] }
-	for j, v := range action(t - 1) {
-		w.Last[j] = float64(v)
-	}
-	for k := range r.Chunk {
-		w.Counts[k] = valid[row*ticks+t+k] != 0
-		for j, v := range action(t + k) {
-			w.Actions[k*a+j] = float64(v)
-		}
-	}
+	w.take(c, actions, valid)
 	clear(w.there)
 	put := func(token, column int, x float32) {
 		ref := 0.0
@@ -155,10 +146,10 @@ func (h *host) window(row int, w *Window) (bool, error) {
 		return true, c.finite(w)
 	}
 	for k := range t {
-		if valid[row*ticks+k] == 0 {
+		if valid[k] == 0 {
 			continue
 		}
-		for j, v := range action(k) {
+		for j, v := range actions[k*a : (k+1)*a] {
 			put(k, column+j, v)
 			if k == t-1 {
 				put(k, column+a+j, v)
@@ -184,6 +175,21 @@ func (c *Config) finite(w *Window) error {
 		}
 	}
 	return nil
+}
+
+// take takes the last action and those of the chunk, of those before the anchor and after it [T+C,A].
+func (w *Window) take(c *Config, actions []float32, valid []uint8) {
+	a, t := len(c.Targets), c.Recipe.History
+	w.Known = valid[t-1] != 0
+	for j := range a {
+		w.Last[j] = float64(actions[(t-1)*a+j])
+	}
+	for k := range c.Recipe.Chunk {
+		w.Counts[k] = valid[t+k] != 0
+		for j := range a {
+			w.Actions[k*a+j] = float64(actions[(t+k)*a+j])
+		}
+	}
 }
 
 // moments are the sums that a mean and a deviation are made of.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -14,8 +15,14 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
+const (
+	lossColumns = 600 // of a picture: with more losses than twice as many it shows the least and the greatest of each column
+	lossDecade  = 8   // the running mean falls by more: the axis is logarithmic
+)
+
 // WriteLossPNG draws the losses of training from a step on, one a step, and their running mean over a fiftieth of them, and writes them as a PNG image.
-// Losses that are not finite are left out; with none to draw it is an *Error.
+// Of many steps it draws the range from the least to the greatest loss of neighbouring ones in place of each. The axis is logarithmic where the mean falls
+// by more than 8 times. Losses that are not finite are left out; with none to draw it is an *Error.
 func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	var points, mean plotter.XYs
 	span := max(len(losses)/50, 1)
@@ -37,33 +44,111 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 		return &Error{Panel: -1, Arg: "losses", Got: fmt.Sprintf("%d, none of them finite", len(losses)), Want: "at least one", Err: ErrMissing}
 	}
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = opt.Title, "step", "loss"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = opt.Title, "step", cmp.Or(opt.Unit, "loss")
+	p.Title.TextStyle.Font, p.Title.Padding = style(12, true).Font, 8
+	p.X.Label.TextStyle.Font, p.Y.Label.TextStyle.Font = style(9.5, false).Font, style(9.5, false).Font
+	p.X.Tick.Label, p.Y.Tick.Label = tickStyle(p.X.Tick.Label), tickStyle(p.Y.Tick.Label)
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{8}, ticks{6}
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = gridColour, gridColour
-	dots, err := plotter.NewScatter(points)
-	if err != nil {
-		return err
-	}
-	faint := colours[0]
-	faint.A = 90
-	dots.GlyphStyle = draw.GlyphStyle{Color: faint, Radius: 1, Shape: draw.CircleGlyph{}}
 	line, err := plotter.NewLine(mean)
 	if err != nil {
 		return err
 	}
 	line.LineStyle = draw.LineStyle{Color: colours[1], Width: 1.5}
-	p.Add(grid, dots, line)
-	p.Y.Min = min(p.Y.Min, 0)
-	p.Legend.Add("each step", dots)
-	p.Legend.Add("running mean", line)
-	p.Legend.Top = true
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = gridColour, gridColour
+	p.Add(grid)
+	if err := addLosses(p, points); err != nil {
+		return err
+	}
+	p.Add(line)
+	p.Legend.Add("running mean of "+fmt.Sprint(span), line)
+	p.Legend.TextStyle.Font = style(9, false).Font
+	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs, p.Legend.Padding = true, -8, -6, 2
+	lossAxes(p, points, mean)
 	img := vgimg.NewWith(vgimg.UseWH(7*vg.Inch, 4*vg.Inch), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
-	p.Draw(draw.New(img))
+	p.Draw(draw.Crop(draw.New(img), 6, -12, 6, -8))
 	buf := bufio.NewWriter(w)
 	enc := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := enc.Encode(buf, img.Image()); err != nil {
+	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
 		return err
 	}
 	return buf.Flush()
+}
+
+// addLosses draws each loss, or of many the range that those of a column have.
+func addLosses(p *plot.Plot, points plotter.XYs) error {
+	faint := colours[0]
+	faint.A = 90
+	if len(points) <= 2*lossColumns {
+		dots, err := plotter.NewScatter(points)
+		if err != nil {
+			return err
+		}
+		dots.GlyphStyle = draw.GlyphStyle{Color: faint, Radius: 1.2, Shape: draw.CircleGlyph{}}
+		p.Add(dots)
+		p.Legend.Add("each step", dots)
+		return nil
+	}
+	each := (len(points) + lossColumns - 1) / lossColumns
+	var upper, lower plotter.XYs
+	for i := 0; i < len(points); i += each {
+		some := points[i:min(i+each, len(points))]
+		lo, hi := some[0].Y, some[0].Y
+		for _, q := range some {
+			lo, hi = min(lo, q.Y), max(hi, q.Y)
+		}
+		lower, upper = append(lower, plotter.XY{X: some[0].X, Y: lo}), append(upper, plotter.XY{X: some[0].X, Y: hi})
+	}
+	for i := len(lower) - 1; i >= 0; i-- {
+		upper = append(upper, lower[i])
+	}
+	band, err := plotter.NewPolygon(upper)
+	if err != nil {
+		return err
+	}
+	band.Color, band.LineStyle = faint, draw.LineStyle{Color: faint, Width: 0.4}
+	p.Add(band)
+	p.Legend.Add(fmt.Sprintf("least to greatest of %d steps", each), band)
+	return nil
+}
+
+// lossAxes sets the axes so that all losses lie within, with a margin.
+func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
+	lo, hi := points[0].Y, points[0].Y
+	for _, q := range points {
+		lo, hi = min(lo, q.Y), max(hi, q.Y)
+	}
+	least, most := mean[0].Y, mean[0].Y
+	for _, q := range mean {
+		least, most = min(least, q.Y), max(most, q.Y)
+	}
+	from, to := points[0].X, points[len(points)-1].X
+	margin := max((to-from)*0.015, 0.5)
+	p.X.Min, p.X.Max = from-margin, to+margin
+	if lo > 0 && most > lossDecade*least {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
+		p.Y.Min, p.Y.Max = lo/1.15, hi*1.15
+		return
+	}
+	pad := max((hi-min(lo, 0))*0.05, 1e-6*math.Abs(hi))
+	if pad == 0 {
+		pad = 0.5
+	}
+	p.Y.Min, p.Y.Max = min(lo-pad, 0), hi+pad
+}
+
+// decades marks 1, 2 and 5 times powers of ten.
+type decades struct{}
+
+// Ticks returns them between two positive values.
+func (decades) Ticks(lo, hi float64) []plot.Tick {
+	var out []plot.Tick
+	for e := math.Floor(math.Log10(lo)); e <= math.Log10(hi); e++ {
+		for _, m := range []float64{1, 2, 5} {
+			if v := m * math.Pow(10, e); v >= lo && v <= hi {
+				out = append(out, plot.Tick{Value: v, Label: fmt.Sprintf("%.3g", v)})
+			}
+		}
+	}
+	return out
 }

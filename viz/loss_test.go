@@ -35,3 +35,23 @@ func TestLossesAreDrawnWhereTheyAreNumbers(t *testing.T) {
 		assert.Equal(t, "losses", bad.Arg)
 	}
 }
+
+// All losses lie within the picture: of many the range of neighbours is drawn, and a mean that falls far has an axis of decades.
+func TestAllLossesAreWithinThePicture(t *testing.T) {
+	many := make([]float32, 128_000)
+	for i := range many {
+		many[i] = 0.02 + 5*float32(math.Exp(-float64(i)/2000)) + 0.01*float32(i%7)
+	}
+	drawn := func(unit string, losses []float32) []byte {
+		var b bytes.Buffer
+		require.NoError(t, viz.WriteLossPNG(&b, 1, losses, viz.Options{Title: "loss", Unit: unit}))
+		return b.Bytes()
+	}
+	a := drawn("", many)
+	assert.NotEqual(t, a, drawn("MSE", many), "the unit is beside the axis")
+	for _, at := range []int{0, 70_001, len(many) - 1} {
+		one := append([]float32{}, many...)
+		one[at] *= 3
+		assert.NotEqual(t, a, drawn("", one), "step %d alone is seen", at)
+	}
+}

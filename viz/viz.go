@@ -69,6 +69,7 @@ type Options struct {
 	DPI    int
 	Detail time.Duration // the length of the detail; a fortieth of the whole, at least half a second, unless given
 	Curve  string        // what the lines are; "resampled" unless given
+	Unit   string        // of losses, written beside their axis; "loss" unless given
 }
 
 // WritePNG draws the panels, one below the other, and writes them as a PNG image. The height grows with their number.

@@ -78,8 +78,9 @@ and columns. --plot PNG draws the actions of an episode over those that were pre
 before.
 
 --live plays one episode, in its own time, and predicts --hz times a second from the samples that have
-arrived, each at its time. It says how long a prediction took, from the samples to the actions;
-without --live that is of as many as a thousand predictions, one after the other.`
+arrived, each at its time. It says how good these were, as above, and how long a prediction took, from
+the samples to the actions; without --live that is of as many as a thousand predictions, one after
+the other.`
 
 func (a *app) policyCommand() *cobra.Command {
 	p := acting{rate: positiveFlag{max: 1e9, unit: "HZ"}, hz: positiveFlag{max: 1e6, unit: "HZ"}, episode: -1}
@@ -198,7 +199,7 @@ func (w *actor) run(ctx context.Context) error {
 		return readError(w.path, err)
 	}
 	if w.live {
-		if err := w.play(ctx, e, true); err != nil {
+		if err := w.play(ctx, e, numbers[0], true); err != nil {
 			return err
 		}
 		return w.write()
@@ -206,7 +207,7 @@ func (w *actor) run(ctx context.Context) error {
 	if err := w.compare(ctx, numbers); err != nil {
 		return err
 	}
-	if err := w.play(ctx, e, false); err != nil {
+	if err := w.play(ctx, e, numbers[0], false); err != nil {
 		return err
 	}
 	return w.write()
@@ -261,19 +262,13 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 	if w.acting.plot == "" {
 		return nil
 	}
-	recorded, predicted, err := trace.Streams()
+	streams, err := trace.Streams()
 	if err != nil {
 		return err
 	}
-	var panels []viz.Panel
-	for _, column := range trace.Moving(4) {
-		panel := viz.Compare(recorded, predicted)
-		panel.Show = []int{column}
-		panels = append(panels, panel)
-	}
-	title := fmt.Sprintf("Episode %d: the actions that move most, and as predicted %.2g s before", numbers[0], trace.Seconds())
+	title := fmt.Sprintf("Episode %d: the %d actions that move most, of %d", numbers[0], len(trace.Moving(4)), len(w.policy.Config().Targets))
 	return unwritten(atomicfile.WriteFile(w.acting.plot, func(f io.Writer) error {
-		return viz.WritePNG(f, panels, viz.Options{Title: title, Detail: 2 * time.Second, Curve: "predicted"})
+		return viz.WriteCurvesPNG(f, streams, trace.Moving(4), viz.Options{Title: title})
 	}))
 }
 
@@ -314,7 +309,7 @@ func (w *actor) keep(p *predictions) error {
 const mostTimed = 1000
 
 // play gives the episode's samples to a runner in the order of their times, and predicts at each tick of --hz: in the episode's own time, or at once.
-func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err error) {
+func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live bool) (err error) {
 	streams, err := w.policy.LiveStreams(e)
 	if err != nil {
 		return err
@@ -328,6 +323,13 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 	if err != nil {
 		return err
 	}
+	var score *policy.Score // of what is predicted live: without, all ticks have been compared
+	if live {
+		if score, err = policy.NewScore(w.policy.Config(), e); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, score.Close()) }()
+	}
 	hz := w.hz.value
 	if hz == 0 {
 		hz = w.policy.Config().Hz
@@ -336,14 +338,15 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 	cut, ended, stop := w.app.untilCut(0)
 	defer stop()
 	first, last := feed.Span()
+	ticks := ops.Clock{Start: first, Rate: hz}
 	begin := time.Now()
 	var took []time.Duration
 	for i := 0; live || len(took) < mostTimed; i++ {
-		after := time.Duration(math.Round(float64(i) * 1e9 / hz))
-		anchor := first + int64(after)
+		anchor := ticks.Tick(i)
 		if anchor > last {
 			break
 		}
+		after := time.Duration(anchor - first)
 		if live {
 			select {
 			case <-time.After(time.Until(begin.Add(after))):
@@ -357,7 +360,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 			return err
 		}
 		at := time.Now()
-		_, err := r.Act(ctx, anchor)
+		chunk, err := r.Act(ctx, anchor)
 		var none *policy.NoActionError
 		switch {
 		case errors.As(err, &none):
@@ -370,10 +373,16 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, live bool) (err er
 		if live && time.Since(begin.Add(after)) > time.Duration(1e9/hz) {
 			out.Late++
 		}
+		if live {
+			if err := score.Add(ctx, anchor, chunk); err != nil {
+				return err
+			}
+		}
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	if w.out.Latency = latencyOf(took); live {
-		w.out.Live = out
+		of := score.Evaluation(number)
+		w.out.Live, w.out.Evaluation, w.out.Skill = out, &of, skillOf(&of)
 	}
 	return nil
 }

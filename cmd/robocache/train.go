@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -40,6 +42,9 @@ type trained struct {
 	Devices    []deviceInfo       `json:"devices"`
 	Policy     string             `json:"policy"`
 	Says       string             `json:"says"`
+	States     []seen             `json:"states"`
+	Action     seen               `json:"action"`
+	NotStates  []policy.NotState  `json:"not_states"`
 	Recipe     policy.Recipe      `json:"recipe"`
 	Parameters int                `json:"parameters"`
 	MFLOP      float64            `json:"mflop_per_step"`
@@ -60,13 +65,25 @@ type trained struct {
 	Remarks    []string           `json:"remarks"`
 }
 
+// seen is a stream that the policy takes.
+type seen struct {
+	Stream  string `json:"stream"`
+	Columns int    `json:"columns"`
+}
+
+func (s seen) String() string {
+	return fmt.Sprintf("%s (%s)", s.Stream, inspection.Counted(s.Columns, "column"))
+}
+
 const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour cloning of action chunks, by a
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
 A stream called action or actions is what is predicted, the others are states, on the clock of the
-dataset's rate; a plan file names other streams and another rate, and its windows say how many ticks
-are seen and predicted. Normalisation is of the training episodes, and kept with the policy.
+dataset's rate, but for those whose names say that they are none: what is of the next tick, rewards,
+the action in another form, annotations, language, times and indices. Train prints which it takes. A
+plan file names other streams and another rate, and its windows say how many ticks are seen and
+predicted. A tick has the latest sample before it, in training as where the policy runs. Normalisation is of the training episodes, and kept with the policy.
 
 --hold-out 3,7 leaves episodes out. On these the policy is compared with holding the last action, at
 a third, two thirds and all of its chunk: skill is 1 - MSE/MSE(hold), and beside it stands that of
@@ -183,6 +200,9 @@ func (t *training) outputs() error {
 // lossPicture is the picture's name in a checkpoint.
 const lossPicture = "loss.png"
 
+// lossUnit is what it shows: the loss is of actions in their standard deviations.
+const lossUnit = "MSE (squared standard deviations)"
+
 func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
@@ -247,7 +267,9 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 		}
 		w.remark("goes on after step %d of %d", tr.Steps(), tr.Config().Recipe.Steps)
 	}
-	w.describe(tr, store)
+	if err := w.describe(tr, store); err != nil {
+		return err
+	}
 	if err := w.steps(ctx, tr); err != nil {
 		return err
 	}
@@ -269,12 +291,30 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 }
 
 // describe says what is trained on what.
-func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) {
+func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	c, r := tr.Config(), tr.Report()
 	o := w.out
 	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
 	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut
-	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append([]loader.LeftOut{}, r.LeftOut...)
+	o.States, o.Action, o.NotStates = []seen{}, seen{c.Action.Name, len(c.Action.Columns)}, c.NotStates
+	var names []string
+	for _, s := range c.States {
+		o.States = append(o.States, seen{s.Name, len(s.Columns)})
+		names = append(names, o.States[len(o.States)-1].String())
+	}
+	if !w.app.json {
+		if _, err := w.app.out.Write([]byte(printed.Text(fmt.Sprintf("states: %s; action: %v", strings.Join(names, ", "), o.Action)) + "\n")); err != nil {
+			return err
+		}
+	}
+	if len(c.NotStates) > 0 {
+		var others []string
+		for _, n := range c.NotStates {
+			others = append(others, fmt.Sprintf("%s (%s)", n.Stream, n.Reason))
+		}
+		w.remark("not states: %s; a plan that names them takes them", strings.Join(others, ", "))
+	}
+	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), slices.Concat([]loader.LeftOut{}, r.LeftOut, c.LeftOut)
 	if n := len(o.Skipped); n > 0 {
 		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
 	}
@@ -284,6 +324,15 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) {
 	if n := len(o.LeftOut); n > 0 {
 		w.remark("left out: %s: the first, %s: %s", inspection.Counted(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
 	}
+	turned, err := c.Rotations(store)
+	if err != nil {
+		return err
+	}
+	if n := len(turned); n > 0 {
+		w.remark("rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
+			inspection.Counted(n, "column"), turned[0], turned[n-1])
+	}
+	return nil
 }
 
 // steps trains until all steps are done or a signal comes.
@@ -374,7 +423,7 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: fmt.Sprintf("%s %s, loss of each step", policy.Kind, w.out.Recipe.Size)})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit})
 	}))
 }
 

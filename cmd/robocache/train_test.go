@@ -46,6 +46,9 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["skill"]))
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["ridge_skill"]))
 	assert.EqualValues(t, 40, last["steps"])
+	assert.Equal(t, []any{map[string]any{"stream": "observation.state", "columns": 26.0}}, last["states"])
+	assert.Equal(t, map[string]any{"stream": "action", "columns": 26.0}, last["action"])
+	assert.Empty(t, last["not_states"])
 	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, inside(t, out))
 	picture, err := os.ReadFile(filepath.Join(out, "loss.png"))
 	require.NoError(t, err)
@@ -75,7 +78,7 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	stdout, _ = good(t, "policy", out, g1, "--backend=cpu")
 	assert.Regexp(t, `(?s)^skill on episodes 0, 1, 2, .*it was trained on episode 0: skill there says nothing\nit was trained on episode 1: [^\n]*\n\d+ predictions, each in .*state only: no cameras, no VAE`, stdout)
 	stdout, _ = good(t, "train", g1, "--steps=2", "--backend=cpu")
-	assert.Regexp(t, `(?s)^step 1 of 2: loss .*trained bc-transformer small, 289228 parameters, 2 steps of 16 windows of 3 episodes, 42 MFLOP a step, on cpu\nstate only: no cameras, no VAE`, stdout)
+	assert.Regexp(t, `(?s)^states: observation\.state \(26 columns\); action: action \(26 columns\)\nstep 1 of 2: loss .*trained bc-transformer small, 289228 parameters, 2 steps of 16 windows of 3 episodes, 42 MFLOP a step, on cpu\nstate only: no cameras, no VAE`, stdout)
 }
 
 // inside are the names of a folder's files.
@@ -216,6 +219,11 @@ func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	assert.Greater(t, live["seconds"], 1.0, "an episode of 1.1 seconds")
 	assert.EqualValues(t, 20, live["hz"])
 	assert.EqualValues(t, 23, live["without_action"].(float64)+got["latency"].(map[string]any)["predictions"].(float64))
+	assert.NotEmpty(t, got["skill"], "at times that are not the clock's, too")
+	stdout, _ = good(t, "policy", out, episode, "--backend=cpu")
+	skill, _, there := strings.Cut(stdout, " 2 ticks ahead")
+	require.True(t, there, stdout)
 	stdout, _ = good(t, "policy", out, episode, "--live", "--backend=cpu")
-	assert.Regexp(t, `^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
+	assert.Contains(t, stdout, skill, "at the ticks of the clock it is that of the whole recording")
+	assert.Regexp(t, `(?m)^played episode in for \d+\.\d s, 10 predictions a second: \d+ late, \d+ without an action before them\n\d+ predictions, each in`, stdout)
 }

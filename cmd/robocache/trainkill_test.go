@@ -16,13 +16,20 @@ import (
 
 // A signal ends training after a whole step, with a checkpoint that it goes on from.
 func TestASignalEndsTrainingWithACheckpoint(t *testing.T) {
+	for _, backend := range []string{"cpu", "cpu,cpu"} {
+		signalEndsTraining(t, backend)
+	}
+}
+
+func signalEndsTraining(t *testing.T, backend string) {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "policy")
 	step := 0.0
 	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		if signal.Ignored(sig) {
 			continue
 		}
-		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=3000", "--batch=1", "--backend=cpu", "--json", "--resume", "--out", out)
+		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=3000", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"time"
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
@@ -69,7 +69,7 @@ func run(in string, holdOut int, backend string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	ridge, err := policy.Ridge(ctx, config, store)
+	ridge, err := trace.Ridge(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -85,16 +85,14 @@ func run(in string, holdOut int, backend string, out io.Writer) (err error) {
 
 // draw makes a picture of the joints that move most.
 func draw(trace *policy.Trace, episode int) error {
-	recorded, predicted, err := trace.Streams()
+	streams, err := trace.Streams()
 	if err != nil {
 		return err
 	}
-	var panels []viz.Panel
-	for _, column := range trace.Moving(4) {
-		panel := viz.Compare(recorded, predicted)
-		panel.Show = []int{column}
-		panels = append(panels, panel)
+	var picture bytes.Buffer
+	title := fmt.Sprintf("Episode %d, not trained on: the actions that move most", episode)
+	if err := viz.WriteCurvesPNG(&picture, streams, trace.Moving(4), viz.Options{Title: title}); err != nil {
+		return err
 	}
-	title := fmt.Sprintf("Episode %d, not trained on: actions, and as predicted %.2g s before", episode, trace.Seconds())
-	return viz.WriteFile("train.png", panels, viz.Options{Title: title, Detail: 2 * time.Second, Curve: "predicted"})
+	return os.WriteFile("train.png", picture.Bytes(), 0o644)
 }

@@ -214,6 +214,8 @@ var (
 	voxels   = re(`^voxel`)
 	rounding = ".rn"
 	anything = re("")
+	// Kernels of networks.
+	networks = re(`^(tokens|embed|norm|loss|gradient|adamw|attention(_backward)?|matmul(_norm(_back)?)?) `)
 	// The coefficients of sine, cosine and arc tangent, first to last.
 	series = re(`0d(3CE952C77030AD4A|BD6AE7F3E733B81F|3DE6124613A86D09|BE5AE64567F544E4|3EC71DE3A556C734|BF2A01A01A01A01A|3F81111111111111|BFC5555555555555|` +
 		`BCA6827863B97D97|3D2AE7F3E733B81F|BDA93974A8C07C9D|3E21EED8EFF8D898|BE927E4FB7789F5C|3EFA01A01A01A01A|BF56C16C16C16C17|3FA5555555555555|BFE0000000000000|` +
@@ -226,7 +228,7 @@ var (
 		`3EC71DE37DE52AF4|BE5AE634B1880842|3DE60E55581F0209|BD69EEE72299B20B)`)
 )
 
-var arguments = []argument{
+var arguments = append(networkArguments, []argument{
 	{"a count as a float", sampling, rounding, re(`cvt\.rn\.f32\.(u32|u64|s32)\b`), anything, 0,
 		"where it makes a weight it is below 2^24, and exact (ratio asks); elsewhere it guides the search's guesses, which may be any"},
 	{"nanoseconds of a tick", sampling, rounding, re(`mul\.rn\.f64\s.*, 0d41CDCD6500000000;`), anything, 0,
@@ -333,7 +335,7 @@ var arguments = []argument{
 		"it goes round the adding of a count that is 0"},
 	{"all rows' voxels", re(` voxel_number$`), "add becomes sub", re(`add\.s32\s.*, -1;`), re(`^\s*add\.s32[^\n]*, -1;\n\s*selp\.b32\s+%r\d+, 0, %r\d+, %p\d+;\n\s*add\.s32[^\n]*, -1;`), 2,
 		"block_scan's total is that of the last of its 16 warps; two lanes on stand for none, and have the same"},
-}
+}...)
 
 // argued names the argument that holds for a mutant, or "".
 func argued(lines []string, m *Mutant) string {

@@ -105,6 +105,8 @@ func matMulCases() (list []matMulCase) {
 		}
 	}
 	both("ties", 70, 112, 32, withOut|withBias|ties)
+	both("ties_relu", 70, 112, 16, withOut|withBias|withReLU|ties)
+	both("ties_relu", 70, 48, 16, withOut|withSum|withBias|withReLU|ties)
 	for i, p := range []part{withBias, withBias | withPre | withGELU, withReLU, withGELU, gateReLU, gateGELU, withDropout, withResidual, withResidual | positional, withResidual | residualNorm,
 		withAfter, outDropout} {
 		both(fmt.Sprintf("part%d", i), 66, 48, 32, p|withSum|withOut)
@@ -214,15 +216,28 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	if j.Plain {
 		shape = [2]int{c.k, c.n}
 	}
-	if whole := func(int) (float64, bool) { return math.Round(m.Rand().NormFloat64() * 10), true }; has(ties) {
-		j.A, j.B = mixed("A", 0, c.m, c.k, whole), mixed("B", 0, shape[0], shape[1], whole)
+	if has(ties) {
+		whole := func() float64 { return math.Round(m.Rand().NormFloat64() * 10) }
+		// Every eighth row has but one product, which tensor cores cut to a zero below 0.
+		j.A = mixed("A", 0, c.m, c.k, func(i int) (float64, bool) {
+			if i/c.k%8 == 7 {
+				return map[bool]float64{true: -0x1p-75}[i%c.k == 0], true
+			}
+			return whole(), true
+		})
+		j.B = mixed("B", 0, shape[0], shape[1], func(i int) (float64, bool) {
+			if i/shape[1] == 0 && j.Plain || i%c.k == 0 && !j.Plain {
+				return 0x1p-75, true
+			}
+			return whole(), true
+		})
 	} else {
 		j.A, j.B = in("A", 0, 1, c.m, c.k), in("B", 0, 1/math.Sqrt(float64(c.k)), shape[0], shape[1])
 	}
 	state := m.Of(tensor.I64, []float64{matMulStep, 0, 0, 0, 0, 0, 0, 0}, backend.StateWords)
 	switch {
 	case has(ties):
-		j.Bias = of("Bias", func(int) float64 { return sign() * 0x1p-20 })
+		j.Bias = of("Bias", func(i int) float64 { return sign() * []float64{0x1p-20, 0x1p-20, 0}[i%3] })
 	case has(withBias) && has(withGELU): // some of which are far from 0
 		j.Bias = of("Bias", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 12}[i%3] })
 	case has(withBias):
@@ -472,15 +487,9 @@ func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgam
 	}
 }
 
-// rate is one between 2^-n and half of that: the random word of an element, if there is a fit one, which is kept as the first that is no less than the rate.
+// rate is a dropout's of the case.
 func (c matMulCase) rate(n int, site uint32) float32 {
-	for i := range uint64(c.m * c.n / 4) {
-		word := fp32.Words(matMulSeed, matMulStep, site, i)[(c.m+c.n/16)%4]
-		if rate := float32(word) * 0x1p-32; word>>(31-n) == 1 && fp32.Threshold(rate) == word {
-			return rate
-		}
-	}
-	return float32(math.Ldexp(0.75, -n))
+	return rateOf(matMulSeed, matMulStep, site, c.m*c.n, c.m+c.n/16, n)
 }
 
 // drop is dropout of elements from number first on.

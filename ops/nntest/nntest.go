@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/fp32"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
@@ -141,6 +142,18 @@ func (m *Maker) Out(name string, dtype tensor.DType, shape ...int) *tensor.Tenso
 
 // InOut says that a job writes a tensor that it was given.
 func (m *Maker) InOut(name string, t *tensor.Tensor) { m.out = append(m.out, written{name, t}) }
+
+// rateOf is a rate of dropout between 2^-(n+1) and 2^-n: if there is a fit one, that whose threshold is the random word of an element, of those numbered
+// column modulo 4, which is just kept.
+func rateOf(seed uint64, step, site uint32, elements, column, n int) float32 {
+	for i := range uint64(elements / 4) {
+		word := fp32.Words(seed, step, site, i)[column%4]
+		if rate := float32(word) * 0x1p-32; word>>(31-n) == 1 && fp32.Threshold(rate) == word {
+			return rate
+		}
+	}
+	return float32(math.Ldexp(0.75, -n))
+}
 
 // Do runs a job, and returns what it wrote as float64, by name. An error of values is returned too.
 func (b *Bench) Do(t *testing.T, seed uint64, job Job) (map[string][]float64, error) {

@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+)
+
+// component is how the columns of a quaternion are called, where they are not an array that says so.
+var component = regexp.MustCompile(`(^|[^a-z])q[wxyz]$`)
+
+// Rotations are the columns of the action that are parts of quaternions, as the recording says or as their names do. Each is predicted as it is, by itself: see
+// docs/train.md.
+func (c *Config) Rotations(store *loader.Store) ([]string, error) {
+	p, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	from := c.Action.Name
+	for i := range p.Streams {
+		if in := &p.Streams[i]; in.Name == c.Action.Name {
+			from = cmp.Or(in.From, in.Name)
+		}
+	}
+	said := map[string]bool{}
+	for i := range store.Streams {
+		if s := &store.Streams[i]; s.Name == from {
+			for _, col := range s.Columns {
+				said[col.Name] = col.Rotation != dataset.RotationNone
+			}
+		}
+	}
+	var list []string
+	for _, name := range c.Action.Columns {
+		lower := strings.ToLower(name)
+		if said[name] || strings.Contains(lower, "quat") || component.MatchString(lower) {
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
