@@ -93,6 +93,9 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	}
 	if len(p.Streams) == 0 {
 		c.choose(store, &p)
+		if err := p.Check(); err != nil { // whose windows name streams
+			return nil, err
+		}
 	}
 	if err := c.streams(&p); err != nil {
 		return nil, err

@@ -66,6 +66,9 @@ func TestStreamsThatAreNoStatesAreLeftOutAndListed(t *testing.T) {
 	assert.Len(t, open.Config().States, len(states), "a plan that names no streams leaves the choice as it is")
 	assert.Equal(t, 15., open.Config().Hz)
 
+	_, err = policy.NewTrainer(context.Background(), all(t, "cpu"), store, policy.Options{Plan: "version: 1\nrate: 30\nwindows: {acton: [0s, 1s]}\n"})
+	assert.ErrorContains(t, err, `windows.acton`, "windows are of the streams that are taken")
+
 	for _, e := range d {
 		e.Streams = e.Streams[:1]
 		e.Streams = append(e.Streams, table(t, "reward", 80, joints[:1], func(row, _ int) float64 { return float64(row) }))

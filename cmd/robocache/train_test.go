@@ -204,6 +204,23 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 	assert.Equal(t, []string{"notes.txt"}, inside(t, full))
 }
 
+// Episodes that are too short for the windows are left out, and said.
+func TestTrainSaysWhichEpisodesAreTooShort(t *testing.T) {
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 30\nwindows: {action: [0s, 13s]}\n"), 0o600))
+	stdout, _ := good(t, "train", g1, "--plan", plan, "--steps=1", "--backend=cpu", "--json")
+	list := lines(t, stdout)
+	last := list[len(list)-1]
+	assert.EqualValues(t, 1, last["episodes"])
+	left := last["left_out"].([]any)
+	require.Len(t, left, 2)
+	assert.Regexp(t, `^got \d+ ticks of 30 Hz, want 395 or more: 5 that are seen and 390 that are predicted`, left[0].(map[string]any)["reason"])
+	assert.Contains(t, jsonOf(t, last), "left out: 2 episodes: the first, ")
+	code, _, stderr := cli("train", g1, "--plan", plan, "--hold-out=0", "--backend=cpu")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "want 395 or more")
+}
+
 // An episode is played in its own time, and predictions are made meanwhile.
 func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	dir := t.TempDir()
