@@ -97,6 +97,7 @@ func (c *chosen) choose(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if l.unwanted {
+			without.Episodes--
 			continue
 		}
 		if l.filtered {

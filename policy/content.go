@@ -92,12 +92,21 @@ func content(sum hash.Hash, e *dataset.Episode, s *dataset.Stream, takes Stream)
 }
 
 // TrainedOn returns those of some episodes of a store, by their numbers, that the policy was trained on: whose samples are the same, whatever the dataset is
-// called and however its episodes are numbered. A value of them that is not finite is a *StreamError.
+// called and however its episodes are numbered. A stream that is not there, or a value that is not finite, is a *StreamError.
 func (p *Policy) TrainedOn(ctx context.Context, store *loader.Store, numbers []int) ([]int, error) {
 	c := p.config
 	known := map[string]bool{}
 	for _, n := range c.Trained {
 		known[c.Contents[n]] = true
+	}
+	plan, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	for i := range plan.Streams {
+		if from := cmp.Or(plan.Streams[i].From, plan.Streams[i].Name); store.Stream(from) == nil {
+			return nil, &StreamError{from, "none in " + store.Name(), "one, as the policy was trained with"}
+		}
 	}
 	all, err := c.contents(ctx, store, numbers)
 	if err != nil {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -150,4 +153,31 @@ func TestAValueThatIsNotFiniteIsFoundBeforeTheFirstStep(t *testing.T) {
 		require.ErrorAs(t, err, &stream)
 		assert.EqualError(t, err, "policy: stream state: got -Inf in column elbow of episode e1, row 30, 1.000 s after its first, want finite values")
 	}
+}
+
+// A recording without a stream that the policy takes is refused by that stream's name, and a filter says of how many episodes it leaves none.
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	ctx := context.Background()
+	tr := trainer(t, "cpu", build(t, robots(t, 60)), policy.Options{Steps: 1})
+	train(t, tr, 1)
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	other := robots(t, 60)
+	other[0].Streams[0].Name = "legs"
+	_, err = p.TrainedOn(ctx, build(t, other), []int{0})
+	assert.EqualError(t, err, "policy: stream state: got none in made, want one, as the policy was trained with")
+
+	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nfilter: {task: dance}\n"
+	_, err = policy.NewTrainer(ctx, all(t, "cpu"), build(t, robots(t, 60, 60, 60)), policy.Options{Plan: plan, HoldOut: []int{1}})
+	assert.ErrorContains(t, err, "of 2 episodes the filter leaves out 2")
+
+	heads := files(t, dir)["config.json"]
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(strings.Replace(heads, `"heads": 2`, `"heads": 3`, 1)), 0o600))
+	_, err = policy.Open(ctx, open(t, "cpu"), dir)
+	var bad *policy.CheckpointError
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, "config.json: recipe", bad.What)
 }

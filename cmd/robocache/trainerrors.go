@@ -24,7 +24,7 @@ func (t *training) explain(err error) error {
 		if flag != "" && (flag != "plan" || t.planFile == "") {
 			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
 		}
-		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", option.Arg, option.Got, option.Want), Got: option.Got, Want: option.Want}
+		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", strings.TrimPrefix(option.Arg, "Plan: "), option.Got, option.Want), Got: option.Got, Want: option.Want}
 	}
 	var bad *nn.NotFiniteError
 	if errors.As(err, &bad) { // though the recordings were looked at, and are

@@ -24,6 +24,7 @@ type attentionCase struct {
 	blind               bool    // the keys of the first batch row are padding, all of them
 	rate                float32 // of dropout
 	steep               bool    // scores of hundreds, that grow from key to key
+	flat                bool    // scores are 0, and outputs 259, in the middle of two numbers of bfloat16, once they are rounded to float32
 	stairs              bool    // every fourth 8 queries have such scores, others none: those of one of the four tiles that a warp may have, head by head
 }
 
@@ -40,6 +41,9 @@ func attentionCases() (list []attentionCase) {
 			add(attentionCase{name: "cross", b: 2, heads: 1, width: width, tq: c[0], tk: c[1]})
 			add(attentionCase{name: "cross_dropout", b: 1, heads: 2, width: width, tq: c[0], tk: c[1], rate: 0.2})
 		}
+		// The reciprocal of 41 is less as float32; the rate is too small for any to be left out.
+		add(attentionCase{name: "flat", b: 1, heads: 1, width: width, tq: 32, tk: 41, flat: true})
+		add(attentionCase{name: "flat_dropout", b: 1, heads: 1, width: width, tq: 32, tk: 41, flat: true, rate: 0x1p-30})
 		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true})
 		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true, rate: 0.2})
 		for _, t := range []int{1, 17, 40, 130} {
@@ -114,6 +118,14 @@ func (c attentionCase) make(seed uint64) *attentionData {
 			}
 			for i := range w.k[h] {
 				w.k[h][i] = float64(i/c.width/4) / 4
+			}
+		}
+	}
+	for h := range w.q {
+		if c.flat { // the sum of a column is 259 tk
+			clear(w.q[h])
+			for i := range w.v[h] {
+				w.v[h][i] = []float64{255, 257 + 3*float64(c.tk), 256}[min(i/c.width, 2)]
 			}
 		}
 	}

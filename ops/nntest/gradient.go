@@ -200,7 +200,7 @@ type stepCase struct {
 	state       [2]int64
 	bad         float64 // is element from+3 of the gradient, if it is not 0
 	copies      bool
-	sparse      bool // of each chunk few elements of one thread are not 0, so that the sum of their squares is rounded once or twice
+	sparse      bool // of each chunk three elements are not 0: see fewOf
 }
 
 var normCases = []stepCase{
@@ -240,8 +240,7 @@ func (c stepCase) of(m *Maker) (list []*tensor.Tensor) {
 	for r := range c.ranks {
 		all := make([]float64, c.p)
 		for i := range all {
-			lone := i%backend.NormChunk - i/backend.NormChunk/8*16 // a thread has four elements of each 1024
-			if c.sparse && (lone < 0 || lone/1024 != i/backend.NormChunk%4 || lone%1024/2 != i/backend.NormChunk/4%2) {
+			if c.sparse && !fewOf(i/backend.NormChunk, i%backend.NormChunk) {
 				continue
 			}
 			if i%16 < 13 { // the others are padding
@@ -256,6 +255,14 @@ func (c stepCase) of(m *Maker) (list []*tensor.Tensor) {
 		list = append(list, t)
 	}
 	return list
+}
+
+// fewOf reports whether an element of a chunk is one of three: two that a thread adds one after the other, and one of a thread whose sum its own meets, at
+// another distance from chunk to chunk.
+func fewOf(chunk, i int) bool {
+	part, thread, c := i/1024, i%1024/4, i%4
+	own := chunk / 8 * 4
+	return thread == own && part == chunk%4 && c/2 == chunk/4%2 || thread == own^1<<(chunk%8) && part == 0 && c == 0
 }
 
 func (c stepCase) norm(m *Maker) (backend.Plan, error) {

@@ -76,6 +76,7 @@ func tokens(t *testing.T, b *Bench) {
 		{b: 5, t: 20, width: 528, sources: []backend.TokenSource{src(20, 520, 0, 0), src(20, 6, 0, 520)}, target: true, relative: true},
 		{b: 20, t: 10, width: 48, sources: []backend.TokenSource{src(10, 32, 0, 0), src(8, 16, 1, 32)}, target: true, relative: true, masks: true},
 		{b: 3, t: 2, width: 16, sources: []backend.TokenSource{src(2, 3, 0, 1)}, target: true, targetD: 780, relative: true, masks: true},
+		{b: 4, t: 2, width: 16, sources: []backend.TokenSource{src(2, 8, 0, 0)}, target: true, targetD: 300, relative: true, masks: true},
 		{b: 2, t: 3, width: 1040, sources: []backend.TokenSource{src(3, 1030, 0, 1), src(2, 600, 0, 1031)}, target: true, masks: true},
 	} {
 		b.Case(t, fmt.Sprintf("%dx%dx%d", c.b, c.t, c.width), func(t *testing.T) { c.run(t, b, uint64(i)) })
