@@ -97,7 +97,7 @@ func matMulCases() (list []matMulCase) {
 		both("tail_gate", 2*m, 48, 16, withOut|gateReLU)
 		for _, n := range []int{48, 112, 176, 272} {
 			if n == 48 || i < 8 {
-				add("tail_norm", m, n, 16, tail|withNorm)
+				add("tail_norm", m, n, 16, tail&^(withAfter|outDropout)|withNorm)
 				add("tail_back", m, n, 16, tail|plain|normBack)
 			}
 		}
