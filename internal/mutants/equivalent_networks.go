@@ -17,8 +17,6 @@ var networkArguments = []argument{
 		"copy_rows: it is below the number of rows that the block copies at once, of which there are as many or more"},
 	{"a sum that all threads have", re(` gradient_norm$`), leftOut, re(`@%p\d+ bra`), re(`shfl\.sync\.bfly[^\n]*, 1?, ?31[^\n]*|shfl\.sync\.bfly`), 6,
 		"folded gives every thread the same, and all would write it to one place"},
-	{"sums of a bias that there is not", re(`^gradient `), leftOut, re(`@!?%p\d+ bra`), re(`st\.global\.v4\.u32[^\n]*\n\s*@!?%p\d+ bra[^\n]*\n(//[^\n]*\n)?\s*add\.s64[^\n]*\n(\s*mov\.b32[^\n]*\n){4}`), 8,
-		"leave: there is a place for them beside the others, and join reads it only if there is a bias"},
 	{"a count of rows as a float", re(`^loss `), rounding, re(`cvt\.rn\.f32\.u32`), anything, 0,
 		"it is exact below 2^24 rows, of which no test's device holds so many"},
 	{"padding read in vain", re(`^loss `), ".lt becomes .le", re(`setp\.lt\.u32`), re(`setp\.lt\.u32[^\n]*\n\s*mul\.wide\.u32[^\n]*\n\s*add\.s64[^\n]*\n\s*and\.pred[^\n]*\n(\s*mov\.f32[^\n]*\n){4}\s*@!?%p\d+ bra`), 10,
