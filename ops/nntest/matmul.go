@@ -87,7 +87,7 @@ func matMulCases() (list []matMulCase) {
 	// As many tiles as make a large matrix: see ops/cuda.
 	both("large", 2176, 1024, 16, withOut|withBias|withReLU|ties)
 	both("large_rows", 2150, 1040, 16, withSum)
-	both("large_depth", 31, 16272, 272, withOut)
+	both("large_depth", 5, 16272, 272, withOut)
 	both("large_gate", 2060, 1040, 16, withOut|gateReLU)
 	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
 	// Each row of a lane of the kernels is once the last, and each once what lies behind it.
