@@ -93,7 +93,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Use:     "policy DIR RECORDING",
 		Short:   "Run a trained policy on recordings",
 		Long:    policyHelp,
-		Example: "  robocache policy policy/ dataset/ --episode 3 --plot policy.png\n  robocache policy policy/ dataset/ --episode 3 --live --hz 50",
+		Example: "  robocache policy trained/ dataset/ --episode 3 --plot policy.png\n  robocache policy trained/ dataset/ --episode 3 --live --hz 50",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usagef("policy takes a folder that train has written and a recording, got %d arguments", len(args))

@@ -111,7 +111,7 @@ func (a *app) trainCommand() *cobra.Command {
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
-		Example: "  robocache train dataset/ --hold-out 3 --out policy/\n  robocache train dataset/ --out policy/ --resume\n" +
+		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --out trained/ --resume\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
