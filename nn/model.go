@@ -193,9 +193,6 @@ func (p *parameter) stride() int {
 	return pad(p.columns)
 }
 
-// Arena is all parameters [P], F32, on the device, of which Parameters says where each one lies. Who writes it leaves padding 0.
-func (m *Model) Arena() *tensor.Tensor { return m.params }
-
 // Close releases the parameters. Its steps have been closed before. Close twice is fine.
 func (m *Model) Close() error { return m.held.close() }
 

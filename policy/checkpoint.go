@@ -47,6 +47,9 @@ func Exists(dir string) (bool, error) {
 	if begun := [][]string{{}, {trainingFile}, {modelFile, trainingFile}}; slices.ContainsFunc(begun, func(l []string) bool { return slices.Equal(l, names) }) {
 		return false, nil
 	}
+	if !slices.Contains(names, configFile) {
+		err = &CheckpointError{Dir: dir, Got: fmt.Sprintf("a folder with %s and no %s", names[0], configFile), Want: "a new folder, an empty one, or one that robocache train has written"}
+	}
 	return false, err
 }
 

@@ -183,7 +183,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		"--floor: got -1, want a number above 0":                   {exitUsage, []string{"train", g1, "--floor=-1"}},
 		"--hold-out: got all 3 episodes":                           {exitUsage, []string{"train", g1, "--hold-out=0,1,2"}},
 		"--batch: got 10000":                                       {exitUsage, []string{"train", g1, "--batch=10000"}},
-		"got no config.json, want a folder that":                   {exitInput, []string{"train", g1, "--out", full}},
+		"got a folder with notes.txt and no config.json, want a n": {exitInput, []string{"train", g1, "--out", full}},
 		"none beside action, want a stream of":                     {exitInput, []string{"train", g1, "--plan", plan}},
 		"wrong.yaml: line 2":                                       {exitInput, []string{"train", g1, "--plan", wrong}},
 		"no such file":                                             {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
