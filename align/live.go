@@ -15,8 +15,8 @@ import (
 )
 
 // Live puts samples on the plan's windows as they arrive, so that a policy sees at run time what it saw in training. Its windows have the bits that
-// [Fuse] gives for the whole recording at the same times, of targets whose samples have arrived: those of the kinds previous and the windows need no later
-// one, others need the samples after the target, so that a window is asked for as much later. A target that has none yet is not valid.
+// [Fuse] gives for the whole recording at the same times, of targets whose samples have arrived: those of the kinds previous and the windows, up to the
+// anchor, need no later one, others need the samples after the target, so that a window is asked for as much later. A target that has none yet is not valid.
 //
 // Calls of a Live follow each other. Once its buffers have the size that the rates need, it allocates nothing.
 type Live struct {
@@ -53,7 +53,7 @@ type LivePart struct {
 	Name   string
 	Values *tensor.Tensor // [T,D]
 	Valid  *tensor.Tensor // [T] u8
-	Pad    *tensor.Tensor // [T] u8: 1 where the target is outside of the samples that have arrived
+	Pad    *tensor.Tensor // [T] u8: 1 where the target is outside of the samples that have arrived; of a stream whose kinds look back, before the first
 	Age    *tensor.Tensor // [T] i64, ns
 
 	// What became of the samples so far.
@@ -76,6 +76,11 @@ type liveStream struct {
 	lo, hi        int // the samples that are kept
 	start, length []int64
 	part          int
+
+	// looksBack says that no column looks at a sample after its target, that no target is after the anchor, and that the edge's rule would not do by itself.
+	// A sample so long after the anchor is after all targets, and none that the plan would snap to it.
+	looksBack bool
+	after     int64
 }
 
 // spare is how many samples before the earliest target are kept: what a kind looks at beside a target.
@@ -141,13 +146,18 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	o := j.options(t)
 	o.DType = 0
 	window, _ := o.Window.Get()
-	s := liveStream{name: t.from, width: len(in.Columns), offset: int64(t.how.Offset), reach: int64(window) - deltas[0] + l.horizon, start: []int64{0}, length: []int64{0}, part: len(l.parts)}
+	snap, _ := j.snap.Get()
+	s := liveStream{name: t.from, width: len(in.Columns), offset: int64(t.how.Offset), reach: int64(window) - deltas[0] + l.horizon, start: []int64{0}, length: []int64{0}, part: len(l.parts),
+		after: 2*int64(snap) + 1}
 	for _, c := range t.stream.Columns {
 		s.columns = append(s.columns, slices.IndexFunc(in.Columns, func(o dataset.Column) bool { return o == c }))
 	}
 	if t.how.Edge == "" {
 		o.Edge = ops.EdgeClamp
 	}
+	s.looksBack = deltas[len(deltas)-1] <= 0 && !slices.ContainsFunc(t.channels, func(c ops.Channel) bool {
+		return !c.Interp.LooksBack() || c.Interp == ops.InterpPrevious && o.Edge == ops.EdgeHold
+	})
 	if in.Hz <= 0 {
 		return &StreamError{Stream: s.name, Got: fmt.Sprint(in.Hz, " Hz"), Want: "about how many samples a second there will be"}
 	}
@@ -284,6 +294,23 @@ func (s *liveStream) drop() bool {
 	return true
 }
 
+// expect puts a sample that will come, after all targets, behind those that have, and returns 1; or 0 where a kind would look at it, where a sample has come
+// after the targets, or none yet. So a target of a kind that looks back is one between samples, as it is in the recording, and not one beyond the last.
+func (s *liveStream) expect(anchor int64) int {
+	at := anchor + s.after - s.offset
+	if !s.looksBack || s.hi == s.lo || s.times[s.hi-1] >= at || at > 1<<62 || s.hi == len(s.times) && !s.drop() {
+		return 0
+	}
+	s.times[s.hi] = at
+	d := len(s.columns)
+	if s.f64 != nil {
+		clear(s.f64[s.hi*d : (s.hi+1)*d])
+	} else {
+		clear(s.f32[s.hi*d : (s.hi+1)*d])
+	}
+	return 1
+}
+
 // Window makes the window at an anchor, ns on the common clock, in the tensors of the parts that it returns.
 func (l *Live) Window(ctx context.Context, anchor int64) ([]LivePart, error) {
 	if l.closed {
@@ -292,7 +319,7 @@ func (l *Live) Window(ctx context.Context, anchor int64) ([]LivePart, error) {
 	l.anchor[0] = anchor
 	for i := range l.streams {
 		s := &l.streams[i]
-		s.start[0], s.length[0] = int64(s.lo), int64(s.hi-s.lo)
+		s.start[0], s.length[0] = int64(s.lo), int64(s.hi-s.lo+s.expect(anchor))
 		if err := l.plans[i].Run(l.queue); err != nil {
 			return nil, err
 		}

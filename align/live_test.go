@@ -139,6 +139,60 @@ func TestLiveWindowsAreThoseOfTheRecording(t *testing.T) {
 	}
 }
 
+// Kinds that look back need no later sample: their windows are those of the recording at once, however old the last sample is.
+func TestLiveWindowsThatLookBackWaitForNothing(t *testing.T) {
+	ctx := context.Background()
+	host, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer host.Close()
+	for _, kind := range []string{"previous", "window-mean", "window-min", "window-max", "window-last"} {
+		for _, hz := range []float64{3, 30, 250} {
+			t.Run(fmt.Sprint(kind, " of ", hz, " Hz"), func(t *testing.T) {
+				n := int(4 * hz)
+				times, values := make([]int64, n), make([]float32, 2*n)
+				for k := range times {
+					times[k] = int64(float64(k) / hz * 1e9)
+				}
+				for k := range values {
+					values[k] = float32(math.Sin(float64(k)))
+				}
+				s, err := dataset.NewStream("s", times, tensor.Must(tensor.Of(values, n, 2)), nil)
+				require.NoError(t, err)
+				e := &dataset.Episode{Streams: []dataset.Stream{s}}
+				plan := align.Plan{Rate: 50, Streams: []align.Stream{{Name: "s", Sampling: align.Sampling{Kind: kind, Window: ops.Within(700 * time.Millisecond)}}},
+					Windows: map[string]align.Window{"s": {From: -500 * time.Millisecond}}}
+				l, err := align.NewLive(plan, []align.LiveStream{{Name: "s", Columns: s.Columns, Hz: hz}}, align.LiveOptions{})
+				require.NoError(t, err)
+				defer l.Close()
+				next := 0
+				for anchor := int64(1e9); anchor < times[n-1]; anchor += 20e6 {
+					for ; times[next] <= anchor; next++ {
+						require.NoError(t, l.Push("s", times[next], []float64{float64(values[2*next]), float64(values[2*next+1])}))
+					}
+					parts, err := l.Window(ctx, anchor)
+					require.NoError(t, err)
+					targets := plan.Windows["s"].Ticks(plan.Rate)
+					for k := range targets {
+						targets[k] += anchor
+					}
+					want, err := align.Fuse(ctx, host, e, align.Plan{Targets: tensor.Must(tensor.Of(targets, len(targets))), Snap: ops.Within(align.Snap), Streams: plan.Streams})
+					require.NoError(t, err)
+					got, err := tensor.Floats(parts[0].Values)
+					require.NoError(t, err)
+					made, err := tensor.Floats(want.Values)
+					require.NoError(t, err)
+					require.Equal(t, made, got, "at %d", anchor)
+					valid, err := tensor.Data[uint8](parts[0].Valid)
+					require.NoError(t, err)
+					flags, err := tensor.Data[uint8](want.Valid)
+					require.NoError(t, err)
+					require.Equal(t, flags, valid, "at %d", anchor)
+				}
+			})
+		}
+	}
+}
+
 func TestLiveCountsWhatIsLateAndRefusesWhatCannotBe(t *testing.T) {
 	ctx := context.Background()
 	_, streams, plan := robot(t, 1)

@@ -37,6 +37,9 @@ func Interps() []Interp { return all[Interp](interpNames) }
 // Windowed reports whether it reduces a window, and so needs the length of one.
 func (k Interp) Windowed() bool { return k >= InterpWindowMean && k <= InterpWindowLast }
 
+// LooksBack reports whether the interpolation looks at no sample after its target.
+func (k Interp) LooksBack() bool { return k == InterpPrevious || k.Windowed() }
+
 // Width is how many features are made together: a channel has a multiple of them.
 func (k Interp) Width() int {
 	switch k {
