@@ -9,10 +9,9 @@ import (
 )
 
 // causal makes a plan's streams those of a policy, which sees in training what it would see live: a stream whose kind the plan leaves open has its latest
-// sample, however old that is. What the plan says must look at nothing later than a target, or it is an *OptionError; a window kind does, since after the last
-// sample the edge rule takes the place of its window.
+// sample, however old that is. What the plan says must look at nothing later than a target, or it is an *OptionError.
 func causal(p *align.Plan) error {
-	const want = "previous, or nothing: a policy sees no sample later than its time, which a window kind needs too"
+	const want = "previous, or one of the window kinds: a policy sees no sample later than its time"
 	for i := range p.Streams {
 		s := &p.Streams[i]
 		s.Kind = cmp.Or(s.Kind, p.Defaults.Kind, ops.InterpPrevious.String())
@@ -24,7 +23,7 @@ func causal(p *align.Plan) error {
 			kinds = append(kinds, k.Kind)
 		}
 		for _, name := range kinds {
-			if kind, err := ops.ParseInterp(name); err != nil || kind != ops.InterpPrevious {
+			if kind, err := ops.ParseInterp(name); err != nil || !kind.LooksBack() {
 				return &OptionError{"Plan", fmt.Sprintf("kind: %s of stream %s, which looks ahead", name, s.Name), want}
 			}
 		}

@@ -37,6 +37,7 @@ func TestAPolicySeesLiveWhatItSawInTraining(t *testing.T) {
 	for name, plan := range map[string]string{
 		"as it is": "",
 		"no older": "version: 1\nrate: 30\nstreams: [{name: state, tolerance: 200ms}, {name: action}, {name: fast, tolerance: 20ms, offset: -100ms}]\n",
+		"window":   "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}, {name: fast, kind: window-mean, window: 100ms}]\n",
 	} {
 		t.Run(name, func(t *testing.T) { seesLive(t, plan) })
 	}
@@ -104,18 +105,17 @@ func seesLive(t *testing.T, plan string) {
 func TestAPlanThatLooksAheadIsRefused(t *testing.T) {
 	store := build(t, robots(t, 80, 80))
 	for state, want := range map[string]string{
-		"kind: linear":                     "kind: linear of stream state, which looks ahead, want previous, or nothing",
-		"kind: next":                       "kind: next of stream state, which looks ahead",
-		"kind: nearest":                    "kind: nearest of stream state",
-		"kind: pchip":                      "kind: pchip of stream state",
-		"kind: {elbow: linear}":            "kind: linear of stream state",
-		"edge: clamp":                      "edge: clamp of stream state, want hold",
-		"edge: extrapolate":                "edge: extrapolate of stream state",
-		"max_gap: 1s":                      "max_gap: 1s of stream state, which looks ahead, want tolerance",
-		"kind: previous":                   "",
-		"kind: window-mean, window: 100ms": "kind: window-mean of stream state",
-		"edge: hold":                       "",
-		"tolerance: 1s":                    "",
+		"kind: linear":          "kind: linear of stream state, which looks ahead, want previous, or one of the window kinds",
+		"kind: next":            "kind: next of stream state, which looks ahead",
+		"kind: nearest":         "kind: nearest of stream state",
+		"kind: pchip":           "kind: pchip of stream state",
+		"kind: {elbow: linear}": "kind: linear of stream state",
+		"edge: clamp":           "edge: clamp of stream state, want hold",
+		"edge: extrapolate":     "edge: extrapolate of stream state",
+		"max_gap: 1s":           "max_gap: 1s of stream state, which looks ahead, want tolerance",
+		"kind: previous":        "",
+		"edge: hold":            "",
+		"tolerance: 1s":         "",
 	} {
 		for _, plan := range []string{
 			"version: 1\nrate: 30\nstreams: [{name: state, " + state + "}, {name: action}]\n",
