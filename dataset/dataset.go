@@ -66,6 +66,8 @@ type Options struct {
 	Rate float64
 	// Clock chooses where the timestamps come from, of a format that has several: one of Info.Clocks. Empty is the format's default.
 	Clock string
+	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), of recordings that lack some.
+	Definitions []string
 }
 
 // Format is a file format that [Open] knows. A format's package registers it in init.

@@ -13,6 +13,8 @@ type Episode struct {
 	Name    string
 	Streams []Stream
 	Media   []Media
+	// Clouds are series of point clouds, read when they are asked for.
+	Clouds []CloudStream
 	// Frames is how many rows or steps the episode has, of formats that are tables of them; 0 for logs.
 	Frames int
 	// Steps says that the timestamps count steps, a second each, because the format has no times and nobody said how many steps a second there are.

@@ -1,0 +1,33 @@
+package dataset
+
+import "context"
+
+// CloudStream is a series of point clouds with a clock of its own, such as a lidar's scans.
+type CloudStream struct {
+	Name  string
+	Times []int64 // [S], nanoseconds, one for each cloud
+	// Source reads a cloud when it is asked for.
+	Source CloudSource
+}
+
+// CloudSource reads clouds of a stream. Its methods may be called from any goroutine.
+type CloudSource interface {
+	ReadCloud(ctx context.Context, i int) (*Cloud, error)
+}
+
+// Len returns the number of clouds.
+func (c *CloudStream) Len() int { return len(c.Times) }
+
+// Cloud reads cloud i, which belongs to the caller. A number that there is not is a *RangeError.
+func (c *CloudStream) Cloud(ctx context.Context, i int) (*Cloud, error) {
+	if i < 0 || i >= len(c.Times) {
+		return nil, &RangeError{What: "cloud of " + c.Name, Got: i, Len: len(c.Times)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.Source.ReadCloud(ctx, i)
+}
+
+// Stats returns the statistics of the clouds' clock.
+func (c *CloudStream) Stats() Stats { return StatsOf(c.Times) }

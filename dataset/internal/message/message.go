@@ -1,0 +1,151 @@
+// Package message has the types of messages that logs of robots hold, ROS 1, ROS 2, protobuf and JSON, and decodes them to columns.
+//
+// A [Type] is what a definition says. A [Decoder] is made once a channel, from its message encoding and schema, and appends each message's numbers to
+// [Rows]: one row to the table of the fields that every message has, and one to each list, an array whose length the message says. What is neither, such
+// as text, is in [Shape.LeftOut] by name. Images and clouds are decoded whole, when asked for, to a [Value].
+package message
+
+import "github.com/robocache/robocache/dataset"
+
+// Kind is what a field holds.
+type Kind uint8
+
+// The kinds. Time and Duration are ROS 1's two words; of ROS 2 they are structs of two fields like any other.
+const (
+	Bool Kind = iota
+	Int8
+	Uint8
+	Int16
+	Uint16
+	Int32
+	Uint32
+	Int64
+	Uint64
+	Float32
+	Float64
+	Time
+	Duration
+	String
+	WString
+	Struct
+)
+
+// Array says how often a field holds its kind.
+type Array uint8
+
+const (
+	// One value.
+	One Array = iota
+	// Fixed is an array of Field.Len values, always.
+	Fixed
+	// Sequence is an array whose length each message says; Field.Len bounds it, 0 does not.
+	Sequence
+)
+
+// Type is a message's, or that of one in it.
+type Type struct {
+	Name   string // by ROS' full name, "geometry_msgs/Twist", also of ROS 2, which says geometry_msgs/msg/Twist
+	Fields []Field
+}
+
+// Field is one of a Type; constants are none.
+type Field struct {
+	Name  string
+	Kind  Kind
+	Type  *Type // of Struct
+	Array Array
+	Len   int
+	Raw   string // the definition's own name of the kind: "float64", "char"
+}
+
+// Shape is what the messages of a channel become.
+type Shape struct {
+	Type    string           // the schema's name
+	Columns []dataset.Column // of the table, D of them; 0 where no field is a single number
+	Wide    bool             // whether the table is float64
+	Lists   []ListShape
+	LeftOut []string // fields that are neither, by flattened name, with what they are: "frame_id (text)"
+	Stamp   bool     // whether there is a header's timestamp, which is no column
+	// Media says what a message as a whole is, if it is an image, a video's packet or a cloud: then its table and lists are not used.
+	Media Media
+}
+
+// ListShape is an array of numbers, or of structs of numbers, that has the length that each message says.
+type ListShape struct {
+	Name    string           // flattened: "ranges", "transforms"
+	Columns []dataset.Column // of one element
+	Wide    bool
+	// Labels is the name of the array of text, beside it in the same struct, that names its elements, as JointState's "name" does; empty if none.
+	Labels string
+}
+
+// Media is what a message is as a whole.
+type Media uint8
+
+// The kinds of media.
+const (
+	NoMedia Media = iota
+	RawImage
+	CompressedImage
+	VideoPacket
+	PointCloud
+)
+
+// Rows are messages of one channel, decoded. The zero value is ready.
+type Rows struct {
+	Count   int       // messages
+	F32     []float32 // [Count,D], unless Wide
+	F64     []float64 // [Count,D] if Wide
+	Inexact int       // integers that a float64 could not hold, here and in the lists
+	Stamps  []int64   // [Count] ns, where Shape.Stamp
+	Lists   []ListRows
+}
+
+// ListRows are a list's.
+type ListRows struct {
+	Lengths []int32   // [Count]
+	F32     []float32 // [sum of Lengths, columns], unless Wide
+	F64     []float64
+	Labels  []string // of the first message that has elements; nil if there are none
+	Relabel bool     // whether a later message names its elements otherwise
+}
+
+// Decoder decodes the messages of one channel. Its methods may be called from any goroutine, each with Rows of its own.
+type Decoder interface {
+	Shape() *Shape
+	// Append adds a message to rows. A message that breaks its type is a *dataset.FormatError whose Offset counts from the message's beginning, and rows
+	// are as before.
+	Append(rows *Rows, data []byte) error
+	// Frame decodes a message that is Shape.Media, but not Clouds: what it holds may alias data.
+	Frame(data []byte) (Frame, error)
+	// Cloud decodes a message that is a PointCloud.
+	Cloud(data []byte) (*dataset.Cloud, error)
+}
+
+// Frame is a message that is an image or a video's packet.
+type Frame struct {
+	Encoding      string // as dataset.Media has it: "rgb8", "jpeg", "16UC1"
+	Width, Height int    // 0 where the message does not say
+	Data          []byte // rows without padding between them; big-endian pixels are turned
+	Stamp         int64
+}
+
+// Learner is a Decoder that must see messages before its Shape is known, as of JSON without a schema: all of a channel's messages, in any order, from any
+// goroutine, then Shape, then Append.
+type Learner interface {
+	Learn(data []byte) error
+}
+
+// New returns the decoder of a channel. encoding is its message encoding ("cdr", "ros1", "protobuf", "json"), schema its schema: a name, the schema's
+// encoding ("ros2msg", "ros2idl", "ros1msg", "protobuf", "jsonschema", "") and data. What cannot be decoded is a *dataset.FormatError that says why.
+func New(encoding string, schema Schema, lookup func(name string) string) (Decoder, error) {
+	_ = lookup
+	return nil, &dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "message encoding", Got: encoding, Want: "cdr, ros1, protobuf or json"}
+}
+
+// Schema is that of a channel.
+type Schema struct {
+	Name     string
+	Encoding string
+	Data     []byte
+}

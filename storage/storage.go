@@ -1,0 +1,237 @@
+// Package storage opens files by path or URL: a path and file:// are local, another scheme, such as s3://, is that of a package that registered it.
+//
+// Readers of recordings take their files from here, so that each of them reads from object stores too. What a URL's file holds is read by ranges,
+// never downloaded whole.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// File is an open file. ReadAt may be called from any goroutine.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	// Size is that at the time of Open, bytes.
+	Size() int64
+}
+
+// Info is what is known of a file or folder.
+type Info struct {
+	Name string // without its folder
+	Size int64  // bytes; 0 of a folder
+	Mode fs.FileMode
+}
+
+// IsDir reports whether it is a folder.
+func (i Info) IsDir() bool { return i.Mode.IsDir() }
+
+// IsRegular reports whether it is a file, not a folder, a pipe or a device.
+func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
+
+// Store has the files of one scheme. Names are whole URLs. A file that there is not is an error that is fs.ErrNotExist. Its methods may be called from
+// any goroutine.
+type Store interface {
+	Open(ctx context.Context, url string) (File, error)
+	Stat(ctx context.Context, url string) (Info, error)
+	// List returns what is in a folder, by name; an empty folder is one that there is not.
+	List(ctx context.Context, url string) ([]Info, error)
+}
+
+var stores = struct {
+	sync.Mutex
+	list map[string]Store
+}{list: map[string]Store{}}
+
+// Register adds a scheme: "s3". It panics if the scheme is taken.
+func Register(scheme string, s Store) {
+	stores.Lock()
+	defer stores.Unlock()
+	if stores.list[scheme] != nil {
+		panic("storage: Register called twice for " + scheme)
+	}
+	stores.list[scheme] = s
+}
+
+// Schemes returns those that are registered, by name.
+func Schemes() []string {
+	stores.Lock()
+	defer stores.Unlock()
+	var names []string
+	for name := range stores.list {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// IsURL reports whether a name has a scheme that is registered.
+func IsURL(name string) bool {
+	_, ok, err := storeOf(name)
+	return ok && err == nil
+}
+
+// Local returns the path of a local file, which file:// names too, and false for a URL of another scheme.
+func Local(name string) (string, bool) {
+	if scheme, rest, url := strings.Cut(name, "://"); url {
+		if scheme == "file" {
+			return rest, true
+		}
+		return "", false
+	}
+	return name, true
+}
+
+// storeOf returns the store of a URL, and false for local names.
+func storeOf(name string) (Store, bool, error) {
+	if _, local := Local(name); local {
+		return nil, false, nil
+	}
+	scheme, _, _ := strings.Cut(name, "://")
+	stores.Lock()
+	s := stores.list[scheme]
+	stores.Unlock()
+	if s == nil {
+		return nil, true, &fs.PathError{Op: "open", Path: name, Err: &SchemeError{scheme}}
+	}
+	return s, true, nil
+}
+
+// SchemeError is a scheme of which nobody has registered a store. It is errors.ErrUnsupported.
+type SchemeError struct{ Scheme string }
+
+func (e *SchemeError) Error() string {
+	want := "a path, or file://"
+	for _, s := range Schemes() {
+		want += ", " + s + "://"
+	}
+	return fmt.Sprintf("got scheme %s://, want %s", e.Scheme, want)
+}
+
+// Unwrap returns errors.ErrUnsupported.
+func (e *SchemeError) Unwrap() error { return errors.ErrUnsupported }
+
+// Open opens a file.
+func Open(ctx context.Context, name string) (File, error) {
+	s, is, err := storeOf(name)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		return s.Open(ctx, name)
+	}
+	path, _ := Local(name)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &LocalFile{file, st.Size()}, nil
+}
+
+// LocalFile is a File of this machine.
+type LocalFile struct {
+	*os.File
+	size int64
+}
+
+// Size is that at the time of Open, bytes.
+func (f *LocalFile) Size() int64 { return f.size }
+
+// Stat says what a name is.
+func Stat(ctx context.Context, name string) (Info, error) {
+	s, is, err := storeOf(name)
+	if err != nil {
+		return Info{}, err
+	}
+	if is {
+		return s.Stat(ctx, name)
+	}
+	path, _ := Local(name)
+	st, err := os.Stat(path)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{st.Name(), st.Size(), st.Mode()}, nil
+}
+
+// ReadDir returns what is in a folder, by name. Links are followed; what a link leads to nothing is there with the link's own mode.
+func ReadDir(ctx context.Context, name string) ([]Info, error) {
+	s, is, err := storeOf(name)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		return s.List(ctx, name)
+	}
+	dir, _ := Local(name)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Info, len(entries))
+	for i, e := range entries {
+		list[i] = Info{Name: e.Name(), Mode: e.Type()}
+		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
+			list[i].Size, list[i].Mode = st.Size(), st.Mode()
+		}
+	}
+	return list, nil
+}
+
+// ReadFile reads a whole file.
+func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	f, err := Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, f.Size())
+	n, err := f.ReadAt(b, 0)
+	if n == len(b) {
+		return b, nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return nil, err
+}
+
+// Join joins the elements of a name, as filepath.Join does of a path.
+func Join(name string, elem ...string) string {
+	if path, local := Local(name); local {
+		return filepath.Join(append([]string{path}, elem...)...)
+	}
+	scheme, rest, _ := strings.Cut(name, "://")
+	return scheme + "://" + path.Join(append([]string{rest}, elem...)...)
+}
+
+// Base returns the last element of a name.
+func Base(name string) string {
+	if p, local := Local(name); local {
+		return filepath.Base(p)
+	}
+	return path.Base(name)
+}
+
+// Dir returns a name without its last element.
+func Dir(name string) string {
+	if p, local := Local(name); local {
+		return filepath.Dir(p)
+	}
+	scheme, rest, _ := strings.Cut(name, "://")
+	return scheme + "://" + path.Dir(rest)
+}
