@@ -77,6 +77,9 @@ type ListShape struct {
 	Wide    bool
 	// Labels is the name of the array of text, beside it in the same struct, that names its elements, as JointState's "name" does; empty if none.
 	Labels string
+	// Bytes says that the elements are bytes: an array of more than 64 of them is taken for something else than numbers.
+	Bytes bool
+	label int // which of the messages' labels it has, or -1
 }
 
 // Media is what a message is as a whole.
@@ -99,6 +102,9 @@ type Rows struct {
 	Inexact int       // integers that a float64 could not hold, here and in the lists
 	Stamps  []int64   // [Count] ns, where Shape.Stamp
 	Lists   []ListRows
+	// spans are where the labels are of the message that is being decoded, and saved how long the lists were before it.
+	spans []span
+	saved []saved
 }
 
 // ListRows are a list's.
@@ -107,7 +113,10 @@ type ListRows struct {
 	F32     []float32 // [sum of Lengths, columns], unless Wide
 	F64     []float64
 	Labels  []string // of the first message that has elements; nil if there are none
-	Relabel bool     // whether a later message names its elements otherwise
+	Relabel bool     // whether a later message names its elements otherwise, or any names more or fewer than it has
+	// Dropped says that the values are not kept, and F32 and F64 nil, since a message's length is not the first's, or is more than 64 Bytes.
+	Dropped bool
+	raw     []byte // the labels as they were encoded in the message before
 }
 
 // Decoder decodes the messages of one channel. Its methods may be called from any goroutine, each with Rows of its own.
@@ -134,13 +143,6 @@ type Frame struct {
 // goroutine, then Shape, then Append.
 type Learner interface {
 	Learn(data []byte) error
-}
-
-// New returns the decoder of a channel. encoding is its message encoding ("cdr", "ros1", "protobuf", "json"), schema its schema: a name, the schema's
-// encoding ("ros2msg", "ros2idl", "ros1msg", "protobuf", "jsonschema", "") and data. What cannot be decoded is a *dataset.FormatError that says why.
-func New(encoding string, schema Schema, lookup func(name string) string) (Decoder, error) {
-	_ = lookup
-	return nil, &dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "message encoding", Got: encoding, Want: "cdr, ros1, protobuf or json"}
 }
 
 // Schema is that of a channel.

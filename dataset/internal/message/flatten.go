@@ -1,0 +1,389 @@
+package message
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+const (
+	maxArray   = 4096    // numbers of a fixed array that become columns
+	maxColumns = 1 << 16 // of a type, its lists included
+	maxSteps   = 1 << 16 // fields of a type, those of its structs counted each time they occur
+	maxBytes   = 64      // of an array of bytes that are taken for numbers
+)
+
+// node is a step of reading a message, in whatever encoding.
+type node struct {
+	what step
+	kind Kind   // of numbers
+	n    int    // numbers, or the passes of a loop
+	keep bool   // whether the numbers are columns
+	list int    // of a sequence: which list it is, or -1
+	text int    // of a sequence of text: which labels it is, or -1
+	body []node // of a loop or sequence
+	// boxed is a loop or sequence of what is not primitive: XCDR2 puts its size before it.
+	boxed bool
+}
+
+type step uint8
+
+const (
+	numbers  step = iota
+	text          // a string
+	wideText      // a wstring
+	stamp         // two 32-bit words that are the header's time
+	loop          // a fixed array
+	sequence      // a count, and as many
+	nothing       // a struct without fields
+	box           // the size before a fixed array whose elements follow one by one
+)
+
+// flattener makes the columns of a type, and the steps that read them.
+type flattener struct {
+	shape   *Shape
+	columns *[]dataset.Column // what is being filled: the table's or a list's; nil in what is left out
+	table   bool              // whether that is the table, outside of any array
+	top     bool              // whether the fields are the message's own
+	labels  int               // arrays of text that name the elements of lists
+	label   string            // the name of the one beside the fields that are being read, and
+	labelAt int               // its number
+	left    int               // columns that may still be made
+	steps   int
+	widths  map[*Type]int
+}
+
+// flatten returns what a type becomes and how it is read. Where media is set there are no columns.
+func flatten(t *Type, media Media) (*Shape, *flattener, []node, error) {
+	f := &flattener{shape: &Shape{Type: t.Name, Media: media}, left: maxColumns, widths: map[*Type]int{}, table: true, top: true}
+	if media == NoMedia {
+		f.columns = &f.shape.Columns
+	}
+	nodes := f.fields(t, "", "")
+	if f.steps > maxSteps {
+		return nil, nil, nil, bad("message", 0, dataset.ErrTooLarge, "type "+t.Name, fmt.Sprintf("more than %d fields", maxSteps), "fewer")
+	}
+	f.shape.Wide = wide(f.shape.Columns)
+	for i := range f.shape.Lists {
+		f.shape.Lists[i].Wide = wide(f.shape.Lists[i].Columns)
+	}
+	return f.shape, f, nodes, nil
+}
+
+// narrow are the types whose every value float32 holds.
+var narrow = map[string]bool{
+	"float32": true, "bool": true, "int8": true, "uint8": true, "int16": true, "uint16": true, "char": true, "byte": true, "octet": true,
+}
+
+func wide(columns []dataset.Column) bool {
+	for _, c := range columns {
+		if !narrow[c.Type] {
+			return true
+		}
+	}
+	return false
+}
+
+// fields reads a struct. name is what its columns begin with, and path, for what is left out, the same without indices.
+func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
+	if len(t.Fields) == 0 {
+		return []node{{what: nothing}}
+	}
+	top, label, labelAt := f.top, f.label, f.labelAt
+	f.top, f.label = false, ""
+	if f.table && f.columns != nil {
+		for i := range t.Fields {
+			if l := &t.Fields[i]; isLabels(l) && hasLists(t) {
+				f.label, f.labelAt = path+l.Name, f.labels
+				f.labels++
+				break
+			}
+		}
+	}
+	for i := range t.Fields {
+		field := &t.Fields[i]
+		if f.steps += cost(path); f.steps > maxSteps {
+			break
+		}
+		if top && field.Name == "header" && field.Array == One && field.Kind == Struct && field.Type.Name == "std_msgs/Header" {
+			if head := f.header(field.Type); head != nil {
+				nodes = append(nodes, head...)
+				continue
+			}
+		}
+		nodes = append(nodes, f.field(field, name+field.Name, path+field.Name)...)
+	}
+	f.label, f.labelAt = label, labelAt
+	return nodes
+}
+
+// isLabels tells an array of text that names the elements of the arrays beside it.
+func isLabels(f *Field) bool {
+	return f.Kind == String && f.Array == Sequence && (f.Name == "name" || f.Name == "names" || strings.HasSuffix(f.Name, "_names"))
+}
+
+func hasLists(t *Type) bool {
+	for i := range t.Fields {
+		if f := &t.Fields[i]; f.Array == Sequence && f.Kind != String && f.Kind != WString {
+			return true
+		}
+	}
+	return false
+}
+
+// header reads a message's header, of which only the stamp is kept; nil if it is not made as one.
+func (f *flattener) header(t *Type) (nodes []node) {
+	found := false
+	for i := range t.Fields {
+		h := &t.Fields[i]
+		switch {
+		case h.Array != One:
+			return nil
+		case h.Kind == String:
+			nodes = append(nodes, node{what: text})
+		case h.Name == "stamp" && (h.Kind == Time || isTime(h.Type)):
+			nodes, found = append(nodes, node{what: stamp}), true
+		case h.Kind == Uint32:
+			nodes = append(nodes, node{what: numbers, kind: Uint32, n: 1})
+		default:
+			return nil
+		}
+	}
+	if !found {
+		return nil
+	}
+	f.shape.Stamp = true
+	return nodes
+}
+
+// isTime tells builtin_interfaces/Time.
+func isTime(t *Type) bool {
+	return t != nil && len(t.Fields) == 2 && t.Fields[0].Kind == Int32 && t.Fields[1].Kind == Uint32 && t.Fields[0].Array == One && t.Fields[1].Array == One
+}
+
+// cost counts a name: one, and more if it is long, so that no definition makes names of much more than its own size.
+func cost(name string) int { return 1 + len(name)/256 }
+
+// leave names what is left out.
+func (f *flattener) leave(path, what string) {
+	if f.columns != nil {
+		f.shape.LeftOut = append(f.shape.LeftOut, path+" ("+what+")")
+	}
+}
+
+// out reads fields without keeping them.
+func (f *flattener) out(read func() []node) []node {
+	columns := f.columns
+	f.columns = nil
+	nodes := read()
+	f.columns = columns
+	return nodes
+}
+
+func (f *flattener) field(d *Field, name, path string) []node {
+	switch d.Array {
+	case Fixed:
+		return f.fixed(d, name, path)
+	case Sequence:
+		return f.sequence(d, path)
+	}
+	switch d.Kind {
+	case String, WString:
+		f.leave(path, "text")
+		return []node{textNode(d.Kind)}
+	case Struct:
+		return f.inner(d.Type, name, path)
+	}
+	if f.columns != nil && f.left < 2*cost(name) {
+		f.leave(path, "beyond the columns that a message may have")
+		return f.out(func() []node { return f.number(d, name, 1) })
+	}
+	return f.number(d, name, 1)
+}
+
+func textNode(k Kind) node {
+	if k == WString {
+		return node{what: wideText}
+	}
+	return node{what: text}
+}
+
+// number reads one number or n, whose columns are named by name, or name[i]. Empty names are those of a list's elements.
+func (f *flattener) number(d *Field, name string, n int) []node {
+	kind, each := d.Kind, []string{""}
+	switch kind {
+	case Time:
+		kind, each = Uint32, []string{"sec", "nsec"}
+	case Duration:
+		kind, each = Int32, []string{"sec", "nsec"}
+	}
+	if f.columns != nil {
+		for i := range n {
+			at := name
+			if d.Array == Fixed {
+				at = fmt.Sprintf("%s[%d]", name, i)
+			}
+			for _, part := range each {
+				c := dataset.Column{Name: join(at, part), Type: d.Raw, Integer: kind < Float32}
+				if part != "" {
+					c.Type = kindNames[kind]
+				}
+				*f.columns = append(*f.columns, c)
+			}
+		}
+		f.left -= n * len(each) * cost(name)
+	}
+	return []node{{what: numbers, kind: kind, n: n * len(each), keep: f.columns != nil}}
+}
+
+var kindNames = map[Kind]string{Uint32: "uint32", Int32: "int32"}
+
+func join(name, part string) string {
+	if name == "" || part == "" {
+		return name + part
+	}
+	return name + "." + part
+}
+
+// inner reads a struct in one, and marks a quaternion's columns.
+func (f *flattener) inner(t *Type, name, path string) []node {
+	from := 0
+	if f.columns != nil {
+		from = len(*f.columns)
+	}
+	nodes := f.fields(t, name+".", path+".")
+	if f.columns != nil && t.Name == "geometry_msgs/Quaternion" && isQuaternion(t) && len(*f.columns) == from+4 {
+		for i := from; i < from+4; i++ {
+			(*f.columns)[i].Rotation = dataset.RotationXYZW
+		}
+	}
+	return nodes
+}
+
+func isQuaternion(t *Type) bool {
+	if len(t.Fields) != 4 {
+		return false
+	}
+	for i, name := range []string{"x", "y", "z", "w"} {
+		if f := &t.Fields[i]; f.Name != name || f.Array != One || f.Kind != Float64 && f.Kind != Float32 {
+			return false
+		}
+	}
+	return true
+}
+
+// isByte tells what may be bytes rather than numbers.
+func isByte(d *Field) bool {
+	return d.Kind == Uint8 || d.Kind == Int8 && d.Raw == "byte"
+}
+
+func (f *flattener) fixed(d *Field, name, path string) []node {
+	if d.Kind == String || d.Kind == WString {
+		f.leave(path, "text")
+		return []node{{what: loop, n: d.Len, body: []node{textNode(d.Kind)}, boxed: true}}
+	}
+	why := ""
+	switch width := f.width(d); {
+	case f.columns == nil:
+		why = "-" // so is what it is in
+	case isByte(d) && d.Len > maxBytes:
+		why = fmt.Sprintf("%d bytes", d.Len)
+	case width > maxArray || d.Len > maxArray:
+		why = fmt.Sprintf("%d elements: too wide", d.Len)
+	case width*cost(name) > f.left:
+		why = "beyond the columns that a message may have"
+	case width == 0 && d.Kind == Struct:
+		why = "an array without numbers"
+	}
+	if why != "" {
+		f.leave(path, why)
+		return f.out(func() []node {
+			if d.Kind == Struct {
+				return []node{{what: loop, n: d.Len, body: f.fields(d.Type, "", ""), boxed: true}}
+			}
+			return f.number(d, "", d.Len)
+		})
+	}
+	if d.Kind != Struct {
+		return f.number(d, name, d.Len)
+	}
+	nodes := []node{{what: box}}
+	table, said := f.table, len(f.shape.LeftOut)
+	f.table = false // an array in it is one in an array
+	for i := range d.Len {
+		nodes = append(nodes, f.inner(d.Type, fmt.Sprintf("%s[%d]", name, i), path+"[]")...)
+		if i == 0 {
+			said = len(f.shape.LeftOut)
+		}
+		f.shape.LeftOut = f.shape.LeftOut[:said] // the same for each element
+	}
+	f.table = table
+	return nodes
+}
+
+// width returns how many columns a field makes, or more than any may.
+func (f *flattener) width(d *Field) int {
+	n := 1
+	switch {
+	case d.Kind == String || d.Kind == WString || d.Array == Sequence:
+		return 0
+	case d.Kind == Time || d.Kind == Duration:
+		n = 2
+	case d.Kind == Struct:
+		known := false
+		if n, known = f.widths[d.Type]; !known {
+			for i := range d.Type.Fields {
+				n = min(n+f.width(&d.Type.Fields[i]), maxColumns)
+			}
+			f.widths[d.Type] = n
+		}
+	}
+	if d.Array == Fixed {
+		if isByte(d) && d.Len > maxBytes || d.Kind != Struct && n*d.Len > maxArray {
+			return 0 // which is left out
+		}
+		n = min(n*d.Len, maxColumns)
+	}
+	return n
+}
+
+// sequence reads an array of any length: a list, labels, or what is left out.
+func (f *flattener) sequence(d *Field, path string) []node {
+	seq := node{what: sequence, list: -1, text: -1, boxed: d.Kind == Struct || d.Kind == String || d.Kind == WString}
+	element := func() []node {
+		if d.Kind == Struct {
+			return f.fields(d.Type, "", path+"[].")
+		}
+		return f.number(&Field{Kind: d.Kind, Raw: d.Raw}, "", 1)
+	}
+	switch {
+	case d.Kind == String || d.Kind == WString:
+		if path == f.label && f.label != "" {
+			seq.text = f.labelAt
+		} else {
+			f.leave(path, "text")
+		}
+		seq.body = []node{textNode(d.Kind)}
+	case f.columns == nil || !f.table:
+		f.leave(path, "an array in an array")
+		seq.body = f.out(element)
+	default:
+		list := ListShape{Name: path, Labels: f.label, Bytes: isByte(d)}
+		columns, said := f.columns, len(f.shape.LeftOut)
+		f.columns, f.table = &list.Columns, false
+		seq.body = element()
+		f.columns, f.table = columns, true
+		if len(list.Columns) == 0 || f.left < 0 {
+			f.shape.LeftOut = append(f.shape.LeftOut[:said], path+" (an array without numbers)")
+			return []node{{what: sequence, list: -1, text: -1, boxed: seq.boxed, body: f.out(element)}}
+		}
+		list.label = -1
+		if f.label != "" {
+			list.label = f.labelAt
+		}
+		seq.list = len(f.shape.Lists)
+		f.shape.Lists = append(f.shape.Lists, list)
+	}
+	return []node{seq}
+}

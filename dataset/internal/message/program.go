@@ -1,0 +1,182 @@
+package message
+
+// rules are an encoding's.
+type rules struct {
+	align int  // the greatest alignment
+	boxes bool // whether XCDR2's sizes are there
+	count int  // bytes of a struct without fields
+}
+
+var (
+	ros1Rules  = rules{align: 1}
+	xcdr1Rules = rules{align: 8, count: 1}
+	xcdr2Rules = rules{align: 4, boxes: true, count: 1}
+)
+
+// program reads a message in one encoding.
+type program struct {
+	rules
+	ops  []op
+	wide bool // whether there is a wstring, whose units have two sizes
+}
+
+type opcode uint8
+
+const (
+	opRun opcode = iota // numbers whose places follow from where they begin
+	opText
+	opWideText
+	opStamp
+	opLoop
+	opSequence
+)
+
+type op struct {
+	code opcode
+	n    int // passes of a loop
+	list int // of a sequence: which list it is, or -1
+	text int // which labels, or -1
+	run  *run
+	body []op
+	box  bool // whether a size comes first
+	// least is how many bytes an element of a sequence takes at least.
+	least int
+}
+
+// least returns how many bytes steps take at least.
+func least(ops []op) (sum int) {
+	for i := range ops {
+		o := &ops[i]
+		n := 4
+		switch o.code {
+		case opRun:
+			n = o.run.least
+		case opStamp:
+			n = 8
+		case opLoop:
+			n = o.n * least(o.body)
+		}
+		sum = min(sum+n, 1<<31-1)
+	}
+	return sum
+}
+
+// run is a stretch of numbers without anything of variable length between them.
+type run struct {
+	align   int        // what its beginning is brought to
+	layouts [8]*layout // by where it begins then, modulo 8
+	least   int        // bytes of the shortest layout
+	// dense says that in an array of such runs each begins where the one before it ends, with the same layout; whole that it is numbers of one kind alone.
+	dense, whole bool
+}
+
+// layout says where the numbers of a run lie, from its beginning.
+type layout struct {
+	size int
+	segs []segment
+}
+
+// segment is numbers of one kind beside each other.
+type segment struct {
+	kind Kind
+	from int
+	n    int
+}
+
+var sizes = [...]int{Bool: 1, Int8: 1, Uint8: 1, Int16: 2, Uint16: 2, Int32: 4, Uint32: 4, Int64: 8, Uint64: 8, Float32: 4, Float64: 8}
+
+// compile makes the program of a type's steps.
+func compile(nodes []node, r rules) *program {
+	p := &program{rules: r}
+	p.ops = p.compile(nodes)
+	return p
+}
+
+func (p *program) compile(nodes []node) (ops []op) {
+	var pending []node
+	flush := func() {
+		if len(pending) > 0 {
+			ops = append(ops, op{code: opRun, run: p.run(pending)})
+			pending = nil
+		}
+	}
+	for _, n := range nodes {
+		switch n.what {
+		case numbers:
+			if n.n > 0 {
+				pending = append(pending, n)
+			}
+			continue
+		case nothing:
+			if p.count > 0 {
+				pending = append(pending, node{kind: Uint8, n: p.count})
+			}
+			continue
+		case box:
+			if p.boxes {
+				pending = append(pending, node{kind: Uint32, n: 1})
+			}
+			continue
+		}
+		flush()
+		switch n.what {
+		case text:
+			ops = append(ops, op{code: opText})
+		case wideText:
+			p.wide = true
+			ops = append(ops, op{code: opWideText})
+		case stamp:
+			ops = append(ops, op{code: opStamp})
+		case loop:
+			if body := p.compile(n.body); len(body) > 0 && n.n > 0 {
+				ops = append(ops, op{code: opLoop, n: n.n, body: body, box: n.boxed && p.boxes})
+			}
+		case sequence:
+			o := op{code: opSequence, list: n.list, text: n.text, body: p.compile(n.body), box: n.boxed && p.boxes}
+			if len(o.body) == 1 && o.body[0].code == opRun {
+				o.run = o.body[0].run
+			}
+			o.least = least(o.body)
+			ops = append(ops, o)
+		}
+	}
+	flush()
+	return ops
+}
+
+// run lays out numbers for each place that they may begin at.
+func (p *program) run(parts []node) *run {
+	r := &run{align: min(sizes[parts[0].kind], p.align)}
+	most := 1
+	for _, n := range parts {
+		most = max(most, min(sizes[n.kind], p.align))
+	}
+	for begin := 0; begin < 8; begin += r.align {
+		if begin >= most {
+			r.layouts[begin] = r.layouts[begin-most]
+			continue
+		}
+		l, at := &layout{}, begin
+		for _, n := range parts {
+			size := sizes[n.kind]
+			at = (at + min(size, p.align) - 1) &^ (min(size, p.align) - 1)
+			if n.keep {
+				if last := len(l.segs) - 1; last >= 0 && l.segs[last].kind == n.kind && l.segs[last].from+l.segs[last].n*size == at-begin {
+					l.segs[last].n += n.n
+				} else {
+					l.segs = append(l.segs, segment{n.kind, at - begin, n.n})
+				}
+			}
+			at += size * n.n
+		}
+		l.size = at - begin
+		r.layouts[begin] = l
+		if begin == 0 || l.size < r.least {
+			r.least = l.size
+		}
+	}
+	l := r.layouts[0]
+	r.dense = r.align == most && l.size%most == 0
+	r.whole = r.dense && len(l.segs) == 1 && l.segs[0].n*sizes[l.segs[0].kind] == l.size
+	return r
+}

@@ -1,0 +1,228 @@
+package message
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// New returns the decoder of a channel. encoding is its message encoding ("cdr", "ros1", "protobuf", "json"), schema its schema: a name, the schema's
+// encoding ("ros2msg", "ros2idl", "ros1msg", "protobuf", "jsonschema", "") and data. lookup returns the definition of a type of ROS, by its full name
+// such as "geometry_msgs/Twist", that the schema lacks: the text of a .msg or .idl file; empty if it has none. It may be nil. What cannot be decoded is
+// a *dataset.FormatError that says why.
+func New(encoding string, schema Schema, lookup func(name string) string) (Decoder, error) {
+	takes := map[string][]string{"cdr": {"ros2msg", "ros2idl", "omgidl", ""}, "ros1": {"ros1msg", ""}}[encoding]
+	switch {
+	case encoding == "protobuf":
+		return newProto(schema)
+	case encoding == "json":
+		return newJSON(schema)
+	case takes == nil:
+		return nil, bad("message", 0, dataset.ErrUnsupported, "message encoding", fmt.Sprintf("%q", encoding), "cdr, ros1, protobuf or json")
+	case !slices.Contains(takes, schema.Encoding):
+		return nil, bad("message", 0, dataset.ErrUnsupported, "schema encoding of "+encoding, fmt.Sprintf("%q", schema.Encoding), strings.Join(takes[:len(takes)-1], ", "))
+	}
+	return newROS(encoding == "ros1", schema, lookup)
+}
+
+// ros decodes CDR and ROS 1.
+type ros struct {
+	format string // the encoding
+	typ    *Type
+	shape  *Shape
+	labels int
+	first  *program // of ROS 1 or XCDR1
+	second func() *program
+	media  *media // of images and clouds
+	// empty is a type without a definition: its messages must be those of a type without fields.
+	empty bool
+}
+
+func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, error) {
+	t, err := parse(schema, ros1, lookup)
+	if err != nil {
+		return nil, err
+	}
+	d := &ros{format: "cdr", typ: t}
+	if t == nil {
+		d.typ, d.empty = &Type{Name: shortName(schema.Name)}, true
+	}
+	d.media = mediaOf(d.typ)
+	shape, flat, nodes, err := flatten(d.typ, d.media.what())
+	if err != nil {
+		return nil, err
+	}
+	shape.Type = schema.Name
+	d.shape, d.labels = shape, flat.labels
+	if ros1 {
+		d.format, d.first = "ros1", compile(nodes, ros1Rules)
+	} else {
+		d.first = compile(nodes, xcdr1Rules)
+		d.second = sync.OnceValue(func() *program { return compile(nodes, xcdr2Rules) })
+	}
+	return d, nil
+}
+
+// Shape returns what messages become.
+func (d *ros) Shape() *Shape { return d.shape }
+
+// encapsulations are the kinds of CDR by the number that messages begin with.
+var encapsulations = []string{"XCDR1, big-endian", "XCDR1", "PL_CDR, big-endian", "PL_CDR", "", "", "XCDR2, big-endian", "XCDR2",
+	"D_CDR2, big-endian", "D_CDR2", "PL_CDR2, big-endian", "PL_CDR2"}
+
+// open finds out how a message is encoded.
+func (d *ros) open(data []byte) (reader, *program, error) {
+	r := reader{format: d.format, data: data, shape: d.shape, unit: 4}
+	if d.format == "ros1" {
+		return r, d.first, nil
+	}
+	if len(data) < 4 {
+		r.short("encapsulation", 4)
+		return r, nil, r.bad
+	}
+	kind := int(data[1])
+	if data[0] != 0 || kind >= len(encapsulations) || encapsulations[kind] == "" {
+		r.fail(dataset.ErrCorrupt, "encapsulation", fmt.Sprintf("%02x %02x", data[0], data[1]), "that of CDR")
+		return r, nil, r.bad
+	}
+	r.data, r.before, r.big, r.nul = data[4:], 4, kind%2 == 0, true
+	switch kind {
+	case 0, 1:
+		return r, d.first, nil
+	case 6, 7:
+		return r, d.second(), nil
+	}
+	r.fail(dataset.ErrUnsupported, "encapsulation", encapsulations[kind], "XCDR1, or XCDR2 of final types")
+	return r, nil, r.bad
+}
+
+// Append decodes a message.
+func (d *ros) Append(rows *Rows, data []byte) error {
+	r, p, err := d.open(data)
+	if err != nil {
+		return err
+	}
+	d.prepare(rows)
+	count, f32, f64, inexact := rows.Count, len(rows.F32), len(rows.F64), rows.Inexact
+	r.rows = rows
+	for {
+		if columns := len(d.shape.Columns); columns > 0 && d.shape.Wide {
+			rows.F64, r.table.f64 = grow(rows.F64, columns)
+		} else if columns > 0 {
+			rows.F32, r.table.f32 = grow(rows.F32, columns)
+		}
+		if r.exec(p, p.ops, &r.table) && r.end() {
+			break
+		}
+		rows.F32, rows.F64, rows.Inexact = rows.F32[:f32], rows.F64[:f64], inexact
+		for i := range rows.Lists {
+			l, was := &rows.Lists[i], rows.saved[i]
+			l.Lengths, l.F32, l.F64 = l.Lengths[:count], l.F32[:was.f32], l.F64[:was.f64]
+		}
+		if !p.wide || r.unit == 2 {
+			if d.empty {
+				r.bad.Kind, r.bad.Msg, r.bad.Want = dataset.ErrUnsupported, "message of a type without a definition", "a definition of "+d.typ.Name
+			}
+			return r.bad
+		}
+		// Fast CDR 1 writes four bytes for each unit of a wstring, later versions and others two.
+		r.pos, r.unit, r.table = 0, 2, sink{}
+	}
+	rows.Count++
+	rows.Inexact += r.table.inexact
+	if d.shape.Stamp {
+		rows.Stamps = append(rows.Stamps, r.stamped)
+	}
+	if len(rows.Lists) > 0 {
+		d.commit(rows, &r)
+	}
+	return nil
+}
+
+// end checks that the message ends where its type does: CDR may pad it.
+func (r *reader) end() bool {
+	rest := len(r.data) - r.pos
+	if rest == 0 || r.nul && rest <= 3 {
+		return true
+	}
+	return r.fail(dataset.ErrCorrupt, "end of the message", fmt.Sprintf("%d bytes more", rest), "none")
+}
+
+// prepare makes rows' lists, and notes how long they are.
+func (d *ros) prepare(rows *Rows) {
+	n := len(d.shape.Lists)
+	if n == 0 {
+		return
+	}
+	if len(rows.Lists) != n {
+		rows.Lists = slices.Grow(rows.Lists[:0], n)[:n]
+	}
+	if len(rows.spans) != d.labels {
+		rows.spans = make([]span, d.labels)
+	}
+	if len(rows.saved) != n {
+		rows.saved = make([]saved, n)
+	}
+	for i := range rows.Lists {
+		l := &rows.Lists[i]
+		if rows.Count == 0 {
+			*l = ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0], raw: l.raw[:0]}
+		}
+		rows.saved[i] = saved{len(l.F32), len(l.F64)}
+	}
+}
+
+// commit ends a message that is right: lists whose lengths differ are dropped, and labels compared.
+func (d *ros) commit(rows *Rows, r *reader) {
+	for i := range rows.Lists {
+		l, shape := &rows.Lists[i], &d.shape.Lists[i]
+		n := l.Lengths[len(l.Lengths)-1]
+		if !l.Dropped && (n != l.Lengths[0] || shape.Bytes && n > maxBytes) {
+			l.Dropped, l.F32, l.F64 = true, nil, nil
+		}
+		if shape.label < 0 || n == 0 || l.Relabel || l.Dropped {
+			continue
+		}
+		s := rows.spans[shape.label]
+		switch encoded := r.data[s.from:s.to]; {
+		case s.count != int(n):
+			l.Labels, l.Relabel = nil, true
+		case l.Labels != nil && bytes.Equal(encoded, l.raw):
+		default:
+			labels := r.texts(s)
+			if l.Labels == nil {
+				l.Labels = labels
+			} else if !slices.Equal(l.Labels, labels) {
+				l.Relabel = true
+			}
+			l.raw = append(l.raw[:0], encoded...)
+		}
+	}
+}
+
+// texts reads an array of text that was read before.
+func (r *reader) texts(s span) []string {
+	list, align, at := make([]string, s.count), 1, s.from
+	if r.nul {
+		align = 4
+	}
+	for i := range list {
+		at = (at + align - 1) &^ (align - 1)
+		n := int(r.order().Uint32(r.data[at:]))
+		list[i] = r.clean(r.data[at+4 : at+4+n])
+		at += 4 + n
+	}
+	return list
+}
+
+// clean returns a text without its NUL.
+func (r *reader) clean(b []byte) string {
+	if r.nul {
+		b, _, _ = bytes.Cut(b, []byte{0})
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}

@@ -1,0 +1,117 @@
+package message
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+const line80 = "================================================================================\n"
+
+const header2 = line80 + "MSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
+const header1 = line80 + "MSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n"
+const vector3 = line80 + "MSG: geometry_msgs/Vector3\nfloat64 x\nfloat64 y\nfloat64 z\n"
+const quaternion = line80 + "MSG: geometry_msgs/Quaternion\nfloat64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n"
+
+const (
+	twist = "# a velocity\nVector3  linear\nVector3  angular # of the body\n" + vector3
+	imu   = "std_msgs/Header header\ngeometry_msgs/Quaternion orientation\nfloat64[9] orientation_covariance\ngeometry_msgs/Vector3 angular_velocity\n" +
+		"float64[9] angular_velocity_covariance\ngeometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance\n" + header2 + quaternion + vector3
+	jointState = "std_msgs/Header header\n\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n" + header2
+)
+
+func open(t testing.TB, encoding, name, text string) Decoder {
+	t.Helper()
+	schema := map[string]string{"cdr": "ros2msg", "ros1": "ros1msg"}[encoding]
+	d, err := New(encoding, Schema{name, schema, []byte(text)}, nil)
+	require.NoError(t, err)
+	return d
+}
+
+func names(columns []dataset.Column) (list []string) {
+	for _, c := range columns {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+func TestStructsFlattenToColumns(t *testing.T) {
+	for encoding, w := range map[string]*writer{"cdr": cdr(), "ros1": ros1()} {
+		d := open(t, encoding, "geometry_msgs/msg/Twist", twist)
+		assert.Equal(t, []string{"linear.x", "linear.y", "linear.z", "angular.x", "angular.y", "angular.z"}, names(d.Shape().Columns))
+		assert.Equal(t, dataset.Column{Name: "linear.x", Type: "float64"}, d.Shape().Columns[0])
+		assert.Empty(t, d.Shape().LeftOut)
+		var rows Rows
+		w.put(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+		require.NoError(t, d.Append(&rows, w.b))
+		require.NoError(t, d.Append(&rows, w.b))
+		assert.Equal(t, []float64{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, rows.F64)
+		assert.Equal(t, 2, rows.Count)
+	}
+}
+
+func TestTheHeaderIsTheClockAndQuaternionsAreRotations(t *testing.T) {
+	d := open(t, "cdr", "sensor_msgs/msg/Imu", imu)
+	shape := d.Shape()
+	require.Len(t, shape.Columns, 37)
+	assert.True(t, shape.Stamp)
+	assert.Empty(t, shape.LeftOut)
+	for i, c := range shape.Columns {
+		assert.Equal(t, i < 4, c.Rotation == dataset.RotationXYZW, c.Name)
+	}
+	assert.Equal(t, "orientation_covariance[8]", shape.Columns[12].Name)
+	for _, frame := range []string{"", "base", "a_longer_name"} { // whatever lies before the numbers moves them
+		for _, w := range []*writer{cdr(), cdrBig()} {
+			w.put(int32(100), uint32(7), frame)
+			var want []float64
+			for i := range 37 {
+				want = append(want, float64(i)+0.5)
+				w.put(want[i])
+			}
+			var rows Rows
+			require.NoError(t, d.Append(&rows, w.b))
+			assert.Equal(t, want, rows.F64)
+			assert.Equal(t, []int64{100_000_000_007}, rows.Stamps)
+		}
+	}
+}
+
+func TestRos1TimesAreTwoColumns(t *testing.T) {
+	d := open(t, "ros1", "a/B", "Header header\ntime at\nduration took\nbyte b\nchar c\nstring s\n"+header1)
+	assert.Equal(t, []string{"at.sec", "at.nsec", "took.sec", "took.nsec", "b", "c"}, names(d.Shape().Columns))
+	assert.Equal(t, []string{"s (text)"}, d.Shape().LeftOut)
+	var rows Rows
+	w := ros1().put(uint32(9), uint32(3_000_000_000), uint32(5), "map", uint32(1), uint32(2), int32(-1), int32(-2), int8(-3), uint8(200), "text")
+	require.NoError(t, d.Append(&rows, w.b))
+	assert.Equal(t, []float64{1, 2, -1, -2, -3, 200}, rows.F64)
+	assert.Equal(t, []int64{3_000_000_000_000_000_005}, rows.Stamps)
+}
+
+func TestNamesLabelTheListsBesideThem(t *testing.T) {
+	d := open(t, "cdr", "sensor_msgs/msg/JointState", jointState)
+	shape := d.Shape()
+	require.Len(t, shape.Lists, 3)
+	assert.Equal(t, ListShape{Name: "position", Columns: []dataset.Column{{Type: "float64"}}, Wide: true, Labels: "name"}, shape.Lists[0])
+	assert.Empty(t, shape.Columns)
+	assert.Empty(t, shape.LeftOut)
+	message := func(frame string, joints []string, position, velocity []float64) []byte {
+		return cdr().put(int32(1), uint32(0), frame, joints, position, velocity, []float64{}).b
+	}
+	var rows Rows
+	ab := []string{"a", "bcd"}
+	require.NoError(t, d.Append(&rows, message("", ab, []float64{1, 2}, []float64{3, 4})))
+	require.NoError(t, d.Append(&rows, message("some", ab, []float64{5, 6}, nil)))
+	assert.Equal(t, []float64{1, 2, 5, 6}, rows.Lists[0].F64)
+	assert.Equal(t, ab, rows.Lists[0].Labels)
+	assert.False(t, rows.Lists[0].Relabel)
+	assert.Equal(t, []int32{2, 0}, rows.Lists[1].Lengths)
+	assert.True(t, rows.Lists[1].Dropped, "its lengths differ")
+	assert.Nil(t, rows.Lists[1].F64)
+	assert.Equal(t, []int32{0, 0}, rows.Lists[2].Lengths)
+	assert.Nil(t, rows.Lists[2].Labels)
+	require.NoError(t, d.Append(&rows, message("", []string{"a", "b"}, []float64{5, 6}, nil)))
+	assert.True(t, rows.Lists[0].Relabel)
+}

@@ -1,0 +1,207 @@
+package message
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+const (
+	maxDepth = 64      // structs in structs
+	maxLen   = 1 << 30 // of a fixed array
+)
+
+// definition is the text of one type: of .msg, or of what an IDL file says of it.
+type definition struct {
+	name   string // "geometry_msgs/Twist"
+	fields []rawField
+	bad    *dataset.FormatError // why it is none; said when the type is needed
+}
+
+// rawField is a field whose type, if it is none of the primitives, is known by name only.
+type rawField struct {
+	Field
+	ref  string // of Struct: as written
+	line int
+}
+
+// library resolves names to types.
+type library struct {
+	format string // for errors
+	ros1   bool
+	lookup func(name string) string
+	defs   map[string]*definition
+	types  map[string]*Type  // nil while a type is being resolved
+	bare   map[string]string // full names by the type's alone; "" of several
+}
+
+// shortName is ROS' name of two parts: "geometry_msgs/msg/Twist" is "geometry_msgs/Twist", as "geometry_msgs::msg::Twist" is.
+func shortName(name string) string {
+	parts := strings.Split(strings.ReplaceAll(name, "::", "/"), "/")
+	if len(parts) > 2 {
+		return parts[0] + "/" + parts[len(parts)-1]
+	}
+	return strings.Join(parts, "/")
+}
+
+func bad(format string, line int, kind error, msg, got, want string) *dataset.FormatError {
+	return &dataset.FormatError{Format: format, Offset: -1, Line: line, Kind: kind, Msg: msg, Got: got, Want: want}
+}
+
+// parse returns the type of a schema of ROS.
+func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) {
+	format := schema.Encoding
+	if format == "" {
+		format = "ros2msg"
+		if ros1 {
+			format = "ros1msg"
+		}
+	}
+	l := &library{format: format, ros1: ros1, lookup: lookup, defs: map[string]*definition{}, types: map[string]*Type{}, bare: map[string]string{}}
+	name := shortName(schema.Name)
+	if strings.TrimSpace(string(schema.Data)) != "" {
+		l.add(name, string(schema.Data), strings.HasSuffix(format, "idl"))
+	} else if !l.find(name) {
+		return nil, nil
+	}
+	return l.resolve(name, 0)
+}
+
+// find reports whether there is a definition of a name, here or where lookup has it.
+func (l *library) find(name string) bool {
+	if l.defs[name] != nil {
+		return true
+	}
+	if l.lookup != nil {
+		if text := l.lookup(name); text != "" {
+			l.add(name, text, strings.Contains(text, "module "))
+			if l.defs[name] != nil {
+				return true
+			}
+		}
+	}
+	switch name {
+	case "builtin_interfaces/Time":
+		l.add(name, "int32 sec\nuint32 nanosec", false)
+	case "builtin_interfaces/Duration":
+		l.add(name, "int32 sec\nuint32 nanosec", false)
+	default:
+		return false
+	}
+	return true
+}
+
+// add takes the definitions of a text: sections between lines of "=", each with its name, the first without as a rule.
+func (l *library) add(name, text string, idl bool) {
+	line := 1
+	for len(text) > 0 {
+		section, rest, found := cutSection(text)
+		if strings.TrimSpace(section) != "" {
+			if idl {
+				l.addIDL(section, line)
+			} else {
+				l.put(parseMsg(l.format, name, section, line, l.ros1))
+			}
+		}
+		if !found {
+			return
+		}
+		line += strings.Count(text[:len(text)-len(rest)], "\n")
+		head, body, _ := strings.Cut(rest, "\n")
+		line++
+		kind, of, _ := strings.Cut(strings.TrimSpace(head), ":")
+		switch kind {
+		case "MSG", "IDL":
+			name, idl, text = shortName(strings.TrimSpace(of)), kind == "IDL", body
+		default:
+			return // what follows has no name
+		}
+	}
+}
+
+// put keeps the first definition of a name.
+func (l *library) put(d *definition) {
+	if l.defs[d.name] != nil {
+		return
+	}
+	l.defs[d.name] = d
+	name := d.name[strings.LastIndexByte(d.name, '/')+1:]
+	if _, twice := l.bare[name]; twice {
+		l.bare[name] = ""
+	} else {
+		l.bare[name] = d.name
+	}
+}
+
+// cutSection cuts a text at the first line of "=" only.
+func cutSection(text string) (section, rest string, found bool) {
+	for at := 0; at < len(text); {
+		end := strings.IndexByte(text[at:], '\n')
+		next := at + end + 1
+		if end < 0 {
+			end, next = len(text)-at, len(text)
+		}
+		line := strings.TrimSpace(text[at : at+end])
+		if len(line) >= 3 && strings.Trim(line, "=") == "" {
+			return text[:at], text[next:], true
+		}
+		at = next
+	}
+	return text, "", false
+}
+
+// resolve returns the type of a name.
+func (l *library) resolve(name string, depth int) (*Type, error) {
+	if t, ok := l.types[name]; ok {
+		if t == nil {
+			return nil, bad(l.format, 0, dataset.ErrCorrupt, "definition", name+" within itself", "types that end")
+		}
+		return t, nil
+	}
+	if depth > maxDepth {
+		return nil, bad(l.format, 0, dataset.ErrTooLarge, "definition", fmt.Sprintf("%d types within each other", depth), fmt.Sprintf("at most %d", maxDepth))
+	}
+	if !l.find(name) {
+		return nil, bad(l.format, 0, dataset.ErrNotFound, "definition", "none of "+name, "one of every type that is used")
+	}
+	d := l.defs[name]
+	if d.bad != nil {
+		return nil, d.bad
+	}
+	l.types[name] = nil
+	t := &Type{Name: name, Fields: make([]Field, len(d.fields))}
+	for i, f := range d.fields {
+		t.Fields[i] = f.Field
+		if f.Kind != Struct {
+			continue
+		}
+		sub, err := l.resolve(l.full(f.ref, name), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		t.Fields[i].Type = sub
+	}
+	l.types[name] = t
+	return t, nil
+}
+
+// full returns the full name of a type that a definition of another mentions.
+func (l *library) full(ref, from string) string {
+	name := shortName(ref)
+	if strings.Contains(name, "/") {
+		return name
+	}
+	pkg, _, _ := strings.Cut(from, "/")
+	own := pkg + "/" + name
+	if name == "Header" && (l.ros1 || l.defs[own] == nil) {
+		return "std_msgs/Header"
+	}
+	if l.find(own) {
+		return own
+	}
+	if only := l.bare[name]; only != "" { // of a package that was left away
+		return only
+	}
+	return own
+}
