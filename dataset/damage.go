@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -45,6 +46,19 @@ func (d *Damages) Add(what string, bytes int64, found *FormatError) {
 		}
 	}
 	*d = append(*d, Damage{what, 1, bytes, found})
+}
+
+// Join adds the damage of another part of the file, which comes after this.
+func (d *Damages) Join(other Damages) {
+	for _, o := range other {
+		i := slices.IndexFunc(*d, func(k Damage) bool { return k.What == o.What })
+		if i < 0 {
+			*d = append(*d, o)
+			continue
+		}
+		(*d)[i].Count += o.Count
+		(*d)[i].Bytes += o.Bytes
+	}
 }
 
 // Bytes returns the bytes of the file that were lost.

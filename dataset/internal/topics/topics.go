@@ -1,7 +1,15 @@
 // Package topics makes an episode of a log of messages: MCAP, ROS 1 bags and rosbag2 differ in their containers only.
+//
+// Channels of one topic and type are one stream, in the order of log time, messages of one time in file order. A topic's second type makes a stream of its
+// own, "/topic (pkg/Type)". Streams come in the order of their topics' names. An array whose length the messages say is the stream "/topic.field" if it
+// has the same length in all of them.
+//
+// Parts are decoded in parallel, each to rows of its own, which are joined in file order; no more than twice as many parts as there are processors are in
+// memory beside what was joined.
 package topics
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/robocache/robocache/dataset"
@@ -44,11 +52,44 @@ type Log interface {
 	Message(ctx context.Context, at At) ([]byte, error)
 }
 
-// Clocks are what Options.Clock may be, the default first.
+// Definer is a Log that knows definitions of messages beside those that its channels have.
+type Definer interface {
+	// Definition returns the text of a type by its full name, "geometry_msgs/Twist"; empty if it has none.
+	Definition(name string) string
+}
+
+// Clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
+// message's header.
 var Clocks = []string{"log", "publish", "header"}
 
 // Read decodes a log to an episode: a stream for each topic of numbers, one for each array of any length in its messages, Media for images and video,
-// Clouds for point clouds.
+// Clouds for point clouds, which are read when they are asked for, so the log must stay open. The episode's name and attributes are the container's
+// business.
+//
+// What is broken is counted in Damage, and with Options.Strict an error. A topic that cannot be decoded is left out, with the count of its messages.
 func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, error) {
-	panic("to be built")
+	return read(ctx, log, opt, message.New)
+}
+
+// opener is message.New.
+type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
+
+func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
+	r := &reader{log: log, decoder: open, strict: opt.Strict, clock: cmp.Or(opt.Clock, Clocks[0]), keys: map[key]*channel{}}
+	if d, ok := log.(Definer); ok {
+		r.define = d.Definition
+	}
+	parts := make([]int, log.Parts())
+	for i := range parts {
+		parts[i] = i
+	}
+	if err := r.pass(ctx, parts, false); err != nil {
+		return nil, err
+	}
+	if len(r.again) > 0 {
+		if err := r.pass(ctx, r.again, true); err != nil {
+			return nil, err
+		}
+	}
+	return r.episode()
 }

@@ -1,0 +1,270 @@
+package topics
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/tensor"
+)
+
+// making is an episode that is being made of what was read.
+type making struct {
+	*reader
+	dataset.Episode
+	names                      map[string]bool
+	logged, zero, same, stamps []string // topics that have no header's timestamp, only zeros in it, no publish time of their own, a header
+}
+
+// episode makes an episode of what was read.
+func (r *reader) episode() (*dataset.Episode, error) {
+	r.mu.Lock()
+	r.meet()
+	r.mu.Unlock()
+	e := &making{reader: r, names: map[string]bool{}}
+	e.Damage = r.damage
+	slices.SortFunc(r.topics, func(a, b *topic) int {
+		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))
+	})
+	for _, t := range r.topics {
+		if err := e.add(t); err != nil {
+			return nil, err
+		}
+	}
+	e.remarks()
+	return &e.Episode, nil
+}
+
+// remarks says which clock topics have that do not have the one that was asked for.
+func (e *making) remarks() {
+	remark := func(what string, topics []string) {
+		if len(topics) > 0 {
+			e.Remarks = append(e.Remarks, what+": "+listed.Names(topics))
+		}
+	}
+	remark("messages without a header have the clock log", e.logged)
+	remark("headers whose timestamp is always 0, so that the clock is log", e.zero)
+	remark("publish times that are the log times in every message", e.same)
+	remark("of headers, frame_id and seq are in no stream", e.stamps)
+}
+
+// name returns the name of a topic's streams: the topic, with the type where it is not the first.
+func (e *making) name(t *topic) string {
+	name := t.name
+	for n := 1; e.names[name]; n++ {
+		name = fmt.Sprintf("%s (%s)", t.name, t.kind)
+		if n > 1 {
+			name = fmt.Sprintf("%s (%s, %d)", t.name, t.kind, n)
+		}
+	}
+	e.names[name] = true
+	return name
+}
+
+func (e *making) leftOut(name string, count int, reason string) {
+	e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: reason})
+}
+
+// add makes the streams of a topic.
+func (e *making) add(t *topic) error {
+	name := e.name(t)
+	if t.refused.count > 0 && t.log.len() > 0 {
+		e.leftOut(name, t.refused.count, "messages that cannot be decoded: "+short(t.refused.first))
+	}
+	var times []int64
+	var order []int
+	switch {
+	case t.count == 0:
+		l := dataset.LeftOut{Name: name, Reason: "no messages"}
+		if t.shape != nil && t.shape.Media == message.NoMedia && len(t.shape.Columns) > 0 {
+			l.Columns, l.DType = t.shape.Columns, dtype(t.shape.Wide)
+		}
+		e.LeftOut = append(e.LeftOut, l)
+		return nil
+	case t.why != nil:
+		e.leftOut(name, t.count, short(t.why))
+		return nil
+	case t.log.len() == 0 && t.refused.count > 0:
+		e.leftOut(name, t.count, short(t.refused.first))
+		return nil
+	case t.log.len() == 0:
+		e.leftOut(name, t.count, fmt.Sprintf("none of its %d messages fits its type, %s", t.count, t.kind))
+		return nil
+	default:
+		times, order = e.clockOf(t, name)
+	}
+	if t.shape.Media != message.NoMedia {
+		e.media(t, name, times, order)
+		return nil
+	}
+	return e.streams(t, name, times, order)
+}
+
+// clockOf returns a topic's timestamps, in order, and the order, nil if it is that of the file.
+func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
+	log := t.log.take()
+	if t.unsorted {
+		order = make([]int, len(log))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(log[a], log[b]) })
+	}
+	times = log
+	if t.shape.Stamp {
+		e.stamps = append(e.stamps, name)
+	}
+	switch {
+	case e.clock == "publish":
+		if times = t.publish.take(); !t.published {
+			e.same = append(e.same, name)
+		}
+	case e.clock != "header":
+	case !t.shape.Stamp:
+		e.logged = append(e.logged, name)
+	case !t.stamped:
+		e.zero = append(e.zero, name)
+	default:
+		times = t.stamps.take()
+	}
+	arrange(times, 1, order)
+	return times, order
+}
+
+// media makes a media stream or one of clouds.
+func (e *making) media(t *topic, name string, times []int64, order []int) {
+	at := t.at.take()
+	arrange(at, 1, order)
+	from := source{log: e.log, name: name, at: at}
+	if t.shape.Media == message.PointCloud {
+		e.Clouds = append(e.Clouds, dataset.CloudStream{Name: name, Times: times, Source: &from})
+		return
+	}
+	first := t.frames[0]
+	e.Media = append(e.Media, dataset.Media{Name: name, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}})
+	if others := len(times) - first.count; others > 0 {
+		e.Remarks = append(e.Remarks, fmt.Sprintf("%s: %d of %d frames cannot be read, since they are no %s as the first, but %s as others", name, others, len(times), &first, &t.frames[1]))
+	}
+}
+
+// streams makes the stream of a topic's numbers, and those of its lists.
+func (e *making) streams(t *topic, name string, times []int64, order []int) error {
+	clock, err := tensor.Of(times, len(times))
+	if err != nil {
+		return err
+	}
+	before := len(e.Streams)
+	stream := func(name string, f32 []float32, f64 []float64, wide bool, columns []dataset.Column) error {
+		s := dataset.Stream{Name: name, Times: clock, Columns: columns}
+		if wide {
+			arrange(f64, len(columns), order)
+			s.Values, err = tensor.Of(f64, len(times), len(columns))
+		} else {
+			arrange(f32, len(columns), order)
+			s.Values, err = tensor.Of(f32, len(times), len(columns))
+		}
+		if err != nil {
+			return err
+		}
+		if len(e.Streams) == before {
+			s.Inexact = t.inexact
+		}
+		e.Streams = append(e.Streams, s)
+		return nil
+	}
+	if len(t.shape.Columns) > 0 {
+		if err := stream(name, t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns); err != nil {
+			return err
+		}
+	}
+	others := slices.Clone(t.shape.LeftOut)
+	for i := range t.lists {
+		l, shape := &t.lists[i], &t.shape.Lists[i]
+		if why := l.refused(shape); why != "" {
+			e.leftOut(name+"."+shape.Name, t.count, why)
+			continue
+		}
+		if l.relabel && shape.Labels != "" {
+			e.Remarks = append(e.Remarks, fmt.Sprintf("%s: %s changes from message to message, so the columns of %s have numbers for names", name, shape.Labels, shape.Name))
+		}
+		if err := stream(name+"."+shape.Name, l.f32.take(), l.f64.take(), shape.Wide, l.columns(shape)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(others) > 0:
+		e.leftOut(name, t.count, "its fields that are no numbers: "+listed.Names(others))
+	case len(t.shape.Columns)+len(t.shape.Lists) == 0:
+		e.leftOut(name, t.count, "messages of no fields that are numbers")
+	}
+	return nil
+}
+
+// refused says why a list is no stream; empty if it is one.
+func (l *list) refused(shape *message.ListShape) string {
+	bytes := len(shape.Columns) == 1 && slices.Contains([]string{"uint8", "byte", "char", "octet", "bytes"}, shape.Columns[0].Type)
+	span := fmt.Sprintf("%d to %d", l.shortest, l.longest)
+	if l.shortest == l.longest {
+		span = strconv.Itoa(l.longest)
+	}
+	switch {
+	case l.longest == 0:
+		return "no elements in any message"
+	case bytes && l.longest > maxBytes:
+		return "data, " + span + " bytes a message"
+	case l.shortest != l.longest:
+		return span + " elements a message"
+	case !l.keeps(len(shape.Columns)):
+		return fmt.Sprintf("%d numbers a message are too wide for a stream, which has up to %d", l.longest*len(shape.Columns), maxWidth)
+	}
+	return ""
+}
+
+// columns returns those of a list as a stream: its elements' numbers, or what names them.
+func (l *list) columns(shape *message.ListShape) []dataset.Column {
+	labels := l.labels
+	seen := map[string]bool{}
+	for _, s := range labels {
+		seen[s] = true
+	}
+	named := !l.relabel && len(labels) == l.longest && len(seen) == l.longest && !seen[""]
+	columns := make([]dataset.Column, 0, l.longest*len(shape.Columns))
+	for i := range l.longest {
+		element := "[" + strconv.Itoa(i) + "]"
+		if named {
+			element = labels[i]
+		}
+		for _, c := range shape.Columns {
+			if c.Name != "" && c.Name[0] != '[' {
+				c.Name = "." + c.Name
+			}
+			c.Name = element + c.Name
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+func dtype(wide bool) tensor.DType {
+	if wide {
+		return tensor.F64
+	}
+	return tensor.F32
+}
+
+// short is an error's text without what every error of messages begins with.
+func short(err error) string {
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		said := *bad
+		said.Offset = -1
+		return strings.TrimPrefix(said.Error(), bad.Format+": ")
+	}
+	return err.Error()
+}

@@ -1,0 +1,50 @@
+package topics
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// source reads messages of a topic again.
+type source struct {
+	log  Log
+	name string
+	at   []place
+}
+
+// ReadCloud reads a message that is a cloud.
+func (s *source) ReadCloud(ctx context.Context, i int) (*dataset.Cloud, error) {
+	data, err := s.log.Message(ctx, s.at[i].At)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.at[i].decoder.Cloud(data)
+	if err != nil {
+		return nil, fmt.Errorf("cloud %d of %s: %w", i, s.name, err)
+	}
+	return c, nil
+}
+
+// images reads messages that are frames, all of one kind.
+type images struct {
+	source
+	kind frames
+}
+
+func (s *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	data, err := s.log.Message(ctx, s.at[i].At)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.at[i].decoder.Frame(data)
+	if err != nil {
+		return nil, fmt.Errorf("frame %d of %s: %w", i, s.name, err)
+	}
+	if got := (frames{f.Encoding, f.Width, f.Height, 1}); !s.kind.same(got) {
+		return nil, &dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrUnsupported, Msg: fmt.Sprintf("frame %d of %s", i, s.name),
+			Got: got.String(), Want: s.kind.String() + ", as the first frame is"}
+	}
+	return f.Data, nil
+}

@@ -1,0 +1,153 @@
+package topics
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset/internal/message"
+)
+
+// maxWidth is how many columns a stream may have.
+const maxWidth = 4096
+
+// maxBytes is how many numbers a series of bytes may have a message, to be a stream: a longer one is data.
+const maxBytes = 64
+
+// topic is a topic's messages of one type, as far as they were joined.
+type topic struct {
+	index  int
+	name   string
+	kind   string // its schema's name
+	shape  *message.Shape
+	learns bool
+	why    error // there is no decoder
+
+	first           int // which of the log's pieces had the first message; -1 before
+	count           int // messages, also those that could not be decoded
+	broken, refused failed
+
+	log, publish, stamps blocks[int64]
+	unsorted             bool
+	last                 int64 // log time
+	published            bool  // whether a publish time is other than the log time
+	stamped              bool  // whether a stamp is other than 0
+
+	f32     blocks[float32]
+	f64     blocks[float64]
+	inexact int
+	lists   []list
+	at      blocks[place]
+	frames  []frames
+}
+
+// frames counts a topic's frames of one kind.
+type frames struct {
+	encoding      string
+	width, height int
+	count         int
+}
+
+func (f *frames) same(o frames) bool {
+	return f.encoding == o.encoding && f.width == o.width && f.height == o.height
+}
+
+func (f *frames) String() string {
+	if f.width == 0 {
+		return f.encoding
+	}
+	return fmt.Sprintf("%dx%d %s", f.width, f.height, f.encoding)
+}
+
+func count(list []frames, f frames) []frames {
+	for i := range list {
+		if list[i].same(f) {
+			list[i].count += f.count
+			return list
+		}
+	}
+	return append(list, f)
+}
+
+func (in *piece) frame(f frames) { in.frames = count(in.frames, f) }
+
+// join adds a piece, the next in file order.
+func (t *topic) join(in *piece, r *reader) {
+	if t.first < 0 {
+		t.first = r.joined
+	}
+	r.joined++
+	t.count += in.count
+	t.broken.add(in.broken)
+	t.refused.add(in.refused)
+	if len(in.log) == 0 {
+		return
+	}
+	for i, ns := range in.log {
+		if t.log.len()+i > 0 && ns < t.last {
+			t.unsorted = true
+		}
+		t.last = ns
+		t.published = t.published || in.publish[i] != ns
+	}
+	t.log.add(in.log)
+	switch r.clock {
+	case "publish":
+		t.publish.add(in.publish)
+	case "header":
+		for _, ns := range in.rows.Stamps {
+			t.stamped = t.stamped || ns != 0
+		}
+		t.stamps.add(in.rows.Stamps)
+	}
+	t.f32.add(in.rows.F32)
+	t.f64.add(in.rows.F64)
+	t.inexact += in.rows.Inexact
+	if t.lists == nil {
+		t.lists = make([]list, len(t.shape.Lists))
+	}
+	for i := range min(len(in.rows.Lists), len(t.lists)) {
+		t.lists[i].join(&in.rows.Lists[i], len(t.shape.Lists[i].Columns))
+	}
+	t.at.add(in.at)
+	for _, f := range in.frames {
+		t.frames = count(t.frames, f)
+	}
+}
+
+// list is an array whose length the messages say, as far as they were joined.
+type list struct {
+	any               bool // message
+	shortest, longest int
+	f32               blocks[float32]
+	f64               blocks[float64]
+	labels            []string
+	relabel           bool
+}
+
+// keeps reports whether the values can still be a stream.
+func (l *list) keeps(columns int) bool {
+	return l.shortest == l.longest && l.longest*columns <= maxWidth
+}
+
+func (l *list) join(in *message.ListRows, columns int) {
+	for _, n := range in.Lengths {
+		if !l.any {
+			l.any, l.shortest, l.longest = true, int(n), int(n)
+		}
+		l.shortest, l.longest = min(l.shortest, int(n)), max(l.longest, int(n))
+	}
+	if !l.keeps(columns) {
+		l.f32, l.f64 = blocks[float32]{}, blocks[float64]{}
+		return
+	}
+	l.f32.add(in.F32)
+	l.f64.add(in.F64)
+	switch {
+	case in.Labels == nil:
+	case l.labels == nil:
+		l.labels = in.Labels
+	default:
+		l.relabel = l.relabel || !slices.Equal(l.labels, in.Labels)
+	}
+	l.relabel = l.relabel || in.Relabel
+}
