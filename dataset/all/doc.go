@@ -12,6 +12,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/hdf5/plain"
 	_ "github.com/robocache/robocache/dataset/isaaclab"
 	_ "github.com/robocache/robocache/dataset/lerobot"
+	_ "github.com/robocache/robocache/dataset/mcap"
 	_ "github.com/robocache/robocache/dataset/npz"
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"

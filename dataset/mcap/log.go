@@ -1,0 +1,420 @@
+package mcap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/storage"
+)
+
+// Log is the messages of a file, for the readers of this module that make episodes of them. Its parts are chunks, and runs of messages outside chunks.
+// Its methods may be called from any goroutine.
+type Log struct {
+	Header      Header
+	Metadata    []*Metadata
+	Attachments []*AttachmentIndex // what they say of themselves
+	Statistics  *Statistics        // nil if the file has none
+
+	file    storage.File
+	path    string
+	whole   bool          // it has its footer
+	read    atomic.Uint64 // messages
+	parts   []part
+	tooLong []dataset.LeftOut
+	cache   cache
+	names   names
+}
+
+// NewLog finds the parts of a file, by its index where there is one. Records that are outside the index are found too. What is broken is counted in
+// damage. The file stays the caller's, who closes it when the log is done with; path is for errors.
+func NewLog(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (*Log, error) {
+	l := &Log{file: file, path: path}
+	l.names.log, l.cache.log = l, l
+	if err := l.open(ctx, damage); err != nil {
+		return nil, l.named(err)
+	}
+	damage.SetPath(path)
+	return l, nil
+}
+
+func (l *Log) open(ctx context.Context, damage *dataset.Damages) error {
+	w := &walker{log: l, damage: damage}
+	magic, err := w.bytes(0, len(Magic))
+	if err != nil {
+		return err
+	}
+	if err := checkMagic(magic); err != nil {
+		return err
+	}
+	limit, footer, err := w.end()
+	if err != nil {
+		return err
+	}
+	l.whole = footer != nil
+	var index []span
+	if l.whole && footer.SummaryStart > 0 {
+		var ok bool
+		if index, ok, err = w.readSummary(limit, footer); err != nil {
+			return err
+		}
+		if ok {
+			limit = int64(footer.SummaryStart)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	at, err := w.header()
+	if err != nil {
+		return err
+	}
+	if err := w.walk(ctx, at, limit, index); err != nil {
+		return err
+	}
+	l.names.defs = make([]*defs, len(l.parts))
+	return nil
+}
+
+// checkMagic tells files of another version from those of another format.
+func checkMagic(b []byte) error {
+	switch {
+	case string(b) == Magic:
+		return nil
+	case len(b) < len(Magic) && string(b) == Magic[:len(b)]:
+		return broken(dataset.ErrTruncated, 0, "magic", fmt.Sprintf("%q", b), fmt.Sprintf("%q", Magic))
+	case len(b) == len(Magic) && string(b[:5]) == Magic[:5] && string(b[6:]) == Magic[6:]:
+		return broken(dataset.ErrUnsupported, 5, "version", strconv.QuoteRune(rune(b[5])), `"0"`)
+	}
+	return broken(dataset.ErrCorrupt, 0, "magic", fmt.Sprintf("%q", b), fmt.Sprintf("%q", Magic))
+}
+
+// header reads the first record, and returns where the next is.
+func (w *walker) header() (int64, error) {
+	at := int64(len(Magic))
+	head, err := w.bytes(at, headSize)
+	if err != nil || len(head) < headSize {
+		return at, err
+	}
+	op, n := recordHead(head)
+	if op != OpHeader || n > maxSaid || at+headSize+int64(n) > w.log.file.Size() {
+		return at, nil // what it is the walk will say
+	}
+	b, err := w.bytes(at, headSize+int(n))
+	if err != nil {
+		return 0, err
+	}
+	if err := parseInto(&w.log.Header, b[headSize:], at); err != nil {
+		bad, _ := dataset.AsDamage(err)
+		w.damage.Add("headers that are broken", int64(len(b)), bad)
+	}
+	return at + int64(len(b)), nil
+}
+
+// readSummary keeps what the summary says, and returns what it explains of the file, and whether it is right.
+func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
+	l := w.log
+	var chunks []*ChunkIndex
+	said := &defs{}
+	ok, err := w.summary(footerAt, f, func(op Opcode, body []byte, at int64) error {
+		switch op {
+		case OpSchema, OpChannel:
+			return l.names.read(said, op, body, at)
+		case OpChunkIndex, OpStatistics:
+			r, err := parseRecord(op, body, at)
+			if x, is := r.(*ChunkIndex); is {
+				x.MessageIndexOffsets = nil
+				chunks = append(chunks, x)
+			} else if x, is := r.(*Statistics); is {
+				l.Statistics = x
+			}
+			return err
+		}
+		return nil
+	})
+	if err != nil || !ok {
+		l.Statistics, l.names = nil, names{log: l}
+		return nil, false, err
+	}
+	l.names.summary = said
+	spans, err := w.indexed(chunks, int64(f.SummaryStart))
+	return spans, true, err
+}
+
+// named puts the path into an error of the format.
+func (l *Log) named(err error) error {
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		bad.Path = l.path
+	}
+	if errors.Is(err, fs.ErrClosed) {
+		err = fmt.Errorf("mcap: %s: %w", l.path, dataset.ErrClosed)
+	}
+	return err
+}
+
+// Channels are those of the messages that were read so far.
+func (l *Log) Channels() []topics.Channel {
+	l.names.mu.Lock()
+	defer l.names.mu.Unlock()
+	return slices.Clip(l.names.channels)
+}
+
+// Parts returns how many there are.
+func (l *Log) Parts() int { return len(l.parts) }
+
+// records reads the schemas, channels and messages of a part, in the rooms where they fit.
+func (l *Log) records(ctx context.Context, p part, file, room *[]byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if p.size > maxChunk {
+		return nil, broken(dataset.ErrTooLarge, p.at, "record", fmt.Sprintf("%d bytes", p.size), fmt.Sprintf("at most %d", maxChunk))
+	}
+	b := grown(file, int(p.size))
+	if err := readAt(l.file, b, p.at); err != nil {
+		return nil, err
+	}
+	if !p.chunk {
+		return b, nil
+	}
+	var k Chunk
+	if p.cut {
+		return k.whatIsLeft(b[headSize:], room, p.at)
+	}
+	if op, n := recordHead(b); op != OpChunk || n != uint64(p.size-headSize) {
+		return nil, broken(dataset.ErrCorrupt, p.at, "record", fmt.Sprintf("%v of %d bytes", op, n), fmt.Sprintf("Chunk of %d", p.size-headSize))
+	}
+	if err := parseInto(&k, b[headSize:], p.at); err != nil {
+		return nil, err
+	}
+	return k.uncompress(room, p.at, false)
+}
+
+// whatIsLeft returns the records of a chunk that is cut.
+func (k *Chunk) whatIsLeft(body []byte, room *[]byte, at int64) ([]byte, error) {
+	c := cursor{b: body, at: at + headSize, op: OpChunk}
+	k.StartTime, k.EndTime, k.UncompressedSize = c.u64("message start time"), c.u64("message end time"), c.u64("uncompressed size")
+	k.UncompressedCRC, k.Compression = c.u32("uncompressed CRC"), c.text("compression")
+	c.u64("records")
+	if err := c.error(); err != nil {
+		return nil, err
+	}
+	k.Records = c.b
+	return k.uncompress(room, at, true)
+}
+
+// reading is one pass over a part.
+type reading struct {
+	log    *Log
+	part   int
+	damage *dataset.Damages
+	defs   *defs
+	local  []int32 // the channel of each id, from 1; 0 where none was looked for yet, -1 if there is none
+	count  int     // messages that were used
+}
+
+// Each calls use for each message of a part, in its order.
+func (l *Log) Each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
+	return l.named(l.each(ctx, number, damage, use))
+}
+
+func (l *Log) each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
+	p := l.parts[number]
+	file, room := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
+	defer buffers.Put(file)
+	defer buffers.Put(room)
+	r := &reading{log: l, part: number, damage: damage, defs: &defs{}}
+	b, err := l.records(ctx, p, file, room)
+	if err == nil {
+		err = r.messages(ctx, b, use)
+	} else if bad, is := dataset.AsDamage(err); is {
+		r.add("chunks that are broken", p.size, bad)
+		err = nil
+	}
+	l.read.Add(uint64(r.count))
+	if err == nil {
+		l.names.keep(number, r.defs)
+	}
+	return err
+}
+
+// add counts damage.
+func (r *reading) add(what string, bytes int64, bad *dataset.FormatError) {
+	bad.Path = r.log.path
+	r.damage.Add(what, bytes, bad)
+}
+
+// at returns the byte of the file where records begin, which is 0 of a chunk's.
+func (r *reading) base() int64 {
+	if p := r.log.parts[r.part]; !p.chunk {
+		return p.at
+	}
+	return 0
+}
+
+// messages goes through the records of a part.
+func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Message) error) error {
+	p, base := r.log.parts[r.part], r.base()
+	m := topics.Message{At: topics.At{Part: r.part}}
+	for at := int64(0); len(b) > 0; {
+		op, body, err := cutRecord(b, base+at)
+		if err != nil {
+			bad, _ := dataset.AsDamage(err)
+			if !p.cut {
+				r.add("records of chunks that are broken", int64(len(b)), bad)
+			}
+			break
+		}
+		switch op {
+		case OpMessage:
+			if len(body) < messageHead {
+				r.add("messages that are too short", int64(headSize+len(body)), broken(dataset.ErrTruncated, base+at, "Message", fmt.Sprintf("%d bytes", len(body)), "22 or more"))
+				break
+			}
+			id, log, publish := le.Uint16(body), le.Uint64(body[6:]), le.Uint64(body[14:])
+			if log > math.MaxInt64 || publish > math.MaxInt64 {
+				r.add("messages of a time that int64 nanoseconds do not hold", int64(headSize+len(body)),
+					broken(dataset.ErrTooLarge, base+at, "Message: time", fmt.Sprint(max(log, publish)), fmt.Sprintf("at most %d", int64(math.MaxInt64))))
+				break
+			}
+			if m.Channel, err = r.channel(ctx, id); err != nil {
+				return err
+			}
+			if m.Channel < 0 {
+				r.add("messages of a channel that is not there", int64(headSize+len(body)), broken(dataset.ErrCorrupt, base+at, "Message: channel id", fmt.Sprint(id), "one of a Channel"))
+				break
+			}
+			m.Log, m.Publish, m.At.Offset, m.Data = int64(log), int64(publish), at, body[messageHead:]
+			if err := use(m); err != nil {
+				return err
+			}
+			r.count++
+		case OpSchema, OpChannel:
+			if err := r.define(ctx, op, body, base+at); err != nil {
+				return err
+			}
+		}
+		b, at = b[headSize+len(body):], at+headSize+int64(len(body))
+	}
+	if p.cut {
+		r.add("chunks that the end of the file cuts", 0, broken(dataset.ErrTruncated, p.at, "Chunk", fmt.Sprintf("%d bytes, with %d whole messages", p.size, r.count), "all of it"))
+	}
+	return nil
+}
+
+// messageHead is the size of a message's fields before its data.
+const messageHead = 2 + 4 + 8 + 8
+
+// Message returns the data of one message again.
+func (l *Log) Message(ctx context.Context, at topics.At) ([]byte, error) {
+	b, err := l.message(ctx, at)
+	return b, l.named(err)
+}
+
+func (l *Log) message(ctx context.Context, at topics.At) ([]byte, error) {
+	if at.Part < 0 || at.Part >= len(l.parts) {
+		return nil, &dataset.RangeError{What: "part", Got: at.Part, Len: len(l.parts)}
+	}
+	p := l.parts[at.Part]
+	wrong := broken(dataset.ErrCorrupt, p.at, "message", "none", "that which was there before")
+	if !p.chunk {
+		if at.Offset < 0 || at.Offset > p.size-headSize-messageHead {
+			return nil, wrong
+		}
+		head := make([]byte, headSize)
+		if err := readAt(l.file, head, p.at+at.Offset); err != nil {
+			return nil, err
+		}
+		op, n := recordHead(head)
+		if op != OpMessage || n > uint64(p.size-at.Offset-headSize) || n < messageHead {
+			return nil, wrong
+		}
+		b := make([]byte, n-messageHead)
+		return b, readAt(l.file, b, p.at+at.Offset+headSize+messageHead)
+	}
+	b, err := l.cache.records(ctx, at.Part)
+	if err != nil {
+		return nil, err
+	}
+	if at.Offset < 0 || at.Offset > int64(len(b)) {
+		return nil, wrong
+	}
+	op, body, err := cutRecord(b[at.Offset:], at.Offset)
+	if err != nil || op != OpMessage || len(body) < messageHead {
+		return nil, wrong
+	}
+	return slices.Clone(body[messageHead:]), nil
+}
+
+// cache keeps the chunks whose messages were read last.
+type cache struct {
+	log  *Log
+	mu   sync.Mutex
+	list []*cached // the last used is last
+	size int
+}
+
+type cached struct {
+	part    int
+	once    sync.Mutex
+	done    bool
+	records []byte
+}
+
+// maxCached is how many bytes of records stay in memory, unless one chunk alone has more.
+const maxCached = 64 << 20
+
+func (c *cache) records(ctx context.Context, number int) ([]byte, error) {
+	c.mu.Lock()
+	i := slices.IndexFunc(c.list, func(k *cached) bool { return k.part == number })
+	var k *cached
+	if i >= 0 {
+		k = c.list[i]
+		c.list = slices.Delete(c.list, i, i+1)
+	} else {
+		k = &cached{part: number}
+	}
+	c.list = append(c.list, k)
+	c.mu.Unlock()
+
+	k.once.Lock()
+	defer k.once.Unlock()
+	if k.done {
+		return k.records, nil
+	}
+	var file, room []byte
+	b, err := c.log.records(ctx, c.log.parts[number], &file, &room)
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.list = slices.DeleteFunc(c.list, func(other *cached) bool { return other == k })
+		return nil, err
+	}
+	k.records, k.done = b, true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.list, k) {
+		return b, nil // it was too much meanwhile
+	}
+	for c.size += len(b); c.size > maxCached && len(c.list) > 1 && c.list[0] != k; c.list = c.list[1:] {
+		c.size -= len(c.list[0].records)
+	}
+	return b, nil
+}
+
+func schemaOf(s *Schema) message.Schema {
+	if s == nil {
+		return message.Schema{}
+	}
+	return message.Schema{Name: s.Name, Encoding: s.Encoding, Data: s.Data}
+}

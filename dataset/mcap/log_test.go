@@ -1,0 +1,110 @@
+package mcap
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/topics"
+)
+
+// inMemory is a file.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+func fileOf(b []byte) inMemory { return inMemory{bytes.NewReader(b)} }
+
+// seen is a message of a log.
+type seen struct {
+	topic        string
+	log, publish int64
+	data         string
+}
+
+// readLog reads all messages of a log, part by part, and each again.
+func readLog(t testing.TB, b []byte) (*Log, []seen, dataset.Damages) {
+	t.Helper()
+	ctx := context.Background()
+	var damage dataset.Damages
+	l, err := NewLog(ctx, fileOf(b), "a.mcap", &damage)
+	require.NoError(t, err)
+	var list []seen
+	for part := range l.Parts() {
+		var at []topics.At
+		from := len(list)
+		require.NoError(t, l.Each(ctx, part, &damage, func(m topics.Message) error {
+			list = append(list, seen{l.Channels()[m.Channel].Topic, m.Log, m.Publish, string(m.Data)})
+			at = append(at, m.At)
+			return nil
+		}))
+		for i, a := range at {
+			data, err := l.Message(ctx, a)
+			require.NoError(t, err)
+			assert.Equal(t, list[from+i].data, string(data))
+		}
+	}
+	return l, list, damage
+}
+
+// inOrder reads all messages by the record reader.
+func inOrder(t testing.TB, b []byte) (list []seen) {
+	topic := map[uint16]string{}
+	r := NewReader(bytes.NewReader(b))
+	for {
+		record, err := r.Next()
+		if err != nil {
+			return list
+		}
+		switch x := record.(type) {
+		case *Channel:
+			topic[x.ID] = x.Topic
+		case *Message:
+			list = append(list, seen{topic[x.ChannelID], int64(x.LogTime), int64(x.PublishTime), string(x.Data)})
+		}
+	}
+}
+
+func TestALogHasAllMessagesOfTheConformanceSet(t *testing.T) {
+	for _, f := range conformanceSet(t) {
+		l, got, damage := readLog(t, f.file)
+		require.Empty(t, damage, f.name)
+		require.Equal(t, inOrder(t, f.file), got, f.name)
+		for _, c := range l.Channels() {
+			require.Equal(t, "example", c.Topic, f.name)
+		}
+		if s := l.Statistics; s != nil {
+			require.Equal(t, int(s.AttachmentCount), len(l.Attachments), f.name)
+			require.Equal(t, int(s.MetadataCount), len(l.Metadata), f.name)
+		}
+		require.Equal(t, slices.Contains(f.features, "st"), l.Statistics != nil, f.name)
+	}
+}
+
+func TestALogHasAllMessagesOfTheSharedRecordings(t *testing.T) {
+	var paths []string
+	for _, pattern := range []string{"mcap_generated/*.mcap", "rosbag2_mcap/*.mcap", "rosbag2_mcap/*/*.mcap"} {
+		list, err := filepath.Glob("../../../shared/data/" + pattern)
+		require.NoError(t, err)
+		paths = append(paths, list...)
+	}
+	if len(paths) == 0 {
+		t.Skip("no shared recordings")
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		l, got, damage := readLog(t, b)
+		assert.Empty(t, damage, path)
+		want := inOrder(t, b)
+		assert.Equal(t, want, got, path)
+		t.Log(filepath.Base(path), l.Parts(), "parts", len(got), "messages", l.Said())
+	}
+}

@@ -1,0 +1,109 @@
+package mcap
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/storage"
+)
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "mcap", Extensions: []string{".mcap"},
+		Match: func(head []byte) bool { return len(head) >= 5 && string(head[:5]) == Magic[:5] },
+		Open:  Open,
+	})
+}
+
+// Open opens a file, which is one episode.
+func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+	file, err := storage.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &recording{file: file, path: path, opt: opt}, nil
+}
+
+// recording is the dataset of a file.
+type recording struct {
+	file   storage.File
+	path   string
+	opt    dataset.Options
+	closed atomic.Bool
+}
+
+func (r *recording) Name() string   { return dataset.BaseName(r.path) }
+func (r *recording) Format() string { return "mcap" }
+func (r *recording) Len() int       { return 1 }
+
+func (r *recording) Info() dataset.Info {
+	return dataset.Info{Clock: cmp.Or(r.opt.Clock, topics.Clocks[0]), Clocks: topics.Clocks}
+}
+
+func (r *recording) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	return r.file.Close()
+}
+
+func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if i != 0 {
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
+	}
+	if r.closed.Load() {
+		return nil, fmt.Errorf("mcap: %s: %w", r.path, dataset.ErrClosed)
+	}
+	var damage dataset.Damages
+	log, err := NewLog(ctx, r.file, r.path, &damage)
+	if err != nil {
+		return nil, err
+	}
+	if r.opt.Strict && damage != nil {
+		return nil, damage[0].First
+	}
+	e, err := topics.Read(ctx, log, r.opt)
+	if err != nil {
+		return nil, err
+	}
+	e.Name = r.Name()
+	e.Attributes.Source, e.Attributes.Other = r.path, log.Said()
+	e.LeftOut = append(e.LeftOut, log.tooLong...)
+	e.Damage = append(damage, e.Damage...)
+	if e.Damage == nil && log.Statistics != nil {
+		if got, want := log.read.Load(), log.Statistics.MessageCount; got != want {
+			e.Remarks = append(e.Remarks, fmt.Sprintf("the file's statistics count %d messages, and it has %d", want, got))
+		}
+	}
+	return e, nil
+}
+
+// Said returns what the file says of itself: its profile and library, its metadata as "NAME.KEY", and its attachments by their names.
+func (l *Log) Said() map[string]string {
+	said := map[string]string{}
+	add := func(key, value string) {
+		name := key
+		for n := 2; said[name] != ""; n++ {
+			name = fmt.Sprintf("%s (%d)", key, n)
+		}
+		if value != "" {
+			said[name] = value
+		}
+	}
+	add("profile", l.Header.Profile)
+	add("library", l.Header.Library)
+	for _, m := range l.Metadata {
+		for key, value := range m.Metadata {
+			add(m.Name+"."+key, value)
+		}
+	}
+	for _, a := range l.Attachments {
+		add("attachment "+a.Name, strings.TrimLeft(fmt.Sprintf("%s, %d bytes", a.MediaType, a.DataSize), ", "))
+	}
+	return said
+}

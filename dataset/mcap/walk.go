@@ -1,0 +1,319 @@
+package mcap
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+const (
+	footerSize  = headSize + 20
+	dataEndSize = headSize + 4
+	// runSize is how many bytes of messages outside chunks are read together, about.
+	runSize = 4 << 20
+	// checked is how many chunks are looked at before an index is believed.
+	checked = 16
+)
+
+// part is a piece of the file that is read at once: a chunk, or a run of records outside chunks.
+type part struct {
+	at, size int64 // of the whole record, or of all
+	chunk    bool
+	cut      bool // a chunk whose end is missing
+}
+
+// span is a stretch of the file that the summary explains.
+type span struct {
+	at, size int64
+	chunk    bool
+}
+
+// walker finds the parts of a file.
+type walker struct {
+	log    *Log
+	damage *dataset.Damages
+	buf    []byte
+	from   int64 // of buf
+	ahead  int   // bytes to read next time
+	open   bool  // the last part is a run that goes on to here
+}
+
+// bytes returns n bytes at a place, or fewer at the end of the file.
+func (w *walker) bytes(at int64, n int) ([]byte, error) {
+	if left := w.log.file.Size() - at; left < int64(n) {
+		n = int(max(left, 0))
+	}
+	if off := at - w.from; off >= 0 && off+int64(n) <= int64(len(w.buf)) {
+		return w.buf[off:][:n], nil
+	}
+	if at == w.from+int64(len(w.buf)) || at-w.from > 0 && at-w.from < int64(len(w.buf)) {
+		w.ahead = min(2*w.ahead, 256<<10) // it is read on
+	} else {
+		w.ahead = 4 << 10
+	}
+	size := min(int64(max(n, w.ahead)), w.log.file.Size()-at)
+	if int64(cap(w.buf)) < size {
+		w.buf = make([]byte, size)
+	}
+	w.buf, w.from = w.buf[:size], at
+	if err := readAt(w.log.file, w.buf, at); err != nil {
+		w.buf = nil
+		return nil, err
+	}
+	return w.buf[:n], nil
+}
+
+// readAt fills b.
+func readAt(r io.ReaderAt, b []byte, at int64) error {
+	n, err := r.ReadAt(b, at)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF // it was longer when it was opened
+	}
+	return err
+}
+
+// walk lists the parts from a place to limit, in their order. What the index explains is not looked at.
+func (w *walker) walk(ctx context.Context, at, limit int64, index []span) error {
+	for at < limit {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for len(index) > 0 && index[0].at < at {
+			index = index[1:]
+		}
+		if len(index) > 0 && index[0].at == at {
+			if w.open = false; index[0].chunk {
+				w.add(part{at: at, size: index[0].size, chunk: true})
+			}
+			at += index[0].size
+			continue
+		}
+		end := limit
+		if len(index) > 0 {
+			end = index[0].at
+		}
+		next, last, err := w.step(at, end)
+		if err != nil || last {
+			return err
+		}
+		at = next
+	}
+	if !w.log.whole {
+		return nil // said already
+	}
+	w.damage.Add("data sections without an end", 0, broken(dataset.ErrCorrupt, at, "data section", "no DataEnd", "one"))
+	return nil
+}
+
+func (w *walker) add(p part) { w.log.parts = append(w.log.parts, p) }
+
+// step looks at the record at a place, which may go on to end, and returns where the next is, or that it is the last.
+func (w *walker) step(at, end int64) (next int64, last bool, err error) {
+	head, err := w.bytes(at, headSize)
+	if err != nil {
+		return 0, false, err
+	}
+	left := end - at
+	if left < headSize {
+		return end, false, w.lost(at, end, "record", fmt.Sprintf("%d bytes", left), "9 or more")
+	}
+	op, n := recordHead(head)
+	size := int64(min(n, 1<<62)) + headSize
+	switch {
+	case op == 0:
+		return end, false, w.lost(at, end, "record", "opcode 0", "1 or more")
+	case op == OpDataEnd || op == OpFooter:
+		return at, true, nil
+	case size > left && op == OpChunk && !w.log.whole && end == w.log.file.Size():
+		w.open = false
+		w.add(part{at: at, size: left, chunk: true, cut: true})
+		return end, false, nil
+	case size > left:
+		return end, false, w.lost(at, end, op.String()+": length", fmt.Sprint(n), fmt.Sprintf("at most the %d bytes that are left", left-headSize))
+	}
+	switch op {
+	case OpChunk:
+		w.open = false
+		w.add(part{at: at, size: size, chunk: true})
+	case OpSchema, OpChannel, OpMessage:
+		w.run(at, size)
+	case OpAttachment:
+		return at + size, false, w.attachment(at, size)
+	case OpMetadata:
+		return at + size, false, w.metadata(at, size)
+	}
+	return at + size, false, nil
+}
+
+// run adds a record to a run, or begins one with it.
+func (w *walker) run(at, size int64) {
+	if list := w.log.parts; w.open {
+		if p := &list[len(list)-1]; at+size-p.at <= runSize {
+			p.size = at + size - p.at
+			return
+		}
+	}
+	w.add(part{at: at, size: size})
+	w.open = true
+}
+
+// lost counts bytes that are no whole record.
+func (w *walker) lost(at, end int64, msg, got, want string) error {
+	what, kind := "stretches of bytes that are no records", dataset.ErrCorrupt
+	if !w.log.whole && end == w.log.file.Size() {
+		what, kind = "records that the end of the file cuts", dataset.ErrTruncated
+	}
+	w.open = false
+	w.damage.Add(what, end-at, broken(kind, at, msg, got, want))
+	return nil
+}
+
+// maxSaid is the most bytes of a Metadata record, or of what an attachment says of itself, that are kept.
+const maxSaid = 1 << 20
+
+func (w *walker) metadata(at, size int64) error {
+	if size > maxSaid {
+		w.log.tooLong = append(w.log.tooLong, dataset.LeftOut{Name: "metadata", Count: 1, Reason: fmt.Sprintf("%d bytes", size)})
+		return nil
+	}
+	b, err := w.bytes(at, int(size))
+	if err != nil {
+		return err
+	}
+	m := &Metadata{}
+	if err := parseInto(m, b[headSize:], at); err != nil {
+		bad, _ := dataset.AsDamage(err)
+		w.damage.Add("metadata records that are broken", size, bad)
+		return nil
+	}
+	w.log.Metadata = append(w.log.Metadata, m)
+	return nil
+}
+
+// attachment reads what an attachment says of itself, not what it holds.
+func (w *walker) attachment(at, size int64) error {
+	b, err := w.bytes(at, int(min(size, 64<<10)))
+	if err != nil {
+		return err
+	}
+	c := cursor{b: b[headSize:], at: at + headSize, op: OpAttachment}
+	x := &AttachmentIndex{Offset: uint64(at), Length: uint64(size)}
+	x.LogTime, x.CreateTime, x.Name, x.MediaType, x.DataSize = c.u64("log time"), c.u64("create time"), c.text("name"), c.text("media type"), c.u64("data")
+	if c.bad == nil && x.DataSize > uint64(at+size-c.at) {
+		c.fail(dataset.ErrTruncated, "data", fmt.Sprintf("%d bytes", at+size-c.at), fmt.Sprint(x.DataSize))
+	}
+	if c.bad != nil {
+		w.damage.Add("attachments that are broken", size, c.bad)
+		return nil
+	}
+	w.log.Attachments = append(w.log.Attachments, x)
+	return nil
+}
+
+// indexed returns what the summary's chunk indexes explain of the bytes up to limit, in order; nil if they cannot be right.
+func (w *walker) indexed(list []*ChunkIndex, limit int64) ([]span, error) {
+	slices.SortFunc(list, func(a, b *ChunkIndex) int { return cmp.Compare(a.ChunkStart, b.ChunkStart) })
+	var spans []span
+	for i, x := range list {
+		end := uint64(limit)
+		if i+1 < len(list) {
+			end = min(end, list[i+1].ChunkStart)
+		}
+		if x.ChunkStart < uint64(len(Magic)) || x.ChunkStart > end || x.ChunkLength < headSize || x.ChunkLength > end-x.ChunkStart {
+			return nil, w.noIndex(fmt.Sprintf("a chunk of %d bytes at byte %d", x.ChunkLength, x.ChunkStart), fmt.Sprintf("one that ends before byte %d", end))
+		}
+		if i%max(1, len(list)/checked) == 0 || i == len(list)-1 {
+			head, err := w.bytes(int64(x.ChunkStart), headSize)
+			if err != nil {
+				return nil, err
+			}
+			if op, n := recordHead(head); op != OpChunk || n+headSize != x.ChunkLength {
+				return nil, w.noIndex(fmt.Sprintf("%v of %d bytes at byte %d", op, n, x.ChunkStart), fmt.Sprintf("a chunk of %d", x.ChunkLength-headSize))
+			}
+		}
+		spans = append(spans, span{int64(x.ChunkStart), int64(x.ChunkLength), true})
+		if after := x.ChunkStart + x.ChunkLength; x.MessageIndexLength > 0 && x.MessageIndexLength <= end-after {
+			spans = append(spans, span{int64(after), int64(x.MessageIndexLength), false})
+		}
+	}
+	return spans, nil
+}
+
+func (w *walker) noIndex(got, want string) error {
+	w.damage.Add("indexes that do not fit the file, which was scanned", 0, broken(dataset.ErrCorrupt, -1, "ChunkIndex", got, want))
+	return nil
+}
+
+// end finds the footer, and returns its place; without one the file is not whole, and its size is.
+func (w *walker) end() (int64, *Footer, error) {
+	size := w.log.file.Size()
+	b, err := w.bytes(max(size-footerSize-int64(len(Magic)), 0), footerSize+len(Magic))
+	if err != nil {
+		return 0, nil, err
+	}
+	f := &Footer{}
+	if len(b) == footerSize+len(Magic) && string(b[footerSize:]) == Magic {
+		if op, n := recordHead(b); op == OpFooter && n == 20 && f.parseFrom(b) {
+			return size - footerSize - int64(len(Magic)), f, nil
+		}
+	}
+	bad := broken(dataset.ErrTruncated, size, "end of the file", "no footer", "one, and the magic")
+	bad.Err = io.ErrUnexpectedEOF
+	w.damage.Add("files that are cut, or were never closed", 0, bad)
+	return size, nil, nil
+}
+
+// sum returns the CRC of a summary section, of which a sum is that of the records before the footer.
+func (f *Footer) sum(before uint32) uint32 {
+	return crc32.Update(before, crc32.IEEETable, appendRecord(nil, f)[:headSize+16])
+}
+
+func (f *Footer) parseFrom(b []byte) bool {
+	return parseInto(f, b[headSize:footerSize], 0) == nil
+}
+
+// summary reads the summary, whose records come to use, and returns whether it is right.
+func (w *walker) summary(footerAt int64, f *Footer, use func(op Opcode, body []byte, at int64) error) (bool, error) {
+	start := int64(min(f.SummaryStart, 1<<62))
+	b, err := w.summaryBytes(start, footerAt, f)
+	for at := start; err == nil && len(b) > 0; {
+		var body []byte
+		var op Opcode
+		if op, body, err = cutRecord(b, at); err == nil {
+			err = use(op, body, at)
+			b, at = b[headSize+len(body):], at+headSize+int64(len(body))
+		}
+	}
+	if bad, is := dataset.AsDamage(err); is {
+		w.damage.Add("summaries that are broken", footerAt-min(start, footerAt), bad)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (w *walker) summaryBytes(start, footerAt int64, f *Footer) ([]byte, error) {
+	if start < int64(len(Magic))+dataEndSize || start > footerAt {
+		return nil, broken(dataset.ErrCorrupt, footerAt+headSize, "Footer: summary start", fmt.Sprint(start), fmt.Sprintf("a byte before %d", footerAt))
+	}
+	if footerAt-start > maxChunk {
+		return nil, broken(dataset.ErrTooLarge, footerAt+headSize, "summary", fmt.Sprintf("%d bytes", footerAt-start), fmt.Sprintf("at most %d", maxChunk))
+	}
+	b := make([]byte, footerAt-start)
+	if err := readAt(w.log.file, b, start); err != nil {
+		return nil, err
+	}
+	if f.SummaryCRC != 0 {
+		if got := f.sum(crc32.ChecksumIEEE(b)); got != f.SummaryCRC {
+			return nil, wrongCRC(start, "summary section", got, f.SummaryCRC)
+		}
+	}
+	return b, nil
+}
