@@ -67,8 +67,9 @@ def leaves(prefix, value, kind):
 def golden(path):
     topics = {}
     with rosbag.Bag(path) as bag:
-        for topic, msg, t in bag.read_messages():
-            g = topics.setdefault(topic + " " + msg._type, {"messages": 0, "first": t.to_nsec(), "sums": {}})
+        for topic, msg, t, header in bag.read_messages(return_connection_header=True):
+            kind = header["type"] if isinstance(header["type"], str) else header["type"].decode()
+            g = topics.setdefault(topic + " " + kind, {"messages": 0, "first": t.to_nsec(), "sums": {}})
             g["messages"] += 1
             g["last"] = t.to_nsec()
             for name, v in leaves("", msg, msg._type):
