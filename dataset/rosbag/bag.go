@@ -1,0 +1,241 @@
+package rosbag
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/storage"
+)
+
+// magic is what a bag begins with, and versioned what one of any version does.
+const magic = "#ROSBAG V2.0\n"
+
+// versioned are what bags begin with, before their version.
+var versioned = []string{"#ROSBAG V", "#ROSRECORD V"}
+
+// bag is a topics.Log.
+type bag struct {
+	file storage.File
+	path string
+
+	channels []topics.Channel
+	byConn   map[uint32]int // the channel of a connection
+	parts    []part
+	damage   dataset.Damages // of the file as a whole: its index, what lies between chunks
+
+	buffers sync.Pool // of *buffers
+	cache   cache
+	// raw are where the parts' bytes begin in the file, of those that are not packed; 0 before they are read.
+	raw []atomic.Int64
+}
+
+// part is a chunk, or a stretch of messages outside chunks, such as those of the last chunk of a bag that was not closed.
+type part struct {
+	at, end int64 // of the chunk's record, or of the messages; a chunk ends here at the latest
+	bare    bool  // outside chunks
+	open    bool  // a chunk whose end nobody says: it was being written, or the file ends in it
+}
+
+// open reads where a bag's parts are, and its connections. The bag keeps the file.
+func open(ctx context.Context, file storage.File, path string) (*bag, error) {
+	b := &bag{file: file, path: path, byConn: map[uint32]int{}}
+	b.cache.most = cacheBytes
+	b.buffers.New = func() any { return new(buffers) }
+	head, err := b.header()
+	if err != nil {
+		return nil, err
+	}
+	missing := false
+	if head.has == 0 || head.indexPos == 0 {
+		b.lost("index that is missing", 0, &dataset.FormatError{Offset: int64(len(magic)), Kind: dataset.ErrTruncated, Msg: "index_pos", Got: "0: the bag was not closed", Want: "where its index is"})
+	} else if missing, err = b.index(head); err != nil {
+		if _, ok := dataset.AsDamage(err); !ok {
+			return nil, err
+		}
+	}
+	if b.parts == nil && b.damage != nil {
+		if err := b.scan(ctx); err != nil {
+			return nil, err
+		}
+		missing = true
+	}
+	b.raw = make([]atomic.Int64, len(b.parts))
+	if missing {
+		if err := b.inChunks(ctx); err != nil {
+			return nil, err
+		}
+	}
+	b.inOrder()
+	return b, nil
+}
+
+// inOrder sorts the channels by their connections, so that they come in one order however they were found.
+func (b *bag) inOrder() {
+	conns := make([]uint32, 0, len(b.byConn))
+	for conn := range b.byConn {
+		conns = append(conns, conn)
+	}
+	slices.Sort(conns)
+	channels := make([]topics.Channel, len(conns))
+	for i, conn := range conns {
+		channels[i] = b.channels[b.byConn[conn]]
+		b.byConn[conn] = i
+	}
+	b.channels = channels
+}
+
+// lost counts damage of the file as a whole.
+func (b *bag) lost(what string, bytes int64, bad *dataset.FormatError) {
+	b.damaged(&b.damage, what, bytes, bad)
+}
+
+func (b *bag) damaged(d *dataset.Damages, what string, bytes int64, bad *dataset.FormatError) {
+	bad.Format, bad.Path = "rosbag", b.path
+	d.Add(what, bytes, bad)
+}
+
+// header reads the bag's header, of which a record without fields says that it is cut or broken.
+func (b *bag) header() (record, error) {
+	var r record
+	fail := func(at int64, kind error, msg, got, want string) (record, error) {
+		return record{}, &dataset.FormatError{Format: "rosbag", Path: b.path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
+	}
+	head := make([]byte, min(4096, b.file.Size()))
+	if n, err := b.file.ReadAt(head, 0); n < len(head) {
+		return r, readError(err)
+	}
+	if !bytes.HasPrefix(head, []byte(magic)) {
+		line, _, _ := bytes.Cut(head[:min(len(head), 40)], []byte("\n"))
+		for _, v := range versioned {
+			if version, ok := bytes.CutPrefix(line, []byte(v)); ok && string(version) != "2.0" {
+				return fail(0, dataset.ErrUnsupported, "version", fmt.Sprintf("%.10q", version), "2.0, which `rosbag fix` and `rosbag migrate` of ROS 1 write")
+			}
+		}
+		return fail(0, dataset.ErrCorrupt, "first line", fmt.Sprintf("%q", line), fmt.Sprintf("%q", magic))
+	}
+	_, _, wrong, cut := r.whole(head[len(magic):])
+	switch {
+	case wrong == "" && r.op == opHeader, cut && r.has != 0:
+		if e := string(r.encryptor); e != "" && e != "rosbag/NoEncryptor" {
+			return fail(int64(len(magic)), dataset.ErrUnsupported, "encryption", fmt.Sprintf("%.60q", e), "none: a bag that `rosbag decrypt` wrote")
+		}
+		return r, nil
+	case wrong == "":
+		wrong = fmt.Sprintf("a record of op %d", r.op)
+	}
+	kind := dataset.ErrCorrupt
+	if cut {
+		kind = dataset.ErrTruncated
+	}
+	b.lost("bag headers that are broken", 0, &dataset.FormatError{Offset: int64(len(magic)), Kind: kind, Msg: "bag header", Got: wrong})
+	return record{}, nil
+}
+
+// readError is that of a file that could not be read: one that has become shorter is cut.
+func readError(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// connect takes a connection's record.
+func (b *bag) connect(damage *dataset.Damages, at int64, r *record, data []byte) {
+	c := topics.Channel{Topic: string(r.topic), Encoding: "ros1", Schema: message.Schema{Encoding: "ros1msg"}, Metadata: map[string]string{}}
+	whole := fieldsOf(data, func(name, value []byte) {
+		switch string(name) {
+		case "type":
+			c.Schema.Name = string(value)
+		case "message_definition":
+			c.Schema.Data = bytes.Clone(value)
+		case "topic": // by which the publisher knows it: before remapping
+		default:
+			c.Metadata[string(name)] = string(value)
+		}
+	})
+	bad := &dataset.FormatError{Offset: at, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("connection %d of topic %s", r.conn, c.Topic)}
+	if !whole || c.Schema.Name == "" {
+		bad.Got, bad.Want = "fields that are not whole", "a type and its definition"
+		b.damaged(damage, "broken connections", int64(len(data)), bad)
+		return
+	}
+	i, ok := b.byConn[r.conn]
+	if !ok {
+		b.byConn[r.conn] = len(b.channels)
+		b.channels = append(b.channels, c)
+		return
+	}
+	if known := b.channels[i]; known.Topic != c.Topic || known.Schema.Name != c.Schema.Name {
+		bad.Got, bad.Want = c.Schema.Name, fmt.Sprintf("%s of topic %s, as before", known.Schema.Name, known.Topic)
+		b.damaged(damage, "connections that are defined twice", int64(len(data)), bad)
+	}
+}
+
+// inChunks takes the connections in the chunks.
+func (b *bag) inChunks(ctx context.Context) error {
+	type found struct {
+		at   int64
+		r    record
+		data []byte
+	}
+	type result struct {
+		list []found
+		err  error
+	}
+	workers := runtime.GOMAXPROCS(0)
+	for _, p := range inorder.Each(ctx, len(b.parts), workers, 2*workers, func(result) int { return 2 * workers }, func(ctx context.Context, i int) (res result) {
+		var ignored dataset.Damages // Each finds it again
+		res.err = b.walk(ctx, i, &ignored, func(at int64, r *record, data []byte) error {
+			if r.op == opConnection {
+				c := *r
+				c.topic = bytes.Clone(r.topic)
+				res.list = append(res.list, found{at, c, bytes.Clone(data)})
+			}
+			return nil
+		})
+		return res
+	}) {
+		if p.err != nil {
+			return p.err
+		}
+		for _, f := range p.list {
+			b.connect(&b.damage, f.at, &f.r, f.data)
+		}
+	}
+	return nil
+}
+
+// Channels are the connections, by their numbers.
+func (b *bag) Channels() []topics.Channel { return b.channels }
+
+// Parts is how many chunks and stretches outside of chunks there are.
+func (b *bag) Parts() int { return len(b.parts) }
+
+// Each calls use for each message of a part.
+func (b *bag) Each(ctx context.Context, i int, damage *dataset.Damages, use func(m topics.Message) error) error {
+	return b.walk(ctx, i, damage, func(at int64, r *record, data []byte) error {
+		if r.op != opMessage {
+			return nil
+		}
+		channel, ok := b.byConn[r.conn]
+		if !ok {
+			b.damaged(damage, "messages of an unknown connection", int64(len(data)), &dataset.FormatError{
+				Offset: b.parts[i].at, Kind: dataset.ErrCorrupt, Msg: "message", Got: fmt.Sprintf("connection %d", r.conn), Want: "one that the bag defines",
+			})
+			return nil
+		}
+		t := r.time()
+		return use(topics.Message{Channel: channel, Log: t, Publish: t, At: topics.At{Part: i, Offset: at}, Data: data})
+	})
+}

@@ -1,0 +1,208 @@
+package rosbag
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// maxChunk is how much a chunk may take, bytes, packed and unpacked.
+const maxChunk = 1 << 30
+
+// What is counted of a broken bag.
+const (
+	noRecords    = "stretches without whole records"
+	cutChunks    = "chunks that are cut"
+	brokenChunks = "chunks that are broken"
+)
+
+// buffers are what a chunk is read and unpacked in.
+type buffers struct {
+	packed, plain []byte
+	input         bytes.Reader
+	lz4           *lz4.Reader
+}
+
+// walk calls use for each whole record of a part, with its place in the part.
+func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func(at int64, r *record, data []byte) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	buf := b.buffers.Get().(*buffers)
+	defer b.buffers.Put(buf)
+	p := &b.parts[i]
+	plain, err := b.load(i, buf, damage)
+	if err != nil {
+		if bad, ok := dataset.AsDamage(err); ok || errors.Is(err, dataset.ErrUnsupported) && errors.As(err, &bad) {
+			b.damaged(damage, brokenChunks, p.end-p.at, bad)
+			return nil
+		}
+		return err
+	}
+	var r record
+	for at := 0; at < len(plain); {
+		data, length, wrong, cut := r.whole(plain[at:])
+		if wrong == "" {
+			if err := use(int64(at), &r, data); err != nil {
+				return err
+			}
+			at += length
+			continue
+		}
+		to := next(plain, at+1, isKnown)
+		kind := dataset.ErrCorrupt
+		if to < 0 {
+			if to = len(plain); cut {
+				kind = dataset.ErrTruncated
+			}
+		}
+		b.damaged(damage, noRecords, int64(to-at), &dataset.FormatError{Offset: p.at, Kind: kind, Msg: fmt.Sprintf("record at byte %d of a chunk", at), Got: wrong})
+		at = to
+	}
+	return nil
+}
+
+// load reads a part, and unpacks it. What it returns is good until buf is used again. A chunk that is lost is a *dataset.FormatError; one that ends early
+// is damage.
+func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) ([]byte, error) {
+	p := &b.parts[i]
+	if p.bare {
+		b.raw[i].Store(p.at)
+		return b.read(&buf.packed, p.at, p.end)
+	}
+	r, data, end, err := b.chunkHead(p)
+	if err != nil {
+		return nil, err
+	}
+	bad := &dataset.FormatError{Format: "rosbag", Path: b.path, Offset: p.at, Kind: dataset.ErrTruncated, Msg: "chunk"}
+	switch {
+	case p.open:
+		bad.Got, bad.Want = fmt.Sprintf("%d bytes to where it is cut", p.end-data), "its end"
+		b.damaged(damage, cutChunks, 0, bad)
+		end = p.end
+	case end > p.end:
+		bad.Got, bad.Want = fmt.Sprintf("%d bytes", end-data), fmt.Sprintf("at most the %d before the next", p.end-data)
+		b.damaged(damage, "chunks of a wrong length", 0, bad)
+		end = p.end
+	}
+	if end-data > maxChunk {
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: fmt.Sprintf("%d bytes", end-data), Want: fmt.Sprintf("at most %d", maxChunk)}
+	}
+	packed, err := b.read(&buf.packed, data, end)
+	if err != nil {
+		return nil, err
+	}
+	if r.compression == "none" {
+		b.raw[i].Store(data)
+		return packed, nil
+	}
+	err = buf.unpack(packed, r.compression, r.size)
+	switch {
+	case err == errUnknown:
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrUnsupported, Msg: "chunk's compression", Got: fmt.Sprintf("%.20q", r.compression), Want: "none, bz2 or lz4"}
+	case err == errLarge:
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: "more when unpacked", Want: fmt.Sprintf("at most %d bytes", maxChunk)}
+	case err != nil && !p.open:
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Err: err}
+	case !p.open && len(buf.plain) != int(r.size):
+		b.damaged(damage, "chunks of another size than they say", 0, &dataset.FormatError{
+			Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Got: fmt.Sprintf("%d bytes", len(buf.plain)), Want: fmt.Sprint(r.size)})
+	}
+	return buf.plain, nil
+}
+
+// chunk is what a chunk's header says.
+type chunk struct {
+	compression string
+	size        uint32
+}
+
+// chunkHead reads a chunk's header, and returns where its data begins and ends.
+func (b *bag) chunkHead(p *part) (c chunk, data, end int64, err error) {
+	w := window{file: b.file, size: b.file.Size(), least: 256}
+	r, end, wrong, err := w.head(p.at)
+	switch {
+	case err != nil:
+		return c, 0, 0, err
+	case wrong == "" && r.op != opChunk:
+		wrong = fmt.Sprintf("a record of op %d", r.op)
+	}
+	if wrong != "" {
+		return c, 0, 0, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: "chunk", Got: wrong, Want: "its header"}
+	}
+	return chunk{string(r.compression), r.size}, w.data, end, nil
+}
+
+// read reads a stretch of the file into buf.
+func (b *bag) read(buf *[]byte, from, to int64) ([]byte, error) {
+	n := int(to - from)
+	if cap(*buf) < n {
+		*buf = make([]byte, n)
+	}
+	*buf = (*buf)[:n]
+	if got, err := b.file.ReadAt(*buf, from); got < n {
+		return nil, readError(err)
+	}
+	return *buf, nil
+}
+
+var (
+	errUnknown = errors.New("unknown compression")
+	errLarge   = errors.New("too large")
+)
+
+// unpack unpacks a chunk into b.plain: all of it, or what comes before an error.
+func (b *buffers) unpack(packed []byte, compression string, size uint32) (err error) {
+	b.input.Reset(packed)
+	defer func() {
+		b.input.Reset(nil)
+		if err != nil {
+			b.lz4 = nil
+		}
+	}()
+	var from io.Reader
+	ratio := 255 // the most that lz4 can do
+	switch compression {
+	case "lz4":
+		if b.lz4 == nil {
+			b.lz4 = lz4.NewReader(&b.input)
+		} else {
+			b.lz4.Reset(&b.input)
+		}
+		from = b.lz4
+	case "bz2":
+		ratio = 16 // more is taken when it comes
+		from = bzip2.NewReader(&b.input)
+	default:
+		return errUnknown
+	}
+	if first := min(int(size), ratio*len(packed), maxChunk) + 1; cap(b.plain) < first { // and the end is seen before it grows
+		b.plain = make([]byte, 0, first)
+	}
+	b.plain = b.plain[:0]
+	for {
+		if len(b.plain) == cap(b.plain) {
+			if len(b.plain) > maxChunk {
+				return errLarge
+			}
+			b.plain = append(b.plain, 0)[:len(b.plain)]
+		}
+		n, err := from.Read(b.plain[len(b.plain):cap(b.plain)])
+		b.plain = b.plain[:len(b.plain)+n]
+		switch {
+		case err == io.EOF && len(b.plain) <= maxChunk:
+			return nil
+		case err == io.EOF:
+			return errLarge
+		case err != nil:
+			return err
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package rosbag
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/topics"
+)
+
+// cacheBytes is how much of unpacked chunks is kept for messages that are read again; of a larger chunk, that one.
+const cacheBytes = 32 << 20
+
+// Message reads a message again: of a chunk that is not packed its own bytes, else its chunk, unless that is one of those that were read last.
+func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if at.Part < 0 || at.Part >= len(b.parts) {
+		return nil, &dataset.RangeError{What: "chunk of " + b.path, Got: at.Part, Len: len(b.parts)}
+	}
+	fail := func(got string) error {
+		return &dataset.FormatError{Format: "rosbag", Path: b.path, Offset: b.parts[at.Part].at, Kind: dataset.ErrCorrupt,
+			Msg: fmt.Sprintf("message at byte %d of a chunk", at.Offset), Got: got, Want: "the message that was there"}
+	}
+	if raw := b.raw[at.Part].Load(); raw > 0 {
+		w := window{file: b.file, size: b.parts[at.Part].end, least: 256}
+		if at.Offset < 0 || at.Offset >= w.size-raw {
+			return nil, fail("the chunk's end")
+		}
+		r, end, wrong, err := w.head(raw + at.Offset)
+		switch {
+		case err != nil:
+			return nil, err
+		case wrong != "" || r.op != opMessage || end > w.size:
+			return nil, fail("another record")
+		}
+		return w.bytes(w.data, end)
+	}
+	plain, err := b.cache.get(at.Part, func() ([]byte, error) {
+		var ignored dataset.Damages
+		var buf buffers
+		return b.load(at.Part, &buf, &ignored)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if at.Offset < 0 || at.Offset >= int64(len(plain)) {
+		return nil, fail("the chunk's end")
+	}
+	var r record
+	data, _, wrong, _ := r.whole(plain[at.Offset:])
+	if wrong != "" || r.op != opMessage {
+		return nil, fail("another record")
+	}
+	return bytes.Clone(data), nil
+}
+
+// cache keeps the chunks that were read last. Its methods may be called from any goroutine.
+type cache struct {
+	most int // bytes
+	mu   sync.Mutex
+	list []*cached // the one used last at the end
+}
+
+type cached struct {
+	part int
+	once sync.Once // of what follows
+	data []byte
+	err  error
+	done bool // under the cache's mutex
+}
+
+// get returns a chunk's bytes, which load unpacks: once for all who ask, while others are unpacked.
+func (c *cache) get(part int, load func() ([]byte, error)) ([]byte, error) {
+	e := c.entry(part)
+	e.once.Do(func() { e.data, e.err = load() })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.done = true
+	sum := 0
+	for i := len(c.list) - 1; i >= 0; i-- {
+		o := c.list[i]
+		if !o.done {
+			continue
+		}
+		if sum += len(o.data); o.err != nil || sum > c.most && o != e {
+			c.list = append(c.list[:i], c.list[i+1:]...)
+		}
+	}
+	return e.data, e.err
+}
+
+func (c *cache) entry(part int) *cached {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, e := range c.list {
+		if e.part == part {
+			c.list = append(append(c.list[:i], c.list[i+1:]...), e)
+			return e
+		}
+	}
+	e := &cached{part: part}
+	c.list = append(c.list, e)
+	return e
+}

@@ -1,0 +1,216 @@
+package rosbag
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// The kinds of records.
+const (
+	opMessage    = 2
+	opHeader     = 3
+	opIndex      = 4
+	opChunk      = 5
+	opChunkInfo  = 6
+	opConnection = 7
+)
+
+// maxHeader is as long as a record's header may be, bytes; they take some tens, and a topic's name.
+const maxHeader = 1 << 16
+
+// record is what a record's header says. Text is of the header's own memory.
+type record struct {
+	op                   byte
+	has                  has
+	conn, size           uint32
+	conns, chunks, count uint32
+	sec, nsec            uint32
+	indexPos, chunkPos   uint64
+	topic                []byte
+	compression          []byte
+	encryptor            []byte
+}
+
+// has says which fields a header has.
+type has uint16
+
+const (
+	hasOp has = 1 << iota
+	hasConn
+	hasTime
+	hasSize
+	hasCompression
+	hasTopic
+	hasIndexPos
+	hasChunkPos
+)
+
+// needs are the fields that a record of each kind must have.
+var needs = [8]has{
+	opMessage: hasConn | hasTime, opHeader: hasIndexPos, opChunk: hasSize | hasCompression, opChunkInfo: hasChunkPos, opConnection: hasConn | hasTopic,
+}
+
+// time is in nanoseconds; it is at most 2^32 s.
+func (r *record) time() int64 { return int64(r.sec)*1e9 + int64(r.nsec) }
+
+// parse reads a header. It returns what is wrong with it, empty if nothing is.
+func (r *record) parse(b []byte) string {
+	*r = record{}
+	for len(b) > 0 {
+		if len(b) < 4 {
+			return "a field that is cut"
+		}
+		n := binary.LittleEndian.Uint32(b)
+		if uint64(n) > uint64(len(b)-4) {
+			return fmt.Sprintf("a field of %d bytes in %d", n, len(b)-4)
+		}
+		field := b[4 : 4+n]
+		b = b[4+n:]
+		eq := bytes.IndexByte(field, '=')
+		if eq < 0 {
+			return "a field without ="
+		}
+		if !r.set(field[:eq], field[eq+1:]) {
+			return fmt.Sprintf("%d bytes for field %s", len(field)-eq-1, field[:eq])
+		}
+	}
+	switch {
+	case r.has&hasOp == 0:
+		return "no field op"
+	case int(r.op) < len(needs) && r.has&needs[r.op] != needs[r.op]:
+		return fmt.Sprintf("a header of op %d that lacks fields", r.op)
+	}
+	return ""
+}
+
+// set takes a field; it reports false if the value has another length than fields of the name have. Fields of unknown names are passed over.
+func (r *record) set(name, v []byte) bool {
+	var flag has
+	size := 4
+	switch string(name) {
+	case "op":
+		flag, size = hasOp, 1
+	case "conn":
+		flag = hasConn
+	case "time":
+		flag, size = hasTime, 8
+	case "size":
+		flag = hasSize
+	case "index_pos":
+		flag, size = hasIndexPos, 8
+	case "chunk_pos":
+		flag, size = hasChunkPos, 8
+	case "conn_count", "chunk_count", "count":
+	case "compression":
+		r.compression = v
+		r.has |= hasCompression
+		return true
+	case "topic":
+		r.topic = v
+		r.has |= hasTopic
+		return true
+	case "encryptor":
+		r.encryptor = v
+		return true
+	default:
+		return true
+	}
+	if len(v) != size {
+		return false
+	}
+	r.has |= flag
+	switch string(name) {
+	case "op":
+		r.op = v[0]
+	case "conn":
+		r.conn = binary.LittleEndian.Uint32(v)
+	case "time":
+		r.sec, r.nsec = binary.LittleEndian.Uint32(v), binary.LittleEndian.Uint32(v[4:])
+	case "size":
+		r.size = binary.LittleEndian.Uint32(v)
+	case "index_pos":
+		r.indexPos = binary.LittleEndian.Uint64(v)
+	case "chunk_pos":
+		r.chunkPos = binary.LittleEndian.Uint64(v)
+	case "conn_count":
+		r.conns = binary.LittleEndian.Uint32(v)
+	case "chunk_count":
+		r.chunks = binary.LittleEndian.Uint32(v)
+	case "count":
+		r.count = binary.LittleEndian.Uint32(v)
+	}
+	return true
+}
+
+// whole reads the record that b begins with, and returns its data and length. What is wrong comes in words; cut says that only the end of b is.
+func (r *record) whole(b []byte) (data []byte, length int, wrong string, cut bool) {
+	if len(b) < 4 {
+		return nil, 0, fmt.Sprintf("%d bytes", len(b)), true
+	}
+	n := binary.LittleEndian.Uint32(b)
+	switch {
+	case n > maxHeader:
+		return nil, 0, fmt.Sprintf("a header of %d bytes", n), false
+	case uint64(n)+8 > uint64(len(b)):
+		return nil, 0, fmt.Sprintf("a header of %d bytes in %d", n, len(b)-4), true
+	}
+	if wrong := r.parse(b[4 : 4+n]); wrong != "" {
+		return nil, 0, wrong, false
+	}
+	rest := b[8+n:]
+	size := binary.LittleEndian.Uint32(b[4+n:])
+	if uint64(size) > uint64(len(rest)) {
+		return nil, 0, fmt.Sprintf("data of %d bytes in %d", size, len(rest)), true
+	}
+	return rest[:size:size], 8 + int(n) + int(size), "", false
+}
+
+// maxBack is how far before its field op a record that is looked for may begin. A longer one, of a topic of a long name, is not found.
+const maxBack = 512
+
+// opField is what the field op of every record begins with.
+var opField = []byte("\x04\x00\x00\x00op=")
+
+// next returns where in b the next record begins, from a place on, whose header is whole and of a kind that ok takes; and -1 if there is none.
+func next(b []byte, from int, ok func(op byte) bool) int {
+	var r record
+	for at := from; ; {
+		hit := bytes.Index(b[at:], opField)
+		if hit < 0 {
+			return -1
+		}
+		hit += at
+		at = hit + 1
+		if end := hit + len(opField); end >= len(b) || !ok(b[end]) {
+			continue
+		}
+		for begin := max(from, hit-maxBack); begin <= hit-4; begin++ {
+			n := binary.LittleEndian.Uint32(b[begin:])
+			if n <= maxHeader && begin+4+int(n) > hit+len(opField) && begin+8+int(n) <= len(b) && r.parse(b[begin+4:begin+4+int(n)]) == "" {
+				return begin
+			}
+		}
+	}
+}
+
+// fieldsOf calls use for the fields of a connection's data, and reports whether they are whole.
+func fieldsOf(b []byte, use func(name, value []byte)) bool {
+	for len(b) > 0 {
+		if len(b) < 4 {
+			return false
+		}
+		n := binary.LittleEndian.Uint32(b)
+		if n > math.MaxInt32 || int(n) > len(b)-4 {
+			return false
+		}
+		name, value, ok := bytes.Cut(b[4:4+n], []byte("="))
+		if !ok {
+			return false
+		}
+		use(name, value)
+		b = b[4+n:]
+	}
+	return true
+}

@@ -1,0 +1,107 @@
+package rosbag
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/storage"
+)
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "rosbag", Extensions: []string{".bag"},
+		Match: func(head []byte) bool {
+			for _, v := range versioned {
+				if bytes.HasPrefix(head, []byte(v)) {
+					return true
+				}
+			}
+			return false
+		},
+		Open: Open,
+	})
+}
+
+// Open opens a bag, whose one episode is read when it is asked for. Its images and clouds can be read until the dataset is closed.
+func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+	file, err := storage.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{file: file}
+	log, err := open(ctx, s, path)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	d := &bagDataset{source: s, log: log, opt: opt}
+	d.Dataset = dataset.Single("rosbag", path, d.read)
+	return d, nil
+}
+
+// bagDataset is an open bag.
+type bagDataset struct {
+	dataset.Dataset
+	source *source
+	log    *bag
+	opt    dataset.Options
+}
+
+// Info is the format's version and the clocks there are.
+func (d *bagDataset) Info() dataset.Info {
+	info := dataset.Info{Version: "2.0", Clocks: topics.Clocks, Clock: d.opt.Clock}
+	if info.Clock == "" {
+		info.Clock = topics.Clocks[0]
+	}
+	return info
+}
+
+// Close closes the file.
+func (d *bagDataset) Close() error { return d.source.Close() }
+
+func (d *bagDataset) read(ctx context.Context) (*dataset.Episode, error) {
+	if d.opt.Strict && d.log.damage != nil {
+		return nil, d.log.damage[0].First
+	}
+	e, err := topics.Read(ctx, d.log, d.opt)
+	if err != nil {
+		return nil, err
+	}
+	e.Name, e.Attributes.Source = d.Name(), d.log.path
+	e.Damage = append(append(dataset.Damages(nil), d.log.damage...), e.Damage...)
+	e.Damage.SetPath(d.log.path)
+	return e, nil
+}
+
+// source is a bag's file, of which reads after Close are dataset.ErrClosed.
+type source struct {
+	file   storage.File
+	mu     sync.RWMutex
+	closed bool
+}
+
+func (s *source) ReadAt(b []byte, at int64) (int, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return 0, fmt.Errorf("rosbag: %w", dataset.ErrClosed)
+	}
+	return s.file.ReadAt(b, at)
+}
+
+func (s *source) Size() int64 { return s.file.Size() }
+
+// Close closes the file. Close twice is fine.
+func (s *source) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.file.Close()
+}
