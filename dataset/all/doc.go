@@ -15,6 +15,8 @@ import (
 	_ "github.com/robocache/robocache/dataset/npz"
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"
+	_ "github.com/robocache/robocache/dataset/rosbag2"
+	_ "github.com/robocache/robocache/dataset/rosbag2/sqlite"
 	_ "github.com/robocache/robocache/dataset/safetensors"
 	_ "github.com/robocache/robocache/dataset/tum"
 	_ "github.com/robocache/robocache/dataset/ulog"
