@@ -17,6 +17,8 @@ import (
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"
 	_ "github.com/robocache/robocache/dataset/rosbag"
+	_ "github.com/robocache/robocache/dataset/rosbag2"
+	_ "github.com/robocache/robocache/dataset/rosbag2/sqlite"
 	_ "github.com/robocache/robocache/dataset/safetensors"
 	_ "github.com/robocache/robocache/dataset/tum"
 	_ "github.com/robocache/robocache/dataset/ulog"

@@ -56,6 +56,18 @@ func (s *Scratch) Append(fill func(io.Writer) error) (Part, error) {
 	return *p, err
 }
 
+// ReadAt reads what Append has written. It may be called from any goroutine while nobody appends.
+func (s *Scratch) ReadAt(b []byte, at int64) (int, error) {
+	n, err := s.f.ReadAt(b, at)
+	if err != nil && err != io.EOF {
+		err = named(s.path, err)
+	}
+	return n, err
+}
+
+// Size is how many bytes Append has written.
+func (s *Scratch) Size() int64 { return s.size }
+
 // CopyTo writes a part to w. One that is not what was written is ErrReadBack.
 func (s *Scratch) CopyTo(w io.Writer, p Part) error {
 	buf := make([]byte, min(p.size, 1<<18))

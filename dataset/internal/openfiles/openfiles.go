@@ -30,11 +30,16 @@ type File[T io.Closer] struct {
 
 // Get returns an open file, to be given back. Others can be got while it is being opened.
 func (c *Cache[T]) Get(path string) (*File[T], error) {
+	return c.GetBy(path, c.Open)
+}
+
+// GetBy is Get that opens the file by open if it is not.
+func (c *Cache[T]) GetBy(path string, open func(path string) (T, error)) (*File[T], error) {
 	o, err := c.entry(path)
 	if err != nil {
 		return nil, err
 	}
-	o.once.Do(func() { o.File, o.err = c.Open(path) })
+	o.once.Do(func() { o.File, o.err = open(path) })
 	if o.err == nil {
 		return o, nil
 	}

@@ -1,0 +1,266 @@
+package rosbag2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/dataset/rosbag2/internal/store"
+	"github.com/robocache/robocache/storage"
+)
+
+// mostOpen is how many files of a bag stay open while nobody reads them.
+const mostOpen = 8
+
+// opened is a file of the bag. Its channels have numbers of their own, for which it knows the bag's.
+type opened struct {
+	store.File
+	mu      sync.Mutex
+	numbers []int
+}
+
+// bag is the log of all files.
+type bag struct {
+	cache    *openfiles.Cache[*opened]
+	messages *zstd.Decoder
+	paths    []string
+	parts    []part
+	distro   string
+
+	mu       sync.Mutex
+	channels []topics.Channel
+	known    map[string]int // the channels by all that they say
+	tallies  []tally        // of the parts that were read
+}
+
+// tally is what a part has.
+type tally struct {
+	counts      map[int]int // messages by channel
+	first, last int64       // log time, where there are messages
+}
+
+func (t *tally) add(m topics.Message) {
+	if len(t.counts) == 0 {
+		t.counts, t.first, t.last = map[int]int{}, m.Log, m.Log
+	}
+	t.counts[m.Channel]++
+	t.first, t.last = min(t.first, m.Log), max(t.last, m.Log)
+}
+
+// part is one of a file's.
+type part struct{ file, part int }
+
+// newBag opens each file once. One that is broken costs itself, unless it is the only one.
+func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd.Decoder, paths []string, damage *dataset.Damages) (*bag, error) {
+	b := &bag{cache: cache, messages: messages, paths: paths, known: map[string]int{}}
+	var first error
+	good := 0
+	for i, path := range paths {
+		var found dataset.Damages
+		f, err := cache.GetBy(path, func(string) (*opened, error) { return openFile(ctx, path, &found) })
+		if err != nil {
+			bad, ok := dataset.AsDamage(err)
+			if !ok || ctx.Err() != nil {
+				return nil, err
+			}
+			if first == nil {
+				first = err
+			}
+			size := int64(0)
+			if info, err := storage.Stat(ctx, path); err == nil {
+				size = info.Size
+			}
+			damage.Add("files that cannot be read", size, bad)
+			continue
+		}
+		good++
+		merge(damage, found)
+		if b.distro == "" {
+			b.distro = f.File.Distro()
+		}
+		for k := range f.File.Parts() {
+			b.parts = append(b.parts, part{i, k})
+		}
+		b.number(f.File, -1)
+		cache.Give(f)
+	}
+	if good == 0 && first != nil {
+		return nil, first
+	}
+	b.tallies = make([]tally, len(b.parts))
+	return b, nil
+}
+
+// openFile opens a file by its extension, and one that is compressed as what it is else.
+func openFile(ctx context.Context, path string, damage *dataset.Damages) (_ *opened, err error) {
+	kind, compressed := kindOf(path)
+	open := store.Of(kind)
+	if open == nil {
+		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "file of a bag", Got: kind, Want: ".db3 or .mcap"}
+		if kind == ".db3" {
+			bad.Want = "an import of dataset/rosbag2/sqlite, which this program does without"
+		}
+		return nil, bad
+	}
+	file, err := storage.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	if compressed {
+		plain, err := decompress(ctx, path, file, damage)
+		if err != nil {
+			return nil, err
+		}
+		if err := file.Close(); err != nil {
+			return nil, errors.Join(err, plain.Close())
+		}
+		file = plain
+	}
+	beside := func(ctx context.Context, suffix string) (storage.File, error) {
+		if compressed {
+			return nil, nil
+		}
+		f, err := storage.Open(ctx, path+suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return f, err
+	}
+	f, err := open(ctx, store.Source{Path: path, File: file, Beside: beside}, damage)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{File: f}, nil
+}
+
+// merge adds the damage of a part to that of all.
+func merge(all *dataset.Damages, part dataset.Damages) {
+	for _, k := range part {
+		all.Add(k.What, k.Bytes, k.First)
+		for i := range *all {
+			if a := &(*all)[i]; a.What == k.What {
+				a.Count += k.Count - 1
+			}
+		}
+	}
+}
+
+// number returns the bag's number of a file's channel. Channels that say the same are one. Channel -1 numbers all that the file has.
+func (b *bag) number(f *opened, channel int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if channel < 0 || channel >= len(f.numbers) {
+		b.mu.Lock()
+		for _, c := range f.Channels()[len(f.numbers):] {
+			key := fmt.Sprintf("%q %q %q %q %q", c.Topic, c.Encoding, c.Schema.Name, c.Schema.Encoding, c.Schema.Data)
+			n, ok := b.known[key]
+			if !ok {
+				n = len(b.channels)
+				b.known[key], b.channels = n, append(b.channels, c)
+			}
+			f.numbers = append(f.numbers, n)
+		}
+		b.mu.Unlock()
+	}
+	if channel < 0 {
+		return -1
+	}
+	return f.numbers[channel]
+}
+
+// Channels returns those of all files.
+func (b *bag) Channels() []topics.Channel {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.channels[:len(b.channels):len(b.channels)]
+}
+
+func (b *bag) Parts() int { return len(b.parts) }
+
+// file returns an open file, to be given back.
+func (b *bag) file(ctx context.Context, i int) (*openfiles.File[*opened], error) {
+	return b.cache.GetBy(b.paths[i], func(path string) (*opened, error) { return openFile(ctx, path, new(dataset.Damages)) })
+}
+
+// Each reads a part, and decompresses messages.
+func (b *bag) Each(ctx context.Context, number int, damage *dataset.Damages, use func(topics.Message) error) error {
+	p := b.parts[number]
+	f, err := b.file(ctx, p.file)
+	if err != nil {
+		return err
+	}
+	defer b.cache.Give(f)
+	var found dataset.Damages
+	var buf []byte
+	var seen tally
+	err = f.File.Each(ctx, p.part, &found, func(m topics.Message) error {
+		m.Channel, m.At.Part = b.number(f.File, m.Channel), number
+		seen.add(m)
+		if isCompressed(m.Data) {
+			out, err := decompressMessage(b.messages, m.Data, buf)
+			if err != nil {
+				bad, ok := dataset.AsDamage(err)
+				if !ok {
+					return err
+				}
+				found.Add("messages that cannot be decompressed", int64(len(m.Data)), bad)
+				return nil
+			}
+			m.Data, buf = out, out
+		}
+		return use(m)
+	})
+	found.SetPath(b.paths[p.file])
+	merge(damage, found)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tallies[number] = seen // once more the same where a part is read again
+	return err
+}
+
+// total is what all parts have, and the messages by topic.
+func (b *bag) total() (all tally, byTopic map[string]int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	byTopic = map[string]int{}
+	for _, t := range b.tallies {
+		if len(t.counts) == 0 {
+			continue
+		}
+		if len(byTopic) == 0 {
+			all.first, all.last = t.first, t.last
+		}
+		all.first, all.last = min(all.first, t.first), max(all.last, t.last)
+		for channel, n := range t.counts {
+			byTopic[b.channels[channel].Topic] += n
+		}
+	}
+	return all, byTopic
+}
+
+// Message returns the bytes of one message, decompressed.
+func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
+	p := b.parts[at.Part]
+	f, err := b.file(ctx, p.file)
+	if err != nil {
+		return nil, err
+	}
+	defer b.cache.Give(f)
+	data, err := f.File.Message(ctx, topics.At{Part: p.part, Offset: at.Offset})
+	if err != nil || !isCompressed(data) {
+		return data, err
+	}
+	return decompressMessage(b.messages, data, nil)
+}

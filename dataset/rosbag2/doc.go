@@ -1,0 +1,13 @@
+// Package rosbag2 reads the recordings of ROS 2: a folder of .db3 or .mcap files with metadata.yaml, or a lone .db3 file.
+//
+// A folder is one episode of all its files, in the order in which metadata.yaml lists them; its topics become streams, media and clouds as the package
+// topics says. Without metadata.yaml, a folder is a bag if its .db3 files are one, or the numbered pieces of one: run_0.db3, run_1.db3. Files that are
+// compressed, .db3.zstd and .mcap.zstd, are decompressed to temporary files without a name where the system allows that, which are gone with the
+// dataset; messages that are compressed one by one are decompressed as they are read.
+//
+// .db3 files are read by [github.com/robocache/robocache/dataset/rosbag2/sqlite], which a program has to import, as dataset/all does. Those that older
+// versions of ROS wrote lack the definitions of their messages: these are then of Options.Definitions, or the built-in ones of ROS' common messages, by
+// the distribution that wrote the file, where it says so.
+//
+// A file that is missing, or that metadata.yaml describes otherwise, is a problem that Info tells; counts that disagree are a remark of the episode.
+package rosbag2

@@ -1,0 +1,157 @@
+package rosbag2
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/storage"
+)
+
+const sqliteMagic = "SQLite format 3\x00"
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "rosbag2", Extensions: []string{".db3", compressedName},
+		Match: func(head []byte) bool {
+			return bytes.HasPrefix(head, []byte(sqliteMagic)) || bytes.HasPrefix(head, []byte(zstdMagic))
+		},
+		Inside: inside,
+		Folder: func(path string) bool { return isFolder(context.Background(), path) },
+		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			return Open(ctx, path, opt)
+		},
+	})
+}
+
+// inside tells a database, compressed or not, and an MCAP file that is compressed.
+func inside(path string) (bool, error) {
+	f, err := storage.Open(context.Background(), path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, len(sqliteMagic))
+	n, _ := f.ReadAt(head, 0)
+	if string(head[:n]) == sqliteMagic {
+		return true, nil
+	}
+	z, err := zstd.NewReader(io.NewSectionReader(f, 0, f.Size()), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(mostWindow))
+	if err != nil {
+		return false, nil
+	}
+	defer z.Close()
+	n, _ = io.ReadFull(z, head)
+	return string(head[:n]) == sqliteMagic || bytes.HasPrefix(head[:n], []byte("\x89MCAP0\r\n")), nil
+}
+
+// Set is a bag, a dataset of one episode.
+type Set struct {
+	path     string
+	opt      dataset.Options
+	metadata *metadata // nil if there is none
+	files    []string
+	info     dataset.Info
+	cache    openfiles.Cache[*opened]
+	messages *zstd.Decoder
+	close    sync.Once
+}
+
+// Open opens a bag's folder, or a lone file. Files that metadata.yaml lists and that are not there are problems, or with Options.Strict an error; if
+// none is there, an error.
+func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
+	s := &Set{path: path, opt: opt, info: dataset.Info{Clocks: topics.Clocks, Clock: cmp.Or(opt.Clock, topics.Clocks[0])}}
+	if !slices.Contains(topics.Clocks, s.info.Clock) {
+		return nil, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprint(topics.Clocks)}
+	}
+	st, err := storage.Stat(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		err = s.readFolder(ctx)
+	} else {
+		s.files = []string{path}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.messages, err = newMessages(); err != nil {
+		return nil, err
+	}
+	s.cache.Format, s.cache.Most = "rosbag2", mostOpen
+	return s, nil
+}
+
+// Name is that of the folder, or of the file without its extensions.
+func (s *Set) Name() string { return nameOf(s.path) }
+
+// Format is "rosbag2".
+func (s *Set) Format() string { return "rosbag2" }
+
+// Info says what metadata.yaml says, and where it is wrong.
+func (s *Set) Info() dataset.Info {
+	info := s.info
+	info.Problems, info.Attributes = slices.Clone(info.Problems), maps.Clone(info.Attributes)
+	return info
+}
+
+// Len is 1.
+func (s *Set) Len() int { return 1 }
+
+// Close closes the files. Media and clouds of the episode cannot be read after it.
+func (s *Set) Close() error {
+	s.close.Do(func() {
+		s.cache.Close()
+		s.messages.Close()
+	})
+	return nil
+}
+
+// Episode reads the bag.
+func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if i != 0 {
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var damage dataset.Damages
+	b, err := newBag(ctx, &s.cache, s.messages, s.files, &damage)
+	if err != nil {
+		return nil, err
+	}
+	if s.opt.Strict && damage != nil {
+		return nil, damage[0].First
+	}
+	e, err := topics.Read(ctx, b, s.opt)
+	if err != nil {
+		return nil, s.named(err)
+	}
+	merge(&damage, e.Damage)
+	e.Name, e.Damage, e.Attributes.Source = s.Name(), damage, s.path
+	if s.metadata != nil {
+		e.Remarks = append(e.Remarks, s.metadata.disagreements(b)...)
+	}
+	return e, nil
+}
+
+// named is an error that says in which bag it is.
+func (s *Set) named(err error) error {
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) && bad.Path == "" {
+		bad.Path = s.path
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
+)
+
+const (
+	magic      = "SQLite format 3\x00"
+	headerSize = 100
+)
+
+// image is a database's pages: those of its file, and over them those of its write-ahead log.
+type image struct {
+	file storage.File
+	wal  storage.File     // nil if there is none
+	over map[uint32]int64 // where in the log the last version of a page is, by its number, from 1
+	page int64            // bytes of a page
+	size int64            // of the database
+
+	mu  sync.Mutex
+	err error // the first that storage gave
+}
+
+// newImage reads the header and the log. A file that ends before its pages do is damage.
+func newImage(ctx context.Context, path string, file, wal storage.File, damage *dataset.Damages) (*image, error) {
+	m := &image{file: file, size: file.Size()}
+	if wal != nil {
+		m.wal = wal
+		if err := m.overlay(ctx, path, damage); err != nil {
+			return nil, err
+		}
+	}
+	head := make([]byte, headerSize)
+	n, err := m.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: 0, Kind: dataset.ErrCorrupt, Msg: "header of the database"}
+	if n < headerSize {
+		bad.Offset, bad.Kind, bad.Got, bad.Want = int64(n), dataset.ErrTruncated, strconv.Itoa(n)+" bytes", "100"
+		return nil, bad
+	}
+	if string(head[:len(magic)]) != magic {
+		bad.Got, bad.Want = strconv.Quote(string(head[:len(magic)])), strconv.Quote(magic)
+		return nil, bad
+	}
+	page := int64(binary.BigEndian.Uint16(head[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	if page < 512 || page&(page-1) != 0 || m.over != nil && page != m.page {
+		bad.Offset, bad.Msg, bad.Got, bad.Want = 16, "size of a page", strconv.FormatInt(page, 10), "a power of two from 512 to 65536, as in the log"
+		return nil, bad
+	}
+	pages := int64(binary.BigEndian.Uint32(head[28:]))
+	if valid := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:]); valid && pages*page > m.size {
+		*damage = append(*damage, dataset.Damage{What: "bytes missing at the end of the database", Bytes: pages*page - m.size, First: &dataset.FormatError{
+			Format: "rosbag2", Path: path, Offset: m.size, Kind: dataset.ErrTruncated, Msg: "pages of the database",
+			Got: strconv.FormatInt(m.size, 10) + " bytes", Want: strconv.FormatInt(pages*page, 10),
+		}})
+	}
+	return m, nil
+}
+
+// ReadAt reads as of a file that has the log's pages in it.
+func (m *image) ReadAt(b []byte, at int64) (n int, err error) {
+	if m.over == nil {
+		return m.from(m.file, b, at, m.size)
+	}
+	for n < len(b) {
+		if at >= m.size {
+			return n, io.EOF
+		}
+		number, in := uint32(at/m.page)+1, at%m.page
+		part := b[n:min(int64(len(b)), int64(n)+m.page-in)]
+		var k int
+		if frame, ok := m.over[number]; ok {
+			k, err = m.from(m.wal, part, frame+in, m.wal.Size())
+		} else {
+			k, err = m.from(m.file, part, at, m.file.Size())
+		}
+		n, at = n+k, at+int64(k)
+		if k < len(part) {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// from reads from a file, and notes an error that is not the file's end.
+func (m *image) from(f storage.File, b []byte, at, size int64) (int, error) {
+	if at >= size {
+		return 0, io.EOF
+	}
+	want := b[:min(int64(len(b)), size-at)]
+	n, err := f.ReadAt(want, at)
+	switch {
+	case n == len(b):
+		return n, nil
+	case n == len(want):
+		return n, io.EOF
+	case err == nil || err == io.EOF:
+		err = io.ErrUnexpectedEOF // it has shrunk
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err == nil {
+		m.err = err
+	}
+	return n, err
+}
+
+// failure returns the first error that storage gave.
+func (m *image) failure() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+func (m *image) Close() error {
+	err := m.file.Close()
+	if m.wal != nil {
+		if walErr := m.wal.Close(); err == nil {
+			err = walErr
+		}
+	}
+	return err
+}

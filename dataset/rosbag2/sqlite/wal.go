@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// The write-ahead log is described at https://www.sqlite.org/fileformat2.html#walformat: a header of 32 bytes, then frames of 24 bytes and a page.
+const (
+	walHeader   = 32
+	frameHeader = 24
+)
+
+// overlay reads the log: the pages of all transactions that are whole. Frames after them are of earlier logs, or of a transaction that did not end.
+func (m *image) overlay(ctx context.Context, path string, damage *dataset.Damages) error {
+	in := bufio.NewReaderSize(io.NewSectionReader(m.wal, 0, m.wal.Size()), 1<<20)
+	head := make([]byte, walHeader)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return ended(err)
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	kind := binary.BigEndian.Uint32(head)
+	if kind&1 == 1 {
+		order = binary.BigEndian
+	}
+	page := int64(binary.BigEndian.Uint32(head[8:]))
+	var sum checksum
+	sum.add(order, head[:24])
+	if kind&^1 != 0x377f0682 || !sum.is(head[24:]) || page < 512 || page > 65536 || page&(page-1) != 0 {
+		damage.Add("write-ahead logs that are broken", m.wal.Size(), &dataset.FormatError{Format: "rosbag2", Path: path + "-wal", Offset: 0,
+			Kind: dataset.ErrCorrupt, Msg: "header of the write-ahead log", Got: fmt.Sprintf("%x", head[:12]), Want: "377f0682 or 377f0683, and a checksum that is right"})
+		return nil
+	}
+	highest := m.file.Size()
+	pending, frame := map[uint32]int64{}, make([]byte, frameHeader+page)
+	for at := int64(walHeader); ; at += int64(len(frame)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(in, frame); err != nil {
+			return ended(err)
+		}
+		number, pages := binary.BigEndian.Uint32(frame), binary.BigEndian.Uint32(frame[4:])
+		sum.add(order, frame[:8])
+		sum.add(order, frame[frameHeader:])
+		if number == 0 || string(frame[8:16]) != string(head[16:24]) || !sum.is(frame[16:]) {
+			return nil
+		}
+		pending[number] = at + frameHeader
+		if pages == 0 {
+			continue
+		}
+		if m.over == nil {
+			m.over, m.page = map[uint32]int64{}, page
+		}
+		for number, at := range pending {
+			m.over[number] = at
+			highest = max(highest, int64(number)*page)
+		}
+		clear(pending)
+		m.size = min(int64(pages)*page, highest) // what neither file has, SQLite would take for zeros
+	}
+}
+
+// ended returns nil for a log that has no more whole frames.
+func ended(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil
+	}
+	return err
+}
+
+// checksum is that of the log, over pairs of words.
+type checksum struct{ a, b uint32 }
+
+func (c *checksum) add(order binary.ByteOrder, data []byte) {
+	for ; len(data) >= 8; data = data[8:] {
+		c.a += order.Uint32(data) + c.b
+		c.b += order.Uint32(data[4:]) + c.a
+	}
+}
+
+func (c *checksum) is(stored []byte) bool {
+	return binary.BigEndian.Uint32(stored) == c.a && binary.BigEndian.Uint32(stored[4:]) == c.b
+}
