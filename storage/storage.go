@@ -18,7 +18,7 @@ import (
 	"sync"
 )
 
-// File is an open file. ReadAt may be called from any goroutine.
+// File is an open file. ReadAt may be called from any goroutine. It may still be used when the context of Open has ended; see [Bound].
 type File interface {
 	io.ReaderAt
 	io.Closer
@@ -199,8 +199,11 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if local, is := f.(*LocalFile); is && !IsRegular(f) {
+		return io.ReadAll(local) // its size says nothing
+	}
 	b := make([]byte, f.Size())
-	n, err := f.ReadAt(b, 0)
+	n, err := Bound(ctx, f).ReadAt(b, 0)
 	if n == len(b) {
 		return b, nil
 	}
@@ -210,13 +213,63 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return nil, err
 }
 
-// Join joins the elements of a name, as filepath.Join does of a path.
+// IsRegular reports whether an open file is no pipe, device or folder: whether ReadAt and Size can be used.
+func IsRegular(f File) bool {
+	local, is := f.(*LocalFile)
+	if !is {
+		return true
+	}
+	st, err := local.Stat()
+	return err == nil && st.Mode().IsRegular()
+}
+
+// Reader reads an open file from its beginning. A local file is its own reader, of pipes too.
+func Reader(f File) io.ReadSeeker {
+	if local, is := f.(*LocalFile); is {
+		return local
+	}
+	return io.NewSectionReader(f, 0, f.Size())
+}
+
+// ContextReaderAt is a File whose reads can be ended, such as that of a network.
+type ContextReaderAt interface {
+	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
+}
+
+// Bound returns the same file, whose reads end with ctx too.
+func Bound(ctx context.Context, f File) File {
+	if r, is := f.(ContextReaderAt); is {
+		return &bound{f, r, ctx}
+	}
+	return f
+}
+
+type bound struct {
+	File
+	r   ContextReaderAt
+	ctx context.Context
+}
+
+func (b *bound) ReadAt(p []byte, off int64) (int, error) { return b.r.ReadAtContext(b.ctx, p, off) }
+
+// Join joins the elements of a name, as filepath.Join does of a path. A URL's name stays as it is, but for slashes at its end; what is joined to it is
+// cleaned, and .. takes the last element.
 func Join(name string, elem ...string) string {
 	if path, local := Local(name); local {
 		return filepath.Join(append([]string{path}, elem...)...)
 	}
-	scheme, rest, _ := strings.Cut(name, "://")
-	return scheme + "://" + path.Join(append([]string{rest}, elem...)...)
+	for _, e := range elem {
+		for _, part := range strings.Split(filepath.ToSlash(e), "/") {
+			switch part {
+			case "", ".":
+			case "..":
+				name = Dir(name)
+			default:
+				name = strings.TrimRight(name, "/") + "/" + part
+			}
+		}
+	}
+	return name
 }
 
 // Base returns the last element of a name.
@@ -227,11 +280,23 @@ func Base(name string) string {
 	return path.Base(name)
 }
 
-// Dir returns a name without its last element.
+// Dir returns a name without its last element. That of a URL without a path is itself.
 func Dir(name string) string {
 	if p, local := Local(name); local {
 		return filepath.Dir(p)
 	}
 	scheme, rest, _ := strings.Cut(name, "://")
-	return scheme + "://" + path.Dir(rest)
+	rest = strings.TrimRight(rest, "/")
+	if i := strings.LastIndexByte(rest, '/'); i >= 0 {
+		rest = rest[:i]
+	}
+	return scheme + "://" + rest
+}
+
+// Abs returns the absolute path of a local name, and a URL as it is.
+func Abs(name string) (string, error) {
+	if p, local := Local(name); local {
+		return filepath.Abs(p)
+	}
+	return name, nil
 }
