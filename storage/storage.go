@@ -111,11 +111,16 @@ func storeOf(name string) (Store, bool, error) {
 type SchemeError struct{ Scheme string }
 
 func (e *SchemeError) Error() string {
+	return fmt.Sprintf("got scheme %s://, want %s", e.Scheme, e.Want())
+}
+
+// Want names what there is: "a path, or file://".
+func (e *SchemeError) Want() string {
 	want := "a path, or file://"
 	for _, s := range Schemes() {
 		want += ", " + s + "://"
 	}
-	return fmt.Sprintf("got scheme %s://, want %s", e.Scheme, want)
+	return want
 }
 
 // Unwrap returns errors.ErrUnsupported.
