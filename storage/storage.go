@@ -44,8 +44,8 @@ func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
 type Store interface {
 	Open(ctx context.Context, url string) (File, error)
 	Stat(ctx context.Context, url string) (Info, error)
-	// List returns what is in a folder, by name; an empty folder is one that there is not.
-	List(ctx context.Context, url string) ([]Info, error)
+	// List returns what is in a folder, by name, but no more than most entries if that is not negative; an empty folder is one that there is not.
+	List(ctx context.Context, url string, most int) ([]Info, error)
 }
 
 var stores = struct {
@@ -180,7 +180,7 @@ func ReadDir(ctx context.Context, name string) ([]Info, error) {
 		return nil, err
 	}
 	if is {
-		return s.List(ctx, name)
+		return s.List(ctx, name, -1)
 	}
 	dir, _ := Local(name)
 	entries, err := os.ReadDir(dir)
@@ -193,6 +193,36 @@ func ReadDir(ctx context.Context, name string) ([]Info, error) {
 		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
 			list[i].Size, list[i].Mode = st.Size(), st.Mode()
 		}
+	}
+	return list, nil
+}
+
+// ReadNames returns what is in a folder as the folder has it, without sizes, and with links as links: of large folders it is faster than ReadDir. If
+// most is not negative it stops at so many entries, which are then in no order.
+func ReadNames(ctx context.Context, name string, most int) ([]Info, error) {
+	s, is, err := storeOf(name)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		return s.List(ctx, name, most)
+	}
+	path, _ := Local(name)
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(most)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	list := make([]Info, len(entries))
+	for i, e := range entries {
+		list[i] = Info{Name: e.Name(), Mode: e.Type()}
+	}
+	if most < 0 {
+		slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return list, nil
 }
