@@ -213,13 +213,22 @@ func ReadNames(ctx context.Context, name string, most int) ([]Info, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	entries, err := dir.ReadDir(most)
+	var list []Info
+	for err == nil && (most < 0 || len(list) < most) {
+		n := 4096
+		if most >= 0 {
+			n = min(n, most-len(list))
+		}
+		var entries []fs.DirEntry
+		if entries, err = dir.ReadDir(n); err == nil {
+			err = ctx.Err()
+		}
+		for _, e := range entries {
+			list = append(list, Info{Name: e.Name(), Mode: e.Type()})
+		}
+	}
 	if err != nil && err != io.EOF {
 		return nil, err
-	}
-	list := make([]Info, len(entries))
-	for i, e := range entries {
-		list[i] = Info{Name: e.Name(), Mode: e.Type()}
 	}
 	if most < 0 {
 		slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
