@@ -8,11 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/robocache/robocache/storage"
 )
 
 // Dataset is a series of episodes, read one at a time. Its methods may be called from any goroutine.
@@ -120,8 +121,8 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file or folder, by its path or file:// URL, of any registered format, which it recognises by its content, and by its name too only
-// where that does not say.
+// Open opens a file or folder, by its path or URL, of any registered format, which it recognises by its content, and by its name too only where that
+// does not say. URLs are those of package storage: file://, and s3:// in programs that import storage/s3.
 //
 // A folder of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]. Other files in it are ignored, and the
 // attribute "other files" names them; so are folders, and what begins with a dot. A file of it that cannot be opened is one episode, which is an
@@ -147,26 +148,42 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 }
 
 func open(ctx context.Context, path string, opt Options) (Dataset, error) {
-	if scheme, rest, url := strings.Cut(path, "://"); url && scheme == "file" {
-		path = rest
-	} else if _, err := os.Stat(path); url && err != nil {
-		return nil, &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "URL", Got: "scheme " + scheme, Want: "a path, or file://"}
+	st, err := storage.Stat(ctx, path)
+	if local, is := storage.Local(path); is {
+		path = local
+	} else if err != nil {
+		return nil, unreachable(path, err)
 	}
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
+	if err == nil && st.IsDir() {
 		return openFolder(ctx, path, opt)
 	}
-	f, err := Recognise(path)
+	f, err := recognise(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	return f.Open(ctx, path, opt)
 }
 
+// unreachable is the error of a URL, which is a FormatError if its scheme is one that there is not.
+func unreachable(path string, err error) error {
+	var scheme *storage.SchemeError
+	if !errors.As(err, &scheme) {
+		return err
+	}
+	return &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "URL", Got: "scheme " + scheme.Scheme, Want: scheme.Want()}
+}
+
 // Recognise returns the registered format of a file.
-func Recognise(path string) (Format, error) {
-	f, ok, err := match(path, false)
+func Recognise(path string) (Format, error) { return recognise(context.Background(), path) }
+
+func recognise(ctx context.Context, path string) (Format, error) {
+	head, err := headOf(ctx, path)
+	if err != nil {
+		return Format{}, err
+	}
+	f, ok, err := match(path, head, false)
 	if err == nil && !ok {
-		f, ok, err = match(path, true)
+		f, ok, err = match(path, head, true)
 	}
 	switch {
 	case ok:
@@ -178,13 +195,9 @@ func Recognise(path string) (Format, error) {
 	return f, err
 }
 
-// match returns the format of a file, if it is of a known one: by its content, or with named by its name and content. A container that is broken is
-// an error, and of the format that takes what is left of such containers, if there is one.
-func match(path string, named bool) (Format, bool, error) {
-	head, err := headOf(path)
-	if err != nil {
-		return Format{}, false, err
-	}
+// match returns the format of a file that begins with head, if it is of a known one: by its content, or with named by its name and content. A container
+// that is broken is an error, and of the format that takes what is left of such containers, if there is one.
+func match(path string, head []byte, named bool) (Format, bool, error) {
 	var rest Format
 	var broken error
 	for _, f := range Formats() {
@@ -223,26 +236,32 @@ func known() string {
 	return strings.Join(list, ", ")
 }
 
-func headOf(path string) ([]byte, error) {
-	st, err := os.Stat(path) // first, since to open a pipe is to wait for its other end
+// headOf returns the first bytes of a file.
+func headOf(ctx context.Context, path string) ([]byte, error) {
+	st, err := storage.Stat(ctx, path) // first, since to open a pipe is to wait for its other end
 	if err != nil {
-		return nil, err
+		return nil, unreachable(path, err)
 	}
-	if !st.Mode().IsRegular() {
+	if !st.IsRegular() {
 		what := "is a pipe or device, which can be read once only: want a file"
 		if st.IsDir() {
 			what = "is a folder"
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New(what)}
 	}
-	file, err := os.Open(path)
+	return beginning(ctx, path)
+}
+
+// beginning is headOf of what is known to be a file.
+func beginning(ctx context.Context, path string) ([]byte, error) {
+	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	head := make([]byte, HeadBytes)
-	n, err := io.ReadFull(file, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	n, err := storage.Bound(ctx, file).ReadAt(head, 0)
+	if err != nil && err != io.EOF {
 		return nil, err
 	}
 	return head[:n], nil
@@ -276,6 +295,6 @@ func (s *single) Episode(ctx context.Context, i int) (*Episode, error) {
 
 // BaseName returns a file's name without its folder and extension: what its episode is called.
 func BaseName(path string) string {
-	base := filepath.Base(path)
+	base := storage.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }

@@ -5,14 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/storage"
 )
 
 // openFolder opens a folder: a dataset of a format that has folders, or else files of one format, of which each has episodes. Other files in it are
@@ -23,7 +23,7 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 			return f.Open(ctx, path, opt)
 		}
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := storage.ReadDir(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ type sorting struct {
 func (s *sorting) ignored(paths []string) (names []string) {
 	taken := make(map[string]bool, len(paths))
 	for _, path := range paths {
-		taken[filepath.Base(path)] = true
+		taken[storage.Base(path)] = true
 	}
 	for _, name := range s.names {
 		if !taken[name] {
@@ -87,29 +87,29 @@ func (s *sorting) ignored(paths []string) (names []string) {
 }
 
 // sort looks at each file: at what it holds, or with named at its name too.
-func (s *sorting) sort(entries []os.DirEntry, named bool) error {
+func (s *sorting) sort(entries []storage.Info, named bool) error {
 	s.formats, s.found = map[string]Format{}, map[string][]string{}
 	s.broken, s.others, s.lost, s.why, s.folder, s.names = nil, nil, nil, nil, "", nil
 	for _, entry := range entries {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		if strings.HasPrefix(entry.Name(), ".") {
+		if strings.HasPrefix(entry.Name, ".") {
 			continue
 		}
-		file := filepath.Join(s.path, entry.Name())
-		st, err := os.Stat(file)
-		if err == nil && !st.Mode().IsRegular() {
-			if st.IsDir() {
-				s.folder = cmp.Or(s.folder, entry.Name())
+		file := storage.Join(s.path, entry.Name)
+		if link := entry.Mode&fs.ModeSymlink != 0; !link && !entry.IsRegular() {
+			if entry.IsDir() {
+				s.folder = cmp.Or(s.folder, entry.Name)
 			}
 			continue
 		}
-		s.names = append(s.names, entry.Name())
+		s.names = append(s.names, entry.Name)
 		var f Format
 		var ok bool
+		head, err := beginning(s.ctx, file) // a link leads to nothing, which is the error
 		if err == nil {
-			f, ok, err = match(file, named)
+			f, ok, err = match(file, head, named)
 		}
 		var bad *FormatError
 		switch {
@@ -166,7 +166,7 @@ func (s *sorting) chosen() (Format, []string, error) {
 		if !f.named(file) {
 			continue
 		}
-		if head, err := headOf(file); !f.Text || err != nil || len(head) == 0 || f.Named != nil && f.Named(head) {
+		if head, err := headOf(s.ctx, file); !f.Text || err != nil || len(head) == 0 || f.Named != nil && f.Named(head) {
 			files = append(files, file)
 		}
 	}
@@ -211,7 +211,7 @@ func (d *folder) index(ctx context.Context) error {
 		case err != nil && d.opt.Strict:
 			return err
 		case err != nil:
-			d.info.Problems = append(d.info.Problems, Problem{filepath.Base(p.path), err.Error()})
+			d.info.Problems = append(d.info.Problems, Problem{storage.Base(p.path), err.Error()})
 		default:
 			p.count = one.Len()
 			d.join(p, one)
@@ -227,7 +227,7 @@ func (d *folder) index(ctx context.Context) error {
 
 // join adds what a file says of itself. Of what files say differently, only the first's features and attributes that all have are the folder's.
 func (d *folder) join(p *part, one Dataset) {
-	info, base := one.Info(), filepath.Base(p.path)
+	info, base := one.Info(), storage.Base(p.path)
 	info.Problems = slices.Clone(info.Problems)
 	for i := range info.Problems {
 		info.Problems[i].Where = base + ": " + info.Problems[i].Where
@@ -265,7 +265,7 @@ func (d *folder) join(p *part, one Dataset) {
 	}
 }
 
-func (d *folder) Name() string   { return filepath.Base(d.path) }
+func (d *folder) Name() string   { return storage.Base(d.path) }
 func (d *folder) Format() string { return d.kind }
 func (d *folder) Len() int       { return d.count }
 

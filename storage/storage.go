@@ -18,7 +18,7 @@ import (
 	"sync"
 )
 
-// File is an open file. ReadAt may be called from any goroutine.
+// File is an open file. ReadAt may be called from any goroutine. It may still be used when the context of Open has ended; see [Bound].
 type File interface {
 	io.ReaderAt
 	io.Closer
@@ -44,8 +44,8 @@ func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
 type Store interface {
 	Open(ctx context.Context, url string) (File, error)
 	Stat(ctx context.Context, url string) (Info, error)
-	// List returns what is in a folder, by name; an empty folder is one that there is not.
-	List(ctx context.Context, url string) ([]Info, error)
+	// List returns what is in a folder, by name, but no more than most entries if that is not negative; an empty folder is one that there is not.
+	List(ctx context.Context, url string, most int) ([]Info, error)
 }
 
 var stores = struct {
@@ -111,11 +111,16 @@ func storeOf(name string) (Store, bool, error) {
 type SchemeError struct{ Scheme string }
 
 func (e *SchemeError) Error() string {
+	return fmt.Sprintf("got scheme %s://, want %s", e.Scheme, e.Want())
+}
+
+// Want names what there is: "a path, or file://".
+func (e *SchemeError) Want() string {
 	want := "a path, or file://"
 	for _, s := range Schemes() {
 		want += ", " + s + "://"
 	}
-	return fmt.Sprintf("got scheme %s://, want %s", e.Scheme, want)
+	return want
 }
 
 // Unwrap returns errors.ErrUnsupported.
@@ -175,7 +180,7 @@ func ReadDir(ctx context.Context, name string) ([]Info, error) {
 		return nil, err
 	}
 	if is {
-		return s.List(ctx, name)
+		return s.List(ctx, name, -1)
 	}
 	dir, _ := Local(name)
 	entries, err := os.ReadDir(dir)
@@ -192,6 +197,45 @@ func ReadDir(ctx context.Context, name string) ([]Info, error) {
 	return list, nil
 }
 
+// ReadNames returns what is in a folder as the folder has it, without sizes, and with links as links: of large folders it is faster than ReadDir. If
+// most is not negative it stops at so many entries, which are then in no order.
+func ReadNames(ctx context.Context, name string, most int) ([]Info, error) {
+	s, is, err := storeOf(name)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		return s.List(ctx, name, most)
+	}
+	path, _ := Local(name)
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	var list []Info
+	for err == nil && (most < 0 || len(list) < most) {
+		n := 4096
+		if most >= 0 {
+			n = min(n, most-len(list))
+		}
+		var entries []fs.DirEntry
+		if entries, err = dir.ReadDir(n); err == nil {
+			err = ctx.Err()
+		}
+		for _, e := range entries {
+			list = append(list, Info{Name: e.Name(), Mode: e.Type()})
+		}
+	}
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if most < 0 {
+		slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return list, nil
+}
+
 // ReadFile reads a whole file.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	f, err := Open(ctx, name)
@@ -199,8 +243,11 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if local, is := f.(*LocalFile); is && !IsRegular(f) {
+		return io.ReadAll(local) // its size says nothing
+	}
 	b := make([]byte, f.Size())
-	n, err := f.ReadAt(b, 0)
+	n, err := Bound(ctx, f).ReadAt(b, 0)
 	if n == len(b) {
 		return b, nil
 	}
@@ -210,13 +257,63 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return nil, err
 }
 
-// Join joins the elements of a name, as filepath.Join does of a path.
+// IsRegular reports whether an open file is no pipe, device or folder: whether ReadAt and Size can be used.
+func IsRegular(f File) bool {
+	local, is := f.(*LocalFile)
+	if !is {
+		return true
+	}
+	st, err := local.Stat()
+	return err == nil && st.Mode().IsRegular()
+}
+
+// Reader reads an open file from its beginning. A local file is its own reader, of pipes too.
+func Reader(f File) io.ReadSeeker {
+	if local, is := f.(*LocalFile); is {
+		return local
+	}
+	return io.NewSectionReader(f, 0, f.Size())
+}
+
+// ContextReaderAt is a File whose reads can be ended, such as that of a network.
+type ContextReaderAt interface {
+	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
+}
+
+// Bound returns the same file, whose reads end with ctx too.
+func Bound(ctx context.Context, f File) File {
+	if r, is := f.(ContextReaderAt); is {
+		return &bound{f, r, ctx}
+	}
+	return f
+}
+
+type bound struct {
+	File
+	r   ContextReaderAt
+	ctx context.Context
+}
+
+func (b *bound) ReadAt(p []byte, off int64) (int, error) { return b.r.ReadAtContext(b.ctx, p, off) }
+
+// Join joins the elements of a name, as filepath.Join does of a path. A URL's name stays as it is, but for slashes at its end; what is joined to it is
+// cleaned, and .. takes the last element.
 func Join(name string, elem ...string) string {
 	if path, local := Local(name); local {
 		return filepath.Join(append([]string{path}, elem...)...)
 	}
-	scheme, rest, _ := strings.Cut(name, "://")
-	return scheme + "://" + path.Join(append([]string{rest}, elem...)...)
+	for _, e := range elem {
+		for _, part := range strings.Split(filepath.ToSlash(e), "/") {
+			switch part {
+			case "", ".":
+			case "..":
+				name = Dir(name)
+			default:
+				name = strings.TrimRight(name, "/") + "/" + part
+			}
+		}
+	}
+	return name
 }
 
 // Base returns the last element of a name.
@@ -227,11 +324,23 @@ func Base(name string) string {
 	return path.Base(name)
 }
 
-// Dir returns a name without its last element.
+// Dir returns a name without its last element. That of a URL without a path is itself.
 func Dir(name string) string {
 	if p, local := Local(name); local {
 		return filepath.Dir(p)
 	}
 	scheme, rest, _ := strings.Cut(name, "://")
-	return scheme + "://" + path.Dir(rest)
+	rest = strings.TrimRight(rest, "/")
+	if i := strings.LastIndexByte(rest, '/'); i >= 0 {
+		rest = rest[:i]
+	}
+	return scheme + "://" + rest
+}
+
+// Abs returns the absolute path of a local name, and a URL as it is.
+func Abs(name string) (string, error) {
+	if p, local := Local(name); local {
+		return filepath.Abs(p)
+	}
+	return name, nil
 }

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 const (
@@ -25,7 +24,7 @@ func init() {
 	dataset.Register(dataset.Format{
 		Name: format,
 		Folder: func(path string) bool {
-			return isSplit(path) || isLanguage(path) || isSplit(filepath.Join(path, "training")) || isSplit(filepath.Join(path, "validation"))
+			return isSplit(path) || isLanguage(path) || isSplit(storage.Join(path, "training")) || isSplit(storage.Join(path, "validation"))
 		},
 		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			return Open(ctx, path, opt)
@@ -34,14 +33,14 @@ func init() {
 }
 
 func isSplit(path string) bool {
-	st, err := os.Stat(filepath.Join(path, boundsFit))
-	return err == nil && st.Mode().IsRegular()
+	st, err := storage.Stat(context.Background(), storage.Join(path, boundsFit))
+	return err == nil && st.IsRegular()
 }
 
 // isLanguage tells the folder of a split's annotations.
 func isLanguage(path string) bool {
-	full, err := filepath.Abs(path)
-	return err == nil && strings.HasPrefix(filepath.Base(full), languagePrefix) && isDir(full) && isSplit(filepath.Dir(full))
+	full, err := storage.Abs(path)
+	return err == nil && strings.HasPrefix(storage.Base(full), languagePrefix) && isDir(full) && isSplit(storage.Dir(full))
 }
 
 // Set is an open dataset. Its methods may be called from any goroutine.
@@ -71,11 +70,11 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 	}
 	s := &Set{path: path, strict: opt.Strict}
 	if isLanguage(path) {
-		full, err := filepath.Abs(path)
+		full, err := storage.Abs(path)
 		if err != nil {
 			return nil, err
 		}
-		s.path, s.language = filepath.Split(full)
+		s.path, s.language = storage.Dir(full), storage.Base(full)
 	}
 	s.info.Attributes = map[string]string{}
 	if err := s.info.ChooseRate(opt.Rate, 0, rate); err != nil {
@@ -106,15 +105,15 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 func (s *Set) openSplits(ctx context.Context) ([]*split, error) {
 	folders := map[string]string{}
 	if isSplit(s.path) {
-		name := filepath.Base(s.path)
-		if full, err := filepath.Abs(s.path); err == nil {
-			name = filepath.Base(full)
+		name := storage.Base(s.path)
+		if full, err := storage.Abs(s.path); err == nil {
+			name = storage.Base(full)
 		}
 		folders[name] = s.path
 	} else {
 		for _, name := range []string{"training", "validation"} {
-			if st, err := os.Stat(filepath.Join(s.path, name)); err == nil && st.IsDir() {
-				folders[name] = filepath.Join(s.path, name)
+			if st, err := storage.Stat(ctx, storage.Join(s.path, name)); err == nil && st.IsDir() {
+				folders[name] = storage.Join(s.path, name)
 			}
 		}
 	}
@@ -187,10 +186,10 @@ func (s *Set) Name() string {
 	if s.language != "" {
 		return s.language
 	}
-	if full, err := filepath.Abs(s.path); err == nil {
-		return filepath.Base(full)
+	if full, err := storage.Abs(s.path); err == nil {
+		return storage.Base(full)
 	}
-	return filepath.Base(s.path)
+	return storage.Base(s.path)
 }
 
 // Format returns "calvin".

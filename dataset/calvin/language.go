@@ -2,18 +2,18 @@ package calvin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/pickle"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/storage"
 )
 
 const (
@@ -44,7 +44,7 @@ func readObject(path string) (*pickle.Dict, error) {
 	if err := checkFile(path, maxPickle); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := storage.ReadFile(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,10 @@ func (p *split) readLanguage(folders []string) {
 		if !strings.HasPrefix(folder, languagePrefix) {
 			continue
 		}
-		where := filepath.ToSlash(filepath.Join(folder, languageFile))
-		d, err := readObject(filepath.Join(p.dir, folder, languageFile))
+		where := folder + "/" + languageFile
+		d, err := readObject(storage.Join(p.dir, folder, languageFile))
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || err != nil && !isDir(filepath.Join(p.dir, folder)):
+		case errors.Is(err, fs.ErrNotExist) || err != nil && !isDir(storage.Join(p.dir, folder)):
 			continue
 		case err != nil:
 			p.problem(where, "annotations are left out: "+err.Error())
@@ -104,7 +104,7 @@ func (p *split) readLanguage(folders []string) {
 }
 
 func isDir(path string) bool {
-	st, err := os.Stat(path)
+	st, err := storage.Stat(context.Background(), path)
 	return err == nil && st.IsDir()
 }
 
@@ -240,7 +240,7 @@ func rowOf(v any) row {
 
 // readScenes reads which frames are of which scene. Without the file nobody says.
 func (p *split) readScenes() {
-	d, err := readObject(filepath.Join(p.dir, scenesFile))
+	d, err := readObject(storage.Join(p.dir, scenesFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/listed"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -75,7 +73,7 @@ func openSplit(ctx context.Context, name, dir, language string) (*split, error) 
 
 // readRows reads the episodes' first and last frames.
 func (p *split) readRows() error {
-	path := filepath.Join(p.dir, boundsFit)
+	path := storage.Join(p.dir, boundsFit)
 	t, err := readNumbers(path)
 	if err != nil {
 		return err
@@ -106,14 +104,14 @@ func readNumbers(path string) (*tensor.Tensor, error) {
 
 // checkFile returns an error of a file that is too large, or none.
 func checkFile(path string, most int64) error {
-	st, err := os.Stat(path)
+	st, err := storage.Stat(context.Background(), path)
 	switch {
 	case err != nil:
 		return err
-	case !st.Mode().IsRegular():
+	case !st.IsRegular():
 		return formatError(dataset.ErrCorrupt, path, "file", "a folder or a pipe", "a regular file")
-	case st.Size() > most:
-		return formatError(dataset.ErrTooLarge, path, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("at most %d", most))
+	case st.Size > most:
+		return formatError(dataset.ErrTooLarge, path, "file", fmt.Sprintf("%d bytes", st.Size), fmt.Sprintf("at most %d", most))
 	}
 	return nil
 }
@@ -128,36 +126,26 @@ func id(v float64) int64 {
 
 // list finds the frames, and returns the names of other files, in order.
 func (p *split) list(ctx context.Context) (others []string, err error) {
-	f, err := os.Open(p.dir)
+	entries, err := storage.ReadNames(ctx, p.dir, -1)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	for err == nil {
-		var entries []fs.DirEntry
-		if entries, err = f.ReadDir(4096); ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		for _, entry := range entries {
-			name := entry.Name()
-			n, ok := frameOf(name)
-			switch {
-			case ok && entry.Type()&^fs.ModeSymlink == 0: // no folder or pipe
-				p.ids = append(p.ids, n)
-				if old, seen := p.odd[n]; name != frameName(n) && (!seen || name < old) {
-					p.odd[n] = name
-				}
-			case name != boundsFit && name != lengthsFile && name != scenesFile && name != languageFolder && !strings.HasPrefix(name, "."):
-				others = append(others, name)
+	for _, entry := range entries {
+		name := entry.Name
+		n, ok := frameOf(name)
+		switch {
+		case ok && entry.Mode&^fs.ModeSymlink == 0: // no folder or pipe
+			p.ids = append(p.ids, n)
+			if old, seen := p.odd[n]; name != frameName(n) && (!seen || name < old) {
+				p.odd[n] = name
 			}
+		case name != boundsFit && name != lengthsFile && name != scenesFile && name != languageFolder && !strings.HasPrefix(name, "."):
+			others = append(others, name)
 		}
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, err
 	}
 	slices.Sort(p.ids)
 	for i := 1; i < len(p.ids); i++ { // of two files, that which is called as CALVIN calls them
-		if n := p.ids[i]; n == p.ids[i-1] && checkFile(filepath.Join(p.dir, frameName(n)), math.MaxInt64) == nil {
+		if n := p.ids[i]; n == p.ids[i-1] && checkFile(storage.Join(p.dir, frameName(n)), math.MaxInt64) == nil {
 			delete(p.odd, n)
 		}
 	}
@@ -192,7 +180,7 @@ func (p *split) path(n int64) string {
 	if !odd {
 		name = frameName(n)
 	}
-	return filepath.Join(p.dir, name)
+	return storage.Join(p.dir, name)
 }
 
 // between returns the frames of a row that are there. The memory is the split's.
@@ -219,7 +207,7 @@ const lengthsFile = "ep_lens.npy"
 
 // compareLengths compares ep_lens.npy, which need not be there, with the episodes.
 func (p *split) compareLengths() {
-	t, err := readNumbers(filepath.Join(p.dir, lengthsFile))
+	t, err := readNumbers(storage.Join(p.dir, lengthsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

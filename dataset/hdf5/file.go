@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 const magic = "\x89HDF\r\n\x1a\n"
@@ -30,19 +32,16 @@ type File struct {
 
 // Open opens a file. Close it after use.
 func Open(path string) (*File, error) {
-	r, err := os.Open(path)
+	r, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := r.Stat()
-	if err == nil {
-		var f *File
-		if f, err = open(r, info.Size(), path); err == nil {
-			f.closer = r
-			return f, nil
-		}
+	f, err := open(r, r.Size(), path)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
-	return nil, errors.Join(err, r.Close())
+	f.closer = r
+	return f, nil
 }
 
 // NewReader reads a file of size bytes from r, which must outlive it.

@@ -22,12 +22,12 @@ type Values struct {
 	stored int    // bytes of an element in the file
 	offset int    // of what is read in those
 	fill   []byte // an element that was not written, nil for zeros
-	data   storage
+	data   stored
 	err    error // why there are no values
 }
 
-// storage is where the elements of an array are.
-type storage interface {
+// stored is where the elements of an array are.
+type stored interface {
 	// read hands over the elements of rows lo to hi, in parts; at counts from the first of them. What was not written is left out.
 	read(v *Values, lo, hi int, put func(at int, elements []byte) error) error
 	// whole reports whether all of these rows were written.

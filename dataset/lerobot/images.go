@@ -6,17 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/storage"
 )
 
 // path returns the path of a file of the dataset.
-func (s *Set) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
+func (s *Set) path(name string) string { return storage.Join(s.root, filepath.FromSlash(name)) }
 
 // images makes media of a column of images. It reads the first page of them, to see how they are encoded.
 func (r *reader) images(ctx context.Context, name string, f *feature) error {
@@ -132,12 +132,12 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 		return nil, formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
 			fmt.Sprintf("no bytes and the path %.100q", image.Path), "bytes, or a path within the dataset")
 	}
-	path := filepath.Join(m.set.root, name)
-	if st, err := os.Stat(path); err == nil && (!st.Mode().IsRegular() || st.Size() > maxImage) {
+	path := storage.Join(m.set.root, name)
+	if st, err := storage.Stat(ctx, path); err == nil && (!st.IsRegular() || st.Size > maxImage) {
 		return nil, formatError(dataset.ErrUnsupported, path, -1, fmt.Sprintf("image %d of %s", i, m.column),
-			fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()), fmt.Sprintf("a file of at most %d", maxImage))
+			fmt.Sprintf("%v of %d bytes", st.Mode, st.Size), fmt.Sprintf("a file of at most %d", maxImage))
 	}
-	b, err := os.ReadFile(path)
+	b, err := storage.ReadFile(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		bad := formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
 			fmt.Sprintf("no bytes, and no file %.100q", image.Path), "one of them")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/storage"
 )
 
 // episode is an episode that there is data of.
@@ -41,34 +41,36 @@ type run struct {
 }
 
 // parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.
-func (s *Set) parquetFiles(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(s.root, dir))
+func (s *Set) parquetFiles(ctx context.Context, dir string) (names []string, err error) {
+	entries, err := storage.ReadDir(ctx, s.path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	add := func(name string) {
-		if st, err := os.Stat(filepath.Join(s.root, name)); err != nil {
+	add := func(dir string, entry storage.Info) {
+		name := filepath.Join(dir, entry.Name)
+		if entry.Mode&fs.ModeSymlink != 0 {
+			_, err := storage.Stat(ctx, s.path(name))
 			s.unreadable(filepath.ToSlash(name), err) // a link to nothing
-		} else if st.Mode().IsRegular() {
+		} else if entry.IsRegular() {
 			names = append(names, name)
 		}
 	}
 	for _, entry := range entries {
-		name := filepath.Join(dir, entry.Name())
-		if isParquet(entry.Name()) {
-			add(name)
+		if isParquet(entry.Name) {
+			add(dir, entry)
 			continue
 		}
-		if st, err := os.Stat(filepath.Join(s.root, name)); err != nil || !st.IsDir() {
+		if !entry.IsDir() {
 			continue
 		}
-		below, err := os.ReadDir(filepath.Join(s.root, name))
+		name := filepath.Join(dir, entry.Name)
+		below, err := storage.ReadDir(ctx, s.path(name))
 		if err != nil {
 			s.unreadable(filepath.ToSlash(name), err)
 		}
 		for _, file := range below {
-			if isParquet(file.Name()) {
-				add(filepath.Join(name, file.Name()))
+			if isParquet(file.Name) {
+				add(name, file)
 			}
 		}
 	}
@@ -96,7 +98,7 @@ type indexer struct {
 
 // index reads the footers of the data files.
 func (s *Set) index(ctx context.Context) error {
-	names, err := s.parquetFiles(folderOf(s.header.dataPath, "data"))
+	names, err := s.parquetFiles(ctx, folderOf(s.header.dataPath, "data"))
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (s *Set) index(ctx context.Context) error {
 			return err
 		}
 		s.files = append(s.files, name)
-		f, err := table.Open(filepath.Join(s.root, name))
+		f, err := table.Open(s.path(name))
 		if err == nil {
 			err = x.add(ctx, int32(i), f)
 			f.Close()

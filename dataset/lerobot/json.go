@@ -3,13 +3,14 @@ package lerobot
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // How long a file of JSON, and a line of a file of such lines, may be.
@@ -30,15 +31,15 @@ type member struct {
 
 // readObject reads a file that is a JSON object, whose members keep their order.
 func readObject(path string) ([]member, error) {
-	st, err := os.Stat(path)
+	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() || st.Size() > maxJSON {
-		return nil, formatError(dataset.ErrUnsupported, path, -1, "JSON", fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()),
+	if !st.IsRegular() || st.Size > maxJSON {
+		return nil, formatError(dataset.ErrUnsupported, path, -1, "JSON", fmt.Sprintf("%v of %d bytes", st.Mode, st.Size),
 			fmt.Sprintf("a file of at most %d", maxJSON))
 	}
-	data, err := os.ReadFile(path)
+	data, err := storage.ReadFile(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +132,12 @@ func plain(raw json.RawMessage) string {
 
 // readLines calls use for each line of a file of JSON objects, and bad for a line that is none.
 func readLines(path string, use func(m []member) error, bad func(*dataset.FormatError)) error {
-	f, err := os.Open(path)
+	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	s := bufio.NewScanner(f)
+	s := bufio.NewScanner(storage.Reader(f))
 	s.Buffer(nil, maxLine)
 	for line := 1; s.Scan(); line++ {
 		if len(bytes.TrimSpace(s.Bytes())) == 0 {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/storage"
 )
 
 // The clocks of Options.Clock.
@@ -27,7 +26,7 @@ func init() {
 	dataset.Register(dataset.Format{
 		Name: "lerobot", Extensions: []string{".json"},
 		Match:  isHeader,
-		Folder: func(path string) bool { return isHeader(headOf(filepath.Join(path, "meta", "info.json"))) },
+		Folder: func(path string) bool { return isHeader(headOf(storage.Join(path, "meta", "info.json"))) },
 		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			return Open(ctx, path, opt)
 		},
@@ -41,15 +40,16 @@ func isHeader(head []byte) bool {
 
 // headOf returns the beginning of a file, or nothing.
 func headOf(path string) []byte {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+	ctx := context.Background()
+	if st, err := storage.Stat(ctx, path); err != nil || !st.IsRegular() {
 		return nil
 	}
-	f, err := os.Open(path)
+	f, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	head, _ := io.ReadAll(io.LimitReader(f, 16*dataset.HeadBytes))
+	head, _ := io.ReadAll(io.LimitReader(storage.Reader(f), 16*dataset.HeadBytes))
 	return head
 }
 
@@ -83,12 +83,12 @@ const (
 // Open opens a dataset: its folder, or its meta/info.json. It reads what the dataset says of itself and the footers of all data files, and finds out
 // which rows are of which episode. A version other than 2.x and 3.x, or a storage other than Parquet, is dataset.ErrUnsupported.
 func Open(ctx context.Context, path string, opt Options) (*Set, error) {
-	header := filepath.Join(path, "meta", "info.json")
+	header := storage.Join(path, "meta", "info.json")
 	root := path
-	if st, err := os.Stat(path); err != nil {
+	if st, err := storage.Stat(ctx, path); err != nil {
 		return nil, err
 	} else if !st.IsDir() {
-		header, root = path, filepath.Join(filepath.Dir(path), "..")
+		header, root = path, storage.Join(storage.Dir(path), "..")
 	}
 	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
 	s.data.Format, s.data.Open, s.data.Most = "lerobot", table.Open, maxData
@@ -118,8 +118,8 @@ func (s *Set) open(ctx context.Context, header string) error {
 	if err := s.readTables(ctx); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(s.root, "meta", "modality.json")); err == nil {
-		s.readModality(filepath.Join(s.root, "meta", "modality.json"))
+	if _, err := storage.Stat(ctx, storage.Join(s.root, "meta", "modality.json")); err == nil {
+		s.readModality(storage.Join(s.root, "meta", "modality.json"))
 	}
 	if err := s.index(ctx); err != nil {
 		return err
@@ -142,10 +142,10 @@ func (s *Set) open(ctx context.Context, header string) error {
 
 // Name returns the name of the dataset's folder.
 func (s *Set) Name() string {
-	if abs, err := filepath.Abs(s.root); err == nil {
-		return filepath.Base(abs)
+	if abs, err := storage.Abs(s.root); err == nil {
+		return storage.Base(abs)
 	}
-	return filepath.Base(s.root)
+	return storage.Base(s.root)
 }
 
 // Format returns "lerobot".

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/storage"
 )
 
 // declared is an episode as meta/episodes has it. What it does not say is -1.
@@ -42,7 +42,7 @@ func (s *Set) readTables(ctx context.Context) error {
 	case s.header.version == "v2.0":
 		stats = "meta/stats.json"
 	}
-	if _, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(stats))); err != nil {
+	if _, err := storage.Stat(ctx, s.path(stats)); err != nil {
 		s.problems.add(stats, "missing", "there are no statistics")
 	}
 	if err := read(ctx); err != nil {
@@ -70,7 +70,7 @@ func (s *Set) readTables(ctx context.Context) error {
 // readLists reads version 2's tasks.jsonl and episodes.jsonl.
 func (s *Set) readLists(ctx context.Context) error {
 	lines := func(name string, use func(m []member) error) {
-		err := readLines(filepath.Join(s.root, "meta", name), use, func(bad *dataset.FormatError) {
+		err := readLines(storage.Join(s.root, "meta", name), use, func(bad *dataset.FormatError) {
 			s.problems.add("meta/"+name, "lines that cannot be read", bad.Error())
 		})
 		if err != nil {
@@ -144,7 +144,7 @@ func (s *Set) readParquet(ctx context.Context) error {
 		}
 		s.unreadable("meta/tasks.parquet", err)
 	}
-	names, err := s.parquetFiles(filepath.Join("meta", "episodes"))
+	names, err := s.parquetFiles(ctx, filepath.Join("meta", "episodes"))
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ type smallTable struct {
 }
 
 func (s *Set) openTable(ctx context.Context, name string) (*smallTable, error) {
-	f, err := table.Open(filepath.Join(s.root, name))
+	f, err := table.Open(s.path(name))
 	if err == nil && f.Rows() > f.Size() { // a task or an episode takes more than a byte
 		f.Close()
 		most := fmt.Sprintf("at most one for each of its %d bytes", f.Size())

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/storage"
 )
 
 // clip is where an episode's frames are: in a video file, from a time on.
@@ -114,7 +115,7 @@ func (w *Writer) copyVideo(ctx context.Context, f *writeFeature, source string) 
 	n := len(f.copied)
 	at := copyPlace{n / chunk, n % chunk}
 	path := filepath.Join("videos", f.name, fmt.Sprintf("chunk-%03d", at.chunk), fmt.Sprintf("file-%03d.mp4", at.file))
-	in, err := os.Open(source)
+	in, err := storage.Open(ctx, source)
 	if err != nil {
 		return at, &WriteError{Episode: w.report.Episodes, Feature: f.name, Kind: dataset.ErrMissing, Err: err}
 	}
@@ -125,7 +126,7 @@ func (w *Writer) copyVideo(ctx context.Context, f *writeFeature, source string) 
 	}
 	var sum maphash.Hash
 	seed := sum.Seed()
-	n64, err := io.Copy(io.MultiWriter(out, &sum), columns.WithContext(ctx, in))
+	n64, err := io.Copy(io.MultiWriter(out, &sum), columns.WithContext(ctx, storage.Reader(storage.Bound(ctx, in))))
 	if closing := out.Close(); err == nil {
 		err = closing
 	}

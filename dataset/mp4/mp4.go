@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // File is an open mp4 or mov file. Its methods may be called from any goroutine.
@@ -27,22 +28,21 @@ type File struct {
 
 // Open opens a file. One without moov, which ffmpeg writes last, is a *dataset.FormatError.
 func Open(path string) (*File, error) {
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a pipe would be waited for
-		return nil, (&source{path: path}).fail(-1, dataset.ErrUnsupported, "file", st.Mode().String(), "a regular file")
+	if local, is := storage.Local(path); is {
+		if st, err := os.Stat(local); err == nil && !st.Mode().IsRegular() { // a pipe would be waited for
+			return nil, (&source{path: path}).fail(-1, dataset.ErrUnsupported, "file", st.Mode().String(), "a regular file")
+		}
 	}
-	file, err := os.Open(path)
+	file, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := file.Stat()
-	if err == nil {
-		f := &File{source: source{r: file, size: st.Size(), path: path}, closer: file}
-		if err = f.open(); err == nil {
-			return f, nil
-		}
+	f := &File{source: source{r: file, size: file.Size(), path: path}, closer: file}
+	if err := f.open(); err != nil {
+		file.Close()
+		return nil, err
 	}
-	file.Close()
-	return nil, err
+	return f, nil
 }
 
 // NewReader opens a file of that many bytes.

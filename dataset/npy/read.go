@@ -3,17 +3,18 @@ package npy
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -22,12 +23,12 @@ const chunk = 1 << 16 // bytes read and converted at a time
 // ReadFile reads a file that holds one array and nothing else: bytes after it are an error that is dataset.ErrCorrupt. A
 // *dataset.FormatError carries its path.
 func ReadFile(path string) (*tensor.Tensor, error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, chunk)
+	r := bufio.NewReaderSize(storage.Reader(f), chunk)
 	t, err := Read(r)
 	if err == nil {
 		var rest int64

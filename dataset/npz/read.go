@@ -2,6 +2,7 @@ package npz
 
 import (
 	"archive/zip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -28,16 +30,11 @@ type File struct {
 
 // Open opens a file. Close it when done; the tensors it gave stay.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	z, err := open(f, st.Size(), path)
+	z, err := open(f, f.Size(), path)
 	if err != nil {
 		f.Close()
 		return nil, err

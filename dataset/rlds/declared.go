@@ -1,14 +1,14 @@
 package rlds
 
 import (
+	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // labelsEnd is what files of the names of class labels are called after the feature: "steps-observation-mode.labels.txt".
@@ -44,7 +44,7 @@ func (p *plan) readLabels(leaves []*leaf) {
 		if l.class != "ClassLabel" || !p.has[name] {
 			continue
 		}
-		labels, err := labelsOf(filepath.Join(p.dir, name))
+		labels, err := labelsOf(storage.Join(p.dir, name))
 		if err != nil {
 			p.problem(name, "names of class labels that cannot be read: "+err.Error())
 			continue
@@ -58,14 +58,14 @@ func (p *plan) readLabels(leaves []*leaf) {
 
 // labelsOf reads a file of names. Lines without one do not count.
 func labelsOf(path string) (names []string, err error) {
-	st, err := os.Stat(path)
+	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() || st.Size() > maxLabels {
-		return nil, fmt.Errorf("got %v of %d bytes, want a file of at most %d", st.Mode(), st.Size(), maxLabels)
+	if !st.IsRegular() || st.Size > maxLabels {
+		return nil, fmt.Errorf("got %v of %d bytes, want a file of at most %d", st.Mode, st.Size, maxLabels)
 	}
-	b, err := os.ReadFile(path)
+	b, err := storage.ReadFile(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}

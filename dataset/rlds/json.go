@@ -1,13 +1,14 @@
 package rlds
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // maxJSON is how long a file of JSON may be. Those of large datasets have a few hundred kilobytes.
@@ -15,14 +16,14 @@ const maxJSON = 64 << 20
 
 // readJSON reads a file of JSON into v.
 func readJSON(path string, v any) error {
-	st, err := os.Stat(path)
+	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
 		return err
 	}
-	if !st.Mode().IsRegular() || st.Size() > maxJSON {
-		return formatError(dataset.ErrUnsupported, path, -1, "JSON", fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()), fmt.Sprintf("a file of at most %d", maxJSON))
+	if !st.IsRegular() || st.Size > maxJSON {
+		return formatError(dataset.ErrUnsupported, path, -1, "JSON", fmt.Sprintf("%v of %d bytes", st.Mode, st.Size), fmt.Sprintf("a file of at most %d", maxJSON))
 	}
-	data, err := os.ReadFile(path)
+	data, err := storage.ReadFile(context.Background(), path)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // packing is how a file is compressed as a whole.
@@ -47,7 +48,7 @@ type packed struct {
 	how  packing
 
 	mu     sync.Mutex
-	file   *os.File
+	file   storage.File
 	source *bufio.Reader // of the file
 	r      io.Reader     // of what it holds
 	at     int64         // the next byte of that
@@ -55,11 +56,11 @@ type packed struct {
 
 func (p *packed) open() error {
 	p.shut()
-	file, err := os.Open(p.path)
+	file, err := storage.Open(context.Background(), p.path)
 	if err != nil {
 		return err
 	}
-	p.file, p.source, p.at = file, bufio.NewReaderSize(file, 1<<16), 0
+	p.file, p.source, p.at = file, bufio.NewReaderSize(storage.Reader(file), 1<<16), 0
 	if p.how == gzipPacked {
 		p.r, err = gzip.NewReader(p.source)
 	} else {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 const (
@@ -44,7 +44,7 @@ type filePlan struct {
 
 // planOf reads dataset_info.json, or without it the names of the files.
 func planOf(path string) (*plan, error) {
-	st, err := os.Stat(path)
+	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,26 +53,25 @@ func planOf(path string) (*plan, error) {
 	if st.IsDir() {
 		p.dir, others, err = newest(path)
 	} else {
-		p.dir, only = filepath.Split(path)
-		p.dir = filepath.Clean(p.dir)
+		p.dir, only = storage.Dir(path), storage.Base(path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list, err := os.ReadDir(p.dir)
+	list, err := storage.ReadNames(context.Background(), p.dir, -1)
 	if err != nil {
 		return nil, err
 	}
 	var names []string // of files of records
 	p.has = map[string]bool{}
 	for _, f := range list {
-		p.has[f.Name()] = true
-		if strings.Contains(f.Name(), ".tfrecord") && !f.IsDir() {
-			names = append(names, f.Name())
+		p.has[f.Name] = true
+		if strings.Contains(f.Name, ".tfrecord") && !f.IsDir() {
+			names = append(names, f.Name)
 		}
 	}
 	if !p.has[featuresFile] {
-		return nil, formatError(dataset.ErrUnsupported, filepath.Join(p.dir, only), -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
+		return nil, formatError(dataset.ErrUnsupported, storage.Join(p.dir, only), -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
 	}
 	if p.has[infoFile] {
 		err = p.ofInfo(names)
@@ -83,7 +82,7 @@ func planOf(path string) (*plan, error) {
 		return nil, err
 	}
 	if p.name == "" {
-		p.name = filepath.Base(p.dir)
+		p.name = storage.Base(p.dir)
 	}
 	if len(others) > 0 {
 		p.say("other versions", strings.Join(others, ", "))
@@ -96,7 +95,7 @@ func planOf(path string) (*plan, error) {
 
 // ofInfo takes what dataset_info.json says.
 func (p *plan) ofInfo(names []string) error {
-	path := filepath.Join(p.dir, infoFile)
+	path := storage.Join(p.dir, infoFile)
 	var info datasetJSON
 	if err := readJSON(path, &info); err != nil {
 		return err
@@ -235,7 +234,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	var missing []string
 	var lost error // what a strict reader refuses
 	for _, f := range split.files {
-		path := filepath.Join(p.dir, f.name)
+		path := storage.Join(p.dir, f.name)
 		opened, damage, err := openShard(ctx, path)
 		if err == nil {
 			opened.files = &s.files

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/storage"
 )
 
 // Options are dataset's. Strict refuses what is broken: a file that ends early, a shard that is missing of a split or has another number of records
@@ -32,8 +31,8 @@ type Set struct {
 	slots      map[string]int // of features of a record, which leaves take
 	task       *leaf          // says what is to be done; nil if none does
 	shards     []*shard
-	len        int                       // episodes
-	files      openfiles.Cache[*os.File] // shards, of which a few stay open
+	len        int                           // episodes
+	files      openfiles.Cache[storage.File] // shards, of which a few stay open
 	closed     atomic.Bool
 }
 
@@ -69,13 +68,14 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := readFeatures(filepath.Join(plan.dir, featuresFile))
+	leaves, err := readFeatures(storage.Join(plan.dir, featuresFile))
 	if err != nil {
 		return nil, err
 	}
 	plan.readLabels(leaves)
 	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, slots: numbered(leaves), task: taskOf(leaves)}
-	s.files.Format, s.files.Open, s.files.Most = "rlds", os.Open, maxOpen
+	s.files.Format, s.files.Most = "rlds", maxOpen
+	s.files.Open = func(path string) (storage.File, error) { return storage.Open(context.Background(), path) }
 	s.info.Features = declared(leaves)
 	if err := s.info.ChooseRate(opt.Rate, 0, rates[plan.name]); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	}
 	e := &dataset.Episode{Name: from.split + "_" + strconv.Itoa(from.first+record), Steps: s.rate == 0, Record: int64(len(data))}
 	e.Attributes.Source = from.path
-	e.Attributes.Other = map[string]string{"tfds_id": filepath.Base(from.path) + "__" + strconv.Itoa(record)}
+	e.Attributes.Other = map[string]string{"tfds_id": storage.Base(from.path) + "__" + strconv.Itoa(record)}
 	b := &builder{set: s, shard: from, data: data, at: from.records[record].at, room: room, e: e}
 	if err := b.build(); err != nil {
 		return nil, withPath(err, from.path)

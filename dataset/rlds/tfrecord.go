@@ -8,10 +8,10 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"os"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/storage"
 )
 
 // A record is the length of its data (u64), a checksum of that (u32), the data, and a checksum of it (u32), little-endian.
@@ -50,7 +50,7 @@ type shard struct {
 	path    string
 	records []record
 	packed  *packed // nil unless the file is compressed
-	files   *openfiles.Cache[*os.File]
+	files   *openfiles.Cache[storage.File]
 
 	split   string
 	first   int // which of its split's episodes the first record is
@@ -59,20 +59,16 @@ type shard struct {
 
 // openShard finds the records of a file by their lengths. What is broken is damage; the error is one of reading.
 func openShard(ctx context.Context, path string) (*shard, dataset.Damages, error) {
-	file, err := os.Open(path)
+	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer file.Close()
-	st, err := file.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !st.Mode().IsRegular() {
+	if !storage.IsRegular(file) {
 		return nil, nil, formatError(dataset.ErrUnsupported, path, -1, "shard", "a folder, pipe or device", "a file")
 	}
 	s := &shard{path: path}
-	begin := make([]byte, min(headSize, st.Size()))
+	begin := make([]byte, min(headSize, file.Size()))
 	if _, err := file.ReadAt(begin, 0); err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +77,7 @@ func openShard(ctx context.Context, path string) (*shard, dataset.Damages, error
 		s.packed = &packed{path: path, how: how}
 		s.records, damage, err = s.packed.index(ctx)
 	} else {
-		s.records, damage, err = index(ctx, file, st.Size())
+		s.records, damage, err = index(ctx, storage.Bound(ctx, file), file.Size())
 	}
 	damage.SetPath(path)
 	return s, damage, err
@@ -179,11 +175,11 @@ func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	if s.packed != nil {
 		data, err = s.packed.read(ctx, rec.at, rec.size+tailSize)
 	} else {
-		var file *openfiles.File[*os.File]
+		var file *openfiles.File[storage.File]
 		if file, err = s.files.Get(s.path); err != nil {
 			return nil, err
 		}
-		data, err = readFrom(file.File, rec.at, rec.size+tailSize, room)
+		data, err = readFrom(storage.Bound(ctx, file.File), s.path, rec.at, rec.size+tailSize, room)
 		s.files.Give(file)
 	}
 	if err != nil {
@@ -198,29 +194,25 @@ func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 
 // readFile returns n bytes of a file, in room if that is enough.
 func readFile(path string, at, n int64, room []byte) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return readFrom(file, at, n, room)
+	return readFrom(file, path, at, n, room)
 }
 
 // readFrom is readFile of an open file.
-func readFrom(file *os.File, at, n int64, room []byte) ([]byte, error) {
+func readFrom(file storage.File, path string, at, n int64, room []byte) ([]byte, error) {
 	if n > int64(cap(room)) {
-		st, err := file.Stat()
-		if err != nil {
-			return nil, err
-		}
-		if st.Size()-at < n {
-			return nil, formatError(dataset.ErrTruncated, file.Name(), at, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
+		if file.Size()-at < n {
+			return nil, formatError(dataset.ErrTruncated, path, at, "file", fmt.Sprintf("%d bytes", file.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
 		}
 		room = make([]byte, n)
 	}
 	data := room[:n]
 	if err := readAt(file, data, at); err != nil {
-		return nil, withPath(err, file.Name())
+		return nil, withPath(err, path)
 	}
 	return data, nil
 }

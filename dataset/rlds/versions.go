@@ -1,14 +1,14 @@
 package rlds
 
 import (
-	"os"
-	"path/filepath"
+	"context"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/storage"
 )
 
 // versionName is what TensorFlow Datasets calls the folder of a version.
@@ -21,10 +21,10 @@ func Folder(path string) bool {
 
 // isVersion tells the folder of a version: it has dataset_info.json and features.json, or files of records.
 func isVersion(path string) bool {
-	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+	if st, err := storage.Stat(context.Background(), path); err != nil || !st.IsDir() {
 		return false
 	}
-	list, err := os.ReadDir(path)
+	list, err := storage.ReadNames(context.Background(), path, -1)
 	if err != nil {
 		return false
 	}
@@ -33,10 +33,10 @@ func isVersion(path string) bool {
 		if f.IsDir() {
 			continue
 		}
-		if strings.Contains(f.Name(), ".tfrecord") {
+		if strings.Contains(f.Name, ".tfrecord") {
 			return true
 		}
-		info, features = info || f.Name() == infoFile, features || f.Name() == featuresFile
+		info, features = info || f.Name == infoFile, features || f.Name == featuresFile
 	}
 	return info && features
 }
@@ -46,28 +46,23 @@ func isVersion(path string) bool {
 const maxNames = 1000
 
 // namesIn lists a folder, if it has few names.
-func namesIn(path string) []os.DirEntry {
-	if st, err := os.Stat(path); err != nil || !st.IsDir() { // to open a pipe would wait for who writes it
+func namesIn(path string) []storage.Info {
+	if st, err := storage.Stat(context.Background(), path); err != nil || !st.IsDir() { // to open a pipe would wait for who writes it
 		return nil
 	}
-	dir, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	list, err := dir.ReadDir(maxNames + 1)
+	list, err := storage.ReadNames(context.Background(), path, maxNames+1)
 	if err != nil || len(list) > maxNames {
 		return nil
 	}
-	slices.SortFunc(list, func(a, b os.DirEntry) int { return dataset.CompareNames(a.Name(), b.Name()) })
+	slices.SortFunc(list, func(a, b storage.Info) int { return dataset.CompareNames(a.Name, b.Name) })
 	return list
 }
 
 // versions returns the versions below a folder, the oldest first.
 func versions(path string) (names []string) {
 	for _, f := range namesIn(path) {
-		if versionName.MatchString(f.Name()) && !f.Type().IsRegular() && isVersion(filepath.Join(path, f.Name())) {
-			names = append(names, f.Name())
+		if versionName.MatchString(f.Name) && !f.IsRegular() && isVersion(storage.Join(path, f.Name)) {
+			names = append(names, f.Name)
 		}
 	}
 	return names
@@ -76,8 +71,8 @@ func versions(path string) (names []string) {
 // configs returns the folders below a folder that have versions: builder configs of a dataset, or datasets.
 func configs(path string) (names []string) {
 	for _, f := range namesIn(path) {
-		if !f.Type().IsRegular() && !strings.HasPrefix(f.Name(), ".") && len(versions(filepath.Join(path, f.Name()))) > 0 {
-			names = append(names, f.Name())
+		if !f.IsRegular() && !strings.HasPrefix(f.Name, ".") && len(versions(storage.Join(path, f.Name))) > 0 {
+			names = append(names, f.Name)
 		}
 	}
 	return names
@@ -95,10 +90,10 @@ func newest(path string) (dir string, others []string, err error) {
 		case 0:
 			return path, nil, nil // what is wrong with it is told when it is opened
 		case 1:
-			return newest(filepath.Join(path, list[0]))
+			return newest(storage.Join(path, list[0]))
 		}
 		return "", nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "several datasets or builder configs: "+listed.Names(list), "the folder of one of them")
 	}
 	last := len(names) - 1
-	return filepath.Join(path, names[last]), names[:last], nil
+	return storage.Join(path, names[last]), names[:last], nil
 }

@@ -3,18 +3,18 @@ package safetensors
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/mapped"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
 // Map opens a file as Open does, and maps it into memory. A tensor whose dtype is one of package tensor's, and which lies at a multiple of its element's
 // size as those of a Writer do, is a view of the file then: it may not be written, and it is closed with the file. Any other is read, and stays. So are all
-// where the system maps no files, and where numbers have other bytes first.
+// where the system maps no files, where numbers have other bytes first, and of a URL's file, which is read by ranges.
 //
 // A file that is cut short after this, which no program should do to a file that is in use, takes the elements with it: to read them is a fault, which ends
 // the program. In [File.Guard] it is an error, and [File.Whole] tells before. A file that is replaced, as WriteFile does it, stays as it was for those who
@@ -24,7 +24,11 @@ func Map(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := mapped.Open(s.closer.(*os.File), s.size)
+	local, is := s.closer.(*storage.LocalFile)
+	if !is {
+		return s, nil
+	}
+	m, err := mapped.Open(local.File, s.size)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return s, nil

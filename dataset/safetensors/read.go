@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -29,20 +31,17 @@ type File struct {
 // Open opens a file and reads its header. Close it when done; the tensors it gave stay. A header that breaks the format's rules is a
 // *dataset.FormatError; a file that ends before its last tensor does is none.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
-	if err == nil {
-		var s *File
-		if s, err = open(f, st.Size(), path); err == nil {
-			s.closer = f
-			return s, nil
-		}
+	s, err := open(f, f.Size(), path)
+	if err != nil {
+		f.Close()
+		return nil, err
 	}
-	f.Close()
-	return nil, err
+	s.closer = f
+	return s, nil
 }
 
 // NewReader reads a file of size bytes from r, which must stay open as long as the File is used.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/texttable"
+	"github.com/robocache/robocache/storage"
 )
 
 // media is a list of frames.
@@ -28,8 +28,8 @@ type frames struct {
 }
 
 // ReadFrame returns the bytes of a frame's file.
-func (f *frames) ReadFrame(_ context.Context, i int) ([]byte, error) {
-	return os.ReadFile(filepath.Join(f.dir, f.names[i]))
+func (f *frames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	return storage.ReadFile(ctx, storage.Join(f.dir, f.names[i]))
 }
 
 // frame is a line of a list.
@@ -59,14 +59,14 @@ func frameOf(line texttable.Line) (frame, *dataset.FormatError) {
 
 // list reads a list of frames. The files that are not there are a problem, which a strict reader refuses.
 func (s *Set) list(path, name string) error {
-	f, err := os.Open(path)
+	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	source := &frames{dir: filepath.Dir(path)}
+	source := &frames{dir: storage.Dir(path)}
 	m := media{Media: dataset.Media{Name: name, Source: source}}
-	lines := texttable.NewLines(f, '\n')
+	lines := texttable.NewLines(storage.Reader(f), '\n')
 	whole, missing, others, first := 0, 0, 0, ""
 	for {
 		line, err := lines.Next()
@@ -85,7 +85,7 @@ func (s *Set) list(path, name string) error {
 			if s.opt.Strict {
 				return bad
 			}
-			m.damage.Add("lines of "+filepath.Base(path)+" that are broken", int64(line.Bytes), bad)
+			m.damage.Add("lines of "+storage.Base(path)+" that are broken", int64(line.Bytes), bad)
 			continue
 		}
 		whole++
@@ -122,7 +122,7 @@ func (s *Set) list(path, name string) error {
 		return nil
 	}
 	what := fmt.Sprintf("%d of %d files are not there, the first is %s", missing, whole, filepath.ToSlash(first))
-	s.info.Problems = append(s.info.Problems, dataset.Problem{Where: filepath.Base(path), What: what})
+	s.info.Problems = append(s.info.Problems, dataset.Problem{Where: storage.Base(path), What: what})
 	if s.opt.Strict {
 		return &dataset.FormatError{Format: "tum", Path: path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "frames", Got: what}
 	}

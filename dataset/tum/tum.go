@@ -3,14 +3,13 @@ package tum
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/texttable"
+	"github.com/robocache/robocache/storage"
 )
 
 const (
@@ -92,11 +91,11 @@ func trimLeft(b []byte) []byte {
 
 // isFolder reports whether a folder is one of the benchmark: by a trajectory groundtruth.txt, or a list of frames rgb.txt.
 func isFolder(path string) bool {
-	head, whole, _, err := texttable.ReadHead(filepath.Join(path, poses), dataset.HeadBytes)
+	head, whole, _, err := texttable.ReadHead(storage.Join(path, poses), dataset.HeadBytes)
 	if err == nil && match(head, whole) {
 		return true
 	}
-	head, whole, _, err = texttable.ReadHead(filepath.Join(path, lists[0].file), dataset.HeadBytes)
+	head, whole, _, err = texttable.ReadHead(storage.Join(path, lists[0].file), dataset.HeadBytes)
 	if err != nil {
 		return false
 	}
@@ -125,7 +124,7 @@ type source struct {
 
 // Open opens a trajectory, or a folder of the benchmark.
 func Open(path string, opt dataset.Options) (*Set, error) {
-	st, err := os.Stat(path)
+	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +134,12 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 		s.tables = []source{{path, "pose", pose}}
 	} else {
 		for _, t := range []source{{poses, "pose", pose}, {"accelerometer.txt", "accelerometer", []string{"ax", "ay", "az"}}} {
-			if t.path = filepath.Join(path, t.path); isFile(t.path) {
+			if t.path = storage.Join(path, t.path); isFile(t.path) {
 				s.tables = append(s.tables, t)
 			}
 		}
 		for _, l := range lists {
-			if file := filepath.Join(path, l.file); isFile(file) {
+			if file := storage.Join(path, l.file); isFile(file) {
 				if err := s.list(file, l.name); err != nil {
 					return nil, err
 				}
@@ -164,8 +163,8 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 }
 
 func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
+	st, err := storage.Stat(context.Background(), path)
+	return err == nil && st.IsRegular()
 }
 
 // Name returns the file's name without its extension, or the folder's.
@@ -173,7 +172,7 @@ func (s *Set) Name() string {
 	if len(s.tables) == 1 && s.tables[0].path == s.path {
 		return dataset.BaseName(s.path)
 	}
-	return filepath.Base(s.path)
+	return storage.Base(s.path)
 }
 
 // Format returns "tum".

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // Options are dataset's. A file version or a flag that this reader does not know is an error whatever they say.
@@ -91,8 +91,8 @@ func init() {
 		Name: "ulog", Extensions: []string{".ulg"},
 		Match: func(head []byte) bool { return bytes.HasPrefix(head, []byte(fileMagic)) },
 		Open: func(_ context.Context, path string, opt Options) (dataset.Dataset, error) {
-			return dataset.Single("ulog", path, func(context.Context) (*dataset.Episode, error) {
-				log, err := ReadFile(path, opt)
+			return dataset.Single("ulog", path, func(ctx context.Context) (*dataset.Episode, error) {
+				log, err := readPath(ctx, path, opt)
 				if err != nil {
 					return nil, err
 				}
@@ -105,12 +105,16 @@ func init() {
 // ReadFile reads a file, whose name becomes the episode's. A *dataset.FormatError carries its path. It takes little more memory than the log that it
 // returns: the file is read in parts.
 func ReadFile(path string, opt Options) (*Log, error) {
-	file, err := os.Open(path)
+	return readPath(context.Background(), path, opt)
+}
+
+func readPath(ctx context.Context, path string, opt Options) (*Log, error) {
+	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	log, err := readFile(file, opt)
+	log, err := readFile(storage.Bound(ctx, file), opt)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
 		bad.Path = path
@@ -123,15 +127,11 @@ func ReadFile(path string, opt Options) (*Log, error) {
 }
 
 // readFile reads a file in parts, unless it is a pipe or the like.
-func readFile(file *os.File, opt Options) (*Log, error) {
-	st, err := file.Stat()
-	if err != nil {
-		return nil, err
+func readFile(file storage.File, opt Options) (*Log, error) {
+	if !storage.IsRegular(file) {
+		return Read(storage.Reader(file), opt)
 	}
-	if !st.Mode().IsRegular() {
-		return Read(file, opt)
-	}
-	return parseFile(&window{file: file, size: int(st.Size())}, opt)
+	return parseFile(&window{file: file, size: int(file.Size())}, opt)
 }
 
 // Read reads all of r.

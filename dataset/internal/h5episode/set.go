@@ -4,11 +4,11 @@ import (
 	"context"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
+	"github.com/robocache/robocache/storage"
 )
 
 // Set is an open file. A layout's Index fills it in; after that it does not change, and its methods may be called from any goroutine.
@@ -45,7 +45,7 @@ func (s *Set) index(ctx context.Context) error {
 		}
 	}
 	for _, w := range s.File.Warnings() {
-		s.Problem(filepath.Base(s.path), w)
+		s.Problem(storage.Base(s.path), w)
 	}
 	if err := s.layout.Index(ctx, s); err != nil {
 		return err

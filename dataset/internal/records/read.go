@@ -1,12 +1,13 @@
 package records
 
 import (
+	"context"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // Parse makes a cloud of a file's bytes.
@@ -14,7 +15,7 @@ type Parse func(data []byte) (*dataset.Cloud, error)
 
 // ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
 func ReadFile(path string, parse Parse) (*dataset.Cloud, error) {
-	data, err := os.ReadFile(path)
+	data, err := storage.ReadFile(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}

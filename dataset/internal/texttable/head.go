@@ -2,14 +2,14 @@ package texttable
 
 import (
 	"bytes"
+	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/storage"
 )
 
 // Head is the beginning of a text, in whole lines.
@@ -80,23 +80,21 @@ func (h *Head) Label() string {
 
 // ReadHead reads at most so many bytes of a file's beginning, and its last one. ended is false where the file does not end in a line's end.
 func ReadHead(path string, most int) (head []byte, whole, ended bool, err error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, false, false, err
 	}
 	defer f.Close()
 	head = make([]byte, most+1)
-	n, err := io.ReadFull(f, head)
+	n, err := io.ReadFull(storage.Reader(f), head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, false, false, err
 	}
 	whole = n <= most
 	head = head[:min(n, most)]
 	last := []byte{'\n'}
-	if st, err := f.Stat(); err != nil {
-		return nil, false, false, err
-	} else if st.Size() > 0 {
-		if _, err := f.ReadAt(last, st.Size()-1); err != nil && err != io.EOF {
+	if f.Size() > 0 {
+		if _, err := f.ReadAt(last, f.Size()-1); err != nil && err != io.EOF {
 			return nil, false, false, err
 		}
 	}
@@ -105,5 +103,5 @@ func ReadHead(path string, most int) (head []byte, whole, ended bool, err error)
 
 // Unended is what a dataset says of a file that does not end in a line's end.
 func Unended(path string) dataset.Problem {
-	return dataset.Problem{Where: filepath.Base(path), What: "the last line has no line's end: if the file was cut there, digits of its last number may be missing"}
+	return dataset.Problem{Where: storage.Base(path), What: "the last line has no line's end: if the file was cut there, digits of its last number may be missing"}
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/decimal"
+	"github.com/robocache/robocache/storage"
 )
 
 // Layout says how a text is a table.
@@ -73,19 +73,21 @@ type Column struct {
 
 // ReadFile reads a file. Lines that are broken are counted; where more are broken than whole, or with strict, the first is the error.
 func ReadFile(ctx context.Context, path string, l Layout, strict bool) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	rows, err := count(ctx, f, &l)
-	if err != nil {
-		return nil, err
+	r, rows := storage.Reader(storage.Bound(ctx, f)), 0
+	if _, local := storage.Local(path); local { // another is not read twice
+		if rows, err = count(ctx, r, &l); err != nil {
+			return nil, err
+		}
+		if _, err := r.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	t, err := Read(ctx, f, l, rows, strict)
+	t, err := Read(ctx, r, l, rows, strict)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
 		bad.Path = path
@@ -115,7 +117,7 @@ func count(ctx context.Context, r io.Reader, l *Layout) (int, error) {
 	}
 }
 
-// Read reads a text that has no more than about so many rows: room for these is made at the start.
+// Read reads a text. Room for so many rows is made at the start.
 func Read(ctx context.Context, r io.Reader, l Layout, rows int, strict bool) (*Table, error) {
 	p := &parser{Layout: &l, lines: NewLines(r, l.End), flags: make([]flag, 0, len(l.Fields)), kinds: make([]Kind, len(l.Fields))}
 	for i, f := range l.Fields {

@@ -1,24 +1,25 @@
 package table
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // File is an open Parquet file. Its methods may be called from any goroutine.
 type File struct {
 	path    string
-	file    *os.File
+	file    storage.File
 	size    int64
 	parsed  *parquet.File
 	groups  []Group
@@ -33,7 +34,7 @@ type Group struct {
 
 // Open opens a file and reads its footer, which describes it. A file that a recorder did not finish has none: it is dataset.ErrTruncated.
 func Open(path string) (f *File, err error) {
-	file, err := os.Open(path)
+	file, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +46,10 @@ func Open(path string) (f *File, err error) {
 		}
 	}()
 	defer f.guard("footer", &err)
-	st, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
+	if !storage.IsRegular(file) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a file")}
 	}
-	f.size = st.Size()
+	f.size = file.Size()
 	if err := f.check(); err != nil {
 		return nil, err
 	}
