@@ -112,6 +112,11 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 				continue
 			}
 		}
+		if top && field.Name == "timestamp" && field.Array == One && isTime(field.Type) && strings.HasPrefix(t.Name, "foxglove_msgs/") {
+			f.shape.Stamp = true
+			nodes = append(nodes, node{what: stamp})
+			continue
+		}
 		nodes = append(nodes, f.field(field, name+field.Name, path+field.Name)...)
 	}
 	f.label, f.labelAt = label, labelAt

@@ -46,7 +46,7 @@ func parseMsg(format, name, text string, line int, ros1 bool) *definition {
 			}
 			field, after := rest[:end], strings.TrimSpace(rest[end:])
 			switch {
-			case field == "":
+			case field == "" || len(field) > maxName:
 				fail("field of "+name, strconv.Quote(clip(row)), "a type and a name")
 			case strings.HasPrefix(after, "="): // a constant
 			case after != "" && after[0] != '#' && ros1:

@@ -14,7 +14,7 @@ const line80 = "================================================================
 const header2 = line80 + "MSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
 const header1 = line80 + "MSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n"
 const vector3 = line80 + "MSG: geometry_msgs/Vector3\nfloat64 x\nfloat64 y\nfloat64 z\n"
-const quaternion = line80 + "MSG: geometry_msgs/Quaternion\nfloat64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n"
+const quaternion = line80 + "MSG: geometry_msgs/Quaternion\nfloat64 x\nfloat64 y\nfloat64 z\nfloat64 w\n"
 
 const (
 	twist = "# a velocity\nVector3  linear\nVector3  angular # of the body\n" + vector3

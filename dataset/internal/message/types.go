@@ -32,8 +32,9 @@ type library struct {
 	ros1   bool
 	lookup func(name string) string
 	defs   map[string]*definition
-	types  map[string]*Type  // nil while a type is being resolved
-	bare   map[string]string // full names by the type's alone; "" of several
+	types  map[string]*Type     // nil while a type is being resolved
+	bare   map[string]string    // full names by the type's alone; "" of several
+	broken *dataset.FormatError // of the first IDL that could not be read to its end
 }
 
 // shortName is ROS' name of two parts: "geometry_msgs/msg/Twist" is "geometry_msgs/Twist", as "geometry_msgs::msg::Twist" is.
@@ -94,10 +95,10 @@ func (l *library) find(name string) bool {
 
 // add takes the definitions of a text: sections between lines of "=", each with its name, the first without as a rule.
 func (l *library) add(name, text string, idl bool) {
-	line := 1
-	for len(text) > 0 {
+	line, named := 1, false
+	for named || len(text) > 0 {
 		section, rest, found := cutSection(text)
-		if strings.TrimSpace(section) != "" {
+		if named || strings.TrimSpace(section) != "" {
 			if idl {
 				l.addIDL(section, line)
 			} else {
@@ -113,6 +114,7 @@ func (l *library) add(name, text string, idl bool) {
 		kind, of, _ := strings.Cut(strings.TrimSpace(head), ":")
 		switch kind {
 		case "MSG", "IDL":
+			named = true
 			name, idl, text = shortName(strings.TrimSpace(of)), kind == "IDL", body
 		default:
 			return // what follows has no name
@@ -163,6 +165,9 @@ func (l *library) resolve(name string, depth int) (*Type, error) {
 		return nil, bad(l.format, 0, dataset.ErrTooLarge, "definition", fmt.Sprintf("%d types within each other", depth), fmt.Sprintf("at most %d", maxDepth))
 	}
 	if !l.find(name) {
+		if l.broken != nil {
+			return nil, l.broken
+		}
 		return nil, bad(l.format, 0, dataset.ErrNotFound, "definition", "none of "+name, "one of every type that is used")
 	}
 	d := l.defs[name]
