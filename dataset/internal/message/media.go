@@ -189,10 +189,11 @@ func (d *ros) Frame(data []byte) (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	f := Frame{Data: w.data, Stamp: w.stamp}
 	if d.media.kind == RawImage {
-		return f, w.image(&f)
+		n := w.number
+		return rawFrame(d.format, w.text["encoding"], n["width"], n["height"], n["step"], n["is_bigendian"] != 0, w.data, w.stamp)
 	}
+	f := Frame{Stamp: w.stamp}
 	f.Encoding, f.Data = compressed(w.text["format"], w.data)
 	return f, nil
 }
@@ -238,32 +239,33 @@ func pixel(encoding string) (bytes, word int) {
 	return n / 8 * c, n / 8
 }
 
-// image takes the rows of pixels out of a message.
-func (w *whole) image(f *Frame) error {
-	width, height, step := int64(w.number["width"]), int64(w.number["height"]), int64(w.number["step"])
-	f.Encoding, f.Width, f.Height = w.text["encoding"], int(width), int(height)
-	each, word := pixel(f.Encoding)
+// rawFrame makes a frame of rows of pixels, of step bytes each: without what pads them, and little-endian. Of an encoding that is not known the bytes
+// are kept as they are.
+func rawFrame(format, encoding string, width, height, step uint32, big bool, data []byte, stamp int64) (Frame, error) {
+	f := Frame{Encoding: encoding, Width: int(width), Height: int(height), Data: data, Stamp: stamp}
+	each, word := pixel(encoding)
 	if each == 0 {
-		return nil // bytes as they are, of an encoding that only its user knows
+		return f, nil
 	}
-	row := width * int64(each)
-	if width > math.MaxInt32 || height > math.MaxInt32 || step < row || height > 0 && step > int64(len(w.data))/height {
-		return w.fail(dataset.ErrCorrupt, "image", fmt.Sprintf("%d bytes, of rows of %d", len(w.data), step), fmt.Sprintf("%d x %d pixels of %s", width, height, f.Encoding))
+	row, rows := int(width)*each, int(height)
+	if width > math.MaxInt32/4096 || height > math.MaxInt32 || row > int(step) || uint64(height)*uint64(step) > uint64(len(data)) {
+		return Frame{}, &dataset.FormatError{Format: format, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "image",
+			Got: fmt.Sprintf("%d bytes, in rows of %d", len(data), step), Want: fmt.Sprintf("%d x %d pixels of %s", width, height, encoding)}
 	}
-	f.Data = w.data[:height*step]
-	if step > row {
-		f.Data = make([]byte, 0, row*height)
-		for y := range height {
-			f.Data = append(f.Data, w.data[y*step:][:row]...)
+	f.Data = data[:rows*int(step)]
+	if row < int(step) {
+		f.Data = make([]byte, 0, row*rows)
+		for y := range rows {
+			f.Data = append(f.Data, data[y*int(step):][:row]...)
 		}
 	}
-	if word > 1 && w.number["is_bigendian"] != 0 {
+	if word > 1 && big {
 		f.Data = slices.Clone(f.Data)
 		for at := 0; at < len(f.Data); at += word {
 			slices.Reverse(f.Data[at : at+word])
 		}
 	}
-	return nil
+	return f, nil
 }
 
 var pngMagic = []byte("\x89PNG\r\n\x1a\n")
