@@ -136,12 +136,15 @@ func (p *idl) fail(kind error, got, want string) {
 	if len(p.toks) > 0 {
 		line = p.toks[min(p.at, len(p.toks)-1)].line
 	}
-	panic(stop{bad(p.lib.format, line, kind, "IDL", strconv.Quote(clip(got)), want)})
+	if got = strconv.Quote(clip(got)); p.at >= len(p.toks) {
+		kind, got = dataset.ErrTruncated, "the end"
+	}
+	panic(stop{bad(p.lib.format, line, kind, "IDL", got, want)})
 }
 
 func (p *idl) want(s string) {
 	if !p.skip(s) {
-		p.fail(dataset.ErrCorrupt, p.peek(), strconv.Quote(s))
+		p.fail(dataset.ErrCorrupt, p.peek(), "\""+s+"\"")
 	}
 }
 
@@ -176,7 +179,7 @@ func (p *idl) annotations() {
 				case ")":
 					depth--
 				case "":
-					p.fail(dataset.ErrCorrupt, "the end", "\")\"")
+					p.fail(dataset.ErrCorrupt, "", `")"`)
 				}
 			}
 		}
@@ -236,6 +239,8 @@ func (p *idl) declaration(depth int) {
 			p.word()
 			p.skip(",")
 		}
+	case "":
+		p.fail(dataset.ErrTruncated, "", `"}"`)
 	default:
 		p.fail(dataset.ErrUnsupported, word, "module, struct, const, typedef or enum")
 	}
