@@ -51,6 +51,18 @@ float64 w 1
 module sensor_msgs { module msg { struct Mode { uint8 structure_needs_at_least_one_member; }; }; };
 `
 
+func idlMessage() []byte {
+	w := cdr().put(int32(1), uint32(2), "base")
+	for i := range 13 {
+		w.put(float64(i))
+	}
+	w.put([]float64{7, 8}, []string{"a", "b"}, "text", true, false)
+	for i := range 18 {
+		w.put(uint64(i))
+	}
+	return w.put(uint8(0)).b
+}
+
 func TestIDLIsReadAsMsgIs(t *testing.T) {
 	d, err := New("cdr", Schema{"sensor_msgs/msg/Imu", "ros2idl", []byte(imuIDL)}, nil)
 	require.NoError(t, err)
@@ -64,21 +76,16 @@ func TestIDLIsReadAsMsgIs(t *testing.T) {
 	assert.Equal(t, dataset.Column{Name: "big[17]", Type: "uint64", Integer: true}, shape.Columns[32])
 	assert.Equal(t, []string{"text (text)"}, shape.LeftOut)
 	assert.Equal(t, []ListShape{{Name: "some", Columns: []dataset.Column{{Type: "float64"}}, Wide: true, Labels: "names"}}, shape.Lists)
-	w := cdr().put(int32(1), uint32(2), "base")
 	want := []float64{}
 	for i := range 13 {
-		w.put(float64(i))
 		want = append(want, float64(i))
 	}
-	w.put([]float64{7, 8}, []string{"a", "b"}, "text", true, false)
 	want = append(want, 1, 0)
 	for i := range 18 {
-		w.put(uint64(i))
 		want = append(want, float64(i))
 	}
-	w.put(uint8(0))
 	var rows Rows
-	require.NoError(t, d.Append(&rows, w.b))
+	require.NoError(t, d.Append(&rows, idlMessage()))
 	assert.Equal(t, want, rows.F64)
 	assert.Equal(t, []string{"a", "b"}, rows.Lists[0].Labels)
 }
