@@ -30,6 +30,9 @@ type reader struct {
 	shape   *Shape
 	rows    *Rows
 	stamped int64
+	child   int32 // of the message or element that is being read; -1 is none
+	parent  int32
+	keyed   bool // whether frames are asked for
 	table   sink
 	bad     *dataset.FormatError
 }
@@ -37,7 +40,8 @@ type reader struct {
 // span is where an array of text lies.
 type span struct{ from, to, count int }
 
-type saved struct{ f32, f64 int }
+// saved is how long the slices of a list are.
+type saved struct{ f32, f64, keys, stamps int }
 
 func (r *reader) fail(kind error, msg, got, want string) bool {
 	r.bad = &dataset.FormatError{Format: r.format, Offset: int64(r.pos + r.before), Kind: kind, Msg: msg, Got: got, Want: want}
@@ -102,6 +106,12 @@ func (r *reader) exec(p *program, ops []op, out *sink) bool {
 			if !ok {
 				return false
 			}
+			switch o.role {
+			case childFrame:
+				r.child = r.frame(n)
+			case parentFrame:
+				r.parent = r.frame(n)
+			}
 			r.pos += n
 		case opWideText:
 			n, ok := r.length(p.align, r.unit, "length of text")
@@ -132,6 +142,44 @@ func (r *reader) exec(p *program, ops []op, out *sink) bool {
 			}
 		}
 	}
+	return true
+}
+
+// frame returns the number of the frame that the next n bytes name.
+func (r *reader) frame(n int) int32 {
+	if !r.keyed {
+		return -1
+	}
+	name := r.data[r.pos : r.pos+n]
+	if r.nul && n > 0 && name[n-1] == 0 {
+		name = name[:n-1]
+	}
+	i, ok := r.rows.frames[string(name)]
+	if !ok {
+		if r.rows.frames == nil {
+			r.rows.frames = map[string]int32{}
+		}
+		i = int32(len(r.rows.Frames))
+		r.rows.frames[string(name)] = i
+		r.rows.Frames = append(r.rows.Frames, r.clean(name))
+	}
+	return i
+}
+
+// elements reads those of a keyed list.
+func (r *reader) elements(p *program, o *op, n int, out *sink) bool {
+	list, stamped, child, parent := &r.rows.Lists[o.list], r.stamped, r.child, r.parent
+	for range n {
+		r.stamped, r.child, r.parent = 0, -1, -1
+		if !r.exec(p, o.body, out) {
+			return false
+		}
+		list.Keys, list.Parents = append(list.Keys, r.child), append(list.Parents, r.parent)
+		if r.shape.Lists[o.list].Stamp {
+			list.Stamps = append(list.Stamps, r.stamped)
+		}
+	}
+	r.stamped, r.child, r.parent = stamped, child, parent
 	return true
 }
 
@@ -175,7 +223,7 @@ func (r *reader) sequence(p *program, o *op) bool {
 	if o.list >= 0 {
 		shape, list := &r.shape.Lists[o.list], &r.rows.Lists[o.list]
 		list.Lengths = append(list.Lengths, int32(n))
-		if !list.Dropped && n == int(list.Lengths[0]) && !(shape.Bytes && n > maxBytes) {
+		if shape.Keyed || !list.Dropped && n == int(list.Lengths[0]) && !(shape.Bytes && n > maxBytes) {
 			count := n * len(shape.Columns)
 			if shape.Wide {
 				list.F64, out.f64 = grow(list.F64, count)
@@ -205,6 +253,10 @@ func (r *reader) sequence(p *program, o *op) bool {
 				out.put(s.kind, r.data[at+s.from:], s.n, r.big)
 			}
 			at += l.size
+		}
+	case o.list >= 0 && r.shape.Lists[o.list].Keyed:
+		if !r.elements(p, o, n, &out) {
+			return false
 		}
 	default:
 		for range n {

@@ -22,6 +22,7 @@ type node struct {
 	keep bool   // whether the numbers are columns
 	list int    // of a sequence: which list it is, or -1
 	text int    // of a sequence of text: which labels it is, or -1
+	role role   // of a string
 	body []node // of a loop or sequence
 	// boxed is a loop or sequence of what is not primitive: XCDR2 puts its size before it.
 	boxed bool
@@ -40,12 +41,22 @@ const (
 	box           // the size before a fixed array whose elements follow one by one
 )
 
+// role is what a string is good for.
+type role uint8
+
+const (
+	noRole     role = iota
+	childFrame      // the key of a message or an element
+	parentFrame
+)
+
 // flattener makes the columns of a type, and the steps that read them.
 type flattener struct {
 	shape   *Shape
 	columns *[]dataset.Column // what is being filled: the table's or a list's; nil in what is left out
 	table   bool              // whether that is the table, outside of any array
 	top     bool              // whether the fields are the message's own
+	element *ListShape        // the list whose elements' own fields they are, if it is keyed
 	labels  int               // arrays of text that name the elements of lists
 	label   string            // the name of the one beside the fields that are being read, and
 	labelAt int               // its number
@@ -90,8 +101,10 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 	if len(t.Fields) == 0 {
 		return []node{{what: nothing}}
 	}
-	top, label, labelAt := f.top, f.label, f.labelAt
-	f.top, f.label = false, ""
+	top, element, label, labelAt := f.top, f.element, f.label, f.labelAt
+	f.top, f.element, f.label = false, nil, ""
+	keyed := element != nil || top && f.columns != nil && isKeyed(t)
+	f.shape.Keyed = f.shape.Keyed || top && keyed
 	if f.table && f.columns != nil {
 		for i := range t.Fields {
 			if l := &t.Fields[i]; isLabels(l) && hasLists(t) {
@@ -106,16 +119,11 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 		if f.steps += cost(path); f.steps > maxSteps {
 			break
 		}
-		if top && field.Name == "header" && field.Array == One && field.Kind == Struct && field.Type.Name == "std_msgs/Header" {
-			if head := f.header(field.Type); head != nil {
-				nodes = append(nodes, head...)
+		if top || element != nil {
+			if own := f.own(t, field, keyed, element); own != nil {
+				nodes = append(nodes, own...)
 				continue
 			}
-		}
-		if top && field.Name == "timestamp" && field.Array == One && isTime(field.Type) && strings.HasPrefix(t.Name, "foxglove_msgs/") {
-			f.shape.Stamp = true
-			nodes = append(nodes, node{what: stamp})
-			continue
 		}
 		nodes = append(nodes, f.field(field, name+field.Name, path+field.Name)...)
 	}
@@ -137,8 +145,44 @@ func hasLists(t *Type) bool {
 	return false
 }
 
-// header reads a message's header, of which only the stamp is kept; nil if it is not made as one.
-func (f *flattener) header(t *Type) (nodes []node) {
+// isKeyed tells a struct with a child_frame_id.
+func isKeyed(t *Type) bool {
+	for i := range t.Fields {
+		if f := &t.Fields[i]; f.Name == "child_frame_id" && f.Kind == String && f.Array == One {
+			return true
+		}
+	}
+	return false
+}
+
+// own reads a field of a message's or a keyed element's own that has a meaning: its clock and its frames. It returns nil for any other.
+func (f *flattener) own(t *Type, d *Field, keyed bool, element *ListShape) (nodes []node) {
+	stamped := &f.shape.Stamp
+	if element != nil {
+		stamped = &element.Stamp
+	}
+	switch {
+	case d.Array != One:
+	case keyed && d.Kind == String && d.Name == "child_frame_id":
+		return []node{{what: text, role: childFrame}}
+	case keyed && d.Kind == String && d.Name == "parent_frame_id":
+		return []node{{what: text, role: parentFrame}}
+	case d.Name == "timestamp" && isTime(d.Type) && strings.HasPrefix(t.Name, "foxglove_msgs/"):
+		*stamped = true
+		return []node{{what: stamp}}
+	case d.Name == "header" && d.Kind == Struct && d.Type.Name == "std_msgs/Header":
+		if nodes = header(d.Type); nodes != nil {
+			*stamped = true
+		}
+		return nodes
+	case element != nil && d.Name == "transform" && d.Kind == Struct:
+		return f.fields(d.Type, "", "transform.")
+	}
+	return nil
+}
+
+// header reads a message's header, of which the stamp is kept, and the frame where it matters; nil if it is not made as one.
+func header(t *Type) (nodes []node) {
 	found := false
 	for i := range t.Fields {
 		h := &t.Fields[i]
@@ -146,7 +190,7 @@ func (f *flattener) header(t *Type) (nodes []node) {
 		case h.Array != One:
 			return nil
 		case h.Kind == String:
-			nodes = append(nodes, node{what: text})
+			nodes = append(nodes, node{what: text, role: parentFrame})
 		case h.Name == "stamp" && (h.Kind == Time || isTime(h.Type)):
 			nodes, found = append(nodes, node{what: stamp}), true
 		case h.Kind == Uint32:
@@ -158,7 +202,6 @@ func (f *flattener) header(t *Type) (nodes []node) {
 	if !found {
 		return nil
 	}
-	f.shape.Stamp = true
 	return nodes
 }
 
@@ -377,6 +420,9 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		list := ListShape{Name: path, Labels: f.label, Bytes: isByte(d)}
 		columns, said := f.columns, len(f.shape.LeftOut)
 		f.columns, f.table = &list.Columns, false
+		if d.Kind == Struct && isKeyed(d.Type) {
+			list.Keyed, f.element = true, &list
+		}
 		seq.body = element()
 		f.columns, f.table = columns, true
 		if len(list.Columns) == 0 || f.left < 0 {

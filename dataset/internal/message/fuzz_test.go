@@ -32,6 +32,7 @@ func seeds(t testing.TB) (list []mutate.Seed) {
 	list = append(list,
 		seed(0, "sensor_msgs/msg/JointState", jointState, cdr().put(int32(1), uint32(0), "", joints, []float64{1, 2}, []float64{3, 4}, []float64{}).b),
 		seed(0, "sensor_msgs/msg/JointState", jointState, cdrBig().put(int32(1), uint32(0), "", joints, []float64{1, 2}, []float64{3, 4}, []float64{}).b),
+		seed(0, "tf2_msgs/msg/TFMessage", tf, cdr().put(uint32(1), int32(1), uint32(2), "world", "a", 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0).b),
 		seed(0, "sensor_msgs/msg/Image", image, imageOf(2, 1, "bgr16", 1, 8, make([]byte, 16))),
 		seed(0, "sensor_msgs/msg/CompressedImage", packed, cdr().put(int32(0), uint32(0), "", "png", []byte("\x89PNG\r\n\x1a\n...")).b),
 		seed(0, "sensor_msgs/msg/PointCloud2", pointCloud, cloudOf(cdr(), false, 1, 2, 18, 36, xyzi, make([]byte, 36))),
@@ -81,6 +82,9 @@ func exercise(t testing.TB, b []byte) (decoded bool) {
 			sum := 0
 			for _, n := range l.Lengths {
 				sum += int(n) * len(shape.Lists[i].Columns)
+			}
+			if n := len(l.Keys); n != len(l.Parents) || shape.Lists[i].Keyed && n*len(shape.Lists[i].Columns) != sum {
+				t.Fatal("keys of another number")
 			}
 			if len(l.Lengths) != rows.Count || !l.Dropped && len(l.F32)+len(l.F64) != sum || l.Dropped && l.F32 != nil {
 				t.Fatal("a list of another size")

@@ -94,7 +94,8 @@ func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 	if !slices.Contains(want, d.media.what()) {
 		return nil, bad(d.format, 0, dataset.ErrUnsupported, "message", d.typ.Name, "an image, a video's packet or a cloud")
 	}
-	r, p, err := d.open(data)
+	var r reader
+	p, err := d.open(&r, data)
 	if err != nil {
 		return nil, err
 	}

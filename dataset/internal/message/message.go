@@ -66,6 +66,8 @@ type Shape struct {
 	Lists   []ListShape
 	LeftOut []string // fields that are neither, by flattened name, with what they are: "frame_id (text)"
 	Stamp   bool     // whether there is a header's timestamp, which is no column
+	// Keyed says that messages have a child_frame_id, which tells those of one moving thing from those of others.
+	Keyed bool
 	// Media says what a message as a whole is, if it is an image, a video's packet or a cloud: then its table and lists are not used.
 	Media Media
 }
@@ -79,7 +81,9 @@ type ListShape struct {
 	Labels string
 	// Bytes says that the elements are bytes: an array of more than 64 of them is taken for something else than numbers.
 	Bytes bool
-	label int // which of the messages' labels it has, or -1
+	// Keyed and Stamp say that each element has a child_frame_id and a timestamp of its own, as those of tf have: neither is a column.
+	Keyed, Stamp bool
+	label        int // which of the messages' labels it has, or -1
 }
 
 // Media is what a message is as a whole.
@@ -102,6 +106,11 @@ type Rows struct {
 	Inexact int       // integers that a float64 could not hold, here and in the lists
 	Stamps  []int64   // [Count] ns, where Shape.Stamp
 	Lists   []ListRows
+	// Frames are the names of coordinate frames in these rows, each once, that Keys and Parents count.
+	Frames []string
+	// Keys are the messages' child_frame_id and Parents the frame that it is in, [Count], where Shape.Keyed; -1 is none.
+	Keys, Parents []int32
+	frames        map[string]int32
 	// spans are where the labels are of the message that is being decoded, and saved how long the lists were before it.
 	spans []span
 	saved []saved
@@ -114,7 +123,10 @@ type ListRows struct {
 	F64     []float64
 	Labels  []string // of the first message that has elements; nil if there are none
 	Relabel bool     // whether a later message names its elements otherwise, or any names more or fewer than it has
-	// Dropped says that the values are not kept, and F32 and F64 nil, since a message's length is not the first's, or is more than 64 Bytes.
+	// Keys, Parents and Stamps are those of elements, [sum of Lengths], where ListShape.Keyed and Stamp.
+	Keys, Parents []int32
+	Stamps        []int64
+	// Dropped says that the values are not kept, and F32 and F64 nil, since a message's length is not the first's, of a list that is not Keyed, or is more than 64 Bytes.
 	Dropped bool
 	raw     []byte // the labels as they were encoded in the message before
 }

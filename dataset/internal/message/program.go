@@ -36,6 +36,7 @@ type op struct {
 	n    int // passes of a loop
 	list int // of a sequence: which list it is, or -1
 	text int // which labels, or -1
+	role role
 	run  *run
 	body []op
 	box  bool // whether a size comes first
@@ -121,7 +122,7 @@ func (p *program) compile(nodes []node) (ops []op) {
 		flush()
 		switch n.what {
 		case text:
-			ops = append(ops, op{code: opText})
+			ops = append(ops, op{code: opText, role: n.role})
 		case wideText:
 			p.wide = true
 			ops = append(ops, op{code: opWideText})

@@ -35,6 +35,7 @@ type ros struct {
 	typ    *Type
 	shape  *Shape
 	labels int
+	keyed  bool     // whether it or a list of it is
 	first  *program // of ROS 1 or XCDR1
 	second func() *program
 	media  *media // of images and clouds
@@ -57,7 +58,7 @@ func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, erro
 		return nil, err
 	}
 	shape.Type = schema.Name
-	d.shape, d.labels = shape, flat.labels
+	d.shape, d.labels, d.keyed = shape, flat.labels, shape.Keyed || slices.ContainsFunc(shape.Lists, func(l ListShape) bool { return l.Keyed })
 	if ros1 {
 		d.format, d.first = "ros1", compile(nodes, ros1Rules)
 	} else {
@@ -75,34 +76,35 @@ var encapsulations = []string{"XCDR1, big-endian", "XCDR1", "PL_CDR, big-endian"
 	"D_CDR2, big-endian", "D_CDR2", "PL_CDR2, big-endian", "PL_CDR2"}
 
 // open finds out how a message is encoded.
-func (d *ros) open(data []byte) (reader, *program, error) {
-	r := reader{format: d.format, data: data, shape: d.shape, unit: 4}
+func (d *ros) open(r *reader, data []byte) (*program, error) {
+	r.format, r.data, r.shape, r.unit, r.child, r.parent, r.keyed = d.format, data, d.shape, 4, -1, -1, d.keyed
 	if d.format == "ros1" {
-		return r, d.first, nil
+		return d.first, nil
 	}
 	if len(data) < 4 {
 		r.short("encapsulation", 4)
-		return r, nil, r.bad
+		return nil, r.bad
 	}
 	kind := int(data[1])
 	if data[0] != 0 || kind >= len(encapsulations) || encapsulations[kind] == "" {
 		r.fail(dataset.ErrCorrupt, "encapsulation", fmt.Sprintf("%02x %02x", data[0], data[1]), "that of CDR")
-		return r, nil, r.bad
+		return nil, r.bad
 	}
 	r.data, r.before, r.big, r.nul = data[4:], 4, kind%2 == 0, true
 	switch kind {
 	case 0, 1:
-		return r, d.first, nil
+		return d.first, nil
 	case 6, 7:
-		return r, d.second(), nil
+		return d.second(), nil
 	}
 	r.fail(dataset.ErrUnsupported, "encapsulation", encapsulations[kind], "XCDR1, or XCDR2 of final types")
-	return r, nil, r.bad
+	return nil, r.bad
 }
 
 // Append decodes a message.
 func (d *ros) Append(rows *Rows, data []byte) error {
-	r, p, err := d.open(data)
+	var r reader
+	p, err := d.open(&r, data)
 	if err != nil {
 		return err
 	}
@@ -122,6 +124,7 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 		for i := range rows.Lists {
 			l, was := &rows.Lists[i], rows.saved[i]
 			l.Lengths, l.F32, l.F64 = l.Lengths[:count], l.F32[:was.f32], l.F64[:was.f64]
+			l.Keys, l.Parents, l.Stamps = l.Keys[:was.keys], l.Parents[:was.keys], l.Stamps[:was.stamps]
 		}
 		if !p.wide || r.unit == 2 {
 			if d.empty {
@@ -134,6 +137,9 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 	}
 	rows.Count++
 	rows.Inexact += r.table.inexact
+	if d.shape.Keyed {
+		rows.Keys, rows.Parents = append(rows.Keys, r.child), append(rows.Parents, r.parent)
+	}
 	if d.shape.Stamp {
 		rows.Stamps = append(rows.Stamps, r.stamped)
 	}
@@ -154,6 +160,9 @@ func (r *reader) end() bool {
 
 // prepare makes rows' lists, and notes how long they are.
 func (d *ros) prepare(rows *Rows) {
+	if rows.Count == 0 && d.keyed {
+		rows.Frames, rows.frames = rows.Frames[:0], nil
+	}
 	n := len(d.shape.Lists)
 	if n == 0 {
 		return
@@ -170,9 +179,9 @@ func (d *ros) prepare(rows *Rows) {
 	for i := range rows.Lists {
 		l := &rows.Lists[i]
 		if rows.Count == 0 {
-			*l = ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0], raw: l.raw[:0]}
+			*l = ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0], Keys: l.Keys[:0], Parents: l.Parents[:0], Stamps: l.Stamps[:0], raw: l.raw[:0]}
 		}
-		rows.saved[i] = saved{len(l.F32), len(l.F64)}
+		rows.saved[i] = saved{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps)}
 	}
 }
 
@@ -181,7 +190,7 @@ func (d *ros) commit(rows *Rows, r *reader) {
 	for i := range rows.Lists {
 		l, shape := &rows.Lists[i], &d.shape.Lists[i]
 		n := l.Lengths[len(l.Lengths)-1]
-		if !l.Dropped && (n != l.Lengths[0] || shape.Bytes && n > maxBytes) {
+		if !l.Dropped && !shape.Keyed && (n != l.Lengths[0] || shape.Bytes && n > maxBytes) {
 			l.Dropped, l.F32, l.F64 = true, nil, nil
 		}
 		if shape.label < 0 || n == 0 || l.Relabel || l.Dropped {

@@ -115,3 +115,64 @@ func TestNamesLabelTheListsBesideThem(t *testing.T) {
 	require.NoError(t, d.Append(&rows, message("", []string{"a", "b"}, []float64{5, 6}, nil)))
 	assert.True(t, rows.Lists[0].Relabel)
 }
+
+const tf = "geometry_msgs/TransformStamped[] transforms\n" + header2 + quaternion + vector3 +
+	line80 + "MSG: geometry_msgs/TransformStamped\nstd_msgs/Header header\nstring child_frame_id\nTransform transform\n" +
+	line80 + "MSG: geometry_msgs/Transform\nVector3 translation\nQuaternion rotation\n"
+
+// Transforms of several children come in one message: each says whose it is, and when.
+func TestTransformsAreToldApart(t *testing.T) {
+	d := open(t, "cdr", "tf2_msgs/msg/TFMessage", tf)
+	require.Len(t, d.Shape().Lists, 1)
+	list := d.Shape().Lists[0]
+	assert.True(t, list.Keyed && list.Stamp && !d.Shape().Keyed && !d.Shape().Stamp)
+	assert.Equal(t, []string{"translation.x", "translation.y", "translation.z", "rotation.x", "rotation.y", "rotation.z", "rotation.w"}, names(list.Columns))
+	assert.Equal(t, dataset.RotationXYZW, list.Columns[6].Rotation)
+	assert.Empty(t, d.Shape().LeftOut)
+	message := func(frames ...string) []byte {
+		w := cdr().put(uint32(len(frames) / 2))
+		for i := 0; i < len(frames); i += 2 {
+			w.put(int32(i), uint32(7), frames[i], frames[i+1])
+			for k := range 7 {
+				w.put(float64(10*i + k))
+			}
+		}
+		return w.b
+	}
+	var rows Rows
+	require.NoError(t, d.Append(&rows, message("world", "a", "world", "b")))
+	long := message("world", "b", "a", "c")
+	require.NoError(t, d.Append(&rows, message("world", "b")))
+	for n := range long {
+		require.Error(t, d.Append(&rows, long[:n]))
+	}
+	l := rows.Lists[0]
+	assert.False(t, l.Dropped)
+	assert.Equal(t, []int32{2, 1}, l.Lengths)
+	name := func(list []int32) (names []string) {
+		for _, i := range list {
+			names = append(names, rows.Frames[i])
+		}
+		return names
+	}
+	assert.Equal(t, []string{"a", "b", "b"}, name(l.Keys))
+	assert.Equal(t, []string{"world", "world", "world"}, name(l.Parents))
+	assert.Equal(t, []int64{7, 2_000_000_007, 7}, l.Stamps)
+	assert.Equal(t, []float64{20, 21}, l.F64[7:9])
+	assert.Len(t, l.F64, 21)
+	assert.Nil(t, rows.Keys)
+}
+
+func TestMessagesWithAChildFrameSayWhoseTheyAre(t *testing.T) {
+	d := open(t, "ros1", "nav_msgs/Odometry", "Header header\nstring child_frame_id\nfloat32 x\n"+header1)
+	assert.True(t, d.Shape().Keyed)
+	assert.Empty(t, d.Shape().LeftOut)
+	var rows Rows
+	for _, child := range []string{"base", "wheel", "base"} {
+		require.NoError(t, d.Append(&rows, ros1().put(uint32(0), uint32(1), uint32(2), "odom", child, float32(3)).b))
+	}
+	assert.Equal(t, []string{"odom", "base", "wheel"}, rows.Frames)
+	assert.Equal(t, []int32{1, 2, 1}, rows.Keys)
+	assert.Equal(t, []int32{0, 0, 0}, rows.Parents)
+	assert.Equal(t, []float32{3, 3, 3}, rows.F32)
+}
