@@ -208,7 +208,6 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 
 // refused says why a list is no stream; empty if it is one.
 func (l *list) refused(shape *message.ListShape) string {
-	bytes := len(shape.Columns) == 1 && slices.Contains([]string{"uint8", "byte", "char", "octet", "bytes"}, shape.Columns[0].Type)
 	span := fmt.Sprintf("%d to %d", l.shortest, l.longest)
 	if l.shortest == l.longest {
 		span = strconv.Itoa(l.longest)
@@ -216,7 +215,7 @@ func (l *list) refused(shape *message.ListShape) string {
 	switch {
 	case l.longest == 0:
 		return "no elements in any message"
-	case bytes && l.longest > maxBytes:
+	case shape.Bytes && l.dropped && l.longest > 64:
 		return "data, " + span + " bytes a message"
 	case l.shortest != l.longest:
 		return span + " elements a message"

@@ -8,10 +8,7 @@ import (
 )
 
 // maxWidth is how many columns a stream may have.
-const maxWidth = 4096
-
-// maxBytes is how many numbers a series of bytes may have a message, to be a stream: a longer one is data.
-const maxBytes = 64
+const maxWidth = message.MaxList
 
 // topic is a topic's messages of one type, as far as they were joined.
 type topic struct {
@@ -122,6 +119,7 @@ type list struct {
 	f64               blocks[float64]
 	labels            []string
 	relabel           bool
+	dropped           bool // its values, by the decoder
 }
 
 // keeps reports whether the values can still be a stream.
@@ -136,7 +134,7 @@ func (l *list) join(in *message.ListRows, columns int) {
 		}
 		l.shortest, l.longest = min(l.shortest, int(n)), max(l.longest, int(n))
 	}
-	if !l.keeps(columns) {
+	if l.dropped = l.dropped || in.Dropped; l.dropped || !l.keeps(columns) {
 		l.f32, l.f64 = blocks[float32]{}, blocks[float64]{}
 		return
 	}

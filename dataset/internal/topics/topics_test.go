@@ -71,7 +71,7 @@ func open(encoding string, schema message.Schema, _ func(string) string) (messag
 		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "float32"}}, Labels: "name"}}
 		d.shape.LeftOut = []string{"name (text)"}
 	case "bytes":
-		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "uint8"}}}}
+		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "uint8"}}, Bytes: true}}
 	case "image":
 		d.shape.Media = message.RawImage
 	case "cloud":
@@ -112,6 +112,7 @@ func (d *fakeDecoder) Append(rows *message.Rows, data []byte) error {
 	case len(d.shape.Lists) > 0:
 		l := &rows.Lists[0]
 		l.Lengths = append(l.Lengths, int32(len(data)-1))
+		l.Dropped = d.shape.Lists[0].Bytes && len(data) > 65
 		var labels []string
 		for i, b := range data[1:] {
 			l.F32 = append(l.F32, float32(b))
