@@ -90,6 +90,9 @@ func (e *making) add(t *topic) error {
 	case t.why != nil:
 		e.leftOut(name, t.count, short(t.why))
 		return nil
+	case t.over.Load():
+		e.leftOut(name, t.count, fmt.Sprintf("its numbers take over %d times the room of its messages, since these lack most of their fields", mostRoom))
+		return nil
 	case t.log.len() == 0 && t.refused.count > 0:
 		e.leftOut(name, t.count, short(t.refused.first))
 		return nil

@@ -65,6 +65,8 @@ func open(encoding string, schema message.Schema, _ func(string) string) (messag
 	switch schema.Name {
 	case "pair":
 		d.shape.Columns = []dataset.Column{{Name: "a"}, {Name: "b"}}
+	case "vast": // of which messages have one field
+		d.shape.Columns = make([]dataset.Column, 4096)
 	case "wide":
 		d.shape.Columns, d.shape.Wide = []dataset.Column{{Name: "w"}}, true
 	case "list":
@@ -127,7 +129,7 @@ func (d *fakeDecoder) Append(rows *message.Rows, data []byte) error {
 		rows.Inexact++
 	default:
 		for i := range d.shape.Columns {
-			rows.F32 = append(rows.F32, float32(data[i]))
+			rows.F32 = append(rows.F32, float32(data[i%len(data)]))
 		}
 	}
 	return nil
