@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Episode is one recording: streams of numbers and of media, each with a clock of its own, and what is known of it.
+// Episode is one recording: streams of numbers, of media and of point clouds, each with a clock of its own, and what is known of it.
 type Episode struct {
 	// Name is the episode's in its dataset: a file's name without its extension, "demo_3", "000017".
 	Name    string
@@ -70,7 +70,7 @@ func (e *Episode) Stream(name string) *Stream {
 	return nil
 }
 
-// Bytes returns how much memory the episode's numbers and timestamps take. Frames are not among them.
+// Bytes returns how much memory the episode's numbers and timestamps take. Frames and clouds are not among them.
 func (e *Episode) Bytes() int64 {
 	n := 0
 	for i := range e.Streams {
@@ -82,6 +82,9 @@ func (e *Episode) Bytes() int64 {
 	}
 	for i := range e.Media {
 		n += 8 * e.Media[i].Len()
+	}
+	for i := range e.Clouds {
+		n += 8 * e.Clouds[i].Len()
 	}
 	return int64(n)
 }
@@ -100,6 +103,16 @@ func (e *Episode) MediaStream(name string) *Media {
 	for i := range e.Media {
 		if e.Media[i].Name == name {
 			return &e.Media[i]
+		}
+	}
+	return nil
+}
+
+// CloudStream returns the series of clouds of that name, or nil.
+func (e *Episode) CloudStream(name string) *CloudStream {
+	for i := range e.Clouds {
+		if e.Clouds[i].Name == name {
+			return &e.Clouds[i]
 		}
 	}
 	return nil

@@ -296,9 +296,7 @@ func (d *folder) Episode(ctx context.Context, i int) (*Episode, error) {
 	} else if e.Name != base {
 		e.Name = base + "/" + e.Name // files may have episodes of the same names
 	}
-	for k := range e.Media {
-		e.Media[k].Source = &folderFrames{folder: d, path: p.path, episode: i - p.first, media: k, from: f, source: e.Media[k].Source}
-	}
+	d.lasting(e, f, p.path, i-p.first)
 	return e, nil
 }
 

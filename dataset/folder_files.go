@@ -130,16 +130,45 @@ func (d *folder) again(f *shared) bool {
 	return true
 }
 
-// folderFrames are the frames of an episode whose file may have been closed since: then it is opened and the episode read again.
-type folderFrames struct {
-	folder         *folder
-	path           string
-	episode, media int
+// folderSource is a source of an episode whose file may have been closed since: then it is opened and the episode read again.
+type folderSource[S any] struct {
+	folder  *folder
+	path    string
+	episode int
+	pick    func(e *Episode) (S, bool) // the source of that episode
 
 	mu     sync.Mutex
 	from   *shared
-	source FrameSource
+	source S
 }
+
+// current returns an open file and the source in it.
+func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.folder.again(s.from) {
+		return s.from, s.source, nil
+	}
+	if from, err = s.folder.take(ctx, s.path); err != nil {
+		return nil, source, err
+	}
+	e, err := from.Episode(ctx, s.episode)
+	if err == nil {
+		var there bool
+		if source, there = s.pick(e); !there {
+			err = &FormatError{Format: s.folder.format.Name, Path: s.path, Offset: -1, Kind: ErrNotFound, Msg: "frames", Got: "a file that has changed", Want: "the one that was opened"}
+		}
+	}
+	if err != nil {
+		s.folder.give(from)
+		return nil, source, err
+	}
+	s.from, s.source = from, source
+	return from, source, nil
+}
+
+// folderFrames are the frames of a media stream.
+type folderFrames struct{ folderSource[FrameSource] }
 
 func (s *folderFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	from, source, err := s.current(ctx)
@@ -150,25 +179,36 @@ func (s *folderFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return source.ReadFrame(ctx, i)
 }
 
-// current returns an open file and the frames' source in it.
-func (s *folderFrames) current(ctx context.Context) (*shared, FrameSource, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.folder.again(s.from) {
-		return s.from, s.source, nil
-	}
-	from, err := s.folder.take(ctx, s.path)
+// folderClouds are the clouds of a series.
+type folderClouds struct{ folderSource[CloudSource] }
+
+func (s *folderClouds) ReadCloud(ctx context.Context, i int) (*Cloud, error) {
+	from, source, err := s.current(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	e, err := from.Episode(ctx, s.episode)
-	if err == nil && s.media >= len(e.Media) {
-		err = &FormatError{Format: s.folder.format.Name, Path: s.path, Offset: -1, Kind: ErrNotFound, Msg: "frames", Got: "a file that has changed", Want: "the one that was opened"}
+	defer s.folder.give(from)
+	return source.ReadCloud(ctx, i)
+}
+
+// lasting makes sources of an episode that outlive its open file.
+func (d *folder) lasting(e *Episode, f *shared, path string, episode int) {
+	for k := range e.Media {
+		pick := func(e *Episode) (s FrameSource, there bool) {
+			if there = k < len(e.Media); there {
+				s = e.Media[k].Source
+			}
+			return s, there
+		}
+		e.Media[k].Source = &folderFrames{folderSource[FrameSource]{folder: d, path: path, episode: episode, pick: pick, from: f, source: e.Media[k].Source}}
 	}
-	if err != nil {
-		s.folder.give(from)
-		return nil, nil, err
+	for k := range e.Clouds {
+		pick := func(e *Episode) (s CloudSource, there bool) {
+			if there = k < len(e.Clouds); there {
+				s = e.Clouds[k].Source
+			}
+			return s, there
+		}
+		e.Clouds[k].Source = &folderClouds{folderSource[CloudSource]{folder: d, path: path, episode: episode, pick: pick, from: f, source: e.Clouds[k].Source}}
 	}
-	s.from, s.source = from, e.Media[s.media].Source
-	return from, s.source, nil
 }

@@ -64,7 +64,8 @@ func (b *box) Close() error {
 }
 
 func (b *box) Episode(_ context.Context, i int) (*dataset.Episode, error) {
-	return &dataset.Episode{Name: fmt.Sprint("e", i), Media: []dataset.Media{{Name: "m", Times: []int64{0}, Source: boxFrame{b, i}}}}, nil
+	return &dataset.Episode{Name: fmt.Sprint("e", i), Media: []dataset.Media{{Name: "m", Times: []int64{0}, Source: boxFrame{b, i}}},
+		Clouds: []dataset.CloudStream{{Name: "c", Times: []int64{0}, Source: boxFrame{b, i}}}}, nil
 }
 
 type boxFrame struct {
@@ -77,6 +78,13 @@ func (f boxFrame) ReadFrame(context.Context, int) ([]byte, error) {
 		return nil, dataset.ErrClosed
 	}
 	return fmt.Append(nil, f.b.Name(), f.i), nil
+}
+
+func (f boxFrame) ReadCloud(context.Context, int) (*dataset.Cloud, error) {
+	if !f.b.open {
+		return nil, dataset.ErrClosed
+	}
+	return dataset.NewCloud([]float32{float32(f.i), 0, 0}, nil, nil)
 }
 
 func init() {
@@ -155,12 +163,18 @@ func TestAFolderHasTheEpisodesOfAllItsFiles(t *testing.T) {
 		require.NoError(t, err)
 		part, number, _ := strings.Cut(e.Name, "/")
 		assert.Equal(t, part+number[1:], string(frame))
+		cloud, err := e.Clouds[0].Cloud(ctx, 0)
+		require.NoError(t, err)
+		lo, _, _ := cloud.Bounds()
+		assert.Equal(t, number[1:], fmt.Sprint(lo[0]))
 		assert.LessOrEqual(t, openBoxes.Load(), int32(9))
 	}
 	assert.LessOrEqual(t, boxesOpened.Load()-opened, int32(10), "each once")
 	require.NoError(t, d.Close())
 	assert.Zero(t, openBoxes.Load())
 	_, err = all[0].Media[0].Frame(ctx, 0)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+	_, err = all[0].Clouds[0].Cloud(ctx, 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 	_, err = d.Episode(ctx, d.Len())
 	assert.ErrorIs(t, err, dataset.ErrNotFound)

@@ -15,12 +15,13 @@ type Summary struct {
 	Shortest, Longest int
 	Streams           []StreamSummary
 	Media             []MediaSummary
+	Clouds            []CloudSummary
 	Tasks             []string // what was to be done, each once, in the order in which it came
 	LeftOut           []LeftOutSummary
 	Damage            int64     // bytes of broken files that were lost
 	Problems          []Problem // a stream that is not in every episode what it is in the first
 
-	streams, media, left, tasks map[string]int // where each name is
+	streams, media, clouds, left, tasks map[string]int // where each name is
 }
 
 // StreamSummary is a stream over all episodes.
@@ -70,6 +71,18 @@ type MediaSummary struct {
 
 // Rate is that of StreamSummary.
 func (m *MediaSummary) Rate() float64 { return rateOf(m.medians) }
+
+// CloudSummary is a series of point clouds over all episodes.
+type CloudSummary struct {
+	Name     string
+	Episodes int // that have it
+	Clouds   int
+
+	medians []int64
+}
+
+// Rate is that of StreamSummary.
+func (c *CloudSummary) Rate() float64 { return rateOf(c.medians) }
 
 // LeftOutSummary is content of one name that readers passed over.
 type LeftOutSummary struct {
@@ -127,6 +140,19 @@ func (s *Summary) Add(e *Episode) {
 			k.Width, k.Height = m.Width, m.Height
 		}
 		if st := m.Stats(); st.Median > 0 {
+			k.medians = append(k.medians, st.Median)
+		}
+	}
+	for i := range e.Clouds {
+		c := &e.Clouds[i]
+		at, fresh := place(&s.clouds, c.Name)
+		if fresh {
+			s.Clouds = append(s.Clouds, CloudSummary{Name: c.Name})
+		}
+		k := &s.Clouds[at]
+		k.Episodes++
+		k.Clouds += c.Len()
+		if st := c.Stats(); st.Median > 0 {
 			k.medians = append(k.medians, st.Median)
 		}
 	}

@@ -1,7 +1,282 @@
 package message
 
-import "github.com/robocache/robocache/dataset"
+import (
+	"math"
+	"strconv"
+	"sync"
 
+	"github.com/robocache/robocache/dataset"
+)
+
+// newJSON returns the decoder of JSON messages. What is in them is learnt from them, with or without a schema, which says only what is a whole number and
+// what may have a fraction that no message has. A member that a message lacks is NaN.
 func newJSON(schema Schema) (Decoder, error) {
-	return nil, bad("json", 0, dataset.ErrUnsupported, "message encoding", "json", "cdr or ros1")
+	if schema.Encoding != "" && schema.Encoding != "jsonschema" {
+		return nil, &dataset.FormatError{Format: "json", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "schema of " + schema.Name, Got: strconv.Quote(schema.Encoding), Want: "jsonschema, or none"}
+	}
+	if media := foxgloveMedia[schema.Name]; media != NoMedia {
+		return &jsonMedia{Shape{Type: schema.Name, Media: media, Stamp: true}}, nil
+	}
+	return &jsonDecoder{schema: schema}, nil
+}
+
+// jsonDecoder decodes JSON messages.
+type jsonDecoder struct {
+	schema Schema
+
+	mu   sync.Mutex
+	seen []*jsonTree // those that nobody learns with
+
+	once    sync.Once
+	shape   Shape
+	top     *jsonField
+	row     []float64
+	labels  []int
+	arrays  int
+	keys    int
+	buffers buffers
+}
+
+// jsonTree is what one goroutine saw.
+type jsonTree struct {
+	top  jsonSeen
+	keys int
+}
+
+// Learn looks at a message. One that is broken teaches nothing.
+func (d *jsonDecoder) Learn(data []byte) error {
+	s := jsonScanner{data: data}
+	if err := s.whole(func() error { return s.skip(0) }); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	t := &jsonTree{}
+	if n := len(d.seen); n > 0 {
+		t, d.seen = d.seen[n-1], d.seen[:n-1]
+	}
+	d.mu.Unlock()
+	s.pos = 0
+	err := t.top.learn(&s, 0, &t.keys)
+	d.mu.Lock()
+	d.seen = append(d.seen, t)
+	d.mu.Unlock()
+	return err
+}
+
+// Shape is what was learnt.
+func (d *jsonDecoder) Shape() *Shape {
+	d.once.Do(func() {
+		all := &jsonTree{}
+		for _, t := range d.seen {
+			all.top.merge(&t.top, &all.keys)
+			d.keys = max(d.keys, t.keys)
+		}
+		d.keys, d.seen = max(d.keys, all.keys), nil
+		d.build(&all.top)
+	})
+	return &d.shape
+}
+
+// jsonField is how a value is read.
+type jsonField struct {
+	what    jsonWhat
+	at      int // the column of a number, a list, or an array of text
+	members map[string]*jsonField
+	row     []float64 // an element of a list
+}
+
+type jsonWhat uint8
+
+const (
+	jsonNumber jsonWhat = iota
+	jsonObject
+	jsonList
+	jsonStructs // a list of objects
+	jsonLabels
+	jsonStamp // an object of sec and nsec, or a text
+)
+
+func (d *jsonDecoder) Append(rows *Rows, data []byte) error {
+	d.Shape()
+	if d.keys > maxJSONKeys {
+		return jsonError(-1, dataset.ErrUnsupported, "messages", "more than "+strconv.Itoa(maxJSONKeys)+" different members", "fewer")
+	}
+	s := jsonScanner{data: data}
+	if s.next() != '{' && s.pos < len(data) {
+		if err := s.whole(func() error { return s.skip(0) }); err != nil {
+			return err
+		}
+		return jsonError(-1, dataset.ErrUnsupported, "message", "a value that is no object", "an object")
+	}
+	b := d.buffers.take(d.row, len(d.shape.Lists), d.arrays, 0)
+	defer d.buffers.Put(b)
+	if err := s.whole(func() error { return d.top.read(&s, b, b.row, 0) }); err != nil {
+		return err
+	}
+	b.commit(&d.shape, d.labels, rows)
+	return nil
+}
+
+// read reads a value to the row of the table or of an element.
+func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) error {
+	c := s.next()
+	if c == 'n' {
+		return s.word("null")
+	}
+	switch f.what {
+	case jsonObject:
+		if c != '{' {
+			return s.fail("an object")
+		}
+		return s.object(depth, func(key []byte) error {
+			in := f.members[string(key)]
+			if in == nil {
+				return s.skip(depth + 1)
+			}
+			return in.read(s, b, row, depth+1)
+		})
+	case jsonNumber:
+		v, err := s.value(b)
+		row[f.at] = v
+		return err
+	case jsonStamp:
+		ns, err := s.stamp(depth)
+		b.stamp = ns
+		return err
+	}
+	if c != '[' {
+		return s.fail("an array")
+	}
+	switch l := &b.lists; f.what {
+	case jsonList:
+		(*l)[f.at].count, (*l)[f.at].values = 0, (*l)[f.at].values[:0] // a member that comes twice counts once
+	case jsonStructs:
+		(*l)[f.at].count, (*l)[f.at].values = 0, (*l)[f.at].values[:0]
+	default:
+		b.labels[f.at] = b.labels[f.at][:0]
+	}
+	return s.array(depth, func(int) error {
+		switch f.what {
+		case jsonList:
+			v, err := math.NaN(), error(nil)
+			if s.next() == 'n' {
+				err = s.word("null")
+			} else {
+				v, err = s.value(b)
+			}
+			b.lists[f.at].add(v)
+			return err
+		case jsonStructs:
+			l := &b.lists[f.at]
+			l.element = append(l.element[:0], f.row...)
+			if s.next() == 'n' {
+				l.add(l.element...)
+				return s.word("null")
+			}
+			in := jsonField{what: jsonObject, members: f.members}
+			err := in.read(s, b, l.element, depth+1)
+			l.add(l.element...)
+			return err
+		}
+		if s.next() == 'n' {
+			b.labels[f.at] = append(b.labels[f.at], nil)
+			return s.word("null")
+		}
+		text, escaped, err := s.text()
+		b.labels[f.at] = append(b.labels[f.at], plain(text, escaped))
+		return err
+	})
+}
+
+// value reads a number or a truth value.
+func (s *jsonScanner) value(b *buffer) (float64, error) {
+	switch s.next() {
+	case 't':
+		return 1, s.word("true")
+	case 'f':
+		return 0, s.word("false")
+	case '"':
+		text, _, err := s.text()
+		if err != nil {
+			return 0, err
+		}
+		v, err := strconv.ParseFloat(string(text), 64)
+		if err != nil || !isNotFinite(text) {
+			s.pos -= len(text) + 2
+			return 0, s.fail("a number")
+		}
+		return v, nil
+	}
+	from := s.pos
+	v, whole, err := s.number()
+	if whole && (v >= 1<<53 || v <= -1<<53) && !isExact(string(s.data[from:s.pos]), v) {
+		b.inexact++
+	}
+	return v, err
+}
+
+// isExact reports whether a whole number is what float64 holds.
+func isExact(text string, v float64) bool {
+	return strconv.FormatFloat(v, 'f', 0, 64) == text
+}
+
+// stamp reads a time: seconds and nanoseconds, or a text.
+func (s *jsonScanner) stamp(depth int) (ns int64, err error) {
+	at := s.pos
+	switch s.next() {
+	case '"':
+		b, _, err := s.text()
+		if err != nil {
+			return 0, err
+		}
+		ns, ok := jsonTime(b)
+		if !ok {
+			s.pos = at
+			return 0, s.fail("a time")
+		}
+		return ns, nil
+	case '{':
+	default:
+		return 0, s.fail("a time")
+	}
+	var sec, nsec float64
+	stamp, found := int64(0), false
+	err = s.object(depth, func(key []byte) error {
+		to := &sec
+		switch string(key) {
+		case "sec", "secs":
+		case "nsec", "nanosec", "nsecs":
+			to = &nsec
+		case "stamp": // of a header
+			var err error
+			stamp, err = s.stamp(depth + 1)
+			found = true
+			return err
+		default:
+			return s.skip(depth + 1)
+		}
+		if c := s.next(); c != '-' && (c < '0' || c > '9') {
+			return s.skip(depth + 1)
+		}
+		var err error
+		*to, _, err = s.number()
+		return err
+	})
+	if err != nil || found {
+		return stamp, err
+	}
+	if !(math.Abs(sec) < 1e10 && math.Abs(nsec) < 1e10) {
+		return 0, jsonError(at, dataset.ErrCorrupt, "timestamp", strconv.FormatFloat(sec, 'g', -1, 64)+" seconds", "a time that int64 nanoseconds hold")
+	}
+	return nanoseconds(int64(sec), int64(nsec), at)
+}
+
+// Frame is of media.
+func (d *jsonDecoder) Frame([]byte) (Frame, error) {
+	return Frame{}, jsonError(-1, dataset.ErrUnsupported, "frame", d.schema.Name, "a message that is an image")
+}
+
+// Cloud is of media.
+func (d *jsonDecoder) Cloud([]byte) (*dataset.Cloud, error) {
+	return nil, jsonError(-1, dataset.ErrUnsupported, "cloud", d.schema.Name, "a message that is a cloud")
 }

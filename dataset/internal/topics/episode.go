@@ -90,6 +90,9 @@ func (e *making) add(t *topic) error {
 	case t.why != nil:
 		e.leftOut(name, t.count, short(t.why))
 		return nil
+	case t.over.Load():
+		e.leftOut(name, t.count, fmt.Sprintf("its numbers take over %d times the room of its messages, since these lack most of their fields", mostRoom))
+		return nil
 	case t.log.len() == 0 && t.refused.count > 0:
 		e.leftOut(name, t.count, short(t.refused.first))
 		return nil
@@ -208,7 +211,6 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 
 // refused says why a list is no stream; empty if it is one.
 func (l *list) refused(shape *message.ListShape) string {
-	bytes := len(shape.Columns) == 1 && slices.Contains([]string{"uint8", "byte", "char", "octet", "bytes"}, shape.Columns[0].Type)
 	span := fmt.Sprintf("%d to %d", l.shortest, l.longest)
 	if l.shortest == l.longest {
 		span = strconv.Itoa(l.longest)
@@ -216,7 +218,7 @@ func (l *list) refused(shape *message.ListShape) string {
 	switch {
 	case l.longest == 0:
 		return "no elements in any message"
-	case bytes && l.longest > maxBytes:
+	case shape.Bytes && l.dropped && l.longest > 64:
 		return "data, " + span + " bytes a message"
 	case l.shortest != l.longest:
 		return span + " elements a message"

@@ -118,6 +118,7 @@ type piece struct {
 	log, publish []int64
 	at           []place
 	frames       []frames
+	bytes        int64
 	broken       failed
 	refused      failed // what this reader does not take
 }
@@ -191,8 +192,16 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 			_ = c.learner.Learn(m.Data) // what is wrong with it is found when it is decoded
 			return nil
 		}
+		if c.topic.over.Load() {
+			return nil
+		}
 		if err := in.decode(c, &m); err != nil {
 			return in.fail(err, &m, r.strict)
+		}
+		if in.bytes += int64(len(m.Data)) + overhead; roomOf(&in.rows) > mostRoom*in.bytes+freePiece {
+			c.topic.over.Store(true)
+			in.clearRows()
+			return nil
 		}
 		in.log = append(in.log, m.Log)
 		in.publish = append(in.publish, m.Publish)
@@ -289,12 +298,16 @@ func (r *reader) join(p *part, again bool) error {
 
 // clear makes a piece ready for another part, in the memory that it has.
 func (in *piece) clear() {
-	rows := in.rows
+	in.clearRows()
+	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: in.frames[:0]}
+}
+
+func (in *piece) clearRows() {
+	rows := &in.rows
 	rows.Count, rows.Inexact = 0, 0
 	rows.F32, rows.F64, rows.Stamps = rows.F32[:0], rows.F64[:0], rows.Stamps[:0]
 	for i := range rows.Lists {
 		l := &rows.Lists[i]
 		*l = message.ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0]}
 	}
-	*in = piece{rows: rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: in.frames[:0]}
 }

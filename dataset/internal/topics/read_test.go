@@ -220,6 +220,24 @@ func TestAnErrorOrTheEndOfTheContextEndsReading(t *testing.T) {
 	assert.Empty(t, e.Streams)
 }
 
+func TestFieldsThatNoMessageHasDoNotFillTheMemory(t *testing.T) {
+	for _, each := range []int{3000, 500} {
+		log := &fakeLog{channels: channelsOf("/v", "", "vast", "/a", "", "pair")}
+		for range 9000 / each {
+			part := make([]Message, each)
+			for i := range part {
+				part[i] = at(0, int64(i), 1)
+			}
+			log.parts = append(log.parts, append(part, at(1, 1, 2, 3)))
+		}
+		e := readAll(t, log, dataset.Options{})
+		assert.Equal(t, []string{"/a"}, e.Names())
+		require.Len(t, e.LeftOut, 1)
+		assert.Equal(t, 9000, e.LeftOut[0].Count)
+		assert.Contains(t, e.LeftOut[0].Reason, "its numbers take over 256 times the room of its messages")
+	}
+}
+
 func TestBlocksHoldWhatWasAdded(t *testing.T) {
 	for _, n := range []int{0, 1, 63, 64, 65, 129, 4096, lastBlock + 1, 3*lastBlock + 7} {
 		for _, step := range []int{1, 7, 1000, lastBlock + 3} {

@@ -14,9 +14,17 @@ type source struct {
 	at   []place
 }
 
+// message returns the bytes of message i: there are fewer than there were if the file was opened again and had changed.
+func (s *source) message(ctx context.Context, i int) ([]byte, error) {
+	if i < 0 || i >= len(s.at) {
+		return nil, &dataset.RangeError{What: "message of " + s.name, Got: i, Len: len(s.at)}
+	}
+	return s.log.Message(ctx, s.at[i].At)
+}
+
 // ReadCloud reads a message that is a cloud.
 func (s *source) ReadCloud(ctx context.Context, i int) (*dataset.Cloud, error) {
-	data, err := s.log.Message(ctx, s.at[i].At)
+	data, err := s.message(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +42,7 @@ type images struct {
 }
 
 func (s *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
-	data, err := s.log.Message(ctx, s.at[i].At)
+	data, err := s.message(ctx, i)
 	if err != nil {
 		return nil, err
 	}

@@ -3,15 +3,21 @@ package topics
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset/internal/message"
 )
 
 // maxWidth is how many columns a stream may have.
-const maxWidth = 4096
+const maxWidth = message.MaxList
 
-// maxBytes is how many numbers a series of bytes may have a message, to be a stream: a longer one is data.
-const maxBytes = 64
+// A topic's numbers may take mostRoom times the bytes of its messages, and some more: fields that no message has could else fill the memory.
+const (
+	mostRoom  = 256
+	freeRoom  = 64 << 20
+	freePiece = 16 << 20
+	overhead  = 24 // bytes that a container has a message
+)
 
 // topic is a topic's messages of one type, as far as they were joined.
 type topic struct {
@@ -22,8 +28,11 @@ type topic struct {
 	learns bool
 	why    error // there is no decoder
 
-	first           int // which of the log's pieces had the first message; -1 before
-	count           int // messages, also those that could not be decoded
+	over            atomic.Bool // whether its numbers took more room than they may, and are not kept
+	bytes           int64       // of its messages
+	room            int64       // of their numbers
+	first           int         // which of the log's pieces had the first message; -1 before
+	count           int         // messages, also those that could not be decoded
 	broken, refused failed
 
 	log, publish, stamps blocks[int64]
@@ -79,6 +88,15 @@ func (t *topic) join(in *piece, r *reader) {
 	t.count += in.count
 	t.broken.add(in.broken)
 	t.refused.add(in.refused)
+	t.bytes += in.bytes
+	t.room += roomOf(&in.rows)
+	if t.room > mostRoom*t.bytes+freeRoom {
+		t.over.Store(true)
+	}
+	if t.over.Load() {
+		t.log, t.publish, t.stamps, t.f32, t.f64, t.lists = blocks[int64]{}, blocks[int64]{}, blocks[int64]{}, blocks[float32]{}, blocks[float64]{}, nil
+		return
+	}
 	if len(in.log) == 0 {
 		return
 	}
@@ -114,6 +132,15 @@ func (t *topic) join(in *piece, r *reader) {
 	}
 }
 
+// roomOf returns the bytes that numbers take.
+func roomOf(rows *message.Rows) int64 {
+	n := 4*len(rows.F32) + 8*len(rows.F64)
+	for i := range rows.Lists {
+		n += 4*len(rows.Lists[i].F32) + 8*len(rows.Lists[i].F64)
+	}
+	return int64(n)
+}
+
 // list is an array whose length the messages say, as far as they were joined.
 type list struct {
 	any               bool // message
@@ -122,6 +149,7 @@ type list struct {
 	f64               blocks[float64]
 	labels            []string
 	relabel           bool
+	dropped           bool // its values, by the decoder
 }
 
 // keeps reports whether the values can still be a stream.
@@ -136,7 +164,7 @@ func (l *list) join(in *message.ListRows, columns int) {
 		}
 		l.shortest, l.longest = min(l.shortest, int(n)), max(l.longest, int(n))
 	}
-	if !l.keeps(columns) {
+	if l.dropped = l.dropped || in.Dropped; l.dropped || !l.keeps(columns) {
 		l.f32, l.f64 = blocks[float32]{}, blocks[float64]{}
 		return
 	}

@@ -65,13 +65,15 @@ func open(encoding string, schema message.Schema, _ func(string) string) (messag
 	switch schema.Name {
 	case "pair":
 		d.shape.Columns = []dataset.Column{{Name: "a"}, {Name: "b"}}
+	case "vast": // of which messages have one field
+		d.shape.Columns = make([]dataset.Column, 4096)
 	case "wide":
 		d.shape.Columns, d.shape.Wide = []dataset.Column{{Name: "w"}}, true
 	case "list":
 		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "float32"}}, Labels: "name"}}
 		d.shape.LeftOut = []string{"name (text)"}
 	case "bytes":
-		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "uint8"}}}}
+		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "uint8"}}, Bytes: true}}
 	case "image":
 		d.shape.Media = message.RawImage
 	case "cloud":
@@ -112,6 +114,7 @@ func (d *fakeDecoder) Append(rows *message.Rows, data []byte) error {
 	case len(d.shape.Lists) > 0:
 		l := &rows.Lists[0]
 		l.Lengths = append(l.Lengths, int32(len(data)-1))
+		l.Dropped = d.shape.Lists[0].Bytes && len(data) > 65
 		var labels []string
 		for i, b := range data[1:] {
 			l.F32 = append(l.F32, float32(b))
@@ -126,7 +129,7 @@ func (d *fakeDecoder) Append(rows *message.Rows, data []byte) error {
 		rows.Inexact++
 	default:
 		for i := range d.shape.Columns {
-			rows.F32 = append(rows.F32, float32(data[i]))
+			rows.F32 = append(rows.F32, float32(data[i%len(data)]))
 		}
 	}
 	return nil

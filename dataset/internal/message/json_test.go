@@ -1,0 +1,191 @@
+package message
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// jsonRows returns messages as their decoder has them after it saw them all.
+func jsonRows(t *testing.T, schema Schema, messages ...string) (*Shape, *Rows) {
+	t.Helper()
+	d, err := New("json", schema, nil)
+	require.NoError(t, err)
+	for _, m := range messages {
+		require.NoError(t, d.(Learner).Learn([]byte(m)))
+	}
+	rows := &Rows{}
+	for _, m := range messages {
+		require.NoError(t, d.Append(rows, []byte(m)), m)
+	}
+	return d.Shape(), rows
+}
+
+func TestJSONMessagesBecomeColumnsAndLists(t *testing.T) {
+	s, rows := jsonRows(t, Schema{},
+		` {"b" : 1, "a":{"y":-2.5e1,"x":true,"deep":{"z":null}}, "text":"t\"}", "joint":{"name":["l","r\n"],"pos":[1,2]}, "stamp":{"sec":1,"nsec":2}, "list":[{"u":1,"v":[1]}], "e":[], "m":[[1]], "mixed":1}`,
+		`{"b":9007199254740993,"a":{"x":false,"deep":{"z":7}},"joint":{"name":["l","r\n"],"pos":[3,null]},"list":[{"w":2,"u":"NaN"}],"mixed":"x","nothing":null}`,
+		"{}")
+	assert.Equal(t, []string{"b", "a.y", "a.x", "a.deep.z", "stamp.sec", "stamp.nsec"}, columns(s.Columns))
+	nan := math.NaN()
+	assert.Equal(t, fmt.Sprint([]float64{1, -25, 1, nan, 1, 2, 1 << 53, nan, 0, 7, nan, nan, nan, nan, nan, nan, nan, nan}), fmt.Sprint(rows.F64))
+	assert.Equal(t, 1, rows.Inexact)
+	assert.Equal(t, []bool{true, false, true}, []bool{s.Columns[0].Integer, s.Columns[1].Integer, s.Columns[2].Integer})
+	assert.Equal(t, "boolean", s.Columns[2].Type)
+	assert.Equal(t, []string{"text (text)", "list[].v (an array in an array)", "e (an array without numbers)", "m (an array in an array)", "nothing (null)", "mixed (values of several kinds)"},
+		sorted(s.LeftOut, "text", "list", "e ", "m ", "nothing", "mixed"))
+	require.Len(t, s.Lists, 2)
+	assert.Equal(t, []string{"joint.pos", "joint.name"}, []string{s.Lists[0].Name, s.Lists[0].Labels})
+	assert.Equal(t, []string{"l", "r\n"}, rows.Lists[0].Labels)
+	assert.Equal(t, []string{"w", "u"}, columns(s.Lists[1].Columns), "in the order that the messages have them in")
+	assert.Equal(t, []int32{2, 2, 0}, rows.Lists[0].Lengths)
+	assert.True(t, rows.Lists[0].Dropped)
+	assert.False(t, s.Stamp)
+
+	s, rows = jsonRows(t, Schema{}, `{"list":[{"u":1},null]}`, `{"list":[{"w":2,"u":3},{}]}`)
+	assert.Equal(t, fmt.Sprint([]float64{nan, 1, nan, nan, 2, 3, nan, nan}), fmt.Sprint(rows.Lists[0].F64))
+	assert.Empty(t, s.Columns)
+}
+
+// sorted puts texts in the order of the prefixes.
+func sorted(list []string, order ...string) (out []string) {
+	for _, o := range order {
+		for _, s := range list {
+			if strings.HasPrefix(s, o) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+func TestAJSONSchemaSaysWhatMayHaveAFraction(t *testing.T) {
+	schema := Schema{Name: "s", Encoding: "jsonschema", Data: []byte(`{"properties":{"a":{"type":"number"},"i":{"type":["integer","null"]},"o":{"$ref":"#/$defs/q"},
+		"l":{"items":{"type":"number"}},"loop":{"$ref":"#/properties/loop"}},
+		"$defs":{"q":{"title":"foxglove.Quaternion","properties":{"x":{"type":"number"}}}}}`)}
+	s, rows := jsonRows(t, schema, `{"a":1,"i":2,"o":{"x":0,"y":0,"z":0,"w":1},"l":[1,2],"loop":3,"timestamp":{"sec":5,"nsec":6}}`)
+	assert.Equal(t, []string{"a", "i", "o.x", "o.y", "o.z", "o.w", "loop"}, columns(s.Columns))
+	var whole, turns []bool
+	for _, c := range s.Columns {
+		whole, turns = append(whole, c.Integer), append(turns, c.Rotation == dataset.RotationXYZW)
+	}
+	assert.Equal(t, []bool{false, true, false, true, true, true, true}, whole)
+	assert.Equal(t, []bool{false, false, true, true, true, true, false}, turns)
+	assert.False(t, s.Lists[0].Columns[0].Integer)
+	assert.Equal(t, []int64{5000000006}, rows.Stamps)
+	_, err := New("json", Schema{Encoding: "ros2msg"}, nil)
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+}
+
+func TestTheTimestampOfJSONIsNoColumn(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"timestamp":{"sec":1,"nsec":2},"v":1}`:                                    1000000002,
+		`{"timestamp":{"nanosec":2,"sec":-1},"v":1}`:                                -999999998,
+		`{"timestamp":"1970-01-01T00:00:01.5Z","v":1}`:                              1500000000,
+		`{"header":{"seq":3,"stamp":{"secs":1,"nsecs":2},"frame_id":"base"},"v":1}`: 1000000002,
+	} {
+		s, rows := jsonRows(t, Schema{}, text)
+		assert.True(t, s.Stamp, text)
+		assert.Equal(t, []string{"v"}, columns(s.Columns), text)
+		assert.Equal(t, []int64{want}, rows.Stamps, text)
+	}
+	for _, text := range []string{`{"timestamp":5,"v":1}`, `{"timestamp":{"sec":1.5,"nsec":1},"v":1}`, `{"timestamp":"now","v":1}`, `{"a":{"timestamp":{"sec":1,"nsec":2}},"v":1}`} {
+		s, _ := jsonRows(t, Schema{}, text)
+		assert.False(t, s.Stamp, text)
+	}
+}
+
+func TestABrokenJSONMessageLeavesRowsAsTheyWere(t *testing.T) {
+	whole := `{"a":1.5,"t":"x\"y","o":{"b":true,"l":[1,2]},"n":null,"timestamp":{"sec":1,"nsec":2},"f":false}`
+	d, err := newJSON(Schema{})
+	require.NoError(t, err)
+	require.NoError(t, d.(Learner).Learn([]byte(whole)))
+	var rows Rows
+	require.NoError(t, d.Append(&rows, []byte(whole)))
+	before := fmt.Sprint(rows)
+	for n := range whole {
+		err := d.Append(&rows, []byte(whole[:n]))
+		require.Error(t, err, whole[:n])
+		assert.Error(t, d.(Learner).Learn([]byte(whole[:n])))
+		var bad *dataset.FormatError
+		require.ErrorAs(t, err, &bad)
+		assert.LessOrEqual(t, bad.Offset, int64(n))
+		assert.Equal(t, before, fmt.Sprint(rows))
+	}
+	for _, text := range []string{`{"a":1}x`, `{"a":01e}`, `{"a":+1}`, `{"a":.5}`, `{"a":tru}`, `{,}`, `{"a":1,}`, `{"a" 1}`, `{"a":1e999}`, strings.Repeat(`{"a":`, 200)} {
+		assert.Error(t, d.Append(&rows, []byte(text)), text)
+	}
+	assert.ErrorIs(t, d.Append(&rows, []byte("5")), dataset.ErrUnsupported, "right, and no object")
+	assert.Equal(t, before, fmt.Sprint(rows))
+}
+
+// However many look at messages at a time, and in whatever order, the shape is the same.
+func TestWhatIsLearntDoesNotDependOnWhoLooks(t *testing.T) {
+	message := func(i int) []byte {
+		return fmt.Appendf(nil, `{"k%d":1,"all":{"a":1,"b":[%d]}}`, i%37, i)
+	}
+	var first *Shape
+	for round := range 5 {
+		d, err := newJSON(Schema{})
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				for i := g; i < 400; i += 4 {
+					assert.NoError(t, d.(Learner).Learn(message(i*(round+1))))
+				}
+			})
+		}
+		wg.Wait()
+		if first == nil {
+			first = d.Shape()
+		}
+		assert.Equal(t, first, d.Shape())
+	}
+}
+
+func TestJSONOfTooManyMembersIsRefused(t *testing.T) {
+	d, err := newJSON(Schema{})
+	require.NoError(t, err)
+	for i := range maxJSONKeys + 10 {
+		require.NoError(t, d.(Learner).Learn(fmt.Appendf(nil, `{"k%d":1}`, i)))
+	}
+	assert.ErrorIs(t, d.Append(&Rows{}, []byte(`{"k1":1}`)), dataset.ErrUnsupported)
+}
+
+func TestFoxgloveJSONIsFramesAndClouds(t *testing.T) {
+	d, err := New("json", Schema{Name: "foxglove.CompressedImage", Encoding: "jsonschema"}, nil)
+	require.NoError(t, err)
+	data := []byte(`{"timestamp":{"sec":1,"nsec":5},"format":"png","data":"AQID","frame_id":"c"}`)
+	f, err := d.Frame(data)
+	require.NoError(t, err)
+	assert.Equal(t, Frame{Encoding: "png", Data: []byte{1, 2, 3}, Stamp: 1000000005}, f)
+	_, err = d.Frame(data[:20])
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+
+	d, err = New("json", Schema{Name: "foxglove.PointCloud"}, nil)
+	require.NoError(t, err)
+	var rows Rows
+	require.NoError(t, d.Append(&rows, []byte(foxgloveCloud)))
+	assert.Equal(t, []int64{1e9}, rows.Stamps)
+	for _, text := range []string{foxgloveCloud, strings.NewReplacer(`"type":7`, `"type":"FLOAT32"`, `"type":1`, `"type":"UINT8"`).Replace(foxgloveCloud)} {
+		cloud, err := d.Cloud([]byte(text))
+		require.NoError(t, err)
+		checkFoxgloveCloud(t, cloud)
+	}
+	for _, bad := range []string{`"point_stride":0`, `"point_stride":12`, `"point_stride":26`} {
+		_, err := d.Cloud([]byte(strings.Replace(foxgloveCloud, `"point_stride":13`, bad, 1)))
+		if bad != `"point_stride":26` { // a point of 26 bytes, of which these are half
+			assert.ErrorIs(t, err, dataset.ErrCorrupt, bad)
+		} else {
+			assert.NoError(t, err)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package message
+
+import (
+	"bytes"
+	"time"
+)
+
+// maxJSONKeys is how many different members the messages of a channel may have.
+const maxJSONKeys = 1 << 14
+
+// jsonSeen is what was seen of a value in a channel's messages.
+type jsonSeen struct {
+	numbers, bools, texts, objects, arrays int
+	fractions                              int // numbers that are not written as whole ones
+	times                                  int // texts that are a time
+	members                                map[string]*jsonSeen
+	place                                  int       // the last that it had among the members of its object
+	elements                               *jsonSeen // of arrays
+}
+
+// member returns what was seen of a member, which is at a place of its object now.
+func (n *jsonSeen) member(key []byte, place int, keys *int) *jsonSeen {
+	in := n.members[string(key)]
+	if in == nil {
+		if *keys++; *keys > maxJSONKeys {
+			return &jsonSeen{}
+		}
+		if n.members == nil {
+			n.members = map[string]*jsonSeen{}
+		}
+		in = &jsonSeen{place: place}
+		n.members[string(key)] = in
+	}
+	in.place = max(in.place, place)
+	return in
+}
+
+// merge adds what others saw.
+func (n *jsonSeen) merge(o *jsonSeen, keys *int) {
+	n.numbers += o.numbers
+	n.bools += o.bools
+	n.texts += o.texts
+	n.objects += o.objects
+	n.arrays += o.arrays
+	n.fractions += o.fractions
+	n.times += o.times
+	for key, in := range o.members {
+		n.member([]byte(key), in.place, keys).merge(in, keys)
+	}
+	if o.elements != nil {
+		if n.elements == nil {
+			n.elements = &jsonSeen{}
+		}
+		n.elements.merge(o.elements, keys)
+	}
+}
+
+// learn looks at a value.
+func (n *jsonSeen) learn(s *jsonScanner, depth int, keys *int) error {
+	switch s.next() {
+	case '{':
+		n.objects++
+		place := 0
+		return s.object(depth, func(key []byte) error {
+			place++
+			return n.member(key, place, keys).learn(s, depth+1, keys)
+		})
+	case '[':
+		n.arrays++
+		if n.elements == nil {
+			n.elements = &jsonSeen{}
+		}
+		return s.array(depth, func(int) error { return n.elements.learn(s, depth+1, keys) })
+	case '"':
+		b, escaped, err := s.text()
+		switch {
+		case err != nil:
+			return err
+		case !escaped && isNotFinite(b):
+			n.numbers++
+			n.fractions++
+		default:
+			n.texts++
+			if _, ok := jsonTime(b); ok {
+				n.times++
+			}
+		}
+		return nil
+	case 't', 'f':
+		n.bools++
+		return s.skip(depth)
+	case 'n':
+		return s.word("null")
+	}
+	_, whole, err := s.number()
+	if n.numbers++; !whole {
+		n.fractions++
+	}
+	return err
+}
+
+var notFinite = [][]byte{[]byte("NaN"), []byte("Infinity"), []byte("-Infinity")}
+
+// isNotFinite tells a number that is written as text since JSON has none such, as protobuf does.
+func isNotFinite(b []byte) bool {
+	for _, s := range notFinite {
+		if bytes.Equal(b, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonTime reads a time that is written as protobuf writes it: RFC 3339.
+func jsonTime(b []byte) (ns int64, ok bool) {
+	if len(b) < 20 || len(b) > 40 || b[4] != '-' || b[10] != 'T' {
+		return 0, false
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(b))
+	if err != nil || t.Year() < 1678 || t.Year() > 2261 {
+		return 0, false
+	}
+	return t.UnixNano(), true
+}

@@ -1,0 +1,215 @@
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/decimal"
+)
+
+// maxJSONDepth is how deep values may lie in each other.
+const maxJSONDepth = 100
+
+// jsonScanner reads JSON from its beginning to its end. NaN, Infinity and -Infinity are numbers too, as Python writes them.
+type jsonScanner struct {
+	data []byte
+	pos  int
+}
+
+func jsonError(at int, kind error, what, got, want string) error {
+	return &dataset.FormatError{Format: "json", Offset: int64(at), Kind: kind, Msg: what, Got: got, Want: want}
+}
+
+// fail is the error of what is at the place.
+func (s *jsonScanner) fail(want string) error {
+	if s.pos >= len(s.data) {
+		return jsonError(len(s.data), dataset.ErrTruncated, "message", "its end", want)
+	}
+	got := s.data[s.pos:min(s.pos+12, len(s.data))]
+	return jsonError(s.pos, dataset.ErrCorrupt, "message", quoted(got), want)
+}
+
+func quoted(b []byte) string {
+	out, _ := json.Marshal(string(b)) // which is of text always
+	return string(out)
+}
+
+// next moves over white space, and returns the byte that follows, 0 at the end.
+func (s *jsonScanner) next() byte {
+	for s.pos < len(s.data) {
+		switch c := s.data[s.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// text reads a string, and returns what is between its quotes, and whether there are escapes in it.
+func (s *jsonScanner) text() (b []byte, escaped bool, err error) {
+	if s.next() != '"' {
+		return nil, false, s.fail("a string")
+	}
+	from := s.pos + 1
+	for at := from; ; {
+		n := bytes.IndexByte(s.data[at:], '"')
+		if n < 0 {
+			s.pos = len(s.data)
+			return nil, false, s.fail("the end of a string")
+		}
+		slash := bytes.IndexByte(s.data[at:at+n], '\\')
+		if slash < 0 {
+			s.pos = at + n + 1
+			return s.data[from : at+n], escaped, nil
+		}
+		escaped = true
+		at += slash + 2
+		if at > len(s.data) {
+			at = len(s.data)
+		}
+	}
+}
+
+// plain returns a string's text without escapes.
+func plain(b []byte, escaped bool) []byte {
+	if !escaped {
+		return b
+	}
+	var text string
+	quoted := append(append(append(make([]byte, 0, len(b)+2), '"'), b...), '"')
+	if json.Unmarshal(quoted, &text) != nil {
+		return b
+	}
+	return []byte(text)
+}
+
+// number reads a number, and returns whether it is written as a whole one.
+func (s *jsonScanner) number() (v float64, whole bool, err error) {
+	rest := s.data[s.pos:]
+	switch {
+	case bytes.HasPrefix(rest, []byte("NaN")):
+		s.pos += 3
+		return math.NaN(), false, nil
+	case bytes.HasPrefix(rest, []byte("Infinity")):
+		s.pos += 8
+		return math.Inf(1), false, nil
+	case bytes.HasPrefix(rest, []byte("-Infinity")):
+		s.pos += 9
+		return math.Inf(-1), false, nil
+	}
+	if c := s.next(); c != '-' && (c < '0' || c > '9') {
+		return 0, false, s.fail("a value")
+	}
+	v, n, whole := decimal.Prefix(rest)
+	if n == 0 {
+		return 0, false, s.fail("a number that float64 has room for")
+	}
+	s.pos += n
+	return v, whole, nil
+}
+
+// word reads true, false or null.
+func (s *jsonScanner) word(word string) error {
+	if !bytes.HasPrefix(s.data[s.pos:], []byte(word)) {
+		return s.fail(word)
+	}
+	s.pos += len(word)
+	return nil
+}
+
+// skip moves over a value.
+func (s *jsonScanner) skip(depth int) error {
+	switch s.next() {
+	case '{':
+		return s.object(depth, func([]byte) error { return s.skip(depth + 1) })
+	case '[':
+		return s.array(depth, func(int) error { return s.skip(depth + 1) })
+	case '"':
+		_, _, err := s.text()
+		return err
+	case 't':
+		return s.word("true")
+	case 'f':
+		return s.word("false")
+	case 'n':
+		return s.word("null")
+	}
+	_, _, err := s.number()
+	return err
+}
+
+// object reads an object, whose members use reads, each by its key.
+func (s *jsonScanner) object(depth int, use func(key []byte) error) error {
+	if depth > maxJSONDepth {
+		return jsonError(s.pos, dataset.ErrTooLarge, "message", "more than 100 values in each other", "fewer")
+	}
+	s.pos++
+	if s.next() == '}' {
+		s.pos++
+		return nil
+	}
+	for {
+		b, escaped, err := s.text()
+		if err != nil {
+			return err
+		}
+		if s.next() != ':' {
+			return s.fail("a colon")
+		}
+		s.pos++
+		if err := use(plain(b, escaped)); err != nil {
+			return err
+		}
+		if end, err := s.more('}'); end || err != nil {
+			return err
+		}
+	}
+}
+
+// array reads an array, whose elements use reads, each by its index.
+func (s *jsonScanner) array(depth int, use func(i int) error) error {
+	if depth > maxJSONDepth {
+		return jsonError(s.pos, dataset.ErrTooLarge, "message", "more than 100 values in each other", "fewer")
+	}
+	s.pos++
+	if s.next() == ']' {
+		s.pos++
+		return nil
+	}
+	for i := 0; ; i++ {
+		if err := use(i); err != nil {
+			return err
+		}
+		if end, err := s.more(']'); end || err != nil {
+			return err
+		}
+	}
+}
+
+// more reads what follows a member or element: the end, or a comma.
+func (s *jsonScanner) more(end byte) (bool, error) {
+	switch s.next() {
+	case end:
+		s.pos++
+		return true, nil
+	case ',':
+		s.pos++
+		return false, nil
+	}
+	return false, s.fail("a comma, or " + string(end))
+}
+
+// whole reads one value with read, behind which there is nothing.
+func (s *jsonScanner) whole(read func() error) error {
+	if err := read(); err != nil {
+		return err
+	}
+	if s.next(); s.pos < len(s.data) {
+		return s.fail("the message's end")
+	}
+	return nil
+}

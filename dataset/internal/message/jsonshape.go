@@ -1,0 +1,262 @@
+package message
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// maxJSONColumns is how many columns messages may have, those of their lists included.
+const maxJSONColumns = 4096
+
+// jsonSchema is a part of a JSON schema; nil is none.
+type jsonSchema struct {
+	root, here map[string]any
+}
+
+// newJSONSchema reads a schema. One that cannot be read says nothing.
+func newJSONSchema(data []byte) jsonSchema {
+	var s map[string]any
+	if json.Unmarshal(data, &s) != nil {
+		return jsonSchema{}
+	}
+	return jsonSchema{s, s}.follow()
+}
+
+// follow goes where a reference leads.
+func (s jsonSchema) follow() jsonSchema {
+	for range 8 {
+		ref, ok := s.here["$ref"].(string)
+		if !ok {
+			return s
+		}
+		path, ok := strings.CutPrefix(ref, "#/")
+		if !ok {
+			return jsonSchema{}
+		}
+		s.here = s.root
+		for key := range strings.SplitSeq(path, "/") {
+			s.here, _ = s.here[key].(map[string]any)
+		}
+	}
+	return jsonSchema{}
+}
+
+func (s jsonSchema) member(key string) jsonSchema {
+	list, _ := s.here["properties"].(map[string]any)
+	s.here, _ = list[key].(map[string]any)
+	return s.follow()
+}
+
+func (s jsonSchema) elements() jsonSchema {
+	s.here, _ = s.here["items"].(map[string]any)
+	return s.follow()
+}
+
+// fraction reports whether the schema says that a number need not be whole.
+func (s jsonSchema) fraction() bool {
+	switch t := s.here["type"].(type) {
+	case string:
+		return t == "number"
+	case []any:
+		return slices.Contains(t, any("number"))
+	}
+	return false
+}
+
+// jsonBuilder makes the columns of messages that were seen.
+type jsonBuilder struct {
+	d       *jsonDecoder
+	columns *[]dataset.Column
+	table   bool
+	made    int
+}
+
+func (d *jsonDecoder) build(top *jsonSeen) {
+	d.shape = Shape{Type: d.schema.Name, Wide: true}
+	b := jsonBuilder{d: d, columns: &d.shape.Columns, table: true}
+	d.top = b.object(top, newJSONSchema(d.schema.Data), "", true)
+	d.row = make([]float64, len(d.shape.Columns))
+	fill(d.row, math.NaN())
+}
+
+func (b *jsonBuilder) leave(path, what string) {
+	b.d.shape.LeftOut = append(b.d.shape.LeftOut, path+" ("+what+")")
+}
+
+// byPlace returns the members' names in the order in which messages have them.
+func (n *jsonSeen) byPlace() []string {
+	names := make([]string, 0, len(n.members))
+	for name := range n.members {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(n.members[a].place, n.members[b].place), dataset.CompareNames(a, b))
+	})
+	return names
+}
+
+// only reports whether all values that were seen, nulls apart, are of one kind.
+func (n *jsonSeen) only(count int) bool {
+	return count > 0 && count == n.numbers+n.bools+n.texts+n.objects+n.arrays
+}
+
+// object makes the columns of an object's members.
+func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bool) *jsonField {
+	out := &jsonField{what: jsonObject, members: map[string]*jsonField{}}
+	names, label, at := n.byPlace(), "", -1
+	if b.table {
+		label, at = b.label(n, names)
+	}
+	if label != "" {
+		out.members[label] = &jsonField{what: jsonLabels, at: at}
+		label = path + label
+	}
+	from := len(*b.columns)
+	for _, name := range names {
+		in := n.members[name]
+		if path+name == label {
+			continue
+		}
+		if top && in.isStamp(name) && !b.d.shape.Stamp {
+			b.d.shape.Stamp = true
+			out.members[name] = &jsonField{what: jsonStamp}
+			continue
+		}
+		if f := b.field(in, schema.member(name), path+name, label, at); f != nil {
+			out.members[name] = f
+		}
+	}
+	b.rotation(schema, path, from)
+	return out
+}
+
+// label finds the array of text that names the elements of the arrays beside it.
+func (b *jsonBuilder) label(n *jsonSeen, names []string) (string, int) {
+	for _, name := range names {
+		l := n.members[name]
+		if !namesElements(name) || !l.only(l.arrays) || !l.elements.only(l.elements.texts) {
+			continue
+		}
+		for _, o := range n.members {
+			if o.only(o.arrays) && (o.elements.only(o.elements.numbers) || o.elements.only(o.elements.objects)) {
+				b.d.arrays++
+				return name, b.d.arrays - 1
+			}
+		}
+	}
+	return "", -1
+}
+
+// isStamp tells the timestamp of a message: a member of that name, or the stamp of its header.
+func (n *jsonSeen) isStamp(name string) bool {
+	switch {
+	case name == "header" && n.only(n.objects) && n.members["stamp"] != nil:
+		return n.members["stamp"].isStamp("timestamp")
+	case name != "timestamp":
+		return false
+	case n.only(n.times):
+		return true
+	}
+	if !n.only(n.objects) || len(n.members) != 2 || n.members["sec"] == nil && n.members["secs"] == nil {
+		return false
+	}
+	for _, in := range n.members {
+		if !in.only(in.numbers) || in.fractions > 0 {
+			return false
+		}
+	}
+	return n.members["nsec"] != nil || n.members["nanosec"] != nil || n.members["nsecs"] != nil
+}
+
+// rotation marks the columns of a quaternion that the schema calls so.
+func (b *jsonBuilder) rotation(schema jsonSchema, path string, from int) {
+	columns := (*b.columns)[from:]
+	if title, _ := schema.here["title"].(string); title != "foxglove.Quaternion" || len(columns) != 4 {
+		return
+	}
+	for order, rotation := range map[string]dataset.Rotation{"xyzw": dataset.RotationXYZW, "wxyz": dataset.RotationWXYZ} {
+		is := true
+		for i := range columns {
+			is = is && columns[i].Name == path+order[i:i+1]
+		}
+		for i := range columns {
+			if is {
+				columns[i].Rotation = rotation
+			}
+		}
+	}
+}
+
+// field makes the columns of a member; nil if it is left out.
+func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
+	numbers := n.numbers + n.bools
+	switch {
+	case numbers+n.texts+n.objects+n.arrays == 0:
+		b.leave(path, "null")
+	case n.only(n.texts):
+		b.leave(path, "text")
+	case b.made >= maxJSONColumns:
+		b.leave(path, "beyond the columns that a message may have")
+	case n.only(numbers):
+		b.column(n, schema, path)
+		return &jsonField{what: jsonNumber, at: len(*b.columns) - 1}
+	case n.only(n.objects):
+		return b.object(n, schema, path+".", false)
+	case !n.only(n.arrays):
+		b.leave(path, "values of several kinds")
+	case !b.table:
+		b.leave(path, "an array in an array")
+	default:
+		return b.list(n.elements, schema.elements(), path, label, at)
+	}
+	return nil
+}
+
+func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
+	c := dataset.Column{Name: name, Type: "number", Integer: n.fractions == 0 && !schema.fraction()}
+	if n.numbers == 0 {
+		c.Type = "boolean"
+	}
+	*b.columns = append(*b.columns, c)
+	b.made++
+}
+
+// list makes a list of numbers or objects.
+func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, at int) *jsonField {
+	list := ListShape{Name: path, Labels: label, Wide: true}
+	out := &jsonField{what: jsonList, at: len(b.d.shape.Lists)}
+	columns, said := b.columns, len(b.d.shape.LeftOut)
+	b.columns, b.table = &list.Columns, false
+	switch {
+	case n.only(n.numbers + n.bools):
+		b.column(n, schema, "")
+	case n.only(n.objects):
+		out.what, out.members = jsonStructs, b.object(n, schema, "", false).members
+		for i := said; i < len(b.d.shape.LeftOut); i++ {
+			b.d.shape.LeftOut[i] = path + "[]." + b.d.shape.LeftOut[i]
+		}
+	}
+	b.columns, b.table = columns, true
+	if len(list.Columns) == 0 {
+		b.d.shape.LeftOut = b.d.shape.LeftOut[:said]
+		switch {
+		case n.only(n.texts):
+			b.leave(path, "text")
+		case n.only(n.arrays):
+			b.leave(path, "an array in an array")
+		default:
+			b.leave(path, "an array without numbers")
+		}
+		return nil
+	}
+	out.row = make([]float64, len(list.Columns))
+	fill(out.row, math.NaN())
+	b.d.shape.Lists = append(b.d.shape.Lists, list)
+	b.d.labels = append(b.d.labels, at)
+	return out
+}

@@ -1,0 +1,317 @@
+package message
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+const (
+	maxProtoColumns = 4096    // of a type, those of its lists included
+	maxProtoFields  = 1 << 16 // of a type, those of a message in it counted each time it occurs
+)
+
+// newProto returns the decoder of protobuf messages whose schema is a FileDescriptorSet, and whose type its name says.
+func newProto(schema Schema) (Decoder, error) {
+	if schema.Encoding != "protobuf" {
+		return nil, protoError(-1, dataset.ErrUnsupported, "schema of "+schema.Name, fmt.Sprintf("encoding %q", schema.Encoding), "protobuf, a FileDescriptorSet")
+	}
+	bad := func(err error) error {
+		return &dataset.FormatError{Format: "protobuf", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "schema of " + schema.Name, Want: "a FileDescriptorSet that has it", Err: err}
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	if err := proto.Unmarshal(schema.Data, set); err != nil {
+		return nil, bad(err)
+	}
+	files, err := protodesc.FileOptions{AllowUnresolvable: true}.NewFiles(set)
+	if err != nil {
+		return nil, bad(err)
+	}
+	found, err := files.FindDescriptorByName(protoreflect.FullName(schema.Name))
+	if err != nil {
+		return nil, bad(err)
+	}
+	of, ok := found.(protoreflect.MessageDescriptor)
+	if !ok {
+		return nil, bad(fmt.Errorf("%s is no message", schema.Name))
+	}
+	d := &protoDecoder{shape: Shape{Type: schema.Name, Media: foxgloveMedia[schema.Name]}}
+	if d.shape.Media != NoMedia {
+		d.media = newProtoMedia(of)
+		d.shape.Stamp = d.media.stamp != 0
+		d.top = &protoMessage{}
+		if f := of.Fields().ByNumber(d.media.stamp); f != nil {
+			d.top.add(&protoField{what: protoStamp, name: "timestamp", wire: protowire.BytesType}, f.Number())
+		}
+		return d, nil
+	}
+	b := protoBuilder{d: d, columns: &d.shape.Columns, wide: &d.shape.Wide, open: map[protoreflect.FullName]bool{}, table: true}
+	d.top = b.message(of, "", true)
+	return d, nil
+}
+
+// protoBuilder makes the columns of a message, and how it is read.
+type protoBuilder struct {
+	d       *protoDecoder
+	columns *[]dataset.Column // of the table or a list
+	wide    *bool             // whether one of them is wider than float32
+	table   bool
+	made    int
+	fields  int
+	open    map[protoreflect.FullName]bool // the messages that this one is in
+}
+
+func (m *protoMessage) add(f *protoField, n protowire.Number) {
+	if n < 32 {
+		m.low[n] = f
+		return
+	}
+	if m.fields == nil {
+		m.fields = map[protowire.Number]*protoField{}
+	}
+	m.fields[n] = f
+}
+
+func (b *protoBuilder) leave(path, what string) {
+	b.d.shape.LeftOut = append(b.d.shape.LeftOut, path+" ("+what+")")
+}
+
+// message makes the columns of a message's fields.
+func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, top bool) *protoMessage {
+	m := &protoMessage{at: len(*b.columns), slot: b.d.structs}
+	b.d.structs++
+	b.open[of.FullName()] = true
+	defer delete(b.open, of.FullName())
+	label, at, list := "", -1, of.Fields()
+	for i := range list.Len() {
+		if f := list.Get(i); b.table && f.IsList() && f.Kind() == protoreflect.StringKind && namesElements(string(f.Name())) && hasNumberLists(of) {
+			label, at = path+string(f.Name()), b.d.arrays
+			m.add(&protoField{what: protoLabels, name: label, kind: f.Kind(), wire: protowire.BytesType, at: at}, f.Number())
+			b.d.arrays++
+			break
+		}
+	}
+	oneofs := map[protoreflect.FullName][]*protoField{}
+	for i := range list.Len() {
+		f := list.Get(i)
+		if b.fields++; b.fields > maxProtoFields {
+			b.leave(path+string(f.Name()), "beyond the fields that a message may have")
+			break
+		}
+		if path+string(f.Name()) == label {
+			continue
+		}
+		if top && f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) {
+			b.d.shape.Stamp = true
+			m.add(&protoField{what: protoStamp, name: "timestamp", wire: protowire.BytesType}, f.Number())
+			continue
+		}
+		from := len(*b.columns)
+		made := b.field(f, path+string(f.Name()), label, at)
+		m.add(made, f.Number())
+		if in := f.ContainingOneof(); in != nil && !in.IsSynthetic() {
+			made.others = append(made.others, [2]int{from, len(*b.columns)}) // its own, until all are known
+			oneofs[in.FullName()] = append(oneofs[in.FullName()], made)
+		}
+	}
+	for _, members := range oneofs {
+		spans := make([][2]int, len(members))
+		for i, f := range members {
+			spans[i] = f.others[0]
+		}
+		for i, f := range members {
+			f.others = append(append([][2]int{}, spans[:i]...), spans[i+1:]...)
+		}
+	}
+	m.row = b.absent(of, m)
+	b.rotation(of, m.at)
+	return m
+}
+
+// absent returns the row of a message that is there and whose fields are not.
+func (b *protoBuilder) absent(of protoreflect.MessageDescriptor, m *protoMessage) []float64 {
+	row := make([]float64, len(*b.columns)-m.at)
+	fill(row, math.NaN())
+	for i := range of.Fields().Len() {
+		d := of.Fields().Get(i)
+		f := m.field(d.Number())
+		if f == nil || f.what != protoNumber {
+			continue
+		}
+		switch {
+		case d.HasDefault():
+			row[f.at-m.at] = defaultOf(d)
+		case !d.HasPresence():
+			row[f.at-m.at] = 0
+		}
+	}
+	return row
+}
+
+func defaultOf(d protoreflect.FieldDescriptor) float64 {
+	v := d.Default()
+	switch d.Kind() {
+	case protoreflect.BoolKind:
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	case protoreflect.EnumKind:
+		return float64(v.Enum())
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return v.Float()
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
+		return float64(v.Uint())
+	}
+	return float64(v.Int())
+}
+
+// rotation marks a quaternion's columns.
+func (b *protoBuilder) rotation(of protoreflect.MessageDescriptor, from int) {
+	columns := (*b.columns)[from:]
+	if of.FullName() != "foxglove.Quaternion" || len(columns) != 4 {
+		return
+	}
+	for i, name := range []string{"x", "y", "z", "w"} {
+		if c := columns[i].Name; c != name && !strings.HasSuffix(c, "."+name) {
+			return
+		}
+	}
+	for i := range columns {
+		columns[i].Rotation = dataset.RotationXYZW
+	}
+}
+
+// namesElements tells an array of text that names the elements of the arrays beside it.
+func namesElements(name string) bool {
+	return name == "name" || name == "names" || strings.HasSuffix(name, "_names")
+}
+
+func hasNumberLists(of protoreflect.MessageDescriptor) bool {
+	for i := range of.Fields().Len() {
+		if f := of.Fields().Get(i); f.IsList() && (isNumber(f.Kind()) || f.Kind() == protoreflect.MessageKind) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNumber(k protoreflect.Kind) bool {
+	switch k {
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind, protoreflect.GroupKind:
+		return false
+	}
+	return true
+}
+
+func isTimestamp(f protoreflect.FieldDescriptor) bool {
+	return f.Kind() == protoreflect.MessageKind && f.Message().FullName() == "google.protobuf.Timestamp"
+}
+
+// field makes the columns of a field. Lists beside the text called label, array number at of these, have its text for names.
+func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string, at int) *protoField {
+	out := &protoField{what: protoSkip, name: path, kind: f.Kind(), wire: wireOf(f.Kind())}
+	switch {
+	case f.IsMap():
+		b.leave(path, "map")
+		return out
+	case f.Kind() == protoreflect.StringKind:
+		b.leave(path, "text")
+		return out
+	case f.Kind() == protoreflect.BytesKind:
+		b.leave(path, "bytes")
+		return out
+	case f.Kind() == protoreflect.GroupKind:
+		b.leave(path, "group")
+		return out
+	case b.made >= maxProtoColumns:
+		b.leave(path, "beyond the columns that a message may have")
+		return out
+	case f.Kind() == protoreflect.MessageKind && f.Message().IsPlaceholder():
+		b.leave(path, "of "+string(f.Message().FullName())+", which the schema lacks")
+		return out
+	case f.Kind() == protoreflect.MessageKind && b.open[f.Message().FullName()]:
+		b.leave(path, "a message in one of its kind")
+		return out
+	case f.IsList() && !b.table:
+		b.leave(path, "an array in an array")
+		return out
+	case f.IsList():
+		return b.list(f, path, label, at, out)
+	case f.Kind() == protoreflect.MessageKind:
+		out.what, out.in = protoStruct, b.message(f.Message(), path+".", false)
+		return out
+	}
+	out.what, out.at = protoNumber, len(*b.columns)
+	b.column(f, path)
+	return out
+}
+
+// column makes one of a number.
+func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
+	c := dataset.Column{Name: name, Type: f.Kind().String(), Integer: true}
+	switch f.Kind() {
+	case protoreflect.FloatKind:
+		c.Integer = false
+	case protoreflect.DoubleKind:
+		c.Integer, *b.wide = false, true
+	case protoreflect.BoolKind:
+	case protoreflect.EnumKind:
+		c.Type, *b.wide = string(f.Enum().FullName()), true
+	default:
+		*b.wide = true
+	}
+	*b.columns = append(*b.columns, c)
+	b.made++
+}
+
+// list makes a list of numbers or structs.
+func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, at int, out *protoField) *protoField {
+	shape := ListShape{Name: path, Labels: label}
+	said, columns, wide := len(b.d.shape.LeftOut), b.columns, b.wide
+	b.columns, b.wide, b.table = &shape.Columns, &shape.Wide, false
+	var in *protoMessage
+	if f.Kind() == protoreflect.MessageKind {
+		in = b.message(f.Message(), "", false)
+		for i := said; i < len(b.d.shape.LeftOut); i++ {
+			b.d.shape.LeftOut[i] = path + "[]." + b.d.shape.LeftOut[i]
+		}
+	} else {
+		b.column(f, "")
+	}
+	b.columns, b.wide, b.table = columns, wide, true
+	if len(shape.Columns) == 0 {
+		b.d.shape.LeftOut = b.d.shape.LeftOut[:said]
+		b.leave(path, "an array without numbers")
+		return out
+	}
+	out.what, out.in, out.at = protoList, in, len(b.d.shape.Lists)
+	if in != nil {
+		out.what = protoStructs
+	}
+	b.d.shape.Lists = append(b.d.shape.Lists, shape)
+	b.d.labels = append(b.d.labels, at)
+	return out
+}
+
+func wireOf(k protoreflect.Kind) protowire.Type {
+	switch k {
+	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		return protowire.Fixed64Type
+	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+		return protowire.Fixed32Type
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
+		return protowire.BytesType
+	case protoreflect.GroupKind:
+		return protowire.StartGroupType
+	}
+	return protowire.VarintType
+}
