@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -73,6 +75,9 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 	}
 	e.Name = r.Name()
 	e.Attributes.Source, e.Attributes.Other = r.path, log.Said()
+	if err := log.restore(e); err != nil {
+		return nil, err
+	}
 	e.LeftOut = append(e.LeftOut, log.tooLong...)
 	e.Damage = append(damage, e.Damage...)
 	if e.Damage == nil && log.Statistics != nil {
@@ -98,8 +103,14 @@ func (l *Log) Said() map[string]string {
 	add("profile", l.Header.Profile)
 	add("library", l.Header.Library)
 	for _, m := range l.Metadata {
-		for key, value := range m.Metadata {
-			add(m.Name+"."+key, value)
+		for _, key := range slices.Sorted(maps.Keys(m.Metadata)) {
+			switch value := m.Metadata[key]; m.Name {
+			case episodeName: // in places of their own
+			case attributesName:
+				add(key, value)
+			default:
+				add(m.Name+"."+key, value)
+			}
 		}
 	}
 	for _, a := range l.Attachments {

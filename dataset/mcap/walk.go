@@ -40,6 +40,7 @@ type walker struct {
 	buf    []byte
 	from   int64 // of buf
 	ahead  int   // bytes to read next time
+	lostTo int64 // where the last bytes end that are no records
 	open   bool  // the last part is a run that goes on to here
 }
 
@@ -106,7 +107,7 @@ func (w *walker) walk(ctx context.Context, at, limit int64, index []span) error 
 		}
 		at = next
 	}
-	if !w.log.whole {
+	if !w.log.whole || w.lostTo == at {
 		return nil // said already
 	}
 	w.damage.Add("data sections without an end", 0, broken(dataset.ErrCorrupt, at, "data section", "no DataEnd", "one"))
@@ -171,7 +172,7 @@ func (w *walker) lost(at, end int64, msg, got, want string) error {
 	if !w.log.whole && end == w.log.file.Size() {
 		what, kind = "records that the end of the file cuts", dataset.ErrTruncated
 	}
-	w.open = false
+	w.open, w.lostTo = false, end
 	w.damage.Add(what, end-at, broken(kind, at, msg, got, want))
 	return nil
 }

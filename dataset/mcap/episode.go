@@ -1,0 +1,266 @@
+package mcap
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Encoding is how the messages of an episode are encoded.
+type Encoding uint8
+
+// The encodings. Protobuf keeps every number to the bit. JSON keeps every number too, as the shortest text that is read back as it, but of NaN only that it
+// is one: "NaN", and "Infinity" and "-Infinity", are texts.
+const (
+	Protobuf Encoding = iota
+	JSON
+)
+
+// String returns what the format calls it: "protobuf", "json".
+func (e Encoding) String() string {
+	if e == JSON {
+		return "json"
+	}
+	return "protobuf"
+}
+
+// The names of what a file says of an episode besides its messages: of a channel's metadata, and of records of metadata.
+const (
+	columnsKey     = "robocache.columns"
+	dtypeKey       = "robocache.dtype"
+	episodeName    = "robocache.episode"
+	attributesName = "robocache.attributes"
+	maxColumns     = 4096
+)
+
+// writtenColumn is a dataset.Column as a channel's metadata has it.
+type writtenColumn struct {
+	Name     string `json:"name"`
+	Type     string `json:"type,omitempty"`
+	Integer  bool   `json:"integer,omitempty"`
+	Rotation string `json:"rotation,omitempty"`
+}
+
+// track is a stream that is being written.
+type track struct {
+	channel uint16
+	number  int // of all tracks
+	times   []int64
+	order   []int // of the samples by time, nil if they are in order
+	next    int
+	// encode appends the message of a sample.
+	encode func(ctx context.Context, b []byte, i int) ([]byte, error)
+}
+
+// sample returns the next sample's number and time.
+func (t *track) sample() (int, int64) {
+	i := t.next
+	if t.order != nil {
+		i = t.order[i]
+	}
+	return i, t.times[i]
+}
+
+// tracks are a heap by time, then number.
+type tracks []*track
+
+func (h tracks) Len() int { return len(h) }
+func (h tracks) Less(a, b int) bool {
+	_, ta := h[a].sample()
+	_, tb := h[b].sample()
+	return cmp.Or(cmp.Compare(ta, tb), cmp.Compare(h[a].number, h[b].number)) < 0
+}
+func (h tracks) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
+func (h *tracks) Push(any)     {} // nothing is added once the heap is there
+func (h *tracks) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// Episode writes an episode: each stream as a channel of its name, whose messages have a field for each column, images and video as foxglove.RawImage,
+// foxglove.CompressedImage or foxglove.CompressedVideo, and clouds as foxglove.PointCloud. Messages are in the order of their time, which is both their log
+// time and publish time. Columns, and the attributes, are in metadata as well, so that the episode is read back as it was: but for timestamps in seconds,
+// which are rounded to nanoseconds, for samples out of order, which are sorted, for float16 and bfloat16, which become float32, and for streams without
+// samples. What MCAP has no place for, such as times before 1970, is an *Error, before the first message is written.
+func (w *Writer) Episode(ctx context.Context, e *dataset.Episode, encoding Encoding) error {
+	if encoding > JSON {
+		return &Error{"episode", dataset.ErrOption, fmt.Sprintf("encoding %d", encoding), "Protobuf or JSON"}
+	}
+	if err := w.ready("episode"); err != nil {
+		return err
+	}
+	list, err := w.tracks(e, encoding)
+	if err != nil {
+		return err
+	}
+	said := map[string]string{"name": e.Name, "task": e.Attributes.Task}
+	if s := e.Attributes.Success; s != nil {
+		said["success"] = strconv.FormatBool(*s)
+	}
+	maps.DeleteFunc(said, func(_, value string) bool { return value == "" })
+	for _, m := range []*Metadata{{episodeName, said}, {attributesName, e.Attributes.Other}} {
+		if len(m.Metadata) == 0 {
+			continue
+		}
+		if err := w.Metadata(m); err != nil {
+			return err
+		}
+	}
+	return w.merge(ctx, list)
+}
+
+// merge writes the tracks' messages by time.
+func (w *Writer) merge(ctx context.Context, list []*track) error {
+	h := slices.DeleteFunc(tracks(list), func(t *track) bool { return len(t.times) == 0 })
+	heap.Init(&h)
+	var room []byte
+	for n := 0; len(h) > 0; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		t := h[0]
+		i, at := t.sample()
+		var err error
+		if room, err = t.encode(ctx, room[:0], i); err != nil {
+			return err
+		}
+		if err := w.Message(&Message{t.channel, uint32(t.next), uint64(at), uint64(at), room}); err != nil {
+			return err
+		}
+		if t.next++; t.next == len(t.times) {
+			heap.Pop(&h)
+		} else {
+			heap.Fix(&h, 0)
+		}
+	}
+	return nil
+}
+
+// tracks adds a channel for each stream.
+func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, err error) {
+	names := map[string]bool{}
+	add := func(what, name string, times []int64, schema schemaText, metadata map[string]string, encode func(context.Context, []byte, int) ([]byte, error)) error {
+		if names[name] {
+			return &Error{what + " " + name, dataset.ErrOption, "the name twice", "each once"}
+		}
+		names[name] = true
+		t := &track{number: len(list), times: times, encode: encode}
+		if i := slices.IndexFunc(times, func(ns int64) bool { return ns < 0 }); i >= 0 {
+			return &Error{what + " " + name, dataset.ErrOption, fmt.Sprintf("a timestamp of %d ns", times[i]), "0 or more"}
+		}
+		if !slices.IsSorted(times) {
+			t.order = make([]int, len(times))
+			for i := range t.order {
+				t.order[i] = i
+			}
+			slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
+		}
+		id, err := w.AddSchema(schema.name, schema.encoding, schema.data)
+		if err == nil {
+			t.channel, err = w.AddChannel(name, encoding.String(), id, metadata)
+		}
+		list = append(list, t)
+		return err
+	}
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		if err := s.Check(); err != nil {
+			return nil, err
+		}
+		n, err := newNumbers(s, encoding)
+		if err != nil {
+			return nil, err
+		}
+		if err := add("stream", s.Name, s.Nanoseconds(), n.schema, n.metadata, n.encode); err != nil {
+			return nil, err
+		}
+	}
+	for i := range e.Media {
+		m := &e.Media[i]
+		v, err := newImages(m, encoding)
+		if err != nil {
+			return nil, err
+		}
+		if err := add("media", m.Name, m.Times, v.schema, nil, v.encode); err != nil {
+			return nil, err
+		}
+	}
+	for i := range e.Clouds {
+		c := &clouds{stream: &e.Clouds[i], encoding: encoding}
+		if err := add("clouds", c.stream.Name, c.stream.Times, foxgloveSchema("PointCloud", encoding), nil, c.encode); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// columnsText returns columns as a channel's metadata has them.
+func columnsText(columns []dataset.Column) (string, error) {
+	list := make([]writtenColumn, len(columns))
+	for i, c := range columns {
+		list[i] = writtenColumn{c.Name, c.Type, c.Integer, c.Rotation.String()}
+	}
+	b, err := json.Marshal(list)
+	return string(b), err
+}
+
+// restore gives the streams of channels that an episode was written to the columns and the dtype that they had, and the episode its attributes.
+func (l *Log) restore(e *dataset.Episode) error {
+	for _, c := range l.Channels() {
+		text, s := c.Metadata[columnsKey], e.Stream(c.Topic)
+		if text == "" || s == nil {
+			continue
+		}
+		var list []writtenColumn
+		if json.Unmarshal([]byte(text), &list) != nil || len(list) != len(s.Columns) {
+			continue // of another program, to which it means something else
+		}
+		s.Columns = make([]dataset.Column, len(list))
+		for i, c := range list {
+			s.Columns[i] = dataset.Column{Name: c.Name, Type: c.Type, Integer: c.Integer}
+			for _, r := range []dataset.Rotation{dataset.RotationXYZW, dataset.RotationWXYZ} {
+				if c.Rotation == r.String() {
+					s.Columns[i].Rotation = r
+				}
+			}
+		}
+		if c.Metadata[dtypeKey] == tensor.F32.String() && s.Values.DType() == tensor.F64 {
+			if err := narrow(s); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range l.Metadata {
+		if m.Name != episodeName {
+			continue
+		}
+		e.Attributes.Task = cmp.Or(e.Attributes.Task, m.Metadata["task"])
+		if success, err := strconv.ParseBool(m.Metadata["success"]); err == nil {
+			e.Attributes.Success = &success
+		}
+	}
+	return nil
+}
+
+// narrow makes float32 of a stream's values, which came from texts of float32.
+func narrow(s *dataset.Stream) error {
+	data, err := tensor.Data[float64](s.Values)
+	if err != nil {
+		return err
+	}
+	list := make([]float32, len(data))
+	for i, v := range data {
+		list[i] = float32(v)
+	}
+	s.Values, err = tensor.Of(list, s.Values.Shape()...)
+	return err
+}

@@ -1,0 +1,222 @@
+package mcap
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// images is a media stream that is being written.
+type images struct {
+	media    *dataset.Media
+	encoding Encoding
+	name     string // of foxglove's message
+	format   string
+	step     int // bytes of a row, of raw images
+	schema   schemaText
+}
+
+// pixelBytes says how many bytes a pixel has of the raw encodings that foxglove names.
+var pixelBytes = map[string]int{"rgb8": 3, "bgr8": 3, "8UC3": 3, "rgba8": 4, "bgra8": 4, "32FC1": 4, "mono8": 1, "8UC1": 1, "mono16": 2, "16UC1": 2,
+	"yuv422": 2, "uyvy": 2, "yuv422_yuy2": 2, "yuyv": 2, "bayer_rggb8": 1, "bayer_bggr8": 1, "bayer_gbrg8": 1, "bayer_grbg8": 1}
+
+func newImages(m *dataset.Media, encoding Encoding) (*images, error) {
+	v := &images{media: m, encoding: encoding, format: m.Encoding}
+	bad := func(got, want string) error {
+		return &Error{"media " + m.Name, dataset.ErrOption, got, want}
+	}
+	switch m.Encoding {
+	case "jpeg", "png", "webp", "avif":
+		v.name = "CompressedImage"
+	case "h264", "h265", "hevc", "vp9", "av1":
+		if v.name = "CompressedVideo"; m.Encoding == "hevc" {
+			v.format = "h265"
+		}
+		if _, container := m.Source.(dataset.FrameDecoder); container {
+			return nil, bad(m.Encoding+" as a video file has it, without what a decoder needs to begin", "images, raw pixels, or packets as of a recording's messages")
+		}
+	default:
+		size := pixelBytes[m.Encoding]
+		if size == 0 {
+			return nil, bad(fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, webp, avif, h264, h265, vp9, av1, or raw pixels as foxglove.RawImage names them")
+		}
+		if m.Width <= 0 || m.Height <= 0 || m.Width > math.MaxInt32/size {
+			return nil, bad(fmt.Sprintf("%dx%d pixels", m.Width, m.Height), "the size of its frames")
+		}
+		v.name, v.step = "RawImage", size*m.Width
+	}
+	v.schema = foxgloveSchema(v.name, encoding)
+	return v, nil
+}
+
+func (v *images) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
+	m := v.media
+	data, err := m.Frame(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	if want := v.step * m.Height; v.name == "RawImage" && len(data) != want {
+		return nil, &Error{fmt.Sprintf("frame %d of media %s", i, m.Name), dataset.ErrOption, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("%d, for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
+	}
+	if v.encoding == JSON {
+		b = appendJSONStamp(append(b, '{'), m.Times[i])
+		if v.name == "RawImage" {
+			b = fmt.Appendf(b, `,"width":%d,"height":%d,"encoding":%q,"step":%d,"data":"`, m.Width, m.Height, m.Encoding, v.step)
+		} else {
+			b = fmt.Appendf(b, `,"format":%q,"data":"`, v.format)
+		}
+		return append(base64.StdEncoding.AppendEncode(b, data), `"}`...), nil
+	}
+	b = appendStamp(b, m.Times[i])
+	switch v.name {
+	case "CompressedImage":
+		b = appendProtoText(appendProtoText(b, 2, data), 3, v.format)
+	case "CompressedVideo":
+		b = appendProtoText(appendProtoText(b, 3, data), 4, v.format)
+	default:
+		b = appendFixed32(appendFixed32(b, 2, m.Width), 3, m.Height)
+		b = appendFixed32(appendProtoText(b, 4, m.Encoding), 5, v.step)
+		b = appendProtoText(b, 6, data)
+	}
+	return b, nil
+}
+
+// appendStamp appends field 1, a google.protobuf.Timestamp.
+func appendStamp(b []byte, ns int64) []byte {
+	var room [24]byte
+	in := protowire.AppendVarint(protowire.AppendTag(room[:0], 1, protowire.VarintType), uint64(ns/1e9))
+	in = protowire.AppendVarint(protowire.AppendTag(in, 2, protowire.VarintType), uint64(ns%1e9))
+	return appendProtoText(b, 1, in)
+}
+
+func appendJSONStamp(b []byte, ns int64) []byte {
+	return fmt.Appendf(b, `"timestamp":{"sec":%d,"nsec":%d},"frame_id":""`, ns/1e9, ns%1e9)
+}
+
+func appendProtoText[T string | []byte](b []byte, n protowire.Number, data T) []byte {
+	b = protowire.AppendVarint(protowire.AppendTag(b, n, protowire.BytesType), uint64(len(data)))
+	return append(b, data...)
+}
+
+func appendFixed32(b []byte, n protowire.Number, v int) []byte {
+	return protowire.AppendFixed32(protowire.AppendTag(b, n, protowire.Fixed32Type), uint32(v))
+}
+
+func appendDoubles(b []byte, values ...float64) []byte {
+	for i, v := range values {
+		b = protowire.AppendFixed64(protowire.AppendTag(b, protowire.Number(i+1), protowire.Fixed64Type), math.Float64bits(v))
+	}
+	return b
+}
+
+// clouds is a series of clouds that is being written.
+type clouds struct {
+	stream   *dataset.CloudStream
+	encoding Encoding
+}
+
+// encode writes a cloud's points as x, y and z, and its features behind them.
+func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
+	cloud, err := c.stream.Cloud(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	if err := cloud.Check(); err != nil {
+		return nil, err
+	}
+	points, pointSize, err := packedBytes(cloud.Points)
+	if err != nil {
+		return nil, err
+	}
+	features, featureSize, err := packedBytes(cloud.Features)
+	if err != nil {
+		return nil, err
+	}
+	n, f := cloud.Len(), len(cloud.Columns)
+	stride := 3*pointSize + f*featureSize
+	data := make([]byte, 0, n*stride)
+	for i := range n {
+		data = append(data, points[i*3*pointSize:(i+1)*3*pointSize]...)
+		data = append(data, features[i*f*featureSize:(i+1)*f*featureSize]...)
+	}
+	type packedField struct {
+		name         string
+		offset, kind int
+	}
+	fields := make([]packedField, 3+f)
+	for k := range fields {
+		if k < 3 {
+			fields[k] = packedField{[]string{"x", "y", "z"}[k], k * pointSize, floatType(pointSize)}
+		} else {
+			fields[k] = packedField{cloud.Columns[k-3].Name, 3*pointSize + (k-3)*featureSize, floatType(featureSize)}
+		}
+	}
+	p, q := cloud.Viewpoint.Position, cloud.Viewpoint.Orientation // w first
+	if c.encoding == JSON {
+		b = appendJSONStamp(append(b, '{'), c.stream.Times[i])
+		b = append(b, `,"pose":{"position":`...)
+		b = appendVector(b, []string{"x", "y", "z"}, p[:])
+		b = append(b, `,"orientation":`...)
+		b = appendVector(b, []string{"x", "y", "z", "w"}, []float64{q[1], q[2], q[3], q[0]})
+		b = fmt.Appendf(b, `},"point_stride":%d,"fields":[`, stride)
+		for k, f := range fields {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = fmt.Appendf(b, `{"name":%s,"offset":%d,"type":%d}`, quoted(f.name), f.offset, f.kind)
+		}
+		return append(base64.StdEncoding.AppendEncode(append(b, `],"data":"`...), data), `"}`...), nil
+	}
+	b = appendStamp(b, c.stream.Times[i])
+	pose := appendProtoText(nil, 1, appendDoubles(nil, p[:]...))
+	pose = appendProtoText(pose, 2, appendDoubles(nil, q[1], q[2], q[3], q[0]))
+	b = appendFixed32(appendProtoText(b, 3, pose), 4, stride)
+	for _, f := range fields {
+		in := appendFixed32(appendProtoText(nil, 1, f.name), 2, f.offset)
+		b = appendProtoText(b, 5, protowire.AppendVarint(protowire.AppendTag(in, 3, protowire.VarintType), uint64(f.kind)))
+	}
+	return appendProtoText(b, 6, data), nil
+}
+
+func appendVector(b []byte, names []string, values []float64) []byte {
+	for i, name := range names {
+		if i == 0 {
+			b = append(b, '{')
+		} else {
+			b = append(b, ',')
+		}
+		b = appendNumber(fmt.Appendf(b, "%q:", name), values[i])
+	}
+	return append(b, '}')
+}
+
+// floatType is the number of FLOAT32 or FLOAT64 among the numericTypes.
+func floatType(size int) int {
+	return slices.Index(numericTypes, fmt.Sprintf("FLOAT%d", 8*size))
+}
+
+// packedBytes returns a tensor's numbers as little-endian bytes, and how many bytes each has.
+func packedBytes(t *tensor.Tensor) (b []byte, size int, err error) {
+	if t, err = t.Contiguous(); err != nil {
+		return nil, 0, err
+	}
+	if t.DType() == tensor.F64 {
+		data, err := tensor.Data[float64](t)
+		for _, v := range data {
+			b = le.AppendUint64(b, math.Float64bits(v))
+		}
+		return b, 8, err
+	}
+	data, err := tensor.Data[float32](t)
+	for _, v := range data {
+		b = le.AppendUint32(b, math.Float32bits(v))
+	}
+	return b, 4, err
+}

@@ -1,0 +1,190 @@
+package mcap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// schemaText is a schema that is to be added.
+type schemaText struct {
+	name, encoding string
+	data           []byte
+}
+
+// numbers is a stream of numbers that is being written.
+type numbers struct {
+	schema   schemaText
+	metadata map[string]string
+	encode   func(ctx context.Context, b []byte, i int) ([]byte, error)
+}
+
+func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
+	if len(s.Columns) > maxColumns {
+		return nil, &Error{"stream " + s.Name, dataset.ErrTooLarge, fmt.Sprintf("%d columns", len(s.Columns)), fmt.Sprintf("at most %d", maxColumns)}
+	}
+	columns, err := columnsText(s.Columns)
+	if err != nil {
+		return nil, err
+	}
+	n := &numbers{metadata: map[string]string{columnsKey: columns, dtypeKey: s.Values.DType().String()}}
+	wide := s.Values.DType() == tensor.F64
+	switch {
+	case encoding == JSON:
+		n.schema, err = jsonNumbers(s)
+	default:
+		n.schema, err = protoNumbers(s, wide)
+	}
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.Values.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	switch s.Values.DType() {
+	case tensor.F64:
+		data, err := tensor.Data[float64](values)
+		n.encode = encoder(data, s.Columns, encoding)
+		return n, err
+	case tensor.F32:
+		data, err := tensor.Data[float32](values)
+		n.encode = encoder(data, s.Columns, encoding)
+		return n, err
+	}
+	data, err := tensor.Floats(values)
+	narrow := make([]float32, len(data)) // float16 and bfloat16
+	for i, v := range data {
+		narrow[i] = float32(v)
+	}
+	n.encode = encoder(narrow, s.Columns, encoding)
+	return n, err
+}
+
+// encoder encodes rows of numbers.
+func encoder[T float32 | float64](data []T, columns []dataset.Column, encoding Encoding) func(context.Context, []byte, int) ([]byte, error) {
+	d := len(columns)
+	if encoding == JSON {
+		keys := make([]string, d)
+		for k, c := range columns {
+			keys[k] = string(quoted(c.Name)) + ":"
+		}
+		return func(_ context.Context, b []byte, i int) ([]byte, error) {
+			b = append(b, '{')
+			for k, v := range data[i*d : (i+1)*d] {
+				if k > 0 {
+					b = append(b, ',')
+				}
+				b = appendNumber(append(b, keys[k]...), v)
+			}
+			return append(b, '}'), nil
+		}
+	}
+	return func(_ context.Context, b []byte, i int) ([]byte, error) {
+		for k, v := range data[i*d : (i+1)*d] {
+			switch v := any(v).(type) {
+			case float32:
+				b = protowire.AppendFixed32(protowire.AppendTag(b, protowire.Number(k+1), protowire.Fixed32Type), math.Float32bits(v))
+			case float64:
+				b = protowire.AppendFixed64(protowire.AppendTag(b, protowire.Number(k+1), protowire.Fixed64Type), math.Float64bits(v))
+			}
+		}
+		return b, nil
+	}
+}
+
+// appendNumber appends the shortest text that is the number.
+func appendNumber[T float32 | float64](b []byte, v T) []byte {
+	f, bits := float64(v), 64
+	if _, is := any(v).(float32); is {
+		bits = 32
+	}
+	switch {
+	case f != f:
+		return append(b, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(b, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(b, `"-Infinity"`...)
+	}
+	return strconv.AppendFloat(b, f, 'g', -1, bits)
+}
+
+// quoted returns a text as JSON has it.
+func quoted(s string) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // of a string, which there cannot be
+	}
+	return b
+}
+
+// jsonNumbers is the schema of a stream's messages.
+func jsonNumbers(s *dataset.Stream) (schemaText, error) {
+	type property struct {
+		Type []string `json:"type"`
+	}
+	type object struct {
+		Schema     string              `json:"$schema"`
+		Title      string              `json:"title"`
+		Type       string              `json:"type"`
+		Properties map[string]property `json:"properties"`
+	}
+	o := object{"https://json-schema.org/draft/2020-12/schema", s.Name, "object", map[string]property{}}
+	for _, c := range s.Columns {
+		if _, twice := o.Properties[c.Name]; twice {
+			return schemaText{}, &Error{"stream " + s.Name, dataset.ErrOption, fmt.Sprintf("column %q twice", c.Name), "each name once"}
+		}
+		o.Properties[c.Name] = property{[]string{"number", "string"}}
+	}
+	b, err := json.Marshal(o)
+	return schemaText{"robocache." + identifier(s.Name), "jsonschema", b}, err
+}
+
+// protoNumbers is the schema of a stream's messages: a file with one message, whose fields are the columns.
+func protoNumbers(s *dataset.Stream, wide bool) (schemaText, error) {
+	kind := descriptorpb.FieldDescriptorProto_TYPE_FLOAT
+	if wide {
+		kind = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE
+	}
+	m := &descriptorpb.DescriptorProto{Name: proto.String(identifier(s.Name))}
+	names := map[string]bool{}
+	for i, c := range s.Columns {
+		name := identifier(c.Name)
+		for n := 2; names[name]; n++ {
+			name = fmt.Sprintf("%s_%d", identifier(c.Name), n)
+		}
+		names[name] = true
+		m.Field = append(m.Field, field(name, int32(i+1), kind, ""))
+	}
+	file := protoFile("robocache/"+m.GetName()+".proto", "robocache", m)
+	return protoSchema("robocache."+m.GetName(), file)
+}
+
+// identifier makes a name as protobuf has them: letters, digits and underscores, a letter first.
+func identifier(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
+			b.WriteByte('_')
+		}
+	}
+	name := strings.TrimRight(b.String(), "_")
+	if name == "" || name[0] <= '9' {
+		name = strings.TrimRight("c_"+name, "_")
+	}
+	return name
+}

@@ -1,0 +1,128 @@
+package mcap
+
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// The kinds of fields that schemas here have.
+const (
+	protoMessage = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
+	protoEnum    = descriptorpb.FieldDescriptorProto_TYPE_ENUM
+	protoText    = descriptorpb.FieldDescriptorProto_TYPE_STRING
+	protoBytes   = descriptorpb.FieldDescriptorProto_TYPE_BYTES
+	protoDouble  = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE
+	protoFixed32 = descriptorpb.FieldDescriptorProto_TYPE_FIXED32
+)
+
+// field is a field of a message; of is the type of a message or enum in it.
+func field(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type, of string) *descriptorpb.FieldDescriptorProto {
+	f := &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+	if of != "" {
+		f.TypeName = proto.String("." + of)
+	}
+	return f
+}
+
+func protoFile(path, pkg string, m *descriptorpb.DescriptorProto, imports ...string) *descriptorpb.FileDescriptorProto {
+	return &descriptorpb.FileDescriptorProto{Name: &path, Package: &pkg, Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{m}, Dependency: imports}
+}
+
+// protoSchema is the schema of a message, of all the files that it takes, imports first.
+func protoSchema(name string, files ...*descriptorpb.FileDescriptorProto) (schemaText, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&descriptorpb.FileDescriptorSet{File: files})
+	return schemaText{name, "protobuf", b}, err
+}
+
+// foxgloveFields are the fields of messages that foxglove defines, as its schemas number them.
+// https://docs.foxglove.dev/docs/sdk/schemas says what is in them.
+var foxgloveFields = map[string][]*descriptorpb.FieldDescriptorProto{
+	"CompressedImage": {stamp, field("frame_id", 4, protoText, ""), field("data", 2, protoBytes, ""), field("format", 3, protoText, "")},
+	"CompressedVideo": {stamp, field("frame_id", 2, protoText, ""), field("data", 3, protoBytes, ""), field("format", 4, protoText, "")},
+	"RawImage": {stamp, field("frame_id", 7, protoText, ""), field("width", 2, protoFixed32, ""), field("height", 3, protoFixed32, ""),
+		field("encoding", 4, protoText, ""), field("step", 5, protoFixed32, ""), field("data", 6, protoBytes, "")},
+	"PointCloud": {stamp, field("frame_id", 2, protoText, ""), field("pose", 3, protoMessage, "foxglove.Pose"), field("point_stride", 4, protoFixed32, ""),
+		repeated(field("fields", 5, protoMessage, "foxglove.PackedElementField")), field("data", 6, protoBytes, "")},
+	"PackedElementField": {field("name", 1, protoText, ""), field("offset", 2, protoFixed32, ""),
+		field("type", 3, protoEnum, "foxglove.PackedElementField.NumericType")},
+	"Pose":       {field("position", 1, protoMessage, "foxglove.Vector3"), field("orientation", 2, protoMessage, "foxglove.Quaternion")},
+	"Vector3":    doubles("x", "y", "z"),
+	"Quaternion": doubles("x", "y", "z", "w"),
+}
+
+// foxgloveImports are the messages that one has in it, each after those that it has itself.
+var foxgloveImports = map[string][]string{"PointCloud": {"Vector3", "Quaternion", "Pose", "PackedElementField"}, "Pose": {"Vector3", "Quaternion"}}
+
+var stamp = field("timestamp", 1, protoMessage, "google.protobuf.Timestamp")
+
+func repeated(f *descriptorpb.FieldDescriptorProto) *descriptorpb.FieldDescriptorProto {
+	f.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
+	return f
+}
+
+func doubles(names ...string) (list []*descriptorpb.FieldDescriptorProto) {
+	for i, name := range names {
+		list = append(list, field(name, int32(i+1), protoDouble, ""))
+	}
+	return list
+}
+
+// numericTypes are those of a packed field; only the last two are written here.
+var numericTypes = []string{"UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"}
+
+// foxgloveFile is the file of a message that foxglove defines.
+func foxgloveFile(name string) *descriptorpb.FileDescriptorProto {
+	m := &descriptorpb.DescriptorProto{Name: &name, Field: foxgloveFields[name]}
+	var imports []string
+	for _, in := range foxgloveImports[name] {
+		imports = append(imports, "foxglove/"+in+".proto")
+	}
+	if m.Field[0] == stamp {
+		imports = append(imports, "google/protobuf/timestamp.proto")
+	}
+	if name == "PackedElementField" {
+		e := &descriptorpb.EnumDescriptorProto{Name: proto.String("NumericType")}
+		for i, name := range numericTypes {
+			e.Value = append(e.Value, &descriptorpb.EnumValueDescriptorProto{Name: &name, Number: proto.Int32(int32(i))})
+		}
+		m.EnumType = append(m.EnumType, e)
+	}
+	return protoFile("foxglove/"+name+".proto", "foxglove", m, imports...)
+}
+
+// foxgloveSchema is the schema of a message that foxglove defines and that has a timestamp.
+func foxgloveSchema(name string, encoding Encoding) schemaText {
+	if encoding == JSON {
+		return schemaText{"foxglove." + name, "jsonschema", []byte(foxgloveJSON[name])}
+	}
+	files := []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(timestamppb.File_google_protobuf_timestamp_proto)}
+	for _, in := range foxgloveImports[name] {
+		files = append(files, foxgloveFile(in))
+	}
+	s, err := protoSchema("foxglove."+name, append(files, foxgloveFile(name))...)
+	if err != nil {
+		panic(err) // of descriptors that are always the same
+	}
+	return s
+}
+
+const jsonStamp = `"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer"},"nsec":{"type":"integer"}}},"frame_id":{"type":"string"},`
+
+const jsonVector = `{"type":"object","properties":{"x":{"type":"number"},"y":{"type":"number"},"z":{"type":"number"}}}`
+
+const jsonQuaternion = `{"type":"object","properties":{"x":{"type":"number"},"y":{"type":"number"},"z":{"type":"number"},"w":{"type":"number"}}}`
+
+const jsonData = `"data":{"type":"string","contentEncoding":"base64"}`
+
+// foxgloveJSON are the same messages for JSON.
+var foxgloveJSON = map[string]string{
+	"CompressedImage": `{"title":"foxglove.CompressedImage","type":"object","properties":{` + jsonStamp + jsonData + `,"format":{"type":"string"}}}`,
+	"CompressedVideo": `{"title":"foxglove.CompressedVideo","type":"object","properties":{` + jsonStamp + jsonData + `,"format":{"type":"string"}}}`,
+	"RawImage": `{"title":"foxglove.RawImage","type":"object","properties":{` + jsonStamp +
+		`"width":{"type":"integer"},"height":{"type":"integer"},"encoding":{"type":"string"},"step":{"type":"integer"},` + jsonData + `}}`,
+	"PointCloud": `{"title":"foxglove.PointCloud","type":"object","properties":{` + jsonStamp +
+		`"pose":{"type":"object","properties":{"position":` + jsonVector + `,"orientation":` + jsonQuaternion + `}},"point_stride":{"type":"integer"},` +
+		`"fields":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"offset":{"type":"integer"},"type":{"type":"integer"}}}},` + jsonData + `}}`,
+}
