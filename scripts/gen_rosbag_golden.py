@@ -54,7 +54,7 @@ def leaves(prefix, value, kind):
             yield from leaves(prefix + ("[]" if length == "]" else "[%d]" % i), v, base)
     elif base in ("time", "duration"):
         yield prefix + ".sec", value.secs
-        yield prefix + ".nanosec", value.nsecs
+        yield prefix + ".nsec", value.nsecs
     elif hasattr(value, "__slots__") and hasattr(value, "_slot_types"):
         for name, typ in zip(value.__slots__, value._slot_types):
             if (prefix, typ) in (("", "std_msgs/Header"), ("", "Header")):

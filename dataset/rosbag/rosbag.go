@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -33,10 +34,19 @@ func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Datase
 	if err != nil {
 		return nil, err
 	}
+	d, err := fromFile(ctx, file, path, opt)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return d, nil
+}
+
+// fromFile is Open of a file that is open, and is the dataset's if there is no error.
+func fromFile(ctx context.Context, file storage.File, path string, opt dataset.Options) (dataset.Dataset, error) {
 	s := &source{file: file}
 	log, err := open(ctx, s, path)
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, err
 	}
 	d := &bagDataset{source: s, log: log, opt: opt}
 	d.Dataset = dataset.Single("rosbag", path, d.read)
@@ -72,8 +82,10 @@ func (d *bagDataset) read(ctx context.Context) (*dataset.Episode, error) {
 		return nil, err
 	}
 	e.Name, e.Attributes.Source = d.Name(), d.log.path
-	e.Damage = append(append(dataset.Damages(nil), d.log.damage...), e.Damage...)
-	e.Damage.SetPath(d.log.path)
+	damage := slices.Clone(d.log.damage)
+	damage.Join(e.Damage)
+	damage.SetPath(d.log.path)
+	e.Damage = damage
 	return e, nil
 }
 

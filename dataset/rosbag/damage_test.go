@@ -1,0 +1,105 @@
+package rosbag
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMessagesOfAnUnknownConnectionAreCounted(t *testing.T) {
+	w := newBuild().connection(0, "/a", "p/F", float).message(9, 10, []byte("x")).message(0, 20, []byte("y")).message(9, 30, []byte("z")).end("lz4")
+	list, damage := parse(t, w.close())
+	assert.Equal(t, []told{{"/a", "p/F", 20, "y"}}, list)
+	require.Len(t, damage, 1)
+	assert.Contains(t, damage[0].String(), "messages of an unknown connection: 2, 2 bytes")
+	assert.Contains(t, damage[0].String(), "got connection 9")
+}
+
+func TestConnectionsThatAreBrokenOrDefinedTwiceAreCounted(t *testing.T) {
+	w := newBuild().connection(0, "/a", "p/F", float).message(0, 20, []byte("y")).end("none")
+	w.defined = append(w.defined, connectionOf(0, "/other", "p/F", float)...)
+	w.defined = append(w.defined, recordOf([]byte("no fields"), "op", opConnection, "conn", uint32(1), "topic", "/b")...)
+	w.conns += 2
+	list, damage := parse(t, w.close())
+	assert.Equal(t, []told{{"/a", "p/F", 20, "y"}}, list)
+	require.Len(t, damage, 2, "%v", damage)
+	assert.Equal(t, "connections that are defined twice", damage[0].What)
+	assert.Equal(t, "broken connections", damage[1].What)
+}
+
+func TestWhatIsBrokenCostsItselfAndIsCounted(t *testing.T) {
+	put := func(data []byte, at int, b ...byte) { copy(data[at:], b) }
+	nth := func(data []byte, text string, n int) int {
+		at := -1
+		for range n {
+			next := bytes.Index(data[at+1:], []byte(text))
+			require.GreaterOrEqual(t, next, 0)
+			at += 1 + next
+		}
+		return at
+	}
+	cases := []struct {
+		name, compression string
+		spoil             func(data []byte) []byte
+		lost              []int // of the five messages
+		what              string
+	}{
+		{"message's length", "none", func(d []byte) []byte { put(d, nth(d, "two", 1)-4, 255, 255); return d }, []int{1}, noRecords},
+		{"message's header", "none", func(d []byte) []byte { put(d, nth(d, "time=", 2), 'x'); return d }, []int{1}, noRecords},
+		{"length of a field", "none", func(d []byte) []byte { put(d, nth(d, "time=", 2)-4, 200); return d }, []int{1}, noRecords},
+		{"packed bytes", "lz4", func(d []byte) []byte { put(d, nth(d, "four", 1), 'x'); return d }, []int{3, 4}, brokenChunks},
+		{"compression", "none", func(d []byte) []byte { put(d, nth(d, "compression=none", 2)+12, 'l', 'z', 'm', 'a'); return d }, []int{3, 4}, brokenChunks},
+		{"chunk's header", "lz4", func(d []byte) []byte { put(d, nth(d, "compression=", 2), 'x'); return d }, []int{3, 4}, brokenChunks},
+		{"index_pos", "lz4", func(d []byte) []byte { put(d, nth(d, "index_pos=", 1)+10, 255, 255); return d }, nil, "index that is broken"},
+		{"index_pos of another record", "lz4", func(d []byte) []byte { put(d, nth(d, "index_pos=", 1)+10, 13, 0); return d }, nil, "index that is broken"},
+		{"number of chunks", "lz4", func(d []byte) []byte { put(d, nth(d, "chunk_count=", 1)+12, 3); return d }, nil, "index that is broken"},
+		{"a chunk's place", "none", func(d []byte) []byte { put(d, nth(d, "chunk_pos=", 1)+10, 255, 255, 255); return d }, nil, "index that is broken"},
+		{"bag header", "lz4", func(d []byte) []byte { put(d, len(magic), 255, 255, 255); return d }, nil, "bag headers that are broken"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w, want := two(c.compression)
+			list, damage := parse(t, c.spoil(w.close()))
+			var whole []told
+			for i, m := range want {
+				if !slices.Contains(c.lost, i) {
+					whole = append(whole, m)
+				}
+			}
+			assert.Equal(t, whole, list)
+			require.NotEmpty(t, damage)
+			assert.Equal(t, c.what, damage[0].What)
+			assert.Equal(t, "rosbag", damage[0].First.Format)
+			assert.Equal(t, "test.bag", damage[0].First.Path)
+		})
+	}
+}
+
+// A bag that is cut anywhere gives the first messages, and says that it is cut. Of the bag that ROS packed with bz2, which takes long, every 29th length.
+func TestABagThatIsCutAnywhereGivesTheMessagesBefore(t *testing.T) {
+	packed, err := os.ReadFile("testdata/small-bz2.bag")
+	require.NoError(t, err)
+	none, _ := two("none")
+	lz4, _ := two("lz4")
+	for name, data := range map[string][]byte{"bz2": packed, "none": none.close(), "lz4": lz4.close()} {
+		want, damage := parse(t, data)
+		require.Empty(t, damage)
+		step, before := 1, 0
+		if name == "bz2" {
+			step = 29
+		}
+		for n := len(magic); n < len(data); n += step {
+			list, damage := read(t, data[:n:n])
+			require.NotEmpty(t, damage, "%d bytes", n)
+			require.LessOrEqual(t, len(list), len(want))
+			require.True(t, slices.Equal(want[:len(list)], list), "%s of %d bytes", name, n)
+			require.GreaterOrEqual(t, len(list), before, "%s of %d bytes", name, n)
+			before = len(list)
+		}
+		assert.Len(t, want, before, "the index is behind all messages")
+	}
+}
