@@ -36,8 +36,8 @@ var builtin = sync.OnceValue(func() (b struct {
 // Distros are the distributions of ROS 2 whose definitions there are, the newest last.
 func Distros() []string { return builtin().distros }
 
-// newest is the distribution that those are taken for that are not known.
-func newest(distro string) string {
+// Known returns the distribution itself if its definitions are built in, and else the newest, whose are taken then.
+func Known(distro string) string {
 	if distros := Distros(); !slices.Contains(distros, distro) {
 		return distros[len(distros)-1]
 	}

@@ -128,7 +128,7 @@ func (f *finder) add(p string, info storage.Info) error {
 // Lookup returns what finds a type's own definition by ROS' full name, "geometry_msgs/Twist": the caller's, or the built-in one of a distribution, or of the
 // newest if that is not known. What there is not is "".
 func (s *Set) Lookup(distro string) func(name string) string {
-	distro = newest(distro)
+	distro = Known(distro)
 	return func(name string) string {
 		name = short(name)
 		if text, ok := s.types[name]; ok {
