@@ -34,41 +34,75 @@ func (b *bag) undefined(set *defs.Set) (known []string) {
 // choose decides which distribution's definitions are taken of the types that the bag does not define: those of the one that wrote it, or where nobody
 // says which that is, of the newest whose definitions its messages fit. It returns what to say about it.
 func (b *bag) choose(ctx context.Context, set *defs.Set) (remark string, err error) {
-	b.define = set.Lookup(b.distro)
+	distro := defs.Known(b.distro)
+	b.define = set.Lookup(distro)
 	types := b.undefined(set)
 	if len(types) == 0 {
 		return "", nil
 	}
-	remark = fmt.Sprintf("the bag lacks the definitions of its messages: those of the caller's files are taken, or else of ROS 2 %s", title(defs.Known(b.distro)))
-	if defs.Known(b.distro) == b.distro {
-		return remark, nil
+	why := ""
+	if b.distro == "" || distro != b.distro {
+		if distro, why, err = b.fitting(ctx, set, types); err != nil {
+			return "", err
+		}
+		b.define = set.Lookup(distro)
 	}
-	newest := defs.Known("")
+	return "the bag lacks definitions of its messages: those that the caller has not named are of ROS 2 " + title(distro) + why, nil
+}
+
+// fitting returns the newest distribution that the messages of some types fit, and that it is that.
+func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distro, why string, err error) {
 	candidates := slices.Clone(defs.Distros())
 	slices.Reverse(candidates)
+	newest := candidates[0]
 	for _, name := range types {
-		choices := set.Choices(name)
-		if len(choices) == 1 {
+		if len(set.Choices(name)) == 1 {
 			continue
 		}
 		samples, err := b.samples(ctx, name)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
-		candidates = slices.DeleteFunc(candidates, func(distro string) bool { return !fits(set, distro, name, samples) })
+		candidates = slices.DeleteFunc(candidates, func(distro string) bool {
+			return !fits(message.Schema{Name: name}, set.Lookup(distro), samples)
+		})
 	}
-	why := "which is the newest"
 	if b.distro != "" {
-		why += ", since " + b.distro + " is not known"
+		why = ", since " + b.distro + " is not known"
 	}
 	switch {
 	case len(candidates) == 0:
-		why += "; messages that differ between distributions fit none of them"
-	case candidates[0] != newest:
-		b.define = set.Lookup(candidates[0])
-		remark, why = strings.Replace(remark, title(newest), title(candidates[0]), 1), "the newest that its messages fit"
+		return newest, why + ", the newest; the messages whose definitions differ fit those of no distribution", nil
+	case candidates[0] == newest:
+		return newest, why + ", the newest", nil
 	}
-	return remark + ", " + why, nil
+	return candidates[0], why + ", the newest that the messages fit", nil
+}
+
+// replace passes over the bag's own definitions that none of some messages fits, where there are others that these fit. It returns what to say about
+// each.
+func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err error) {
+	channels := slices.Clone(b.Channels())
+	for i := range channels {
+		own := channels[i].Schema
+		if channels[i].Encoding != "cdr" || len(own.Data) == 0 || set.Choices(own.Name) == nil {
+			continue
+		}
+		samples, err := b.samples(ctx, own.Name)
+		if err != nil {
+			return nil, err
+		}
+		if other := (message.Schema{Name: own.Name}); len(samples) > 0 && !fits(own, b.define, samples[:1]) && fits(other, b.define, samples) {
+			channels[i].Schema = other
+			remarks = append(remarks, fmt.Sprintf("the messages of %s do not fit the bag's own definition of %s: another that they fit is taken", channels[i].Topic, own.Name))
+		}
+	}
+	if remarks != nil {
+		b.mu.Lock()
+		b.channels = append(channels, b.channels[len(channels):]...)
+		b.mu.Unlock()
+	}
+	return remarks, nil
 }
 
 func title(distro string) string { return strings.ToUpper(distro[:1]) + distro[1:] }
@@ -97,9 +131,9 @@ func (b *bag) samples(ctx context.Context, name string) (list [][]byte, err erro
 	return list, nil
 }
 
-// fits reports whether all of some messages are of a type as a distribution has it.
-func fits(set *defs.Set, distro, name string, samples [][]byte) bool {
-	d, err := message.New("cdr", message.Schema{Name: name}, set.Lookup(distro))
+// fits reports whether all of some messages are of a type.
+func fits(schema message.Schema, lookup func(string) string, samples [][]byte) bool {
+	d, err := message.New("cdr", schema, lookup)
 	if err != nil {
 		return false
 	}

@@ -144,23 +144,41 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if b.distro == "" && s.metadata != nil {
 		b.distro = s.metadata.Distro
 	}
-	remark, err := b.choose(ctx, s.defs)
-	if err != nil {
-		return nil, s.named(err)
-	}
-	e, err := topics.Read(ctx, b, s.opt)
+	e, remarks, err := s.read(ctx, b)
 	if err != nil {
 		return nil, s.named(err)
 	}
 	merge(&damage, e.Damage)
 	e.Name, e.Damage, e.Attributes.Source = s.Name(), damage, s.path
-	if remark != "" {
-		e.Remarks = append(e.Remarks, remark)
-	}
+	e.Remarks = append(e.Remarks, remarks...)
 	if s.metadata != nil {
 		e.Remarks = append(e.Remarks, s.metadata.disagreements(b)...)
 	}
 	return e, nil
+}
+
+// read decodes the messages. Where some do not fit the definitions that the bag has of them, those are looked at, and the bag is read again without the
+// ones that are wrong.
+func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, remarks []string, err error) {
+	remark, err := b.choose(ctx, s.defs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if remark != "" {
+		remarks = append(remarks, remark)
+	}
+	e, err = topics.Read(ctx, b, s.opt)
+	if _, bad := dataset.AsDamage(err); !bad && (err != nil || e.Damage == nil) {
+		return e, remarks, err
+	}
+	wrong, failed := b.replace(ctx, s.defs)
+	if failed != nil {
+		return nil, nil, failed
+	}
+	if wrong != nil {
+		e, err = topics.Read(ctx, b, s.opt)
+	}
+	return e, append(remarks, wrong...), err
 }
 
 // named is an error that says in which bag it is.
