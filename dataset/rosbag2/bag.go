@@ -33,6 +33,7 @@ type bag struct {
 	paths    []string
 	parts    []part
 	distro   string
+	define   func(name string) string
 
 	mu       sync.Mutex
 	channels []topics.Channel

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/message/defs"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/internal/topics"
 	"github.com/robocache/robocache/storage"
@@ -65,6 +66,7 @@ type Set struct {
 	info     dataset.Info
 	cache    openfiles.Cache[*opened]
 	messages *zstd.Decoder
+	defs     *defs.Set
 	close    sync.Once
 }
 
@@ -74,6 +76,10 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 	s := &Set{path: path, opt: opt, info: dataset.Info{Clocks: topics.Clocks, Clock: cmp.Or(opt.Clock, topics.Clocks[0])}}
 	if !slices.Contains(topics.Clocks, s.info.Clock) {
 		return nil, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprint(topics.Clocks)}
+	}
+	var err error
+	if s.defs, err = defs.Open(ctx, opt.Definitions); err != nil {
+		return nil, err
 	}
 	st, err := storage.Stat(ctx, path)
 	if err != nil {
@@ -135,16 +141,44 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if s.opt.Strict && damage != nil {
 		return nil, damage[0].First
 	}
-	e, err := topics.Read(ctx, b, s.opt)
+	if b.distro == "" && s.metadata != nil {
+		b.distro = s.metadata.Distro
+	}
+	e, remarks, err := s.read(ctx, b)
 	if err != nil {
 		return nil, s.named(err)
 	}
 	merge(&damage, e.Damage)
 	e.Name, e.Damage, e.Attributes.Source = s.Name(), damage, s.path
+	e.Remarks = append(e.Remarks, remarks...)
 	if s.metadata != nil {
 		e.Remarks = append(e.Remarks, s.metadata.disagreements(b)...)
 	}
 	return e, nil
+}
+
+// read decodes the messages. Where some do not fit the definitions that the bag has of them, those are looked at, and the bag is read again without the
+// ones that are wrong.
+func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, remarks []string, err error) {
+	remark, err := b.choose(ctx, s.defs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if remark != "" {
+		remarks = append(remarks, remark)
+	}
+	e, err = topics.Read(ctx, b, s.opt)
+	if _, bad := dataset.AsDamage(err); !bad && (err != nil || e.Damage == nil) {
+		return e, remarks, err
+	}
+	wrong, failed := b.replace(ctx, s.defs)
+	if failed != nil {
+		return nil, nil, failed
+	}
+	if wrong != nil {
+		e, err = topics.Read(ctx, b, s.opt)
+	}
+	return e, append(remarks, wrong...), err
 }
 
 // named is an error that says in which bag it is.

@@ -1,0 +1,59 @@
+package defs
+
+import (
+	_ "embed" // definitions.txt
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed definitions.txt
+var text string
+
+// variant is a type as some distributions have it.
+type variant struct {
+	distros []string // nil for all
+	text    string
+}
+
+var builtin = sync.OnceValue(func() (b struct {
+	distros []string // the newest last
+	types   map[string][]variant
+}) {
+	first, rest, _ := strings.Cut(text, "\n")
+	b.distros, b.types = strings.Fields(first)[1:], map[string][]variant{}
+	for _, one := range strings.Split(rest, "= ")[1:] {
+		head, fields, _ := strings.Cut(one, "\n")
+		words := strings.Fields(head)
+		if fields == "" {
+			fields = "\n" // a type of no fields, which is not one that there is not
+		}
+		b.types[words[0]] = append(b.types[words[0]], variant{words[1:], fields})
+	}
+	return b
+})
+
+// Distros are the distributions of ROS 2 whose definitions there are, the newest last.
+func Distros() []string { return builtin().distros }
+
+// Known returns the distribution itself if its definitions are built in, and else the newest, whose are taken then.
+func Known(distro string) string {
+	if distros := Distros(); !slices.Contains(distros, distro) {
+		return distros[len(distros)-1]
+	}
+	return distro
+}
+
+// ofDistro returns a built-in definition, that of the newest distribution where the one asked for has not got the type.
+func ofDistro(name, distro string) string {
+	variants := builtin().types[name]
+	for _, v := range variants {
+		if len(v.distros) == 0 || slices.Contains(v.distros, distro) {
+			return v.text
+		}
+	}
+	if len(variants) == 0 {
+		return ""
+	}
+	return variants[len(variants)-1].text
+}

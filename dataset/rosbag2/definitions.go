@@ -1,0 +1,146 @@
+package rosbag2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/dataset/internal/message/defs"
+	"github.com/robocache/robocache/dataset/internal/topics"
+)
+
+const (
+	mostSamples = 16 // messages of a topic that are tried
+	mostTried   = 16 // parts that are looked through for them
+)
+
+// Definition is the text of a type that the bag itself does not define.
+func (b *bag) Definition(name string) string { return b.define(name) }
+
+// undefined returns the types of ROS 2 that the bag does not define, of those that there is a definition for.
+func (b *bag) undefined(set *defs.Set) (known []string) {
+	for _, c := range b.Channels() {
+		if c.Encoding == "cdr" && len(c.Schema.Data) == 0 && !slices.Contains(known, c.Schema.Name) && set.Choices(c.Schema.Name) != nil {
+			known = append(known, c.Schema.Name)
+		}
+	}
+	return known
+}
+
+// choose decides which distribution's definitions are taken of the types that the bag does not define: those of the one that wrote it, or where nobody
+// says which that is, of the newest whose definitions its messages fit. It returns what to say about it.
+func (b *bag) choose(ctx context.Context, set *defs.Set) (remark string, err error) {
+	distro := defs.Known(b.distro)
+	b.define = set.Lookup(distro)
+	types := b.undefined(set)
+	if len(types) == 0 {
+		return "", nil
+	}
+	why := ""
+	if b.distro == "" || distro != b.distro {
+		if distro, why, err = b.fitting(ctx, set, types); err != nil {
+			return "", err
+		}
+		b.define = set.Lookup(distro)
+	}
+	return "the bag lacks definitions of its messages: those that the caller has not named are of ROS 2 " + title(distro) + why, nil
+}
+
+// fitting returns the newest distribution that the messages of some types fit, and that it is that.
+func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distro, why string, err error) {
+	candidates := slices.Clone(defs.Distros())
+	slices.Reverse(candidates)
+	newest := candidates[0]
+	for _, name := range types {
+		if len(set.Choices(name)) == 1 {
+			continue
+		}
+		samples, err := b.samples(ctx, name)
+		if err != nil {
+			return "", "", err
+		}
+		candidates = slices.DeleteFunc(candidates, func(distro string) bool {
+			return !fits(message.Schema{Name: name}, set.Lookup(distro), samples)
+		})
+	}
+	if b.distro != "" {
+		why = ", since " + b.distro + " is not known"
+	}
+	switch {
+	case len(candidates) == 0:
+		return newest, why + ", the newest; the messages whose definitions differ fit those of no distribution", nil
+	case candidates[0] == newest:
+		return newest, why + ", the newest", nil
+	}
+	return candidates[0], why + ", the newest that the messages fit", nil
+}
+
+// replace passes over the bag's own definitions that none of some messages fits, where there are others that these fit. It returns what to say about
+// each.
+func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err error) {
+	channels := slices.Clone(b.Channels())
+	for i := range channels {
+		own := channels[i].Schema
+		if channels[i].Encoding != "cdr" || len(own.Data) == 0 || set.Choices(own.Name) == nil {
+			continue
+		}
+		samples, err := b.samples(ctx, own.Name)
+		if err != nil {
+			return nil, err
+		}
+		if other := (message.Schema{Name: own.Name}); len(samples) > 0 && !fits(own, b.define, samples[:1]) && fits(other, b.define, samples) {
+			channels[i].Schema = other
+			remarks = append(remarks, fmt.Sprintf("the messages of %s do not fit the bag's own definition of %s: another that they fit is taken", channels[i].Topic, own.Name))
+		}
+	}
+	if remarks != nil {
+		b.mu.Lock()
+		b.channels = append(channels, b.channels[len(channels):]...)
+		b.mu.Unlock()
+	}
+	return remarks, nil
+}
+
+func title(distro string) string { return strings.ToUpper(distro[:1]) + distro[1:] }
+
+var errEnough = errors.New("enough messages")
+
+// samples returns messages of a type, from the first parts.
+func (b *bag) samples(ctx context.Context, name string) (list [][]byte, err error) {
+	for part := range min(len(b.parts), mostTried) {
+		err := b.Each(ctx, part, new(dataset.Damages), func(m topics.Message) error {
+			if b.Channels()[m.Channel].Schema.Name != name {
+				return nil
+			}
+			if list = append(list, slices.Clone(m.Data)); len(list) == mostSamples {
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// fits reports whether all of some messages are of a type.
+func fits(schema message.Schema, lookup func(string) string, samples [][]byte) bool {
+	d, err := message.New("cdr", schema, lookup)
+	if err != nil {
+		return false
+	}
+	for _, data := range samples {
+		if err := d.Append(new(message.Rows), data); err != nil {
+			return false
+		}
+	}
+	return true
+}

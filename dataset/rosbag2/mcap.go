@@ -1,0 +1,38 @@
+package rosbag2
+
+import (
+	"context"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/dataset/rosbag2/internal/store"
+	"github.com/robocache/robocache/storage"
+)
+
+func init() { store.Register(".mcap", openMCAP) }
+
+// mcapFile is an MCAP file of a bag.
+type mcapFile struct {
+	*mcap.Log
+	file storage.File
+}
+
+func openMCAP(ctx context.Context, from store.Source, damage *dataset.Damages) (store.File, error) {
+	log, err := mcap.NewLog(ctx, from.File, from.Path, damage)
+	if err != nil {
+		return nil, err
+	}
+	return &mcapFile{log, from.File}, nil
+}
+
+// Distro is the distribution that rosbag2 notes in files, from ROS 2 Iron on.
+func (f *mcapFile) Distro() string {
+	for _, m := range f.Metadata {
+		if m.Name == "rosbag2" {
+			return m.Metadata["ROS_DISTRO"]
+		}
+	}
+	return ""
+}
+
+func (f *mcapFile) Close() error { return f.file.Close() }
