@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/storage"
+	_ "github.com/robocache/robocache/storage/s3" // so that s3:// is a scheme
 )
 
 // stdin is the name of the standard input on a command line.
