@@ -44,6 +44,7 @@ var rules = map[string][]string{
 	"ptx":                      {"ptx/internal/...", "internal/ptxparse"},
 	"storage":                  {},
 	"storage/s3":               {"storage", "github.com/aws/...", "internal/caught"},
+	"storage/s3/s3test":        {"github.com/johannesboyne/gofakes3/...", "github.com/stretchr/testify/..."},
 	"dataset":                  {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/raw"},
 	"dataset/internal/h5test":  {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
 	"dataset/internal/message": {"tensor", "dataset/...", "internal/raw", "google.golang.org/protobuf/..."},
@@ -201,6 +202,24 @@ func TestCPUUsersNeverReachPurego(t *testing.T) {
 		}
 	}
 	assert.True(t, reached, "cudadrv does not reach purego: this test looks for the wrong module")
+}
+
+func TestOnlyTheStorePackageReachesTheAWSSDK(t *testing.T) {
+	imports := map[string][]string{}
+	for _, f := range goFiles(t) {
+		if !f.test {
+			imports[f.dir] = append(imports[f.dir], f.imports()...)
+		}
+	}
+	for _, dir := range []string{"storage", "dataset", "dataset/all", "loader", "align", "policy", "viz"} {
+		for _, module := range []string{"github.com/aws", "github.com/johannesboyne/gofakes3"} {
+			require.NotEmpty(t, imports[dir])
+			assert.Empty(t, chainTo(imports, dir, module, map[string]bool{}), "%s reaches %s: who reads no s3:// should not link it", dir, module)
+		}
+	}
+	assert.NotEmpty(t, chainTo(imports, "storage/s3", "github.com/aws", map[string]bool{}), "this test looks for the wrong module")
+	assert.NotEmpty(t, chainTo(imports, "cmd/robocache", "github.com/aws", map[string]bool{}), "robocache reads s3://")
+	assert.Empty(t, chainTo(imports, "cmd/robocache", "github.com/johannesboyne", map[string]bool{}))
 }
 
 // chainTo returns the imports that lead from a folder of the module to a module outside, or nil.

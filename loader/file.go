@@ -2,17 +2,18 @@ package loader
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -156,24 +157,24 @@ func IsStore(path string) bool {
 
 // wasStore reports whether the first bytes of a file are those of a store.
 func wasStore(path string) bool {
-	f, err := os.Open(path)
+	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	head := make([]byte, 64<<10)
-	n, _ := io.ReadFull(f, head) // which a folder refuses, and a short file ends
+	n, _ := f.ReadAt(head, 0) // which a folder refuses, and a short file ends
 	return n > 8 && head[8] == '{' && bytes.Contains(head[:n], []byte(strconv.Quote(indexKey)))
 }
 
 // Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the
-// system maps no files. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
+// system maps no files, and of a URL. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
 //
 // A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
 // *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of
 // the dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
 func Open(path string) (*Store, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := storage.Stat(context.Background(), path); err == nil && info.IsDir() {
 		return openShards(path)
 	}
 	return openFile(path)

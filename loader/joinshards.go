@@ -1,16 +1,16 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // shardFile is a file in a folder that is called as a shard is.
@@ -23,16 +23,16 @@ var shardPattern = regexp.MustCompile(`^shard-(\d{5})-of-(\d{5})\.safetensors$`)
 
 // shardNames returns the files of a folder that are called as shards are, in the order of their names.
 func shardNames(folder string) ([]shardFile, error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := storage.ReadNames(context.Background(), folder, -1)
 	if err != nil {
 		return nil, err
 	}
 	var list []shardFile
 	for _, e := range entries {
-		if m := shardPattern.FindStringSubmatch(e.Name()); m != nil {
+		if m := shardPattern.FindStringSubmatch(e.Name); m != nil {
 			index, _ := strconv.Atoi(m[1])
 			count, _ := strconv.Atoi(m[2])
-			list = append(list, shardFile{e.Name(), index, count})
+			list = append(list, shardFile{e.Name, index, count})
 		}
 	}
 	return list, nil
@@ -75,7 +75,7 @@ func openShards(path string) (s *Store, err error) {
 		}
 	}()
 	for i, f := range names {
-		shard, err := openFile(filepath.Join(path, f.name))
+		shard, err := openFile(storage.Join(path, f.name))
 		if err != nil {
 			return s, err
 		}

@@ -6,12 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 // Source is a file that a store was packed from.
@@ -32,39 +30,57 @@ func SourcesOf(ctx context.Context, path string) ([]Source, error) {
 
 // filesOf lists what SourcesOf hashes.
 func filesOf(ctx context.Context, path string) ([]Source, error) {
-	var list []Source
-	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case file != path && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
+	st, err := storage.Stat(ctx, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return filesBelow(ctx, path, "", nil)
+	case !st.IsRegular():
+		return nil, nil
+	}
+	return []Source{{Path: st.Name, Bytes: st.Size}}, nil
+}
+
+// filesBelow adds those of a folder to a list. Links to files are files.
+func filesBelow(ctx context.Context, path, folder string, list []Source) ([]Source, error) {
+	entries, err := storage.ReadNames(ctx, storage.Join(path, folder), -1)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(st.Name, ".") {
+			continue
+		}
+		name := st.Name
+		if folder != "" {
+			name = folder + "/" + name
+		}
+		if st.IsDir() {
+			if list, err = filesBelow(ctx, path, name, list); err != nil {
+				return nil, err
 			}
-			return nil
+			continue
 		}
-		info, err := os.Stat(file) // what a link links to
-		if err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		name := filepath.Base(file)
-		if file != path {
-			if name, err = filepath.Rel(path, file); err != nil {
-				return err
+		if file, local := storage.Local(storage.Join(path, name)); local {
+			if st, err = storage.Stat(ctx, file); err != nil { // what a link links to, and how large it is
+				return nil, err
 			}
 		}
-		list = append(list, Source{Path: filepath.ToSlash(name), Bytes: info.Size()})
-		return nil
-	})
-	return list, err
+		if st.IsRegular() {
+			list = append(list, Source{Path: name, Bytes: st.Size})
+		}
+	}
+	return list, nil
 }
 
 // hashAll reads the files of a list, and fills in what they are.
 func hashAll(ctx context.Context, path string, list []Source) error {
 	single := false
-	if info, err := os.Stat(path); err == nil {
+	if info, err := storage.Stat(ctx, path); err == nil {
 		single = !info.IsDir()
 	}
 	for i := range list {
@@ -73,23 +89,23 @@ func hashAll(ctx context.Context, path string, list []Source) error {
 		}
 		file := path
 		if !single {
-			file = filepath.Join(path, filepath.FromSlash(list[i].Path))
+			file = storage.Join(path, list[i].Path)
 		}
-		if err := list[i].hash(file); err != nil {
+		if err := list[i].hash(ctx, file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Source) hash(file string) error {
-	f, err := os.Open(file)
+func (s *Source) hash(ctx context.Context, file string) error {
+	f, err := storage.Open(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	h := sha256.New()
-	s.Bytes, err = io.Copy(h, f)
+	s.Bytes, err = io.Copy(h, storage.Reader(storage.Bound(ctx, f)))
 	s.SHA256 = hex.EncodeToString(h.Sum(nil))
 	return err
 }

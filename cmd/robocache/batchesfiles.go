@@ -72,6 +72,9 @@ func (b *asking) outputs() error {
 	if b.out == "" {
 		return nil
 	}
+	if err := notURL(b.out); err != nil {
+		return err
+	}
 	for device := range b.devices {
 		if err := os.MkdirAll(b.folder(device), 0o777); err != nil {
 			return unwritten(err)

@@ -2,10 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -35,22 +36,19 @@ var cloudFormats = []string{"pcd", "ply", "bin", "npy", "npz"}
 // cloudFormat tells the formats apart by the file's name, and by its first bytes if that says nothing. Bare numbers have no first bytes of their own:
 // what is of no other format is bare numbers if their columns are named.
 func cloudFormat(path string, columns bool) (string, error) {
-	f, err := os.Open(path)
+	folder, head, err := beginning(path, 8)
 	if err != nil {
-		return "", &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}
+		return "", err
 	}
-	defer f.Close()
 	want := "a .pcd, .ply, .bin, .npy or .npz file"
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	if folder {
 		return "", &inputError{Path: path, Msg: "got a folder, want " + want}
 	}
 	if ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."); slices.Contains(cloudFormats, ext) {
 		return ext, nil
 	}
-	head := make([]byte, 8)
-	n, _ := io.ReadFull(f, head)
 	for _, m := range [][2]string{{"PLY\n", "ply"}, {"PLY\r", "ply"}, {"# .PCD", "pcd"}, {"VERSION ", "pcd"}, {"\x93NUMPY", "npy"}, {"PK\x03\x04", "npz"}} {
-		if n >= len(m[0]) && strings.EqualFold(string(head[:len(m[0])]), m[0]) {
+		if len(head) >= len(m[0]) && strings.EqualFold(string(head[:len(m[0])]), m[0]) {
 			return m[1], nil
 		}
 	}
@@ -139,11 +137,12 @@ func (c *cloud) fail(array string, got any, want string) error {
 
 // npy reads an array [N,3+F], or records with x, y and z, which it returns.
 func (c *cloud) npy() (read *dataset.Cloud, err error) {
-	f, err := os.Open(c.path)
+	file, err := storage.Open(context.Background(), c.path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer file.Close()
+	f := storage.Reader(file)
 	r := bufio.NewReaderSize(f, 1<<16)
 	head, err := npy.ReadHeader(r)
 	if err == nil {

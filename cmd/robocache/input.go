@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/storage"
+	_ "github.com/robocache/robocache/storage/s3" // so that s3:// is a scheme
 )
 
 // stdin is the name of the standard input on a command line.
@@ -30,7 +33,11 @@ func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
 // file; whatever is printed names the pipe all the same. clean takes the copy away.
 func (a *app) local(path string) (open string, clean func(), err error) {
 	clean = func() {}
-	path = strings.TrimPrefix(path, "file://")
+	at, isLocal := storage.Local(path)
+	if !isLocal {
+		return path, clean, nil
+	}
+	path = at
 	if path != stdin {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
@@ -77,6 +84,25 @@ func (a *app) copyTo(to, path string) error {
 		return &inputError{Path: path, Msg: "cannot be copied to " + filepath.Dir(to), Err: cause(err)}
 	}
 	return nil
+}
+
+// beginning returns so many bytes of an input's beginning, or fewer, and whether it is a folder.
+func beginning(path string, n int) (folder bool, head []byte, err error) {
+	ctx := context.Background()
+	fail := func(err error) error { return &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)} }
+	if st, err := storage.Stat(ctx, path); err != nil {
+		return false, nil, fail(err)
+	} else if st.IsDir() {
+		return true, nil, nil
+	}
+	f, err := storage.Open(ctx, path)
+	if err != nil {
+		return false, nil, fail(err)
+	}
+	defer f.Close()
+	head = make([]byte, n)
+	n, _ = io.ReadFull(storage.Reader(f), head) // who reads the rest will see what is wrong
+	return false, head[:n], nil
 }
 
 // temporaryFolder makes a folder that does not outlive the program. clean takes it away.

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -44,9 +45,21 @@ func writable(paths ...string) error {
 		if path == "" {
 			continue
 		}
+		if err := notURL(path); err != nil {
+			return err
+		}
 		if err := atomicfile.Check(path); err != nil {
 			return unwritten(err)
 		}
+	}
+	return nil
+}
+
+// notURL refuses a URL as an output. What filepath.Join made of one has one slash left.
+func notURL(path string) error {
+	scheme, _, is := strings.Cut(path, ":/")
+	if is && slices.Contains(storage.Schemes(), scheme) {
+		return usagef("got the output %q, want a local file or folder: %s:// is read and not written", path, scheme)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/storage"
 )
 
 // packShards packs shards begin to end-1 of count into a folder. from is who said which.
@@ -82,6 +83,9 @@ func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Data
 
 // shardsFolder refuses what cannot be the folder of a store.
 func shardsFolder(in, out string) error {
+	if err := notURL(out); err != nil {
+		return err
+	}
 	info, err := os.Stat(out)
 	switch {
 	case out == "":
@@ -90,6 +94,9 @@ func shardsFolder(in, out string) error {
 		return usagef("-o: got the file %q, want a folder for the shards", out)
 	case err != nil && strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want the name of a folder for the shards", out)
+	}
+	if _, local := storage.Local(in); !local {
+		return nil
 	}
 	in, errIn := filepath.Abs(in)
 	at, errOut := filepath.Abs(out)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -340,26 +339,22 @@ func (w work) save(r *request, report func() error) error {
 
 // formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing: "ulg", "npz", or "folder".
 func formatOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	folder, head, err := beginning(path, 4)
+	switch {
+	case err != nil:
+		return "", err
+	case folder:
 		return "folder", nil
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".ulg", ".npz":
 		return ext[1:], nil
 	}
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(f, head); err == nil {
-		switch string(head) {
-		case "ULog":
-			return "ulg", nil
-		case "PK\x03\x04", "PK\x05\x06":
-			return "npz", nil
-		}
+	switch string(head) {
+	case "ULog":
+		return "ulg", nil
+	case "PK\x03\x04", "PK\x05\x06":
+		return "npz", nil
 	}
 	known, err := dataset.Recognise(path)
 	if err != nil {

@@ -191,6 +191,9 @@ func (t *training) outputs() error {
 	if t.out == "" {
 		return nil
 	}
+	if err := notURL(t.out); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(t.out, 0o777); err != nil {
 		return unwritten(err)
 	}

@@ -3,41 +3,40 @@ package inspection
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/storage"
 )
 
 // Open opens a recording or dataset as dataset.Open does. Of an archive of arrays more is listed as left out than its dataset knows.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
-	if opt.Clock != "" || !isArchive(path) {
+	if opt.Clock != "" || !isArchive(ctx, path) {
 		return dataset.Open(ctx, path, opt)
 	}
 	return Archive(path, opt.Strict), nil
 }
 
 // isArchive reports whether a file is an archive of arrays by its name or first bytes.
-func isArchive(path string) bool {
-	st, err := os.Stat(path) // first, since to open a pipe is to wait for its other end
-	if err != nil || !st.Mode().IsRegular() {
+func isArchive(ctx context.Context, path string) bool {
+	st, err := storage.Stat(ctx, path) // first, since to open a pipe is to wait for its other end
+	if err != nil || !st.IsRegular() {
 		return false
 	}
 	if strings.EqualFold(filepath.Ext(path), ".npz") {
 		return true
 	}
-	f, err := os.Open(path)
+	f, err := storage.Open(ctx, path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	var head [4]byte
-	_, err = io.ReadFull(f, head[:])
-	return err == nil && (string(head[:]) == "PK\x03\x04" || string(head[:]) == "PK\x05\x06")
+	n, _ := f.ReadAt(head[:], 0)
+	return n == len(head) && (string(head[:]) == "PK\x03\x04" || string(head[:]) == "PK\x05\x06")
 }
 
 // Archive is the dataset of an archive of arrays, whose episode lists what of it is no stream, too. An array that makes none is an *npz.StreamError.

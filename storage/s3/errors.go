@@ -1,0 +1,145 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+)
+
+// Error is what the service, or the way to it, did not give. An *fs.PathError around it has the URL.
+type Error struct {
+	Kind      error // fs.ErrNotExist, fs.ErrPermission, or nil
+	Got, Want string
+	Err       error // the SDK's; nil if there is none that says more
+}
+
+func (e *Error) Error() string {
+	var parts []string
+	if e.Got != "" {
+		parts = append(parts, "got "+e.Got)
+	}
+	if e.Want != "" {
+		parts = append(parts, "want "+e.Want)
+	}
+	text := strings.Join(parts, ", ")
+	if e.Err == nil {
+		return text
+	}
+	if text != "" {
+		text += ": "
+	}
+	return text + e.Err.Error()
+}
+
+// Unwrap returns the kind and the SDK's error.
+func (e *Error) Unwrap() []error {
+	var list []error
+	for _, err := range []error{e.Kind, e.Err} {
+		if err != nil {
+			list = append(list, err)
+		}
+	}
+	return list
+}
+
+// answer is an error of the service in short.
+type answer struct {
+	text string
+	err  error
+}
+
+func (a *answer) Error() string { return a.text }
+func (a *answer) Unwrap() error { return a.err }
+
+// ChangedError is an object that is another one than when it was opened.
+type ChangedError struct{ Was, Is string } // ETags; Is is empty where the service does not say
+
+func (e *ChangedError) Error() string {
+	is := "another one"
+	if e.Is != "" {
+		is = "ETag " + e.Is
+	}
+	return fmt.Sprintf("the object has changed while it was read: got %s, want ETag %s, as it was when it was opened", is, e.Was)
+}
+
+// missing is the error of a name that there is not.
+func (l *location) missing(op string) error {
+	return &fs.PathError{Op: op, Path: l.url, Err: &Error{Kind: fs.ErrNotExist, Got: fmt.Sprintf("no object %q and none below it", l.key),
+		Want: fmt.Sprintf("a key or prefix of bucket %s", l.bucket)}}
+}
+
+// status returns the HTTP status and the headers of an answer that is an error, or 0.
+func status(err error) (int, http.Header) {
+	var answer *awshttp.ResponseError
+	if errors.As(err, &answer) && answer.Response != nil {
+		return answer.HTTPStatusCode(), answer.Response.Header
+	}
+	return 0, nil
+}
+
+// code is S3's word for an error: "NoSuchKey"; empty if it is none of the service's.
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// regionOf returns the region of a bucket, of an answer that it is another.
+func regionOf(err error) string {
+	at, header := status(err)
+	switch {
+	case at == http.StatusMovedPermanently, at == http.StatusTemporaryRedirect, at == http.StatusBadRequest:
+		return header.Get("X-Amz-Bucket-Region")
+	}
+	return ""
+}
+
+// explain says what an error is and what to do about it.
+func (l *location) explain(ctx context.Context, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	at, _ := status(err)
+	e := &Error{Err: err}
+	var ours *Error
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		e.Err = &answer{fmt.Sprintf("%s (HTTP %d)", strings.TrimSuffix(api.ErrorCode()+": "+api.ErrorMessage(), ": "), at), err}
+	}
+	switch c := code(err); {
+	case errors.As(err, &ours):
+		e = ours
+	case c == "NoSuchBucket":
+		e.Kind, e.Got, e.Want = fs.ErrNotExist, "no bucket "+l.bucket, "one of the service: AWS_ENDPOINT_URL_S3 is its address, if it is not AWS"
+	case c == "InvalidAccessKeyId", c == "SignatureDoesNotMatch", c == "ExpiredToken", c == "InvalidToken", c == "TokenRefreshRequired", at == http.StatusUnauthorized:
+		e.Kind, e.Got, e.Want = fs.ErrPermission, "credentials that the service refuses", "valid ones of this service: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+	case at == http.StatusForbidden:
+		e.Kind, e.Got = fs.ErrPermission, fmt.Sprintf("no access to %q in bucket %s", l.key, l.bucket)
+		if e.Want = "credentials that may s3:GetObject and s3:ListBucket; without the latter, what is not there looks the same"; unsigned() {
+			e.Want = "a public bucket, or credentials and no AWS_NO_SIGN_REQUEST"
+		}
+	case c == "NoSuchKey", at == http.StatusNotFound:
+		return l.missing(op)
+	case api == nil && at == 0:
+		e.Got, e.Want = "no answer", "a service: AWS_ENDPOINT_URL_S3 is its address, if it is not AWS"
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			e.Err = &answer{failed.Error(), err}
+		}
+	case at == http.StatusMovedPermanently, at == http.StatusTemporaryRedirect:
+		e.Got, e.Want = "a bucket of another region", "AWS_REGION to be that of bucket "+l.bucket
+	}
+	return &fs.PathError{Op: op, Path: l.url, Err: e}
+}

@@ -1,0 +1,265 @@
+package s3
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/internal/caught"
+)
+
+const (
+	least    = 64 << 10 // of a range that is read alone
+	most     = 4 << 20  // of one that is read ahead
+	ahead    = 3        // so many of these are asked for at once
+	kept     = 32 << 20 // bytes of a file that are kept
+	large    = 1 << 20  // a read of more is not kept
+	part     = 8 << 20  // of a large read, of which several are asked for at once
+	parallel = 4
+	gap      = 64 << 10 // so far ahead a read still follows the one before
+)
+
+// version is what an object was when it was opened.
+type version struct {
+	size int64
+	etag string
+}
+
+// file is an open object.
+type file struct {
+	store   *store
+	at      location
+	version *version // nil until the first answer
+
+	ctx    context.Context // of all that is asked for; Close ends it
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	extents []*extent // the one used last at the end
+	held    int64     // bytes of these
+}
+
+// extent is a part of the object that is there, or asked for.
+type extent struct {
+	from, to int64
+	window   int64 // how much was asked for for its own sake: it grows where reads follow each other
+	data     []byte
+	err      error
+	done     chan struct{} // closed when data or err is there
+}
+
+// Size is that of the version which Open found, bytes.
+func (f *file) Size() int64 { return f.version.size }
+
+// Close ends what is being read.
+func (f *file) Close() error {
+	f.mu.Lock()
+	f.closed, f.extents, f.held = true, nil, 0
+	f.mu.Unlock()
+	f.cancel()
+	f.tasks.Wait()
+	return nil
+}
+
+// ReadAt reads without an end but Close.
+func (f *file) ReadAt(b []byte, off int64) (int, error) {
+	return f.ReadAtContext(context.Background(), b, off)
+}
+
+// ReadAtContext reads, as io.ReaderAt does, until ctx ends.
+func (f *file) ReadAtContext(ctx context.Context, b []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, f.at.explain(ctx, "read", &Error{Got: "a negative offset", Want: "0 or more"})
+	}
+	if len(b) == 0 {
+		return 0, nil
+	}
+	short := off+int64(len(b)) > f.version.size
+	if short {
+		b = b[:max(0, min(int64(len(b)), f.version.size-off))]
+	}
+	for n < len(b) {
+		got, err := f.some(ctx, b[n:], off+int64(n))
+		n += got
+		if err != nil {
+			return n, err
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return n, ctx.Err()
+	case short:
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// some reads the beginning of b, at least a byte.
+func (f *file) some(ctx context.Context, b []byte, off int64) (int, error) {
+	e, until, err := f.reserve(b, off)
+	if err != nil {
+		return 0, err
+	}
+	if e == nil {
+		return f.past(ctx, b[:min(int64(len(b)), until-off)], off)
+	}
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if e.err != nil {
+		return 0, e.err
+	}
+	return copy(b, e.data[off-e.from:]), nil
+}
+
+// reserve returns the extent that has a byte, which is asked for if there is none. Of a large read it is nil, unless there is one, and until is where
+// the next begins.
+func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, 0, f.closedError("read")
+	}
+	for i, o := range f.extents {
+		if o.from <= off && off < o.to {
+			f.extents = append(slices.Delete(f.extents, i, i+1), o)
+			f.readAhead(o)
+			return o, 0, nil
+		}
+	}
+	until = f.next(off)
+	if len(b) > large {
+		return nil, until, nil
+	}
+	window, from := int64(least), off
+	end, before := f.before(off)
+	switch {
+	case before > 0 && off-end <= gap:
+		window, from = min(2*before, most), end
+	case off > f.version.size-least: // what is at the end is read backwards
+		from = max(f.version.size-least, end)
+	}
+	e = f.ask(from, min(max(from+window, off+int64(len(b))), until), window)
+	f.readAhead(e)
+	return e, 0, nil
+}
+
+// next returns where the first extent after a byte begins, or the object ends.
+func (f *file) next(off int64) int64 {
+	until := f.version.size
+	for _, o := range f.extents {
+		if o.from > off {
+			until = min(until, o.from)
+		}
+	}
+	return until
+}
+
+// before returns where the last extent before a byte ends, and its window; 0 if there is none.
+func (f *file) before(off int64) (end, window int64) {
+	for _, o := range f.extents {
+		if o.to <= off && o.to > end {
+			end, window = o.to, o.window
+		}
+	}
+	return end, window
+}
+
+// readAhead asks for what follows an extent that was read in a sequence.
+func (f *file) readAhead(e *extent) {
+	if e.window <= 2*least {
+		return
+	}
+	count := 1
+	if e.window == most {
+		count = ahead
+	}
+	at, window := e.to, e.window
+	for range count {
+		if at >= f.version.size {
+			return
+		}
+		if i := slices.IndexFunc(f.extents, func(o *extent) bool { return o.from <= at && at < o.to }); i >= 0 {
+			at, window = f.extents[i].to, f.extents[i].window
+			continue
+		}
+		window = min(2*window, most)
+		at = f.ask(at, min(at+window, f.next(at)), window).to
+	}
+}
+
+// ask has an extent read.
+func (f *file) ask(from, to, window int64) *extent {
+	e := &extent{from: from, to: to, window: window, done: make(chan struct{})}
+	f.keep(e)
+	f.tasks.Go(func() {
+		defer close(e.done)
+		e.err = caught.Do(func() (err error) {
+			e.data = make([]byte, to-from)
+			_, err = f.more(f.ctx, "read", e.data, from)
+			return err
+		})
+		if f.ctx.Err() != nil && e.err != nil {
+			e.err = f.closedError("read")
+		}
+		if e.err != nil { // the next that wants it asks again
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.drop(e)
+		}
+	})
+	return e
+}
+
+// keep adds an extent, and drops those that were not used for the longest time.
+func (f *file) keep(e *extent) {
+	f.extents = append(f.extents, e)
+	f.held += e.to - e.from
+	for i := 0; f.held > kept && i < len(f.extents)-1; {
+		select {
+		case <-f.extents[i].done:
+			f.drop(f.extents[i])
+		default:
+			i++
+		}
+	}
+}
+
+func (f *file) drop(e *extent) {
+	if i := slices.Index(f.extents, e); i >= 0 {
+		f.extents = slices.Delete(f.extents, i, i+1)
+		f.held -= e.to - e.from
+	}
+}
+
+// past reads b past what is kept, in parallel parts.
+func (f *file) past(ctx context.Context, b []byte, off int64) (int, error) {
+	size := min(max((len(b)+parallel-1)/parallel, large), part)
+	var tasks sync.WaitGroup
+	room := make(chan struct{}, parallel)
+	errs := make([]error, (len(b)+size-1)/size)
+	for i := range errs {
+		at := i * size
+		piece := b[at:min(at+size, len(b))]
+		room <- struct{}{}
+		tasks.Go(func() {
+			defer func() { <-room }()
+			errs[i] = caught.Do(func() error {
+				_, err := f.more(ctx, "read", piece, off+int64(at))
+				return err
+			})
+		})
+	}
+	tasks.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return i * size, err
+		}
+	}
+	return len(b), nil
+}
