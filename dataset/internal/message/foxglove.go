@@ -256,10 +256,3 @@ func protoEach(data []byte, at int, use func(n protowire.Number, v uint64, b []b
 	}
 	return nil
 }
-
-// rawFrame checks an image of raw pixels, and takes out what pads its rows.
-func rawFrame(format, encoding string, width, height, step uint32, big bool, data []byte, stamp int64) (Frame, error) {
-	f := Frame{Encoding: encoding, Width: int(width), Height: int(height), Data: data, Stamp: stamp}
-	_, _, _ = format, step, big
-	return f, nil
-}
