@@ -54,3 +54,17 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCloud decodes a lidar's scan of 100,000 points of x, y, z, intensity, ring and time, 22 bytes each.
+func BenchmarkCloud(b *testing.B) {
+	const n = 100_000
+	d := open(b, "cdr", "sensor_msgs/msg/PointCloud2", pointCloud)
+	fields := []point{{"x", 0, 7, 1}, {"y", 4, 7, 1}, {"z", 8, 7, 1}, {"intensity", 12, 7, 1}, {"ring", 16, 4, 1}, {"time", 18, 7, 1}}
+	message := cloudOf(cdr(), false, 1, n, 22, 22*n, fields, make([]byte, 22*n))
+	b.SetBytes(int64(len(message)))
+	for range b.N {
+		if _, err := d.Cloud(message); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -172,6 +172,12 @@ func (s *Set) fill(i, row, n int, data []byte, first, stride int, order binary.B
 
 // loadAll loads n numbers into a column from a row on, and returns how many are not exact.
 func loadAll[T float32 | float64](to []T, width, row, column, n int, scalar Scalar, data []byte, first, stride int, order binary.ByteOrder) (inexact int) {
+	if scalar == F32 && order == binary.LittleEndian { // nearly all there is: without a choice for each number
+		for k := range n {
+			to[(row+k)*width+column] = T(math.Float32frombits(binary.LittleEndian.Uint32(data[first+k*stride:])))
+		}
+		return 0
+	}
 	for k := range n {
 		v, exact := Load[T](scalar, data[first+k*stride:], order)
 		if to[(row+k)*width+column] = v; !exact {
