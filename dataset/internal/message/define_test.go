@@ -81,6 +81,7 @@ func TestBrokenDefinitionsAreErrors(t *testing.T) {
 		"int8": "line 1: field of p/A", "\n\nint8 x y=": "", "int8[ x": "[], [N] or [<=N]", "int8[-1] x": "up to", "int8[<=0] x": "up to", "int8[99999999999] x": "up to",
 		"\nint8 x\nint8 x": `line 3: field of p/A: corrupt: got "x" twice`, "string<=x s": "string<=N", "int8<=4 x": "string<=N", "a//b x": "the name of a type", "B x": "none of p/B",
 		"A a": "p/A within itself", "B[] b\n" + line80 + "MSG: p/B\nA[3] a": "p/A within itself", deep: "at most 64", "é x": "the name of a type", "int8 é": "a type and a name",
+		"int8 x\n---\nint8 y":              "line 2: definition of p/A: not supported: got a service's request and response",
 		"int8 " + strings.Repeat("x", 256): "a type and a name",
 	} {
 		_, err := New("cdr", Schema{"p/msg/A", "ros2msg", []byte(text)}, nil)

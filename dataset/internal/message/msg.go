@@ -46,6 +46,10 @@ func parseMsg(format, name, text string, line int, ros1 bool) *definition {
 			}
 			field, after := rest[:end], strings.TrimSpace(rest[end:])
 			switch {
+			case typ == "---":
+				if d.bad == nil {
+					d.bad = bad(format, line, dataset.ErrUnsupported, "definition of "+name, "a service's request and response", "a message")
+				}
 			case field == "" || len(field) > maxName:
 				fail("field of "+name, strconv.Quote(clip(row)), "a type and a name")
 			case strings.HasPrefix(after, "="): // a constant
