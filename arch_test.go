@@ -47,7 +47,7 @@ var rules = map[string][]string{
 	"storage/s3/s3test":        {"github.com/johannesboyne/gofakes3/...", "github.com/stretchr/testify/..."},
 	"dataset":                  {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/raw"},
 	"dataset/internal/h5test":  {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
-	"dataset/internal/message": {"tensor", "dataset/...", "internal/raw", "google.golang.org/protobuf/..."},
+	"dataset/internal/message": {"tensor", "dataset/...", "storage", "internal/decimal", "internal/raw", "google.golang.org/protobuf/..."},
 	"dataset/internal/tmpdeps": {"github.com/...", "google.golang.org/...", "modernc.org/..."},
 	"dataset/mcap":             {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
 	"dataset/rosbag":           {"tensor", "dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},

@@ -160,6 +160,19 @@ func TestWhatIsLeftOutIsNamed(t *testing.T) {
 	assert.Equal(t, []string{"list", "v"}, []string{d.Shape().Lists[0].Name, d.Shape().Lists[1].Name})
 }
 
+func TestLabelsAreForWhatTheyName(t *testing.T) {
+	d := open(t, "ros1", "p/A", "string[] joint_names\nPoint[] points\nQuaternion[] q\nfloat64[] x\ntime[4000] at\n"+line80+"MSG: p/Point\nfloat64[] positions\nduration after\n"+quaternion)
+	labels := map[string]string{}
+	for _, l := range d.Shape().Lists {
+		labels[l.Name] = l.Labels
+	}
+	assert.Equal(t, map[string]string{"points": "", "q": "joint_names", "x": "joint_names"}, labels, "a trajectory's points are not its joints")
+	assert.Equal(t, dataset.RotationXYZW, d.Shape().Lists[1].Columns[3].Rotation)
+	assert.Equal(t, []string{"points[].positions (an array in an array)", "at (4000 elements: too wide)"}, d.Shape().LeftOut)
+	d = open(t, "ros1", "geometry_msgs/Quaternion", "float64 x\nfloat64 y\nfloat64 z\nfloat64 w\n")
+	assert.Equal(t, dataset.RotationXYZW, d.Shape().Columns[0].Rotation)
+}
+
 func TestIntegersThatNoFloatHoldsAreCounted(t *testing.T) {
 	d := open(t, "cdr", "p/msg/A", "int64 a\nuint64 b\nuint64[] c\n")
 	var rows Rows

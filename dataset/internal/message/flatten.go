@@ -10,7 +10,7 @@ import (
 const (
 	maxArray   = 4096    // numbers of a fixed array that become columns
 	maxColumns = 1 << 16 // of a type, its lists included
-	maxSteps   = 1 << 16 // fields of a type, those of its structs counted each time they occur
+	maxSteps   = 1 << 15 // fields of a type, those of its structs counted each time they occur
 	maxBytes   = 64      // of an array of bytes that are taken for numbers
 )
 
@@ -71,7 +71,7 @@ func flatten(t *Type, media Media) (*Shape, *flattener, []node, error) {
 	if media == NoMedia {
 		f.columns = &f.shape.Columns
 	}
-	nodes := f.fields(t, "", "")
+	nodes := f.inner(t, "", "")
 	if f.steps > maxSteps {
 		return nil, nil, nil, bad("message", 0, dataset.ErrTooLarge, "type "+t.Name, fmt.Sprintf("more than %d fields", maxSteps), "fewer")
 	}
@@ -103,11 +103,11 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 	}
 	top, element, label, labelAt := f.top, f.element, f.label, f.labelAt
 	f.top, f.element, f.label = false, nil, ""
-	keyed := element != nil || top && f.columns != nil && isKeyed(t)
+	keyed := element != nil || top && f.columns != nil && has(t, isKey)
 	f.shape.Keyed = f.shape.Keyed || top && keyed
-	if f.table && f.columns != nil {
+	if f.table && f.columns != nil && has(t, isList) {
 		for i := range t.Fields {
-			if l := &t.Fields[i]; isLabels(l) && hasLists(t) {
+			if l := &t.Fields[i]; isLabels(l) {
 				f.label, f.labelAt = path+l.Name, f.labels
 				f.labels++
 				break
@@ -136,19 +136,14 @@ func isLabels(f *Field) bool {
 	return f.Kind == String && f.Array == Sequence && (f.Name == "name" || f.Name == "names" || strings.HasSuffix(f.Name, "_names"))
 }
 
-func hasLists(t *Type) bool {
-	for i := range t.Fields {
-		if f := &t.Fields[i]; f.Array == Sequence && f.Kind != String && f.Kind != WString {
-			return true
-		}
-	}
-	return false
-}
+func isList(f *Field) bool { return f.Array == Sequence && f.Kind != String && f.Kind != WString }
 
-// isKeyed tells a struct with a child_frame_id.
-func isKeyed(t *Type) bool {
+func isKey(f *Field) bool { return f.Name == "child_frame_id" && f.Kind == String && f.Array == One }
+
+// has reports whether a struct has such a field.
+func has(t *Type, such func(f *Field) bool) bool {
 	for i := range t.Fields {
-		if f := &t.Fields[i]; f.Name == "child_frame_id" && f.Kind == String && f.Array == One {
+		if such(&t.Fields[i]) {
 			return true
 		}
 	}
@@ -163,7 +158,7 @@ func (f *flattener) own(t *Type, d *Field, keyed bool, element *ListShape) (node
 	}
 	switch {
 	case d.Array != One:
-	case keyed && d.Kind == String && d.Name == "child_frame_id":
+	case keyed && isKey(d):
 		return []node{{what: text, role: childFrame}}
 	case keyed && d.Kind == String && d.Name == "parent_frame_id":
 		return []node{{what: text, role: parentFrame}}
@@ -241,7 +236,7 @@ func (f *flattener) field(d *Field, name, path string) []node {
 		f.leave(path, "text")
 		return []node{textNode(d.Kind)}
 	case Struct:
-		return f.inner(d.Type, name, path)
+		return f.inner(d.Type, name+".", path+".")
 	}
 	if f.columns != nil && f.left < 2*cost(name) {
 		f.leave(path, "beyond the columns that a message may have")
@@ -294,13 +289,13 @@ func join(name, part string) string {
 	return name + "." + part
 }
 
-// inner reads a struct in one, and marks a quaternion's columns.
+// inner reads a struct as fields does, and marks a quaternion's columns.
 func (f *flattener) inner(t *Type, name, path string) []node {
 	from := 0
 	if f.columns != nil {
 		from = len(*f.columns)
 	}
-	nodes := f.fields(t, name+".", path+".")
+	nodes := f.fields(t, name, path)
 	if f.columns != nil && t.Name == "geometry_msgs/Quaternion" && isQuaternion(t) && len(*f.columns) == from+4 {
 		for i := from; i < from+4; i++ {
 			(*f.columns)[i].Rotation = dataset.RotationXYZW
@@ -337,11 +332,11 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 		why = "-" // so is what it is in
 	case isByte(d) && d.Len > maxBytes:
 		why = fmt.Sprintf("%d bytes", d.Len)
-	case width > maxArray || d.Len > maxArray:
+	case width > maxArray || width == 0 && d.Kind != Struct && d.Len > 0:
 		why = fmt.Sprintf("%d elements: too wide", d.Len)
 	case width*cost(name) > f.left:
 		why = "beyond the columns that a message may have"
-	case width == 0 && d.Kind == Struct:
+	case width == 0 && d.Len > 0:
 		why = "an array without numbers"
 	}
 	if why != "" {
@@ -360,7 +355,7 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 	table, said := f.table, len(f.shape.LeftOut)
 	f.table = false // an array in it is one in an array
 	for i := range d.Len {
-		nodes = append(nodes, f.inner(d.Type, fmt.Sprintf("%s[%d]", name, i), path+"[]")...)
+		nodes = append(nodes, f.inner(d.Type, fmt.Sprintf("%s[%d].", name, i), path+"[].")...)
 		if i == 0 {
 			said = len(f.shape.LeftOut)
 		}
@@ -401,7 +396,7 @@ func (f *flattener) sequence(d *Field, path string) []node {
 	seq := node{what: sequence, list: -1, text: -1, boxed: d.Kind == Struct || d.Kind == String || d.Kind == WString}
 	element := func() []node {
 		if d.Kind == Struct {
-			return f.fields(d.Type, "", path+"[].")
+			return f.inner(d.Type, "", path+"[].")
 		}
 		return f.number(&Field{Kind: d.Kind, Raw: d.Raw}, "", 1)
 	}
@@ -417,10 +412,13 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		f.leave(path, "an array in an array")
 		seq.body = f.out(element)
 	default:
-		list := ListShape{Name: path, Labels: f.label, Bytes: isByte(d)}
+		list := ListShape{Name: path, Bytes: isByte(d), label: -1}
+		if f.label != "" && !(d.Kind == Struct && has(d.Type, isList)) { // a trajectory's points are not its joints
+			list.Labels, list.label = f.label, f.labelAt
+		}
 		columns, said := f.columns, len(f.shape.LeftOut)
 		f.columns, f.table = &list.Columns, false
-		if d.Kind == Struct && isKeyed(d.Type) {
+		if d.Kind == Struct && has(d.Type, isKey) {
 			list.Keyed, f.element = true, &list
 		}
 		seq.body = element()
@@ -428,10 +426,6 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		if len(list.Columns) == 0 || f.left < 0 {
 			f.shape.LeftOut = append(f.shape.LeftOut[:said], path+" (an array without numbers)")
 			return []node{{what: sequence, list: -1, text: -1, boxed: seq.boxed, body: f.out(element)}}
-		}
-		list.label = -1
-		if f.label != "" {
-			list.label = f.labelAt
 		}
 		seq.list = len(f.shape.Lists)
 		f.shape.Lists = append(f.shape.Lists, list)

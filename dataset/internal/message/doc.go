@@ -1,0 +1,6 @@
+// Package message has the types of messages that logs of robots hold, ROS 1, ROS 2, protobuf and JSON, and decodes them to columns.
+//
+// A [Type] is what a definition says. A [Decoder] is made once a channel, from its message encoding and schema, and appends each message's numbers to
+// [Rows]: one row to the table of the fields that every message has, and one to each list, an array whose length the message says. What is neither, such
+// as text, is in [Shape.LeftOut] by name. Images and clouds are decoded whole, when asked for, to a [Value].
+package message
