@@ -52,6 +52,9 @@ func (j *job) choose(e *dataset.Episode) error {
 		for i := range e.Media {
 			j.left = append(j.left, LeftOut{e.Media[i].Name, mediaReason(&e.Media[i])})
 		}
+		for i := range e.Clouds {
+			j.left = append(j.left, LeftOut{e.Clouds[i].Name, cloudReason(&e.Clouds[i])})
+		}
 	}
 	var disorder error // of the first stream that is left out for it
 	for i, w := range want {
@@ -115,6 +118,9 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 	if m := e.MediaStream(name); s == nil && m != nil {
 		return nil, j.at(i, "name", &StreamError{Stream: name, Got: mediaReason(m), Want: "a stream of numbers"})
 	}
+	if c := e.CloudStream(name); s == nil && c != nil {
+		return nil, j.at(i, "name", &StreamError{Stream: name, Got: cloudReason(c), Want: "a stream of numbers"})
+	}
 	if s == nil {
 		left := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
 		if left < 0 {
@@ -143,6 +149,11 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 // mediaReason says why a media stream is not put on a clock.
 func mediaReason(m *dataset.Media) string {
 	return fmt.Sprintf("%d frames of %s, which have no numbers to put on a clock", m.Len(), m.Encoding)
+}
+
+// cloudReason says why a series of clouds is not put on a clock.
+func cloudReason(c *dataset.CloudStream) string {
+	return fmt.Sprintf("%d point clouds, which Voxelize takes one by one", c.Len())
 }
 
 // sampling is how a stream is sampled, with the defaults.

@@ -22,17 +22,20 @@ import (
 type Timeline struct {
 	Name  string
 	Times []int64 // ns, as recorded
-	Media bool    // its samples are frames
+	Media bool    // its samples are frames or clouds
 }
 
-// TimelinesOf returns a row for each stream of an episode, those of media last.
+// TimelinesOf returns a row for each stream of an episode, those of media and clouds last.
 func TimelinesOf(e *dataset.Episode) []Timeline {
-	rows := make([]Timeline, 0, len(e.Streams)+len(e.Media))
+	rows := make([]Timeline, 0, len(e.Streams)+len(e.Media)+len(e.Clouds))
 	for i := range e.Streams {
 		rows = append(rows, Timeline{Name: e.Streams[i].Name, Times: e.Streams[i].Nanoseconds()})
 	}
 	for i := range e.Media {
 		rows = append(rows, Timeline{Name: e.Media[i].Name, Times: e.Media[i].Times, Media: true})
+	}
+	for i := range e.Clouds {
+		rows = append(rows, Timeline{Name: e.Clouds[i].Name, Times: e.Clouds[i].Times, Media: true})
 	}
 	return rows
 }

@@ -27,6 +27,7 @@ type cloud struct {
 	features *tensor.Tensor // [N,F] f32, f64, f16 or bf16; nil without any
 	names    []string       // [F], the features', or nil
 	offsets  *tensor.Tensor // [B+1] i64; nil for one row
+	times    *tensor.Tensor // [B] i64, ns, of clouds of a recording; nil unless they are a batch
 	remarks  []string
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"strconv"
+
+	"github.com/spf13/pflag"
 )
 
 // episodeFlag is the number of an episode, -1 until one is given.
@@ -24,4 +26,9 @@ func (e *episodeFlag) Set(s string) error {
 	}
 	*e = episodeFlag(n)
 	return nil
+}
+
+// definitionsFlag is the flag of commands that read recordings, whose messages may lack their definitions.
+func definitionsFlag(f *pflag.FlagSet, list *[]string) {
+	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file of message definitions (.msg, .idl), of recordings that lack some; repeatable")
 }

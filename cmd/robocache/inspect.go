@@ -29,7 +29,7 @@ func (a *app) inspectCommand() *cobra.Command {
 		Use:   "inspect PATH",
 		Short: "List what a recording or dataset holds",
 		Long: `Inspect lists the streams of a recording or dataset: samples, rate, what they cover, gaps,
-duplicate timestamps and steps back, and their columns; its media, tasks and splits; what it
+duplicate timestamps and steps back, and their columns; its media, point clouds, tasks and splits; what it
 declares that is not there; and of all else why it is no stream. PATH is a file, a folder or a
 pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
 summed over all, or are those of --episode N.`,
@@ -49,6 +49,7 @@ summed over all, or are those of --episode N.`,
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
 	cmd.Flags().StringVar(&in.opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	definitionsFlag(cmd.Flags(), &in.opt.Definitions)
 	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, counted from 0")
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
@@ -110,7 +111,7 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	if in.plot == "" {
 		return report()
 	}
-	if len(shown.Streams)+len(shown.Media) == 0 {
+	if len(shown.Streams)+len(shown.Media)+len(shown.Clouds) == 0 {
 		return &inputError{Path: in.path, Msg: "no streams to draw"}
 	}
 	found.Plot = in.plot

@@ -31,7 +31,7 @@ type recording struct {
 }
 
 func loadRecording(r *request) (*work, error) {
-	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict, Rate: r.rate.value, Clock: r.clock})
+	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict, Rate: r.rate.value, Clock: r.clock, Definitions: r.definitions})
 	if err != nil {
 		return nil, readError(r.in, err)
 	}

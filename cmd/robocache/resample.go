@@ -33,6 +33,7 @@ type request struct {
 	planFile      string
 	hz, period    positiveFlag
 	clock         string       // of those that a recording has
+	definitions   []string     // of its messages
 	rate          positiveFlag // of the steps of a recording without times
 	fill          fillFlag
 	snap          limitFlag
@@ -159,6 +160,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.rate, "rate", "steps a second of a recording that has no times and does not say")
 	f.StringVar(&r.clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	definitionsFlag(f, &r.definitions)
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
@@ -168,7 +170,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // onlyPlan refuses flags that say what a plan file says.
 func onlyPlan(cmd *cobra.Command) (err error) {
-	apart := []string{"plan", "episode", "rate", "clock", "output", "plot", "backend", "strict", "in-dtype", "json"}
+	apart := []string{"plan", "episode", "rate", "clock", "msg-path", "output", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(apart, f.Name) {
 			err = usagef("--%s with --plan: got both, want it in the plan file", f.Name)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,10 @@ type voxelRequest struct {
 	in, out, plot string
 	backend       string
 	columns       []string
+	stream        string      // of a recording
+	one           episodeFlag // of its clouds; -1 for all
+	episode       episodeFlag // of a dataset; -1 unless given
+	definitions   []string
 	strict        bool
 	size, lo, hi  vecFlag
 	form          choice[voxelForm]
@@ -45,6 +50,10 @@ or nuScenes' float32 numbers (.bin), a numpy array (.npy: [N,3+F], x, y, z and t
 or a numpy archive (.npz: points [N,3] and, if they are there, features [N,F] or [N] and the offsets
 [B+1] at which the clouds of a batch begin and end); points may be records with fields x, y and z. A
 pipe of any of them will do, and - is standard input.
+
+IN may also be a recording with point clouds, such as an MCAP file or a ROS bag: robocache inspect
+lists its series, of which --stream names one. All of its clouds are a batch, whose times OUT holds
+too, times [B], or --cloud N is one of them.
 
 A .bin file does not name its columns. --columns does: x, y and z, in any place, and features. Without
 it they are found: x,y,z,intensity,ring in a .pcd.bin, else these, or x,y,z or x,y,z,intensity or
@@ -83,10 +92,12 @@ features are then the means of x, y, z and of the features, and all of it is flo
 const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --plot scan.png
   robocache voxelize scan.bin -o pillars.npz --preset mmcv --size 0.16,0.16,4 --min 0,-39.68,-3 --max 69.12,39.68,1
   robocache voxelize scan.ply -o grid.npz --mode max --size 0.1 --min -20,-20,-2 --max 20,20,2
+  robocache voxelize drive.mcap -o scans.npz --stream /points --mode sparse --size 0.2
   robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean --size 0.05`
 
 func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
+		one: -1, episode: -1,
 		size:   vecFlag{size: true},
 		form:   choice[voxelForm]{list: voxelForms(), kind: "MODE"},
 		reduce: choice[ops.Reduce]{list: sparseReductions(), kind: "REDUCTION"},
@@ -117,6 +128,12 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png file")
 	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
+	f.StringVar(&r.stream, "stream", "", "the `NAME` of the series of clouds to take of a recording (default the only one)")
+	f.Var(&r.one, "cloud", "one of the series alone, counted from 0 (default all, as a batch)")
+	f.Lookup("cloud").DefValue = "0" // so that help names no other default
+	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
+	f.Lookup("episode").DefValue = "0"
+	definitionsFlag(f, &r.definitions)
 	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost; numpy files are always refused where they are broken")
 	f.Var(&r.size, "size", "a cell's size in metres, one number or x,y,z")
 	f.Var(&r.lo, "min", "the grid's lower bounds (default below the lowest point)")
@@ -353,7 +370,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	}
 	defer clean()
 	done := a.step("reading " + r.in)
-	c, err := loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.strict})
+	c, err := r.load(context.Background())
 	done()
 	if err != nil {
 		return err

@@ -102,6 +102,9 @@ func (j *voxelJob) arrays(w align.ArrayWriter) error {
 		}
 		list = append(list, array{"min", lo}, array{"max", hi})
 	}
+	if j.cloud.times != nil {
+		list = append(list, array{"times", j.cloud.times})
+	}
 	for _, a := range list {
 		if err := w.Add(a.name, a.t); err != nil {
 			return err

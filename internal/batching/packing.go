@@ -16,14 +16,16 @@ const wantRate = "want --rate HZ, the steps a second"
 
 // Packing says how a dataset is packed: for pack, and for batches of what is no store.
 type Packing struct {
-	Path    string
-	Rate    float64 // steps a second of recordings that have no times and do not say
-	Clock   string
-	Streams []string
-	Media   []string
-	Cameras bool // Media are those of --camera
-	DType   tensor.DType
-	Strict  bool
+	Path  string
+	Rate  float64 // steps a second of recordings that have no times and do not say
+	Clock string
+	// Definitions are folders and files of message definitions, of recordings that lack some.
+	Definitions []string
+	Streams     []string
+	Media       []string
+	Cameras     bool // Media are those of --camera
+	DType       tensor.DType
+	Strict      bool
 	// Episodes are the numbers, ascending, of those to pack; all for nil.
 	Episodes []int
 	Replace  bool // shards that were packed otherwise
@@ -31,7 +33,7 @@ type Packing struct {
 
 // Read opens the dataset to be packed.
 func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, p.Path, dataset.Options{Strict: p.Strict, Rate: p.Rate, Clock: p.Clock})
+	d, err := dataset.Open(ctx, p.Path, dataset.Options{Strict: p.Strict, Rate: p.Rate, Clock: p.Clock, Definitions: p.Definitions})
 	if err != nil {
 		return nil, ReadError(p.Path, err)
 	}

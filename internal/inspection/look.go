@@ -49,6 +49,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	}
 	var one *dataset.Episode
 	steps := false
+	firsts := map[string]Clouds{} // of each series, what is said of its first cloud
 	list, numbers := dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room), n
 	if opt.Episode >= 0 {
 		numbers = 1
@@ -88,11 +89,23 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 		}
 		steps = steps || e.Steps
 		sum.Add(e)
+		for i := range e.Clouds {
+			c := &e.Clouds[i]
+			if _, seen := firsts[c.Name]; seen || c.Len() == 0 {
+				continue
+			}
+			first, err := c.Cloud(ctx, 0)
+			if err != nil {
+				remark(where, "the first cloud cannot be read: "+err.Error())
+				continue
+			}
+			firsts[c.Name] = Clouds{Points: first.Len(), Columns: Columns(first.Columns)}
+		}
 		if numbers == 1 { // else it would be held while the next ones are read
 			one = e
 		}
 	}
-	found := reportOf(path, opt.Episode >= 0, d, &sum)
+	found := reportOf(path, opt.Episode >= 0, d, &sum, firsts)
 	for _, u := range unread {
 		where, what, _ := strings.Cut(u, ": ")
 		found.Problems = append(found.Problems, Problem{where, what})

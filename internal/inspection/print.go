@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 )
 
-// Print prints what was found: what it is, a table of streams and media, and lists of the rest but the remarks. columns has every column named.
+// Print prints what was found: what it is, a table of streams, media and clouds, and lists of the rest but the remarks. columns has every column named.
 func (f *Report) Print(w io.Writer, columns bool) error {
 	f.heading(w)
 	many := f.Episodes > 1 && f.Episode == nil
@@ -30,7 +30,7 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 	for i := range f.Streams {
 		s := &f.Streams[i]
 		rate, covers := s.clock(many)
-		fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%d\t%s\t%s\n", printed.Text(s.Name), s.Samples, in(s.Episodes), rate, covers, s.Gaps, s.DType, printed.Text(s.names(columns)))
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%d\t%s\t%s\n", printed.Text(s.Name), s.Samples, in(s.Episodes), rate, covers, s.Gaps, s.DType, printed.Text(names(s.Columns, columns)))
 	}
 	for _, m := range f.Media {
 		size := ""
@@ -38,6 +38,13 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 			size = fmt.Sprintf(" %dx%d", m.Width, m.Height)
 		}
 		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), printed.Text(m.Encoding), size)
+	}
+	for _, c := range f.Clouds {
+		what := fmt.Sprintf("clouds, the first of %s", Counted(c.Points, "point"))
+		if len(c.Columns) > 0 {
+			what += " with " + names(c.Columns, columns)
+		}
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s\n", printed.Text(c.Name), c.Clouds, in(c.Episodes), hertz(c.Rate), printed.Text(what))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -151,10 +158,10 @@ func (s *Stream) clock(many bool) (rate, covers string) {
 	return rate, covers
 }
 
-// names lists a stream's columns: a few, unless all are wanted.
-func (s *Stream) names(all bool) string {
-	names := make([]string, len(s.Columns))
-	for i, c := range s.Columns {
+// names lists columns: a few, unless all are wanted.
+func names(columns []Column, all bool) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
 		names[i] = c.Name
 	}
 	if !all && len(names) > 4 {

@@ -22,6 +22,7 @@ type Report struct {
 	Episode    *Episode          `json:"episode,omitempty"` // the one that was asked for, or the only one
 	Streams    []Stream          `json:"streams"`
 	Media      []Media           `json:"media"`
+	Clouds     []Clouds          `json:"clouds"`
 	Tasks      []string          `json:"tasks"`
 	LeftOut    []LeftOut         `json:"left_out"`
 	Problems   []Problem         `json:"problems"`
@@ -96,13 +97,22 @@ type Media struct {
 	Height   int     `json:"height,omitempty"`
 }
 
-// reportOf puts together what a dataset says of itself and what its episodes hold.
-func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary) *Report {
+type Clouds struct {
+	Name     string   `json:"name"`
+	Episodes int      `json:"episodes"` // that have it
+	Clouds   int      `json:"clouds"`
+	Rate     float64  `json:"rate_hz,omitempty"`
+	Points   int      `json:"points"` // of the first
+	Columns  []Column `json:"columns"`
+}
+
+// reportOf puts together what a dataset says of itself and what its episodes hold; firsts says what the first cloud of each series is.
+func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, firsts map[string]Clouds) *Report {
 	info := d.Info()
 	f := &Report{
 		Path: path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
 		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.Damage,
-		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Tasks: info.Tasks,
+		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Clouds: []Clouds{}, Tasks: info.Tasks,
 		LeftOut: []LeftOut{}, Remarks: []string{},
 	}
 	f.Shortest, f.Longest = sum.Shortest, sum.Longest
@@ -128,6 +138,15 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary) *R
 	for i := range sum.Media {
 		m := &sum.Media[i]
 		f.Media = append(f.Media, Media{m.Name, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height})
+	}
+	for i := range sum.Clouds {
+		c := &sum.Clouds[i]
+		line := firsts[c.Name]
+		line.Name, line.Episodes, line.Clouds, line.Rate = c.Name, c.Episodes, c.Clouds, c.Rate()
+		if line.Columns == nil {
+			line.Columns = []Column{}
+		}
+		f.Clouds = append(f.Clouds, line)
 	}
 	for _, l := range sum.LeftOut {
 		f.LeftOut = append(f.LeftOut, LeftOut{l.Name, l.Reason, l.Episodes})

@@ -44,7 +44,7 @@ func (b *blocks[T]) take() []T {
 
 // arrange puts the rows, of so many numbers each, in an order, in place: row i becomes what row order[i] was.
 func arrange[T any](list []T, width int, order []int) {
-	if order == nil || width == 0 {
+	if order == nil || width == 0 || len(list) == 0 {
 		return
 	}
 	done := make([]bool, len(order))

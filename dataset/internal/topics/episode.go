@@ -54,13 +54,17 @@ func (e *making) remarks() {
 	remark("of headers, frame_id and seq are in no stream", e.stamps)
 }
 
-// name returns the name of a topic's streams: the topic, with the type where it is not the first.
-func (e *making) name(t *topic) string {
-	name := t.name
+// unique returns a name that no stream has: that of a topic, with its type where it is not the first.
+func (e *making) unique(topic, kind string) string {
+	name := topic
 	for n := 1; e.names[name]; n++ {
-		name = fmt.Sprintf("%s (%s)", t.name, t.kind)
-		if n > 1 {
-			name = fmt.Sprintf("%s (%s, %d)", t.name, t.kind, n)
+		switch {
+		case kind == "":
+			name = fmt.Sprintf("%s (%d)", topic, n+1)
+		case n == 1:
+			name = fmt.Sprintf("%s (%s)", topic, kind)
+		default:
+			name = fmt.Sprintf("%s (%s, %d)", topic, kind, n)
 		}
 	}
 	e.names[name] = true
@@ -73,7 +77,7 @@ func (e *making) leftOut(name string, count int, reason string) {
 
 // add makes the streams of a topic.
 func (e *making) add(t *topic) error {
-	name := e.name(t)
+	name := e.unique(t.name, t.kind)
 	if t.refused.count > 0 && t.log.len() > 0 {
 		e.leftOut(name, t.refused.count, "messages that cannot be decoded: "+short(t.refused.first))
 	}
@@ -129,6 +133,7 @@ func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 			e.same = append(e.same, name)
 		}
 	case e.clock != "header":
+	case !t.shape.Stamp && slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Stamp }):
 	case !t.shape.Stamp:
 		e.logged = append(e.logged, name)
 	case !t.stamped:
@@ -181,7 +186,17 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		e.Streams = append(e.Streams, s)
 		return nil
 	}
-	if len(t.shape.Columns) > 0 {
+	switch {
+	case len(t.shape.Columns) == 0:
+	case t.moving.several():
+		numbers, which := table{t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns}, t.moving.which.take()
+		numbers.arrange(order)
+		arrange(which, 1, order)
+		if err := t.moving.split(e, name, times, which, numbers, t.inexact); err != nil {
+			return err
+		}
+	default:
+		t.moving.parents(e, name)
 		if err := stream(name, t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns); err != nil {
 			return err
 		}
@@ -189,6 +204,24 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 	others := slices.Clone(t.shape.LeftOut)
 	for i := range t.lists {
 		l, shape := &t.lists[i], &t.shape.Lists[i]
+		if shape.Keyed {
+			if l.moving.which.len() == 0 {
+				e.leftOut(name+"."+shape.Name, t.count, "no elements in any message")
+				continue
+			}
+			inexact := t.inexact
+			if len(e.Streams) > before {
+				inexact = 0
+			}
+			own, by := l.moving.elements(e, name, times, order)
+			numbers, which := table{l.f32.take(), l.f64.take(), shape.Wide, shape.Columns}, l.moving.which.take()
+			numbers.arrange(by)
+			arrange(which, 1, by)
+			if err := l.moving.split(e, name, own, which, numbers, inexact); err != nil {
+				return err
+			}
+			continue
+		}
 		if why := l.refused(shape); why != "" {
 			e.leftOut(name+"."+shape.Name, t.count, why)
 			continue
@@ -196,7 +229,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		if l.relabel && shape.Labels != "" {
 			e.Remarks = append(e.Remarks, fmt.Sprintf("%s: %s changes from message to message, so the columns of %s have numbers for names", name, shape.Labels, shape.Name))
 		}
-		if err := stream(name+"."+shape.Name, l.f32.take(), l.f64.take(), shape.Wide, l.columns(shape)); err != nil {
+		if err := stream(e.unique(name+"."+shape.Name, ""), l.f32.take(), l.f64.take(), shape.Wide, l.columns(shape)); err != nil {
 			return err
 		}
 	}

@@ -238,6 +238,38 @@ func TestFieldsThatNoMessageHasDoNotFillTheMemory(t *testing.T) {
 	}
 }
 
+func TestEachFrameThatMovesIsAStream(t *testing.T) {
+	log := &fakeLog{
+		channels: channelsOf("/tf", "", "tf", "/odom", "", "odom", "/one", "", "odom", "/none", "", "tf"),
+		parts: [][]Message{
+			{at(0, 30, 'a', 3, 'b', 4), at(1, 1, 'r', 'm', 1), at(2, 1, 'r', 'm', 1), at(3, 5)},
+			{at(0, 10, 'b', 1), at(0, 20, 'a', 2, 'a', 5), at(1, 3, 's', 'm', 3), at(1, 2, 'r', 'o', 2), at(2, 2, 'r', 'm', 2)},
+		},
+	}
+	e := readAll(t, log, dataset.Options{})
+	assert.Equal(t, []string{"/odom.r (m)", "/odom.r (o)", "/odom.s", "/one", "/tf.a", "/tf.b"}, e.Names())
+	assert.Equal(t, []float32{2, 5, 3}, values(t, e.Stream("/tf.a")))
+	assert.Equal(t, []int64{20, 20, 30}, e.Stream("/tf.a").Nanoseconds())
+	assert.Equal(t, []float32{1, 4}, values(t, e.Stream("/tf.b")))
+	assert.Equal(t, []float32{2}, values(t, e.Stream("/odom.r (o)")))
+	assert.Equal(t, []float32{1, 2}, values(t, e.Stream("/one")))
+	assert.Contains(t, e.Remarks, "/tf: frames move in their parents: a in w, b in w")
+	assert.Equal(t, []dataset.LeftOut{{Name: "/none.transforms", Count: 1, Reason: "no elements in any message"}}, e.LeftOut)
+	e = readAll(t, log, dataset.Options{Clock: "header"})
+	assert.Equal(t, []int64{200, 500, 300}, e.Stream("/tf.a").Nanoseconds(), "of each element its own")
+	assert.Contains(t, e.Remarks, "messages without a header have the clock log: /odom, /one")
+	e = readAll(t, log, dataset.Options{Clock: "publish"})
+	assert.Equal(t, []int64{9, 29}, e.Stream("/tf.b").Nanoseconds())
+
+	many := &fakeLog{channels: log.channels[1:2], parts: [][]Message{nil}}
+	for i := range maxFrames + 1 {
+		many.parts[0] = append(many.parts[0], at(0, int64(i), byte(i%250), byte(i/250), 1))
+	}
+	e = readAll(t, many, dataset.Options{})
+	assert.Empty(t, e.Streams)
+	assert.Contains(t, e.LeftOut[0].Reason, "1025 coordinate frames move")
+}
+
 func TestBlocksHoldWhatWasAdded(t *testing.T) {
 	for _, n := range []int{0, 1, 63, 64, 65, 129, 4096, lastBlock + 1, 3*lastBlock + 7} {
 		for _, step := range []int{1, 7, 1000, lastBlock + 3} {

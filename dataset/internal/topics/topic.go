@@ -45,6 +45,7 @@ type topic struct {
 	f64     blocks[float64]
 	inexact int
 	lists   []list
+	moving  moving // of messages, where Shape.Keyed
 	at      blocks[place]
 	frames  []frames
 }
@@ -107,6 +108,7 @@ func (t *topic) join(in *piece, r *reader) {
 		t.last = ns
 		t.published = t.published || in.publish[i] != ns
 	}
+	before := t.log.len()
 	t.log.add(in.log)
 	switch r.clock {
 	case "publish":
@@ -123,8 +125,18 @@ func (t *topic) join(in *piece, r *reader) {
 	if t.lists == nil {
 		t.lists = make([]list, len(t.shape.Lists))
 	}
+	if t.shape.Keyed {
+		t.moving.join(in.rows.Frames, in.rows.Keys, in.rows.Parents)
+	}
 	for i := range min(len(in.rows.Lists), len(t.lists)) {
-		t.lists[i].join(&in.rows.Lists[i], len(t.shape.Lists[i].Columns))
+		l, rows, shape := &t.lists[i], &in.rows.Lists[i], &t.shape.Lists[i]
+		if shape.Keyed {
+			l.moving.joinList(in.rows.Frames, rows, before)
+			l.f32.add(rows.F32)
+			l.f64.add(rows.F64)
+			continue
+		}
+		l.join(rows, len(shape.Columns))
 	}
 	t.at.add(in.at)
 	for _, f := range in.frames {
@@ -150,6 +162,7 @@ type list struct {
 	labels            []string
 	relabel           bool
 	dropped           bool // its values, by the decoder
+	moving            moving
 }
 
 // keeps reports whether the values can still be a stream.

@@ -76,6 +76,10 @@ func open(encoding string, schema message.Schema, _ func(string) string) (messag
 		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "uint8"}}, Bytes: true}}
 	case "image":
 		d.shape.Media = message.RawImage
+	case "tf": // elements of a child's letter and a number, in the frame "w"
+		d.shape.Lists = []message.ListShape{{Name: "transforms", Columns: []dataset.Column{{Name: "x"}}, Keyed: true, Stamp: true}}
+	case "odom": // a child's letter, that of its parent, and a number
+		d.shape.Columns, d.shape.Keyed = []dataset.Column{{Name: "x"}}, true
 	case "cloud":
 		d.shape.Media = message.PointCloud
 	case "learned":
@@ -109,7 +113,26 @@ func (d *fakeDecoder) Append(rows *message.Rows, data []byte) error {
 	for len(rows.Lists) < len(d.shape.Lists) {
 		rows.Lists = append(rows.Lists, message.ListRows{})
 	}
+	frame := func(b byte) int32 {
+		if i := slices.Index(rows.Frames, string(b)); i >= 0 {
+			return int32(i)
+		}
+		rows.Frames = append(rows.Frames, string(b))
+		return int32(len(rows.Frames) - 1)
+	}
+	if rows.Count == 1 {
+		rows.Frames, rows.Keys, rows.Parents = nil, nil, nil
+	}
 	switch {
+	case d.shape.Keyed:
+		rows.Keys, rows.Parents, rows.F32 = append(rows.Keys, frame(data[0])), append(rows.Parents, frame(data[1])), append(rows.F32, float32(data[2]))
+	case len(d.shape.Lists) > 0 && d.shape.Lists[0].Keyed:
+		l := &rows.Lists[0]
+		l.Lengths = append(l.Lengths, int32(len(data)/2))
+		for i := 0; i < len(data); i += 2 {
+			l.Keys, l.Parents, l.Stamps = append(l.Keys, frame(data[i])), append(l.Parents, frame('w')), append(l.Stamps, 100*int64(data[i+1]))
+			l.F32 = append(l.F32, float32(data[i+1]))
+		}
 	case d.shape.Media != message.NoMedia:
 	case len(d.shape.Lists) > 0:
 		l := &rows.Lists[0]

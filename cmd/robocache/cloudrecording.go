@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/tensor"
+)
+
+// load reads a file of points, or point clouds of a recording.
+func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
+	form, none := cloudFormat(r.in, r.columns != nil)
+	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.definitions) > 0
+	if none == nil && !(asked && form == "bin") { // bare numbers may be anything
+		if asked {
+			return nil, usagef("--stream, --cloud, --episode and --msg-path are for recordings, got a .%s file", form)
+		}
+		return loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.strict})
+	}
+	d, err := dataset.Open(ctx, r.in, dataset.Options{Strict: r.strict, Definitions: r.definitions})
+	if err != nil {
+		if none != nil && !asked && errors.Is(err, dataset.ErrUnsupported) {
+			return nil, none
+		}
+		return nil, readError(r.in, err)
+	}
+	if !asked && d.Format() == "npz" { // a folder of archives, whose streams are no clouds
+		return nil, errors.Join(none, d.Close())
+	}
+	c, err := r.recorded(ctx, d)
+	if closing := d.Close(); err == nil {
+		err = closing
+	}
+	return c, err
+}
+
+// recorded reads the clouds of a recording that were asked for.
+func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud, error) {
+	if r.columns != nil {
+		return nil, usagef("--columns is for .bin files, which do not name their columns, got a recording")
+	}
+	at := max(int(r.episode), 0)
+	switch n := d.Len(); {
+	case at >= n:
+		return nil, usagef("--episode: got %d, and %s holds %s", at, r.in, episodes(n))
+	case r.episode < 0 && n > 1:
+		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", r.in, n, n-1)
+	}
+	e, err := d.Episode(ctx, at)
+	if err != nil {
+		return nil, readError(r.in, err)
+	}
+	var names []string
+	for i := range e.Clouds {
+		names = append(names, e.Clouds[i].Name)
+	}
+	name := r.stream
+	switch {
+	case len(names) == 0:
+		return nil, &inputError{Path: r.in, Msg: "no point clouds in it", Got: "no point clouds", Want: "a recording that has some"}
+	case name == "" && len(names) > 1:
+		return nil, usagef("%s holds %d series of clouds, want --stream %s", r.in, len(names), orOf(names))
+	case name == "":
+		name = names[0]
+	case !slices.Contains(names, name):
+		return nil, &inputError{Path: r.in, Stream: name, Msg: fmt.Sprintf("no series of clouds of that name, want %s", orOf(names)), Want: orOf(names)}
+	}
+	s := e.CloudStream(name)
+	c := &cloud{path: r.in}
+	for _, lost := range e.Damage {
+		c.remark("lost: %s", lost)
+	}
+	if r.one < 0 {
+		return c, c.all(ctx, s, r.strict)
+	}
+	if int(r.one) >= s.Len() {
+		return nil, usagef("--cloud: got %d, and %s of %s holds %s", r.one, name, r.in, inspection.Counted(s.Len(), "cloud"))
+	}
+	read, err := s.Cloud(ctx, int(r.one))
+	if err != nil {
+		return nil, readError(r.in, err)
+	}
+	c.take(read)
+	return c, nil
+}
+
+// orOf lists names of which one is wanted.
+func orOf(names []string) string {
+	text := ""
+	for i, name := range names {
+		if i > 0 {
+			text += " or "
+		}
+		text += fmt.Sprintf("%q", name)
+	}
+	return text
+}
+
+// all takes all clouds of a series as a batch. One that cannot be read is a row without points, or with strict an error.
+func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) error {
+	var points, features pile
+	offsets, lost, inexact, others := []int64{0}, 0, 0, 0
+	var why error
+	for i := range s.Len() {
+		read, err := s.Cloud(ctx, i)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && strict:
+			return readError(c.path, err)
+		case err != nil:
+			if lost++; why == nil {
+				why = err
+			}
+			offsets = append(offsets, offsets[len(offsets)-1])
+			continue
+		}
+		if c.names == nil {
+			c.names = append([]string{}, read.Names()...)
+		}
+		if !slices.Equal(c.names, read.Names()) {
+			return &inputError{Path: c.path, Stream: s.Name, Msg: fmt.Sprintf("got a cloud %d with features %q, want %q, as the others have, or --cloud N for one alone", i, read.Names(), c.names)}
+		}
+		if err := errors.Join(points.add(read.Points), features.add(read.Features)); err != nil {
+			return &inputError{Path: c.path, Stream: s.Name, Err: fmt.Errorf("cloud %d: %w", i, err)}
+		}
+		if need, most := points.bytes()+features.bytes(), int64(tensor.Available()); need > most/2 { // so that there is room for what is made of them
+			return usagef("--stream %s: got %.1f GiB of points in %d of its %d clouds, want --cloud N, one of them", s.Name, float64(need)/(1<<30), i+1, s.Len())
+		}
+		offsets = append(offsets, offsets[len(offsets)-1]+int64(read.Len()))
+		inexact += read.Inexact
+		others += len(read.LeftOut) + len(read.Damage)
+	}
+	var err error
+	if c.points, err = points.tensor(3); err != nil {
+		return err
+	}
+	if len(c.names) > 0 {
+		if c.features, err = features.tensor(len(c.names)); err != nil {
+			return err
+		}
+	}
+	if c.offsets, err = tensor.Of(offsets, len(offsets)); err != nil {
+		return err
+	}
+	if c.times, err = tensor.Of(slices.Clone(s.Times), s.Len()); err != nil {
+		return err
+	}
+	c.inexact(inexact)
+	if lost > 0 {
+		c.remark("%d of %d clouds cannot be read and have no points, the first: %v", lost, s.Len(), why)
+	}
+	if others > 0 {
+		c.remark("of fields that are no numbers, or broken points, %d were left out", others)
+	}
+	return nil
+}
+
+// pile is rows of numbers that are put together: all f32, or all f64.
+type pile struct {
+	f32 []float32
+	f64 []float64
+}
+
+func (p *pile) bytes() int64 { return int64(4*len(p.f32) + 8*len(p.f64)) }
+
+// add appends a tensor's numbers. One that is wider than those before makes all of them f64.
+func (p *pile) add(t *tensor.Tensor) error {
+	t, err := t.Contiguous()
+	if err != nil {
+		return err
+	}
+	if t.DType() == tensor.F32 && p.f64 == nil {
+		list, err := tensor.Data[float32](t)
+		p.f32 = append(p.f32, list...)
+		return err
+	}
+	for _, v := range p.f32 {
+		p.f64 = append(p.f64, float64(v))
+	}
+	p.f32 = nil
+	list, err := tensor.Floats(t)
+	if p.f64 = append(p.f64, list...); p.f64 == nil {
+		p.f64 = []float64{}
+	}
+	return err
+}
+
+func (p *pile) tensor(width int) (*tensor.Tensor, error) {
+	if p.f64 != nil {
+		return tensor.Of(p.f64, len(p.f64)/width, width)
+	}
+	return tensor.Of(p.f32, len(p.f32)/width, width)
+}
