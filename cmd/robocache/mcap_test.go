@@ -51,9 +51,14 @@ func TestAnOutputOfMessagesHoldsWhatTheArraysDo(t *testing.T) {
 
 func TestRotationsAreStillRotationsInAFileOfMessages(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.mcap")
-	good(t, "resample", flight, "--hz=50", "--backend=cpu", "-o", out)
-	stdout, _ := good(t, "inspect", out)
-	assert.Contains(t, stdout, "quaternion wxyz")
+	good(t, "resample", flight, "--hz=50", "--stream=vehicle_attitude", "--backend=cpu", "-o", out)
+	d, err := dataset.Open(context.Background(), out, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	columns := e.Stream("vehicle_attitude").Columns
+	assert.Equal(t, dataset.Column{Name: "q[3]", Type: "float", Rotation: dataset.RotationWXYZ}, columns[3])
 }
 
 func TestWhatHasNoMessagesIsRefused(t *testing.T) {
