@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +18,8 @@ import (
 
 // seedlings are files of all kinds of records, most without CRCs, which would find most faults at once.
 func seedlings(t testing.TB) (list []mutate.Seed) {
-	for name, opt := range variants {
+	for _, name := range slices.Sorted(maps.Keys(variants)) {
+		opt := variants[name]
 		if opt.ChunkSize > 0 {
 			opt.ChunkSize = 300
 		}
@@ -79,7 +82,9 @@ func exercise(t *testing.T, data []byte) {
 			return
 		}
 	}
-	if err == io.EOF && damage == nil && messages != inOrder {
+	// A record in a place that an index explains as another's is not a message.
+	scanned := len(data) > footerSize && le.Uint64(data[len(data)-len(Magic)-20:]) == 0
+	if err == io.EOF && damage == nil && (messages > inOrder || messages < inOrder && scanned) {
 		t.Fatalf("%d messages of a log, and %d records", messages, inOrder)
 	}
 }
