@@ -19,8 +19,9 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "dtype", r.dtype.names)
 	complete(cmd, "in-dtype", r.from.names)
 	complete(cmd, "backend", backendNames)
+	complete(cmd, "encoding", r.encoding.names)
 	complete(cmd, "unordered", func() []string { return align.Unordereds })
-	files(cmd, map[string]string{"output": "npz safetensors", "plot": "png"})
+	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
 	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
 	})

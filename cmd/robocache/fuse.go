@@ -21,7 +21,8 @@ Quaternions go by slerp, as in resample.
 
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
 streams [M], and columns, which are named STREAM.column; OUT.safetensors the same, the two lists of
-names as JSON in its metadata. What --edge fill and --fill-gaps write
+names as JSON in its metadata; OUT.mcap topics fused and fused.valid, with a message for each
+target. What --edge fill and --fill-gaps write
 is 0 unless --fill says otherwise: valid tells it from a recorded 0. A stream without samples is
 filled and not valid. What --dtype cannot hold is counted for each stream, in what is printed and
 under --json: integers and doubles that are rounded, and finite numbers that become infinite.`

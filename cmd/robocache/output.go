@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -73,19 +76,38 @@ func unwritten(err error) error {
 	return err
 }
 
-// save writes the picture, if there is to be one, and the arrays: both are whole, and the report of them is out, before either has its name.
-func save(in, out, plot string, arrays func(align.ArrayWriter) error, draw func(io.Writer) error, report func() error) error {
-	var files []atomicfile.Output
-	if plot != "" {
-		files = append(files, atomicfile.Output{Path: plot, Fill: draw})
-	}
-	files = append(files, atomicfile.Output{Path: out, Fill: func(f io.Writer) error {
+// inArrays writes an output of arrays, in the format of its name.
+func inArrays(out string, arrays func(align.ArrayWriter) error) func(io.Writer) error {
+	return func(f io.Writer) error {
 		archive := align.NewArrayWriter(out, f)
 		if err := arrays(archive); err != nil {
 			return err
 		}
 		return archive.Close()
-	}})
+	}
+}
+
+// inMessages writes an output of messages.
+func inMessages(e *dataset.Episode, encoding mcap.Encoding) func(io.Writer) error {
+	return func(f io.Writer) error {
+		w, err := mcap.NewWriter(f, mcap.WriterOptions{Library: "robocache"})
+		if err != nil {
+			return err
+		}
+		if err := w.Episode(context.Background(), e, encoding); err != nil {
+			return err
+		}
+		return w.Close()
+	}
+}
+
+// save writes the picture, if there is to be one, and the output: both are whole, and the report of them is out, before either has its name.
+func save(in, out, plot string, fill func(io.Writer) error, draw func(io.Writer) error, report func() error) error {
+	var files []atomicfile.Output
+	if plot != "" {
+		files = append(files, atomicfile.Output{Path: plot, Fill: draw})
+	}
+	files = append(files, atomicfile.Output{Path: out, Fill: fill})
 	err := atomicfile.WriteFiles(report, files...)
 	var array *npz.Error
 	if errors.As(err, &array) {
@@ -94,6 +116,10 @@ func save(in, out, plot string, arrays func(align.ArrayWriter) error, draw func(
 	var named *safetensors.Error
 	if errors.As(err, &named) {
 		return &inputError{Path: in, Stream: named.Name, Err: err}
+	}
+	var message *mcap.Error
+	if errors.As(err, &message) {
+		return &inputError{Path: in, Err: err}
 	}
 	return unwritten(err)
 }

@@ -289,6 +289,14 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
+// aligned is what run has made, as a recording.
+func (j *recording) aligned() (*dataset.Episode, error) {
+	if j.fused != nil {
+		return j.fused.Episode()
+	}
+	return j.apart.Episode()
+}
+
 // explain says where in the input an error lies.
 func (j *recording) explain(r *request, err error) error {
 	var stream *align.StreamError

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -30,6 +31,7 @@ type request struct {
 	edge          choice[ops.Edge]
 	dtype, from   choice[tensor.DType]
 	span          choice[align.RangeMode]
+	encoding      choice[mcap.Encoding]
 	planFile      string
 	hz, period    positiveFlag
 	clock         string       // of those that a recording has
@@ -56,7 +58,8 @@ previous value, unless NAME:kind is of a stream of nothing else. In a stream nam
 are linear; with :hermite, the first half of its columns are values, the second their
 velocities. Images and videos are not taken. OUT.npz holds NAME.values [T,D], NAME.valid [T],
 NAME.age [T] and NAME.columns of each stream, and the one times [T]; OUT.safetensors the same,
-the columns as JSON in its metadata.
+the columns as JSON in its metadata. OUT.mcap holds a topic NAME and a topic NAME.valid of each
+stream, with a message for each target; --encoding says how they are encoded.
 
 An archive of streams has NAME.values [S,D], [S] or records [S], and NAME.times [S], of each, or
 one array times or timestamp for all; or records NAME [S] with a field that is their clock. An
@@ -95,16 +98,17 @@ const streamFlag = "NAME[COLUMN,...]:kind:max-gap of a stream to take, all but t
 func newRequest(op string) *request {
 	return &request{
 		op: op, episode: -1,
-		kind:   choice[ops.Interp]{list: kinds(), kind: "KIND"},
-		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
-		edge:   choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
-		dtype:  choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
-		from:   choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
-		span:   choice[align.RangeMode]{list: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, kind: "RANGE"},
-		hz:     positiveFlag{max: 1e9, unit: "HZ"},
-		rate:   positiveFlag{max: 1e9, unit: "HZ"},
-		period: positiveFlag{unit: "PERIOD"},
-		window: limitFlag{above: true},
+		kind:     choice[ops.Interp]{list: kinds(), kind: "KIND"},
+		quat:     choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
+		edge:     choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
+		dtype:    choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
+		from:     choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
+		span:     choice[align.RangeMode]{list: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, kind: "RANGE"},
+		encoding: choice[mcap.Encoding]{list: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, kind: "ENCODING"},
+		hz:       positiveFlag{max: 1e9, unit: "HZ"},
+		rate:     positiveFlag{max: 1e9, unit: "HZ"},
+		period:   positiveFlag{unit: "PERIOD"},
+		window:   limitFlag{above: true},
 	}
 }
 
@@ -142,7 +146,8 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	}
 	cmd.ValidArgsFunction = recordingFiles
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz or .safetensors file to write")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap file to write")
+	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
 	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
@@ -170,7 +175,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // onlyPlan refuses flags that say what a plan file says.
 func onlyPlan(cmd *cobra.Command) (err error) {
-	apart := []string{"plan", "episode", "rate", "clock", "msg-path", "output", "plot", "backend", "strict", "in-dtype", "json"}
+	apart := []string{"plan", "episode", "rate", "clock", "msg-path", "output", "encoding", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(apart, f.Name) {
 			err = usagef("--%s with --plan: got both, want it in the plan file", f.Name)
@@ -224,6 +229,9 @@ func (a *app) put(r *request, load loading) error {
 	if err != nil {
 		return err
 	}
+	if _, streams := work.job.(*recording); r.messages() && !streams {
+		return usagef("-o: got %q for an array values, which is no stream, want a name that ends in .npz or .safetensors", r.out)
+	}
 	device, err := ops.Open(r.backend)
 	if err != nil {
 		return err
@@ -263,8 +271,17 @@ func (r *request) check() error {
 			return usagef("%s: %q is the plan, want another file", flag, path)
 		}
 	}
-	return checkFiles(r.in, r.out, r.plot, r.backend, ".npz", ".safetensors")
+	if err := checkFiles(r.in, r.out, r.plot, r.backend, ".npz", ".safetensors", ".mcap"); err != nil {
+		return err
+	}
+	if r.encoding.set && !r.messages() {
+		return usagef("--encoding is for an output of messages, got -o %q, want a name that ends in .mcap", r.out)
+	}
+	return nil
 }
+
+// messages reports whether the output is a file of messages.
+func (r *request) messages() bool { return strings.EqualFold(filepath.Ext(r.out), ".mcap") }
 
 // windowed returns a flag that asks for a window kind, or "".
 func (r *request) windowed() string {
@@ -327,7 +344,15 @@ type job interface {
 type work struct{ job }
 
 func (w work) save(r *request, report func() error) error {
-	return save(r.in, r.out, r.plot, w.arrays, func(out io.Writer) error {
+	fill := inArrays(r.out, w.arrays)
+	if r.messages() {
+		e, err := w.job.(*recording).aligned() // as put has seen
+		if err != nil {
+			return err
+		}
+		fill = inMessages(e, r.encoding.value)
+	}
+	return save(r.in, r.out, r.plot, fill, func(out io.Writer) error {
 		panels, err := w.panels()
 		if err != nil {
 			return err

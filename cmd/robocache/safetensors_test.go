@@ -94,7 +94,7 @@ func TestWhatIsWrittenIsAnInput(t *testing.T) {
 	assert.Contains(t, stderr, "no clock given: a file of format safetensors has no targets, want --hz")
 }
 
-func TestOnlyTheTwoFormatsAreWritten(t *testing.T) {
+func TestOnlyTheThreeFormatsAreWritten(t *testing.T) {
 	in, dir := beside(t, nil), t.TempDir()
 	for _, command := range []string{"resample", "fuse"} {
 		code, _, stderr := cli(command, in, "-o", filepath.Join(dir, "o.pt"), "--hz=2", "--backend=cpu")
@@ -121,13 +121,13 @@ func TestAnOutputThatIsNotWhatWasWrittenIsNone(t *testing.T) {
 	for _, c := range []struct{ spoiled, name string }{{"o.npz", "o.npz"}, {"o.png", "o.npz"}, {"o.png", "o.safetensors"}} {
 		dir := t.TempDir()
 		out, plot := filepath.Join(dir, c.name), filepath.Join(dir, "o.png")
-		err := save("in.ulg", out, plot, func(w align.ArrayWriter) error {
+		err := save("in.ulg", out, plot, inArrays(out, func(w align.ArrayWriter) error {
 			err := w.Add("values", tensor.Must(tensor.New(tensor.F32, 1<<20)))
 			if c.spoiled == c.name {
 				err = errors.Join(err, spoil(out))
 			}
 			return err
-		}, func(w io.Writer) error {
+		}), func(w io.Writer) error {
 			_, err := w.Write(make([]byte, 1<<16))
 			if c.spoiled == "o.png" {
 				err = errors.Join(err, spoil(plot))

@@ -399,7 +399,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	}
 	done = a.step("writing " + r.out)
 	defer done()
-	return save(r.in, r.out, r.plot, j.arrays, func(w io.Writer) error {
+	return save(r.in, r.out, r.plot, inArrays(r.out, j.arrays), func(w io.Writer) error {
 		v, err := j.picture()
 		if err != nil {
 			return err

@@ -27,9 +27,9 @@ type Log struct {
 
 	file    storage.File
 	path    string
-	whole   bool          // it has its footer
-	read    atomic.Uint64 // messages
+	whole   bool // it has its footer
 	parts   []part
+	counts  []atomic.Uint64 // of each part's messages, once it was read
 	tooLong []dataset.LeftOut
 	cache   cache
 	names   names
@@ -81,7 +81,7 @@ func (l *Log) open(ctx context.Context, damage *dataset.Damages) error {
 	if err := w.walk(ctx, at, limit, index); err != nil {
 		return err
 	}
-	l.names.defs = make([]*defs, len(l.parts))
+	l.names.defs, l.counts = make([]*defs, len(l.parts)), make([]atomic.Uint64, len(l.parts))
 	return nil
 }
 
@@ -169,6 +169,14 @@ func (l *Log) Channels() []topics.Channel {
 	return slices.Clip(l.names.channels)
 }
 
+// count returns how many messages there are in the parts that were read.
+func (l *Log) count() (n uint64) {
+	for i := range l.counts {
+		n += l.counts[i].Load()
+	}
+	return n
+}
+
 // Parts returns how many there are.
 func (l *Log) Parts() int { return len(l.parts) }
 
@@ -241,7 +249,7 @@ func (l *Log) each(ctx context.Context, number int, damage *dataset.Damages, use
 		r.add("chunks that are broken", p.size, bad)
 		err = nil
 	}
-	l.read.Add(uint64(r.count))
+	l.counts[number].Store(uint64(r.count))
 	if err == nil {
 		l.names.keep(number, r.defs)
 	}

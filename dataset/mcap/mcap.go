@@ -81,7 +81,7 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 	e.LeftOut = append(e.LeftOut, log.tooLong...)
 	e.Damage = append(damage, e.Damage...)
 	if e.Damage == nil && log.Statistics != nil {
-		if got, want := log.read.Load(), log.Statistics.MessageCount; got != want {
+		if got, want := log.count(), log.Statistics.MessageCount; got != want {
 			e.Remarks = append(e.Remarks, fmt.Sprintf("the file's statistics count %d messages, and it has %d", want, got))
 		}
 	}
