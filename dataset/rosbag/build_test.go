@@ -110,6 +110,9 @@ func pack(compression string, plain []byte) []byte {
 	}
 	var b bytes.Buffer
 	z := lz4.NewWriter(&b)
+	if err := z.Apply(lz4.BlockSizeOption(lz4.Block64Kb)); err != nil {
+		panic(err)
+	}
 	if _, err := z.Write(plain); err != nil {
 		panic(err)
 	}

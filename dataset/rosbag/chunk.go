@@ -108,7 +108,7 @@ func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) ([]byte, error)
 	case err == errUnknown:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrUnsupported, Msg: "chunk's compression", Got: fmt.Sprintf("%.20q", r.compression), Want: "none, bz2 or lz4"}
 	case err == errLarge:
-		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: "more when unpacked", Want: fmt.Sprintf("at most %d bytes", maxChunk)}
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: "more when unpacked", Want: fmt.Sprintf("the %d bytes that it says, and at most %d", r.size, maxChunk)}
 	case err != nil && !p.open:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Err: err}
 	case !p.open && len(buf.plain) != int(r.size):
@@ -183,24 +183,25 @@ func (b *buffers) unpack(packed []byte, compression string, size uint32) (err er
 	default:
 		return errUnknown
 	}
-	if first := min(int(size), ratio*len(packed), maxChunk) + 1; cap(b.plain) < first { // and the end is seen before it grows
+	most := maxChunk
+	if size > 0 { // else it was being written
+		most = min(most, int(size))
+	}
+	if first := min(int(size), ratio*len(packed), most) + 1; cap(b.plain) < first { // and the end is seen before it grows
 		b.plain = make([]byte, 0, first)
 	}
 	b.plain = b.plain[:0]
 	for {
 		if len(b.plain) == cap(b.plain) {
-			if len(b.plain) > maxChunk {
-				return errLarge
-			}
 			b.plain = append(b.plain, 0)[:len(b.plain)]
 		}
 		n, err := from.Read(b.plain[len(b.plain):cap(b.plain)])
 		b.plain = b.plain[:len(b.plain)+n]
 		switch {
-		case err == io.EOF && len(b.plain) <= maxChunk:
-			return nil
-		case err == io.EOF:
+		case len(b.plain) > most:
 			return errLarge
+		case err == io.EOF:
+			return nil
 		case err != nil:
 			return err
 		}
