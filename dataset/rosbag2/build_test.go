@@ -104,6 +104,7 @@ type schema struct {
 	distro           string
 	wal              bool
 	compress         bool // each message
+	page             int  // bytes; 0 is SQLite's own choice
 }
 
 // topicsOf returns the topics in the order of their first messages, and their types.
@@ -132,8 +133,12 @@ func writeDB(t testing.TB, path string, of schema, list []sent) {
 		_, err := db.Exec(query, args...)
 		require.NoError(t, err, query)
 	}
+	if of.page > 0 {
+		do(fmt.Sprintf(`PRAGMA page_size=%d`, of.page))
+	}
 	if of.wal {
 		do(`PRAGMA journal_mode=WAL`)
+		do(`PRAGMA wal_autocheckpoint=0`)
 	}
 	qos := ""
 	if of.qos {
@@ -163,6 +168,14 @@ func writeDB(t testing.TB, path string, of schema, list []sent) {
 		do(`INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)`, ids[m.topic], m.time, data)
 	}
 	do(`COMMIT`)
+	if of.wal { // as it is while the recorder runs: its end would move the log into the database
+		for _, suffix := range []string{"", "-wal"} {
+			data, err := os.ReadFile(path + suffix)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, os.WriteFile(path+suffix, data, 0o666)) }()
+		}
+		require.NoError(t, db.Close())
+	}
 }
 
 func le[T uint16 | uint32 | uint64](v T) []byte {

@@ -23,6 +23,9 @@ type image struct {
 	over map[uint32]int64 // where in the log the last version of a page is, by its number, from 1
 	page int64            // bytes of a page
 	size int64            // of the database
+	// count is the number of pages that there are, as the header has it, in place of the header's own; nil where that is right. SQLite refuses a
+	// file that lacks pages.
+	count []byte
 
 	mu  sync.Mutex
 	err error // the first that storage gave
@@ -59,18 +62,31 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 		bad.Offset, bad.Msg, bad.Got, bad.Want = 16, "size of a page", strconv.FormatInt(page, 10), "a power of two from 512 to 65536, as in the log"
 		return nil, bad
 	}
-	pages := int64(binary.BigEndian.Uint32(head[28:]))
+	pages := int64(binary.BigEndian.Uint32(head[countAt:]))
 	if valid := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:]); valid && pages*page > m.size {
 		*damage = append(*damage, dataset.Damage{What: "bytes missing at the end of the database", Bytes: pages*page - m.size, First: &dataset.FormatError{
 			Format: "rosbag2", Path: path, Offset: m.size, Kind: dataset.ErrTruncated, Msg: "pages of the database",
 			Got: strconv.FormatInt(m.size, 10) + " bytes", Want: strconv.FormatInt(pages*page, 10),
 		}})
+		m.count = binary.BigEndian.AppendUint32(nil, uint32(m.size/page))
 	}
 	return m, nil
 }
 
-// ReadAt reads as of a file that has the log's pages in it.
+const countAt = 28 // where the header has the number of pages
+
+// ReadAt reads as of a file that has the log's pages in it, and whose header is right.
 func (m *image) ReadAt(b []byte, at int64) (n int, err error) {
+	n, err = m.pages(b, at)
+	for i, c := range m.count {
+		if k := countAt + int64(i) - at; k >= 0 && k < int64(n) {
+			b[k] = c
+		}
+	}
+	return n, err
+}
+
+func (m *image) pages(b []byte, at int64) (n int, err error) {
 	if m.over == nil {
 		return m.from(m.file, b, at, m.size)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/robocache/robocache/dataset/internal/topics"
 )
 
+// unreadable is the damage where pages are gone.
+const unreadable = "stretches of messages that cannot be read"
+
 // mostStretches is how many stretches of a part may be broken before the rest of it is given up.
 const mostStretches = 100
 
@@ -44,7 +47,7 @@ func (l *log) Each(ctx context.Context, part int, damage *dataset.Damages, use f
 			lost--
 		}
 		bad.Msg = fmt.Sprintf("messages %d to %d", next, lost)
-		damage.Add("stretches of messages that cannot be read", 0, bad)
+		damage.Add(unreadable, 0, bad)
 		if !ok {
 			return nil
 		}
@@ -123,7 +126,7 @@ func (l *log) next(ctx context.Context, from, to int64) (at int64, found, told b
 func (l *log) after(ctx context.Context, broken, last int64) (at int64, ok bool, err error) {
 	low, high := broken, last
 	for step := uint64(1); ; step *= 2 {
-		if step >= uint64(last)-uint64(broken) {
+		if step >= min(1<<62, uint64(last)-uint64(broken)) {
 			high, step = last, 0
 		} else {
 			high = broken + int64(step)
@@ -178,6 +181,8 @@ func (l *log) reachable(ctx context.Context, broken error) (first, last int64, e
 		switch {
 		case err != nil:
 			return 0, 0, err
+		case ok && at >= high: // as in a tree that is broken in its midst
+			return first, at, nil
 		case ok:
 			low = at
 		default:

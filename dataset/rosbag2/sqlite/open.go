@@ -236,13 +236,15 @@ func (l *log) span(ctx context.Context, damage *dataset.Damages) error {
 	l.first, l.last = first.Int64, last.Int64
 	switch {
 	case err != nil:
-		bad := l.broken(ctx, "table messages", err)
-		if _, ok := dataset.AsDamage(bad); !ok {
-			return bad
+		bad, ok := dataset.AsDamage(l.broken(ctx, "table messages", err))
+		if !ok {
+			return l.broken(ctx, "table messages", err)
 		}
 		if l.first, l.last, err = l.reachable(ctx, bad); err != nil {
 			return err
 		}
+		bad.Msg = fmt.Sprintf("messages after number %d", l.last)
+		damage.Add(unreadable, 0, bad)
 	case !first.Valid || !last.Valid:
 		l.first, l.last = 1, 0
 		return nil
