@@ -1,13 +1,17 @@
 package all
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +21,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/loader"
 	_ "github.com/robocache/robocache/storage/s3"
 	"github.com/robocache/robocache/storage/s3/s3test"
 	"github.com/robocache/robocache/tensor"
@@ -193,4 +201,140 @@ func TestTheSharedRecordingsInABucketAreThoseOnDisk(t *testing.T) {
 		t.Run(filepath.ToSlash(name), func(t *testing.T) { compared(t, root, filepath.ToSlash(name)) })
 		return nil
 	}))
+}
+
+// fetched is how many bytes of a server a function takes.
+func fetched(do func()) int64 {
+	s := s3test.Shared()
+	s.Count()
+	do()
+	_, n := s.Count()
+	return n
+}
+
+// TestFilesWithAnIndexAreReadInPart opens large files, of which most is not asked for.
+func TestFilesWithAnIndexAreReadInPart(t *testing.T) {
+	const large = 24 << 20
+	ctx, server := context.Background(), s3test.Shared()
+	noise := make([]byte, large)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
+	big, err := tensor.Of(noise, large/3, 3)
+	require.NoError(t, err)
+	small, err := tensor.Of([]int64{1, 2, 3}, 3)
+	require.NoError(t, err)
+	put := func(name string, data []byte) string {
+		server.Put(t, bucket, "large/"+name, data)
+		return "s3://" + bucket + "/large/" + name
+	}
+	part := func(name string, do func()) {
+		n := fetched(do)
+		assert.Less(t, n, int64(large/10), name)
+		assert.Positive(t, n)
+	}
+
+	var b bytes.Buffer
+	w := safetensors.NewWriter(&b)
+	require.NoError(t, errors.Join(w.Add("big", big), w.Add("small", small), w.Add("twice", big), w.Close()))
+	at := put("a.safetensors", b.Bytes())
+	part("safetensors", func() {
+		f, err := safetensors.Open(at)
+		require.NoError(t, err)
+		defer f.Close()
+		got, err := f.Tensor("small")
+		require.NoError(t, err)
+		assert.Equal(t, sum(small), sum(got))
+	})
+
+	b.Reset()
+	a := npz.NewWriter(&b, npz.Options{})
+	require.NoError(t, errors.Join(a.Add("big", big), a.Add("small", small), a.Add("twice", big), a.Close()))
+	at = put("a.npz", b.Bytes())
+	part("npz", func() {
+		f, err := npz.Open(at)
+		require.NoError(t, err)
+		defer f.Close()
+		got, err := f.Tensor("small")
+		require.NoError(t, err)
+		assert.Equal(t, sum(small), sum(got))
+		_, err = f.Header("twice")
+		require.NoError(t, err)
+	})
+
+	demos, err := os.ReadFile("../isaaclab/testdata/demos.hdf5")
+	require.NoError(t, err)
+	at = put("demos.hdf5", append(demos, noise...)) // what no address leads to
+	part("hdf5", func() {
+		d, err := dataset.Open(ctx, at, dataset.Options{})
+		require.NoError(t, err)
+		defer d.Close()
+		_, err = d.Episode(ctx, 0)
+		require.NoError(t, err)
+	})
+
+	video, err := os.ReadFile("../mp4/testdata/h264_front.mp4")
+	require.NoError(t, err)
+	free := append(binary.BigEndian.AppendUint32(nil, uint32(8+large)), "free"...)
+	at = put("a.mp4", slices.Concat(video, free, noise))
+	part("mp4", func() {
+		f, err := mp4.Open(at)
+		require.NoError(t, err)
+		defer f.Close()
+		track, err := f.Video()
+		require.NoError(t, err)
+		_, err = track.ReadFrame(ctx, track.Len()-1)
+		require.NoError(t, err)
+	})
+}
+
+// TestAVideoInABucketIsDecoded has ffmpeg read frames that come by ranges.
+func TestAVideoInABucketIsDecoded(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("no ffmpeg: ", err)
+	}
+	const name = "../mp4/testdata/h264_front.mp4"
+	video, err := os.ReadFile(name)
+	require.NoError(t, err)
+	s3test.Shared().Put(t, bucket, "video.mp4", video)
+	pictures := func(path string) (list []string) {
+		f, err := mp4.Open(path)
+		require.NoError(t, err)
+		defer f.Close()
+		track, err := f.Video()
+		require.NoError(t, err)
+		for picture, err := range track.DecodeFrames(context.Background(), 0, min(track.Len(), 5)) {
+			require.NoError(t, err)
+			list = append(list, sum(picture))
+		}
+		return list
+	}
+	assert.Equal(t, pictures(name), pictures("s3://"+bucket+"/video.mp4"))
+}
+
+// TestAPackedStoreIsReadFromABucket packs one, and opens it there as it is on disk.
+func TestAPackedStoreIsReadFromABucket(t *testing.T) {
+	ctx := context.Background()
+	d, err := dataset.Open(ctx, "../isaaclab/testdata/demos.hdf5", dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "store.safetensors")
+	require.NoError(t, loader.Pack(ctx, d, path, loader.BuildOptions{}))
+	s3test.Shared().PutFolder(t, bucket, "packed", dir)
+	at := "s3://" + bucket + "/packed/store.safetensors"
+	assert.True(t, loader.IsStore(at))
+	here, err := loader.Open(path)
+	require.NoError(t, err)
+	defer here.Close()
+	there, err := loader.Open(at)
+	require.NoError(t, err)
+	defer there.Close()
+	require.Equal(t, len(here.Streams), len(there.Streams))
+	for i := range here.Streams {
+		assert.Equal(t, sum(here.Streams[i].Values), sum(there.Streams[i].Values))
+	}
+	sources, err := loader.SourcesOf(ctx, dir)
+	require.NoError(t, err)
+	remote, err := loader.SourcesOf(ctx, "s3://"+bucket+"/packed")
+	require.NoError(t, err)
+	assert.Equal(t, sources, remote)
 }
