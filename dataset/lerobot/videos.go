@@ -71,32 +71,9 @@ func (s *Set) videoOf(number int64, key string) (name string, at video, why stri
 	return name, at, ""
 }
 
-// listing knows which files there are, by listing each folder of theirs once.
-type listing struct {
-	root    string
-	folders map[string]map[string]bool
-}
-
-func (l *listing) has(ctx context.Context, name string) bool {
-	path := storage.Join(l.root, filepath.FromSlash(name))
-	dir := storage.Dir(path)
-	files, known := l.folders[dir]
-	if !known {
-		files = map[string]bool{}
-		list, _ := storage.ReadDir(ctx, dir) // where there is no folder there are no files
-		for _, f := range list {
-			if f.IsRegular() {
-				files[f.Name] = true
-			}
-		}
-		l.folders[dir] = files
-	}
-	return files[storage.Base(path)]
-}
-
 // compareVideos looks for the videos' files.
 func (s *Set) compareVideos(ctx context.Context) error {
-	files := listing{s.root, map[string]map[string]bool{}}
+	var files storage.Listing
 	for _, f := range s.header.features {
 		if f.DType != "video" {
 			continue
@@ -117,7 +94,7 @@ func (s *Set) compareVideos(ctx context.Context) error {
 				}
 				there[name] = true
 			}
-			if !files.has(ctx, name) {
+			if !files.Has(ctx, s.path(name)) {
 				s.problems.add("feature "+f.Name, "video files that are missing", name)
 			}
 		}

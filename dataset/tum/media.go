@@ -68,6 +68,7 @@ func (s *Set) list(path, name string) error {
 	m := media{Media: dataset.Media{Name: name, Source: source}}
 	lines := texttable.NewLines(storage.Reader(f), '\n')
 	whole, missing, others, first := 0, 0, 0, ""
+	var files storage.Listing
 	for {
 		line, err := lines.Next()
 		if err == io.EOF {
@@ -97,7 +98,7 @@ func (s *Set) list(path, name string) error {
 			encoding = "jpeg"
 		}
 		switch {
-		case !isFile(filepath.Join(source.dir, at.name)):
+		case !files.Has(context.Background(), storage.Join(source.dir, at.name)):
 			if missing++; first == "" {
 				first = at.name
 			}

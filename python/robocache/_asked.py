@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._arrays import FLOATS, dtype_name
+from ._child import located
 from ._errors import ArgumentError, PlanError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -96,7 +97,7 @@ def request(
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     out: Request = {
-        "paths": [os.path.abspath(os.fspath(p)) for p in paths],
+        "paths": [located(os.fspath(p)) for p in paths],
         "batch": whole("batch", batch, 1),
         "seed": whole("seed", seed, 0, (1 << 64) - 1),
         "workers": whole("workers", workers, 0),

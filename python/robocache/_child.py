@@ -40,6 +40,11 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 Reply = Tuple[Dict[str, Any], bytes, int]
 
 
+def located(name: str) -> str:
+    """Returns a path that the helper process finds too: absolute, and a URL as it is."""
+    return name if "://" in name else os.path.abspath(name)
+
+
 def find_binary() -> str:
     """Returns the path of the binary: ROBOCACHE_BINARY's, else the package's own, else, if it has none, PATH's."""
     given = os.environ.get("ROBOCACHE_BINARY")

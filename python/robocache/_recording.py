@@ -308,8 +308,7 @@ class Recording:
             name.encode()
         except UnicodeEncodeError as e:
             raise ArgumentError("path: got {!r}, want a name in UTF-8".format(name), arg="path", got=repr(name), want="UTF-8") from e
-        if not name.startswith("file://"):
-            name = os.path.abspath(name)
+        name = _child.located(name)
         self.path = name
         self._how = (clock, rate, strict, framework)
         self._maker = Maker(framework)
