@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/exampletest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTakesTopicsToAnMCAPFile(t *testing.T) {
+	var out bytes.Buffer
+	file := filepath.Join(t.TempDir(), "aligned.mcap")
+	require.NoError(t, run("../data/turtles.bag", "log", "cpu", file, []string{"/turtle1/pose", "/tf.turtle2"}, &out))
+	assert.Equal(t, `remark: /tf: frames move in their parents: turtle1 in world, turtle2 in world
+remark: /tf_static: frames move in their parents: carrot in turtle1
+remark: of headers, frame_id and seq are in no stream: /rosout
+/turtle1/pose: 1344 samples become [1075 5], of which 1075 are valid
+/tf.turtle2: 1344 samples become [1075 7], of which 1075 are valid
+wrote `+file+`
+computed on cpu
+`, out.String())
+
+	d, err := dataset.Open(context.Background(), file, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"x", "y", "theta", "linear_velocity", "angular_velocity"}, e.Stream("/turtle1/pose").ColumnNames())
+	assert.Equal(t, 1075, e.Stream("/tf.turtle2").Len())
+}
+
+func TestUnknownBackendWritesNothing(t *testing.T) {
+	exampletest.UnknownBackendWritesNothing(t, func(backend string, out io.Writer) error {
+		return run("../data/turtles.bag", "log", backend, "", []string{"/turtle1/pose"}, out)
+	})
+}
