@@ -63,7 +63,7 @@ func parseMsg(format, name, text string, line int, ros1 bool) *definition {
 				if why != "" {
 					fail("type of "+name+"."+field, strconv.Quote(clip(typ)), why)
 				}
-				f.Name, f.line = field, line
+				f.Name = field
 				d.fields = append(d.fields, f)
 			}
 		}

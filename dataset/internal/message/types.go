@@ -22,8 +22,7 @@ type definition struct {
 // rawField is a field whose type, if it is none of the primitives, is known by name only.
 type rawField struct {
 	Field
-	ref  string // of Struct: as written
-	line int
+	ref string // of Struct: as written
 }
 
 // library resolves names to types.
