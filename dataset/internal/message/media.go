@@ -20,7 +20,8 @@ type media struct {
 }
 
 var mediaTypes = map[string]*media{
-	"sensor_msgs/Image":           {RawImage, map[string]Kind{"height": Uint32, "width": Uint32, "encoding": String, "is_bigendian": Uint8, "step": Uint32, "data": Uint8}},
+	"sensor_msgs/Image": {RawImage, map[string]Kind{"height": Uint32, "width": Uint32, "encoding": String, "is_bigendian": Uint8, "step": Uint32,
+		"data": Uint8}},
 	"sensor_msgs/CompressedImage": {CompressedImage, map[string]Kind{"format": String, "data": Uint8}},
 	"sensor_msgs/PointCloud2": {PointCloud, map[string]Kind{"height": Uint32, "width": Uint32, "fields": Struct, "is_bigendian": Bool, "point_step": Uint32,
 		"row_step": Uint32, "data": Uint8}},
@@ -314,7 +315,8 @@ func (d *ros) Cloud(data []byte) (*dataset.Cloud, error) {
 		size := count * int64(kind.Size())
 		used += size
 		if int64(f.offset)+size > step || used > 4*step {
-			return nil, w.fail(dataset.ErrCorrupt, "field "+strconv.Quote(clip(f.name)), fmt.Sprintf("%d numbers of %s at byte %d", count, kind, f.offset), fmt.Sprintf("points of %d bytes", step))
+			return nil, w.fail(dataset.ErrCorrupt, "field "+strconv.Quote(clip(f.name)), fmt.Sprintf("%d numbers of %s at byte %d", count, kind, f.offset),
+				fmt.Sprintf("points of %d bytes", step))
 		}
 		if int64(len(fields))+count > maxFields {
 			return nil, w.fail(dataset.ErrTooLarge, "fields", "more numbers a point", fmt.Sprintf("at most %d", maxFields))
@@ -336,7 +338,8 @@ func (d *ros) Cloud(data []byte) (*dataset.Cloud, error) {
 	}
 	switch {
 	case width > math.MaxInt32 || height > math.MaxInt32 || n > 0 && (step == 0 || row < width*step || row > int64(len(w.data))/height):
-		return nil, w.fail(dataset.ErrCorrupt, "cloud", fmt.Sprintf("%d bytes, of rows of %d", len(w.data), row), fmt.Sprintf("%d x %d points of %d bytes", width, height, step))
+		return nil, w.fail(dataset.ErrCorrupt, "cloud", fmt.Sprintf("%d bytes, of rows of %d", len(w.data), row),
+			fmt.Sprintf("%d x %d points of %d bytes", width, height, step))
 	case n == 0:
 		width, height = 0, 1
 	}

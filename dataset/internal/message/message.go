@@ -121,7 +121,8 @@ type ListRows struct {
 	// Keys, Parents and Stamps are those of elements, [sum of Lengths], where ListShape.Keyed and Stamp.
 	Keys, Parents []int32
 	Stamps        []int64
-	// Dropped says that the values are not kept, and F32 and F64 nil, since a message's length is not the first's, of a list that is not Keyed, or is more than 64 Bytes.
+	// Dropped says that the values are not kept, and F32 and F64 nil: of a list that is not Keyed a message's length is not the first's, or is more than
+	// 64 Bytes.
 	Dropped bool
 	raw     []byte // the labels as they were encoded in the message before
 }

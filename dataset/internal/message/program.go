@@ -67,7 +67,8 @@ type run struct {
 	align   int        // what its beginning is brought to
 	layouts [8]*layout // by where it begins then, modulo 8
 	least   int        // bytes of the shortest layout
-	// dense says that in an array of such runs each begins where the one before it ends, with the same layout; whole that it is numbers of one kind alone.
+	// dense says that in an array of such runs each begins where the one before it ends, with the same layout; whole that it is numbers of one kind
+	// alone.
 	dense, whole bool
 }
 

@@ -24,7 +24,8 @@ func New(encoding string, schema Schema, lookup func(name string) string) (Decod
 	case takes == nil:
 		return nil, bad("message", 0, dataset.ErrUnsupported, "message encoding", fmt.Sprintf("%q", encoding), "cdr, ros1, protobuf or json")
 	case !slices.Contains(takes, schema.Encoding):
-		return nil, bad("message", 0, dataset.ErrUnsupported, "schema encoding of "+encoding, fmt.Sprintf("%q", schema.Encoding), strings.Join(takes[:len(takes)-1], ", "))
+		return nil, bad("message", 0, dataset.ErrUnsupported, "schema encoding of "+encoding, fmt.Sprintf("%q", schema.Encoding),
+			strings.Join(takes[:len(takes)-1], ", "))
 	}
 	return newROS(encoding == "ros1", schema, lookup)
 }

@@ -31,6 +31,7 @@ type library struct {
 	ros1   bool
 	lookup func(name string) string
 	defs   map[string]*definition
+	asked  map[string]bool      // names that lookup was asked for
 	types  map[string]*Type     // nil while a type is being resolved
 	bare   map[string]string    // full names by the type's alone; "" of several
 	broken *dataset.FormatError // of the first IDL that could not be read to its end
@@ -58,7 +59,8 @@ func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) 
 			format = "ros1msg"
 		}
 	}
-	l := &library{format: format, ros1: ros1, lookup: lookup, defs: map[string]*definition{}, types: map[string]*Type{}, bare: map[string]string{}}
+	l := &library{format: format, ros1: ros1, lookup: lookup}
+	l.defs, l.asked, l.types, l.bare = map[string]*definition{}, map[string]bool{}, map[string]*Type{}, map[string]string{}
 	name := shortName(schema.Name)
 	if strings.TrimSpace(string(schema.Data)) != "" {
 		l.add(name, string(schema.Data), strings.HasSuffix(format, "idl"))
@@ -73,7 +75,8 @@ func (l *library) find(name string) bool {
 	if l.defs[name] != nil {
 		return true
 	}
-	if l.lookup != nil {
+	if l.lookup != nil && !l.asked[name] {
+		l.asked[name] = true
 		if text := l.lookup(name); text != "" {
 			l.add(name, text, strings.Contains(text, "module "))
 			if l.defs[name] != nil {
