@@ -306,6 +306,7 @@ func (in *piece) clearRows() {
 	rows := &in.rows
 	rows.Count, rows.Inexact = 0, 0
 	rows.F32, rows.F64, rows.Stamps = rows.F32[:0], rows.F64[:0], rows.Stamps[:0]
+	rows.Keys, rows.Parents = rows.Keys[:0], rows.Parents[:0]
 	for i := range rows.Lists {
 		l := &rows.Lists[i]
 		*l = message.ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0]}
