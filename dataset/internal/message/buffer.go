@@ -1,22 +1,34 @@
 package message
 
 import (
+	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // MaxList is how many numbers a list may have in a message, to be kept.
 const MaxList = 4096
 
+// maxMoving is how many numbers a keyed list may have in a message.
+const maxMoving = 1 << 16
+
 // buffer is one message on its way into rows, of encodings whose fields come in any order: nothing of it is in them before it is read whole.
 type buffer struct {
 	row     []float64
-	stamp   int64
 	inexact int
 	lists   []listBuffer
 	labels  [][][]byte // arrays of text
 	seen    []int      // when each struct in one was last met, by turn
 	turn    int
+	moving
+}
+
+// moving is a frame that a message or an element says moves, in another, and when.
+type moving struct {
+	child, parent []byte // nil is none
+	time          int64
 }
 
 // listBuffer is a list of one message.
@@ -24,6 +36,7 @@ type listBuffer struct {
 	count   int
 	values  []float64 // up to MaxList of them
 	element []float64
+	moving  []moving // of each element, where ListShape.Keyed
 }
 
 // buffers has those that nobody uses.
@@ -36,9 +49,9 @@ func (p *buffers) take(row []float64, lists, labels, structs int) *buffer {
 		b = &buffer{lists: make([]listBuffer, lists), labels: make([][][]byte, labels), seen: make([]int, structs)}
 	}
 	b.row = append(b.row[:0], row...)
-	b.stamp, b.inexact = 0, 0
+	b.inexact, b.moving = 0, moving{}
 	for i := range b.lists {
-		b.lists[i].count, b.lists[i].values = 0, b.lists[i].values[:0]
+		b.lists[i].empty()
 	}
 	for i := range b.labels {
 		clear(b.labels[i])
@@ -46,6 +59,11 @@ func (p *buffers) take(row []float64, lists, labels, structs int) *buffer {
 	}
 	b.turn++
 	return b
+}
+
+func (l *listBuffer) empty() {
+	clear(l.moving)
+	l.count, l.values, l.moving = 0, l.values[:0], l.moving[:0]
 }
 
 // add appends an element.
@@ -56,13 +74,29 @@ func (l *listBuffer) add(element ...float64) {
 	}
 }
 
+// move appends an element of a keyed list.
+func (l *listBuffer) move(m moving, element []float64) error {
+	l.count++
+	if len(l.values)+len(element) > maxMoving {
+		return &dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrTooLarge, Msg: "frames that move", Got: fmt.Sprintf("more than %d numbers", maxMoving), Want: "fewer"}
+	}
+	l.values, l.moving = append(l.values, element...), append(l.moving, m)
+	return nil
+}
+
 // commit appends the message to rows. labels says for each list which array of text names its elements; -1 if none.
 func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 	if shape.Stamp {
-		rows.Stamps = append(rows.Stamps, b.stamp)
+		rows.Stamps = append(rows.Stamps, b.time)
 	}
 	if rows.Count++; shape.Media != NoMedia {
 		return
+	}
+	if rows.Count == 1 {
+		rows.Frames, rows.frames, rows.Keys, rows.Parents = rows.Frames[:0], nil, rows.Keys[:0], rows.Parents[:0]
+	}
+	if shape.Keyed {
+		rows.Keys, rows.Parents = append(rows.Keys, rows.frame(b.child)), append(rows.Parents, rows.frame(b.parent))
 	}
 	rows.Inexact += b.inexact
 	rows.F32, rows.F64 = put(rows.F32, rows.F64, b.row, shape.Wide)
@@ -73,10 +107,21 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		to, from := &rows.Lists[i], &b.lists[i]
 		if rows.Count == 1 {
 			to.Labels, to.Relabel, to.Dropped = nil, false, false
-		} else if from.count != int(to.Lengths[0]) {
+			to.Keys, to.Parents, to.Stamps = to.Keys[:0], to.Parents[:0], to.Stamps[:0]
+		} else if !shape.Lists[i].Keyed && from.count != int(to.Lengths[0]) {
 			to.Dropped = true
 		}
 		to.Lengths = append(to.Lengths, int32(from.count))
+		if shape.Lists[i].Keyed {
+			for _, m := range from.moving {
+				to.Keys, to.Parents = append(to.Keys, rows.frame(m.child)), append(to.Parents, rows.frame(m.parent))
+				if shape.Lists[i].Stamp {
+					to.Stamps = append(to.Stamps, m.time)
+				}
+			}
+			to.F32, to.F64 = put(to.F32, to.F64, from.values, shape.Lists[i].Wide)
+			continue
+		}
 		if from.count*len(shape.Lists[i].Columns) > len(from.values) || shape.Lists[i].Bytes && from.count > maxBytes {
 			to.Dropped = true
 		}
@@ -89,6 +134,23 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 			to.name(b.labels[k], from.count)
 		}
 	}
+}
+
+// frame returns the number of a frame's name, -1 for none.
+func (r *Rows) frame(name []byte) int32 {
+	if name == nil {
+		return -1
+	}
+	i, there := r.frames[string(name)]
+	if !there {
+		if r.frames == nil {
+			r.frames = map[string]int32{}
+		}
+		i = int32(len(r.Frames))
+		r.frames[string(name)] = i
+		r.Frames = append(r.Frames, string(name))
+	}
+	return i
 }
 
 // name compares what names the elements of one more message with what named them before.

@@ -85,7 +85,7 @@ func (m *foxglove) cloud() (*dataset.Cloud, error) {
 	}
 	set, err := records.NewSet(fields, n)
 	if err != nil {
-		return nil, err
+		return nil, &dataset.FormatError{Format: "foxglove", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "fields of a cloud", Err: err}
 	}
 	if n > 0 {
 		for i, f := range m.fields {

@@ -10,7 +10,7 @@ import (
 )
 
 // codings are the message and schema encodings of seeds, by their first byte.
-var codings = [][2]string{{"cdr", "ros2msg"}, {"ros1", "ros1msg"}, {"cdr", "ros2idl"}, {"cdr", ""}}
+var codings = [][2]string{{"cdr", "ros2msg"}, {"ros1", "ros1msg"}, {"cdr", "ros2idl"}, {"cdr", ""}, {"protobuf", "protobuf"}, {"json", "jsonschema"}}
 
 // seed puts a type's name, definition and message together: which coding, the lengths of the first two, and all three.
 func seed(coding byte, name, text string, message []byte) mutate.Seed {
@@ -51,7 +51,7 @@ func exercise(t testing.TB, b []byte) (decoded bool) {
 	if len(b) < 4 {
 		return false
 	}
-	coding, name, text := codings[b[0]%4], int(b[1]), int(binary.LittleEndian.Uint16(b[2:]))
+	coding, name, text := codings[int(b[0])%len(codings)], int(b[1]), int(binary.LittleEndian.Uint16(b[2:]))
 	b = b[4:]
 	name = min(name, len(b))
 	text = min(text, len(b)-name)
@@ -63,6 +63,13 @@ func exercise(t testing.TB, b []byte) (decoded bool) {
 			t.Fatal(wrong)
 		}
 		return false
+	}
+	if l, ok := d.(Learner); ok {
+		if err := l.Learn(message); err != nil {
+			if wrong := mutate.Untyped(err); wrong != nil {
+				t.Fatal(wrong)
+			}
+		}
 	}
 	shape := d.Shape()
 	var rows Rows

@@ -83,6 +83,7 @@ type jsonField struct {
 	at      int // the column of a number, a list, or an array of text
 	members map[string]*jsonField
 	row     []float64 // an element of a list
+	keyed   bool      // whether these move frames
 }
 
 type jsonWhat uint8
@@ -93,7 +94,9 @@ const (
 	jsonList
 	jsonStructs // a list of objects
 	jsonLabels
-	jsonStamp // an object of sec and nsec, or a text
+	jsonStamp  // an object of sec and nsec, or a text
+	jsonChild  // the frame that moves
+	jsonParent // and in which it does
 )
 
 func (d *jsonDecoder) Append(rows *Rows, data []byte) error {
@@ -141,7 +144,15 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 		return err
 	case jsonStamp:
 		ns, err := s.stamp(depth)
-		b.stamp = ns
+		b.time = ns
+		return err
+	case jsonChild, jsonParent:
+		text, escaped, err := s.text()
+		if f.what == jsonChild {
+			b.child = plain(text, escaped)
+		} else {
+			b.parent = plain(text, escaped)
+		}
 		return err
 	}
 	if c != '[' {
@@ -149,9 +160,9 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 	}
 	switch l := &b.lists; f.what {
 	case jsonList:
-		(*l)[f.at].count, (*l)[f.at].values = 0, (*l)[f.at].values[:0] // a member that comes twice counts once
+		(*l)[f.at].empty() // a member that comes twice counts once
 	case jsonStructs:
-		(*l)[f.at].count, (*l)[f.at].values = 0, (*l)[f.at].values[:0]
+		(*l)[f.at].empty()
 	default:
 		b.labels[f.at] = b.labels[f.at][:0]
 	}
@@ -170,11 +181,19 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 			l := &b.lists[f.at]
 			l.element = append(l.element[:0], f.row...)
 			if s.next() == 'n' {
-				l.add(l.element...)
+				if !f.keyed {
+					l.add(l.element...)
+				}
 				return s.word("null")
 			}
 			in := jsonField{what: jsonObject, members: f.members}
+			outer := b.moving
+			b.moving = moving{}
 			err := in.read(s, b, l.element, depth+1)
+			m := b.moving
+			if b.moving = outer; f.keyed && err == nil {
+				return l.move(m, l.element)
+			}
 			l.add(l.element...)
 			return err
 		}

@@ -74,6 +74,7 @@ type jsonBuilder struct {
 	columns *[]dataset.Column
 	table   bool
 	made    int
+	element *ListShape // of which the next object is an element, of one whose elements move frames
 }
 
 func (d *jsonDecoder) build(top *jsonSeen) {
@@ -116,15 +117,18 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 		out.members[label] = &jsonField{what: jsonLabels, at: at}
 		label = path + label
 	}
+	element := b.element
+	b.element = nil
+	keyed := (top || element != nil) && n.isKeyed()
+	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
 	from := len(*b.columns)
 	for _, name := range names {
 		in := n.members[name]
 		if path+name == label {
 			continue
 		}
-		if top && in.isStamp(name) && !b.d.shape.Stamp {
-			b.d.shape.Stamp = true
-			out.members[name] = &jsonField{what: jsonStamp}
+		if f := b.own(in, name, keyed, top, element); f != nil {
+			out.members[name] = f
 			continue
 		}
 		if f := b.field(in, schema.member(name), path+name, label, at); f != nil {
@@ -133,6 +137,29 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 	}
 	b.rotation(schema, path, from)
 	return out
+}
+
+// isKeyed tells objects that say which frame moves.
+func (n *jsonSeen) isKeyed() bool {
+	in := n.members["child_frame_id"]
+	return in != nil && in.only(in.texts)
+}
+
+// own returns how a member of a message's or a keyed element's own is read that has a meaning: its clock and its frames; nil of any other.
+func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *ListShape) *jsonField {
+	switch {
+	case top && n.isStamp(name) && !b.d.shape.Stamp:
+		b.d.shape.Stamp = true
+		return &jsonField{what: jsonStamp}
+	case element != nil && n.isStamp(name) && !element.Stamp:
+		element.Stamp = true
+		return &jsonField{what: jsonStamp}
+	case keyed && name == "child_frame_id":
+		return &jsonField{what: jsonChild}
+	case keyed && name == "parent_frame_id" && n.only(n.texts):
+		return &jsonField{what: jsonParent}
+	}
+	return nil
 }
 
 // label finds the array of text that names the elements of the arrays beside it.
@@ -236,6 +263,9 @@ func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, a
 	case n.only(n.numbers + n.bools):
 		b.column(n, schema, "")
 	case n.only(n.objects):
+		if n.isKeyed() {
+			list.Keyed, out.keyed, b.element = true, true, &list
+		}
 		out.what, out.members = jsonStructs, b.object(n, schema, "", false).members
 		for i := said; i < len(b.d.shape.LeftOut); i++ {
 			b.d.shape.LeftOut[i] = path + "[]." + b.d.shape.LeftOut[i]

@@ -35,12 +35,13 @@ type protoMessage struct {
 
 // protoField is a field of one.
 type protoField struct {
-	what protoWhat
-	name string
-	kind protoreflect.Kind
-	wire protowire.Type
-	at   int           // the column of a number, a list, or an array of text
-	in   *protoMessage // of a struct, or of a list's elements
+	what  protoWhat
+	name  string
+	kind  protoreflect.Kind
+	wire  protowire.Type
+	at    int           // the column of a number, a list, or an array of text
+	in    *protoMessage // of a struct, or of a list's elements
+	keyed bool          // whether these move frames
 	// others are the first columns and those behind the last of the members of its oneof, of which the last that comes counts.
 	others [][2]int
 }
@@ -53,7 +54,9 @@ const (
 	protoList
 	protoStructs // a list of structs
 	protoLabels
-	protoStamp
+	protoStamp  // of a message, or an element
+	protoChild  // the frame that moves
+	protoParent // and in which it does
 	protoSkip
 )
 
@@ -164,10 +167,19 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 		l := &b.lists[f.at]
 		l.element = append(l.element[:0], f.in.row...)
 		b.turn++
-		if err := f.in.read(b, l.element, b.turn, value, at); err != nil {
+		outer := b.moving
+		b.moving = moving{}
+		err := f.in.read(b, l.element, b.turn, value, at)
+		m := b.moving
+		b.moving = outer
+		switch {
+		case err != nil:
 			return 0, err
+		case !f.keyed:
+			l.add(l.element...)
+		default:
+			return k, l.move(m, l.element)
 		}
-		l.add(l.element...)
 	case protoLabels:
 		b.labels[f.at] = append(b.labels[f.at], value)
 	case protoStamp:
@@ -175,7 +187,11 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 		if err != nil {
 			return 0, err
 		}
-		b.stamp = ns
+		b.time = ns
+	case protoChild:
+		b.child = value
+	case protoParent:
+		b.parent = value
 	}
 	return k, nil
 }

@@ -67,6 +67,7 @@ type protoBuilder struct {
 	made    int
 	fields  int
 	open    map[protoreflect.FullName]bool // the messages that this one is in
+	element *ListShape                     // of which the next message is the element, of one whose elements move frames
 }
 
 func (m *protoMessage) add(f *protoField, n protowire.Number) {
@@ -99,6 +100,10 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 			break
 		}
 	}
+	element := b.element
+	b.element = nil
+	keyed := (top || element != nil) && isKeyedProto(of)
+	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
 	oneofs := map[protoreflect.FullName][]*protoField{}
 	for i := range list.Len() {
 		f := list.Get(i)
@@ -109,9 +114,8 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 		if path+string(f.Name()) == label {
 			continue
 		}
-		if top && f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) {
-			b.d.shape.Stamp = true
-			m.add(&protoField{what: protoStamp, name: "timestamp", wire: protowire.BytesType}, f.Number())
+		if own := b.own(f, keyed, top, element); own != nil {
+			m.add(own, f.Number())
 			continue
 		}
 		from := len(*b.columns)
@@ -134,6 +138,33 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 	m.row = b.absent(of, m)
 	b.rotation(of, m.at)
 	return m
+}
+
+// isKeyedProto tells a message that says which frame moves.
+func isKeyedProto(of protoreflect.MessageDescriptor) bool {
+	f := of.Fields().ByName("child_frame_id")
+	return f != nil && f.Kind() == protoreflect.StringKind && !f.IsList()
+}
+
+// own returns how a field of a message's or a keyed element's own is read that has a meaning: its clock and its frames; nil of any other.
+func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, element *ListShape) *protoField {
+	out := &protoField{name: string(f.Name()), kind: f.Kind(), wire: protowire.BytesType}
+	text := keyed && f.Kind() == protoreflect.StringKind && !f.IsList()
+	switch {
+	case f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) && top:
+		b.d.shape.Stamp = true
+		out.what = protoStamp
+	case f.Name() == "timestamp" && !f.IsList() && isTimestamp(f) && element != nil:
+		element.Stamp = true
+		out.what = protoStamp
+	case text && f.Name() == "child_frame_id":
+		out.what = protoChild
+	case text && f.Name() == "parent_frame_id":
+		out.what = protoParent
+	default:
+		return nil
+	}
+	return out
 }
 
 // absent returns the row of a message that is there and whose fields are not.
@@ -280,6 +311,9 @@ func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, 
 	b.columns, b.wide, b.table = &shape.Columns, &shape.Wide, false
 	var in *protoMessage
 	if f.Kind() == protoreflect.MessageKind {
+		if isKeyedProto(f.Message()) {
+			shape.Keyed, b.element = true, &shape
+		}
 		in = b.message(f.Message(), "", false)
 		for i := said; i < len(b.d.shape.LeftOut); i++ {
 			b.d.shape.LeftOut[i] = path + "[]." + b.d.shape.LeftOut[i]
@@ -295,7 +329,7 @@ func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, 
 	}
 	out.what, out.in, out.at = protoList, in, len(b.d.shape.Lists)
 	if in != nil {
-		out.what = protoStructs
+		out.what, out.keyed = protoStructs, shape.Keyed
 	}
 	b.d.shape.Lists = append(b.d.shape.Lists, shape)
 	b.d.labels = append(b.d.labels, at)

@@ -5,6 +5,10 @@ type blocks[T any] struct {
 	full [][]T
 	last []T
 	n    int
+	// expect is how many numbers there may be in the end, 0 where nobody says. It is believed when an eighth of them are there: then there is one block
+	// for all, and nothing is copied at the end.
+	expect int
+	all    bool // whether there was such a block
 }
 
 // A block has at least firstBlock numbers, as many as there are before it, and at most lastBlock.
@@ -16,6 +20,10 @@ const (
 func (b *blocks[T]) len() int { return b.n }
 
 func (b *blocks[T]) add(list []T) {
+	if !b.all && b.n+len(list) <= b.expect && b.n >= max(b.expect/8, lastBlock) {
+		last := b.copyTo(make([]T, 0, b.expect))
+		*b = blocks[T]{last: last, n: b.n, expect: b.expect, all: true}
+	}
 	for len(list) > 0 {
 		if len(b.last) == cap(b.last) {
 			if b.n > 0 {
@@ -32,14 +40,23 @@ func (b *blocks[T]) add(list []T) {
 
 // take returns the whole series, and leaves none.
 func (b *blocks[T]) take() []T {
-	list := make([]T, 0, b.n)
+	if len(b.full) == 0 && b.n > 0 && b.n >= cap(b.last)/8*7 {
+		list := b.last
+		*b = blocks[T]{}
+		return list
+	}
+	list := b.copyTo(make([]T, 0, b.n))
+	*b = blocks[T]{}
+	return list
+}
+
+// copyTo appends the series to a list, and lets go of the blocks.
+func (b *blocks[T]) copyTo(list []T) []T {
 	for i, block := range b.full {
 		list = append(list, block...)
 		b.full[i] = nil
 	}
-	list = append(list, b.last...)
-	*b = blocks[T]{}
-	return list
+	return append(list, b.last...)
 }
 
 // arrange puts the rows, of so many numbers each, in an order, in place: row i becomes what row order[i] was.

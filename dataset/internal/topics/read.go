@@ -22,6 +22,8 @@ type reader struct {
 	strict  bool
 	clock   string
 	define  func(name string) string
+	defined bool  // whether the caller gave definitions
+	counts  []int // of messages, of the channels, as far as the container says
 
 	channels atomic.Pointer[[]*channel] // those that were met
 	mu       sync.Mutex                 // to meet more
@@ -65,7 +67,11 @@ func (r *reader) meet() []*channel {
 		met = slices.Clip(*before)
 	}
 	for _, c := range r.log.Channels()[len(met):] {
-		met = append(met, r.open(&c))
+		in := r.open(&c)
+		if k := len(met); k < len(r.counts) {
+			in.topic.expect += max(r.counts[k], 0)
+		}
+		met = append(met, in)
 	}
 	r.channels.Store(&met)
 	return met
@@ -79,7 +85,11 @@ func (r *reader) open(in *Channel) *channel {
 	}
 	c := &channel{}
 	r.keys[k] = c
-	decoder, err := r.decoder(in.Encoding, in.Schema, r.define)
+	define := r.define
+	if in.Encoding == "ros1" && !r.defined { // the built-in definitions are of ROS 2
+		define = nil
+	}
+	decoder, err := r.decoder(in.Encoding, in.Schema, define)
 	if err == nil {
 		c.decoder = decoder
 		c.learner, _ = decoder.(message.Learner)
@@ -306,6 +316,7 @@ func (in *piece) clearRows() {
 	rows := &in.rows
 	rows.Count, rows.Inexact = 0, 0
 	rows.F32, rows.F64, rows.Stamps = rows.F32[:0], rows.F64[:0], rows.Stamps[:0]
+	rows.Keys, rows.Parents = rows.Keys[:0], rows.Parents[:0]
 	for i := range rows.Lists {
 		l := &rows.Lists[i]
 		*l = message.ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0]}

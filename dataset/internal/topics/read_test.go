@@ -271,6 +271,18 @@ func TestEachFrameThatMovesIsAStream(t *testing.T) {
 }
 
 func TestBlocksHoldWhatWasAdded(t *testing.T) {
+	for _, expect := range []int{lastBlock, 2*lastBlock + 1, 3*lastBlock + 7, 20 * lastBlock, 1 << 60} {
+		var b blocks[int32]
+		b.expect = expect
+		want := make([]int32, 3*lastBlock+7)
+		for i := range want {
+			want[i] = int32(i)
+		}
+		for i := 0; i < len(want); i += 1000 {
+			b.add(want[i:min(len(want), i+1000)])
+		}
+		require.Equal(t, want, b.take(), "whatever was expected")
+	}
 	for _, n := range []int{0, 1, 63, 64, 65, 129, 4096, lastBlock + 1, 3*lastBlock + 7} {
 		for _, step := range []int{1, 7, 1000, lastBlock + 3} {
 			if n/step > 1<<14 {

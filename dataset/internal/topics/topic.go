@@ -33,6 +33,7 @@ type topic struct {
 	room            int64       // of their numbers
 	first           int         // which of the log's pieces had the first message; -1 before
 	count           int         // messages, also those that could not be decoded
+	expect          int         // of these, as the container says
 	broken, refused failed
 
 	log, publish, stamps blocks[int64]
@@ -108,6 +109,7 @@ func (t *topic) join(in *piece, r *reader) {
 		t.last = ns
 		t.published = t.published || in.publish[i] != ns
 	}
+	t.reserve()
 	before := t.log.len()
 	t.log.add(in.log)
 	switch r.clock {
@@ -143,6 +145,25 @@ func (t *topic) join(in *piece, r *reader) {
 		t.frames = count(t.frames, f)
 	}
 }
+
+// reserve says how many numbers are to come in all.
+func (t *topic) reserve() {
+	n, columns := t.expect, len(t.shape.Columns)
+	if n > maxExpected {
+		return
+	}
+	t.log.expect, t.publish.expect, t.stamps.expect, t.at.expect, t.moving.which.expect = n, n, n, n, n
+	t.f32.expect, t.f64.expect = n*columns, n*columns
+	for i := range t.lists {
+		if l := &t.lists[i]; l.any && !t.shape.Lists[i].Keyed {
+			each := l.longest * len(t.shape.Lists[i].Columns)
+			l.f32.expect, l.f64.expect = n*each, n*each
+		}
+	}
+}
+
+// maxExpected is how many messages may be expected: of a container that says more nothing is believed.
+const maxExpected = 1 << 40
 
 // roomOf returns the bytes that numbers take.
 func roomOf(rows *message.Rows) int64 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/dataset/internal/message/defs"
 )
 
 // Channel is a series of messages of one topic and type; a topic may have several.
@@ -58,6 +59,9 @@ type Definer interface {
 	Definition(name string) string
 }
 
+// Counter is a Log that says how many messages each of its channels has, in the order of Channels, 0 where it does not know. It need not be right.
+type Counter interface{ Counts() []int }
+
 // Clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
 // message's header.
 var Clocks = []string{"log", "publish", "header"}
@@ -75,9 +79,18 @@ func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, 
 type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
 
 func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
-	r := &reader{log: log, decoder: open, strict: opt.Strict, clock: cmp.Or(opt.Clock, Clocks[0]), keys: map[key]*channel{}}
+	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, Clocks[0]), keys: map[key]*channel{}}
 	if d, ok := log.(Definer); ok {
 		r.define = d.Definition
+	} else {
+		set, err := defs.Open(ctx, opt.Definitions)
+		if err != nil {
+			return nil, err
+		}
+		r.define = set.Lookup("")
+	}
+	if c, ok := log.(Counter); ok {
+		r.counts = c.Counts()
 	}
 	parts := make([]int, log.Parts())
 	for i := range parts {
