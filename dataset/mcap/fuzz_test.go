@@ -89,14 +89,15 @@ func exercise(t *testing.T, data []byte) {
 	}
 }
 
-// count reads all records, and returns how many are messages.
+// count reads all records, and returns how many are messages of the data section.
 func count(r *Reader) (messages int, err error) {
-	for {
+	for ended := false; ; {
 		record, err := r.Next()
 		if err != nil {
 			return messages, err
 		}
-		if record.Opcode() == OpMessage {
+		ended = ended || record.Opcode() == OpDataEnd
+		if record.Opcode() == OpMessage && !ended {
 			messages++
 		}
 	}

@@ -380,7 +380,7 @@ type cached struct {
 }
 
 // maxCached is how many bytes of records stay in memory, unless one chunk alone has more.
-const maxCached = 64 << 20
+const maxCached = 16 << 20
 
 func (c *cache) records(ctx context.Context, number int) ([]byte, error) {
 	c.mu.Lock()
@@ -400,8 +400,13 @@ func (c *cache) records(ctx context.Context, number int) ([]byte, error) {
 	if k.done {
 		return k.records, nil
 	}
-	var file, room []byte
-	b, err := c.log.records(ctx, c.log.parts[number], &file, &room)
+	file, room := buffers.Get().(*[]byte), new([]byte)
+	defer buffers.Put(file)
+	p := c.log.parts[number]
+	b, err := c.log.records(ctx, p, file, room)
+	if err == nil && len(*room) == 0 {
+		b = slices.Clone(b) // of no compression: it is in file
+	}
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
