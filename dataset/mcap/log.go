@@ -311,6 +311,11 @@ func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Mess
 			if err := r.define(ctx, op, body, base+at); err != nil {
 				return err
 			}
+		default:
+			if p.chunk && op <= OpDataEnd {
+				r.add("records in chunks that have no place there", int64(headSize+len(body)),
+					broken(dataset.ErrCorrupt, base+at, "record in a Chunk", op.String(), "Schema, Channel or Message"))
+			}
 		}
 		b, at = b[headSize+len(body):], at+headSize+int64(len(body))
 	}
