@@ -287,6 +287,7 @@ func TestWhatIsBrokenCostsItself(t *testing.T) {
 		"messages of a time that int64 nanoseconds do not hold": {packed(a, m, late, m)},
 		"messages of a channel that is not there":               {packed(a, m, &Message{ChannelID: 3}), m},
 		"schemas and channels that are broken":                  {packed(a, m, &Schema{}), m},
+		"records in chunks that have no place there":            {packed(a, m, &Unknown{OpDataEnd, make([]byte, 4)}, m)},
 		"records of chunks that are broken":                     {packed(a, m, &Unknown{0x80, nil}), m},
 		"stretches of bytes that are no records":                {packed(a, m), m, &Unknown{0, make([]byte, 20)}},
 		"attachments that are broken":                           {packed(a, m), &Unknown{OpAttachment, make([]byte, 20)}, m},

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
 	"github.com/robocache/robocache/dataset/internal/topics"
 	"github.com/robocache/robocache/storage"
 )
@@ -128,7 +127,8 @@ func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
 	ok, err := w.summary(footerAt, f, func(op Opcode, body []byte, at int64) error {
 		switch op {
 		case OpSchema, OpChannel:
-			return l.names.read(said, op, body, at)
+			_, err := l.names.read(said, op, body, at)
+			return err
 		case OpChunkIndex, OpStatistics:
 			r, err := parseRecord(op, body, at)
 			if x, is := r.(*ChunkIndex); is {
@@ -227,7 +227,7 @@ type reading struct {
 	part   int
 	damage *dataset.Damages
 	defs   *defs
-	local  []int32 // the channel of each id, from 1; 0 where none was looked for yet, -1 if there is none
+	local  []int32 // the channel of each id, from 1; 0 where none was looked for yet
 	count  int     // messages that were used
 }
 
@@ -246,7 +246,11 @@ func (l *Log) each(ctx context.Context, number int, damage *dataset.Damages, use
 	if err == nil {
 		err = r.messages(ctx, b, use)
 	} else if bad, is := dataset.AsDamage(err); is {
-		r.add("chunks that are broken", p.size, bad)
+		what := "chunks that are broken"
+		if !p.chunk {
+			what = "records that cannot be read"
+		}
+		r.add(what, p.size, bad)
 		err = nil
 	}
 	l.counts[number].Store(uint64(r.count))
@@ -310,6 +314,11 @@ func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Mess
 		case OpSchema, OpChannel:
 			if err := r.define(ctx, op, body, base+at); err != nil {
 				return err
+			}
+		default:
+			if p.chunk && op <= OpDataEnd {
+				r.add("records in chunks that have no place there", int64(headSize+len(body)),
+					broken(dataset.ErrCorrupt, base+at, "record in a Chunk", op.String(), "Schema, Channel or Message"))
 			}
 		}
 		b, at = b[headSize+len(body):], at+headSize+int64(len(body))
@@ -380,7 +389,7 @@ type cached struct {
 }
 
 // maxCached is how many bytes of records stay in memory, unless one chunk alone has more.
-const maxCached = 64 << 20
+const maxCached = 16 << 20
 
 func (c *cache) records(ctx context.Context, number int) ([]byte, error) {
 	c.mu.Lock()
@@ -400,8 +409,13 @@ func (c *cache) records(ctx context.Context, number int) ([]byte, error) {
 	if k.done {
 		return k.records, nil
 	}
-	var file, room []byte
-	b, err := c.log.records(ctx, c.log.parts[number], &file, &room)
+	file, room := buffers.Get().(*[]byte), new([]byte)
+	defer buffers.Put(file)
+	p := c.log.parts[number]
+	b, err := c.log.records(ctx, p, file, room)
+	if err == nil && len(*room) == 0 {
+		b = slices.Clone(b) // of no compression: it is in file
+	}
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -418,11 +432,4 @@ func (c *cache) records(ctx context.Context, number int) ([]byte, error) {
 		c.size -= len(c.list[0].records)
 	}
 	return b, nil
-}
-
-func schemaOf(s *Schema) message.Schema {
-	if s == nil {
-		return message.Schema{}
-	}
-	return message.Schema{Name: s.Name, Encoding: s.Encoding, Data: s.Data}
 }

@@ -91,14 +91,15 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 // Said returns what the file says of itself: its profile and library, its metadata as "NAME.KEY", and its attachments by their names.
 func (l *Log) Said() map[string]string {
 	said := map[string]string{}
+	times := map[string]int{}
 	add := func(key, value string) {
-		name := key
-		for n := 2; said[name] != ""; n++ {
-			name = fmt.Sprintf("%s (%d)", key, n)
+		if value == "" {
+			return
 		}
-		if value != "" {
-			said[name] = value
+		if times[key]++; times[key] > 1 {
+			key = fmt.Sprintf("%s (%d)", key, times[key])
 		}
+		said[key] = value
 	}
 	add("profile", l.Header.Profile)
 	add("library", l.Header.Library)

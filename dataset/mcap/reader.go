@@ -23,6 +23,7 @@ type Reader struct {
 	body, room []byte
 	records    []byte // of a chunk, that are still to come
 	inside     int64  // of the next of them, from the chunk's records' beginning
+	message    Message
 }
 
 // NewReader returns a reader of a file, which begins with its magic.
@@ -74,7 +75,7 @@ func (r *Reader) next() (Record, error) {
 	if err := r.read(op, n); err != nil {
 		return nil, err
 	}
-	record, err := parseRecord(op, r.body, at)
+	record, err := r.parse(op, r.body, at)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +113,14 @@ func (r *Reader) nextInChunk() (Record, error) {
 	}
 	at := r.inside
 	r.records, r.inside = r.records[headSize+len(body):], at+headSize+int64(len(body))
+	return r.parse(op, body, at)
+}
+
+// parse reads a record, of messages always the same.
+func (r *Reader) parse(op Opcode, body []byte, at int64) (Record, error) {
+	if op == OpMessage {
+		return &r.message, parseInto(&r.message, body, at)
+	}
 	return parseRecord(op, body, at)
 }
 

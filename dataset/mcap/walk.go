@@ -76,7 +76,9 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 		return nil
 	}
 	if err == io.EOF {
-		err = io.ErrUnexpectedEOF // it was longer when it was opened
+		bad := broken(dataset.ErrTruncated, at, "file", fmt.Sprintf("%d bytes", n), fmt.Sprintf("%d, as when it was opened", len(b)))
+		bad.Err = io.ErrUnexpectedEOF
+		return bad
 	}
 	return err
 }
