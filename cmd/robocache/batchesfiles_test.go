@@ -268,7 +268,7 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	assert.Len(t, listed(t, filepath.Join(dir, "out")), 2)
 	last, err := lastSpot(filepath.Join(dir, "state.json"), 0, 1)
 	require.NoError(t, err)
-	assert.Equal(t, spot{0, 8, 2}, last.at)
+	assert.Equal(t, spot{0, 8, 2, 0}, last.at)
 	rest, err := batch(simulated(t, cudasim.Config{}), 0)
 	require.NoError(t, err)
 	whole, _ := good(t, "batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest", "--stream=action")
