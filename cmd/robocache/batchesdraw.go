@@ -226,6 +226,7 @@ func (d *drawing) lastShard(s *loader.State) error {
 		return d.keep(*s)
 	}
 	d.remark("%d batches of a shard that was begun are left out: who goes on from %s draws them again", d.shards.filled, d.state)
+	d.step -= int64(d.shards.filled)
 	d.shards.drop()
 	*s = d.saved
 	return nil

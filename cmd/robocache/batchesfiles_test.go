@@ -59,7 +59,7 @@ func TestABatchIsAFile(t *testing.T) {
 			var index batchIndex
 			require.NoError(t, json.Unmarshal([]byte(f.Metadata()[batchKey]), &index))
 			assert.Len(t, index.Run, 16)
-			assert.Equal(t, batchIndex{1, int64(step), 0, 0, int64(8 * step), rank, 2, 4, "short", index.Run}, index)
+			assert.Equal(t, batchIndex{1, int64(step), 0, 0, int64(8 * step), rank, 2, 4, "short", index.Run, 0}, index)
 			ticks, anchors := read[int64](t, f, "ticks"), read[int64](t, f, "anchors")
 			for i, e := range read[int64](t, f, "episodes") {
 				if e < 0 {
