@@ -6,7 +6,7 @@
 
 Writes dataset/rosbag/testdata/{small-none,small-bz2,small-lz4}.bag, small.json (of all three) and shared.json (of the shared bags). A topic and type
 of them has its messages, first and last log time, ns, and sums over its messages: of each number, by its flattened name; of arrays of any length over
-all their elements, "position[]".
+all their elements, "position[]". Of TF there are frames: each child's transforms, as if they were messages of a topic of their own.
 """
 import json
 import math
@@ -64,20 +64,28 @@ def leaves(prefix, value, kind):
         yield prefix, value
 
 
+def add(g, msg, t):
+    g["messages"] += 1
+    g["last"] = t.to_nsec()
+    for name, v in leaves("", msg, msg._type) if msg else ():
+        g["sums"].setdefault(name, []).append(v)
+
+
 def golden(path):
-    topics = {}
+    topics, frames = {}, {}
     with rosbag.Bag(path) as bag:
         for topic, msg, t, header in bag.read_messages(return_connection_header=True):
             kind = header["type"] if isinstance(header["type"], str) else header["type"].decode()
             g = topics.setdefault(topic + " " + kind, {"messages": 0, "first": t.to_nsec(), "sums": {}})
-            g["messages"] += 1
-            g["last"] = t.to_nsec()
-            for name, v in leaves("", msg, msg._type):
-                g["sums"].setdefault(name, []).append(v)
-        known = {c.id for c in bag._get_connections()}
-    for g in topics.values():
+            if kind in ("tf/tfMessage", "tf2_msgs/TFMessage"):
+                for e in msg.transforms:
+                    add(frames.setdefault(topic + "." + e.child_frame_id, {"messages": 0, "first": t.to_nsec(), "sums": {}}), e.transform, t)
+                msg = None
+            add(g, msg, t)
+    total = sum(g["messages"] for g in topics.values())
+    for g in [*topics.values(), *frames.values()]:
         g["sums"] = {name: math.fsum(list_) for name, list_ in g["sums"].items()}
-    return {"connections": len(known), "messages": sum(g["messages"] for g in topics.values()), "topics": topics}
+    return {"messages": total, "topics": topics, "frames": frames}
 
 
 def small(compression):

@@ -27,6 +27,10 @@ type asking struct {
 	values                choice[tensor.DType]
 	cameras               cameras
 	signalCode            int
+	format                choice[fileFormat]
+	tarSamples            int
+	tarBytes              positiveFlag
+	shardSteps            int // batches of a shard, with --format webdataset
 	backend               string
 	digest, episodes      bool
 	run                   string // see runOf
@@ -67,6 +71,8 @@ number, and leaves none out. So of lines with the same number the later counts, 
 
 ` + streamingHelp + `
 
+` + samplesHelp + `
+
 ` + mixingHelp + `
 
 ` + camerasHelp + `
@@ -79,6 +85,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	b := asking{hz: positiveFlag{max: 1e9, unit: "HZ"}, rate: positiveFlag{max: 1e9, unit: "HZ"},
 		last:   choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"},
 		values: choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
+		format: choice[fileFormat]{list: []fileFormat{batchesFormat, samplesFormat}, kind: "FORMAT"}, tarBytes: positiveFlag{value: 3e9, max: 1e15, unit: "BYTES"},
 	}
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
@@ -113,12 +120,15 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
 	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
 	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices; told with the rank, but by Kubernetes, unless given")
-	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window")
+	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window; short with --format webdataset unless given")
 	f.Var(&b.values, "dtype", "dtype of the values, where the plan does not say")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
 	f.IntVar(&b.signalCode, "signal-code", 0, "the exit `CODE` after a signal, 0 to 125: of a scheduler that takes 0 as done; unless given 0 with --state, else 1")
 	f.BoolVar(&b.digest, "digest", false, "print a line for each step: its number, and a hash of each window")
 	f.StringVarP(&b.out, "out", "o", "", "write each batch as a .safetensors file into this `DIR`")
+	f.Var(&b.format, "format", "what --out writes: safetensors, a file a batch, or webdataset, tar files of samples; safetensors unless given")
+	f.IntVar(&b.tarSamples, "tar-samples", 10_000, "samples of a tar file at most")
+	f.Var(&b.tarBytes, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
@@ -138,6 +148,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	complete(cmd, "last", b.last.names)
 	complete(cmd, "shuffle", func() []string { return align.Shuffles })
 	complete(cmd, "dtype", b.values.names)
+	complete(cmd, "format", b.format.names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
 	cmd.ValidArgsFunction = recordingFiles
@@ -155,8 +166,15 @@ func (b *asking) check() error {
 		return usagef("--steps: got %d, want 0 or more", b.steps)
 	case b.world < 1 || b.number < 0 || b.number >= b.world:
 		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
+	case b.format.value == samplesFormat && b.tarSamples < 1:
+		return usagef("--tar-samples: got %d, want 1 or more", b.tarSamples)
+	case b.format.value == samplesFormat && b.out == "":
+		return usagef("--format webdataset: got it without --out, want the folder for its files")
 	case b.signalCode < 0 || b.signalCode > 125:
 		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
+	}
+	if b.format.value == samplesFormat && !b.last.set {
+		b.last.value = ops.LastShort // every window is a sample
 	}
 	b.Rate, b.Hz, b.Weights = b.rate.value, b.hz.value, b.weights
 	b.Request.Cameras, b.Packing.Media, b.Packing.Cameras = b.cameras, b.cameras.names(), true
@@ -244,6 +262,13 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	if err != nil {
 		return err
 	}
+	if d.format.value == samplesFormat {
+		r := d.group.Report()
+		if d.shards, err = newShards(d.asking, &r); err != nil {
+			return err
+		}
+		d.shards.next = at.Shard
+	}
 	if err := d.earlier(state, goesOn); err != nil {
 		return err
 	}
@@ -256,6 +281,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 
 // close closes the loader and what it reads.
 func (d *drawing) close() {
+	d.shards.drop()
 	if d.group != nil {
 		_ = d.group.Close() // of which nothing more is wanted
 	}

@@ -24,8 +24,10 @@ type drawing struct {
 	group  *loader.Group
 	l      *loader.Loader // the group's first, of which all have the order and the episodes
 	meter  *meter         // nil without --metrics
+	shards *shards        // nil unless samples are written
 	begun  spot           // where this and the ranks beside it took up the order
 	step   int64          // of the batch that comes next
+	saved  loader.State   // as the state file has it, or where this began
 	out    *batched
 }
 
@@ -160,6 +162,11 @@ func (d *drawing) draw() error {
 	if err := d.statistics(); err != nil {
 		return err
 	}
+	if d.shards != nil {
+		if err := d.describe(); err != nil {
+			return err
+		}
+	}
 	ctx, ended, stop := d.app.untilCut(0)
 	defer stop()
 	ctx = context.WithoutCancel(ctx)
@@ -167,6 +174,7 @@ func (d *drawing) draw() error {
 	if err != nil {
 		return err
 	}
+	d.saved = state
 	d.tell(state)
 	if d.over(state) {
 		d.remark("nothing is left to draw: %s has all of %s", d.state, inspection.Counted(d.epochs, "epoch"))
@@ -186,9 +194,41 @@ func (d *drawing) draw() error {
 		d.out.Seconds = time.Since(begin).Seconds()
 		d.tell(state)
 	}
+	if err := d.lastShard(&state); err != nil {
+		return err
+	}
 	d.out.Rate = float64(d.out.Drawn) / max(d.out.Seconds, 1e-9)
 	d.out.Bound, d.out.State = boundBy(d.out.shares()), state
 	d.ended()
+	return nil
+}
+
+// keep writes the state file.
+func (d *drawing) keep(s loader.State) error {
+	shard := int64(0)
+	if d.shards != nil {
+		shard = d.shards.next
+	}
+	d.saved = s
+	return d.save(s, d.step, shard, d.begun)
+}
+
+// lastShard ends the shard of samples that is not full. After a signal it is left out if the state file has where it begins, and so may other ranks'
+// have: then the state becomes that again.
+func (d *drawing) lastShard(s *loader.State) error {
+	switch {
+	case d.shards == nil || d.shards.open == nil:
+		return nil
+	case !d.out.Ended || d.state == "":
+		if err := d.shards.end(); err != nil {
+			return err
+		}
+		return d.keep(*s)
+	}
+	d.remark("%d batches of a shard that was begun are left out: who goes on from %s draws them again", d.shards.filled, d.state)
+	d.step -= int64(d.shards.filled)
+	d.shards.drop()
+	*s = d.saved
 	return nil
 }
 
@@ -247,12 +287,20 @@ func (d *drawing) batchAfter(ctx context.Context, state loader.State) (loader.St
 			return state, err
 		}
 	}
+	whole := true // all that was drawn is in a file
+	if d.shards != nil {
+		if whole, err = d.shards.add(ctx, d.l, host, func(device int) batchIndex { return d.index(begin, d.step, device) }); err != nil {
+			return state, err
+		}
+	}
 	if _, err := d.app.out.Write(line); err != nil {
 		return state, err
 	}
 	d.step++
 	d.out.Steps++
-	err = d.save(state, d.step, d.begun)
+	if whole {
+		err = d.keep(state)
+	}
 	since(&at, &d.out.Write)
 	return state, err
 }

@@ -50,7 +50,7 @@ func (d *drawing) runOf(plan *align.Plan) string {
 // index says which batch of this run a step is, that begins at a state.
 func (b *asking) index(begin loader.State, step int64, device int) batchIndex {
 	rank, ranks := b.rank(device)
-	return batchIndex{Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Loader.Batch, Last: b.last.value.String(), Run: b.run}
+	return batchIndex{Shard: b.shardSteps, Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Loader.Batch, Last: b.last.value.String(), Run: b.run}
 }
 
 // earlier refuses a folder of --out with batches of another run, which would be mixed with those of this one. One that goes on from a state may have had
@@ -61,7 +61,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 		return nil
 	}
 	for device := range b.devices {
-		files, err := batchFiles(b.folder(device))
+		files, err := b.files(b.folder(device))
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 		if of == ranks {
 			continue
 		}
-		files, err := batchFiles(folder)
+		files, err := b.files(folder)
 		if err != nil {
 			return err
 		}
@@ -104,14 +104,13 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 
 // sameRun checks that a file is a batch of this run.
 func (b *asking) sameRun(file string, begin loader.State, device int, goesOn bool) error {
-	f, err := safetensors.Open(file)
+	of := batchOf
+	if b.format.value == samplesFormat {
+		of = firstBatch
+	}
+	had, err := of(file)
 	if err != nil {
 		return b.anotherRun(file, "batch", "a file that can be read", err.Error())
-	}
-	defer f.Close()
-	var had batchIndex
-	if err := json.Unmarshal([]byte(f.Metadata()[batchKey]), &had); err != nil {
-		return b.anotherRun(file, "metadata "+batchKey, "JSON", err.Error())
 	}
 	want := b.index(begin, had.Step, device)
 	for _, c := range []struct {
@@ -122,6 +121,7 @@ func (b *asking) sameRun(file string, begin loader.State, device int, goesOn boo
 		{"batch", fmt.Sprint(want.Batch), fmt.Sprint(had.Batch), false},
 		{"last", want.Last, had.Last, false},
 		{"ranks", fmt.Sprint(want.World), fmt.Sprint(had.World), false},
+		{"batches of a shard", fmt.Sprint(want.Shard), fmt.Sprint(had.Shard), false},
 		{"plan or dataset", want.Run, had.Run, true},
 	} {
 		if c.got != c.want && (c.always || !goesOn) {
@@ -131,18 +131,31 @@ func (b *asking) sameRun(file string, begin loader.State, device int, goesOn boo
 	return nil
 }
 
+// batchOf is the batch that a file holds.
+func batchOf(path string) (index batchIndex, err error) {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return index, err
+	}
+	defer f.Close()
+	if err := json.Unmarshal([]byte(f.Metadata()[batchKey]), &index); err != nil {
+		return index, fmt.Errorf("metadata %s: %w", batchKey, err)
+	}
+	return index, nil
+}
+
 func (b *asking) anotherRun(file, what, got, had string) error {
 	return usagef("--out: %s is a batch of another run: %s %s, where this one has %s; want another folder, or to go on from the --state of that run", file, what, had, got)
 }
 
-// batchFiles are the batches in a folder, in the order of their names.
-func batchFiles(folder string) (files []string, err error) {
+// files are the files of batches or samples in a folder, in the order of their names.
+func (b *asking) files(folder string) (files []string, err error) {
 	list, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, unwritten(err)
 	}
 	for _, entry := range list {
-		if isBatchFile(entry.Name()) {
+		if b.isOutput(entry.Name()) {
 			files = append(files, filepath.Join(folder, entry.Name()))
 		}
 	}

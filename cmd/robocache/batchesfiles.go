@@ -26,9 +26,10 @@ type batchIndex struct {
 	Taken   int64  `json:"taken"` // positions of the epoch before the batch: row i has the position taken + rank + world*i
 	Rank    int    `json:"rank"`
 	World   int    `json:"world"`
-	Batch   int    `json:"batch"` // rows
-	Last    string `json:"last"`  // as --last
-	Run     string `json:"run"`   // the same of all batches of the same plan and datasets
+	Batch   int    `json:"batch"`                   // rows
+	Last    string `json:"last"`                    // as --last
+	Run     string `json:"run"`                     // the same of all batches of the same plan and datasets
+	Shard   int    `json:"shard_batches,omitempty"` // batches of a file of samples
 }
 
 // rank is that of a device of this program, of so many ranks in all.
@@ -47,6 +48,14 @@ func (b *asking) folder(device int) string {
 
 func (b *asking) batchFile(step int64, device int) string {
 	return filepath.Join(b.folder(device), batchName(step))
+}
+
+// isOutput reports whether that is the name of a file of batches, or of samples if these are asked for.
+func (b *asking) isOutput(name string) bool {
+	if b.format.value == samplesFormat {
+		return isShardName(name)
+	}
+	return isBatchFile(name)
 }
 
 func batchName(step int64) string { return fmt.Sprintf("batch-%07d.safetensors", step) }
@@ -82,7 +91,7 @@ func (b *asking) outputs() error {
 		if err := writable(b.batchFile(0, device)); err != nil {
 			return err
 		}
-		if err := atomicfile.Sweep(b.folder(device), isBatchFile); err != nil {
+		if err := atomicfile.Sweep(b.folder(device), b.isOutput); err != nil {
 			return unwritten(err)
 		}
 	}
@@ -91,7 +100,7 @@ func (b *asking) outputs() error {
 
 // file writes a batch of a device that is on the host, which began at a state, as a file of its own. Episodes get their numbers in the dataset.
 func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, step int64, device int) error {
-	if b.out == "" {
+	if b.out == "" || b.format.value == samplesFormat {
 		return nil
 	}
 	index, err := json.Marshal(b.index(begin, step, device))

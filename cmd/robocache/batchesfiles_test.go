@@ -59,7 +59,7 @@ func TestABatchIsAFile(t *testing.T) {
 			var index batchIndex
 			require.NoError(t, json.Unmarshal([]byte(f.Metadata()[batchKey]), &index))
 			assert.Len(t, index.Run, 16)
-			assert.Equal(t, batchIndex{1, int64(step), 0, 0, int64(8 * step), rank, 2, 4, "short", index.Run}, index)
+			assert.Equal(t, batchIndex{1, int64(step), 0, 0, int64(8 * step), rank, 2, 4, "short", index.Run, 0}, index)
 			ticks, anchors := read[int64](t, f, "ticks"), read[int64](t, f, "anchors")
 			for i, e := range read[int64](t, f, "episodes") {
 				if e < 0 {
@@ -268,7 +268,7 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	assert.Len(t, listed(t, filepath.Join(dir, "out")), 2)
 	last, err := lastSpot(filepath.Join(dir, "state.json"), 0, 1)
 	require.NoError(t, err)
-	assert.Equal(t, spot{0, 8, 2}, last.at)
+	assert.Equal(t, spot{0, 8, 2, 0}, last.at)
 	rest, err := batch(simulated(t, cudasim.Config{}), 0)
 	require.NoError(t, err)
 	whole, _ := good(t, "batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest", "--stream=action")

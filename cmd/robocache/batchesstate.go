@@ -21,6 +21,7 @@ import (
 type kept struct {
 	loader.State
 	Step  *int64 `json:"step,omitempty"`  // of the batch that comes next
+	Shard int64  `json:"shard,omitempty"` // number of the file of samples that comes next
 	Batch int    `json:"batch,omitempty"` // windows of a step of the program
 	Begun *spot  `json:"begun,omitempty"` // where the program that wrote it began: all that comes before was drawn by then
 }
@@ -30,6 +31,7 @@ type spot struct {
 	Epoch int64 `json:"epoch"`
 	Taken int64 `json:"taken"`
 	Step  int64 `json:"step"`
+	Shard int64 `json:"shard,omitempty"` // and of the file of samples
 }
 
 func (s *spot) compare(o *spot) int {
@@ -38,7 +40,7 @@ func (s *spot) compare(o *spot) int {
 
 // spot is the file's place. A state that a program has kept has no step, which is -1 here.
 func (k *kept) spot() *spot {
-	s := &spot{k.Epoch, k.Taken, -1}
+	s := &spot{k.Epoch, k.Taken, -1, k.Shard}
 	if k.Step != nil {
 		s.Step = *k.Step
 	}
@@ -169,11 +171,11 @@ func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, g
 }
 
 // save writes the state file.
-func (b *asking) save(s loader.State, step int64, begun spot) error {
+func (b *asking) save(s loader.State, step, shard int64, begun spot) error {
 	if b.state == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s, &step, b.Loader.Batch * b.devices, &begun})
+	text, err := json.Marshal(kept{s, &step, shard, b.Loader.Batch * b.devices, &begun})
 	if err != nil {
 		return err
 	}
