@@ -102,7 +102,7 @@ func encode(cdr bool, fields ...any) []byte {
 type schema struct {
 	qos, definitions bool
 	distro           string
-	wal              bool
+	wal              bool // half of the messages
 	compress         bool // each message
 	page             int  // bytes; 0 is SQLite's own choice
 }
@@ -160,7 +160,14 @@ func writeDB(t testing.TB, path string, of schema, list []sent) {
 	do(`BEGIN`)
 	z, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
-	for _, m := range list {
+	for i, m := range list {
+		if of.wal { // the second half is in the log, a transaction each
+			do(`COMMIT`)
+			if i == len(list)/2 {
+				do(`PRAGMA wal_checkpoint(TRUNCATE)`)
+			}
+			do(`BEGIN`)
+		}
 		data := encode(true, m.fields...)
 		if of.compress {
 			data = z.EncodeAll(data, nil)

@@ -24,7 +24,7 @@ const sqliteMagic = "SQLite format 3\x00"
 
 func init() {
 	dataset.Register(dataset.Format{
-		Name: "rosbag2", Extensions: []string{".db3", compressedName},
+		Name: "rosbag2", Extensions: []string{".db3"},
 		Match: func(head []byte) bool {
 			return bytes.HasPrefix(head, []byte(sqliteMagic)) || bytes.HasPrefix(head, []byte(zstdMagic))
 		},

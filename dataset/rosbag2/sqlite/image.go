@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -18,11 +19,12 @@ const (
 
 // image is a database's pages: those of its file, and over them those of its write-ahead log.
 type image struct {
-	file storage.File
-	wal  storage.File     // nil if there is none
-	over map[uint32]int64 // where in the log the last version of a page is, by its number, from 1
-	page int64            // bytes of a page
-	size int64            // of the database
+	file   storage.File
+	wal    storage.File     // nil if there is none
+	over   map[uint32]int64 // where in the log the last version of a page is, by its number, from 1
+	page   int64            // bytes of a page
+	usable int              // of them for what tables hold
+	size   int64            // of the database
 	// count is the number of pages that there are, as the header has it, in place of the header's own; nil where that is right. SQLite refuses a
 	// file that lacks pages.
 	count []byte
@@ -62,6 +64,11 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 		bad.Offset, bad.Msg, bad.Got, bad.Want = 16, "size of a page", strconv.FormatInt(page, 10), "a power of two from 512 to 65536, as in the log"
 		return nil, bad
 	}
+	m.page, m.usable = page, int(page)-int(head[20])
+	if m.usable < 480 {
+		bad.Offset, bad.Msg, bad.Got, bad.Want = 20, "bytes that are kept free in a page", strconv.Itoa(int(head[20])), fmt.Sprintf("at most %d", page-480)
+		return nil, bad
+	}
 	pages := int64(binary.BigEndian.Uint32(head[countAt:]))
 	if valid := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:]); valid && pages*page > m.size {
 		*damage = append(*damage, dataset.Damage{What: "bytes missing at the end of the database", Bytes: pages*page - m.size, First: &dataset.FormatError{
@@ -77,7 +84,7 @@ const countAt = 28 // where the header has the number of pages
 
 // ReadAt reads as of a file that has the log's pages in it, and whose header is right.
 func (m *image) ReadAt(b []byte, at int64) (n int, err error) {
-	n, err = m.pages(b, at)
+	n, err = m.laid(b, at)
 	for i, c := range m.count {
 		if k := countAt + int64(i) - at; k >= 0 && k < int64(n) {
 			b[k] = c
@@ -86,7 +93,8 @@ func (m *image) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-func (m *image) pages(b []byte, at int64) (n int, err error) {
+// laid reads from the log where it has a page, else from the file.
+func (m *image) laid(b []byte, at int64) (n int, err error) {
 	if m.over == nil {
 		return m.from(m.file, b, at, m.size)
 	}

@@ -32,8 +32,10 @@ type log struct {
 	distro   string
 	channels []topics.Channel
 	numbers  map[int64]int // channels by topic_id
-	first    int64         // the least number of a message
-	last     int64         // the greatest; less than first if there are none
+	messages table
+	at       [3]int // where topic_id, timestamp and data are in a row
+	first    int64  // the least number of a message that can be reached
+	last     int64  // the greatest
 	parts    int
 }
 
@@ -77,39 +79,43 @@ func (l *log) broken(ctx context.Context, what string, err error) error {
 	return bad
 }
 
-// columns returns those of a table, by name; nil if there is no such table. What only looks like one, such as a view, would run the file's own SQL.
-func (l *log) columns(ctx context.Context, table string) (map[string]bool, error) {
-	rows, err := l.db.QueryContext(ctx, `SELECT x.name, x.hidden FROM sqlite_schema s, pragma_table_xinfo(?1) x WHERE s.name = ?1 AND s.type = 'table' AND s.rootpage > 0`, table)
+// columns returns those of a table by name, with where they are in a row, and the table's first page; nil if there is no such table. What only looks like
+// one, such as a view, would run the file's own SQL.
+func (l *log) columns(ctx context.Context, table string) (at map[string]int, root uint32, err error) {
+	rows, err := l.db.QueryContext(ctx, `SELECT s.rootpage, x.name, x.hidden FROM sqlite_schema s, pragma_table_xinfo(?1) x
+		WHERE s.name = ?1 AND s.type = 'table' AND s.rootpage > 0 ORDER BY x.cid`, table)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer rows.Close()
-	var names map[string]bool
-	for rows.Next() {
+	for n := 0; rows.Next(); n++ {
 		var name string
 		var hidden int
-		if err := rows.Scan(&name, &hidden); err != nil {
-			return nil, err
+		if err := rows.Scan(&root, &name, &hidden); err != nil {
+			return nil, 0, err
 		}
-		if names == nil {
-			names = map[string]bool{}
+		if at == nil {
+			at = map[string]int{}
 		}
-		if hidden == 0 {
-			names[name] = true
+		switch hidden {
+		case 0:
+			at[name] = n
+		case 2: // computed, and so in no row
+			n--
 		}
 	}
-	return names, rows.Err()
+	return at, root, rows.Err()
 }
 
 // read reads all but the messages.
 func (l *log) read(ctx context.Context, damage *dataset.Damages) error {
 	for _, t := range []struct{ table, want string }{{"topics", "id name type serialization_format"}, {"messages", "topic_id timestamp data"}} {
-		have, err := l.columns(ctx, t.table)
+		have, root, err := l.columns(ctx, t.table)
 		if err != nil {
 			return l.broken(ctx, "schema of the database", err)
 		}
 		for _, column := range strings.Fields(t.want) {
-			if have[column] {
+			if _, ok := have[column]; ok {
 				continue
 			}
 			got := "no table " + t.table
@@ -119,6 +125,7 @@ func (l *log) read(ctx context.Context, damage *dataset.Damages) error {
 			return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "database", Got: got,
 				Want: "one that rosbag2 wrote, with the tables topics and messages"}
 		}
+		l.messages, l.at = table{l.image, l.path, root}, [3]int{have["topic_id"], have["timestamp"], have["data"]} // of the last, messages
 	}
 	if err := l.readDistro(ctx); err != nil {
 		if err := l.damaged(ctx, damage, "table schema", err); err != nil {
@@ -131,7 +138,8 @@ func (l *log) read(ctx context.Context, damage *dataset.Damages) error {
 			return err
 		}
 	}
-	if err := l.readTopics(ctx, definitions); err != nil {
+	err := l.readTopics(ctx, definitions)
+	if err != nil {
 		if len(l.channels) == 0 {
 			return l.broken(ctx, "table topics", err)
 		}
@@ -139,7 +147,14 @@ func (l *log) read(ctx context.Context, damage *dataset.Damages) error {
 			return err
 		}
 	}
-	return l.span(ctx, damage)
+	var some bool
+	if l.first, l.last, some, err = l.messages.span(ctx); err != nil {
+		return err
+	}
+	if l.parts = 1; some { // the one part of none says what is broken
+		l.parts = int(max(1, min(uint64(l.image.size/partBytes), uint64(l.last)-uint64(l.first)+1)))
+	}
+	return nil
 }
 
 // damaged counts a table that is broken.
@@ -154,8 +169,8 @@ func (l *log) damaged(ctx context.Context, damage *dataset.Damages, what string,
 
 // readDistro reads the distribution, which files have from ROS 2 Iron on.
 func (l *log) readDistro(ctx context.Context) error {
-	have, err := l.columns(ctx, "schema")
-	if err != nil || !have["ros_distro"] {
+	have, _, err := l.columns(ctx, "schema")
+	if _, ok := have["ros_distro"]; err != nil || !ok {
 		return err
 	}
 	err = l.db.QueryRowContext(ctx, `SELECT substr(ros_distro, 1, 100) FROM schema LIMIT 1`).Scan(&l.distro)
@@ -167,9 +182,14 @@ func (l *log) readDistro(ctx context.Context) error {
 
 // readDefinitions reads the messages' types, which files have from Iron on.
 func (l *log) readDefinitions(ctx context.Context, into map[string]message.Schema) error {
-	have, err := l.columns(ctx, "message_definitions")
-	if err != nil || !have["topic_type"] || !have["encoding"] || !have["encoded_message_definition"] {
+	have, _, err := l.columns(ctx, "message_definitions")
+	if err != nil {
 		return err
+	}
+	for _, column := range []string{"topic_type", "encoding", "encoded_message_definition"} {
+		if _, ok := have[column]; !ok {
+			return nil
+		}
 	}
 	rows, err := l.db.QueryContext(ctx, `SELECT topic_type, encoding, encoded_message_definition FROM message_definitions`)
 	if err != nil {
@@ -190,12 +210,12 @@ func (l *log) readDefinitions(ctx context.Context, into map[string]message.Schem
 
 // readTopics reads the channels.
 func (l *log) readTopics(ctx context.Context, definitions map[string]message.Schema) error {
-	have, err := l.columns(ctx, "topics")
+	have, _, err := l.columns(ctx, "topics")
 	if err != nil {
 		return err
 	}
 	qos := "''"
-	if have["offered_qos_profiles"] {
+	if _, ok := have["offered_qos_profiles"]; ok {
 		qos = "offered_qos_profiles"
 	}
 	rows, err := l.db.QueryContext(ctx, `SELECT id, name, type, serialization_format, `+qos+` FROM topics ORDER BY rowid`)
@@ -224,33 +244,6 @@ func (l *log) readTopics(ctx context.Context, definitions map[string]message.Sch
 		l.channels = append(l.channels, c)
 	}
 	return rows.Err()
-}
-
-// span finds the least and the greatest number of a message. Where the pages that hold these are gone, it is that of the messages that can be reached.
-func (l *log) span(ctx context.Context, damage *dataset.Damages) error {
-	var first, last sql.NullInt64
-	err := l.db.QueryRowContext(ctx, `SELECT min(rowid) FROM messages`).Scan(&first)
-	if err == nil {
-		err = l.db.QueryRowContext(ctx, `SELECT max(rowid) FROM messages`).Scan(&last)
-	}
-	l.first, l.last = first.Int64, last.Int64
-	switch {
-	case err != nil:
-		bad, ok := dataset.AsDamage(l.broken(ctx, "table messages", err))
-		if !ok {
-			return l.broken(ctx, "table messages", err)
-		}
-		if l.first, l.last, err = l.reachable(ctx, bad); err != nil {
-			return err
-		}
-		bad.Msg = fmt.Sprintf("messages after number %d", l.last)
-		damage.Add(unreadable, 0, bad)
-	case !first.Valid || !last.Valid:
-		l.first, l.last = 1, 0
-		return nil
-	}
-	l.parts = int(max(1, min(uint64(l.image.size/partBytes), uint64(l.last)-uint64(l.first)+1)))
-	return nil
 }
 
 func (l *log) Channels() []topics.Channel { return l.channels }

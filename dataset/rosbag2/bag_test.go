@@ -1,0 +1,321 @@
+package rosbag2_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/rosbag2"
+)
+
+// whole is the robot's recording in one file.
+func whole(t *testing.T, n int) *dataset.Episode {
+	path := filepath.Join(t.TempDir(), "run.db3")
+	writeDB(t, path, schema{qos: true, distro: "humble"}, robot(n))
+	return episode(t, path, dataset.Options{})
+}
+
+func namesIn(t *testing.T, dir string) (names []string) {
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestSchemasOfAllVersionsAreRead(t *testing.T) {
+	want := whole(t, 8)
+	for i, of := range []schema{{}, {qos: true}, {qos: true, distro: "jazzy"}, {compress: true}, {page: 512}, {page: 65536}} {
+		path := filepath.Join(t.TempDir(), "run.db3")
+		writeDB(t, path, of, robot(8))
+		e := episode(t, path, dataset.Options{Strict: true})
+		same(t, want, e, fmt.Sprint(i))
+		why := "the newest"
+		if of.distro != "" {
+			why = "Jazzy"
+		}
+		assert.Contains(t, strings.Join(e.Remarks, "; "), why)
+		assert.Equal(t, path, e.Attributes.Source)
+		assert.Equal(t, "run", e.Name)
+	}
+}
+
+func TestWhatTheRecorderLeftInItsLogIsRead(t *testing.T) {
+	want := whole(t, 30)
+	path := filepath.Join(t.TempDir(), "run", "run_0.db3")
+	writeDB(t, path, schema{wal: true}, robot(30))
+	before := namesIn(t, filepath.Dir(path))
+	assert.Equal(t, []string{"run_0.db3", "run_0.db3-wal"}, before)
+	for _, name := range []string{path, filepath.Dir(path)} {
+		e := episode(t, name, dataset.Options{})
+		assert.Empty(t, e.Damage)
+		same(t, want, e, name)
+	}
+	assert.Equal(t, before, namesIn(t, filepath.Dir(path)), "nothing is written beside a recording")
+
+	log, err := os.ReadFile(path + "-wal")
+	require.NoError(t, err)
+	read := func(log []byte) *dataset.Episode {
+		require.NoError(t, os.WriteFile(path+"-wal", log, 0o666))
+		return episode(t, path, dataset.Options{})
+	}
+	all := count(want)
+	cut := read(log[:len(log)*3/4])
+	assert.Empty(t, cut.Damage, "a transaction that did not end is none")
+	assert.InDelta(t, all*7/8, count(cut), 8)
+	flipped := slices.Clone(log)
+	flipped[len(log)/2] ^= 1
+	assert.InDelta(t, all*3/4, count(read(flipped)), 8, "what follows what is broken is not taken")
+	flipped = slices.Clone(log)
+	flipped[0] ^= 1
+	e := read(flipped)
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, "write-ahead logs that are broken", e.Damage[0].What)
+	assert.InDelta(t, all/2, count(e), 4)
+	assert.InDelta(t, all/2, count(read(nil)), 4)
+}
+
+func TestAFolderIsOneEpisodeOfItsFilesInOrder(t *testing.T) {
+	list := robot(40)
+	want := whole(t, 40)
+	for _, compressed := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "run")
+		for i := range 11 { // run_10 after run_9
+			n := len(list) / 11
+			end := (i + 1) * n
+			if i == 10 {
+				end = len(list)
+			}
+			path := filepath.Join(dir, fmt.Sprintf("run_%d.db3", i))
+			writeDB(t, path, schema{qos: true, distro: "humble"}, list[i*n:end])
+			if compressed {
+				data, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path+".zstd", squeezed(t, data), 0o666))
+				require.NoError(t, os.Remove(path))
+			}
+		}
+		temporary := t.TempDir()
+		t.Setenv("TMPDIR", temporary)
+		d, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
+		require.NoError(t, err)
+		assert.Equal(t, "rosbag2", d.Format())
+		assert.Equal(t, "run", d.Name())
+		for range 2 {
+			e, err := d.Episode(t.Context(), 0)
+			require.NoError(t, err)
+			same(t, want, e, dir)
+			for i := range e.Media[0].Times { // of all files, of which not all stay open
+				_, err := e.Media[0].Frame(t.Context(), i)
+				require.NoError(t, err)
+			}
+			require.Equal(t, want.Media[0].Times, e.Media[0].Times)
+		}
+		e, err := d.Episode(t.Context(), 0)
+		require.NoError(t, err)
+		require.NoError(t, d.Close())
+		require.NoError(t, d.Close())
+		assert.Empty(t, namesIn(t, temporary), "temporary files")
+		_, err = e.Media[0].Frame(t.Context(), 0)
+		assert.ErrorIs(t, err, dataset.ErrClosed)
+		_, err = d.Episode(t.Context(), 0)
+		assert.ErrorIs(t, err, dataset.ErrClosed)
+		_, err = d.Episode(t.Context(), 1)
+		assert.ErrorIs(t, err, dataset.ErrNotFound)
+	}
+}
+
+func TestFilesOfOtherNamesAreEpisodesOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	writeDB(t, filepath.Join(dir, "kitchen.db3"), schema{}, robot(2))
+	writeDB(t, filepath.Join(dir, "garden.db3"), schema{}, robot(2))
+	d, err := dataset.Open(t.Context(), dir, dataset.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, 2, d.Len())
+	require.NoError(t, d.Close())
+}
+
+// metadataOf is metadata.yaml of some files, with as many messages as said.
+func metadataOf(count int, files ...string) string {
+	text := strings.Replace(someMetadata, "message_count: 19\n  topics", fmt.Sprintf("message_count: %d\n  topics", count), 1)
+	before, after, _ := strings.Cut(text, "    - run_0.db3\n")
+	for _, f := range files {
+		before += "    - " + f + "\n"
+	}
+	return before + after
+}
+
+func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "bag")
+	list := robot(6)
+	half := len(list) / 2
+	writeDB(t, filepath.Join(dir, "run_0.db3"), schema{qos: true}, list[:half])
+	writeDB(t, filepath.Join(dir, "run_1.db3"), schema{qos: true}, list[half:])
+	meta := func(text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(text), 0o666))
+	}
+	open := func(opt dataset.Options) (dataset.Dataset, *dataset.Episode) {
+		d, err := dataset.Open(t.Context(), dir, opt)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		e, err := d.Episode(t.Context(), 0)
+		require.NoError(t, err)
+		return d, e
+	}
+
+	meta(metadataOf(len(list), "bag/run_0.db3", "bag/run_1.db3.zstd")) // as old versions have them, and not compressed after all
+	d, e := open(dataset.Options{})
+	assert.Empty(t, d.Info().Problems)
+	same(t, whole(t, 6), e, dir)
+	remarks := strings.Join(e.Remarks, "; ")
+	assert.NotContains(t, remarks, "messages, and there are")
+	assert.Contains(t, remarks, "metadata.yaml says 3 messages of /cmd_vel, and there are 6")
+	assert.Contains(t, remarks, "metadata.yaml says that the messages are of")
+
+	meta(metadataOf(99, "run_0.db3", "gone.db3"))
+	d, e = open(dataset.Options{})
+	assert.Equal(t, []dataset.Problem{{Where: "metadata.yaml", What: "the file gone.db3 is not there"}, {Where: "run_1.db3", What: "is not listed in metadata.yaml, and not read"}},
+		d.Info().Problems)
+	assert.Contains(t, strings.Join(e.Remarks, "; "), fmt.Sprintf("metadata.yaml says 99 messages, and there are %d", half))
+	_, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+
+	meta(metadataOf(0, "gone.db3"))
+	_, err = dataset.Open(t.Context(), dir, dataset.Options{})
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+
+	meta("rosbag2_bagfile_information:\n  version: [\n")
+	d, e = open(dataset.Options{})
+	require.Len(t, d.Info().Problems, 1)
+	assert.Contains(t, d.Info().Problems[0].What, "the folder's files are taken instead")
+	same(t, whole(t, 6), e, dir)
+	_, err = dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}
+
+func TestABagWithoutMessagesIsAnEpisodeWithoutStreams(t *testing.T) {
+	dir := t.TempDir()
+	writeDB(t, filepath.Join(dir, "run_0.db3"), schema{qos: true, distro: "iron"}, nil)
+	text := strings.ReplaceAll(metadataOf(0, "run_0.db3"), "1700000000000000000", fmt.Sprint(int64(math.MaxInt64)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(strings.ReplaceAll(text, "      message_count: 3\n", "      message_count: 0\n")), 0o666))
+	e := episode(t, dir, dataset.Options{Strict: true})
+	assert.Empty(t, e.Streams)
+	assert.Empty(t, e.Damage)
+	assert.Empty(t, e.Remarks)
+}
+
+func TestABrokenFileOfABagCostsItself(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	list := robot(6)
+	writeDB(t, filepath.Join(dir, "run_0.db3"), schema{qos: true}, list[:len(list)/2])
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run_1.db3"), []byte("SQLite format 3\x00 and no more"), 0o666))
+	e := episode(t, dir, dataset.Options{})
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, "files that cannot be read", e.Damage[0].What)
+	assert.Equal(t, filepath.Join(dir, "run_1.db3"), e.Damage[0].First.Path)
+	assert.Equal(t, 3, e.Stream("/cmd_vel").Len())
+	d, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
+	require.NoError(t, err)
+	_, err = d.Episode(t.Context(), 0)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	require.NoError(t, d.Close())
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "run_0.db3")))
+	d, err = dataset.Open(t.Context(), dir, dataset.Options{})
+	require.NoError(t, err)
+	_, err = d.Episode(t.Context(), 0)
+	assert.ErrorIs(t, err, dataset.ErrTruncated, "of a bag of no other file")
+	require.NoError(t, d.Close())
+}
+
+func TestABrokenPageCostsItsMessages(t *testing.T) {
+	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(20))
+	defer stored.clear()
+	lost := 0
+	for page := 512; page < len(db); page += 512 {
+		broken := slices.Clone(db)
+		clear(broken[page : page+512])
+		stored.put("memory://bag/run.db3", broken)
+		d, err := rosbag2.Open(t.Context(), "memory://bag/run.db3", dataset.Options{})
+		require.NoError(t, err)
+		e, err := d.Episode(t.Context(), 0)
+		if err == nil && count(e) < 120 {
+			lost++
+			require.NotEmpty(t, e.Damage, page)
+			assert.Equal(t, 1, e.Damage[0].Count, "%d: %v", page, e.Damage)
+			if page == 2*512 {
+				assert.Zero(t, count(e), "the root of the messages: %v", e.Damage)
+				continue
+			}
+			// A page of the tree's middle has some leaves below it, one of a leaf some messages.
+			assert.Greater(t, count(e), 60, "%d: %v", page, e.Damage)
+		} else if err != nil {
+			assert.Less(t, page, 8*512, "the schema, and the first pages of the tables: %v", err)
+		}
+		require.NoError(t, d.Close())
+	}
+	assert.Greater(t, lost, 30)
+}
+
+func TestOtherDatabasesAreNotSupported(t *testing.T) {
+	for query, want := range map[string]string{
+		`CREATE TABLE songs(id INTEGER PRIMARY KEY)`: "no table topics",
+		`CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT); CREATE VIEW messages AS
+			WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT 1 topic_id, x timestamp, '' data FROM n`: "no table messages",
+		`CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT);
+			CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB AS (zeroblob(1000000000)))`: "without data",
+	} {
+		path := filepath.Join(t.TempDir(), "other.db3")
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		_, err = db.Exec(query)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		d, err := dataset.Open(t.Context(), path, dataset.Options{})
+		require.NoError(t, err)
+		_, err = d.Episode(t.Context(), 0)
+		assert.ErrorIs(t, err, dataset.ErrUnsupported)
+		assert.ErrorContains(t, err, want)
+		require.NoError(t, d.Close())
+	}
+}
+
+func TestABrokenCompressedFileGivesWhatIsBeforeThat(t *testing.T) {
+	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(200))
+	small := squeezed(t, db)
+	defer stored.clear()
+	stored.put("memory://bag/run.db3.zstd", small[:len(small)*2/3])
+	d, err := rosbag2.Open(t.Context(), "memory://bag/run.db3.zstd", dataset.Options{})
+	require.NoError(t, err)
+	e, err := d.Episode(t.Context(), 0)
+	if err == nil {
+		assert.Contains(t, e.Damage.String(), "compressed files that are broken")
+	} else {
+		assert.ErrorIs(t, err, dataset.ErrTruncated)
+	}
+	require.NoError(t, d.Close())
+}
+
+func TestAnEndOfTheContextIsItsError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.db3")
+	writeDB(t, path, schema{}, robot(3))
+	d, err := dataset.Open(t.Context(), path, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = d.Episode(ctx, 0)
+	assert.True(t, errors.Is(err, context.Canceled), "%v", err)
+}

@@ -1,0 +1,74 @@
+package rosbag2_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// ranges are messages of a type that has had a variance since Iron.
+func ranges(variance bool) (list []sent) {
+	for i := range 5 {
+		fields := []any{header{0, 1, uint32(i), "sonar"}, uint8(0), float32(.1), float32(.2), float32(4), float32(i)}
+		if variance {
+			fields = append(fields, float32(.5))
+		}
+		list = append(list, sent{"/range", "sensor_msgs/Range", int64(1e18) + int64(i), fields})
+	}
+	return list
+}
+
+func TestTheDistributionIsTheOneWhoseMessagesTheseAre(t *testing.T) {
+	for _, c := range []struct {
+		distro   string
+		variance bool
+		columns  int
+		remark   string
+	}{
+		{"", true, 6, "ROS 2 Rolling, the newest"},
+		{"", false, 5, "ROS 2 Humble, the newest that the messages fit"},
+		{"humble", false, 5, "ROS 2 Humble"},
+		{"iron", true, 6, "ROS 2 Iron"},
+		{"zeppelin", false, 5, "ROS 2 Humble, since zeppelin is not known, the newest that the messages fit"},
+	} {
+		path := filepath.Join(t.TempDir(), "run.db3")
+		writeDB(t, path, schema{distro: c.distro}, ranges(c.variance))
+		e := episode(t, path, dataset.Options{Strict: true})
+		require.NotNil(t, e.Stream("/range"), "%+v: %v", c, e.LeftOut)
+		assert.Len(t, e.Stream("/range").Columns, c.columns, "%+v", c)
+		assert.Equal(t, 5, e.Stream("/range").Len())
+		assert.Contains(t, strings.Join(e.Remarks, ";")+";", c.remark+";")
+	}
+}
+
+func TestDefinitionsOfTheCallerDecodeWhatIsNotBuiltIn(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.db3")
+	writeDB(t, path, schema{distro: "humble"}, []sent{
+		{"/own", "my_msgs/Own", 5, []any{1.5, uint32(7), uint8(3)}},
+		{"/own", "my_msgs/Own", 6, []any{2.5, uint32(8), uint8(4)}},
+	})
+	e := episode(t, path, dataset.Options{})
+	assert.Nil(t, e.Stream("/own"))
+	require.NotEmpty(t, e.LeftOut)
+	assert.Equal(t, 2, e.LeftOut[0].Count)
+
+	msg := filepath.Join(dir, "share", "my_msgs", "msg")
+	require.NoError(t, os.MkdirAll(msg, 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(msg, "Own.msg"), []byte("# ours\nfloat64 x\nPart part\n"), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(msg, "Part.msg"), []byte("uint32 a\nuint8 b 5\nint8 C=3\n"), 0o666))
+	e = episode(t, path, dataset.Options{Strict: true, Definitions: []string{filepath.Join(dir, "share")}})
+	s := e.Stream("/own")
+	require.NotNil(t, s, "%v", e.LeftOut)
+	assert.Equal(t, []float64{1.5, 7, 3, 2.5, 8, 4}, floats(t, s))
+	assert.Equal(t, "part.a", s.Columns[1].Name)
+
+	_, err := dataset.Open(t.Context(), path, dataset.Options{Definitions: []string{filepath.Join(dir, "none")}})
+	assert.ErrorIs(t, err, dataset.ErrOption)
+}

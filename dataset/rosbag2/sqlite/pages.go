@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+)
+
+// mostAhead is how many pages are read at once where they are read in their order.
+const mostAhead = 32
+
+// pages reads pages, and those behind one that is asked for in order. It is for one goroutine.
+type pages struct {
+	image *image
+	first uint32 // of those in memory
+	next  uint32 // behind them
+	ahead int
+	buf   []byte
+}
+
+// page returns a page, numbered from 1, until the next call; nil for one that there is not.
+func (p *pages) page(n uint32) ([]byte, error) {
+	size := int(p.image.page)
+	if n == 0 || int64(n) > p.image.size/p.image.page {
+		return nil, nil
+	}
+	if n < p.first || n >= p.next {
+		// A table's pages lie among those of its index, so that a few are passed over.
+		if n >= p.next && n < p.next+4 && p.next > 0 {
+			p.ahead = min(2*p.ahead, mostAhead)
+		} else {
+			p.ahead = 1
+		}
+		count := int(min(int64(p.ahead), p.image.size/p.image.page-int64(n)+1))
+		p.buf = slices.Grow(p.buf[:0], count*size)[:count*size]
+		p.first, p.next = 0, 0
+		if got, err := p.image.ReadAt(p.buf, (int64(n)-1)*int64(size)); got < len(p.buf) {
+			if err == io.EOF {
+				return nil, nil // of a database whose log says that it is longer than it is
+			}
+			return nil, err
+		}
+		p.first, p.next = n, n+uint32(count)
+	}
+	at := int(n-p.first) * size
+	return p.buf[at : at+size], nil
+}
+
+// varint reads a number of up to 9 bytes, and returns how many it takes, 0 if it does not end.
+func varint(b []byte) (v int64, n int) {
+	var u uint64
+	for i, c := range b[:min(len(b), 9)] {
+		if i == 8 {
+			return int64(u<<8 | uint64(c)), 9
+		}
+		u = u<<7 | uint64(c&0x7f)
+		if c < 0x80 {
+			return int64(u), i + 1
+		}
+	}
+	return 0, 0
+}
+
+// record is a row of a table, its columns as SQLite stores them.
+type record struct {
+	header, body []byte
+}
+
+// recordOf splits a row; ok is false where it breaks the rules.
+func recordOf(payload []byte) (r record, ok bool) {
+	size, n := varint(payload)
+	if n == 0 || size < int64(n) || size > int64(len(payload)) {
+		return record{}, false
+	}
+	return record{payload[n:size], payload[size:]}, true
+}
+
+// kinds of a column.
+const (
+	null = iota
+	integer
+	real
+	blob
+	text
+)
+
+// column returns the next column, and whether there is one that is whole.
+func (r *record) column() (kind int, number int64, data []byte, ok bool) {
+	serial, n := varint(r.header)
+	if n == 0 || serial < 0 {
+		return 0, 0, nil, false
+	}
+	size := int64(0)
+	switch {
+	case serial == 0:
+	case serial == 8 || serial == 9:
+		kind, number = integer, serial-8
+	case serial <= 4:
+		kind, size = integer, serial
+	case serial == 5 || serial == 6:
+		kind, size = integer, 2*serial-4
+	case serial == 7:
+		kind, size = real, 8
+	case serial < 12:
+		return 0, 0, nil, false
+	default:
+		kind, size = blob+int(serial&1), (serial-12)/2
+	}
+	if size > int64(len(r.body)) {
+		return 0, 0, nil, false
+	}
+	data, r.header, r.body = r.body[:size], r.header[n:], r.body[size:]
+	if kind == integer && size > 0 {
+		var word [8]byte
+		if data[0] >= 0x80 {
+			word = [8]byte{255, 255, 255, 255, 255, 255, 255, 255}
+		}
+		copy(word[8-size:], data)
+		number = int64(binary.BigEndian.Uint64(word[:]))
+	}
+	return kind, number, data, true
+}

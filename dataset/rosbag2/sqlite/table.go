@@ -1,0 +1,231 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// mostDeep is how many pages a tree has above one another: more than a file of 2^32 pages could need.
+const mostDeep = 20
+
+// table is a table's tree of pages. Inner pages have the greatest number of a row below each page but the last; leaves have rows. SQLite walks it too, but
+// copies each row at least twice, and says of what is broken only that it is. https://www.sqlite.org/fileformat2.html#b_tree_pages
+type table struct {
+	image *image
+	path  string
+	root  uint32
+}
+
+// walk is a way through a table's rows from a number to another, in their order.
+type walk struct {
+	*table
+	ctx      context.Context
+	from, to int64
+	use      func(number int64, row []byte) error // row is good until it returns
+	damage   *dataset.Damages
+	backward bool // the last row first
+
+	pages  pages
+	inner  [mostDeep][]byte
+	leaf   []byte
+	row    []byte
+	seen   int64 // pages of the tree, of which there are no more than the file has
+	number int64 // of the last row
+	any    bool
+}
+
+// rows calls use for the rows of numbers from a number to another. A page that is broken costs what is below it; damage has it if the
+// first number that may be there is among those asked for, so that of several walks one counts it.
+func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Damages, use func(number int64, row []byte) error) error {
+	w := &walk{table: t, ctx: ctx, from: from, to: to, use: use, damage: damage, pages: pages{image: t.image}}
+	return w.below(t.root, 0, math.MinInt64, math.MaxInt64)
+}
+
+// lost notes a page that cannot be read, of rows of some numbers.
+func (w *walk) lost(page uint32, first, last int64, got string) {
+	if w.damage == nil || first < w.from || first > w.to {
+		return
+	}
+	which := "messages"
+	if first > math.MinInt64 {
+		which += " from " + strconv.FormatInt(first, 10)
+	}
+	if last < math.MaxInt64 {
+		which += " to " + strconv.FormatInt(last, 10)
+	}
+	at := (int64(page) - 1) * w.image.page
+	kind := dataset.ErrCorrupt
+	if at >= w.image.size {
+		kind = dataset.ErrTruncated
+	}
+	w.damage.Add("pages of messages that cannot be read", 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
+}
+
+// below walks what is below a page, which may have rows of numbers from first to last.
+func (w *walk) below(number uint32, deep int, first, last int64) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	page, err := w.pages.page(number)
+	if err != nil {
+		return err
+	}
+	w.seen++
+	switch {
+	case page == nil:
+		w.lost(number, first, last, "no page "+strconv.FormatUint(uint64(number), 10))
+		return nil
+	case deep == mostDeep || w.seen > w.image.size/w.image.page:
+		w.lost(number, first, last, "a tree of pages that leads back")
+		return nil
+	}
+	head := 0
+	if number == 1 {
+		head = headerSize
+	}
+	kind, count := page[head], int(binary.BigEndian.Uint16(page[head+3:]))
+	size := map[byte]int{5: 12, 13: 8}[kind]
+	if size == 0 || head+size+2*count > w.image.usable {
+		w.lost(number, first, last, fmt.Sprintf("page %d of kind %d with %d cells", number, kind, count))
+		return nil
+	}
+	if kind == 13 {
+		w.leaf = append(w.leaf[:0], page...)
+		return w.cells(number, w.leaf, head+size, count, first, last)
+	}
+	inner := append(w.inner[deep][:0], page...)
+	w.inner[deep] = inner
+	for i := range count + 1 {
+		if w.backward {
+			i = count - i
+		}
+		child, greatest, low := binary.BigEndian.Uint32(inner[head+8:]), last, first
+		ok := true
+		if i < count {
+			child, greatest, ok = w.key(inner, head+size, i)
+		}
+		if i > 0 {
+			_, before, good := w.key(inner, head+size, i-1)
+			if good && before < math.MaxInt64 {
+				low = before + 1
+			}
+		}
+		switch {
+		case !ok:
+			w.lost(number, low, greatest, fmt.Sprintf("page %d, whose cell %d is outside it", number, i))
+			continue
+		case greatest < w.from || low > w.to:
+			continue
+		}
+		if err := w.below(child, deep+1, low, greatest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key returns the page of an inner page's cell, and the greatest number below it.
+func (w *walk) key(page []byte, pointers, i int) (child uint32, greatest int64, ok bool) {
+	at := int(binary.BigEndian.Uint16(page[pointers+2*i:]))
+	if at+4 > w.image.usable {
+		return 0, math.MaxInt64, false
+	}
+	greatest, n := varint(page[at+4 : w.image.usable])
+	return binary.BigEndian.Uint32(page[at:]), greatest, n > 0
+}
+
+// cells calls use for the rows of a leaf.
+func (w *walk) cells(number uint32, page []byte, pointers, count int, first, last int64) error {
+	broken := ""
+	for i := range count {
+		if w.backward {
+			i = count - 1 - i
+		}
+		at := int(binary.BigEndian.Uint16(page[pointers+2*i:]))
+		cell := page[min(at, w.image.usable):w.image.usable]
+		size, n := varint(cell)
+		row, k := varint(cell[n:])
+		if n == 0 || k == 0 || size < 0 || size > w.image.size {
+			broken = fmt.Sprintf("page %d, whose cell %d is no row", number, i)
+			continue
+		}
+		if row < w.from || row > w.to {
+			continue
+		}
+		if w.any && row <= w.number && !w.backward {
+			broken = fmt.Sprintf("page %d, with row %d behind row %d", number, row, w.number)
+			continue
+		}
+		data, err := w.payload(cell[n+k:], size)
+		if err != nil {
+			return err
+		}
+		if data == nil {
+			broken = fmt.Sprintf("page %d, whose row %d does not end", number, row)
+			continue
+		}
+		w.number, w.any = row, true
+		if err := w.use(row, data); err != nil {
+			return err
+		}
+	}
+	if broken != "" {
+		w.lost(number, first, last, broken)
+	}
+	return nil
+}
+
+// payload returns a row, whose first bytes are on the page, and the others on pages that follow one another; nil if it is broken.
+func (w *walk) payload(cell []byte, size int64) ([]byte, error) {
+	usable := int64(w.image.usable)
+	local := size
+	if most := usable - 35; size > most {
+		least := (usable-12)*32/255 - 23
+		if local = least + (size-least)%(usable-4); local > most {
+			local = least
+		}
+	}
+	if local == size {
+		if size > int64(len(cell)) {
+			return nil, nil
+		}
+		return cell[:size:size], nil
+	}
+	if local+4 > int64(len(cell)) {
+		return nil, nil
+	}
+	w.row = append(w.row[:0], cell[:local]...)
+	for next := binary.BigEndian.Uint32(cell[local:]); int64(len(w.row)) < size; {
+		page, err := w.pages.page(next)
+		if page == nil || err != nil {
+			return nil, err
+		}
+		next = binary.BigEndian.Uint32(page)
+		w.row = append(w.row, page[4:min(usable, 4+size-int64(len(w.row)))]...)
+	}
+	return w.row, nil
+}
+
+// errFound ends a walk that has what it was for.
+var errFound = errors.New("found")
+
+// span returns the least and the greatest number of a row that can be reached, and false if there is none.
+func (t *table) span(ctx context.Context) (first, last int64, ok bool, err error) {
+	for _, at := range []*int64{&first, &last} {
+		w := &walk{table: t, ctx: ctx, from: math.MinInt64, to: math.MaxInt64, backward: at == &last, pages: pages{image: t.image}}
+		w.use = func(number int64, _ []byte) error {
+			*at, ok = number, true
+			return errFound
+		}
+		if err := w.below(t.root, 0, math.MinInt64, math.MaxInt64); err != nil && err != errFound {
+			return 0, 0, false, err
+		}
+	}
+	return first, last, ok, nil
+}
