@@ -157,7 +157,15 @@ func open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if err == nil && st.IsDir() {
 		return openFolder(ctx, path, opt)
 	}
-	f, err := recognise(ctx, path)
+	look := headOf
+	if err == nil && st.IsRegular() {
+		look = beginning
+	}
+	head, err := look(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := recognise(path, head)
 	if err != nil {
 		return nil, err
 	}
@@ -174,13 +182,15 @@ func unreachable(path string, err error) error {
 }
 
 // Recognise returns the registered format of a file.
-func Recognise(path string) (Format, error) { return recognise(context.Background(), path) }
-
-func recognise(ctx context.Context, path string) (Format, error) {
-	head, err := headOf(ctx, path)
+func Recognise(path string) (Format, error) {
+	head, err := headOf(context.Background(), path)
 	if err != nil {
 		return Format{}, err
 	}
+	return recognise(path, head)
+}
+
+func recognise(path string, head []byte) (Format, error) {
 	f, ok, err := match(path, head, false)
 	if err == nil && !ok {
 		f, ok, err = match(path, head, true)

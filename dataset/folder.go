@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -90,27 +91,21 @@ func (s *sorting) ignored(paths []string) (names []string) {
 func (s *sorting) sort(entries []storage.Info, named bool) error {
 	s.formats, s.found = map[string]Format{}, map[string][]string{}
 	s.broken, s.others, s.lost, s.why, s.folder, s.names = nil, nil, nil, nil, "", nil
-	for _, entry := range entries {
+	for i, found := range inorder.Each(s.ctx, len(entries), openers(s.path), openers(s.path), func(matched) int { return openers(s.path) }, func(ctx context.Context, i int) matched {
+		return s.match(ctx, &entries[i], named)
+	}) {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		if strings.HasPrefix(entry.Name, ".") {
-			continue
-		}
-		file := storage.Join(s.path, entry.Name)
-		if link := entry.Mode&fs.ModeSymlink != 0; !link && !entry.IsRegular() {
-			if entry.IsDir() {
+		entry, f, err := &entries[i], found.format, found.err
+		if found.none {
+			if entry.IsDir() && !hidden(entry) {
 				s.folder = cmp.Or(s.folder, entry.Name)
 			}
 			continue
 		}
+		file := storage.Join(s.path, entry.Name)
 		s.names = append(s.names, entry.Name)
-		var f Format
-		var ok bool
-		head, err := beginning(s.ctx, file) // a link leads to nothing, which is the error
-		if err == nil {
-			f, ok, err = match(file, head, named)
-		}
 		var bad *FormatError
 		switch {
 		case errors.As(err, &bad):
@@ -119,7 +114,7 @@ func (s *sorting) sort(entries []storage.Info, named bool) error {
 			}
 		case err != nil:
 			s.lost, s.why = append(s.lost, file), cmp.Or(s.why, err)
-		case ok:
+		case found.ok:
 			s.formats[f.Name] = f
 			s.found[f.Name] = append(s.found[f.Name], file)
 		default:
@@ -127,6 +122,37 @@ func (s *sorting) sort(entries []storage.Info, named bool) error {
 		}
 	}
 	return nil
+}
+
+// matched is what an entry of a folder is.
+type matched struct {
+	none   bool // no file, or hidden
+	format Format
+	ok     bool
+	err    error
+}
+
+func hidden(entry *storage.Info) bool { return strings.HasPrefix(entry.Name, ".") }
+
+func (s *sorting) match(ctx context.Context, entry *storage.Info, named bool) (m matched) {
+	if link := entry.Mode&fs.ModeSymlink != 0; hidden(entry) || !link && !entry.IsRegular() {
+		return matched{none: true}
+	}
+	file := storage.Join(s.path, entry.Name)
+	head, err := beginning(ctx, file) // a link leads to nothing, which is the error
+	if err != nil {
+		return matched{err: err}
+	}
+	m.format, m.ok, m.err = match(file, head, named)
+	return m
+}
+
+// openers is how many files of a folder are opened at a time: of an object store, where each takes long, several.
+func openers(path string) int {
+	if _, local := storage.Local(path); local {
+		return 1
+	}
+	return 8
 }
 
 // chosen returns the one format of the folder, and its files: those of it, and those that seem to be and are broken, of which each costs itself.
@@ -198,30 +224,52 @@ type part struct {
 
 // index opens each file once, to know how many episodes it has and what it says of itself.
 func (d *folder) index(ctx context.Context) error {
-	for i := range d.parts {
-		p := &d.parts[i]
-		p.first, p.count = d.count, 1
-		if err := ctx.Err(); err != nil {
-			return err
+	type opened struct {
+		set Dataset
+		err error
+	}
+	n := openers(d.path)
+	ahead, stop := context.WithCancel(ctx)
+	defer stop()
+	var failed error // after which what was opened ahead is closed, and nothing more opened
+	for i, o := range inorder.Each(ahead, len(d.parts), n, n, func(opened) int { return n }, func(ctx context.Context, i int) (o opened) {
+		if o.err = ctx.Err(); o.err == nil {
+			o.set, o.err = d.format.Open(ctx, d.parts[i].path, d.opt)
 		}
-		one, err := d.format.Open(ctx, p.path, d.opt)
-		switch {
-		case errors.Is(err, ErrOption) || ctx.Err() != nil:
-			return cmp.Or(err, ctx.Err())
-		case err != nil && d.opt.Strict:
-			return err
-		case err != nil:
-			d.info.Problems = append(d.info.Problems, Problem{storage.Base(p.path), err.Error()})
-		default:
-			p.count = one.Len()
-			d.join(p, one)
-			if err := one.Close(); err != nil {
-				return err
-			}
+		return o
+	}) {
+		if failed == nil {
+			failed = d.add(ctx, &d.parts[i], o.set, o.err)
 		}
-		d.count += p.count
+		if o.err == nil {
+			failed = cmp.Or(failed, o.set.Close())
+		}
+		if failed != nil {
+			stop()
+		}
+	}
+	if failed != nil {
+		return failed
 	}
 	d.kind = cmp.Or(d.kind, d.format.Name)
+	return nil
+}
+
+// add adds a file that was opened, or could not be.
+func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error {
+	p.first, p.count = d.count, 1
+	switch {
+	case errors.Is(err, ErrOption) || ctx.Err() != nil:
+		return cmp.Or(err, ctx.Err())
+	case err != nil && d.opt.Strict:
+		return err
+	case err != nil:
+		d.info.Problems = append(d.info.Problems, Problem{storage.Base(p.path), err.Error()})
+	default:
+		p.count = one.Len()
+		d.join(p, one)
+	}
+	d.count += p.count
 	return nil
 }
 

@@ -25,7 +25,6 @@ import (
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
-	"github.com/robocache/robocache/loader"
 	_ "github.com/robocache/robocache/storage/s3"
 	"github.com/robocache/robocache/storage/s3/s3test"
 	"github.com/robocache/robocache/tensor"
@@ -308,33 +307,4 @@ func TestAVideoInABucketIsDecoded(t *testing.T) {
 		return list
 	}
 	assert.Equal(t, pictures(name), pictures("s3://"+bucket+"/video.mp4"))
-}
-
-// TestAPackedStoreIsReadFromABucket packs one, and opens it there as it is on disk.
-func TestAPackedStoreIsReadFromABucket(t *testing.T) {
-	ctx := context.Background()
-	d, err := dataset.Open(ctx, "../isaaclab/testdata/demos.hdf5", dataset.Options{})
-	require.NoError(t, err)
-	defer d.Close()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "store.safetensors")
-	require.NoError(t, loader.Pack(ctx, d, path, loader.BuildOptions{}))
-	s3test.Shared().PutFolder(t, bucket, "packed", dir)
-	at := "s3://" + bucket + "/packed/store.safetensors"
-	assert.True(t, loader.IsStore(at))
-	here, err := loader.Open(path)
-	require.NoError(t, err)
-	defer here.Close()
-	there, err := loader.Open(at)
-	require.NoError(t, err)
-	defer there.Close()
-	require.Equal(t, len(here.Streams), len(there.Streams))
-	for i := range here.Streams {
-		assert.Equal(t, sum(here.Streams[i].Values), sum(there.Streams[i].Values))
-	}
-	sources, err := loader.SourcesOf(ctx, dir)
-	require.NoError(t, err)
-	remote, err := loader.SourcesOf(ctx, "s3://"+bucket+"/packed")
-	require.NoError(t, err)
-	assert.Equal(t, sources, remote)
 }

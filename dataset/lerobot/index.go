@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -103,22 +104,34 @@ func (s *Set) index(ctx context.Context) error {
 		return err
 	}
 	x := &indexer{set: s, at: map[int64]int{}, last: -1, sure: true}
-	for i, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
+	s.files = names
+	type opened struct {
+		file *table.File
+		err  error
+	}
+	workers := 1
+	if _, local := storage.Local(s.root); !local {
+		workers = 8 // for each takes long
+	}
+	for i, o := range inorder.Each(ctx, len(names), workers, workers, func(opened) int { return workers }, func(ctx context.Context, i int) (o opened) {
+		if o.err = ctx.Err(); o.err == nil {
+			o.file, o.err = table.Open(s.path(names[i]))
 		}
-		s.files = append(s.files, name)
-		f, err := table.Open(s.path(name))
+		return o
+	}) {
+		err := o.err
 		if err == nil {
-			err = x.add(ctx, int32(i), f)
-			f.Close()
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if ctx.Err() == nil {
+				err = x.add(ctx, int32(i), o.file)
 			}
+			o.file.Close()
 		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			x.pass(i, err)
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	s.info.Frames = int(x.row)
 	slices.SortFunc(s.episodes, func(a, b episode) int { return cmp.Compare(a.number, b.number) })
