@@ -38,6 +38,9 @@ type packing struct {
 // onlySteps is why a stream is left out that has no times.
 const onlySteps = "timestamps that count steps, of which nobody says how many a second there are"
 
+// onlyClouds is why point clouds are left out.
+const onlyClouds = "point clouds, which are not packed: robocache voxelize takes them"
+
 // add appends an episode.
 func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
 	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
@@ -80,6 +83,9 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 	}
 	if err := p.addMedia(ctx, e, leave); err != nil {
 		return err
+	}
+	for i := range e.Clouds {
+		leave(e.Clouds[i].Name, onlyClouds)
 	}
 	p.episodes = append(p.episodes, out)
 	for m := range p.packed { // those that had no samples too

@@ -96,6 +96,8 @@ func TestTheTimestampOfJSONIsNoColumn(t *testing.T) {
 		assert.Equal(t, []string{"v"}, columns(s.Columns), text)
 		assert.Equal(t, []int64{want}, rows.Stamps, text)
 	}
+	s, _ := jsonRows(t, Schema{}, `{"header":{"seq":3,"stamp":{"secs":1,"nsecs":2},"frame_id":"base"}}`)
+	assert.Equal(t, []string{"header.seq (of a header, whose stamp alone is kept)", "header.frame_id (of a header, whose stamp alone is kept)"}, s.LeftOut)
 	for _, text := range []string{`{"timestamp":5,"v":1}`, `{"timestamp":{"sec":1.5,"nsec":1},"v":1}`, `{"timestamp":"now","v":1}`, `{"a":{"timestamp":{"sec":1,"nsec":2}},"v":1}`} {
 		s, _ := jsonRows(t, Schema{}, text)
 		assert.False(t, s.Stamp, text)

@@ -150,6 +150,7 @@ func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *Li
 	switch {
 	case top && n.isStamp(name) && !b.d.shape.Stamp:
 		b.d.shape.Stamp = true
+		b.header(n, name)
 		return &jsonField{what: jsonStamp}
 	case element != nil && n.isStamp(name) && !element.Stamp:
 		element.Stamp = true
@@ -160,6 +161,15 @@ func (b *jsonBuilder) own(n *jsonSeen, name string, keyed, top bool, element *Li
 		return &jsonField{what: jsonParent}
 	}
 	return nil
+}
+
+// header names what is left out of a header, all but its stamp.
+func (b *jsonBuilder) header(n *jsonSeen, name string) {
+	for _, part := range n.byPlace() {
+		if name == "header" && part != "stamp" {
+			b.leave(name+"."+part, "of a header, whose stamp alone is kept")
+		}
+	}
 }
 
 // label finds the array of text that names the elements of the arrays beside it.

@@ -124,7 +124,7 @@ func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(log[a], log[b]) })
 	}
 	times = log
-	if t.shape.Stamp {
+	if t.shape.Stamp && t.ros {
 		e.stamps = append(e.stamps, name)
 	}
 	switch {

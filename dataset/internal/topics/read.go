@@ -94,7 +94,7 @@ func (r *reader) open(in *Channel) *channel {
 		c.decoder = decoder
 		c.learner, _ = decoder.(message.Learner)
 	}
-	t := &topic{index: len(r.topics), name: in.Topic, kind: in.Schema.Name, why: err, first: -1}
+	t := &topic{index: len(r.topics), name: in.Topic, kind: in.Schema.Name, why: err, first: -1, ros: in.Encoding == "cdr" || in.Encoding == "ros1"}
 	if err == nil && c.learner == nil {
 		t.shape = decoder.Shape()
 		for _, o := range r.topics {

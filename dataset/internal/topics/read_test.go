@@ -113,7 +113,7 @@ func columnNames(s *dataset.Stream) (names []string) {
 
 func TestTheClockIsTheOneThatWasAskedFor(t *testing.T) {
 	log := &fakeLog{
-		channels: channelsOf("/h", "stamped", "pair", "/plain", "", "pair", "/zero", "stamped", "pair"),
+		channels: channelsOf("/h", "cdr", "pair", "/plain", "", "pair", "/zero", "cdr", "pair"),
 		parts:    [][]Message{{at(0, 10, 8, 1), at(0, 5, 9, 2), at(1, 7, 0, 0), at(2, 3, 0, 0)}},
 	}
 	log.parts[0][3].Publish = 3
@@ -136,7 +136,7 @@ func TestTheClockIsTheOneThatWasAskedFor(t *testing.T) {
 
 func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
 	log := &fakeLog{
-		channels: channelsOf("/cam", "", "image", "/points", "stamped", "cloud"),
+		channels: channelsOf("/cam", "", "image", "/points", "cdr", "cloud"),
 		parts:    [][]Message{{at(0, 4, 'j', 1, 40), at(1, 1, 11), at(0, 2, 'j', 1, 20)}, {at(0, 3, 'p', 1, 30), at(1, 0, 10), at(0, 5, 0xff, 0, 0)}},
 	}
 	ctx := context.Background()

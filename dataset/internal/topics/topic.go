@@ -26,6 +26,7 @@ type topic struct {
 	kind   string // its schema's name
 	shape  *message.Shape
 	learns bool
+	ros    bool  // whether its messages are ROS' own, whose headers have more than a timestamp
 	why    error // there is no decoder
 
 	over            atomic.Bool // whether its numbers took more room than they may, and are not kept

@@ -61,7 +61,7 @@ type fakeDecoder struct {
 }
 
 func open(encoding string, schema message.Schema, _ func(string) string) (message.Decoder, error) {
-	d := &fakeDecoder{shape: message.Shape{Type: schema.Name, Stamp: encoding == "stamped"}}
+	d := &fakeDecoder{shape: message.Shape{Type: schema.Name, Stamp: encoding == "cdr"}}
 	switch schema.Name {
 	case "pair":
 		d.shape.Columns = []dataset.Column{{Name: "a"}, {Name: "b"}}
