@@ -164,7 +164,8 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	seconds.Name, seconds.Times = "seconds", tensor.Must(tensor.Of([]float64{0, 1, 2}, 3))
 	broken := a
 	broken.Name, broken.Columns = "broken", nil
-	e := &dataset.Episode{Streams: []dataset.Stream{a, back, seconds, broken}, LeftOut: []dataset.LeftOut{{Name: "quiet", Reason: "no samples"}}}
+	e := &dataset.Episode{Streams: []dataset.Stream{a, back, seconds, broken}, LeftOut: []dataset.LeftOut{{Name: "quiet", Reason: "no samples"}},
+		Clouds: []dataset.CloudStream{{Name: "lidar", Times: []int64{1, 2}}}}
 	many := &dataset.Episode{}
 	for i := range 17 {
 		s := a
@@ -194,6 +195,8 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		{e, columns, new(*align.StreamError), []string{`stream a: got column "w"`, "one of v"}},
 		{e, take("back"), new(*align.StreamError), []string{"stream back", "backwards", "index 1"}},
 		{e, take("broken"), new(*dataset.StreamError), []string{"broken", "0 columns"}},
+		{e, take("lidar"), new(*align.StreamError), []string{"stream lidar: got 2 point clouds, which Voxelize takes one by one, want a stream of numbers"}},
+		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*align.NoStreamsError), []string{"lidar (2 point clouds"}},
 		{e, take("quiet"), new(*align.NoStreamsError), []string{"quiet (no samples)"}},
 		{e, take("a", "seconds"), new(*align.StreamError), []string{"stream seconds", "f64", "i64"}},
 		{many, align.Plan{Rate: 1, Streams: nil}, nil, nil},

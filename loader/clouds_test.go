@@ -1,0 +1,25 @@
+package loader_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
+)
+
+func TestCloudsAreLeftOutAndSaid(t *testing.T) {
+	s, err := dataset.NewStream("s", []int64{1, 2}, tensor.Must(tensor.New(tensor.F32, 2, 1)), nil)
+	require.NoError(t, err)
+	e := &dataset.Episode{Name: "e", Streams: []dataset.Stream{s}, Clouds: []dataset.CloudStream{{Name: "/points", Times: []int64{1}}}}
+	store, err := loader.Build(context.Background(), made{e}, loader.BuildOptions{})
+	require.NoError(t, err)
+	require.Len(t, store.Episodes[0].LeftOut, 1)
+	assert.Equal(t, "/points", store.Episodes[0].LeftOut[0].Name)
+	_, err = loader.Build(context.Background(), made{e}, loader.BuildOptions{Media: []string{"/points"}})
+	assert.ErrorContains(t, err, "point clouds, which are not packed: robocache voxelize takes them")
+}
