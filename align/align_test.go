@@ -179,6 +179,12 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		}
 		return p
 	}
+	topical := &dataset.Episode{}
+	for _, name := range []string{"/joints.position", "/joints.velocity", "/odom", "/jointsandmore"} {
+		s := a
+		s.Name = name
+		topical.Streams = append(topical.Streams, s)
+	}
 	columns := take("a")
 	columns.Streams[0].Columns = []string{"w"}
 	long := take("a")
@@ -195,6 +201,9 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		{e, columns, new(*align.StreamError), []string{`stream a: got column "w"`, "one of v"}},
 		{e, take("back"), new(*align.StreamError), []string{"stream back", "backwards", "index 1"}},
 		{e, take("broken"), new(*dataset.StreamError), []string{"broken", "0 columns"}},
+		{topical, take("joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
+		{topical, take("/joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
+		{topical, take("odom"), new(*align.MissingError), []string{"did you mean /odom?"}},
 		{e, take("lidar"), new(*align.StreamError), []string{"stream lidar: got 2 point clouds, which Voxelize takes one by one, want a stream of numbers"}},
 		{&dataset.Episode{Clouds: e.Clouds}, align.Plan{Rate: 1}, new(*align.NoStreamsError), []string{"lidar (2 point clouds"}},
 		{e, take("quiet"), new(*align.NoStreamsError), []string{"quiet (no samples)"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
@@ -128,7 +129,7 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 			if w.From != "" {
 				key = "from"
 			}
-			return nil, j.at(i, key, &MissingError{Stream: name, Near: near.Nearest(name, e.Names()), Names: e.Names()})
+			return nil, j.at(i, key, &MissingError{Stream: name, Near: meant(name, e.Names()), Names: e.Names()})
 		}
 		l := &e.LeftOut[left]
 		if !j.fuse || l.Columns == nil {
@@ -144,6 +145,30 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 		return nil, &StreamError{Stream: name, Err: err}
 	}
 	return s, nil
+}
+
+// meant returns the names of the streams that a name may stand for: a topic's, of which no stream has the plain name, or one without its slash, or the
+// nearest.
+func meant(name string, names []string) string {
+	topic := "/" + strings.TrimPrefix(name, "/")
+	var parts []string
+	for _, n := range names {
+		if n == topic {
+			return n
+		}
+		if strings.HasPrefix(n, topic+".") {
+			parts = append(parts, n)
+		}
+	}
+	if len(parts) == 0 {
+		return near.Nearest(name, names)
+	}
+	const most = 8
+	text := strings.Join(parts[:min(len(parts), most)], " or ")
+	if len(parts) > most {
+		text += fmt.Sprintf(", or %d more of it", len(parts)-most)
+	}
+	return text
 }
 
 // mediaReason says why a media stream is not put on a clock.

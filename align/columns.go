@@ -39,7 +39,7 @@ func (e *StreamError) Unwrap() error { return e.Err }
 // MissingError is a stream that a plan asks for and the recording does not have.
 type MissingError struct {
 	Stream string
-	Near   string   // the name that is nearest, if one is near
+	Near   string   // the name that is nearest, if one is near, or those of the topic
 	Names  []string // that the recording has
 }
 

@@ -198,6 +198,8 @@ func recognise(path string, head []byte) (Format, error) {
 	switch {
 	case ok:
 		return f, nil
+	case err == nil && len(head) == 0:
+		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrTruncated, Msg: "file", Got: "0 bytes", Want: "a recording"}
 	case err == nil:
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
 			Got: "a file of none that is known here", Want: known()}

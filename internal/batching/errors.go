@@ -75,7 +75,11 @@ func (e *InputError) Unwrap() error { return e.Err }
 func ReadError(path string, err error) error {
 	var option *dataset.OptionError
 	if errors.As(err, &option) {
-		return Usagef("--%s: got %s, want %s", strings.ToLower(option.Arg), option.Got, option.Want)
+		flag := strings.ToLower(option.Arg)
+		if option.Arg == "Definitions" {
+			flag = "msg-path"
+		}
+		return Usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
 	}
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) && bad.Path == path && err == error(bad) { // which the message has already

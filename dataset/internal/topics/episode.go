@@ -139,7 +139,9 @@ func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 	case !t.stamped:
 		e.zero = append(e.zero, name)
 	default:
-		times = t.stamps.take()
+		if times = t.stamps.take(); t.zeros > 0 {
+			e.Remarks = append(e.Remarks, fmt.Sprintf("%s: the headers' timestamp is 0 in %d of %d messages", name, t.zeros, len(times)))
+		}
 	}
 	arrange(times, 1, order)
 	return times, order

@@ -90,6 +90,9 @@ func (r *reader) open(in *Channel) *channel {
 		define = nil
 	}
 	decoder, err := r.decoder(in.Encoding, in.Schema, define)
+	if (in.Encoding == "cdr" || in.Encoding == "ros1") && in.Schema.Name == "" && len(in.Schema.Data) == 0 {
+		err = &dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "channel", Got: "no schema", Want: "one, which messages of " + in.Encoding + " need"}
+	}
 	if err == nil {
 		c.decoder = decoder
 		c.learner, _ = decoder.(message.Learner)

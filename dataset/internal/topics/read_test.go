@@ -134,6 +134,13 @@ func TestTheClockIsTheOneThatWasAskedFor(t *testing.T) {
 	}
 }
 
+func TestSomeTimestampsOfZeroAreSaid(t *testing.T) {
+	log := &fakeLog{channels: channelsOf("/h", "cdr", "pair"), parts: [][]Message{{at(0, 1, 0, 1), at(0, 2, 3, 1)}}}
+	e := readAll(t, log, dataset.Options{Clock: "header"})
+	assert.Equal(t, []int64{0, 3000}, e.Stream("/h").Nanoseconds())
+	assert.Contains(t, e.Remarks, "/h: the headers' timestamp is 0 in 1 of 2 messages")
+}
+
 func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
 	log := &fakeLog{
 		channels: channelsOf("/cam", "", "image", "/points", "cdr", "cloud"),
@@ -191,6 +198,11 @@ func TestWhatCannotBeDecodedIsCounted(t *testing.T) {
 	_, err = read(context.Background(), log, dataset.Options{Strict: true}, open)
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, int64(0), bad.Offset)
+}
+
+func TestAChannelWithoutASchemaIsLeftOut(t *testing.T) {
+	e := readAll(t, &fakeLog{channels: channelsOf("/a", "cdr", ""), parts: [][]Message{{at(0, 1, 1, 2)}}}, dataset.Options{})
+	assert.Equal(t, []dataset.LeftOut{{Name: "/a", Count: 1, Reason: "channel: not supported: got no schema, want one, which messages of cdr need"}}, e.LeftOut)
 }
 
 func TestMessagesWithoutASchemaAreSeenBeforeTheyAreDecoded(t *testing.T) {

@@ -42,6 +42,7 @@ type topic struct {
 	last                 int64 // log time
 	published            bool  // whether a publish time is other than the log time
 	stamped              bool  // whether a stamp is other than 0
+	zeros                int   // stamps that are
 
 	f32     blocks[float32]
 	f64     blocks[float64]
@@ -119,6 +120,9 @@ func (t *topic) join(in *piece, r *reader) {
 	case "header":
 		for _, ns := range in.rows.Stamps {
 			t.stamped = t.stamped || ns != 0
+			if ns == 0 {
+				t.zeros++
+			}
 		}
 		t.stamps.add(in.rows.Stamps)
 	}
