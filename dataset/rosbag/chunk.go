@@ -28,7 +28,7 @@ type buffers struct {
 	packed, plain []byte
 	input         bytes.Reader
 	lz4           *lz4.Reader
-	bz2           bz2.Decoder
+	bz2           *bz2.Decoder
 }
 
 // walk calls use for each whole record of a part, with its place in the part.
@@ -174,6 +174,9 @@ func (b *buffers) unpack(packed []byte, compression string, size uint32) (err er
 	b.plain = b.plain[:0]
 	switch compression {
 	case "bz2":
+		if b.bz2 == nil {
+			b.bz2 = new(bz2.Decoder)
+		}
 		if b.plain, err = b.bz2.Append(b.plain, packed, most); errors.Is(err, bz2.ErrTooLarge) {
 			err = errLarge
 		}
