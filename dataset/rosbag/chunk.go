@@ -2,7 +2,6 @@ package rosbag
 
 import (
 	"bytes"
-	"compress/bzip2"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/bz2"
 )
 
 // maxChunk is how much a chunk may take, bytes, packed and unpacked.
@@ -28,6 +28,7 @@ type buffers struct {
 	packed, plain []byte
 	input         bytes.Reader
 	lz4           *lz4.Reader
+	bz2           *bz2.Decoder
 }
 
 // walk calls use for each whole record of a part, with its place in the part.
@@ -160,42 +161,51 @@ var (
 
 // unpack unpacks a chunk into b.plain: all of it, or what comes before an error.
 func (b *buffers) unpack(packed []byte, compression string, size uint32) (err error) {
+	most, ratio := maxChunk, 255 // the most that lz4 can do
+	if size > 0 {                // else it was being written
+		most = min(most, int(size))
+	}
+	if compression == "bz2" {
+		ratio = 16 // more is taken when it comes
+	}
+	if first := min(int(size), ratio*len(packed), most) + 1; cap(b.plain) < first { // and the end is seen before it grows
+		b.plain = make([]byte, 0, first)
+	}
+	b.plain = b.plain[:0]
+	switch compression {
+	case "bz2":
+		if b.bz2 == nil {
+			b.bz2 = new(bz2.Decoder)
+		}
+		if b.plain, err = b.bz2.Append(b.plain, packed, most); errors.Is(err, bz2.ErrTooLarge) {
+			err = errLarge
+		}
+		return err
+	case "lz4":
+		return b.unpackLZ4(packed, most)
+	}
+	return errUnknown
+}
+
+// unpackLZ4 appends what a frame holds to b.plain.
+func (b *buffers) unpackLZ4(packed []byte, most int) (err error) {
 	b.input.Reset(packed)
+	if b.lz4 == nil {
+		b.lz4 = lz4.NewReader(&b.input)
+	} else {
+		b.lz4.Reset(&b.input)
+	}
 	defer func() {
 		b.input.Reset(nil)
 		if err != nil {
 			b.lz4 = nil
 		}
 	}()
-	var from io.Reader
-	ratio := 255 // the most that lz4 can do
-	switch compression {
-	case "lz4":
-		if b.lz4 == nil {
-			b.lz4 = lz4.NewReader(&b.input)
-		} else {
-			b.lz4.Reset(&b.input)
-		}
-		from = b.lz4
-	case "bz2":
-		ratio = 16 // more is taken when it comes
-		from = bzip2.NewReader(&b.input)
-	default:
-		return errUnknown
-	}
-	most := maxChunk
-	if size > 0 { // else it was being written
-		most = min(most, int(size))
-	}
-	if first := min(int(size), ratio*len(packed), most) + 1; cap(b.plain) < first { // and the end is seen before it grows
-		b.plain = make([]byte, 0, first)
-	}
-	b.plain = b.plain[:0]
 	for {
 		if len(b.plain) == cap(b.plain) {
 			b.plain = append(b.plain, 0)[:len(b.plain)]
 		}
-		n, err := from.Read(b.plain[len(b.plain):cap(b.plain)])
+		n, err := b.lz4.Read(b.plain[len(b.plain):cap(b.plain)])
 		b.plain = b.plain[:len(b.plain)+n]
 		switch {
 		case len(b.plain) > most:

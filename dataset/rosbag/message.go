@@ -40,9 +40,10 @@ func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
 		return w.bytes(w.data, end)
 	}
 	plain, err := b.cache.get(at.Part, func() ([]byte, error) {
-		var ignored dataset.Damages
-		var buf buffers
-		return b.load(at.Part, &buf, &ignored)
+		buf := b.buffers.Get().(*buffers)
+		defer b.buffers.Put(buf)
+		plain, err := b.load(at.Part, buf, new(dataset.Damages))
+		return bytes.Clone(plain), err
 	})
 	if err != nil {
 		return nil, err
