@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-DISTROS = "foxy galactic humble iron jazzy rolling".split()
+DISTROS = "dashing eloquent foxy galactic humble iron jazzy rolling".split()
 # The packages of each repository; None is all that it has.
 REPOSITORIES = {
     "common_interfaces": None,

@@ -1,6 +1,7 @@
 package rosbag2
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +33,10 @@ type bag struct {
 	messages *zstd.Decoder
 	paths    []string
 	parts    []part
+	metadata *metadata // nil if there is none
 	distro   string
 	define   func(name string) string
+	said     map[string]string // what the files say of themselves, the first of them that says a thing
 
 	mu       sync.Mutex
 	channels []topics.Channel
@@ -60,7 +63,7 @@ type part struct{ file, part int }
 
 // newBag opens each file once. One that is broken costs itself, unless it is the only one.
 func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd.Decoder, paths []string, damage *dataset.Damages) (*bag, error) {
-	b := &bag{cache: cache, messages: messages, paths: paths, known: map[string]int{}}
+	b := &bag{cache: cache, messages: messages, paths: paths, known: map[string]int{}, said: map[string]string{}}
 	var first error
 	good := 0
 	for i, path := range paths {
@@ -83,8 +86,9 @@ func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd
 		}
 		good++
 		merge(damage, found)
-		if b.distro == "" {
-			b.distro = f.File.Distro()
+		b.distro = cmp.Or(b.distro, f.File.Distro())
+		for key, value := range f.File.Said() {
+			b.said[key] = cmp.Or(b.said[key], value)
 		}
 		for k := range f.File.Parts() {
 			b.parts = append(b.parts, part{i, k})
@@ -156,6 +160,24 @@ func merge(all *dataset.Damages, part dataset.Damages) {
 			}
 		}
 	}
+}
+
+// Counts are how many messages the channels have, as metadata.yaml says.
+func (b *bag) Counts() []int {
+	channels := b.Channels()
+	counts := make([]int, len(channels))
+	if b.metadata == nil {
+		return counts
+	}
+	for _, t := range b.metadata.Topics {
+		for i, c := range channels {
+			if c.Topic == t.Topic.Name && c.Schema.Name == t.Topic.Type {
+				counts[i] = int(max(t.Count, 0))
+				break
+			}
+		}
+	}
+	return counts
 }
 
 // number returns the bag's number of a file's channel. Channels that say the same are one. Channel -1 numbers all that the file has.

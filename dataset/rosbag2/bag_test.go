@@ -184,6 +184,11 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 	assert.Contains(t, remarks, "metadata.yaml says 3 messages of /cmd_vel, and there are 6")
 	assert.Contains(t, remarks, "metadata.yaml says that the messages are of")
 
+	meta(metadataOf(len(list), "run_0.db3", "run_1.db3") + "  custom_data:\n    operator: \"7\"\n  ros_distro: galactic\n")
+	_, e = open(dataset.Options{})
+	assert.Equal(t, map[string]string{"operator": "7", "ros_distro": "galactic"}, e.Attributes.Other)
+	assert.Contains(t, strings.Join(e.Remarks, "; "), "ROS 2 Galactic")
+
 	meta(metadataOf(99, "run_0.db3", "gone.db3"))
 	d, e = open(dataset.Options{})
 	assert.Equal(t, []dataset.Problem{{Where: "metadata.yaml", What: "the file gone.db3 is not there"}, {Where: "run_1.db3", What: "is not listed in metadata.yaml, and not read"}},

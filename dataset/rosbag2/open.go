@@ -141,8 +141,8 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if s.opt.Strict && damage != nil {
 		return nil, damage[0].First
 	}
-	if b.distro == "" && s.metadata != nil {
-		b.distro = s.metadata.Distro
+	if b.metadata = s.metadata; b.distro == "" && b.metadata != nil {
+		b.distro = b.metadata.Distro
 	}
 	e, remarks, err := s.read(ctx, b)
 	if err != nil {
@@ -150,9 +150,14 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	}
 	merge(&damage, e.Damage)
 	e.Name, e.Damage, e.Attributes.Source = s.Name(), damage, s.path
+	e.Attributes.Other = b.said
+	if b.distro != "" {
+		b.said["ros_distro"] = b.distro
+	}
 	e.Remarks = append(e.Remarks, remarks...)
-	if s.metadata != nil {
-		e.Remarks = append(e.Remarks, s.metadata.disagreements(b)...)
+	if b.metadata != nil {
+		maps.Copy(b.said, b.metadata.Custom)
+		e.Remarks = append(e.Remarks, b.metadata.disagreements(b)...)
 	}
 	return e, nil
 }

@@ -250,6 +250,9 @@ func (l *log) Channels() []topics.Channel { return l.channels }
 func (l *log) Parts() int                 { return l.parts }
 func (l *log) Distro() string             { return l.distro }
 
+// Said is nothing: databases say no more than what metadata.yaml does.
+func (l *log) Said() map[string]string { return nil }
+
 func (l *log) Close() error {
 	err := l.db.Close()
 	l.release()

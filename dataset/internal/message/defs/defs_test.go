@@ -33,7 +33,7 @@ func TestDefinitionsAreThoseOfTheDistribution(t *testing.T) {
 	assert.Equal(t, s.Lookup("")("geometry_msgs/Twist"), s.Lookup("")("geometry_msgs/msg/Twist"))
 	assert.Equal(t, "\n", s.Lookup("")("std_msgs/Empty"), "no fields, and not unknown")
 	assert.Empty(t, s.Lookup("")("no_msgs/Twist"))
-	assert.Equal(t, []string{"foxy", "galactic", "humble", "iron", "jazzy", "rolling"}, Distros())
+	assert.Equal(t, []string{"dashing", "eloquent", "foxy", "galactic", "humble", "iron", "jazzy", "rolling"}, Distros())
 }
 
 func TestEveryBuiltInTypeHasAllThatIsInIt(t *testing.T) {

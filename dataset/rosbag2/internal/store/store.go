@@ -14,6 +14,8 @@ type File interface {
 	topics.Log
 	// Distro is the distribution of ROS 2 that wrote the file, "jazzy"; empty where the file does not say.
 	Distro() string
+	// Said is what else the file says of itself.
+	Said() map[string]string
 	// Close releases what the file holds, and closes the storage.File.
 	Close() error
 }
