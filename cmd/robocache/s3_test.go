@@ -30,6 +30,14 @@ func TestCommandsReadFromABucketAsFromDisk(t *testing.T) {
 	}
 	same("inspect")
 	same("inspect", "--json")
+	for _, name := range []string{"utm.npy", "ramp.npz"} {
+		inBucket(t, filepath.Join("testdata", name))
+	}
+	cloud := []string{"voxelize", "testdata/utm.npy", "--size", "1", "--backend", "cpu", "-o", filepath.Join(t.TempDir(), "grid.npz")}
+	good(t, cloud...)
+	cloud[1] = "s3://flights/a folder/utm.npy"
+	good(t, cloud...)
+	resampleTo(t, "s3://flights/a folder/ramp.npz")
 	folder, _ := good(t, "inspect", "s3://flights/a folder/")
 	assert.Contains(t, folder, "ulog")
 
