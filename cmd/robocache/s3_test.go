@@ -15,7 +15,7 @@ import (
 func inBucket(t *testing.T, path string) string {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	key := "a folder/" + filepath.Base(path)
+	key := "a folder/#1 " + filepath.Base(path) + "/" + filepath.Base(path)
 	s3test.Shared().Put(t, "flights", key, data)
 	return "s3://flights/" + key
 }
@@ -30,7 +30,12 @@ func TestCommandsReadFromABucketAsFromDisk(t *testing.T) {
 	}
 	same("inspect")
 	same("inspect", "--json")
-	folder, _ := good(t, "inspect", "s3://flights/a folder/")
+	cloud := []string{"voxelize", "testdata/utm.npy", "--size", "1", "--backend", "cpu", "-o", filepath.Join(t.TempDir(), "grid.npz")}
+	good(t, cloud...)
+	cloud[1] = inBucket(t, cloud[1])
+	good(t, cloud...)
+	resampleTo(t, inBucket(t, "testdata/ramp.npz"))
+	folder, _ := good(t, "inspect", url[:strings.LastIndex(url, "/")])
 	assert.Contains(t, folder, "ulog")
 
 	dir := t.TempDir()

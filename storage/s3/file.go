@@ -46,6 +46,7 @@ type file struct {
 type extent struct {
 	from, to int64
 	window   int64 // how much was asked for for its own sake: it grows where reads follow each other
+	used     bool  // it was read to its end
 	data     []byte
 	err      error
 	done     chan struct{} // closed when data or err is there
@@ -128,6 +129,7 @@ func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) 
 	for i, o := range f.extents {
 		if o.from <= off && off < o.to {
 			f.extents = append(slices.Delete(f.extents, i, i+1), o)
+			o.used = o.used || off+int64(len(b)) >= o.to
 			f.readAhead(o)
 			return o, 0, nil
 		}
@@ -216,15 +218,21 @@ func (f *file) ask(from, to, window int64) *extent {
 	return e
 }
 
-// keep adds an extent, and drops those that were not used for the longest time.
+// keep adds an extent, and drops others: those that were read to their end first, and of these the one that was not used for the longest time.
 func (f *file) keep(e *extent) {
 	f.extents = append(f.extents, e)
 	f.held += e.to - e.from
-	for i := 0; f.held > kept && i < len(f.extents)-1; {
-		select {
-		case <-f.extents[i].done:
-			f.drop(f.extents[i])
-		default:
+	for _, all := range []bool{false, true} {
+		for i := 0; f.held > kept && i < len(f.extents)-1; {
+			o := f.extents[i]
+			select {
+			case <-o.done:
+				if all || o.used {
+					f.drop(o)
+					continue
+				}
+			default:
+			}
 			i++
 		}
 	}
