@@ -18,6 +18,12 @@ import (
 // mcapOf writes an MCAP file of JSON messages, each of a topic, at 0, 1, 2 ... seconds.
 func mcapOf(t *testing.T, schema string, messages ...[2]string) string {
 	t.Helper()
+	return encodedMCAP(t, "json", [3]string{schema, "jsonschema", "{}"}, messages...)
+}
+
+// encodedMCAP writes one of messages of an encoding and a schema: its name, its own encoding, and itself.
+func encodedMCAP(t *testing.T, encoding string, schema [3]string, messages ...[2]string) string {
+	t.Helper()
 	b := []byte("\x89MCAP0\r\n")
 	text := func(s string) []byte { return append(binary.LittleEndian.AppendUint32(nil, uint32(len(s))), s...) }
 	record := func(kind byte, parts ...[]byte) {
@@ -30,14 +36,14 @@ func mcapOf(t *testing.T, schema string, messages ...[2]string) string {
 	le16 := func(v int) []byte { return binary.LittleEndian.AppendUint16(nil, uint16(v)) }
 	le64 := func(v int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
 	record(1, text(""), text("test"))
-	record(3, le16(1), text(schema), text("jsonschema"), text("{}"))
+	record(3, le16(1), text(schema[0]), text(schema[1]), text(schema[2]))
 	channels := map[string]int{}
 	for i, m := range messages {
 		id, there := channels[m[0]]
 		if !there {
 			id = len(channels)
 			channels[m[0]] = id
-			record(4, le16(id), le16(1), text(m[0]), text("json"), text(""))
+			record(4, le16(id), le16(1), text(m[0]), text(encoding), text(""))
 		}
 		record(5, le16(id), make([]byte, 4), le64(i*1e9), le64(i*1e9), []byte(m[1]))
 	}
@@ -111,4 +117,23 @@ func TestCloudsThatAreNotThereAreRefused(t *testing.T) {
 	}
 	_, stderr := good(t, "resample", mcapOf(t, "", [2]string{"/v", `{"x":1.5}`}, [2]string{"/v", `{"x":2}`}), "--hz=1", "--backend=cpu", "-o", filepath.Join(t.TempDir(), "o.npz"))
 	assert.NotContains(t, stderr, "left out")
+}
+
+func TestDefinitionsThatARecordingLacksAreTaken(t *testing.T) {
+	log := encodedMCAP(t, "cdr", [3]string{"my_msgs/msg/Gripper", "ros2msg", ""}, [2]string{"/gripper", "\x00\x01\x00\x00\x07\x00"}, [2]string{"/gripper", "\x00\x01\x00\x00\x08\x00"})
+	stdout, _ := good(t, "inspect", log)
+	assert.Contains(t, stdout, "left out: /gripper")
+	dir := filepath.Join(t.TempDir(), "my_msgs", "msg")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "Gripper.msg"), []byte("int16 width\n"), 0o600))
+	share := filepath.Dir(filepath.Dir(dir))
+	stdout, _ = good(t, "inspect", log, "--msg-path", share, "--columns")
+	assert.Contains(t, stdout, "width")
+	assert.NotContains(t, stdout, "left out")
+	f := resampleTo(t, log, "--hz=1", "--msg-path", share)
+	assert.Equal(t, []float32{7, 8}, array[float32](t, f, "/gripper.values"))
+	good(t, "pack", log, "-o", filepath.Join(t.TempDir(), "s.safetensors"), "--msg-path", share)
+	code, _, stderr := cli("inspect", log, "--msg-path", filepath.Join(share, "nowhere"))
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--msg-path: got ")
 }
