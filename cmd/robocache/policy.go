@@ -31,6 +31,8 @@ type acting struct {
 	dir, path          string
 	out, plot, backend string
 	rate, hz           positiveFlag // of recordings that have none, and of --live
+	clock              string       // of recordings that have several
+	definitions        []string     // of their messages
 	episode            episodeFlag
 	live, columns      bool
 }
@@ -113,6 +115,8 @@ func (a *app) policyCommand() *cobra.Command {
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from what has arrived")
 	f.Var(&p.hz, "hz", "predictions a second of --live; the policy's clock unless given")
 	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&p.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	definitionsFlag(f, &p.definitions)
 	f.StringVar(&p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "backend", backendNames)
 	cmd.ValidArgsFunction = recordingFiles
@@ -153,7 +157,7 @@ func (a *app) policy(p *acting) (err error) {
 	defer func() { err = errors.Join(err, pol.Close()) }()
 	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
-	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value}}
+	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value, Clock: p.clock, Definitions: p.definitions}}
 	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ type training struct {
 	path, kind, planFile string
 	out, backend         string
 	rate                 positiveFlag
+	clock                string
+	definitions          []string
 	resume, anew         bool // anew: there is nothing to resume
 }
 
@@ -137,6 +139,8 @@ func (a *app) trainCommand() *cobra.Command {
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
 	f.Var(&t.rate, "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&t.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	definitionsFlag(f, &t.definitions)
 	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "size", func() []string { return policy.Sizes })
@@ -242,7 +246,7 @@ func (a *app) train(t *training) (err error) {
 	if t.out == "" {
 		w.remark("nothing is kept, want --out DIR for the policy")
 	}
-	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value}}
+	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value, Clock: t.clock, Definitions: t.definitions}}
 	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
 	if err != nil {
 		return err
