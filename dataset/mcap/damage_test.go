@@ -16,12 +16,13 @@ import (
 
 // Whatever a file's end is, the log has the messages before it, in order: of an uncompressed file all whole ones.
 func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
-	for name, opt := range variants {
+	for _, name := range []string{"zstd", "lz4", "uncompressed", "unchunked"} {
+		opt := variants[name]
 		t.Run(name, func(t *testing.T) {
 			if opt.ChunkSize > 0 {
 				opt.ChunkSize = 300
 			}
-			b, want := written(t, opt, 30)
+			b, want := written(t, opt, 12)
 			ctx := context.Background()
 			before := 0
 			for n := range len(b) {
@@ -38,12 +39,13 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 					require.NoError(t, l.Each(ctx, part, &damage, func(m topics.Message) error {
 						got = append(got, seen{l.Channels()[m.Channel].Topic, m.Log, m.Publish, string(m.Data)})
 						data, err := l.Message(ctx, m.At)
-						require.NoError(t, err)
-						require.Equal(t, string(m.Data), string(data))
-						return nil
+						if string(m.Data) != string(data) {
+							t.Errorf("cut at byte %d: got %q again, want %q", n, data, m.Data)
+						}
+						return err
 					}))
 				}
-				require.Equal(t, want[:len(got)], append([]seen{}, got...), "cut at byte %d", n)
+				require.True(t, slices.Equal(want[:len(got)], got), "cut at byte %d", n)
 				if opt.Compression == NoCompression || opt.Omit&OmitChunks != 0 {
 					require.Equal(t, whole(b[:n]), len(got), "cut at byte %d", n)
 				}

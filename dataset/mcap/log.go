@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
@@ -38,7 +37,7 @@ type Log struct {
 // damage. The file stays the caller's, who closes it when the log is done with; path is for errors.
 func NewLog(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (*Log, error) {
 	l := &Log{file: file, path: path}
-	l.names.log, l.cache.log = l, l
+	l.names.log, l.cache.log, l.cache.most = l, l, 16<<20
 	if err := l.open(ctx, damage); err != nil {
 		return nil, l.named(err)
 	}
@@ -359,77 +358,17 @@ func (l *Log) message(ctx context.Context, at topics.At) ([]byte, error) {
 		b := make([]byte, n-messageHead)
 		return b, readAt(l.file, b, p.at+at.Offset+headSize+messageHead)
 	}
-	b, err := l.cache.records(ctx, at.Part)
-	if err != nil {
-		return nil, err
-	}
-	if at.Offset < 0 || at.Offset > int64(len(b)) {
-		return nil, wrong
-	}
-	op, body, err := cutRecord(b[at.Offset:], at.Offset)
-	if err != nil || op != OpMessage || len(body) < messageHead {
-		return nil, wrong
-	}
-	return slices.Clone(body[messageHead:]), nil
-}
-
-// cache keeps the chunks whose messages were read last.
-type cache struct {
-	log  *Log
-	mu   sync.Mutex
-	list []*cached // the last used is last
-	size int
-}
-
-type cached struct {
-	part    int
-	once    sync.Mutex
-	done    bool
-	records []byte
-}
-
-// maxCached is how many bytes of records stay in memory, unless one chunk alone has more.
-const maxCached = 16 << 20
-
-func (c *cache) records(ctx context.Context, number int) ([]byte, error) {
-	c.mu.Lock()
-	i := slices.IndexFunc(c.list, func(k *cached) bool { return k.part == number })
-	var k *cached
-	if i >= 0 {
-		k = c.list[i]
-		c.list = slices.Delete(c.list, i, i+1)
-	} else {
-		k = &cached{part: number}
-	}
-	c.list = append(c.list, k)
-	c.mu.Unlock()
-
-	k.once.Lock()
-	defer k.once.Unlock()
-	if k.done {
-		return k.records, nil
-	}
-	file, room := buffers.Get().(*[]byte), new([]byte)
-	defer buffers.Put(file)
-	p := c.log.parts[number]
-	b, err := c.log.records(ctx, p, file, room)
-	if err == nil && len(*room) == 0 {
-		b = slices.Clone(b) // of no compression: it is in file
-	}
-	if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.list = slices.DeleteFunc(c.list, func(other *cached) bool { return other == k })
-		return nil, err
-	}
-	k.records, k.done = b, true
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !slices.Contains(c.list, k) {
-		return b, nil // it was too much meanwhile
-	}
-	for c.size += len(b); c.size > maxCached && len(c.list) > 1 && c.list[0] != k; c.list = c.list[1:] {
-		c.size -= len(c.list[0].records)
-	}
-	return b, nil
+	var data []byte
+	err := l.cache.with(ctx, at.Part, func(b []byte) error {
+		if at.Offset < 0 || at.Offset > int64(len(b)) {
+			return wrong
+		}
+		op, body, err := cutRecord(b[at.Offset:], at.Offset)
+		if err != nil || op != OpMessage || len(body) < messageHead {
+			return wrong
+		}
+		data = slices.Clone(body[messageHead:])
+		return nil
+	})
+	return data, err
 }

@@ -1,0 +1,87 @@
+package mcap
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// cache keeps the records of the chunks whose messages were read last.
+type cache struct {
+	log  *Log
+	mu   sync.Mutex // may be locked under that of one of the list, not around it
+	list []*cached  // the last used is last
+	size int        // bytes of their records
+	most int        // of these that stay, unless one alone has more
+}
+
+// cached is a chunk, whose lock is held while it is read and used.
+type cached struct {
+	sync.Mutex
+	part    int
+	records []byte  // nil before they are read
+	room    *[]byte // of buffers, which they are in
+}
+
+// with calls use with the records of a part, which may not keep them.
+func (c *cache) with(ctx context.Context, part int, use func(records []byte) error) error {
+	c.mu.Lock()
+	var k *cached
+	if i := slices.IndexFunc(c.list, func(k *cached) bool { return k.part == part }); i >= 0 {
+		k = c.list[i]
+		c.list = slices.Delete(c.list, i, i+1)
+	} else {
+		k = &cached{part: part}
+	}
+	c.list = append(c.list, k)
+	c.mu.Unlock()
+
+	k.Lock()
+	defer k.Unlock()
+	if k.records == nil {
+		if err := c.read(ctx, k); err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.list = slices.DeleteFunc(c.list, func(other *cached) bool { return other == k })
+			return err
+		}
+	}
+	return use(k.records)
+}
+
+// read reads a chunk, which is locked, and drops those that are too many then.
+func (c *cache) read(ctx context.Context, k *cached) error {
+	file, room := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
+	*room = (*room)[:0]
+	b, err := c.log.records(ctx, c.log.parts[k.part], file, room)
+	if err == nil && len(b) > 0 && len(*room) == 0 {
+		file, room = room, file // of no compression: they are where they were read
+	}
+	buffers.Put(file)
+	if err != nil {
+		buffers.Put(room)
+		return err
+	}
+	k.records, k.room = b, room
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.list, k) {
+		return nil // it was too many itself meanwhile
+	}
+	c.size += len(b)
+	for i := 0; c.size > c.most && i < len(c.list); {
+		old := c.list[i]
+		if old == k || !old.TryLock() {
+			i++ // in use
+			continue
+		}
+		c.list = slices.Delete(c.list, i, i+1)
+		c.size -= len(old.records)
+		if old.room != nil {
+			buffers.Put(old.room)
+		}
+		old.records, old.room = nil, nil // who waits for it reads it again
+		old.Unlock()
+	}
+	return nil
+}
