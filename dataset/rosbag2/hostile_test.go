@@ -240,3 +240,12 @@ func TestACutDatabaseGivesWhatIsWholeAndSaysWhatIsNot(t *testing.T) {
 		require.NoError(t, d.Close())
 	}
 }
+
+func TestDeepMetadataDoesNoHarm(t *testing.T) {
+	db, _ := database(t, schema{qos: true}, robot(1))
+	for _, open := range []string{"[", "{a: ", "- ", "? ", "&a [*a, "} {
+		text := "rosbag2_bagfile_information: " + strings.Repeat(open, 100_000)
+		read(t, map[string][]byte{"run_0.db3": db, "metadata.yaml": []byte(text)})
+		read(t, map[string][]byte{"run_0.db3": db, "metadata.yaml": []byte(strings.ReplaceAll(someMetadata, "storage_identifier: sqlite3", "custom_data: "+text[30:]))})
+	}
+}

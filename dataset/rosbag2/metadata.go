@@ -1,8 +1,10 @@
 package rosbag2
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"strings"
@@ -15,7 +17,8 @@ import (
 
 const (
 	metadataName = "metadata.yaml"
-	mostMetadata = 64 << 20 // bytes
+	mostMetadata = 4 << 20 // bytes, of some thousands of files
+	mostNested   = 5000    // brackets, of which rosbag2 writes none: the time of reading YAML grows with the square of its depth
 )
 
 // metadata is what metadata.yaml says, of any version that there is so far, 1 to 9.
@@ -58,24 +61,33 @@ func readMetadata(ctx context.Context, folder string) (*metadata, error) {
 		return nil, err
 	}
 	if info.Size > mostMetadata {
-		return nil, &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrTooLarge, Msg: metadataName, Got: "more than 64 MiB"}
+		return nil, &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrTooLarge, Msg: metadataName, Got: fmt.Sprintf("%d bytes", info.Size), Want: fmt.Sprintf("at most %d", mostMetadata)}
 	}
 	text, err := storage.ReadFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(string(text), "rosbag2_bagfile_information") {
+	if !bytes.Contains(text, []byte("rosbag2_bagfile_information")) {
 		return nil, nil
+	}
+	if n := bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{")); n > mostNested {
+		return nil, &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrTooLarge, Msg: "nesting in " + metadataName,
+			Got: fmt.Sprintf("%d brackets", n), Want: fmt.Sprintf("at most %d", mostNested)}
 	}
 	var root struct {
 		Bag *metadata `yaml:"rosbag2_bagfile_information"`
 	}
 	if err := yaml.Unmarshal(text, &root); err != nil {
-		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: metadataName, Got: firstLine(err.Error())}
-		var at yaml.Error
-		if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-			bad.Line, bad.Got = at.GetToken().Position.Line, at.GetMessage()
+		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: metadataName}
+		var at yaml.Error // whose Error prints the file around it, at length
+		if errors.As(err, &at) {
+			if bad.Got = at.GetMessage(); at.GetToken() != nil && at.GetToken().Position != nil {
+				bad.Line = at.GetToken().Position.Line
+			}
+		} else {
+			bad.Got, _, _ = strings.Cut(err.Error(), "\n")
 		}
+		bad.Got = bad.Got[:min(len(bad.Got), 200)]
 		return nil, bad
 	}
 	if root.Bag == nil {
@@ -83,9 +95,4 @@ func readMetadata(ctx context.Context, folder string) (*metadata, error) {
 			Want: "rosbag2_bagfile_information"}
 	}
 	return root.Bag, nil
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -2,7 +2,9 @@ package rosbag2_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,4 +111,23 @@ func TestABagADatabaseAndAnMCAPFileOfTheSameMessagesAreTheSame(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestCompressedMCAPFilesOfABagAreTheSame(t *testing.T) {
+	list := robot(20)
+	dir := filepath.Join(t.TempDir(), "bag")
+	require.NoError(t, os.MkdirAll(dir, 0o777))
+	half := len(list) / 2
+	for i, part := range [][]sent{list[:half], list[half:]} {
+		path := filepath.Join(dir, fmt.Sprintf("bag_%d.mcap", i))
+		writeMCAP(t, path, part, definitions(t, false))
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, os.WriteFile(path+".zstd", squeezed(t, data), 0o666))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(metadataOf(len(list), "bag_0.mcap.zstd", "bag_1.mcap.zstd")), 0o666))
+	e := episode(t, dir, dataset.Options{Strict: true})
+	same(t, whole(t, 20), e, dir)
+	assert.Equal(t, "ros2", e.Attributes.Other["profile"])
 }

@@ -2,10 +2,8 @@ package sqlite
 
 import (
 	"database/sql"
-	"errors"
 	"io"
 	"io/fs"
-	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -77,8 +75,8 @@ func connect(m *image) (db *sql.DB, release func(), err error) {
 	db, err = sql.Open("sqlite", "file:"+name+"?vfs="+images.name+"&mode=ro&immutable=1&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&_pragma=temp_store(2)")
 	if err != nil {
 		release()
-		return nil, nil, errors.Join(err)
+		return nil, nil, err
 	}
-	db.SetMaxIdleConns(runtime.GOMAXPROCS(0))
+	db.SetMaxOpenConns(1)
 	return db, release, nil
 }
