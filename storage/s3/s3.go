@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/robocache/robocache/storage"
 )
@@ -56,7 +57,7 @@ func (s *store) clientOf(ctx context.Context, bucket string) (*s3.Client, error)
 }
 
 func (s *store) load(ctx context.Context) error {
-	cfg, err := config.LoadDefaultConfig(ctx)
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // errors say what there is to say
 	if err != nil {
 		return &Error{Want: "a configuration of AWS that can be read: the environment and ~/.aws", Err: err}
 	}
