@@ -244,6 +244,10 @@ func (f *flattener) field(d *Field, name, path string) []node {
 		f.leave(path, "text")
 		return []node{textNode(d.Kind)}
 	case Struct:
+		if d.Type.Name == "std_msgs/MultiArrayLayout" {
+			f.leave(path, "how the data are laid out")
+			return f.out(func() []node { return f.inner(d.Type, "", "") })
+		}
 		return f.inner(d.Type, name+".", path+".")
 	}
 	if f.columns != nil && f.left < 2*cost(name) {

@@ -140,6 +140,20 @@ func TestNamesOfTooManyKindsAreDropped(t *testing.T) {
 	assert.True(t, rows.Lists[0].Many && rows.Lists[0].Dropped)
 }
 
+// What the dimensions of a MultiArray are called, and where its data begin, is no data.
+func TestTheLayoutOfAMultiArrayIsNoData(t *testing.T) {
+	const multi = "MultiArrayLayout layout\nfloat32[] data\n" + line80 + "MSG: std_msgs/MultiArrayLayout\nMultiArrayDimension[] dim\nuint32 data_offset\n" +
+		line80 + "MSG: std_msgs/MultiArrayDimension\nstring label\nuint32 size\nuint32 stride\n"
+	d := open(t, "cdr", "std_msgs/msg/Float32MultiArray", multi)
+	assert.Empty(t, d.Shape().Columns)
+	assert.Equal(t, []string{"layout (how the data are laid out)"}, d.Shape().LeftOut)
+	require.Len(t, d.Shape().Lists, 1)
+	var rows Rows
+	require.NoError(t, d.Append(&rows, cdr().put(uint32(1), "rows", uint32(2), uint32(2), uint32(7), uint32(2), float32(3), float32(4)).b))
+	assert.Equal(t, "data", d.Shape().Lists[0].Name)
+	assert.Equal(t, []float32{3, 4}, rows.Lists[0].F32)
+}
+
 const tf = "geometry_msgs/TransformStamped[] transforms\n" + header2 + quaternion + vector3 +
 	line80 + "MSG: geometry_msgs/TransformStamped\nstd_msgs/Header header\nstring child_frame_id\nTransform transform\n" +
 	line80 + "MSG: geometry_msgs/Transform\nVector3 translation\nQuaternion rotation\n"
