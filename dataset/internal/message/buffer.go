@@ -2,7 +2,7 @@ package message
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -18,6 +18,7 @@ const maxMoving = 1 << 16
 type buffer struct {
 	row     []float64
 	inexact int
+	texts   []byte
 	lists   []listBuffer
 	labels  [][][]byte // arrays of text
 	seen    []int      // when each struct in one was last met, by turn
@@ -29,6 +30,7 @@ type buffer struct {
 type moving struct {
 	child, parent []byte // nil is none
 	time          int64
+	name          []byte // of an element that has one
 }
 
 // listBuffer is a list of one message.
@@ -37,6 +39,7 @@ type listBuffer struct {
 	values  []float64 // up to MaxList of them
 	element []float64
 	moving  []moving // of each element, where ListShape.Keyed
+	names   [][]byte // of each element, where these have them themselves
 }
 
 // buffers has those that nobody uses.
@@ -63,7 +66,8 @@ func (p *buffers) take(row []float64, lists, labels, structs int) *buffer {
 
 func (l *listBuffer) empty() {
 	clear(l.moving)
-	l.count, l.values, l.moving = 0, l.values[:0], l.moving[:0]
+	clear(l.names)
+	l.count, l.values, l.moving, l.names = 0, l.values[:0], l.moving[:0], l.names[:0]
 }
 
 // add appends an element.
@@ -106,9 +110,8 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 	for i := range shape.Lists {
 		to, from := &rows.Lists[i], &b.lists[i]
 		if rows.Count == 1 {
-			to.Labels, to.Relabel, to.Dropped = nil, false, false
-			to.Keys, to.Parents, to.Stamps = to.Keys[:0], to.Parents[:0], to.Stamps[:0]
-		} else if !shape.Lists[i].Keyed && from.count != int(to.Lengths[0]) {
+			to.reset()
+		} else if !shape.Lists[i].Keyed && shape.Lists[i].Labels == "" && from.count != int(to.Lengths[0]) {
 			to.Dropped = true
 		}
 		to.Lengths = append(to.Lengths, int32(from.count))
@@ -130,11 +133,21 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		} else {
 			to.F32, to.F64 = put(to.F32, to.F64, from.values, shape.Lists[i].Wide)
 		}
-		if k := labels[i]; k >= 0 && from.count > 0 {
-			to.name(b.labels[k], from.count)
+		if shape.Lists[i].Labels != "" {
+			names := from.names
+			if k := labels[i]; k >= 0 {
+				names = b.labels[k]
+			}
+			b.texts = b.texts[:0]
+			for _, s := range names {
+				b.texts = addText(b.texts, s)
+			}
+			to.name(&shape.Lists[i], from.count, len(names), b.texts, func() []string { return splitTexts(b.texts, validText) })
 		}
 	}
 }
+
+func validText(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 // frame returns the number of a frame's name, -1 for none.
 func (r *Rows) frame(name []byte) int32 {
@@ -151,21 +164,6 @@ func (r *Rows) frame(name []byte) int32 {
 		r.Frames = append(r.Frames, string(name))
 	}
 	return i
-}
-
-// name compares what names the elements of one more message with what named them before.
-func (l *ListRows) name(labels [][]byte, count int) {
-	switch {
-	case len(labels) != count:
-		l.Relabel = true
-	case l.Relabel || l.Dropped:
-	case l.Labels == nil:
-		for _, s := range labels {
-			l.Labels = append(l.Labels, string(s))
-		}
-	default:
-		l.Relabel = !slices.EqualFunc(l.Labels, labels, func(a string, b []byte) bool { return a == string(b) })
-	}
 }
 
 func put(f32 []float32, f64, values []float64, wide bool) ([]float32, []float64) {

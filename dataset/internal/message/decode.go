@@ -32,7 +32,8 @@ type reader struct {
 	stamped int64
 	child   int32 // of the message or element that is being read; -1 is none
 	parent  int32
-	keyed   bool // whether frames are asked for
+	keyed   bool      // whether frames are asked for
+	naming  *ListRows // whose elements are being read
 	table   sink
 	bad     *dataset.FormatError
 }
@@ -111,6 +112,8 @@ func (r *reader) exec(p *program, ops []op, out *sink) bool {
 				r.child = r.frame(n)
 			case parentFrame:
 				r.parent = r.frame(n)
+			case elementName:
+				r.naming.texts = addText(r.naming.texts, r.data[r.pos:r.pos+n])
 			}
 			r.pos += n
 		case opWideText:
@@ -223,8 +226,12 @@ func (r *reader) sequence(p *program, o *op) bool {
 	if o.list >= 0 {
 		shape, list := &r.shape.Lists[o.list], &r.rows.Lists[o.list]
 		list.Lengths = append(list.Lengths, int32(n))
-		if shape.Keyed || !list.Dropped && n == int(list.Lengths[0]) && !(shape.Bytes && n > maxBytes) {
-			count := n * len(shape.Columns)
+		count, fits := n*len(shape.Columns), n == int(list.Lengths[0])
+		if shape.Labels != "" {
+			fits = count <= MaxList
+			r.naming, list.texts = list, list.texts[:0]
+		}
+		if shape.Keyed || !list.Dropped && fits && !(shape.Bytes && n > maxBytes) {
 			if shape.Wide {
 				list.F64, out.f64 = grow(list.F64, count)
 			} else {

@@ -48,6 +48,7 @@ const (
 	noRole     role = iota
 	childFrame      // the key of a message or an element
 	parentFrame
+	elementName // of a list whose elements have names
 )
 
 // flattener makes the columns of a type, and the steps that read them.
@@ -57,6 +58,7 @@ type flattener struct {
 	table   bool              // whether that is the table, outside of any array
 	top     bool              // whether the fields are the message's own
 	element *ListShape        // the list whose elements' own fields they are, if it is keyed
+	named   bool              // whether they are those of a list whose elements have names
 	labels  int               // arrays of text that name the elements of lists
 	label   string            // the name of the one beside the fields that are being read, and
 	labelAt int               // its number
@@ -101,8 +103,8 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 	if len(t.Fields) == 0 {
 		return []node{{what: nothing}}
 	}
-	top, element, label, labelAt := f.top, f.element, f.label, f.labelAt
-	f.top, f.element, f.label = false, nil, ""
+	top, element, named, label, labelAt := f.top, f.element, f.named, f.label, f.labelAt
+	f.top, f.element, f.named, f.label = false, nil, false, ""
 	keyed := element != nil || top && f.columns != nil && has(t, isKey)
 	f.shape.Keyed = f.shape.Keyed || top && keyed
 	if f.table && f.columns != nil && has(t, isList) {
@@ -125,6 +127,10 @@ func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 				continue
 			}
 		}
+		if named && isName(field) {
+			nodes = append(nodes, node{what: text, role: elementName})
+			continue
+		}
 		nodes = append(nodes, f.field(field, name+field.Name, path+field.Name)...)
 	}
 	f.label, f.labelAt = label, labelAt
@@ -137,6 +143,8 @@ func isLabels(f *Field) bool {
 }
 
 func isList(f *Field) bool { return f.Array == Sequence && f.Kind != String && f.Kind != WString }
+
+func isName(f *Field) bool { return f.Name == "name" && f.Kind == String && f.Array == One }
 
 func isKey(f *Field) bool { return f.Name == "child_frame_id" && f.Kind == String && f.Array == One }
 
@@ -236,6 +244,10 @@ func (f *flattener) field(d *Field, name, path string) []node {
 		f.leave(path, "text")
 		return []node{textNode(d.Kind)}
 	case Struct:
+		if d.Type.Name == "std_msgs/MultiArrayLayout" {
+			f.leave(path, "how the data are laid out")
+			return f.out(func() []node { return f.inner(d.Type, "", "") })
+		}
 		return f.inner(d.Type, name+".", path+".")
 	}
 	if f.columns != nil && f.left < 2*cost(name) {
@@ -418,8 +430,12 @@ func (f *flattener) sequence(d *Field, path string) []node {
 		}
 		columns, said := f.columns, len(f.shape.LeftOut)
 		f.columns, f.table = &list.Columns, false
-		if d.Kind == Struct && has(d.Type, isKey) {
+		switch {
+		case d.Kind == Struct && has(d.Type, isKey):
 			list.Keyed, f.element = true, &list
+			list.Labels, list.label = "", -1
+		case d.Kind == Struct && list.label < 0 && has(d.Type, isName):
+			list.Labels, list.named, f.named = path+"[].name", true, true
 		}
 		seq.body = element()
 		f.columns, f.table = columns, true

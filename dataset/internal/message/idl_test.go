@@ -87,7 +87,7 @@ func TestIDLIsReadAsMsgIs(t *testing.T) {
 	var rows Rows
 	require.NoError(t, d.Append(&rows, idlMessage()))
 	assert.Equal(t, want, rows.F64)
-	assert.Equal(t, []string{"a", "b"}, rows.Lists[0].Labels)
+	assert.Equal(t, []string{"a", "b"}, rows.Lists[0].Names[0].List)
 }
 
 func TestIDLThatROSDoesNotHaveIsRefused(t *testing.T) {

@@ -84,6 +84,7 @@ type jsonField struct {
 	members map[string]*jsonField
 	row     []float64 // an element of a list
 	keyed   bool      // whether these move frames
+	named   bool      // whether these have names
 }
 
 type jsonWhat uint8
@@ -97,6 +98,7 @@ const (
 	jsonStamp  // an object of sec and nsec, or a text
 	jsonChild  // the frame that moves
 	jsonParent // and in which it does
+	jsonName   // of an element
 )
 
 func (d *jsonDecoder) Append(rows *Rows, data []byte) error {
@@ -146,12 +148,15 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 		ns, err := s.stamp(depth)
 		b.time = ns
 		return err
-	case jsonChild, jsonParent:
+	case jsonChild, jsonParent, jsonName:
 		text, escaped, err := s.text()
-		if f.what == jsonChild {
+		switch f.what {
+		case jsonChild:
 			b.child = plain(text, escaped)
-		} else {
+		case jsonParent:
 			b.parent = plain(text, escaped)
+		default:
+			b.name = plain(text, escaped)
 		}
 		return err
 	}
@@ -184,6 +189,9 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 				if !f.keyed {
 					l.add(l.element...)
 				}
+				if f.named {
+					l.names = append(l.names, nil)
+				}
 				return s.word("null")
 			}
 			in := jsonField{what: jsonObject, members: f.members}
@@ -195,6 +203,9 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 				return l.move(m, l.element)
 			}
 			l.add(l.element...)
+			if f.named {
+				l.names = append(l.names, m.name)
+			}
 			return err
 		}
 		if s.next() == 'n' {

@@ -75,6 +75,7 @@ type jsonBuilder struct {
 	table   bool
 	made    int
 	element *ListShape // of which the next object is an element, of one whose elements move frames
+	named   bool       // whether the next object is an element that has a name
 }
 
 func (d *jsonDecoder) build(top *jsonSeen) {
@@ -117,8 +118,8 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 		out.members[label] = &jsonField{what: jsonLabels, at: at}
 		label = path + label
 	}
-	element := b.element
-	b.element = nil
+	element, named := b.element, b.named
+	b.element, b.named = nil, false
 	keyed := (top || element != nil) && n.isKeyed()
 	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
 	from := len(*b.columns)
@@ -129,6 +130,10 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 		}
 		if f := b.own(in, name, keyed, top, element); f != nil {
 			out.members[name] = f
+			continue
+		}
+		if named && name == "name" {
+			out.members[name] = &jsonField{what: jsonName}
 			continue
 		}
 		if f := b.field(in, schema.member(name), path+name, label, at); f != nil {
@@ -273,8 +278,12 @@ func (b *jsonBuilder) list(n *jsonSeen, schema jsonSchema, path, label string, a
 	case n.only(n.numbers + n.bools):
 		b.column(n, schema, "")
 	case n.only(n.objects):
-		if n.isKeyed() {
+		switch in := n.members["name"]; {
+		case n.isKeyed():
 			list.Keyed, out.keyed, b.element = true, true, &list
+			list.Labels, at = "", -1
+		case label == "" && in != nil && in.only(in.texts):
+			list.Labels, list.named, out.named, b.named = path+"[].name", true, true, true
 		}
 		out.what, out.members = jsonStructs, b.object(n, schema, "", false).members
 		for i := said; i < len(b.d.shape.LeftOut); i++ {

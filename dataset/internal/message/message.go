@@ -72,13 +72,15 @@ type ListShape struct {
 	Name    string           // flattened: "ranges", "transforms"
 	Columns []dataset.Column // of one element
 	Wide    bool
-	// Labels is the name of the array of text, beside it in the same struct, that names its elements, as JointState's "name" does; empty if none.
+	// Labels is the name of the text that names its elements: of an array beside it in the same struct, as JointState's "name" is, or of a field of the
+	// elements, "joints[].name"; empty if none.
 	Labels string
 	// Bytes says that the elements are bytes: an array of more than 64 of them is taken for something else than numbers.
 	Bytes bool
 	// Keyed and Stamp say that each element has a child_frame_id and a timestamp of its own, as those of tf have: neither is a column.
 	Keyed, Stamp bool
-	label        int // which of the messages' labels it has, or -1
+	label        int  // which of the messages' labels it has, or -1
+	named        bool // whether its elements have their names themselves
 }
 
 // Media is what a message is as a whole.
@@ -116,15 +118,26 @@ type ListRows struct {
 	Lengths []int32   // [Count]
 	F32     []float32 // [sum of Lengths, columns], unless Wide
 	F64     []float64
-	Labels  []string // of the first message that has elements; nil if there are none
-	Relabel bool     // whether a later message names its elements otherwise, or any names more or fewer than it has
+	// Names are the different sets of names that messages give the elements, where ListShape.Labels, in the order in which they came. Elements that come in
+	// another order than those of the first message of their set are put in that one.
+	Names []Names
+	Named []int32 // [Count], which of Names a message has; -1 if it has no elements, or not a name for each
+	// Unnamed says that a message has elements and not a name for each, and Many that there are more than MaxNames sets.
+	Unnamed, Many bool
 	// Keys, Parents and Stamps are those of elements, [sum of Lengths], where ListShape.Keyed and Stamp.
 	Keys, Parents []int32
 	Stamps        []int64
 	// Dropped says that the values are not kept, and F32 and F64 nil: of a list that is not Keyed a message's length is not the first's, or is more than
-	// 64 Bytes.
+	// 64 Bytes. Of one that has Labels lengths may differ unless it is Unnamed, and there are not Many names, and up to MaxList numbers a message.
 	Dropped bool
-	raw     []byte // the labels as they were encoded in the message before
+	uneven  bool   // whether lengths differ
+	texts   []byte // the names of the elements that are being read, where these have them themselves
+}
+
+// reset makes the rows empty, in the memory that they have.
+func (l *ListRows) reset() {
+	*l = ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0], Keys: l.Keys[:0], Parents: l.Parents[:0], Stamps: l.Stamps[:0],
+		Named: l.Named[:0], texts: l.texts[:0]}
 }
 
 // Decoder decodes the messages of one channel. Its methods may be called from any goroutine, each with Rows of its own.

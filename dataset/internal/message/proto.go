@@ -42,6 +42,7 @@ type protoField struct {
 	at    int           // the column of a number, a list, or an array of text
 	in    *protoMessage // of a struct, or of a list's elements
 	keyed bool          // whether these move frames
+	named bool          // whether these have names
 	// others are the first columns and those behind the last of the members of its oneof, of which the last that comes counts.
 	others [][2]int
 }
@@ -57,6 +58,7 @@ const (
 	protoStamp  // of a message, or an element
 	protoChild  // the frame that moves
 	protoParent // and in which it does
+	protoName   // of an element
 	protoSkip
 )
 
@@ -177,6 +179,9 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 			return 0, err
 		case !f.keyed:
 			l.add(l.element...)
+			if f.named {
+				l.names = append(l.names, m.name)
+			}
 		default:
 			return k, l.move(m, l.element)
 		}
@@ -192,6 +197,8 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 		b.child = value
 	case protoParent:
 		b.parent = value
+	case protoName:
+		b.name = value
 	}
 	return k, nil
 }

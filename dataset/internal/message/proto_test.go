@@ -123,8 +123,11 @@ func TestProtobufMessagesBecomeColumnsAndLists(t *testing.T) {
 	assert.Equal(t, 2, rows.Inexact)
 	assert.Equal(t, []int64{1704164645600000000, 0, 0}, rows.Stamps)
 	assert.Equal(t, []int32{2, 0, 2}, rows.Lists[0].Lengths)
-	assert.Equal(t, []string{"a", "b"}, rows.Lists[0].Labels)
-	assert.True(t, rows.Lists[0].Dropped && rows.Lists[2].Dropped)
+	assert.Equal(t, []string{"a", "b"}, rows.Lists[0].Names[0].List)
+	assert.Equal(t, []string{"a", "c"}, rows.Lists[0].Names[1].List)
+	assert.Equal(t, []int32{0, -1, 1}, rows.Lists[0].Named)
+	assert.Equal(t, []float64{3, 4, 5, 6}, rows.Lists[0].F64)
+	assert.True(t, rows.Lists[2].Dropped)
 	assert.Nil(t, rows.Lists[2].F64)
 
 	rows = Rows{}

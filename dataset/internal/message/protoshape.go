@@ -68,6 +68,7 @@ type protoBuilder struct {
 	fields  int
 	open    map[protoreflect.FullName]bool // the messages that this one is in
 	element *ListShape                     // of which the next message is the element, of one whose elements move frames
+	named   bool                           // whether the next message is an element that has a name
 }
 
 func (m *protoMessage) add(f *protoField, n protowire.Number) {
@@ -100,8 +101,8 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 			break
 		}
 	}
-	element := b.element
-	b.element = nil
+	element, named := b.element, b.named
+	b.element, b.named = nil, false
 	keyed := (top || element != nil) && isKeyedProto(of)
 	b.d.shape.Keyed = b.d.shape.Keyed || top && keyed
 	oneofs := map[protoreflect.FullName][]*protoField{}
@@ -116,6 +117,10 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 		}
 		if own := b.own(f, keyed, top, element); own != nil {
 			m.add(own, f.Number())
+			continue
+		}
+		if named && isNameProto(f) {
+			m.add(&protoField{what: protoName, name: "name", kind: f.Kind(), wire: protowire.BytesType}, f.Number())
 			continue
 		}
 		from := len(*b.columns)
@@ -138,6 +143,11 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 	m.row = b.absent(of, m)
 	b.rotation(of, m.at)
 	return m
+}
+
+// isNameProto tells the name of an element.
+func isNameProto(f protoreflect.FieldDescriptor) bool {
+	return f != nil && f.Name() == "name" && f.Kind() == protoreflect.StringKind && !f.IsList()
 }
 
 // isKeyedProto tells a message that says which frame moves.
@@ -311,8 +321,12 @@ func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, 
 	b.columns, b.wide, b.table = &shape.Columns, &shape.Wide, false
 	var in *protoMessage
 	if f.Kind() == protoreflect.MessageKind {
-		if isKeyedProto(f.Message()) {
+		switch {
+		case isKeyedProto(f.Message()):
 			shape.Keyed, b.element = true, &shape
+			shape.Labels, at = "", -1
+		case label == "" && isNameProto(f.Message().Fields().ByName("name")):
+			shape.Labels, shape.named, b.named = path+"[].name", true, true
 		}
 		in = b.message(f.Message(), "", false)
 		for i := said; i < len(b.d.shape.LeftOut); i++ {
@@ -329,7 +343,7 @@ func (b *protoBuilder) list(f protoreflect.FieldDescriptor, path, label string, 
 	}
 	out.what, out.in, out.at = protoList, in, len(b.d.shape.Lists)
 	if in != nil {
-		out.what, out.keyed = protoStructs, shape.Keyed
+		out.what, out.keyed, out.named = protoStructs, shape.Keyed, shape.named
 	}
 	b.d.shape.Lists = append(b.d.shape.Lists, shape)
 	b.d.labels = append(b.d.labels, at)

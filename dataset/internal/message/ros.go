@@ -180,36 +180,25 @@ func (d *ros) prepare(rows *Rows) {
 	for i := range rows.Lists {
 		l := &rows.Lists[i]
 		if rows.Count == 0 {
-			*l = ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0], Keys: l.Keys[:0], Parents: l.Parents[:0], Stamps: l.Stamps[:0], raw: l.raw[:0]}
+			l.reset()
 		}
 		rows.saved[i] = saved{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps)}
 	}
 }
 
-// commit ends a message that is right: lists whose lengths differ are dropped, and labels compared.
+// commit ends a message that is right: lists whose lengths differ are dropped, and names compared.
 func (d *ros) commit(rows *Rows, r *reader) {
 	for i := range rows.Lists {
 		l, shape := &rows.Lists[i], &d.shape.Lists[i]
 		n := l.Lengths[len(l.Lengths)-1]
-		if !l.Dropped && !shape.Keyed && (n != l.Lengths[0] || shape.Bytes && n > maxBytes) {
+		switch {
+		case shape.named:
+			l.name(shape, int(n), int(n), l.texts, func() []string { return splitTexts(l.texts, r.clean) })
+		case shape.label >= 0:
+			s := rows.spans[shape.label]
+			l.name(shape, int(n), s.count, r.data[s.from:s.to], func() []string { return r.texts(s) })
+		case !l.Dropped && !shape.Keyed && (n != l.Lengths[0] || shape.Bytes && n > maxBytes):
 			l.Dropped, l.F32, l.F64 = true, nil, nil
-		}
-		if shape.label < 0 || n == 0 || l.Relabel || l.Dropped {
-			continue
-		}
-		s := rows.spans[shape.label]
-		switch encoded := r.data[s.from:s.to]; {
-		case s.count != int(n):
-			l.Labels, l.Relabel = nil, true
-		case l.Labels != nil && bytes.Equal(encoded, l.raw):
-		default:
-			labels := r.texts(s)
-			if l.Labels == nil {
-				l.Labels = labels
-			} else if !slices.Equal(l.Labels, labels) {
-				l.Relabel = true
-			}
-			l.raw = append(l.raw[:0], encoded...)
 		}
 	}
 }

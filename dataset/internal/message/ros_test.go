@@ -1,6 +1,7 @@
 package message
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -101,19 +102,56 @@ func TestNamesLabelTheListsBesideThem(t *testing.T) {
 		return cdr().put(int32(1), uint32(0), frame, joints, position, velocity, []float64{}).b
 	}
 	var rows Rows
+	add := func(joints []string, position, velocity []float64) {
+		require.NoError(t, d.Append(&rows, message("", joints, position, velocity)))
+	}
 	ab := []string{"a", "bcd"}
-	require.NoError(t, d.Append(&rows, message("", ab, []float64{1, 2}, []float64{3, 4})))
+	add(ab, []float64{1, 2}, []float64{3, 4})
 	require.NoError(t, d.Append(&rows, message("some", ab, []float64{5, 6}, nil)))
-	assert.Equal(t, []float64{1, 2, 5, 6}, rows.Lists[0].F64)
-	assert.Equal(t, ab, rows.Lists[0].Labels)
-	assert.False(t, rows.Lists[0].Relabel)
-	assert.Equal(t, []int32{2, 0}, rows.Lists[1].Lengths)
-	assert.True(t, rows.Lists[1].Dropped, "its lengths differ")
-	assert.Nil(t, rows.Lists[1].F64)
-	assert.Equal(t, []int32{0, 0}, rows.Lists[2].Lengths)
-	assert.Nil(t, rows.Lists[2].Labels)
-	require.NoError(t, d.Append(&rows, message("", []string{"a", "b"}, []float64{5, 6}, nil)))
-	assert.True(t, rows.Lists[0].Relabel)
+	require.Len(t, rows.Lists[0].Names, 1)
+	assert.Equal(t, ab, rows.Lists[0].Names[0].List)
+	assert.False(t, rows.Lists[0].Names[0].Reordered)
+	add([]string{"bcd", "a"}, []float64{8, 7}, []float64{10, 9})
+	add([]string{"c"}, []float64{11}, nil)
+	add(ab, []float64{12, 13}, nil)
+	position, velocity, effort := &rows.Lists[0], &rows.Lists[1], &rows.Lists[2]
+	assert.Equal(t, []float64{1, 2, 5, 6, 7, 8, 11, 12, 13}, position.F64, "the third message has the joints in the other order")
+	assert.True(t, position.Names[0].Reordered)
+	assert.Equal(t, []string{"c"}, position.Names[1].List)
+	assert.Equal(t, []int32{0, 0, 0, 1, 0}, position.Named)
+	assert.Equal(t, []int32{2, 0, 2, 0, 0}, velocity.Lengths)
+	assert.Equal(t, []float64{3, 4, 9, 10}, velocity.F64)
+	assert.Equal(t, []int32{0, -1, 0, -1, -1}, velocity.Named)
+	assert.False(t, velocity.Unnamed || velocity.Dropped)
+	assert.Empty(t, effort.Names)
+	add(nil, []float64{1, 2}, nil)
+	assert.True(t, position.Unnamed && position.Dropped, "lengths differ, and not all have names")
+	assert.Nil(t, position.F64)
+	assert.Equal(t, []int32{0, 0, 0, 1, 0, -1}, position.Named)
+}
+
+func TestNamesOfTooManyKindsAreDropped(t *testing.T) {
+	d := open(t, "cdr", "sensor_msgs/msg/JointState", jointState)
+	var rows Rows
+	for i := range MaxNames + 1 {
+		assert.False(t, len(rows.Lists) > 0 && rows.Lists[0].Many)
+		require.NoError(t, d.Append(&rows, cdr().put(int32(1), uint32(0), "", []string{fmt.Sprint("j", i)}, []float64{1}, []float64{}, []float64{}).b))
+	}
+	assert.True(t, rows.Lists[0].Many && rows.Lists[0].Dropped)
+}
+
+// What the dimensions of a MultiArray are called, and where its data begin, is no data.
+func TestTheLayoutOfAMultiArrayIsNoData(t *testing.T) {
+	const multi = "MultiArrayLayout layout\nfloat32[] data\n" + line80 + "MSG: std_msgs/MultiArrayLayout\nMultiArrayDimension[] dim\nuint32 data_offset\n" +
+		line80 + "MSG: std_msgs/MultiArrayDimension\nstring label\nuint32 size\nuint32 stride\n"
+	d := open(t, "cdr", "std_msgs/msg/Float32MultiArray", multi)
+	assert.Empty(t, d.Shape().Columns)
+	assert.Equal(t, []string{"layout (how the data are laid out)"}, d.Shape().LeftOut)
+	require.Len(t, d.Shape().Lists, 1)
+	var rows Rows
+	require.NoError(t, d.Append(&rows, cdr().put(uint32(1), "rows", uint32(2), uint32(2), uint32(7), uint32(2), float32(3), float32(4)).b))
+	assert.Equal(t, "data", d.Shape().Lists[0].Name)
+	assert.Equal(t, []float32{3, 4}, rows.Lists[0].F32)
 }
 
 const tf = "geometry_msgs/TransformStamped[] transforms\n" + header2 + quaternion + vector3 +

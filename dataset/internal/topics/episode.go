@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -228,10 +227,23 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 			e.leftOut(name+"."+shape.Name, t.count, why)
 			continue
 		}
-		if l.relabel && shape.Labels != "" {
-			e.Remarks = append(e.Remarks, fmt.Sprintf("%s: %s changes from message to message, so the columns of %s have numbers for names", name, shape.Labels, shape.Name))
+		var names []string
+		switch {
+		case l.byName() && (len(l.names) > 1 || l.names[0].Reordered || l.shortest == 0):
+			inexact := t.inexact
+			if len(e.Streams) > before {
+				inexact = 0
+			}
+			if err := l.split(e, name, shape, times, order, inexact); err != nil {
+				return err
+			}
+			continue
+		case l.byName() && l.names[0].Distinct():
+			names = l.names[0].List
+		case len(l.names) > 0 && l.unnamed:
+			e.Remarks = append(e.Remarks, fmt.Sprintf("%s: not all messages have names in %s, so the columns of %s have numbers for names", name, shape.Labels, shape.Name))
 		}
-		if err := stream(e.unique(name+"."+shape.Name, ""), l.f32.take(), l.f64.take(), shape.Wide, l.columns(shape)); err != nil {
+		if err := stream(e.unique(name+"."+shape.Name, ""), l.f32.take(), l.f64.take(), shape.Wide, columns(shape, l.longest, names)); err != nil {
 			return err
 		}
 	}
@@ -242,50 +254,6 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		e.leftOut(name, t.count, "messages of no fields that are numbers")
 	}
 	return nil
-}
-
-// refused says why a list is no stream; empty if it is one.
-func (l *list) refused(shape *message.ListShape) string {
-	span := fmt.Sprintf("%d to %d", l.shortest, l.longest)
-	if l.shortest == l.longest {
-		span = strconv.Itoa(l.longest)
-	}
-	switch {
-	case l.longest == 0:
-		return "no elements in any message"
-	case shape.Bytes && l.dropped && l.longest > 64:
-		return "data, " + span + " bytes a message"
-	case l.shortest != l.longest:
-		return span + " elements a message"
-	case !l.keeps(len(shape.Columns)):
-		return fmt.Sprintf("%d numbers a message are too wide for a stream, which has up to %d", l.longest*len(shape.Columns), maxWidth)
-	}
-	return ""
-}
-
-// columns returns those of a list as a stream: its elements' numbers, or what names them.
-func (l *list) columns(shape *message.ListShape) []dataset.Column {
-	labels := l.labels
-	seen := map[string]bool{}
-	for _, s := range labels {
-		seen[s] = true
-	}
-	named := !l.relabel && len(labels) == l.longest && len(seen) == l.longest && !seen[""]
-	columns := make([]dataset.Column, 0, l.longest*len(shape.Columns))
-	for i := range l.longest {
-		element := "[" + strconv.Itoa(i) + "]"
-		if named {
-			element = labels[i]
-		}
-		for _, c := range shape.Columns {
-			if c.Name != "" && c.Name[0] != '[' {
-				c.Name = "." + c.Name
-			}
-			c.Name = element + c.Name
-			columns = append(columns, c)
-		}
-	}
-	return columns
 }
 
 func dtype(wide bool) tensor.DType {

@@ -2,7 +2,6 @@ package topics
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset/internal/message"
@@ -143,7 +142,7 @@ func (t *topic) join(in *piece, r *reader) {
 			l.f64.add(rows.F64)
 			continue
 		}
-		l.join(rows, len(shape.Columns))
+		l.join(rows, shape)
 	}
 	t.at.add(in.at)
 	for _, f := range in.frames {
@@ -160,7 +159,7 @@ func (t *topic) reserve() {
 	t.log.expect, t.publish.expect, t.stamps.expect, t.at.expect, t.moving.which.expect = n, n, n, n, n
 	t.f32.expect, t.f64.expect = n*columns, n*columns
 	for i := range t.lists {
-		if l := &t.lists[i]; l.any && !t.shape.Lists[i].Keyed {
+		if l := &t.lists[i]; l.any && l.shortest == l.longest && !t.shape.Lists[i].Keyed {
 			each := l.longest * len(t.shape.Lists[i].Columns)
 			l.f32.expect, l.f64.expect = n*each, n*each
 		}
@@ -177,44 +176,4 @@ func roomOf(rows *message.Rows) int64 {
 		n += 4*len(rows.Lists[i].F32) + 8*len(rows.Lists[i].F64)
 	}
 	return int64(n)
-}
-
-// list is an array whose length the messages say, as far as they were joined.
-type list struct {
-	any               bool // message
-	shortest, longest int
-	f32               blocks[float32]
-	f64               blocks[float64]
-	labels            []string
-	relabel           bool
-	dropped           bool // its values, by the decoder
-	moving            moving
-}
-
-// keeps reports whether the values can still be a stream.
-func (l *list) keeps(columns int) bool {
-	return l.shortest == l.longest && l.longest*columns <= maxWidth
-}
-
-func (l *list) join(in *message.ListRows, columns int) {
-	for _, n := range in.Lengths {
-		if !l.any {
-			l.any, l.shortest, l.longest = true, int(n), int(n)
-		}
-		l.shortest, l.longest = min(l.shortest, int(n)), max(l.longest, int(n))
-	}
-	if l.dropped = l.dropped || in.Dropped; l.dropped || !l.keeps(columns) {
-		l.f32, l.f64 = blocks[float32]{}, blocks[float64]{}
-		return
-	}
-	l.f32.add(in.F32)
-	l.f64.add(in.F64)
-	switch {
-	case in.Labels == nil:
-	case l.labels == nil:
-		l.labels = in.Labels
-	default:
-		l.relabel = l.relabel || !slices.Equal(l.labels, in.Labels)
-	}
-	l.relabel = l.relabel || in.Relabel
 }

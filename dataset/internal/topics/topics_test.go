@@ -141,12 +141,17 @@ func (d *fakeDecoder) Append(rows *message.Rows, data []byte) error {
 		var labels []string
 		for i, b := range data[1:] {
 			l.F32 = append(l.F32, float32(b))
-			labels = append(labels, fmt.Sprintf("%c%d", data[0], i))
+			if data[0] != 'u' {
+				labels = append(labels, fmt.Sprintf("%c%d", data[0], i))
+			}
 		}
-		if l.Labels == nil {
-			l.Labels = labels
+		l.Unnamed = l.Unnamed || len(labels) == 0 && len(data) > 1
+		which := slices.IndexFunc(l.Names, func(n message.Names) bool { return slices.Equal(n.List, labels) })
+		if which < 0 && len(labels) > 0 {
+			which = len(l.Names)
+			l.Names = append(l.Names, message.NewNames(labels))
 		}
-		l.Relabel = l.Relabel || len(labels) > 0 && !slices.Equal(labels, l.Labels)
+		l.Named = append(l.Named, int32(which))
 	case d.shape.Wide:
 		rows.F64 = append(rows.F64, float64(data[0]))
 		rows.Inexact++

@@ -1,0 +1,77 @@
+package message
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNamesThatOccurTwiceTellNothing(t *testing.T) {
+	n := NewNames([]string{"a", "a", "b"})
+	assert.False(t, n.Distinct())
+	_, same := n.Order([]string{"a", "b", "a"})
+	assert.False(t, same)
+	n = NewNames([]string{"a", "b", "c"})
+	_, same = n.Order([]string{"a", "b", "b"})
+	assert.False(t, same)
+	order, same := n.Order([]string{"c", "a", "b"})
+	require.True(t, same)
+	list := []int{30, 31, 10, 11, 20, 21}
+	Reorder(list, 2, order)
+	assert.Equal(t, []int{10, 11, 20, 21, 30, 31}, list)
+}
+
+func TestElementsThatHaveNames(t *testing.T) {
+	d := open(t, "cdr", "a/msg/Motors", "Motor[] motors\n"+line80+"MSG: a/Motor\nfloat32 current\nstring name\nfloat32 load\n")
+	assert.Equal(t, "motors[].name", d.Shape().Lists[0].Labels)
+	assert.Empty(t, d.Shape().LeftOut)
+	var rows Rows
+	require.NoError(t, d.Append(&rows, cdr().put(uint32(2), float32(1), "l", float32(2), float32(3), "r", float32(4)).b))
+	require.NoError(t, d.Append(&rows, cdr().put(uint32(2), float32(7), "r", float32(8), float32(5), "l", float32(6)).b))
+	require.Len(t, rows.Lists[0].Names, 1)
+	assert.Equal(t, []string{"l", "r"}, rows.Lists[0].Names[0].List)
+	assert.Equal(t, []float32{1, 2, 3, 4, 5, 6, 7, 8}, rows.Lists[0].F32)
+}
+
+const jointsProto = `
+name: "joints.proto" package: "test" syntax: "proto3"
+message_type { name: "Joint"
+  field { name: "name" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
+  field { name: "position" number: 2 type: TYPE_DOUBLE label: LABEL_OPTIONAL proto3_optional: true oneof_index: 0 }
+  field { name: "effort" number: 3 type: TYPE_FLOAT label: LABEL_OPTIONAL }
+  oneof_decl { name: "_position" } }
+message_type { name: "Joints"
+  field { name: "joints" number: 1 type: TYPE_MESSAGE type_name: ".test.Joint" label: LABEL_REPEATED } }
+`
+
+func TestElementsThatHaveNamesInProtobufAndJSON(t *testing.T) {
+	messages := []string{
+		`{"joints":[{"name":"l","position":1,"effort":2},{"name":"r","position":3,"effort":4}]}`,
+		`{"joints":[{"name":"r","position":7,"effort":8},{"name":"l","position":5,"effort":6}]}`,
+		`{"joints":[{"position":9,"name":"head","effort":10}]}`,
+	}
+	schema, of := protoSchema(t, jointsProto, "test.Joints")
+	p, err := newProto(schema)
+	require.NoError(t, err)
+	var rows Rows
+	for _, m := range messages {
+		require.NoError(t, p.Append(&rows, protoOf(t, of, m)))
+	}
+	s, inJSON := jsonRows(t, Schema{}, messages...)
+	for what, got := range map[string]struct {
+		shape *Shape
+		rows  *Rows
+	}{"protobuf": {p.Shape(), &rows}, "json": {s, inJSON}} {
+		require.Len(t, got.shape.Lists, 1, what)
+		assert.Equal(t, "joints[].name", got.shape.Lists[0].Labels, what)
+		assert.Empty(t, got.shape.LeftOut, what)
+		assert.Equal(t, []string{"position", "effort"}, columns(got.shape.Lists[0].Columns), what)
+		l := &got.rows.Lists[0]
+		require.Len(t, l.Names, 2, what)
+		assert.Equal(t, []string{"l", "r"}, l.Names[0].List, what)
+		assert.Equal(t, []string{"head"}, l.Names[1].List, what)
+		assert.Equal(t, []int32{0, 0, 1}, l.Named, what)
+		assert.Equal(t, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, l.F64, what)
+	}
+}
