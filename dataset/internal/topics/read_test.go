@@ -229,9 +229,9 @@ func TestAnErrorOrTheEndOfTheContextEndsReading(t *testing.T) {
 }
 
 func TestFieldsThatNoMessageHasDoNotFillTheMemory(t *testing.T) {
-	for _, each := range []int{3000, 500} {
+	for _, each := range []int{3000, 1500} {
 		log := &fakeLog{channels: channelsOf("/v", "", "vast", "/a", "", "pair")}
-		for range 9000 / each {
+		for range 9000 / each { // of one part, or of several together
 			part := make([]Message, each)
 			for i := range part {
 				part[i] = at(0, int64(i), 1)
