@@ -147,7 +147,7 @@ func (w *Writer) merge(ctx context.Context, list []*track) error {
 
 // tracks adds a channel for each stream.
 func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, err error) {
-	names := map[string]bool{}
+	names, schemas := map[string]bool{}, map[string]uint16{}
 	add := func(what, name string, times []int64, schema schemaText, metadata map[string]string, encode func(context.Context, []byte, int) ([]byte, error)) error {
 		if names[name] {
 			return &Error{what + " " + name, dataset.ErrOption, "the name twice", "each once"}
@@ -164,11 +164,16 @@ func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, e
 			}
 			slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
 		}
-		id, err := w.AddSchema(schema.name, schema.encoding, schema.data)
-		if err == nil {
-			t.channel, err = w.AddChannel(name, encoding.String(), id, metadata)
-		}
 		list = append(list, t)
+		key := schema.name + "\x00" + string(schema.data)
+		id, there := schemas[key]
+		if !there {
+			if id, err = w.AddSchema(schema.name, schema.encoding, schema.data); err != nil {
+				return err
+			}
+			schemas[key] = id
+		}
+		t.channel, err = w.AddChannel(name, encoding.String(), id, metadata)
 		return err
 	}
 	for i := range e.Streams {

@@ -265,7 +265,7 @@ func (r *reading) add(what string, bytes int64, bad *dataset.FormatError) {
 	r.damage.Add(what, bytes, bad)
 }
 
-// at returns the byte of the file where records begin, which is 0 of a chunk's.
+// base returns what the offsets of the part's records are counted from: the byte of the file where they begin, or 0 for those of a chunk.
 func (r *reading) base() int64 {
 	if p := r.log.parts[r.part]; !p.chunk {
 		return p.at

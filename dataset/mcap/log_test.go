@@ -98,13 +98,23 @@ func TestALogHasAllMessagesOfTheSharedRecordings(t *testing.T) {
 	if len(paths) == 0 {
 		t.Skip("no shared recordings")
 	}
+	checked := 0
 	for _, path := range paths {
 		b, err := os.ReadFile(path)
 		require.NoError(t, err)
 		l, got, damage := readLog(t, b)
 		assert.Empty(t, damage, path)
-		want := inOrder(t, b)
-		assert.Equal(t, want, got, path)
-		t.Log(filepath.Base(path), l.Parts(), "parts", len(got), "messages", l.Said())
+		assert.Equal(t, inOrder(t, b), got, path)
+		if s := l.Statistics; s != nil { // of who wrote the file
+			checked++
+			first, last := got[0].log, got[0].log
+			for _, m := range got {
+				first, last = min(first, m.log), max(last, m.log)
+			}
+			assert.Equal(t, []uint64{s.MessageCount, s.MessageStartTime, s.MessageEndTime}, []uint64{uint64(len(got)), uint64(first), uint64(last)}, path)
+			assert.Equal(t, s.MessageCount, l.count(), path)
+		}
 	}
+	assert.Len(t, paths, 11)
+	assert.Equal(t, 11, checked)
 }

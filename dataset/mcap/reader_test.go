@@ -34,7 +34,7 @@ func conformanceSet(t testing.TB) (list []conformance) {
 	const path = "../../../shared/data/mcap_conformance/mcap_conformance.zip"
 	z, err := zip.OpenReader(path)
 	if os.IsNotExist(err) {
-		t.Skip("no " + path)
+		t.Skip("no shared recordings: " + path)
 	}
 	require.NoError(t, err)
 	defer z.Close()

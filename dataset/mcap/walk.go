@@ -17,7 +17,7 @@ const (
 	// runSize is how many bytes of messages outside chunks are read together, about.
 	runSize = 4 << 20
 	// checked is how many chunks are looked at before an index is believed.
-	checked = 16
+	checked = 4
 )
 
 // part is a piece of the file that is read at once: a chunk, or a run of records outside chunks.
