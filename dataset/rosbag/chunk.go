@@ -72,7 +72,8 @@ func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func
 
 // load reads a part, and unpacks it. What it returns is good until buf is used again. A chunk that is lost is a *dataset.FormatError; one that ends early
 // is damage.
-func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) ([]byte, error) {
+func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) (plain []byte, err error) {
+	var failed error // to be unpacked
 	p := &b.parts[i]
 	if p.bare {
 		b.raw[i].Store(p.at)
@@ -83,20 +84,32 @@ func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) ([]byte, error)
 		return nil, err
 	}
 	bad := &dataset.FormatError{Format: "rosbag", Path: b.path, Offset: p.at, Kind: dataset.ErrTruncated, Msg: "chunk"}
+	if p.open {
+		bad.Got, bad.Want = fmt.Sprintf("%d bytes to where it is cut", p.end-data), "its end"
+		lost := missing(data, end, p.end)
+		defer func() {
+			switch {
+			case len(plain) == 0:
+				lost += p.end - data
+			case failed != nil:
+				lost = max(lost, 1) // of a block that is cut
+			}
+			b.damaged(damage, cutChunks, lost, bad)
+		}()
+	}
+	stop := end
 	switch {
 	case p.open:
-		bad.Got, bad.Want = fmt.Sprintf("%d bytes to where it is cut", p.end-data), "its end"
-		b.damaged(damage, cutChunks, 0, bad)
-		end = p.end
+		stop = p.end
 	case end > p.end:
 		bad.Got, bad.Want = fmt.Sprintf("%d bytes", end-data), fmt.Sprintf("at most the %d before the next", p.end-data)
 		b.damaged(damage, "chunks of a wrong length", 0, bad)
-		end = p.end
+		stop = p.end
 	}
-	if end-data > maxChunk {
-		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: fmt.Sprintf("%d bytes", end-data), Want: fmt.Sprintf("at most %d", maxChunk)}
+	if stop-data > maxChunk {
+		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: fmt.Sprintf("%d bytes", stop-data), Want: fmt.Sprintf("at most %d", maxChunk)}
 	}
-	packed, err := b.read(&buf.packed, data, end)
+	packed, err := b.read(&buf.packed, data, stop)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +117,8 @@ func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) ([]byte, error)
 		b.raw[i].Store(data)
 		return packed, nil
 	}
-	err = buf.unpack(packed, r.compression, r.size)
-	switch {
+	failed = buf.unpack(packed, r.compression, r.size)
+	switch err := failed; {
 	case err == errUnknown:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrUnsupported, Msg: "chunk's compression", Got: fmt.Sprintf("%.20q", r.compression), Want: "none, bz2 or lz4"}
 	case err == errLarge:
@@ -117,6 +130,15 @@ func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) ([]byte, error)
 			Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Got: fmt.Sprintf("%d bytes", len(buf.plain)), Want: fmt.Sprint(r.size)})
 	}
 	return buf.plain, nil
+}
+
+// missing is how many bytes of a chunk are not there, of which the file ends or the next chunk begins before it should end. One that would be too large
+// says a wrong length.
+func missing(data, end, there int64) int64 {
+	if end-data > maxChunk {
+		return 0
+	}
+	return max(end-there, 0)
 }
 
 // chunk is what a chunk's header says.

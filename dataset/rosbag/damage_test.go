@@ -79,6 +79,19 @@ func TestWhatIsBrokenCostsItselfAndIsCounted(t *testing.T) {
 	}
 }
 
+// ends are where a bag's records end, outside chunks.
+func ends(t *testing.T, data []byte) map[int]bool {
+	list := map[int]bool{}
+	var r record
+	for at := len(magic); at < len(data); {
+		_, n, wrong, _ := r.whole(data[at:])
+		require.Empty(t, wrong)
+		at += n
+		list[at] = true
+	}
+	return list
+}
+
 // A bag that is cut anywhere gives the first messages, and says that it is cut. Of the bag that ROS packed with bz2, which takes long, every 29th length.
 func TestABagThatIsCutAnywhereGivesTheMessagesBefore(t *testing.T) {
 	packed, err := os.ReadFile("testdata/small-bz2.bag")
@@ -88,13 +101,16 @@ func TestABagThatIsCutAnywhereGivesTheMessagesBefore(t *testing.T) {
 	for name, data := range map[string][]byte{"bz2": packed, "none": none.close(), "lz4": lz4.close()} {
 		want, damage := parse(t, data)
 		require.Empty(t, damage)
-		step, before := 1, 0
+		step, before, wholeRecords := 1, 0, ends(t, data)
 		if name == "bz2" {
 			step = 29
 		}
 		for n := len(magic); n < len(data); n += step {
 			list, damage := read(t, data[:n:n])
 			require.NotEmpty(t, damage, "%d bytes", n)
+			if n > 4200 && len(list) < len(want) && !wholeRecords[n] {
+				require.Positive(t, damage.Bytes(), "%s of %d bytes: %v", name, n, damage)
+			}
 			require.LessOrEqual(t, len(list), len(want))
 			require.True(t, slices.Equal(want[:len(list)], list), "%s of %d bytes", name, n)
 			require.GreaterOrEqual(t, len(list), before, "%s of %d bytes", name, n)

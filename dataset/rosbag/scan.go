@@ -80,7 +80,7 @@ func (b *bag) scanChunk(w *window, at, end int64, r *record) (int64, error) {
 	data := w.data
 	if string(r.compression) == "none" { // its records follow, as if there were no chunk
 		if end > w.size {
-			b.lost(cutChunks, 0, &dataset.FormatError{Offset: at, Kind: dataset.ErrTruncated, Msg: "chunk",
+			b.lost(cutChunks, missing(data, end, w.size), &dataset.FormatError{Offset: at, Kind: dataset.ErrTruncated, Msg: "chunk",
 				Got: fmt.Sprintf("%d bytes to the file's end", w.size-data), Want: fmt.Sprint(end - data)})
 		}
 		return data, nil
