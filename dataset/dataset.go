@@ -124,10 +124,12 @@ func Formats() []Format {
 // Open opens a file or folder, by its path or URL, of any registered format, which it recognises by its content, and by its name too only where that
 // does not say. URLs are those of package storage: file://, and s3:// in programs that import storage/s3.
 //
-// A folder of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]. Other files in it are ignored, and the
-// attribute "other files" names them; so are folders, and what begins with a dot. A file of it that cannot be opened is one episode, which is an
-// error; with Options.Strict it is the error of all. So is one that is called as the format's files are and cannot be read, is empty, or begins
-// otherwise; of formats of text, only the first two.
+// A folder that is no dataset of a format itself is one of the recordings in it, if these are of one format: files, and folders that are datasets of
+// it, such as those of ros2 bag. It has the episodes of all, in the order of their names by [CompareNames]. What else is in it is ignored, and so is
+// what begins with a dot; the attribute "other files" names it. Folders are not looked into any further, and one that is no dataset and has files
+// that are called as recordings is one of Info.Problems. A recording that cannot be opened is one episode, which is an error; with Options.Strict it is
+// the error of all. So is a file that is called as the format's files are and cannot be read, is empty, or begins otherwise; of formats of text, only
+// the first two.
 //
 // What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is
 // an *OptionError.

@@ -4,202 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/robocache/robocache/dataset/internal/listed"
 	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/storage"
 )
 
-// openFolder opens a folder: a dataset of a format that has folders, or else files of one format, of which each has episodes. Other files in it are
-// ignored, and so is text beside files of a format that is none.
-func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
-	for _, f := range Formats() {
-		if f.Folder != nil && f.Folder(path) {
-			return f.Open(ctx, path, opt)
-		}
-	}
-	entries, err := storage.ReadDir(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	files := sorting{ctx: ctx, path: path}
-	for _, named := range []bool{false, true} {
-		if err := files.sort(entries, named); err != nil {
-			return nil, err
-		}
-		if len(files.found)+len(files.broken) > 0 {
-			break // what only its name tells is one of the other files
-		}
-	}
-	f, paths, err := files.chosen()
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(paths, CompareNames)
-	d := &folder{path: path, format: f, opt: opt, parts: make([]part, len(paths))}
-	for i, file := range paths {
-		d.parts[i].path = file
-	}
-	if err := d.index(ctx); err != nil {
-		return nil, err
-	}
-	if others := files.ignored(paths); len(others) > 0 {
-		if d.info.Attributes == nil {
-			d.info.Attributes = map[string]string{}
-		}
-		d.info.Attributes["other files"] = listed.Names(others)
-	}
-	return d, nil
-}
-
-// sorting is the files of a folder by what they are.
-type sorting struct {
-	ctx     context.Context
-	path    string
-	formats map[string]Format
-	found   map[string][]string // by the format's name
-	broken  []string            // containers of which cannot be told what is inside
-	rest    Format              // takes them
-	others  []string            // of no format
-	lost    []string            // that cannot be read, such as links to what is not there
-	why     error               // the first of these cannot be read
-	folder  string              // the first in it
-	names   []string            // of all files
-}
-
-// ignored returns the names of the files that are none of some.
-func (s *sorting) ignored(paths []string) (names []string) {
-	taken := make(map[string]bool, len(paths))
-	for _, path := range paths {
-		taken[storage.Base(path)] = true
-	}
-	for _, name := range s.names {
-		if !taken[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// sort looks at each file: at what it holds, or with named at its name too.
-func (s *sorting) sort(entries []storage.Info, named bool) error {
-	s.formats, s.found = map[string]Format{}, map[string][]string{}
-	s.broken, s.others, s.lost, s.why, s.folder, s.names = nil, nil, nil, nil, "", nil
-	for i, found := range inorder.Each(s.ctx, len(entries), openers(s.path), openers(s.path), func(matched) int { return openers(s.path) }, func(ctx context.Context, i int) matched {
-		return s.match(ctx, &entries[i], named)
-	}) {
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
-		entry, f, err := &entries[i], found.format, found.err
-		if found.none {
-			if entry.IsDir() && !hidden(entry) {
-				s.folder = cmp.Or(s.folder, entry.Name)
-			}
-			continue
-		}
-		file := storage.Join(s.path, entry.Name)
-		s.names = append(s.names, entry.Name)
-		var bad *FormatError
-		switch {
-		case errors.As(err, &bad):
-			if s.broken = append(s.broken, file); f.Open != nil {
-				s.rest = f
-			}
-		case err != nil:
-			s.lost, s.why = append(s.lost, file), cmp.Or(s.why, err)
-		case found.ok:
-			s.formats[f.Name] = f
-			s.found[f.Name] = append(s.found[f.Name], file)
-		default:
-			s.others = append(s.others, file)
-		}
-	}
-	return nil
-}
-
-// matched is what an entry of a folder is.
-type matched struct {
-	none   bool // no file, or hidden
-	format Format
-	ok     bool
-	err    error
-}
-
-func hidden(entry *storage.Info) bool { return strings.HasPrefix(entry.Name, ".") }
-
-func (s *sorting) match(ctx context.Context, entry *storage.Info, named bool) (m matched) {
-	if link := entry.Mode&fs.ModeSymlink != 0; hidden(entry) || !link && !entry.IsRegular() {
-		return matched{none: true}
-	}
-	file := storage.Join(s.path, entry.Name)
-	head, err := beginning(ctx, file) // a link leads to nothing, which is the error
-	if err != nil {
-		return matched{err: err}
-	}
-	m.format, m.ok, m.err = match(file, head, named)
-	return m
-}
-
-// openers is how many files of a folder are opened at a time: of an object store, where each takes long, several.
-func openers(path string) int {
-	if _, local := storage.Local(path); local {
-		return 1
-	}
-	return 8
-}
-
-// chosen returns the one format of the folder, and its files: those of it, and those that seem to be and are broken, of which each costs itself.
-func (s *sorting) chosen() (Format, []string, error) {
-	recordings := maps.Clone(s.found)
-	if maps.DeleteFunc(recordings, func(name string, _ []string) bool { return s.formats[name].Text }); len(recordings)+len(s.broken) > 0 {
-		s.found = recordings
-	}
-	if len(s.found)+len(s.broken) == 0 && s.why != nil {
-		return Format{}, nil, s.why
-	}
-	if len(s.found) > 1 || len(s.found) == 0 && s.rest.Open == nil {
-		got := "a folder without a file of any that is known here"
-		if s.folder != "" {
-			got += fmt.Sprintf("; folders in it, such as %q, are not looked into", s.folder)
-		}
-		if len(s.found) > 1 {
-			var list []string
-			for _, name := range slices.Sorted(maps.Keys(s.found)) {
-				list = append(list, fmt.Sprintf("%d of %s", len(s.found[name]), name))
-			}
-			got = "a folder with files of several: " + strings.Join(list, ", ")
-		}
-		return Format{}, nil, &FormatError{Format: "dataset", Path: s.path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: got,
-			Want: "files of one: " + known()}
-	}
-	f, files := s.rest, s.broken
-	for name := range s.found {
-		f, files = s.formats[name], append(s.found[name], s.broken...)
-	}
-	for _, file := range s.lost {
-		if f.named(file) {
-			files = append(files, file)
-		}
-	}
-	for _, file := range s.others {
-		if !f.named(file) {
-			continue
-		}
-		if head, err := headOf(s.ctx, file); !f.Text || err != nil || len(head) == 0 || f.Named != nil && f.Named(head) {
-			files = append(files, file)
-		}
-	}
-	return f, files, nil
-}
-
-// folder is the dataset of files of one format. A few files are open at a time: those that were last asked for.
+// folder is the dataset of files and folders of one format. A few are open at a time: those that were last asked for.
 type folder struct {
 	path   string
 	format Format
@@ -215,10 +29,11 @@ type folder struct {
 	closed bool
 }
 
-// part is a file of a folder.
+// part is a file or folder of a folder.
 type part struct {
 	path  string
-	first int // of its episodes
+	name  string // that of its episode, or before those of its episodes
+	first int    // of its episodes
 	count int
 }
 
@@ -228,7 +43,7 @@ func (d *folder) index(ctx context.Context) error {
 		set Dataset
 		err error
 	}
-	n := openers(d.path)
+	n := storage.AtOnce(d.path)
 	ahead, stop := context.WithCancel(ctx)
 	defer stop()
 	var failed error // after which what was opened ahead is closed, and nothing more opened
@@ -339,10 +154,10 @@ func (d *folder) Episode(ctx context.Context, i int) (*Episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	if base := BaseName(p.path); e.Name == "" {
-		e.Name = base
-	} else if e.Name != base {
-		e.Name = base + "/" + e.Name // files may have episodes of the same names
+	if e.Name == "" {
+		e.Name = p.name
+	} else if e.Name != p.name {
+		e.Name = p.name + "/" + e.Name // files may have episodes of the same names
 	}
 	d.lasting(e, f, p.path, i-p.first)
 	return e, nil

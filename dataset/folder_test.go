@@ -236,7 +236,7 @@ func TestAFolderOfWhichNothingCanBeReadSaysWhy(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
 	_, err := dataset.Open(context.Background(), dir, dataset.Options{})
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
-	assert.ErrorContains(t, err, `folders in it, such as "a", are not looked into`)
+	assert.ErrorContains(t, err, `folders in it that are none, such as "a", are not looked into`)
 	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "1.box")))
 	_, err = dataset.Open(context.Background(), dir, dataset.Options{})
 	assert.ErrorIs(t, err, os.ErrNotExist)

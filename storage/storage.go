@@ -232,6 +232,14 @@ func ReadNames(ctx context.Context, name string, most int) ([]Info, error) {
 	return list, nil
 }
 
+// AtOnce is how many files of a folder are best looked at or opened at a time: one of local ones, and several of an object store, where each takes long.
+func AtOnce(name string) int {
+	if _, local := Local(name); local {
+		return 1
+	}
+	return 8
+}
+
 // ReadFile reads a whole file.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	f, err := Open(ctx, name)

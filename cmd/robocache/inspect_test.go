@@ -146,7 +146,7 @@ func TestAFolderOfRecordings(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.npz"), ramp, 0o600))
 	code, _, stderr := cli("inspect", dir)
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stderr, "files of several: 1 of npz, 2 of ulog")
+	assert.Contains(t, stderr, "recordings of several: 1 of npz, 2 of ulog")
 	code, _, stderr = cli("inspect", t.TempDir())
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "without a file of any that is known here")

@@ -165,7 +165,10 @@ func examples(t *testing.T) string {
 		require.NoError(t, err)
 		write(name, data)
 	}
-	require.NoError(t, os.CopyFS(filepath.Join(root, "calvin"), os.DirFS(filepath.FromSlash("../calvin/testdata/small"))))
+	for _, name := range []string{"calvin", "calvins/a", "calvins/b"} {
+		require.NoError(t, os.CopyFS(filepath.Join(root, name), os.DirFS(filepath.FromSlash("../calvin/testdata/small"))))
+	}
+	write("calvins/c/run.npz", nil) // a folder that is none
 	return root
 }
 
@@ -173,7 +176,7 @@ func TestARecordingInABucketIsThatOnDisk(t *testing.T) {
 	root := examples(t)
 	s3test.Shared().PutFolder(t, bucket, prefix, root)
 	for _, name := range []string{"table", "table/a.csv", "table/b c.csv", "tum", "tum/groundtruth.txt", "rlds", "rlds/1.0.0", "rlds/1.0.0/toy-train.tfrecord-00000-of-00001",
-		"aloha.hdf5", "raw.hdf5", "several.hdf5", "demos.hdf5", "streams.npz", "calvin", "calvin/training", "calvin/training/lang_annotations", "text.bin", "tum/rgb"} {
+		"aloha.hdf5", "raw.hdf5", "several.hdf5", "demos.hdf5", "streams.npz", "calvin", "calvin/training", "calvin/training/lang_annotations", "calvins", "text.bin", "tum/rgb"} {
 		t.Run(name, func(t *testing.T) { compared(t, root, name) })
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -70,9 +71,13 @@ func versions(path string) (names []string) {
 
 // configs returns the folders below a folder that have versions: builder configs of a dataset, or datasets.
 func configs(path string) (names []string) {
-	for _, f := range namesIn(path) {
-		if !f.IsRegular() && !strings.HasPrefix(f.Name, ".") && len(versions(storage.Join(path, f.Name))) > 0 {
-			names = append(names, f.Name)
+	list := slices.DeleteFunc(namesIn(path), func(f storage.Info) bool { return f.IsRegular() || strings.HasPrefix(f.Name, ".") })
+	n := storage.AtOnce(path)
+	for i, some := range inorder.Each(context.Background(), len(list), n, n, func(bool) int { return n }, func(_ context.Context, i int) bool {
+		return len(versions(storage.Join(path, list[i].Name))) > 0
+	}) {
+		if some {
+			names = append(names, list[i].Name)
 		}
 	}
 	return names

@@ -33,7 +33,7 @@ func nameOf(path string) string {
 	return base
 }
 
-// isFolder tells a bag: a folder with rosbag2's metadata.yaml, or of .db3 files that are the pieces of one.
+// isFolder tells a bag: a folder with rosbag2's metadata.yaml, or of .db3 files that are the pieces of one, if nothing else in it may be a recording.
 func isFolder(ctx context.Context, folder string) bool {
 	m, err := readMetadata(ctx, folder)
 	var bad *dataset.FormatError
@@ -41,7 +41,17 @@ func isFolder(ctx context.Context, folder string) bool {
 		return true
 	}
 	files, err := pieces(ctx, folder)
-	return err == nil && len(files) > 0
+	return err == nil && len(files) > 0 && alone(ctx, folder)
+}
+
+// alone reports whether a folder has no folders, and no files that are called as recordings of other formats are.
+func alone(ctx context.Context, folder string) bool {
+	list, err := storage.ReadDir(ctx, folder)
+	return err == nil && !slices.ContainsFunc(list, func(f storage.Info) bool {
+		return !strings.HasPrefix(f.Name, ".") && (f.IsDir() || slices.ContainsFunc(dataset.Formats(), func(o dataset.Format) bool {
+			return o.Name != "rosbag2" && !o.Text && slices.Contains(o.Extensions, strings.ToLower(path.Ext(f.Name)))
+		}))
+	})
 }
 
 // pieces returns the .db3 files of a folder without metadata, if they are one bag: a single file, or those that are numbered under one name.

@@ -1,0 +1,296 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/storage"
+)
+
+// openFolder opens a folder: a dataset of a format that has folders, or else recordings of one format, files and folders alike, of which each has
+// episodes. What else is in it is ignored, and so is text beside recordings of a format that is none.
+func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
+	if f, ok := folderFormat(path, Format{}); ok {
+		return f.Open(ctx, path, opt)
+	}
+	entries, err := storage.ReadDir(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e storage.Info) bool { return strings.HasPrefix(e.Name, ".") })
+	s := sorting{ctx: ctx, path: path}
+	if err := s.sortFolders(entries); err != nil {
+		return nil, err
+	}
+	for _, named := range []bool{false, true} {
+		if err := s.sort(entries, named); err != nil {
+			return nil, err
+		}
+		if len(s.found)+len(s.broken)+len(s.sets) > 0 {
+			break // what only its name tells is one of the other files
+		}
+	}
+	f, paths, err := s.chosen()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(paths, CompareNames)
+	d := &folder{path: path, format: f, opt: opt, parts: make([]part, len(paths))}
+	for i, at := range paths {
+		d.parts[i] = part{path: at, name: BaseName(at)}
+		if slices.Contains(s.sets[f.Name], at) {
+			d.parts[i].name = storage.Base(at)
+		}
+	}
+	if err := d.index(ctx); err != nil {
+		return nil, err
+	}
+	d.info.Problems = append(d.info.Problems, s.unread...)
+	if others := s.ignored(paths); len(others) > 0 {
+		if d.info.Attributes == nil {
+			d.info.Attributes = map[string]string{}
+		}
+		d.info.Attributes["other files"] = listed.Names(others)
+	}
+	return d, nil
+}
+
+// folderFormat returns the format whose dataset a folder is, if it is one. One format is asked before the others.
+func folderFormat(path string, before Format) (Format, bool) {
+	if before.Folder != nil && before.Folder(path) {
+		return before, true
+	}
+	for _, f := range Formats() {
+		if f.Folder != nil && f.Name != before.Name && f.Folder(path) {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// sorting is the files and folders of a folder by what they are.
+type sorting struct {
+	ctx     context.Context
+	path    string
+	formats map[string]Format
+	sets    map[string][]string // folders that are datasets, by the format's name
+	found   map[string][]string // files, likewise
+	broken  []string            // containers of which cannot be told what is inside
+	rest    Format              // takes them
+	others  []string            // of no format
+	lost    []string            // that cannot be read, such as links to what is not there
+	why     error               // the first of these cannot be read
+	folder  string              // the first that is no dataset
+	unread  []Problem           // folders that are none, and have recordings in them
+	names   []string            // of all files and folders
+}
+
+// ignored returns the names of the files and folders that are none of some.
+func (s *sorting) ignored(paths []string) (names []string) {
+	taken := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		taken[storage.Base(path)] = true
+	}
+	for _, name := range s.names {
+		if !taken[strings.TrimSuffix(name, "/")] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sortFolders looks at each folder, and not into those in it. As they are mostly alike, the format of the first is asked first.
+func (s *sorting) sortFolders(entries []storage.Info) error {
+	var paths []string
+	for i := range entries {
+		if entries[i].IsDir() {
+			paths = append(paths, storage.Join(s.path, entries[i].Name))
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	first, _ := folderFormat(paths[0], Format{})
+	type matched struct {
+		format Format
+		ok     bool
+		unread string
+	}
+	s.formats, s.sets = map[string]Format{}, map[string][]string{}
+	n := storage.AtOnce(s.path)
+	for i, m := range inorder.Each(s.ctx, len(paths), n, n, func(matched) int { return n }, func(ctx context.Context, i int) (m matched) {
+		if ctx.Err() == nil {
+			m.format, m.ok = folderFormat(paths[i], first)
+		}
+		if !m.ok && ctx.Err() == nil {
+			m.unread = unread(ctx, paths[i])
+		}
+		return m
+	}) {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		base := storage.Base(paths[i])
+		switch s.names = append(s.names, base+"/"); {
+		case m.ok:
+			s.formats[m.format.Name] = m.format
+			s.sets[m.format.Name] = append(s.sets[m.format.Name], paths[i])
+			continue
+		case m.unread != "":
+			s.unread = append(s.unread, Problem{base, m.unread})
+		}
+		s.folder = cmp.Or(s.folder, base)
+	}
+	return nil
+}
+
+// mostUnread is how many names of a folder that is no dataset are looked at.
+const mostUnread = 1000
+
+// unread says which recordings a folder that is no dataset has, by their names, or why it cannot be read; empty if it has none.
+func unread(ctx context.Context, path string) string {
+	list, err := storage.ReadNames(ctx, path, mostUnread)
+	if err != nil {
+		return err.Error()
+	}
+	var names []string
+	for i := range list {
+		if name := list[i].Name; !strings.HasPrefix(name, ".") && !list[i].IsDir() && recorded(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.SortFunc(names, CompareNames)
+	return "a folder of no format that has folders, with recordings in it that are not read: " + listed.Names(names)
+}
+
+// recorded reports whether a file is called as recordings are that are no plain text.
+func recorded(name string) bool {
+	return slices.ContainsFunc(Formats(), func(f Format) bool { return !f.Text && f.named(name) })
+}
+
+// sort looks at each file: at what it holds, or with named at its name too.
+func (s *sorting) sort(entries []storage.Info, named bool) error {
+	var files []string
+	for i := range entries {
+		if e := &entries[i]; e.IsRegular() || e.Mode&fs.ModeSymlink != 0 { // a link leads to nothing, which is the error
+			files = append(files, storage.Join(s.path, e.Name))
+		}
+	}
+	s.found, s.broken, s.rest, s.others, s.lost, s.why = map[string][]string{}, nil, Format{}, nil, nil, nil
+	type matched struct {
+		format Format
+		ok     bool
+		err    error
+	}
+	n := storage.AtOnce(s.path)
+	for i, m := range inorder.Each(s.ctx, len(files), n, n, func(matched) int { return n }, func(ctx context.Context, i int) (m matched) {
+		head, err := beginning(ctx, files[i])
+		if err != nil {
+			return matched{err: err}
+		}
+		m.format, m.ok, m.err = match(files[i], head, named)
+		return m
+	}) {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if !named {
+			s.names = append(s.names, storage.Base(files[i]))
+		}
+		var bad *FormatError
+		switch {
+		case errors.As(m.err, &bad):
+			if s.broken = append(s.broken, files[i]); m.format.Open != nil {
+				s.rest = m.format
+			}
+		case m.err != nil:
+			s.lost, s.why = append(s.lost, files[i]), cmp.Or(s.why, m.err)
+		case m.ok:
+			if s.formats == nil {
+				s.formats = map[string]Format{}
+			}
+			s.formats[m.format.Name] = m.format
+			s.found[m.format.Name] = append(s.found[m.format.Name], files[i])
+		default:
+			s.others = append(s.others, files[i])
+		}
+	}
+	return nil
+}
+
+// chosen returns the one format of the folder, and its files and folders: those of it, and files that seem to be and are broken, of which each costs
+// itself.
+func (s *sorting) chosen() (Format, []string, error) {
+	recordings := maps.Clone(s.found)
+	if maps.DeleteFunc(recordings, func(name string, _ []string) bool { return s.formats[name].Text }); len(recordings)+len(s.broken)+len(s.sets) > 0 {
+		s.found = recordings
+	}
+	all := map[string][]string{}
+	for _, of := range []map[string][]string{s.found, s.sets} {
+		for name, paths := range of {
+			all[name] = append(all[name], paths...)
+		}
+	}
+	switch {
+	case len(all)+len(s.broken) == 0 && s.why != nil:
+		return Format{}, nil, s.why
+	case len(all) > 1 || len(all) == 0 && s.rest.Open == nil:
+		return Format{}, nil, s.refused(all)
+	}
+	f, paths := s.rest, []string{}
+	for name := range all {
+		f, paths = s.formats[name], all[name]
+	}
+	if f.Text && len(s.found) == 0 {
+		return f, paths, nil // text beside folders is no recording, whatever it is called
+	}
+	for _, file := range s.broken {
+		if len(s.sets) == 0 || f.named(file) {
+			paths = append(paths, file)
+		}
+	}
+	for _, file := range s.lost {
+		if f.named(file) {
+			paths = append(paths, file)
+		}
+	}
+	for _, file := range s.others {
+		if !f.named(file) {
+			continue
+		}
+		if head, err := headOf(s.ctx, file); !f.Text || err != nil || len(head) == 0 || f.Named != nil && f.Named(head) {
+			paths = append(paths, file)
+		}
+	}
+	return f, paths, nil
+}
+
+// refused is the error of a folder with recordings of several formats, or none.
+func (s *sorting) refused(all map[string][]string) error {
+	got, want := "a folder without a recording of any that is known here", "files or folders of one: "+known()
+	switch {
+	case len(all) > 1:
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			list = append(list, fmt.Sprintf("%d of %s", len(all[name]), name))
+		}
+		got, want = "a folder with recordings of several: "+strings.Join(list, ", "), "those of one in a folder"
+	case len(s.unread) > 0:
+		got += fmt.Sprintf("; in it %q, %s", s.unread[0].Where, s.unread[0].What)
+	case s.folder != "":
+		got += fmt.Sprintf("; folders in it that are none, such as %q, are not looked into", s.folder)
+	}
+	return &FormatError{Format: "dataset", Path: s.path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: got, Want: want}
+}
