@@ -279,3 +279,8 @@ def test_the_process_ends_with_its_parent_even_if_that_is_killed():
 def test_ctrl_c_in_a_terminal_is_the_parents_alone():
     rc.info()
     assert os.getsid(_child.shared().process_id) != os.getsid(0)
+
+
+def test_a_url_is_no_path():
+    assert _child.located("s3://bucket/a b") == "s3://bucket/a b"
+    assert _child.located("a") == os.path.abspath("a")
