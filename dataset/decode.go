@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
@@ -11,6 +12,7 @@ import (
 	"image/png"
 	"io"
 	"iter"
+	"math"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -30,8 +32,9 @@ const (
 )
 
 // Decode returns frame i as u8 [H,W,C]: a row for each line from the top, and C is 1 for grey, 3 for red, green, blue, or 4 with alpha, which is not
-// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8; blue first is put in order), and what the source decodes
-// itself, as videos do. A frame of another encoding, or of more than 8 bits a channel, is an error that is ErrUnsupported.
+// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1; blue first is put in order), and what the source decodes
+// itself, as videos do. Raw images of wider numbers, most of them depth (16UC1, mono16, 16SC1, 32FC1), are f32 [H,W,1], which holds each of these
+// exactly, in the unit of the recording. A frame of another encoding, or a png of more than 8 bits a channel, is an error that is ErrUnsupported.
 func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 	if i < 0 || i >= m.Len() {
 		return nil, &RangeError{What: "frame of " + m.Name, Got: i, Len: m.Len()}
@@ -77,10 +80,16 @@ func (m *Media) decodeError(i int, kind error, got, want string, err error) *For
 	return &FormatError{Format: "dataset", Offset: -1, Kind: kind, Msg: fmt.Sprintf("frame %d of %s", i, m.Name), Got: got, Want: want, Err: err}
 }
 
+// Decodes reports whether Decode takes frames of this encoding, or the source decodes them itself.
+func (m *Media) Decodes() bool {
+	_, itself := m.Source.(FrameDecoder)
+	return itself || m.decoder() != nil
+}
+
 // decodeOne decodes a frame that is by itself.
 func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
 	if decode == nil {
-		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, or a source that decodes its frames", nil)
+		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, or a source that decodes its frames", nil)
 	}
 	b, err := m.Frame(ctx, i)
 	if err != nil {
@@ -94,12 +103,24 @@ func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*te
 }
 
 // rawOrder says for each raw encoding where red, green, blue and alpha are, or grey.
-var rawOrder = map[string][]int{"rgb8": {0, 1, 2}, "bgr8": {2, 1, 0}, "rgba8": {0, 1, 2, 3}, "bgra8": {2, 1, 0, 3}, "mono8": {0}}
+var rawOrder = map[string][]int{"rgb8": {0, 1, 2}, "bgr8": {2, 1, 0}, "rgba8": {0, 1, 2, 3}, "bgra8": {2, 1, 0, 3}, "mono8": {0}, "8UC1": {0}}
+
+// rawNumbers reads the pixels of raw images that are one number each, little-endian, with its size.
+var rawNumbers = map[string]struct {
+	size int
+	read func(b []byte) float32
+}{"16UC1": {2, uint16Of}, "mono16": {2, uint16Of}, "16SC1": {2, func(b []byte) float32 { return float32(int16(binary.LittleEndian.Uint16(b))) }},
+	"32FC1": {4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }}}
+
+func uint16Of(b []byte) float32 { return float32(binary.LittleEndian.Uint16(b)) }
 
 // decoder returns how a frame of the encoding is decoded by itself, nil if it is not. Its errors have what they got and wanted, not where.
 func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 	if order, ok := rawOrder[m.Encoding]; ok {
 		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.raw(b, order) }
+	}
+	if in, ok := rawNumbers[m.Encoding]; ok {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.numbers(b, in.size, in.read) }
 	}
 	switch m.Encoding {
 	case "jpeg":
@@ -113,8 +134,8 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 // raw takes pixels as they are.
 func (m *Media) raw(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	c := len(order)
-	if want := int64(m.Width) * int64(m.Height) * int64(c); m.Width <= 0 || m.Height <= 0 || int64(len(b)) != want {
-		return nil, &FormatError{Kind: ErrCorrupt, Got: fmt.Sprintf("%d bytes", len(b)), Want: fmt.Sprintf("%d for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
+	if bad := m.sized(b, c); bad != nil {
+		return nil, bad
 	}
 	if order[0] != 0 {
 		for p := 0; p < len(b); p += c {
@@ -124,7 +145,27 @@ func (m *Media) raw(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	return pixels(b, m.Height, m.Width, c)
 }
 
-func pixels(b []byte, shape ...int) (*tensor.Tensor, *FormatError) {
+// sized checks that a raw frame has as many bytes as its pixels take.
+func (m *Media) sized(b []byte, each int) *FormatError {
+	if want := int64(m.Width) * int64(m.Height) * int64(each); m.Width <= 0 || m.Height <= 0 || int64(len(b)) != want {
+		return &FormatError{Kind: ErrCorrupt, Got: fmt.Sprintf("%d bytes", len(b)), Want: fmt.Sprintf("%d for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
+	}
+	return nil
+}
+
+// numbers reads pixels of one number each.
+func (m *Media) numbers(b []byte, size int, read func(b []byte) float32) (*tensor.Tensor, *FormatError) {
+	if bad := m.sized(b, size); bad != nil {
+		return nil, bad
+	}
+	out := make([]float32, len(b)/size)
+	for i := range out {
+		out[i] = read(b[i*size:])
+	}
+	return pixels(out, m.Height, m.Width, 1)
+}
+
+func pixels[T uint8 | float32](b []T, shape ...int) (*tensor.Tensor, *FormatError) {
 	t, err := tensor.Of(b, shape...)
 	if err != nil {
 		return nil, &FormatError{Kind: ErrCorrupt, Err: err}

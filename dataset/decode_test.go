@@ -11,6 +11,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -82,6 +83,36 @@ func TestRawPixelsAreInTheOrderOfTheirNames(t *testing.T) {
 	}
 }
 
+// Depth is exactly what was recorded: 16 bits are a float32 of the same value, and floats keep their bits.
+func TestDepthIsExactlyAsRecorded(t *testing.T) {
+	for encoding, c := range map[string]struct {
+		in   []byte
+		want []float32
+	}{
+		"16UC1":  {[]byte{0, 0, 255, 255, 232, 3, 1, 128}, []float32{0, 65535, 1000, 32769}},
+		"mono16": {[]byte{1, 2, 3, 4, 5, 6, 7, 8}, []float32{0x0201, 0x0403, 0x0605, 0x0807}},
+		"16SC1":  {[]byte{255, 255, 0, 128, 1, 0, 255, 127}, []float32{-1, -32768, 1, 32767}},
+		"32FC1":  {[]byte{0, 0, 128, 63, 0, 0, 0, 192, 205, 204, 204, 61, 0, 0, 128, 127}, []float32{1, -2, 0.1, float32(math.Inf(1))}},
+	} {
+		m := media(encoding, 4, 1, c.in, c.in[1:])
+		require.True(t, m.Decodes())
+		got, err := m.Decode(context.Background(), 0)
+		require.NoError(t, err, encoding)
+		assert.Equal(t, []int{1, 4, 1}, got.Shape(), encoding)
+		list, err := tensor.Data[float32](got)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, list, encoding)
+		_, err = m.Decode(context.Background(), 1)
+		assert.ErrorIs(t, err, dataset.ErrCorrupt, encoding)
+	}
+	for _, encoding := range []string{"bayer_rggb8", "webp", "8UC3", "32FC2", "h264"} {
+		m := media(encoding, 1, 1, []byte{1})
+		assert.False(t, m.Decodes(), encoding)
+		_, err := m.Decode(context.Background(), 0)
+		assert.ErrorIs(t, err, dataset.ErrUnsupported, encoding)
+	}
+}
+
 func TestPNGsOfEveryKindDecodeToTheirPixels(t *testing.T) {
 	r := image.Rect(0, 0, 3, 2)
 	palette := color.Palette{color.NRGBA{1, 2, 3, 255}, color.NRGBA{11, 21, 32, 255}}
@@ -147,7 +178,7 @@ func TestWhatCannotBeDecodedIsNamed(t *testing.T) {
 		assert.ErrorIs(t, err, dataset.ErrUnsupported, name)
 		assert.ErrorContains(t, err, "16 bits", name)
 	}
-	for _, encoding := range []string{"h264", "png-f32", "mono16", ""} {
+	for _, encoding := range []string{"h264", "png-f32", "bayer_rggb8", ""} {
 		_, err := media(encoding, 3, 2, nil).Decode(ctx, 0)
 		assert.ErrorIs(t, err, dataset.ErrUnsupported)
 		assert.ErrorContains(t, err, `"`+encoding+`"`)

@@ -64,7 +64,8 @@ type MediaSummary struct {
 	Name, Encoding string
 	Episodes       int // that have it
 	Frames         int
-	Width, Height  int // of the first episode that says; 0 if none does
+	Width, Height  int  // of the first episode that says; 0 if none does
+	Undecoded      bool // whether Media.Decode does not take the frames of the first episode that has it
 
 	medians []int64
 }
@@ -131,7 +132,7 @@ func (s *Summary) Add(e *Episode) {
 		m := &e.Media[i]
 		at, fresh := place(&s.media, m.Name)
 		if fresh {
-			s.Media = append(s.Media, MediaSummary{Name: m.Name, Encoding: m.Encoding})
+			s.Media = append(s.Media, MediaSummary{Name: m.Name, Encoding: m.Encoding, Undecoded: !m.Decodes()})
 		}
 		k := &s.Media[at]
 		k.Episodes++

@@ -24,12 +24,20 @@ func (deep) ReadFrame(context.Context, int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// depth are raw frames of 16 bits.
+type depth struct{}
+
+func (depth) ReadFrame(context.Context, int) ([]byte, error) { return make([]byte, 2*8*6), nil }
+
 // A camera of which no frame can ever be decoded is refused when the loader is opened, streaming or not; one whose first frame is damaged is not.
 func TestACameraThatNothingDecodesIsRefused(t *testing.T) {
 	ctx := context.Background()
 	for got, change := range map[string]func(m *dataset.Media){
 		`encoding "png-f32"`: func(m *dataset.Media) { m.Encoding = "png-f32" },
 		"16 bits a channel":  func(m *dataset.Media) { m.Source = deep{} },
+		"f32 [6,8,1], which is no colours": func(m *dataset.Media) {
+			m.Source, m.Encoding, m.Width, m.Height = depth{}, "16UC1", 8, 6
+		},
 	} {
 		d := filmedRecordings(t, -1)
 		for _, e := range d {

@@ -1,6 +1,8 @@
 package loader
 
 import (
+	"fmt"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
@@ -21,6 +23,10 @@ func (m *filmer) shrink(to []byte, camera int, picture *tensor.Tensor) error {
 // coloured returns a picture as red, green and blue: grey is all three, and alpha is left out.
 func coloured(picture *tensor.Tensor) (*tensor.Tensor, error) {
 	c := picture.Dim(2)
+	if picture.DType() != tensor.U8 {
+		return nil, &dataset.FormatError{Format: "loader", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "frame", Got: fmt.Sprintf("%v %s, which is no colours", picture.DType(), tensor.FormatShape(picture.Shape())),
+			Want: "8 bits a channel; Media.Decode and a recording in Python give depth as it is"}
+	}
 	if c == 3 {
 		return picture, nil
 	}

@@ -37,6 +37,9 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 		if m.Width > 0 {
 			size = fmt.Sprintf(" %dx%d", m.Width, m.Height)
 		}
+		if m.Undecoded {
+			size += ": frames are read as they are, not decoded"
+		}
 		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), printed.Text(m.Encoding), size)
 	}
 	for _, c := range f.Clouds {

@@ -95,6 +95,8 @@ type Media struct {
 	Encoding string  `json:"encoding"`
 	Width    int     `json:"width,omitempty"`
 	Height   int     `json:"height,omitempty"`
+	// Undecoded says that its frames are read as they are: there is no decoder of their encoding here.
+	Undecoded bool `json:"undecoded,omitempty"`
 }
 
 type Clouds struct {
@@ -137,7 +139,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	}
 	for i := range sum.Media {
 		m := &sum.Media[i]
-		f.Media = append(f.Media, Media{m.Name, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height})
+		f.Media = append(f.Media, Media{m.Name, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height, m.Undecoded})
 	}
 	for i := range sum.Clouds {
 		c := &sum.Clouds[i]

@@ -50,14 +50,14 @@ func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		}
 		return nil, &RequestError{Arg: "camera", Got: fmt.Sprintf("%q", q.Camera), Want: fmt.Sprintf("one of %q", names)}
 	}
-	f := film{media: m, height: q.Height, width: q.Width, frames: len(q.Frames)}
+	f := film{media: m, height: q.Height, width: q.Width, frames: len(q.Frames), dtype: tensor.U8}
 	if err := f.decode(ctx, q.Frames); err != nil {
 		if f.memory != nil {
 			_ = f.memory.Close() // nobody has it
 		}
 		return nil, rec.fails(q.Episode, err)
 	}
-	reply := &Reply{Value: map[string]any{"frames": array{tensor.U8.String(), append([]int{len(q.Frames)}, f.shape...), 0}}}
+	reply := &Reply{Value: map[string]any{"frames": array{f.dtype.String(), append([]int{len(q.Frames)}, f.shape...), 0}}}
 	if f.memory != nil {
 		reply.File, reply.Done = f.memory.File(), f.memory.Close
 	}
@@ -67,8 +67,9 @@ func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 // film is the images of a camera as they are decoded.
 type film struct {
 	media         *dataset.Media
-	height, width int   // to resize to; 0 for as they are
-	frames        int   // there will be
+	height, width int // to resize to; 0 for as they are
+	frames        int // there will be
+	dtype         tensor.DType
 	shape         []int // [H,W,C] of each
 	memory        *Memory
 }
@@ -133,9 +134,9 @@ func (f *film) put(n, place int, picture *tensor.Tensor) error {
 		picture = small
 	}
 	if f.shape == nil {
-		f.shape = slices.Clone(picture.Shape())
+		f.shape, f.dtype = slices.Clone(picture.Shape()), picture.DType()
 		what := fmt.Sprintf("%d frames %s of %s", f.frames, tensor.FormatShape(f.shape), f.media.Name)
-		size, err := tensor.Fits(tensor.U8, append([]int{f.frames}, f.shape...)...)
+		size, err := tensor.Fits(f.dtype, append([]int{f.frames}, f.shape...)...)
 		if err != nil {
 			return &ops.MemoryError{Device: "host", What: what, Err: err}
 		}

@@ -175,7 +175,8 @@ class Media:
         raise TypeError("a camera of a recording cannot be pickled: pickle its frames, or the Recording, which is opened anew")
 
     def frames(self, which: Any = None, size: Optional[Tuple[int, int]] = None) -> Any:
-        """Decodes frames: u8 [N,H,W,C], or [H,W,C] of a single one.
+        """Decodes frames: u8 [N,H,W,C], or [H,W,C] of a single one; of raw images of wider numbers, such as depth (16UC1,
+        mono16, 16SC1, 32FC1), f32 with C 1, exactly as recorded, which is not resized.
 
         which: a frame's number, a slice, or a list of numbers; all unless given. size: (height, width) to resize to, as
         Pillow's bilinear filter does. C is 1 for grey, 3 for red, green and blue, 4 with alpha. Neighbouring frames of a video
