@@ -48,7 +48,6 @@ var rules = map[string][]string{
 	"dataset":                  {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/raw"},
 	"dataset/internal/h5test":  {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
 	"dataset/internal/message": {"tensor", "dataset/...", "storage", "internal/decimal", "internal/raw", "google.golang.org/protobuf/..."},
-	"dataset/internal/tmpdeps": {"github.com/...", "google.golang.org/...", "modernc.org/..."},
 	"dataset/mcap":             {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
 	"dataset/rosbag":           {"tensor", "dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},
 	"dataset/rosbag2":          {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
