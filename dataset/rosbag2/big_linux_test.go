@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/memuse"
 )
