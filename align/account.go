@@ -28,7 +28,15 @@ func (j *job) report(e *dataset.Episode) Report {
 	for _, d := range e.Damage {
 		r.Remarks = append(r.Remarks, "lost: "+d.String())
 	}
-	r.Remarks = append(r.Remarks, e.Remarks...)
+	taken := e.Remarks
+	if len(j.plan.Streams) > 0 {
+		var names []string
+		for i := range j.plan.Streams {
+			names = append(names, j.plan.Streams[i].source())
+		}
+		taken = e.RemarksOf(names)
+	}
+	r.Remarks = append(r.Remarks, taken...)
 	r.Remarks = append(r.Remarks, j.strays()...)
 	if j.span.Remark != "" {
 		r.Remarks = append(r.Remarks, j.span.Remark)

@@ -44,7 +44,7 @@ func (r *reader) episode() (*dataset.Episode, error) {
 func (e *making) remarks() {
 	remark := func(what string, topics []string) {
 		if len(topics) > 0 {
-			e.Remarks = append(e.Remarks, what+": "+listed.Names(topics))
+			e.Remark(what, topics...)
 		}
 	}
 	remark("messages without a header have the clock log", e.logged)
@@ -139,7 +139,7 @@ func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 		e.zero = append(e.zero, name)
 	default:
 		if times = t.stamps.take(); t.zeros > 0 {
-			e.Remarks = append(e.Remarks, fmt.Sprintf("%s: the headers' timestamp is 0 in %d of %d messages", name, t.zeros, len(times)))
+			e.Remark(fmt.Sprintf("the headers' timestamp is 0 in %d of %d messages", t.zeros, len(times)), name)
 		}
 	}
 	arrange(times, 1, order)
@@ -158,7 +158,7 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 	first := t.frames[0]
 	e.Media = append(e.Media, dataset.Media{Name: name, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}})
 	if others := len(times) - first.count; others > 0 {
-		e.Remarks = append(e.Remarks, fmt.Sprintf("%s: %d of %d frames cannot be read, since they are no %s as the first, but %s as others", name, others, len(times), &first, &t.frames[1]))
+		e.Remark(fmt.Sprintf("%d of %d frames cannot be read, since they are no %s as the first, but %s as others", others, len(times), &first, &t.frames[1]), name)
 	}
 }
 
@@ -241,7 +241,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		case l.byName() && l.names[0].Distinct():
 			names = l.names[0].List
 		case len(l.names) > 0 && l.unnamed:
-			e.Remarks = append(e.Remarks, fmt.Sprintf("%s: not all messages have names in %s, so the columns of %s have numbers for names", name, shape.Labels, shape.Name))
+			e.Remark(fmt.Sprintf("not all messages have names in %s, so columns have numbers for names", shape.Labels), name+"."+shape.Name)
 		}
 		if err := stream(e.unique(name+"."+shape.Name, ""), l.f32.take(), l.f64.take(), shape.Wide, columns(shape, l.longest, names)); err != nil {
 			return err

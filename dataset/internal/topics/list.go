@@ -167,7 +167,7 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 		counts[k]++
 	}
 	if empty > 0 {
-		e.Remarks = append(e.Remarks, fmt.Sprintf("%s.%s: %d of %d messages have no elements, and make no rows", name, shape.Name, empty, len(named)))
+		e.Remark(fmt.Sprintf("%d of %d messages have no elements, and make no rows", empty, len(named)), name+"."+shape.Name)
 	}
 	l.remark(e, name, shape)
 	for _, k := range l.byContent() {
@@ -212,15 +212,15 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 
 // remark says what names there are, once for all lists that have them.
 func (l *list) remark(e *making, name string, shape *message.ListShape) {
-	said := name + ": " + shape.Labels + " names the elements in other orders in other messages: columns are in one, by name"
+	said := shape.Labels + " names the elements in other orders in other messages: columns are in one, by name"
 	if !slices.ContainsFunc(l.names, func(n message.Names) bool { return n.Reordered }) {
 		said = ""
 	}
 	if len(l.names) > 1 {
-		said = fmt.Sprintf("%s: %s has %d different sets of names: each has streams of its own", name, shape.Labels, len(l.names))
+		said = fmt.Sprintf("%s has %d different sets of names: each has streams of its own", shape.Labels, len(l.names))
 	}
-	if said != "" && !slices.Contains(e.Remarks, said) {
-		e.Remarks = append(e.Remarks, said)
+	if said != "" {
+		e.Remark(said, name)
 	}
 }
 

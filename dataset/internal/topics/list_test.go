@@ -92,7 +92,7 @@ func TestNamesThatTellNothingAreNotUsed(t *testing.T) {
 
 		e = joints(t, together, `{"name":["a","b"],"position":[1,2]}`, `{"name":[],"position":[3,4]}`)
 		assert.Equal(t, []string{"[0]", "[1]"}, columnNames(e.Stream("/j.position")))
-		assert.Equal(t, []string{"/j: not all messages have names in name, so the columns of position have numbers for names"}, e.Remarks)
+		assert.Equal(t, []string{"/j.position: not all messages have names in name, so columns have numbers for names"}, e.Remarks)
 
 		e = joints(t, together, `{"name":["a","b"],"position":[1,2]}`, `{"name":["b","a"],"position":[1,2]}`, `{"name":[],"position":[3,4]}`)
 		assert.Equal(t, []dataset.LeftOut{{Name: "/j.position", Count: 3, Reason: "name changes from message to message, and does not name the elements in all of them"}}, e.LeftOut)

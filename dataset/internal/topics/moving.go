@@ -121,7 +121,7 @@ func (m *moving) parents(e *making, name string) {
 		}
 	}
 	if len(said) > 0 {
-		e.Remarks = append(e.Remarks, fmt.Sprintf("%s: frames move in their parents: %s", name, listed.Names(said)))
+		e.Remark("frames move in their parents: "+listed.Names(said), name)
 	}
 }
 

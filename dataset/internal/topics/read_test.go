@@ -121,10 +121,10 @@ func TestTheClockIsTheOneThatWasAskedFor(t *testing.T) {
 		case "header":
 			assert.Equal(t, []int64{7}, e.Stream("/plain").Nanoseconds())
 			assert.Equal(t, []int64{3}, e.Stream("/zero").Nanoseconds())
-			assert.Contains(t, e.Remarks, "messages without a header have the clock log: /plain")
-			assert.Contains(t, e.Remarks, "headers whose timestamp is always 0, so that the clock is log: /zero")
+			assert.Contains(t, e.Remarks, "/plain: messages without a header have the clock log")
+			assert.Contains(t, e.Remarks, "/zero: headers whose timestamp is always 0, so that the clock is log")
 		case "publish":
-			assert.Contains(t, e.Remarks, "publish times that are the log times in every message: /zero")
+			assert.Contains(t, e.Remarks, "/zero: publish times that are the log times in every message")
 		}
 		assert.Contains(t, e.Remarks, "of headers, frame_id and seq are in no stream: /h, /zero")
 	}

@@ -1,0 +1,72 @@
+package dataset
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset/internal/listed"
+)
+
+// Note says what one of an episode's remarks is about.
+type Note struct {
+	Remark int      // its number
+	What   string   // what it says, without the names
+	About  []string // streams, media, clouds, or topics that have several
+}
+
+// text is the remark about some names: "/imu: what", or "what: /imu, /odom".
+func (n *Note) text(about []string) string {
+	if len(about) == 1 {
+		return about[0] + ": " + n.What
+	}
+	return n.What + ": " + listed.Names(about)
+}
+
+// Remark adds a remark, about streams or topics if there are any. One that says the same of others is made one with it.
+func (e *Episode) Remark(what string, about ...string) {
+	if len(about) == 0 {
+		e.Remarks = append(e.Remarks, what)
+		return
+	}
+	i := slices.IndexFunc(e.Notes, func(n Note) bool { return n.What == what })
+	if i < 0 {
+		i = len(e.Notes)
+		e.Notes = append(e.Notes, Note{Remark: len(e.Remarks), What: what})
+		e.Remarks = append(e.Remarks, "")
+	}
+	n := &e.Notes[i]
+	for _, name := range about {
+		if !slices.Contains(n.About, name) {
+			n.About = append(n.About, name)
+		}
+	}
+	e.Remarks[n.Remark] = n.text(n.About)
+}
+
+// RemarksOf returns the remarks that bear on some streams, media or clouds: those about them or their topics, and those about nothing in particular.
+func (e *Episode) RemarksOf(names []string) (list []string) {
+	for i, text := range e.Remarks {
+		k := slices.IndexFunc(e.Notes, func(n Note) bool { return n.Remark == i })
+		if k < 0 {
+			list = append(list, text)
+			continue
+		}
+		n := &e.Notes[k]
+		var about []string
+		for _, a := range n.About {
+			if slices.ContainsFunc(names, func(name string) bool { return isOf(name, a) }) {
+				about = append(about, a)
+			}
+		}
+		if len(about) > 0 {
+			list = append(list, n.text(about))
+		}
+	}
+	return list
+}
+
+// isOf reports whether a stream is a topic's, or the stream itself.
+func isOf(stream, topic string) bool {
+	rest, ok := strings.CutPrefix(stream, topic)
+	return ok && (rest == "" || rest[0] == '.' || strings.HasPrefix(rest, " ("))
+}
