@@ -56,10 +56,10 @@ func open(ctx context.Context, file storage.File, path string) (*bag, error) {
 	if err != nil {
 		return nil, err
 	}
-	missing := false
+	undefined := false // connections that chunks have to define
 	if head.has == 0 || head.indexPos == 0 {
 		b.lost("index that is missing", 0, &dataset.FormatError{Offset: int64(len(magic)), Kind: dataset.ErrTruncated, Msg: "index_pos", Got: "0: the bag was not closed", Want: "where its index is"})
-	} else if missing, err = b.index(head); err != nil {
+	} else if undefined, err = b.index(head); err != nil {
 		if _, ok := dataset.AsDamage(err); !ok {
 			return nil, err
 		}
@@ -68,10 +68,10 @@ func open(ctx context.Context, file storage.File, path string) (*bag, error) {
 		if err := b.scan(ctx); err != nil {
 			return nil, err
 		}
-		missing = true
+		undefined = true
 	}
 	b.raw = make([]atomic.Int64, len(b.parts))
-	if missing {
+	if undefined {
 		if err := b.inChunks(ctx); err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (b *bag) header() (record, error) {
 		}
 		return fail(0, dataset.ErrCorrupt, "first line", fmt.Sprintf("%q", line), fmt.Sprintf("%q", magic))
 	}
-	_, _, wrong, cut := r.whole(head[len(magic):])
+	_, _, wrong, cut := r.whole(head[len(magic):]) // of which the padding may lie behind head
 	switch {
 	case wrong == "" && r.op == opHeader, cut && r.has != 0:
 		if e := string(r.encryptor); e != "" && e != "rosbag/NoEncryptor" {
