@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/memuse"
 )
