@@ -36,6 +36,9 @@ func (c Compression) compressor() (compressor, error) {
 	case LZ4:
 		var out bytes.Buffer
 		w := lz4.NewWriter(&out)
+		if err := w.Apply(lz4.BlockSizeOption(lz4.Block256Kb)); err != nil { // which readers take at a time; 4 MiB is the library's own
+			return nil, err
+		}
 		return func(b []byte) ([]byte, error) {
 			out.Reset()
 			w.Reset(&out)
