@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -13,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/rosbag2/internal/store"
 	"github.com/robocache/robocache/storage"
 )
@@ -20,10 +23,11 @@ import (
 // mostOpen is how many files of a bag stay open while nobody reads them.
 const mostOpen = 8
 
-// opened is a file of the bag. Its channels have numbers of their own, for which it knows the bag's.
+// opened is a file of the bag. Its channels have numbers of their own, for which it knows those of the bag that asked last: each reading makes one.
 type opened struct {
 	store.File
 	mu      sync.Mutex
+	of      *bag
 	numbers []int
 }
 
@@ -103,17 +107,8 @@ func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd
 	return b, nil
 }
 
-// openFile opens a file by its extension, and one that is compressed as what it is else.
+// openFile opens a file by what it begins with, or if that is broken, by its extension, and one that is compressed as what it is else.
 func openFile(ctx context.Context, path string, damage *dataset.Damages) (_ *opened, err error) {
-	kind, compressed := kindOf(path)
-	open := store.Of(kind)
-	if open == nil {
-		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "file of a bag", Got: kind, Want: ".db3 or .mcap"}
-		if kind == ".db3" {
-			bad.Want = "an import of dataset/rosbag2/sqlite, which this program does without"
-		}
-		return nil, bad
-	}
 	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, err
@@ -123,7 +118,10 @@ func openFile(ctx context.Context, path string, damage *dataset.Damages) (_ *ope
 			err = errors.Join(err, file.Close())
 		}
 	}()
-	if compressed {
+	kind, compressed := kindOf(path)
+	if head, err := begins(file); err != nil {
+		return nil, err
+	} else if compressed = compressed || head == compressedName; compressed {
 		plain, err := decompress(ctx, path, file, damage)
 		if err != nil {
 			return nil, err
@@ -132,6 +130,19 @@ func openFile(ctx context.Context, path string, damage *dataset.Damages) (_ *ope
 			return nil, errors.Join(err, plain.Close())
 		}
 		file = plain
+	}
+	head, err := begins(file)
+	if err != nil {
+		return nil, err
+	}
+	kind = cmp.Or(head, kind)
+	open := store.Of(kind)
+	if open == nil {
+		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "file of a bag", Got: cmp.Or(kind, "one of no kind"), Want: ".db3 or .mcap"}
+		if kind == ".db3" {
+			bad.Want = "an import of dataset/rosbag2/sqlite, which this program does without"
+		}
+		return nil, bad
 	}
 	beside := func(ctx context.Context, suffix string) (storage.File, error) {
 		if compressed {
@@ -148,6 +159,21 @@ func openFile(ctx context.Context, path string, damage *dataset.Damages) (_ *ope
 		return nil, err
 	}
 	return &opened{File: f}, nil
+}
+
+// begins returns the extension of files that begin as one does, empty for others.
+func begins(f storage.File) (string, error) {
+	head := make([]byte, len(sqliteMagic))
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	for extension, magic := range map[string]string{".db3": sqliteMagic, ".mcap": mcap.Magic[:5], compressedName: zstdMagic} {
+		if strings.HasPrefix(string(head[:n]), magic) {
+			return extension, nil
+		}
+	}
+	return "", nil
 }
 
 // merge adds the damage of a part to that of all.
@@ -184,6 +210,9 @@ func (b *bag) Counts() []int {
 func (b *bag) number(f *opened, channel int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.of != b {
+		f.of, f.numbers = b, nil
+	}
 	if channel < 0 || channel >= len(f.numbers) {
 		b.mu.Lock()
 		for _, c := range f.Channels()[len(f.numbers):] {

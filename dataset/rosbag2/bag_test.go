@@ -137,14 +137,63 @@ func TestAFolderIsOneEpisodeOfItsFilesInOrder(t *testing.T) {
 	}
 }
 
-func TestFilesOfOtherNamesAreEpisodesOfTheirOwn(t *testing.T) {
+func TestPiecesWithoutMetadataAreOneEpisodeOnlyIfTheyFollowEachOther(t *testing.T) {
+	list := robot(10)
+	half := len(list) / 2
+	for _, c := range []struct {
+		files    map[string][]sent
+		episodes int
+	}{
+		{map[string][]sent{"run_0.db3": list[:half], "run_1.db3": list[half:]}, 1},
+		{map[string][]sent{"run_0.mcap": list[:half], "run_1.mcap": list[half:]}, 1},
+		{map[string][]sent{"run_0.mcap": list}, 1},
+		{map[string][]sent{"run.db3": list}, 1},
+		{map[string][]sent{"run_0.db3": list, "run_1.db3": list}, 2}, // of the same time
+		{map[string][]sent{"run_0.db3": list[half:], "run_1.db3": list[:half]}, 2},
+		{map[string][]sent{"run_0.mcap": list, "run_1.mcap": list}, 2},
+		{map[string][]sent{"kitchen.db3": list[:half], "garden.db3": list[half:]}, 2},
+	} {
+		dir := t.TempDir()
+		for name, part := range c.files {
+			if strings.HasSuffix(name, ".mcap") {
+				writeMCAP(t, filepath.Join(dir, name), part, definitions(t, false))
+			} else {
+				writeDB(t, filepath.Join(dir, name), schema{qos: true, distro: "humble"}, part)
+			}
+		}
+		d, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
+		require.NoError(t, err)
+		require.Equal(t, c.episodes, d.Len(), "%v", c.files)
+		if c.episodes == 1 {
+			for range 2 { // what is read again is the same
+				e, err := d.Episode(t.Context(), 0)
+				require.NoError(t, err)
+				same(t, whole(t, 10), e, dir)
+				assert.Equal(t, len(c.files) > 1, strings.Contains(strings.Join(e.Remarks, ";"), "without metadata.yaml, the 2 files run_0"), "%v", e.Remarks)
+			}
+		}
+		require.NoError(t, d.Close())
+	}
 	dir := t.TempDir()
-	writeDB(t, filepath.Join(dir, "kitchen.db3"), schema{}, robot(2))
-	writeDB(t, filepath.Join(dir, "garden.db3"), schema{}, robot(2))
+	writeDB(t, filepath.Join(dir, "stray.db3"), schema{}, list)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bag"), 0o777))
 	d, err := dataset.Open(t.Context(), dir, dataset.Options{})
+	if err == nil { // by whom it may be, but not as a bag
+		assert.NotEqual(t, filepath.Base(dir), func() string { e, _ := d.Episode(t.Context(), 0); return e.Name }())
+		require.NoError(t, d.Close())
+	}
+}
+
+func TestAFileIsWhatItBeginsWith(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.db3")
+	writeDB(t, path, schema{qos: true, distro: "humble"}, robot(4))
+	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.Equal(t, 2, d.Len())
-	require.NoError(t, d.Close())
+	for name, b := range map[string][]byte{"stdin": data, "stdin.copy": squeezed(t, data)} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), b, 0o666))
+		same(t, whole(t, 4), episode(t, filepath.Join(dir, name), dataset.Options{Strict: true}), name)
+	}
 }
 
 // metadataOf is metadata.yaml of some files, with as many messages as said.

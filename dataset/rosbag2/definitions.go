@@ -107,6 +107,16 @@ func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err
 
 func title(distro string) string { return strings.ToUpper(distro[:1]) + distro[1:] }
 
+// lacks says of a topic that is left out because there is no definition of its type how to have one.
+func (b *bag) lacks(left *dataset.LeftOut) {
+	for _, c := range b.Channels() {
+		if c.Topic == left.Name && left.Count > 0 && c.Encoding == "cdr" && len(c.Schema.Data) == 0 && b.define(c.Schema.Name) == "" {
+			left.Reason = fmt.Sprintf("the recording lacks the definition of %s, which is not built in: name the folder that has it (--msg-path, Options.Definitions)", c.Schema.Name)
+			return
+		}
+	}
+}
+
 var errEnough = errors.New("enough messages")
 
 // samples returns messages of a type, from the first parts.

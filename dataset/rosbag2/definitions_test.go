@@ -58,6 +58,7 @@ func TestDefinitionsOfTheCallerDecodeWhatIsNotBuiltIn(t *testing.T) {
 	assert.Nil(t, e.Stream("/own"))
 	require.NotEmpty(t, e.LeftOut)
 	assert.Equal(t, 2, e.LeftOut[0].Count)
+	assert.Contains(t, e.LeftOut[0].Reason, "my_msgs/msg/Own, which is not built in: name the folder")
 
 	msg := filepath.Join(dir, "share", "my_msgs", "msg")
 	require.NoError(t, os.MkdirAll(msg, 0o777))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/dataset/internal/topics"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -33,7 +35,7 @@ func nameOf(path string) string {
 	return base
 }
 
-// isFolder tells a bag: a folder with rosbag2's metadata.yaml, or of .db3 files that are the pieces of one, if nothing else in it may be a recording.
+// isFolder tells a bag: a folder with rosbag2's metadata.yaml, or of the pieces of one.
 func isFolder(ctx context.Context, folder string) bool {
 	m, err := readMetadata(ctx, folder)
 	var bad *dataset.FormatError
@@ -41,34 +43,89 @@ func isFolder(ctx context.Context, folder string) bool {
 		return true
 	}
 	files, err := pieces(ctx, folder)
-	return err == nil && len(files) > 0 && alone(ctx, folder)
+	return err == nil && len(files) > 0
 }
 
-// alone reports whether a folder has no folders, and no files that are called as recordings of other formats are.
-func alone(ctx context.Context, folder string) bool {
-	list, err := storage.ReadDir(ctx, folder)
-	return err == nil && !slices.ContainsFunc(list, func(f storage.Info) bool {
-		return !strings.HasPrefix(f.Name, ".") && (f.IsDir() || slices.ContainsFunc(dataset.Formats(), func(o dataset.Format) bool {
-			return o.Name != "rosbag2" && !o.Text && slices.Contains(o.Extensions, strings.ToLower(path.Ext(f.Name)))
-		}))
-	})
-}
+// mostOverlap is how long before the end of a piece the next may begin, ns: messages are not written quite in the order of their times.
+const mostOverlap = 1e9
 
-// pieces returns the .db3 files of a folder without metadata, if they are one bag: a single file, or those that are numbered under one name.
+// pieces returns the files of a folder without metadata, if they are one bag, as of a recorder that was killed: a single .db3 file, or .db3 or .mcap files
+// that are numbered under one name and whose times follow each other. There may be no other recording in the folder, and no folder.
 func pieces(ctx context.Context, folder string) ([]string, error) {
 	names, err := bagFiles(ctx, folder)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	list, err := storage.ReadDir(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { kind, _ := kindOf(name); return kind != ".db3" })
-	if len(names) > 1 {
-		for _, name := range names {
-			if stem(name) == "" || stem(name) != stem(names[0]) {
-				return nil, nil
-			}
+	for _, f := range list {
+		if !strings.HasPrefix(f.Name, ".") && !slices.Contains(names, f.Name) && (f.IsDir() || isRecording(f.Name)) {
+			return nil, nil
 		}
 	}
+	kind, _ := kindOf(names[0])
+	if kind == ".db3" && len(names) == 1 {
+		return names, nil
+	}
+	var start, end int64 // of the piece before
+	whole := 0
+	for _, name := range names {
+		other, _ := kindOf(name)
+		if stem(name) == "" || stem(name) != stem(names[0]) || other != kind {
+			return nil, nil
+		}
+		if len(names) == 1 {
+			return names, nil
+		}
+		from, to, err := ends(ctx, storage.Join(folder, name))
+		if _, bad := dataset.AsDamage(err); bad || err == nil && from > to {
+			continue // a piece that is broken, or has no messages
+		}
+		if err != nil || whole > 0 && (from <= start || from < end-mostOverlap) {
+			return nil, err
+		}
+		start, end = from, to
+		whole++
+	}
+	if whole == 0 {
+		return nil, nil
+	}
 	return names, nil
+}
+
+// isRecording reports whether a file is called as those of a format are.
+func isRecording(name string) bool {
+	return slices.ContainsFunc(dataset.Formats(), func(f dataset.Format) bool {
+		return !f.Text && slices.Contains(f.Extensions, strings.ToLower(path.Ext(name)))
+	})
+}
+
+// ends returns the first and the last log time of a file, about: of its first part and its last.
+func ends(ctx context.Context, path string) (first, last int64, err error) {
+	f, err := openFile(ctx, path, new(dataset.Damages))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	first, last = math.MaxInt64, math.MinInt64
+	for _, part := range []int{0, f.Parts() - 1} {
+		if part < 0 {
+			break
+		}
+		err := f.Each(ctx, part, new(dataset.Damages), func(m topics.Message) error {
+			first, last = min(first, m.Log), max(last, m.Log)
+			return nil
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		if f.Parts() == 1 {
+			break
+		}
+	}
+	return first, last, nil
 }
 
 // stem is the name of a bag that a piece is of: "run" of run_0.db3; empty if the name has no number.
@@ -115,6 +172,9 @@ func (s *Set) readFolder(ctx context.Context) error {
 		if bad == nil {
 			if names, err = pieces(ctx, s.path); err != nil {
 				return err
+			}
+			if len(names) > 1 {
+				s.remark = fmt.Sprintf("without metadata.yaml, the %d files %s to %s are taken for the pieces of one recording", len(names), names[0], names[len(names)-1])
 			}
 		}
 	} else if names, err = s.listed(names); err != nil {

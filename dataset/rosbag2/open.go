@@ -64,6 +64,7 @@ type Set struct {
 	metadata *metadata // nil if there is none
 	files    []string
 	info     dataset.Info
+	remark   string // how the files were chosen
 	cache    openfiles.Cache[*opened]
 	messages *zstd.Decoder
 	defs     *defs.Set
@@ -154,7 +155,13 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if b.distro != "" {
 		b.said["ros_distro"] = b.distro
 	}
+	if s.remark != "" {
+		e.Remarks = append(e.Remarks, s.remark)
+	}
 	e.Remarks = append(e.Remarks, remarks...)
+	for i := range e.LeftOut {
+		b.lacks(&e.LeftOut[i])
+	}
 	if b.metadata != nil {
 		maps.Copy(b.said, b.metadata.Custom)
 		e.Remarks = append(e.Remarks, b.metadata.disagreements(b)...)
