@@ -50,6 +50,11 @@ func TestSchemasOfAllVersionsAreRead(t *testing.T) {
 		assert.Equal(t, path, e.Attributes.Source)
 		assert.Equal(t, "run", e.Name)
 	}
+	path := filepath.Join(t.TempDir(), "run.db3")
+	writeDB(t, path, schema{qos: true, distro: "iron", definitions: definitions(t, false)}, robot(8))
+	e := episode(t, path, dataset.Options{Strict: true})
+	same(t, want, e, "definitions of its own")
+	assert.NotContains(t, strings.Join(e.Remarks, "; "), "lacks definitions")
 }
 
 func TestWhatTheRecorderLeftInItsLogIsRead(t *testing.T) {

@@ -100,11 +100,12 @@ func encode(cdr bool, fields ...any) []byte {
 
 // schema is of a database: what a version of rosbag2 wrote.
 type schema struct {
-	qos, definitions bool
-	distro           string
-	wal              bool // half of the messages
-	compress         bool // each message
-	page             int  // bytes; 0 is SQLite's own choice
+	qos         bool
+	definitions func(kind string) string // of the table message_definitions; nil for versions without
+	distro      string
+	wal         bool // half of the messages
+	compress    bool // each message
+	page        int  // bytes; 0 is SQLite's own choice
 }
 
 // topicsOf returns the topics in the order of their first messages, and their types.
@@ -152,6 +153,12 @@ func writeDB(t testing.TB, path string, of schema, list []sent) {
 		do(`INSERT INTO schema VALUES (4, ?)`, of.distro)
 	}
 	names, kinds := topicsOf(list)
+	if of.definitions != nil {
+		do(`CREATE TABLE message_definitions(id INTEGER PRIMARY KEY, topic_type TEXT NOT NULL, encoding TEXT NOT NULL, encoded_message_definition TEXT NOT NULL)`)
+		for _, kind := range kinds {
+			do(`INSERT INTO message_definitions(topic_type, encoding, encoded_message_definition) VALUES (?, 'ros2msg', ?)`, ros2Name(kind), of.definitions(kind))
+		}
+	}
 	ids := map[string]int{}
 	for i, name := range names {
 		ids[name] = i + 1
