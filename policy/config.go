@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
@@ -26,8 +27,11 @@ type Config struct {
 	Seed    uint64 `json:"seed"`
 	Devices int    `json:"devices"` // that it was trained on, each with a batch of its own
 	// Plan is the text of a plan: how streams are put on the clock, and which, if it names them. The windows are History's and Chunk's.
-	Plan      string     `json:"plan"`
-	Hz        float64    `json:"hz"` // of the clock
+	Plan string  `json:"plan"`
+	Hz   float64 `json:"hz"` // of the clock
+	// Clock is where the timestamps of the recordings came from, where they have several clocks: one of dataset.Info.Clocks. Where the policy runs they
+	// are to come from there too.
+	Clock     string     `json:"clock,omitempty"`
 	States    []Stream   `json:"states"`
 	Action    Stream     `json:"action"`
 	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams
@@ -80,10 +84,15 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(),
+	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Info().Clock,
 		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: []loader.LeftOut{}}
-	if c.Plan == "" {
-		if c.Plan, err = planOf(store); err != nil {
+	switch {
+	case o.Hz != 0 && !dataset.IsRate(o.Hz):
+		return nil, &OptionError{"Hz", fmt.Sprint(o.Hz), "1e-6 to 1e9, or 0"}
+	case o.Hz != 0 && c.Plan != "":
+		return nil, &OptionError{"Hz", fmt.Sprint(o.Hz) + " and a plan", "one of them: a plan has the rate of the clock"}
+	case c.Plan == "":
+		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate)); err != nil {
 			return nil, err
 		}
 	}
@@ -113,11 +122,10 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	return c, c.episodes(store, o.HoldOut)
 }
 
-// planOf is a plan on the clock of a store's rate.
-func planOf(store *loader.Store) (string, error) {
-	rate := store.Info().Rate
+// planOf is a plan on a clock of a rate.
+func planOf(rate float64) (string, error) {
 	if rate == 0 {
-		return "", &OptionError{"Plan", "none, and a dataset that says no rate", "a plan with the rate of the clock"}
+		return "", &OptionError{"Hz", "none, and a dataset that says no rate", "the rate of the clock, or a plan that has it"}
 	}
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }

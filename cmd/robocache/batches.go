@@ -140,7 +140,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.IntVar(&b.Loader.ShardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
 	f.IntVar(&b.Loader.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
 	f.Var(&b.rate, "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&b.Clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	clockFlag(f, &b.Clock)
 	definitionsFlag(f, &b.Definitions)
 	f.BoolVar(&b.Strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
 	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all")

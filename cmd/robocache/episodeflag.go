@@ -28,6 +28,11 @@ func (e *episodeFlag) Set(s string) error {
 	return nil
 }
 
+// clockFlag is the flag of commands that read recordings of which some have several clocks.
+func clockFlag(f *pflag.FlagSet, clock *string) {
+	f.StringVar(clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+}
+
 // definitionsFlag is the flag of commands that read recordings, whose messages may lack their definitions.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
 	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file of message definitions (.msg, .idl), of recordings that lack some; repeatable")

@@ -48,7 +48,7 @@ summed over all, or are those of --episode N.`,
 	}
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	cmd.Flags().StringVar(&in.opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	clockFlag(cmd.Flags(), &in.opt.Clock)
 	definitionsFlag(cmd.Flags(), &in.opt.Definitions)
 	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, counted from 0")
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default

@@ -117,7 +117,7 @@ dataset, are refused unless --replace is given.`,
 	f.StringArrayVar(&p.Media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
 	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&p.Clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	clockFlag(f, &p.Clock)
 	definitionsFlag(f, &p.Definitions)
 	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
 	f.BoolVar(&p.Replace, "replace", false, "pack shards anew that are there and were packed with other options")

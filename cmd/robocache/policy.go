@@ -79,6 +79,9 @@ these are known by their samples, in a copy of the dataset too. --columns prints
 column, with its errors in its own unit. The error is open loop, on states that the demonstrator saw:
 it does not rank policies on a robot.
 
+Timestamps come from the clock that the policy was trained on, where the recordings have it; --clock
+takes another.
+
 -o OUT writes what was predicted: chunks [N,C,A], the actions from each anchor on, recorded [N,C,A]
 with counts [N,C], 0 where the episode has none, anchors [N] in nanoseconds, episodes and ticks [N],
 and columns. --plot PNG draws the actions of an episode over those that were predicted a chunk
@@ -115,7 +118,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from what has arrived")
 	f.Var(&p.hz, "hz", "predictions a second of --live; the policy's clock unless given")
 	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&p.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	clockFlag(f, &p.clock)
 	definitionsFlag(f, &p.definitions)
 	f.StringVar(&p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "backend", backendNames)
@@ -157,13 +160,17 @@ func (a *app) policy(p *acting) (err error) {
 	defer func() { err = errors.Join(err, pol.Close()) }()
 	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
-	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value, Clock: p.clock, Definitions: p.definitions}}
+	trained := pol.Config().Clock
+	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value, Clock: p.clock, Prefer: trained, Definitions: p.definitions}}
 	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	w.store = source.Store
+	if got := w.store.Info().Clock; got != trained && got != "" && trained != "" {
+		w.remark("the timestamps come from the clock %s, and those that the policy was trained on from %s", got, trained)
+	}
 	return p.explain(explainDrawn(&request, w.run(ctx)))
 }
 

@@ -164,7 +164,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.rate, "rate", "steps a second of a recording that has no times and does not say")
-	f.StringVar(&r.clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	clockFlag(f, &r.clock)
 	definitionsFlag(f, &r.definitions)
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")

@@ -29,6 +29,7 @@ type training struct {
 	path, kind, planFile string
 	out, backend         string
 	rate                 positiveFlag
+	hz                   positiveFlag
 	clock                string
 	definitions          []string
 	resume, anew         bool // anew: there is nothing to resume
@@ -78,11 +79,13 @@ const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
-A stream called action or actions is what is predicted, the others are states, on the clock of the
-dataset's rate, but for those whose names say that they are none: what is of the next tick, rewards,
-the action in another form, annotations, language, times and indices. Train prints which it takes. A
-plan file names other streams and another rate, and its windows say how many ticks are seen and
-predicted. A tick has the latest sample before it, in training as where the policy runs. Normalisation is of the training episodes, and kept with the policy.
+A stream called action or actions is what is predicted, the others are states, but for those whose
+names say that they are none: what is of the next tick, rewards, the action in another form,
+annotations, language, times and indices. Train prints which it takes. The clock has the dataset's
+rate; --hz is for recordings that have none, as robot logs, or another one. A plan file names other
+streams and the rate, and its windows say how many ticks are seen and predicted. A tick has the latest
+sample before it, in training as where the policy runs. Normalisation is of the training episodes, and
+kept with the policy; so is the --clock that timestamps came from.
 
 --hold-out 3,7 leaves episodes out. On these the policy is compared with holding the last action, at
 a third, two thirds and all of its chunk: skill is 1 - MSE/MSE(hold), and beside it stands that of
@@ -108,7 +111,7 @@ Under --json there is a line for each tenth of the steps, with step, loss and st
 a last one with the result.`
 
 func (a *app) trainCommand() *cobra.Command {
-	t := training{rate: positiveFlag{max: 1e9, unit: "HZ"}}
+	t := training{rate: positiveFlag{max: 1e9, unit: "HZ"}, hz: positiveFlag{max: 1e9, unit: "HZ"}}
 	cmd := &cobra.Command{
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
@@ -129,7 +132,8 @@ func (a *app) trainCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
 	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
-	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows")
+	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz")
+	f.Var(&t.hz, "hz", "rate of the clock; that of the dataset unless given")
 	f.IntVar(&t.Steps, "steps", 0, "steps of training; 0 for those of the size")
 	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; 0 for those of the size")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for that of the size")
@@ -139,7 +143,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
 	f.Var(&t.rate, "rate", "steps a second of recordings that have no times and do not say")
-	f.StringVar(&t.clock, "clock", "", "where timestamps come from, of formats that have several clocks")
+	clockFlag(f, &t.clock)
 	definitionsFlag(f, &t.definitions)
 	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
 	complete(cmd, "backend", backendNames)
@@ -166,10 +170,12 @@ func (t *training) check() error {
 		return usagef("--policy: got %q, want %s", t.kind, policy.Kind)
 	case t.resume && t.out == "":
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
+	case t.planFile != "" && t.hz.value > 0:
+		return usagef("--plan: got it with --hz, want the rate in the plan")
 	case t.Rate < 0:
 		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
 	}
-	if t.planFile != "" {
+	if t.Hz = t.hz.value; t.planFile != "" {
 		text, err := os.ReadFile(t.planFile)
 		if err != nil {
 			return readError(t.planFile, err)
@@ -240,12 +246,6 @@ func (a *app) train(t *training) (err error) {
 	for _, d := range devices {
 		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
 	}
-	if t.anew {
-		w.remark("--resume: there is no checkpoint in %s, training begins with the first step", t.out)
-	}
-	if t.out == "" {
-		w.remark("nothing is kept, want --out DIR for the policy")
-	}
 	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value, Clock: t.clock, Definitions: t.definitions}}
 	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
 	if err != nil {
@@ -283,6 +283,12 @@ func (w *trainer) remark(format string, args ...any) {
 
 // run trains, compares and writes.
 func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
+	if w.anew {
+		w.remark("--resume: there is no checkpoint in %s, training begins with the first step", w.training.out)
+	}
+	if w.training.out == "" {
+		w.remark("nothing is kept, want --out DIR for the policy")
+	}
 	if w.resume {
 		if err := tr.Resume(ctx, w.training.out); err != nil {
 			return w.explain(err)

@@ -194,7 +194,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		"--episode: got 5":                                         {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--episode=5"}},
 		"-o: got \"o.csv\"":                                        {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "-o", "o.csv"}},
 		"--live: got it with -o":                                   {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live", "-o", "o.npz"}},
-		"--plan: got none, and a dataset that says no rate":        {exitUsage, []string{"train", flight}},
+		"--hz: got none, and a dataset that says no rate":          {exitUsage, []string{"train", flight}},
 	} {
 		code, stdout, stderr := cli(append(c.args, "--backend=cpu")...)
 		assert.Equal(t, c.code, code, want)

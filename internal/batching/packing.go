@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -19,6 +20,8 @@ type Packing struct {
 	Path  string
 	Rate  float64 // steps a second of recordings that have no times and do not say
 	Clock string
+	// Prefer is the clock where Clock does not say and the recordings have it.
+	Prefer string
 	// Definitions are folders and files of message definitions, of recordings that lack some.
 	Definitions []string
 	Streams     []string
@@ -36,6 +39,14 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	d, err := dataset.Open(ctx, p.Path, dataset.Options{Strict: p.Strict, Rate: p.Rate, Clock: p.Clock, Definitions: p.Definitions})
 	if err != nil {
 		return nil, ReadError(p.Path, err)
+	}
+	if info := d.Info(); p.Clock == "" && info.Clock != p.Prefer && slices.Contains(info.Clocks, p.Prefer) {
+		if err := d.Close(); err != nil {
+			return nil, err
+		}
+		preferred := *p
+		preferred.Clock = p.Prefer
+		return preferred.Read(ctx)
 	}
 	if err := p.rated(d.Info()); err != nil {
 		return nil, errors.Join(err, d.Close())

@@ -160,6 +160,9 @@ func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, e
 	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
 		return nil, errors.Join(Usagef("--rate: got %g, want none: %s is a store, whose times are there", s.Rate, path), store.Close())
 	}
+	if clock := store.Info().Clock; s.Clock != "" && s.Clock != clock {
+		return nil, errors.Join(Usagef("--clock: got %s, want %s: %s is a store, whose times come from there", s.Clock, cmp.Or(clock, "none"), path), store.Close())
+	}
 	return store, nil
 }
 

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/tensor"
+)
+
+// A rate is enough for recordings that say none: the policy is that of a plan with this rate, to the bit.
+func TestTrainTakesTheRateOfTheClock(t *testing.T) {
+	dir := t.TempDir()
+	var times []int64
+	var values []float32
+	for i := range 60 {
+		times, values = append(times, int64(i)*1e8), append(values, float32(i%5), float32(i%3))
+	}
+	rows := tensor.Must(tensor.Of(values, 60, 2))
+	episode := writeNPZ(t, map[string]*tensor.Tensor{"state.values": rows, "state.times": vec(times...), "action.values": rows, "action.times": vec(times...)})
+	plan := filepath.Join(dir, "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\n"), 0o600))
+	var kept [2][]byte
+	for i, args := range [][]string{{"--hz=10"}, {"--plan", plan}} {
+		out := filepath.Join(dir, "policy", args[0])
+		good(t, append([]string{"train", episode, "--steps=2", "--batch=2", "--backend=cpu", "--out", out}, args...)...)
+		for _, name := range []string{"config.json", "model.safetensors"} {
+			data, err := os.ReadFile(filepath.Join(out, name))
+			require.NoError(t, err)
+			kept[i] = append(kept[i], data...)
+		}
+	}
+	assert.Equal(t, string(kept[1]), string(kept[0]))
+
+	code, _, stderr := cli("train", episode, "--hz=10", "--plan", plan)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--plan: got it with --hz")
+	code, _, stderr = cli("train", episode, "--backend=cpu")
+	assert.Equal(t, exitUsage, code)
+	assert.NotContains(t, stderr, "nothing is kept")
+	assert.Contains(t, stderr, "--hz: got none, and a dataset that says no rate, want the rate of the clock, or a plan that has it")
+	code, _, stderr = cli("train", g1, "--hz=1e-9")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--hz: got 1e-09")
+}
+
+// robotLog writes a log of a state and an action that follows it, published 250 ms before it was recorded.
+func robotLog(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "run.mcap")
+	require.NoError(t, mcap.WriteFile(path, mcap.WriterOptions{}, func(w *mcap.Writer) error {
+		for i := range uint64(60) {
+			for _, topic := range []string{"state", "action"} {
+				channel, err := w.AddChannel(topic, "json", 0, nil)
+				if err == nil {
+					err = w.Message(&mcap.Message{ChannelID: channel, LogTime: 1e9 + i*1e8, PublishTime: 1e9 + i*1e8 - 25e7, Data: fmt.Appendf(nil, `{"x": %d, "y": %d}`, i%5, i%3)})
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+	return path
+}
+
+// A policy sees recordings on the clock that it was trained on, unless another is asked for.
+func TestPolicyTakesTheClockThatItWasTrainedOn(t *testing.T) {
+	log, out, store := robotLog(t), filepath.Join(t.TempDir(), "policy"), filepath.Join(t.TempDir(), "store.safetensors")
+	_, stderr := good(t, "train", log, "--hz=10", "--clock=publish", "--steps=2", "--batch=2", "--backend=cpu", "--out", out)
+	assert.NotContains(t, stderr, "clock")
+	config, err := os.ReadFile(filepath.Join(out, "config.json"))
+	require.NoError(t, err)
+	assert.Contains(t, string(config), `"clock": "publish"`)
+	predicted := func(first int64, remark string, in string, args ...string) {
+		npz := filepath.Join(t.TempDir(), "o.npz")
+		_, stderr := good(t, append([]string{"policy", out, in, "--backend=cpu", "-o", npz}, args...)...)
+		anchors, err := open(t, npz).Tensor("anchors")
+		require.NoError(t, err)
+		list, err := tensor.Data[int64](anchors)
+		require.NoError(t, err)
+		assert.Equal(t, first, list[0], args)
+		if remark == "" {
+			assert.Empty(t, stderr)
+		} else {
+			assert.Contains(t, stderr, remark)
+		}
+	}
+	other := "the timestamps come from the clock log, and those that the policy was trained on from publish"
+	predicted(85e7, "", log)
+	predicted(85e7, "", log, "--clock=publish")
+	predicted(11e8, other, log, "--clock=log")
+	good(t, "pack", log, "-o", store) // by its log
+	predicted(11e8, other, store)
+	code, _, stderr := cli("policy", out, store, "--clock=publish", "--backend=cpu")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--clock: got publish, want log: "+store+" is a store, whose times come from there")
+	code, _, stderr = cli("policy", out, log, "--clock=sun", "--backend=cpu")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--clock: got sun")
+
+	code, _, stderr = cli("train", log, "--hz=10", "--steps=2", "--batch=2", "--backend=cpu", "--out", out, "--resume")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, `got "log", want "publish", as the checkpoint has`)
+}
