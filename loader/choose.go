@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type chosen struct {
 
 	filming *filming // nil without cameras
 	films   []*filmed
+	said    map[string]int // where each text is in the report
 }
 
 // episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
@@ -78,6 +80,7 @@ type looked struct {
 	times   uint64 // see seen
 	film    *filmed
 	lacking []Lacking
+	said    []string // what the recording says that bears on the streams
 	// unfinite are, of each stream, the samples that are not finite; nil where they were not looked at.
 	unfinite []int
 }
@@ -159,6 +162,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if l.filtered = !c.passes(l.about); l.filtered {
 		return nil
 	}
+	l.said = c.sayings(e, l.about)
 	if l.prepared, err = c.preparer.Prepare(e); err != nil {
 		return err
 	}
@@ -194,6 +198,44 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 		}
 	}
 	return nil
+}
+
+// sayings are a recording's remarks that bear on the plan's streams and cameras, and its damage.
+func (c *chosen) sayings(e *dataset.Episode, about *Episode) (list []string) {
+	for _, l := range about.LeftOut {
+		if l.Name == damaged {
+			list = append(list, "lost: "+l.Reason)
+		}
+	}
+	if len(c.plan.Streams) == 0 {
+		return append(list, e.Remarks...)
+	}
+	var names []string
+	for i := range c.plan.Streams {
+		names = append(names, cmp.Or(c.plan.Streams[i].From, c.plan.Streams[i].Name))
+	}
+	if c.filming != nil {
+		for i := range c.filming.cameras {
+			names = append(names, c.filming.from(i))
+		}
+	}
+	return append(list, e.RemarksOf(names)...)
+}
+
+// say takes up what an episode says.
+func (c *chosen) say(episode string, texts []string) {
+	for _, text := range texts {
+		k, there := c.said[text]
+		if !there {
+			if c.said == nil {
+				c.said = map[string]int{}
+			}
+			k = len(c.report.Said)
+			c.said[text] = k
+			c.report.Said = append(c.report.Said, Said{Text: text, Episode: episode})
+		}
+		c.report.Said[k].Episodes++
+	}
 }
 
 // sameTimes reports whether two streams have the same timestamps.
@@ -331,6 +373,7 @@ func (c *chosen) take(i int, l *looked) error {
 			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: text})
 		}
 	}
+	c.say(l.about.Name, l.said)
 	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
 	c.begins = append(c.begins, p.Clock.Start)
 	anchors := c.anchors(p.Clock.Count)

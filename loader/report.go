@@ -17,6 +17,7 @@ type Report struct {
 	Unanchored int             `json:"ticks_without_window"`
 	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
 	Lacking    []Lacking       `json:"lacking"`  // episodes without samples of a stream
+	Said       []Said          `json:"said"`     // what recordings say that bears on the streams, and what of them was lost
 	Streams    []StreamsReport `json:"streams"`
 	Cameras    []CameraReport  `json:"cameras"`
 	FrameCache FrameCache      `json:"frame_cache"`
@@ -27,6 +28,13 @@ type Report struct {
 	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
 	MixShards    int        `json:"mix_shards,omitempty"`
 	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that reads meanwhile
+}
+
+// Said is what recordings say: a remark, or that they are damaged.
+type Said struct {
+	Text     string `json:"text"`
+	Episode  string `json:"episode"`  // the first that says so
+	Episodes int    `json:"episodes"` // that do
 }
 
 // StreamsReport is a stream of the batches.

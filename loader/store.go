@@ -106,6 +106,7 @@ type Episode struct {
 	Empty    []EmptyStream     `json:"empty,omitempty"`    // of these
 	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
 	Remarks  []string          `json:"remarks,omitempty"`
+	Notes    []dataset.Note    `json:"notes,omitempty"` // what these are about
 }
 
 // LeftOut is a stream that is not there, and why.
@@ -252,7 +253,7 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	}
 	in := &s.Episodes[i]
 	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
-		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Remarks: in.Remarks}
+		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Remarks: in.Remarks, Notes: in.Notes}
 	for m := range s.Streams {
 		p := &s.Streams[m]
 		if p.Offsets[i] == p.Offsets[i+1] {

@@ -211,6 +211,7 @@ func packedOf(in, out string, store *loader.Store) *packed {
 			r.LeftOut[k].Episodes++
 		}
 	}
+	r.Remarks = append(r.Remarks, batching.StoreRemarks(store)...)
 	for _, s := range loader.SkippedAlikes(store.Skipped) {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", s.Who(), s.Reason))
 	}

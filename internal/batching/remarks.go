@@ -9,8 +9,16 @@ import (
 // mostRemarks is how many remarks of a kind there are.
 const mostRemarks = 20
 
-// Remarks says of a loader's report what a trainer should know before it draws: episodes that lack a stream, and samples that are not finite.
+// Remarks says of a loader's report what a trainer should know before it draws: what the recordings say themselves, episodes that lack a stream, and
+// samples that are not finite.
 func Remarks(r *loader.Report) (list []string) {
+	for i, s := range r.Said {
+		if i == mostRemarks {
+			list = append(list, fmt.Sprintf("%d remarks more of recordings", len(r.Said)-i))
+			break
+		}
+		list = append(list, said(s.Text, s.Episode, s.Episodes, r.Episodes))
+	}
 	type same struct {
 		first             *loader.Lacking
 		episodes, windows int
@@ -43,6 +51,35 @@ func Remarks(r *loader.Report) (list []string) {
 		if s.NotFinite != nil && *s.NotFinite > 0 {
 			list = append(list, fmt.Sprintf("stream %s: %d of %d samples are not finite, and are drawn as they are: valid, and left out of statistics", s.Name, *s.NotFinite, s.Samples))
 		}
+	}
+	return list
+}
+
+// said is what some of the episodes say.
+func said(text, first string, episodes, of int) string {
+	switch {
+	case of == 1:
+		return text
+	case episodes == 1:
+		return "episode " + first + ": " + text
+	}
+	return fmt.Sprintf("episode %s and %d more: %s", first, episodes-1, text)
+}
+
+// StoreRemarks are those of a store's recordings, each once, with the episodes that have it.
+func StoreRemarks(s *loader.Store) (list []string) {
+	var all []loader.LeftOut
+	for i := range s.Episodes {
+		for _, text := range s.Episodes[i].Remarks {
+			all = append(all, loader.LeftOut{Name: s.Episodes[i].Name, Reason: text})
+		}
+	}
+	alikes := loader.Alikes(all)
+	for i, a := range alikes {
+		if i == mostRemarks {
+			return append(list, fmt.Sprintf("%d remarks more of recordings", len(alikes)-i))
+		}
+		list = append(list, said(a.Reason, a.Name, a.Others+1, s.Len()))
 	}
 	return list
 }
