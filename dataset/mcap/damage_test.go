@@ -329,3 +329,20 @@ func TestChunksThatSayTooMuchAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 	require.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.Contains(t, err.Error(), `got "snappy", want "", lz4 or zstd`)
 }
+
+// Which of the chunks it is does not matter: the index tells where the others are.
+func TestAChunkOfABrokenLengthCostsItselfOnly(t *testing.T) {
+	for i := range 5 {
+		b, want := written(t, WriterOptions{Compression: NoCompression, ChunkSize: 1000}, 100)
+		whole, _, _ := readLog(t, b)
+		lost := 0
+		require.NoError(t, whole.Each(context.Background(), i, &dataset.Damages{}, func(topics.Message) error { lost++; return nil }))
+		require.Positive(t, lost)
+		le.PutUint64(b[place(t, b, OpChunk, i)+1:], 1<<62)
+		_, got, damage := readLog(t, b)
+		assert.Len(t, got, len(want)-lost, "chunk %d", i)
+		require.Len(t, damage, 1)
+		assert.Equal(t, "chunks that are broken", damage[0].What)
+		assert.Positive(t, damage[0].Bytes)
+	}
+}

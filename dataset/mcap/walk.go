@@ -16,7 +16,7 @@ const (
 	dataEndSize = headSize + 4
 	// runSize is how many bytes of messages outside chunks are read together, about.
 	runSize = 4 << 20
-	// checked is how many chunks are looked at before an index is believed.
+	// checked is how many chunks are looked at before an index is believed, which most of them must fit.
 	checked = 4
 )
 
@@ -225,21 +225,24 @@ func (w *walker) attachment(at, size int64) error {
 func (w *walker) indexed(list []*ChunkIndex, limit int64) ([]span, error) {
 	slices.SortFunc(list, func(a, b *ChunkIndex) int { return cmp.Compare(a.ChunkStart, b.ChunkStart) })
 	var spans []span
+	var wrong []*dataset.FormatError // of the chunks that are looked at
+	looked := 0
 	for i, x := range list {
 		end := uint64(limit)
 		if i+1 < len(list) {
 			end = min(end, list[i+1].ChunkStart)
 		}
 		if x.ChunkStart < uint64(len(Magic)) || x.ChunkStart > end || x.ChunkLength < headSize || x.ChunkLength > end-x.ChunkStart {
-			return nil, w.noIndex(fmt.Sprintf("a chunk of %d bytes at byte %d", x.ChunkLength, x.ChunkStart), fmt.Sprintf("one that ends before byte %d", end))
+			return nil, w.noIndex(broken(dataset.ErrCorrupt, -1, "ChunkIndex", fmt.Sprintf("a chunk of %d bytes at byte %d", x.ChunkLength, x.ChunkStart), fmt.Sprintf("one that ends before byte %d", end)))
 		}
 		if i%max(1, len(list)/checked) == 0 || i == len(list)-1 {
 			head, err := w.bytes(int64(x.ChunkStart), headSize)
 			if err != nil {
 				return nil, err
 			}
+			looked++
 			if op, n := recordHead(head); op != OpChunk || n+headSize != x.ChunkLength {
-				return nil, w.noIndex(fmt.Sprintf("%v of %d bytes at byte %d", op, n, x.ChunkStart), fmt.Sprintf("a chunk of %d", x.ChunkLength-headSize))
+				wrong = append(wrong, broken(dataset.ErrCorrupt, -1, "ChunkIndex", fmt.Sprintf("%v of %d bytes at byte %d", op, n, x.ChunkStart), fmt.Sprintf("a chunk of %d", x.ChunkLength-headSize)))
 			}
 		}
 		spans = append(spans, span{int64(x.ChunkStart), int64(x.ChunkLength), true})
@@ -247,11 +250,14 @@ func (w *walker) indexed(list []*ChunkIndex, limit int64) ([]span, error) {
 			spans = append(spans, span{int64(after), int64(x.MessageIndexLength), false})
 		}
 	}
-	return spans, nil
+	if 2*len(wrong) > looked {
+		return nil, w.noIndex(wrong[0])
+	}
+	return spans, nil // a chunk that is not as the index says is broken itself
 }
 
-func (w *walker) noIndex(got, want string) error {
-	w.damage.Add("indexes that do not fit the file, which was scanned", 0, broken(dataset.ErrCorrupt, -1, "ChunkIndex", got, want))
+func (w *walker) noIndex(bad *dataset.FormatError) error {
+	w.damage.Add("indexes that do not fit the file, which was scanned", 0, bad)
 	return nil
 }
 
@@ -296,7 +302,7 @@ func (w *walker) summary(footerAt int64, f *Footer, use func(op Opcode, body []b
 		}
 	}
 	if bad, is := dataset.AsDamage(err); is {
-		w.damage.Add("summaries that are broken", footerAt-min(start, footerAt), bad)
+		w.damage.Add("summaries that are broken", 0, bad) // of which nothing is lost: the file is scanned
 		return false, nil
 	}
 	return err == nil, err
