@@ -74,8 +74,16 @@ type Column struct {
 	Floored bool `json:"floored,omitempty"`
 }
 
-// actionNames are those that a stream of actions has.
+// actionNames are those that a stream of actions has, unless another is named.
 var actionNames = []string{"action", "actions"}
+
+// isAction reports whether a stream is what is predicted.
+func (o *Options) isAction(stream string) bool {
+	if o.Action != "" {
+		return stream == o.Action
+	}
+	return slices.Contains(actionNames, stream)
+}
 
 // newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.
 func newConfig(store *loader.Store, o *Options) (*Config, error) {
@@ -89,8 +97,8 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	switch {
 	case o.Hz != 0 && !dataset.IsRate(o.Hz):
 		return nil, &OptionError{"Hz", fmt.Sprint(o.Hz), "1e-6 to 1e9, or 0"}
-	case o.Hz != 0 && c.Plan != "":
-		return nil, &OptionError{"Hz", fmt.Sprint(o.Hz) + " and a plan", "one of them: a plan has the rate of the clock"}
+	case c.Plan != "" && (o.Hz != 0 || o.Action != "" || len(o.States) > 0):
+		return nil, &OptionError{"Plan", "one, and Hz, Action or States", "one of the two: a plan has the rate of the clock and names streams"}
 	case c.Plan == "":
 		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate)); err != nil {
 			return nil, err
@@ -101,12 +109,14 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	if len(p.Streams) == 0 {
-		c.choose(store, &p)
+		if err := c.choose(store, &p, o); err != nil {
+			return nil, err
+		}
 		if err := p.Check(); err != nil { // whose windows name streams
 			return nil, err
 		}
 	}
-	if err := c.streams(&p); err != nil {
+	if err := c.streams(&p, o); err != nil {
 		return nil, err
 	}
 	if err := c.windows(&p); err != nil {
@@ -145,7 +155,7 @@ func (c *Config) parse() (align.Plan, error) {
 }
 
 // streams says which of the plan's streams are states, and which the action.
-func (c *Config) streams(p *align.Plan) error {
+func (c *Config) streams(p *align.Plan, o *Options) error {
 	c.Hz = p.Rate
 	var names, others []string
 	for _, n := range c.NotStates {
@@ -161,7 +171,7 @@ func (c *Config) streams(p *align.Plan) error {
 			return &OptionError{"Plan", fmt.Sprintf("dtype: %v of stream %s", d, in.Name), "f32, or nothing"}
 		}
 		switch {
-		case !slices.Contains(actionNames, in.Name):
+		case !o.isAction(in.Name):
 			c.States = append(c.States, Stream{Name: in.Name})
 		case c.Action.Name != "":
 			return &StreamError{in.Name, "a second stream of actions beside " + c.Action.Name, "one: a plan names those to take"}
@@ -171,7 +181,7 @@ func (c *Config) streams(p *align.Plan) error {
 	}
 	switch {
 	case c.Action.Name == "":
-		return &StreamError{"action", "none of that name among " + strings.Join(append(names, others...), ", "), "a stream called action or actions; a plan can name one so: {name: action, from: ...}"}
+		return &StreamError{"action", "none of that name among " + strings.Join(append(names, others...), ", "), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
 	case len(c.States) == 0:
 		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources:

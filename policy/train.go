@@ -15,17 +15,22 @@ import (
 // Options say what is trained. The zero value trains the default size on all episodes.
 type Options struct {
 	Size string // one of Sizes
-	// Plan is the text of a plan, see [align.ParsePlan]; unless given, that of the clock of Hz. A stream called action or actions is what is
-	// predicted, and the others that the plan names are states; where it names none, all of the dataset but Config.NotStates. Its windows, if it has some, say how many ticks are seen and predicted.
+	// Plan is the text of a plan, see [align.ParsePlan]; unless given, that of Hz, Action and States. A stream called action or actions is what
+	// is predicted, and the others that the plan names are states; where it names none, all of the dataset but Config.NotStates. Its windows, if it has
+	// some, say how many ticks are seen and predicted.
 	Plan     string
 	PlanName string  // what errors call it: its file
 	Hz       float64 // of the clock, where there is no plan: the dataset's rate unless given
-	HoldOut  []int   // numbers of episodes that are not trained on
-	Seed     uint64
-	Steps    int     // the recipe's unless given, as are the others
-	Batch    int     // windows of a step, of each device
-	Rate     float64 // the learning rate
-	Floor    float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
+	// Action is the stream that is predicted, where there is no plan: that called action or actions unless given. States are those that are seen: all of
+	// the dataset but Config.NotStates unless given.
+	Action  string
+	States  []string
+	HoldOut []int // numbers of episodes that are not trained on
+	Seed    uint64
+	Steps   int     // the recipe's unless given, as are the others
+	Batch   int     // windows of a step, of each device
+	Rate    float64 // the learning rate
+	Floor   float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
 }
 
 // Trainer trains a policy. Its methods are for one goroutine at a time.

@@ -81,9 +81,10 @@ alone: no cameras, no VAE.
 
 A stream called action or actions is what is predicted, the others are states, but for those whose
 names say that they are none: what is of the next tick, rewards, the action in another form,
-annotations, language, times and indices. Train prints which it takes. The clock has the dataset's
-rate; --hz is for recordings that have none, as robot logs, or another one. A plan file names other
-streams and the rate, and its windows say how many ticks are seen and predicted. A tick has the latest
+annotations, language, times and indices. Train prints which it takes; --action and --state name
+others. The clock has the dataset's rate; --hz is for recordings that have none, as robot logs, or
+another one. A plan file says all of this and more: its windows are how many ticks are seen and
+predicted. A tick has the latest
 sample before it, in training as where the policy runs. Normalisation is of the training episodes, and
 kept with the policy; so is the --clock that timestamps came from.
 
@@ -117,6 +118,7 @@ func (a *app) trainCommand() *cobra.Command {
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
 		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --out trained/ --resume\n" +
+			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -132,8 +134,10 @@ func (a *app) trainCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
 	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
-	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz")
+	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
 	f.Var(&t.hz, "hz", "rate of the clock; that of the dataset unless given")
+	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")
+	f.StringArrayVar(&t.States, "state", nil, "a `STREAM` that is seen; all that their names allow unless given; repeatable")
 	f.IntVar(&t.Steps, "steps", 0, "steps of training; 0 for those of the size")
 	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; 0 for those of the size")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for that of the size")
@@ -170,8 +174,8 @@ func (t *training) check() error {
 		return usagef("--policy: got %q, want %s", t.kind, policy.Kind)
 	case t.resume && t.out == "":
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
-	case t.planFile != "" && t.hz.value > 0:
-		return usagef("--plan: got it with --hz, want the rate in the plan")
+	case t.planFile != "" && (t.hz.value > 0 || t.Action != "" || len(t.States) > 0):
+		return usagef("--plan: got it with --hz, --action or --state, want what they say in the plan")
 	case t.Rate < 0:
 		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
 	}

@@ -49,6 +49,38 @@ func TestTrainTakesTheRateOfTheClock(t *testing.T) {
 	assert.Contains(t, stderr, "--hz: got 1e-09")
 }
 
+// Streams that are called otherwise are named: the policy is that of a plan which names them, to the bit.
+func TestTrainTakesTheStreamsThatAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	var times []int64
+	var values []float32
+	for i := range 60 {
+		times, values = append(times, int64(i)*1e8), append(values, float32(i%5), float32(i%3))
+	}
+	rows, arrays := tensor.Must(tensor.Of(values, 60, 2)), map[string]*tensor.Tensor{}
+	for _, name := range []string{"joints", "cmd_vel", "imu", "action"} {
+		arrays[name+".values"], arrays[name+".times"] = rows, vec(times...)
+	}
+	episode, plan := writeNPZ(t, arrays), filepath.Join(dir, "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: joints}, {name: action, from: cmd_vel}]\n"), 0o600))
+	var kept [2][]byte
+	for i, args := range [][]string{{"--hz=10", "--action=cmd_vel", "--state=joints"}, {"--plan", plan}} {
+		out := filepath.Join(dir, "policy", args[0])
+		stdout, stderr := good(t, append([]string{"train", episode, "--steps=2", "--batch=2", "--backend=cpu", "--out", out}, args...)...)
+		assert.Contains(t, stdout, "states: joints (2 columns); action: "+[]string{"cmd_vel", "action"}[i]+" (2 columns)\n")
+		assert.NotContains(t, stderr, "not states")
+		var err error
+		kept[i], err = os.ReadFile(filepath.Join(out, "model.safetensors"))
+		require.NoError(t, err)
+		stdout, _ = good(t, "policy", out, episode, "--backend=cpu")
+		assert.Contains(t, stdout, "it was trained on episode 0")
+	}
+	assert.Equal(t, kept[1], kept[0])
+	stdout, stderr := good(t, "train", episode, "--steps=1", "--batch=2", "--backend=cpu", "--hz=10", "--action=cmd_vel")
+	assert.Contains(t, stdout, "states: imu (2 columns), joints (2 columns); action: cmd_vel (2 columns)\n")
+	assert.Contains(t, stderr, "not states: action (a form of the action)")
+}
+
 // robotLog writes a log of a state and an action that follows it, published 250 ms before it was recorded.
 func robotLog(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "run.mcap")
