@@ -75,9 +75,9 @@ func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
 func encoder[T float32 | float64](data []T, columns []dataset.Column, encoding Encoding) func(context.Context, []byte, int) ([]byte, error) {
 	d := len(columns)
 	if encoding == JSON {
-		keys := make([]string, d)
-		for k, c := range columns {
-			keys[k] = string(quoted(c.Name)) + ":"
+		keys := fieldNames(columns)
+		for k, name := range keys {
+			keys[k] = string(quoted(name)) + ":"
 		}
 		return func(_ context.Context, b []byte, i int) ([]byte, error) {
 			b = append(b, '{')
@@ -141,11 +141,8 @@ func jsonNumbers(s *dataset.Stream) (schemaText, error) {
 		Properties map[string]property `json:"properties"`
 	}
 	o := object{"https://json-schema.org/draft/2020-12/schema", s.Name, "object", map[string]property{}}
-	for _, c := range s.Columns {
-		if _, twice := o.Properties[c.Name]; twice {
-			return schemaText{}, &Error{"stream " + s.Name, dataset.ErrOption, fmt.Sprintf("column %q twice", c.Name), "each name once"}
-		}
-		o.Properties[c.Name] = property{[]string{"number", "string"}}
+	for _, name := range fieldNames(s.Columns) {
+		o.Properties[name] = property{[]string{"number", "string"}}
 	}
 	b, err := json.Marshal(o)
 	return schemaText{"robocache." + identifier(s.Name), "jsonschema", b}, err
@@ -158,17 +155,24 @@ func protoNumbers(s *dataset.Stream, wide bool) (schemaText, error) {
 		kind = descriptorpb.FieldDescriptorProto_TYPE_DOUBLE
 	}
 	m := &descriptorpb.DescriptorProto{Name: proto.String(identifier(s.Name))}
-	names := map[string]bool{}
-	for i, c := range s.Columns {
-		name := identifier(c.Name)
-		for n := 2; names[name]; n++ {
-			name = fmt.Sprintf("%s_%d", identifier(c.Name), n)
-		}
-		names[name] = true
+	for i, name := range fieldNames(s.Columns) {
 		m.Field = append(m.Field, field(name, int32(i+1), kind, ""))
 	}
 	file := protoFile("robocache/"+m.GetName()+".proto", "robocache", m)
 	return protoSchema("robocache."+m.GetName(), file)
+}
+
+// fieldNames are the names of the fields that are columns, each once: programs that plot messages reach a field by its name, in which a dot would divide.
+func fieldNames(columns []dataset.Column) []string {
+	list, taken := make([]string, len(columns)), map[string]bool{}
+	for i, c := range columns {
+		name := identifier(c.Name)
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s_%d", identifier(c.Name), n)
+		}
+		list[i], taken[name] = name, true
+	}
+	return list
 }
 
 // identifier makes a name as protobuf has them: letters, digits and underscores, a letter first.
