@@ -315,6 +315,7 @@ func (s *Source) weighted() []loader.Weighted {
 func Listed(r loader.Report) loader.Report {
 	r.LeftOut = append([]loader.LeftOut{}, r.LeftOut...)
 	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
+	r.Said = append([]loader.Said{}, r.Said...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
 	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
 	return r
