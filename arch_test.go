@@ -45,7 +45,7 @@ var rules = map[string][]string{
 	"storage":                  {},
 	"storage/s3":               {"storage", "github.com/aws/...", "internal/caught"},
 	"storage/s3/s3test":        {"github.com/johannesboyne/gofakes3/...", "github.com/stretchr/testify/..."},
-	"dataset":                  {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/raw"},
+	"dataset":                  {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/raw", "internal/video"},
 	"dataset/internal/h5test":  {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
 	"dataset/internal/message": {"tensor", "dataset/...", "storage", "internal/decimal", "internal/raw", "google.golang.org/protobuf/..."},
 	"dataset/mcap":             {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
@@ -56,7 +56,7 @@ var rules = map[string][]string{
 	"dataset/lerobot":          {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/summary", "github.com/parquet-go/parquet-go/..."},
 	"internal/summary":         {},
 	"align":                    {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/near", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
-	"loader":                   {"dataset/...", "storage", "align", "ops", "tensor", "internal/atomicfile", "internal/caught", "internal/errs", "internal/inorder", "internal/near", "internal/raw"},
+	"loader":                   {"dataset/...", "storage", "align", "ops", "tensor", "internal/atomicfile", "internal/caught", "internal/errs", "internal/inorder", "internal/near", "internal/raw", "internal/video"},
 	"viz":                      {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                      {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
 	"examples":                 {"public", "internal/..."},
@@ -88,6 +88,7 @@ var rules = map[string][]string{
 	"internal/raw":             {"tensor"},
 	"internal/serve":           {"public", "internal/...", "golang.org/x/sys/..."},
 	"internal/tuned":           {},
+	"internal/video":           {"tensor", "dataset"},
 	"internal/cloudtest":       {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }
 

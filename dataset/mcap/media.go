@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -39,7 +40,8 @@ func newImages(m *dataset.Media, encoding Encoding) (*images, error) {
 		if v.name = "CompressedVideo"; m.Encoding == "hevc" {
 			v.format = "h265"
 		}
-		if _, container := m.Source.(dataset.FrameDecoder); container {
+		_, decodes := m.Source.(dataset.FrameDecoder)
+		if _, packets := m.Source.(*video.Frames); decodes && !packets {
 			return nil, bad(m.Encoding+" as a video file has it, without what a decoder needs to begin", "images, raw pixels, or packets as of a recording's messages")
 		}
 	default:

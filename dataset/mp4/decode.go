@@ -3,12 +3,13 @@ package mp4
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -123,45 +124,57 @@ func (t *Track) fresh(i int) bool {
 	return false
 }
 
-var errLeftOut = errors.New("the next frame's picture comes instead")
-
 // decodeRun yields frames from to to-1, and returns whether to go on.
 func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
 	r := t.plan(from, to)
-	if r.want[0] < 0 {
-		yield(nil, t.lostError(from, r.lost))
-		return false
+	there := slices.Index(r.want, -1)
+	if there < 0 {
+		there = len(r.want)
 	}
-	p, err := t.start(ctx, r)
-	if err != nil {
-		yield(nil, err)
-		return false
+	if there > 0 {
+		job := &video.Job{Codec: t.Codec, Entry: t.stsd, Packets: make([]video.Packet, len(r.samples))}
+		for i, s := range r.samples {
+			job.Packets[i] = video.Packet{Size: s.size, Rank: r.rank[i], Key: s.key}
+		}
+		job.Open = func(_ context.Context, i int) (io.Reader, error) {
+			return &sampleReader{t.file, r.samples[i].at, int64(r.samples[i].size)}, nil
+		}
+		job.Fail = func(place int) *dataset.FormatError {
+			e := &dataset.FormatError{Format: "mp4", Path: t.file.path, Offset: -1, Msg: "decode " + t.Codec}
+			if place >= 0 {
+				e.Offset, e.Msg = t.samples[t.order[from+place]].at, fmt.Sprintf("decode frame %d (%s)", from+place, t.Codec)
+			}
+			return e
+		}
+		for frame, err := range job.Decode(ctx, r.want[:there]) {
+			if !yield(frame, err) || err != nil {
+				return false
+			}
+		}
 	}
-	defer p.stop()
-	for i, want := range r.want {
-		var frame *tensor.Tensor
-		rank, err := int32(-1), error(nil)
-		for want >= 0 && rank < want && err == nil {
-			rank, frame, err = p.next()
-		}
-		switch {
-		case ctx.Err() != nil:
-			err = ctx.Err()
-		case want < 0:
-			err = t.lostError(from+i, r.lost)
-		case err != nil:
-			err = p.explain(from+i, err)
-		case rank != want:
-			err = p.explain(from+i, errLeftOut)
-		}
-		if err != nil {
-			frame = nil
-		}
-		if !yield(frame, err) || err != nil {
-			return false
-		}
+	if there < len(r.want) {
+		yield(nil, t.lostError(from+there, r.lost))
+		return false
 	}
 	return true
+}
+
+// sampleReader reads the rest of a sample.
+type sampleReader struct {
+	file     *File
+	at, left int64
+}
+
+func (r *sampleReader) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), r.left)
+	if err := r.file.into("frame", p[:n], r.at); err != nil {
+		return 0, err
+	}
+	r.at, r.left = r.at+n, r.left-n
+	return int(n), nil
 }
 
 func (t *Track) lostError(frame, sample int) error {

@@ -1,16 +1,11 @@
 package mp4
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -216,44 +211,4 @@ func TestEditsInAnotherOrderDecodeInTheirs(t *testing.T) {
 	}
 	want := pixels(v)
 	assert.Equal(t, append(slices.Clone(want[12:]), want[:12]...), pixels(&swapped))
-}
-
-func TestOutputThatIsNotFFmpegsIsAnError(t *testing.T) {
-	for _, text := range []string{
-		"", "\x18\x53\x80\x67\x01\xff\xff\xff\xff\xff\xff\xff", "\x00", "\x00\x00\x00", "\xa3", "\xa3\x84", "\xa3\x84\x81\x00\x00\x80", "\xe7\x88\xff\xff\xff\xff\xff\xff\xff\xff",
-		"\xb0\x84\xff\xff\xff\xff\xba\x84\xff\xff\xff\xff\xa3\x84\x81\x00\x00\x80", "\xec\x81", strings.Repeat("\xec\x80", 1000),
-	} {
-		p := pictures{r: bufio.NewReader(strings.NewReader(text))}
-		_, _, err := p.next()
-		assert.Error(t, err, "% x", text)
-	}
-	const good = "\xe7\x82\x01\x00\xb0\x81\x02\xba\x81\x01\xec\x82??\xa3\x8a\x81\xff\xff\x80abcdef"
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 20000 {
-		broken := []byte(good)
-		broken[rng.IntN(len(good))] = byte(rng.Uint32())
-		p := pictures{r: bufio.NewReader(bytes.NewReader(broken))}
-		for err := error(nil); err == nil; _, _, err = p.next() {
-		}
-	}
-	p := pictures{r: bufio.NewReader(strings.NewReader(good))}
-	ms, picture, err := p.next()
-	assert.NoError(t, err)
-	assert.Equal(t, int64(255), ms)
-	assert.Equal(t, "abcdef", string(picture))
-	_, _, err = p.next()
-	assert.True(t, err == io.EOF)
-}
-
-func TestTheTailOfWhatIsSaidIsKept(t *testing.T) {
-	var s tail
-	for range 1000 {
-		_, err := s.Write(bytes.Repeat([]byte("x"), 100))
-		require.NoError(t, err)
-	}
-	_, err := s.Write([]byte("\nthe last\n"))
-	require.NoError(t, err)
-	assert.Equal(t, "the last", s.last())
-	assert.Less(t, len(s.b), 5000)
-	assert.Empty(t, new(tail).last())
 }

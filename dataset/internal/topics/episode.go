@@ -2,6 +2,7 @@ package topics
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/listed"
 	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -156,7 +158,20 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 		return
 	}
 	first := t.frames[0]
-	e.Media = append(e.Media, dataset.Media{Name: name, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}})
+	m := dataset.Media{Name: name, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}}
+	if video.Decodes(first.encoding) {
+		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: first.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
+			return at[i].size, at[i].begins, nil
+		}}
+		if k := slices.IndexFunc(at, func(p place) bool { return p.begins }); k != 0 {
+			what := fmt.Sprintf("%s: the first %d of %d frames come before a key frame, and cannot be decoded", name, k, len(at))
+			if k < 0 {
+				what = fmt.Sprintf("%s: none of %d frames is a key frame, so none can be decoded", name, len(at))
+			}
+			e.Remarks = append(e.Remarks, what)
+		}
+	}
+	e.Media = append(e.Media, m)
 	if others := len(times) - first.count; others > 0 {
 		e.Remark(fmt.Sprintf("%d of %d frames cannot be read, since they are no %s as the first, but %s as others", others, len(times), &first, &t.frames[1]), name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/message"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/video"
 )
 
 // reader is a log that is being read.
@@ -155,6 +157,8 @@ func (f *failed) add(o failed) {
 type place struct {
 	At
 	decoder message.Decoder
+	size    uint32 // of a frame, bytes
+	begins  bool   // whether decoding a video can begin with it
 }
 
 // pass reads parts, in parallel, and joins what was read in their order: all messages, or with again those of channels whose decoders had to see them
@@ -241,7 +245,7 @@ func (p *part) piece(t *topic) *piece {
 
 // decode appends a message's numbers, or where it is and what it is a frame of.
 func (in *piece) decode(c *channel, m *Message) error {
-	shape := c.decoder.Shape()
+	shape, size, begins := c.decoder.Shape(), uint32(0), false
 	switch shape.Media {
 	case message.NoMedia:
 		return c.decoder.Append(&in.rows, m.Data)
@@ -255,11 +259,12 @@ func (in *piece) decode(c *channel, m *Message) error {
 			return err
 		}
 		in.frame(frames{f.Encoding, f.Width, f.Height, 1})
+		size, begins = uint32(min(len(f.Data), math.MaxUint32)), video.Begins(f.Encoding, f.Data)
 		if shape.Stamp {
 			in.rows.Stamps = append(in.rows.Stamps, f.Stamp)
 		}
 	}
-	in.at = append(in.at, place{m.At, c.decoder})
+	in.at = append(in.at, place{m.At, c.decoder, size, begins})
 	return nil
 }
 

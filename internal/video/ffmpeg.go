@@ -1,4 +1,4 @@
-package mp4
+package video
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,25 +20,77 @@ import (
 // maxPixels is the largest picture that ffmpeg may decode: 268 million pixels.
 const maxPixels = 1 << 28
 
+// Job is what is to be decoded.
+type Job struct {
+	Codec   string   // "h264" and so on
+	Entry   []byte   // the sample entry of an mp4 file, a box, with the decoder's configuration where the packets lack it
+	Packets []Packet // in the order of decoding, beginning where decoding can
+	// Open returns the bytes of a packet, as many as its size says. ctx ends with the decoding.
+	Open func(ctx context.Context, packet int) (io.Reader, error)
+	// Fail returns the error of the frame that is wanted at a place, whose kind and what was got are filled in; of place -1 that of the whole.
+	Fail func(place int) *dataset.FormatError
+}
+
+// Packet is a frame as it is encoded.
+type Packet struct {
+	Size uint32
+	Rank int32 // among the pictures, in the order in which they are shown
+	Key  bool
+}
+
+var errLeftOut = errors.New("the next frame's picture comes instead")
+
+// Decode decodes the frames of these ranks, which ascend, each u8 [H,W,3]. The first error ends it, and so does the end of ctx. Without the program the
+// error is dataset.ErrUnsupported.
+func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
+	return func(yield func(*tensor.Tensor, error) bool) {
+		p, err := j.start(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer p.stop()
+		for i, want := range ranks {
+			var frame *tensor.Tensor
+			rank, err := int32(-1), error(nil)
+			for rank < want && err == nil {
+				rank, frame, err = p.next()
+			}
+			switch {
+			case ctx.Err() != nil:
+				err = ctx.Err()
+			case err != nil:
+				err = p.explain(j.Fail(i), err)
+			case rank != want:
+				err = p.explain(j.Fail(i), errLeftOut)
+			}
+			if err != nil {
+				frame = nil
+			}
+			if !yield(frame, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // program finds ffmpeg.
-func (t *Track) program() (string, error) {
+func (j *Job) program() (string, error) {
 	name := os.Getenv("ROBOCACHE_FFMPEG")
 	if name == "" {
 		name = "ffmpeg"
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", &dataset.FormatError{
-			Format: "mp4", Path: t.file.path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "decode " + t.Codec, Got: "no program ffmpeg",
-			Want: "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it", Err: err,
-		}
+		e := j.Fail(-1)
+		e.Kind, e.Got, e.Want, e.Err = dataset.ErrUnsupported, "no program ffmpeg", "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it", err
+		return "", e
 	}
 	return path, nil
 }
 
 // process is a running ffmpeg.
 type process struct {
-	track  *Track
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 	feed   *feed
@@ -49,18 +102,18 @@ type process struct {
 	failed error // of the program
 }
 
-// start has ffmpeg decode samples. It reads them from standard input as an mp4 file of their own, and writes Matroska, which any version does with a
+// start has ffmpeg decode packets. It reads them from standard input as an mp4 file of their own, and writes Matroska, which any version does with a
 // time for each picture.
-func (t *Track) start(ctx context.Context, r run) (*process, error) {
-	path, err := t.program()
+func (j *Job) start(ctx context.Context) (*process, error) {
+	path, err := j.program()
 	if err != nil {
 		return nil, err
 	}
-	head, shift := t.header(r)
-	p := &process{track: t, shift: shift, feed: &feed{head: head, file: t.file, samples: r.samples}}
-	ctx, p.cancel = context.WithCancel(ctx)
+	head, shift := j.header()
+	ctx, cancel := context.WithCancel(ctx)
+	p := &process{cancel: cancel, shift: shift, feed: &feed{ctx: ctx, job: j, in: bytes.NewReader(head)}}
 	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(maxPixels), "-copyts"}
-	if t.Codec == "h264" {
+	if j.Codec == "h264" {
 		args = append(args, "-strict", "strict") // waits for as many pictures as the stream may reorder, and does not guess from the first
 	}
 	args = append(args, "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-c:v", "rawvideo", "-pix_fmt", "rgb24", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
@@ -72,8 +125,8 @@ func (t *Track) start(ctx context.Context, r run) (*process, error) {
 		err = p.cmd.Start()
 	}
 	if err != nil {
-		p.cancel()
-		return nil, fmt.Errorf("mp4: ffmpeg: %w", err)
+		cancel()
+		return nil, fmt.Errorf("ffmpeg: %w", err)
 	}
 	p.stdout, p.out = stdout, &pictures{r: bufio.NewReaderSize(stdout, 1<<16)}
 	return p, nil
@@ -109,7 +162,7 @@ func (p *process) stop() {
 }
 
 // explain says why there is no picture of a frame: what is wrong with the output, io.EOF if that is at its end.
-func (p *process) explain(frame int, wrong error) error {
+func (p *process) explain(e *dataset.FormatError, wrong error) error {
 	if wrong == io.EOF {
 		p.wait()
 	} else {
@@ -118,10 +171,7 @@ func (p *process) explain(frame int, wrong error) error {
 	if p.feed.err != nil {
 		return p.feed.err
 	}
-	e := &dataset.FormatError{
-		Format: "mp4", Path: p.track.file.path, Offset: p.track.samples[p.track.order[frame]].at, Kind: dataset.ErrCorrupt,
-		Msg: fmt.Sprintf("decode frame %d (%s)", frame, p.track.Codec), Got: "no picture of it from ffmpeg",
-	}
+	e.Kind, e.Got = dataset.ErrCorrupt, "no picture of it from ffmpeg"
 	line := p.errors.last()
 	switch {
 	case line != "":
@@ -137,33 +187,35 @@ func (p *process) explain(frame int, wrong error) error {
 	return e
 }
 
-// feed is the file that ffmpeg reads: a head and the samples behind one another.
+// feed is the file that ffmpeg reads: a head and the packets behind one another.
 type feed struct {
-	head    []byte
-	file    *File
-	samples []sample
-	read    int64 // of the first of samples
-	err     error
+	ctx  context.Context
+	job  *Job
+	in   io.Reader // the head, or a packet
+	next int       // packet
+	err  error
 }
 
 func (f *feed) Read(p []byte) (int, error) {
-	if len(f.head) > 0 {
-		n := copy(p, f.head)
-		f.head = f.head[n:]
-		return n, nil
+	for {
+		n, err := f.in.Read(p)
+		switch {
+		case n > 0:
+			return n, nil
+		case err != io.EOF:
+			f.err = err
+			return 0, err
+		case f.next == len(f.job.Packets):
+			return 0, io.EOF
+		}
+		in, err := f.job.Open(f.ctx, f.next)
+		if err != nil {
+			f.err = err
+			return 0, err
+		}
+		f.in = in
+		f.next++
 	}
-	if len(f.samples) == 0 {
-		return 0, io.EOF
-	}
-	s := f.samples[0]
-	n := int(min(int64(len(p)), int64(s.size)-f.read))
-	if f.err = f.file.into("frame", p[:n], s.at+f.read); f.err != nil {
-		return 0, f.err
-	}
-	if f.read += int64(n); f.read == int64(s.size) {
-		f.samples, f.read = f.samples[1:], 0
-	}
-	return n, nil
 }
 
 // tail keeps the end of what is written to it.

@@ -1,4 +1,4 @@
-package mp4
+package video
 
 import (
 	"bufio"
@@ -33,29 +33,29 @@ func words(list ...uint32) []byte {
 	return out
 }
 
-// header returns all that an mp4 file of the samples has before their bytes. They lie in it as they are decoded, and sample i is shown at its rank
+// header returns all that an mp4 file of the packets has before their bytes. They lie in it as they are decoded, and packet i is shown at its rank
 // plus shift, which keeps offsets positive.
-func (t *Track) header(r run) (head []byte, shift int32) {
-	n := uint32(len(r.samples))
-	for i, rank := range r.rank {
-		shift = max(shift, int32(i)-rank)
+func (j *Job) header() (head []byte, shift int32) {
+	n := uint32(len(j.Packets))
+	for i, p := range j.Packets {
+		shift = max(shift, int32(i)-p.Rank)
 	}
 	sizes, later, keys := []uint32{0, 0, n}, []uint32{0, n}, []uint32{0, 0}
 	total := uint64(0)
-	for i, s := range r.samples {
-		sizes = append(sizes, s.size)
-		later = append(later, 1, uint32(r.rank[i]+shift-int32(i)))
-		if s.key {
+	for i, p := range j.Packets {
+		sizes = append(sizes, p.Size)
+		later = append(later, 1, uint32(p.Rank+shift-int32(i)))
+		if p.Key {
 			keys = append(keys, uint32(i+1))
 		}
-		total += uint64(s.size)
+		total += uint64(p.Size)
 	}
 	keys[1] = uint32(len(keys) - 2)
-	stsd := slices.Clone(t.stsd)
+	stsd := slices.Clone(j.Entry)
 	binary.BigEndian.PutUint32(stsd, uint32(len(stsd)))
 	binary.BigEndian.PutUint16(stsd[14:], 1) // the bytes are in this file
 	unity := []uint32{1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30}
-	width, height := uint32(t.Width)<<16, uint32(t.Height)<<16
+	width, height := uint32(binary.BigEndian.Uint16(stsd[32:]))<<16, uint32(binary.BigEndian.Uint16(stsd[34:]))<<16
 	build := func(offset uint64) []byte {
 		stbl := atom("stbl",
 			atom("stsd", words(0, 1), stsd), atom("stts", words(0, 1, n, 1)), atom("ctts", words(later...)), atom("stss", words(keys...)),
