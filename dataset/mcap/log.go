@@ -28,6 +28,7 @@ type Log struct {
 	whole   bool // it has its footer
 	parts   []part
 	counts  []atomic.Uint64 // of each part's messages, once it was read
+	indexed map[uint16]int  // messages by the channels' ids, as the message indexes say that were met
 	tooLong []dataset.LeftOut
 	cache   cache
 	names   names
@@ -36,7 +37,7 @@ type Log struct {
 // NewLog finds the parts of a file, by its index where there is one. Records that are outside the index are found too. What is broken is counted in
 // damage. The file stays the caller's, who closes it when the log is done with; path is for errors.
 func NewLog(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (*Log, error) {
-	l := &Log{file: file, path: path}
+	l := &Log{file: file, path: path, indexed: map[uint16]int{}}
 	l.names.log, l.cache.log, l.cache.most = l, l, 16<<20
 	if err := l.open(ctx, damage); err != nil {
 		return nil, l.named(err)
@@ -166,6 +167,17 @@ func (l *Log) Channels() []topics.Channel {
 	l.names.mu.Lock()
 	defer l.names.mu.Unlock()
 	return slices.Clip(l.names.channels)
+}
+
+// Count returns how many messages a channel has, as the statistics say, or where there are none, the message indexes of chunks that were looked for.
+func (l *Log) Count(channel int) int {
+	l.names.mu.Lock()
+	defer l.names.mu.Unlock()
+	id := l.names.ids[channel]
+	if l.Statistics != nil {
+		return int(l.Statistics.ChannelMessageCounts[id])
+	}
+	return l.indexed[id]
 }
 
 // count returns how many messages there are in the parts that were read.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -19,8 +20,8 @@ type names struct {
 	mu       sync.Mutex // of what follows
 	records  map[string]Record
 	channels []topics.Channel
+	ids      []uint16        // of the channels
 	numbers  map[defined]int // of channels
-	ids      map[uint16]bool // that a channel has
 	summary  *defs
 	defs     []*defs // of each part that was read; nil before
 
@@ -88,7 +89,7 @@ func (n *names) number(d defined) (number int, conflict bool) {
 		return i, false
 	}
 	if n.numbers == nil {
-		n.numbers, n.ids = map[defined]int{}, map[uint16]bool{}
+		n.numbers = map[defined]int{}
 	}
 	c := topics.Channel{Topic: d.channel.Topic, Encoding: d.channel.MessageEncoding, Metadata: d.channel.Metadata}
 	if s := d.schema; s != nil {
@@ -96,8 +97,8 @@ func (n *names) number(d defined) (number int, conflict bool) {
 	}
 	n.channels = append(n.channels, c)
 	n.numbers[d] = len(n.channels) - 1
-	conflict = n.ids[d.channel.ID]
-	n.ids[d.channel.ID] = true
+	conflict = slices.Contains(n.ids, d.channel.ID)
+	n.ids = append(n.ids, d.channel.ID)
 	return len(n.channels) - 1, conflict
 }
 

@@ -148,6 +148,13 @@ func (w *walker) step(at, end int64) (next int64, last bool, err error) {
 		w.add(part{at: at, size: size, chunk: true})
 	case OpSchema, OpChannel, OpMessage:
 		w.run(at, size)
+	case OpMessageIndex: // an id, and a list by its length in bytes
+		if head, err = w.bytes(at, headSize+6); err != nil {
+			return 0, false, err
+		}
+		if len(head) == headSize+6 {
+			w.log.indexed[le.Uint16(head[headSize:])] += int(le.Uint32(head[headSize+2:]) / 16)
+		}
 	case OpAttachment:
 		return at + size, false, w.attachment(at, size)
 	case OpMetadata:

@@ -31,6 +31,7 @@ type bag struct {
 
 	channels []topics.Channel
 	byConn   map[uint32]int // the channel of a connection
+	counts   map[uint32]int // of a connection's messages, as the index says, or that of each chunk
 	parts    []part
 	damage   dataset.Damages // of the file as a whole: its index, what lies between chunks
 
@@ -49,7 +50,7 @@ type part struct {
 
 // open reads where a bag's parts are, and its connections. The bag keeps the file.
 func open(ctx context.Context, file storage.File, path string) (*bag, error) {
-	b := &bag{file: file, path: path, byConn: map[uint32]int{}}
+	b := &bag{file: file, path: path, byConn: map[uint32]int{}, counts: map[uint32]int{}}
 	b.cache.most = cacheBytes
 	b.buffers.New = func() any { return new(buffers) }
 	head, err := b.header()
@@ -218,6 +219,16 @@ func (b *bag) inChunks(ctx context.Context) error {
 
 // Channels are the connections, by their numbers.
 func (b *bag) Channels() []topics.Channel { return b.channels }
+
+// Count returns how many messages a channel has, as the index says.
+func (b *bag) Count(channel int) int {
+	for conn, i := range b.byConn {
+		if i == channel {
+			return b.counts[conn]
+		}
+	}
+	return 0
+}
 
 // Parts is how many chunks and stretches outside of chunks there are.
 func (b *bag) Parts() int { return len(b.parts) }

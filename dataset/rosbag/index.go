@@ -16,6 +16,7 @@ func (b *bag) index(head record) (missing bool, err error) {
 	bad := func(at int64, kind error, got, want string) error {
 		b.parts, b.channels = nil, nil
 		clear(b.byConn)
+		clear(b.counts)
 		e := &dataset.FormatError{Offset: at, Kind: kind, Msg: "index", Got: got, Want: want}
 		b.lost("index that is broken", 0, e)
 		return e
@@ -59,7 +60,9 @@ func (b *bag) index(head record) (missing bool, err error) {
 				return false, bad(at, kind, fmt.Sprintf("a chunk at byte %d with %d bytes of counts", r.chunkPos, len(data)), fmt.Sprintf("one before %d", begin))
 			}
 			for i := range int(r.count) {
-				used[binary.LittleEndian.Uint32(data[8*i:])] = true
+				conn := binary.LittleEndian.Uint32(data[8*i:])
+				used[conn] = true
+				b.counts[conn] += int(binary.LittleEndian.Uint32(data[8*i+4:]))
 			}
 			b.parts = append(b.parts, part{at: int64(r.chunkPos)})
 		}

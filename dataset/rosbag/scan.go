@@ -59,6 +59,8 @@ func (b *bag) scan(ctx context.Context) error {
 			}
 			r.topic = []byte(topic)
 			b.connect(&b.damage, at, &r, data)
+		case r.op == opIndex:
+			b.counts[r.conn] += int(r.count)
 		case r.op != opMessage:
 		case last >= 0 && b.parts[last].bare && b.parts[last].end == at && end-b.parts[last].at <= bareBytes:
 			b.parts[last].end = end

@@ -188,22 +188,17 @@ func merge(all *dataset.Damages, part dataset.Damages) {
 	}
 }
 
-// Counts are how many messages the channels have, as metadata.yaml says.
-func (b *bag) Counts() []int {
-	channels := b.Channels()
-	counts := make([]int, len(channels))
-	if b.metadata == nil {
-		return counts
-	}
-	for _, t := range b.metadata.Topics {
-		for i, c := range channels {
-			if c.Topic == t.Topic.Name && c.Schema.Name == t.Topic.Type {
-				counts[i] = int(max(t.Count, 0))
-				break
+// Count returns how many messages a channel has, as metadata.yaml says of its topic.
+func (b *bag) Count(channel int) int {
+	c := &b.Channels()[channel]
+	if b.metadata != nil {
+		for _, t := range b.metadata.Topics {
+			if t.Topic.Name == c.Topic && t.Topic.Type == c.Schema.Name {
+				return int(t.Count)
 			}
 		}
 	}
-	return counts
+	return 0
 }
 
 // number returns the bag's number of a file's channel. Channels that say the same are one. Channel -1 numbers all that the file has.

@@ -20,7 +20,7 @@ const (
 func (b *blocks[T]) len() int { return b.n }
 
 func (b *blocks[T]) add(list []T) {
-	if !b.all && b.n+len(list) <= b.expect && b.n >= max(b.expect/8, lastBlock) {
+	if !b.all && b.n+len(list) <= b.expect && b.n >= max(b.expect/32, lastBlock) {
 		last := b.copyTo(make([]T, 0, b.expect))
 		*b = blocks[T]{last: last, n: b.n, expect: b.expect, all: true}
 	}

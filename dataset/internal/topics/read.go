@@ -24,8 +24,7 @@ type reader struct {
 	strict  bool
 	clock   string
 	define  func(name string) string
-	defined bool  // whether the caller gave definitions
-	counts  []int // of messages, of the channels, as far as the container says
+	defined bool // whether the caller gave definitions
 
 	channels atomic.Pointer[[]*channel] // those that were met
 	mu       sync.Mutex                 // to meet more
@@ -68,10 +67,11 @@ func (r *reader) meet() []*channel {
 	if before := r.channels.Load(); before != nil {
 		met = slices.Clip(*before)
 	}
+	counter, _ := r.log.(Counter)
 	for _, c := range r.log.Channels()[len(met):] {
 		in := r.open(&c)
-		if k := len(met); k < len(r.counts) {
-			in.topic.expect += max(r.counts[k], 0)
+		if counter != nil {
+			in.topic.expect += max(counter.Count(len(met)), 0)
 		}
 		met = append(met, in)
 	}

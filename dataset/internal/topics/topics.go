@@ -51,8 +51,9 @@ type Definer interface {
 	Definition(name string) string
 }
 
-// Counter is a Log that says how many messages each of its channels has, in the order of Channels, 0 where it does not know. It need not be right.
-type Counter interface{ Counts() []int }
+// Counter is a Log that says how many messages a channel has, by its number in Channels, 0 where it does not know. It need not be right: where it is,
+// a stream's numbers are put where they stay.
+type Counter interface{ Count(channel int) int }
 
 // Clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
 // message's header.
@@ -80,9 +81,6 @@ func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*data
 			return nil, err
 		}
 		r.define = set.Lookup("")
-	}
-	if c, ok := log.(Counter); ok {
-		r.counts = c.Counts()
 	}
 	parts := make([]int, log.Parts())
 	for i := range parts {
