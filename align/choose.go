@@ -237,7 +237,7 @@ func disorderOf(s *dataset.Stream, wrong error) string {
 	if errors.Is(v, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
 		return reason + ": floats are taken as seconds"
 	}
-	return reason + "; sorting would take it"
+	return reason + "; sorted it can be taken: --unordered sort"
 }
 
 // emptyStream returns a stream without samples, on a clock of the recording's dtype.
