@@ -142,6 +142,9 @@ func (j *job) makeClock() error {
 			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover || t.jumps != ""})
 		}
 	}
+	if len(list) == 0 {
+		return j.nothing()
+	}
 	var err error
 	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, endSnap(j.snap, dtype, list))
 	return err

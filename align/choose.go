@@ -30,6 +30,7 @@ type take struct {
 	stats    dataset.Stats
 	sorting  sorting
 	empty    bool
+	why      string // it is empty
 	// speaks when something changes: whole numbers, under one message a second of the recording
 	onChange bool
 }
@@ -97,19 +98,37 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		named := *s
 		named.Name = w.Name
-		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0})
+		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0, why: why(e, name)})
 	}
 	if disorder != nil && !slices.ContainsFunc(j.takes, func(t take) bool { return !t.empty }) {
 		return disorder
 	}
 	if len(j.takes) == 0 {
-		var list []string
-		for _, l := range j.left {
-			list = append(list, l.Name+" ("+l.Reason+")")
-		}
-		return &NoStreamsError{LeftOut: list}
+		return j.nothing()
 	}
 	return j.covers(e)
+}
+
+// nothing is the error of a recording of which nothing can be put on a clock.
+func (j *job) nothing() error {
+	e := &NoStreamsError{}
+	for _, t := range j.takes {
+		e.LeftOut = append(e.LeftOut, t.from+" ("+t.why+")")
+	}
+	for _, l := range j.left {
+		e.LeftOut = append(e.LeftOut, l.Name+" ("+l.Reason+")")
+	}
+	return e
+}
+
+// why is why a recording has no samples of a stream.
+func why(e *dataset.Episode, name string) string {
+	for _, l := range e.LeftOut {
+		if l.Name == name && l.Reason != "" {
+			return l.Reason
+		}
+	}
+	return "no samples"
 }
 
 // find returns a stream of the recording; nil for one that the recording left out and that has no place here either.

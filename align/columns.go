@@ -101,6 +101,15 @@ func find(cols []dataset.Column, entry string) []int {
 	return list
 }
 
+// FindColumns returns the indices of a stream's columns that an entry of Stream.Columns names; none is a *StreamError.
+func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
+	found := find(s.Columns, entry)
+	if len(found) == 0 {
+		return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
+	}
+	return found, nil
+}
+
 func wantColumns(cols []dataset.Column) string {
 	return fmt.Sprintf("one of %s, or a range within 0:%d", oneOf(columnNames(cols)), len(cols))
 }
@@ -116,9 +125,9 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	}
 	var at []int
 	for _, entry := range entries {
-		found := find(s.Columns, entry)
-		if len(found) == 0 {
-			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
+		found, err := FindColumns(s, entry)
+		if err != nil {
+			return nil, err
 		}
 		for _, i := range found {
 			if slices.Contains(at, i) {

@@ -16,7 +16,10 @@ import (
 
 // BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
 type BuildOptions struct {
-	Streams []string     // those to take, by name; all unless given
+	Streams []string // those to take, by name; all unless given
+	// Columns are those to take of a stream, by its name, as align.Stream has them; all that the first episode has unless given. An episode without them leaves
+	// the stream out. A range takes all, since it counts columns.
+	Columns map[string][]string
 	Media   []string     // media streams to take, by name, or AllMedia; none unless given. Videos are left out: a frame of theirs is made of others
 	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
 	Workers int          // episodes that are read at a time; as many as there are processors unless given
@@ -40,8 +43,9 @@ const AllMedia = "all"
 // mostAhead is how many bytes of numbers Pack has read before they are packed.
 const mostAhead = 48 << 20
 
-// Build packs the episodes of a dataset into memory. A stream that another episode has with other columns is left out there, and listed; an episode
-// without any stream has its place all the same.
+// Build packs the episodes of a dataset into memory. A stream has the columns of the first episode with it, in that order and of these kinds: others' are
+// found by their names. Where one is missing, the stream is left out there, and listed; what else differs is a remark. An episode without any stream
+// has its place all the same.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
 	p, err := newPacker("", &opt)
 	if err != nil {
@@ -78,7 +82,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 
 // newPacker returns a packer that keeps all in memory, or with a path what fits; the rest is in a file beside that, until the packer is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, at: map[string]int{}, cameras: opt.Media}
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media}
 	switch opt.DType {
 	case 0:
 		p.as = tensor.F32
@@ -142,6 +146,9 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		return nil, ctx.Err()
 	}
 	for _, name := range opt.Streams {
+		if _, there := p.at[name]; !there && p.refused[name] != nil {
+			return nil, p.refused[name]
+		}
 		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why
 			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
 		}

@@ -214,10 +214,16 @@ func (s *Store) joinStream(shard int, p *Stream) {
 		s.Streams = append(s.Streams, Stream{Name: p.Name, Columns: p.Columns, shards: make([]*Stream, len(s.shards)), begins: s.begins})
 		to = &s.Streams[len(s.Streams)-1]
 	default:
-		if why := to.other(p.Columns); why != "" {
+		f, why := fit(to.Columns, p.Columns, false)
+		if why != "" {
 			s.leaveOut(shard, p.Name, p.Offsets, why)
 			return
 		}
+		if f.at != nil {
+			in := *p
+			in.at, p = f.at, &in
+		}
+		s.eachWith(shard, p.Offsets, func(e *Episode) { e.differ(p.Name, f.differs) })
 	}
 	to.shards[shard] = p
 	to.Rounded += p.Rounded
@@ -246,10 +252,14 @@ func (s *Store) joinMedia(shard int, m *Media) {
 
 // leaveOut says of the episodes of a shard that have samples of a stream why they have them not.
 func (s *Store) leaveOut(shard int, name string, offsets []int64, why string) {
+	s.eachWith(shard, offsets, func(e *Episode) { e.LeftOut = append(slices.Clone(e.LeftOut), LeftOut{Name: name, Reason: why}) })
+}
+
+// eachWith calls a function for the episodes of a shard that have samples by these offsets.
+func (s *Store) eachWith(shard int, offsets []int64, do func(*Episode)) {
 	for i := range s.shards[shard].Episodes {
 		if offsets[i] < offsets[i+1] {
-			e := &s.Episodes[s.begins[shard]+i]
-			e.LeftOut = append(slices.Clone(e.LeftOut), LeftOut{Name: name, Reason: why})
+			do(&s.Episodes[s.begins[shard]+i])
 		}
 	}
 }

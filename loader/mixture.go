@@ -48,8 +48,8 @@ func (e *MixtureError) Error() string {
 func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 
 // NewMixture prepares a loader as [New] does, of several stores that are put on the device together. They all must have the streams that the
-// plan names, or if it names none those of the first store, with the same columns and the same dtype, and with weights each a window to draw:
-// else it is a *MixtureError. Statistics that the plan asks for are over the episodes of all stores. Batches number episodes through all
+// plan names, or if it names none those of the first store, with the columns that this has, in any order, and the same dtype, and with weights each a
+// window to draw: else it is a *MixtureError. Statistics that the plan asks for are over the episodes of all stores. Batches number episodes through all
 // stores, in their order: [Loader.StoreOf] has an episode's store.
 //
 // With weights an epoch has Options.EpochWindows windows, of each store as many as its weight says, and goes through each store in full
@@ -178,9 +178,38 @@ func (s stores) Len() int {
 	return n
 }
 
+// read reads an episode, whose streams it gives the columns that the first store has.
 func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	store, i := s.of(i)
-	return store.read(ctx, i)
+	e, known, err := store.read(ctx, i)
+	if err != nil || store == s[0] {
+		return e, known, err
+	}
+	about := *known
+	for k := range e.Streams {
+		from := &e.Streams[k]
+		want := s[0].Stream(from.Name)
+		if want == nil {
+			continue
+		}
+		f, why := fit(want.Columns, from.Columns, false)
+		if why != "" { // of a stream that is not drawn
+			continue
+		}
+		if from.Values, err = f.of(from.Values); err != nil {
+			return nil, known, err
+		}
+		from.Columns = want.Columns
+		about.differ(from.Name, f.differs)
+	}
+	for k := range e.LeftOut {
+		l := &e.LeftOut[k]
+		if want := s[0].Stream(l.Name); want != nil && l.Columns != nil {
+			l.Columns = want.Columns
+		}
+	}
+	e.Remarks, e.Notes = about.Remarks, about.Notes
+	return e, &about, nil
 }
 
 func (s stores) media(ctx context.Context, i int) ([]dataset.Media, error) {
@@ -235,11 +264,15 @@ func (s stores) alike(i int, plan *align.Plan) error {
 			name = p.Name
 		}
 		want, got := s[0].Stream(name), s[i].Stream(name)
+		var why string
+		if want != nil && got != nil {
+			_, why = fit(want.Columns, got.Columns, false)
+		}
 		switch {
 		case want == nil: // of which Prepare speaks
 		case got == nil:
 			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
-		case !slices.Equal(got.Columns, want.Columns):
+		case why != "":
 			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)),
 				fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
 		case got.DType() != want.DType():

@@ -18,6 +18,8 @@ type packer struct {
 	as       tensor.DType
 	strict   bool
 	only     []string
+	columns  map[string][]string // as BuildOptions.Columns
+	refused  map[string]error    // streams that have not had these so far, with the error of the first
 	at       map[string]int
 	packed   []packing
 	episodes []Episode
@@ -81,7 +83,7 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 			leave(s.Name, onlySteps)
 			continue
 		}
-		if why, err := p.stream(s); err != nil {
+		if why, err := p.stream(&out, s); err != nil {
 			return err
 		} else if why != "" {
 			leave(s.Name, why)
@@ -115,7 +117,7 @@ func endAt(offsets []int64, episodes, end int) []int64 {
 }
 
 // stream appends the samples of a stream, or says why not.
-func (p *packer) stream(s *dataset.Stream) (why string, err error) {
+func (p *packer) stream(e *Episode, s *dataset.Stream) (why string, err error) {
 	if s.Times.DType() != tensor.I64 { // a time that is none has no place among nanoseconds
 		sec, err := tensor.Floats(s.Times)
 		if err != nil {
@@ -129,19 +131,33 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 	if !there && slices.ContainsFunc(p.media, func(m packingMedia) bool { return m.Name == s.Name }) {
 		return nameOfMedia, nil
 	}
+	asked := p.columns[s.Name]
 	if !there {
+		columns, err := wanted(s, asked)
+		if err != nil {
+			if p.refused[s.Name] == nil {
+				p.refused[s.Name] = err
+			}
+			return strings.TrimPrefix(err.Error(), "stream "+s.Name+": "), nil
+		}
 		at = len(p.packed)
 		p.at[s.Name] = at
 		p.packed = append(p.packed, packing{
-			Stream: Stream{Name: s.Name, Columns: s.Columns, Offsets: make([]int64, len(p.episodes)+1)},
+			Stream: Stream{Name: s.Name, Columns: columns, Offsets: make([]int64, len(p.episodes)+1)},
 			values: newFloats(&p.pool, p.as), times: growing(&p.pool, &list[int64]{}),
 		})
 	}
 	g := &p.packed[at]
-	if why := g.other(s.Columns); why != "" {
+	f, why := fit(g.Columns, s.Columns, len(asked) > 0)
+	if why != "" {
 		return why, nil
 	}
-	rounded, overflowed, err := g.values.floats(&p.pool, s.Values)
+	e.differ(s.Name, f.differs)
+	values, err := f.of(s.Values)
+	if err != nil {
+		return "", err
+	}
+	rounded, overflowed, err := g.values.floats(&p.pool, values)
 	if err != nil {
 		return "", err
 	}
@@ -149,14 +165,6 @@ func (p *packer) stream(s *dataset.Stream) (why string, err error) {
 	g.Overflowed += overflowed
 	g.Inexact += s.Inexact
 	return "", g.times.add(&p.pool, s.Nanoseconds())
-}
-
-// other says how columns differ from the stream's, or nothing.
-func (p *Stream) other(columns []dataset.Column) string {
-	if dataset.SameColumns(p.Columns, columns) {
-		return ""
-	}
-	return fmt.Sprintf("columns %s, where others have %s", listed((&dataset.Stream{Columns: columns}).ColumnNames()), listed((&dataset.Stream{Columns: p.Columns}).ColumnNames()))
 }
 
 // streams returns the packed streams, when no more episodes come. Their tensors are nil unless all is in memory.

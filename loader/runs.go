@@ -23,9 +23,10 @@ func (w *shardReader) run(e, most int, to []target, at []int) int {
 	for n < most && c.seen[e+n].whole && c.numbers[e+n] == number+n && store.holder(number+n) == file {
 		n++
 	}
-	first := number // in the file
+	first, shard := number, 0 // in the file
 	if store.shards != nil {
-		first -= store.begins[shardAt(store.begins, number)]
+		shard = shardAt(store.begins, number)
+		first -= store.begins[shard]
 	}
 	for m := range c.parts {
 		p, rows := &c.parts[m], int(c.parts[m].offsets[e+n]-c.parts[m].offsets[e])
@@ -33,6 +34,9 @@ func (w *shardReader) run(e, most int, to []target, at []int) int {
 			continue
 		}
 		s := file.Stream(p.from)
+		if all := store.Stream(p.from); all != nil && all.shards != nil && all.shards[shard].at != nil {
+			return 0 // its columns are in another order here
+		}
 		if s == nil || len(s.Columns) != p.width || s.DType() != p.packed || int(s.Offsets[first+n]-s.Offsets[first]) != rows {
 			return 0
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/tensor"
 )
@@ -48,6 +50,7 @@ type Stream struct {
 	// that had been rounded when they were read.
 	Rounded, Overflowed, Inexact int
 
+	at     []int     // of the values, where they are in another order in the file
 	shards []*Stream // of a store in several files, where it is in each; nil where it is not
 	begins []int     // as those of the store
 }
@@ -70,13 +73,42 @@ func (p *Stream) parts() []*Stream {
 
 // saved are the stream's tensors.
 func (p *Stream) saved() []saved {
-	var values, times []*tensor.Tensor
+	var times []*tensor.Tensor
 	for _, s := range p.parts() {
-		values, times = append(values, s.Values), append(times, s.Times)
+		times = append(times, s.Times)
 	}
 	n := p.Samples()
-	return []saved{savedOf(p.Name+".values", p.DType(), []int{n, len(p.Columns)}, values...), savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
+	values := func(w io.Writer) error {
+		for _, s := range p.parts() {
+			if err := s.writeValues(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return []saved{{p.Name + ".values", p.DType(), []int{n, len(p.Columns)}, values}, savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
 		savedInts(p.Name+".offsets", p.Offsets)}
+}
+
+// writeValues writes those of one file.
+func (p *Stream) writeValues(w io.Writer) error {
+	if p.at == nil {
+		return npy.WriteData(w, p.Values)
+	}
+	const rows = 1 << 14 // that are put in order at a time
+	for lo := 0; lo < p.Values.Dim(0); lo += rows {
+		part, err := p.Values.Slice(0, lo, min(lo+rows, p.Values.Dim(0)))
+		if err == nil {
+			part, err = part.Take(1, p.at)
+		}
+		if err == nil {
+			err = npy.WriteData(w, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // of returns views of an episode's samples.
@@ -89,7 +121,10 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 	if times, err = p.Times.Slice(0, lo, hi); err != nil {
 		return nil, nil, err
 	}
-	values, err = p.Values.Slice(0, lo, hi)
+	if values, err = p.Values.Slice(0, lo, hi); err != nil || p.at == nil {
+		return times, values, err
+	}
+	values, err = values.Take(1, p.at)
 	return times, values, err
 }
 

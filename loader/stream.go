@@ -133,7 +133,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 			for _, s := range c.plan.Streams {
 				sources = append(sources, cmp.Or(s.From, s.Name))
 			}
-			u, err := unpack(ctx, d, sources, &opt)
+			u, err := unpack(ctx, d, sources, Columns(c.plan.Streams), &opt)
 			if err != nil {
 				return err
 			}

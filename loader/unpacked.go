@@ -17,13 +17,14 @@ type unpacked struct {
 	dtype   tensor.DType
 	streams []dataset.LeftOut // those that there are: name, columns, dtype, as of one without samples
 	splits  [][]string
-	numbers []int // of the episodes in the dataset, of which these may be some
+	columns map[string][]string // as BuildOptions.Columns
+	numbers []int               // of the episodes in the dataset, of which these may be some
 }
 
 func (u *unpacked) number(i int) int { return u.numbers[i] }
 
-// unpack finds the streams of the plan's names, or all without one. It reads episodes until it has the columns of those that are named.
-func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options) (*unpacked, error) {
+// unpack finds the streams of the plan's names, or all without one, with those columns. It reads episodes until it has the columns of those that are named.
+func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[string][]string, opt *Options) (*unpacked, error) {
 	info := d.Info()
 	var episodes []int
 	if len(opt.Episodes) > 0 {
@@ -33,7 +34,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, opt *Options
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacked{Dataset: of, dtype: tensor.F32, splits: splitsOf(&info, d.Len()), numbers: of.numbers}
+	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: splitsOf(&info, d.Len()), numbers: of.numbers}
 	type found struct {
 		streams []Stream
 		err     error
@@ -100,7 +101,7 @@ func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []strin
 		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
 		e = &some
 	}
-	return Build(ctx, one{u.Dataset, e}, BuildOptions{DType: u.dtype, Workers: 1})
+	return Build(ctx, one{u.Dataset, e}, BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
 }
 
 // media returns an episode's media streams.
@@ -134,12 +135,21 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 	e.Streams = nil
 	for _, o := range u.streams {
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
-		switch {
-		case at >= 0 && slices.Equal(streams[at].Columns, o.Columns):
-			e.Streams = append(e.Streams, streams[at])
-			continue
-		case at >= 0:
-			o.Reason = (&Stream{Columns: o.Columns}).other(streams[at].Columns)
+		if at >= 0 {
+			f, why := fit(o.Columns, streams[at].Columns, len(u.columns[o.Name]) > 0)
+			if why == "" {
+				if streams[at].Values, err = f.of(streams[at].Values); err != nil {
+					return nil, known, err
+				}
+				streams[at].Columns = o.Columns
+				known.differ(o.Name, f.differs)
+				e.Remarks, e.Notes = known.Remarks, known.Notes
+				e.Streams = append(e.Streams, streams[at])
+				continue
+			}
+			o.Reason = why
+		} else if k := slices.IndexFunc(known.LeftOut, func(l LeftOut) bool { return l.Name == o.Name }); k >= 0 {
+			o.Reason = known.LeftOut[k].Reason
 		}
 		// Those of a store stand before what else was left out.
 		e.LeftOut = slices.Insert(e.LeftOut, 0, o)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
@@ -25,6 +26,7 @@ type Packing struct {
 	// Definitions are folders and files of message definitions, of recordings that lack some.
 	Definitions []string
 	Streams     []string
+	Columns     map[string][]string // of them, as loader.BuildOptions has them
 	Media       []string
 	Cameras     bool // Media are those of --camera
 	DType       tensor.DType
@@ -70,7 +72,7 @@ func (p *Packing) rated(info dataset.Info) error {
 
 // Options are those of the loader, with a function to call at each episode that is done.
 func (p *Packing) Options(progress func(done, of int)) loader.BuildOptions {
-	return loader.BuildOptions{Streams: p.Streams, Media: p.Media, DType: p.DType, Strict: p.Strict, Replace: p.Replace, Episodes: p.Episodes, Progress: progress}
+	return loader.BuildOptions{Streams: p.Streams, Columns: p.Columns, Media: p.Media, DType: p.DType, Strict: p.Strict, Replace: p.Replace, Episodes: p.Episodes, Progress: progress}
 }
 
 // Store reads the dataset and packs it into memory. Counting, which may be nil, begins to count so many episodes.
@@ -100,7 +102,10 @@ func (p *Packing) Explain(err error) error {
 	var option *loader.OptionError
 	var nothing *loader.NothingError
 	var media *loader.MediaError
+	var stream *align.StreamError
 	switch {
+	case errors.As(err, &stream): // without the columns that are asked for
+		return &InputError{Path: p.Path, Stream: stream.Stream, Msg: fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &media):
 		return &InputError{Path: p.Path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
 	case errors.As(err, &option):

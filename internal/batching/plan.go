@@ -19,11 +19,7 @@ import (
 // Plan is the plan file, or what the options say; the rate that the dataset declares, where nothing else does.
 func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	if s.PlanFile != "" {
-		read := align.ReadPlan
-		if s.PlanText != nil {
-			read = func(path string) (align.Plan, error) { return align.ParsePlan(path, s.PlanText) }
-		}
-		p, err := read(s.PlanFile)
+		p, err := s.readPlan()
 		var bad *align.PlanError
 		if err != nil && !errors.As(err, &bad) {
 			err = ReadError(s.PlanFile, err)
@@ -97,6 +93,14 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		p.Windows[w.Name] = w.Window
 	}
 	return p, nil
+}
+
+// readPlan reads the plan file.
+func (s *Source) readPlan() (align.Plan, error) {
+	if s.PlanText != nil {
+		return align.ParsePlan(s.PlanFile, s.PlanText)
+	}
+	return align.ReadPlan(s.PlanFile)
 }
 
 // names returns those of the streams: of a dataset that is no store those of the first episode that can be read.

@@ -144,10 +144,23 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	return s, err
 }
 
+// columns are those that are asked for of each stream. Of a plan file that cannot be read, which Plan will tell, they are all.
+func (s *Source) columns() map[string][]string {
+	if s.PlanFile == "" {
+		return loader.Columns(s.Taken)
+	}
+	p, err := s.readPlan()
+	if err != nil {
+		return nil
+	}
+	return loader.Columns(p.Streams)
+}
+
 // open opens a store, or packs a dataset.
 func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, error) {
 	if !loader.IsStore(path) {
 		p := s.Packing
+		p.Columns = s.columns()
 		if p.Path = path; i < len(s.Loader.Episodes) {
 			p.Episodes = s.Loader.Episodes[i]
 		}

@@ -1,0 +1,162 @@
+package loader
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Recorders write the columns of a stream in whatever order they come in, so those of several episodes are told by their names. Their order, which of them
+// are whole numbers and which make a rotation is as the first episode has it.
+
+// fitting says how the columns of an episode's stream become those that are wanted.
+type fitting struct {
+	at      []int    // where each wanted column is; nil where they are these, in this order
+	differs []string // what is otherwise than in the first, in words for a person
+}
+
+// fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
+// it is of no interest that there are more.
+func fit(want, have []dataset.Column, asked bool) (f fitting, why string) {
+	if dataset.SameColumns(want, have) {
+		return f, ""
+	}
+	if !asked && len(want) != len(have) && unnamed(want) && unnamed(have) {
+		return f, fmt.Sprintf("%d columns without names, where others have %d", len(have), len(want))
+	}
+	places := make(map[string][]int, len(have))
+	for i, c := range have {
+		places[c.Name] = append(places[c.Name], i)
+	}
+	var missing, turned, whole, fractional, more []string
+	taken := make([]bool, len(have))
+	f.at = make([]int, len(want))
+	for k, w := range want {
+		list := places[w.Name]
+		if len(list) == 0 {
+			missing = append(missing, w.Name)
+			continue
+		}
+		f.at[k], places[w.Name], taken[list[0]] = list[0], list[1:], true
+		switch c := have[list[0]]; {
+		case c.Rotation != w.Rotation && c.Rotation != dataset.RotationNone && w.Rotation != dataset.RotationNone:
+			turned = append(turned, w.Name)
+		case w.Integer && !c.Integer:
+			whole = append(whole, w.Name)
+		case c.Integer && !w.Integer:
+			fractional = append(fractional, w.Name)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return f, fmt.Sprintf("columns %s, without %s, which others have", listed(namesOf(have)), listed(missing))
+	case len(turned) > 0:
+		return f, fmt.Sprintf("columns %s that are quaternions of another order than others have", listed(turned))
+	}
+	for i, c := range have {
+		if !taken[i] {
+			more = append(more, c.Name)
+		}
+	}
+	differ := func(list []string, text string) {
+		if len(list) > 0 {
+			f.differs = append(f.differs, fmt.Sprintf("columns %s %s", listed(list), text))
+		}
+	}
+	if !slices.IsSorted(f.at) {
+		differ(namesOf(have), "come in another order than in the first episode, and are taken by their names")
+	}
+	if !asked {
+		differ(more, "are left out, which the first episode does not have")
+	}
+	differ(whole, "have fractions, and hold their last value unless a kind is asked for: they are whole numbers in the first episode")
+	differ(fractional, "are whole numbers, and are interpolated unless a kind is asked for: they have fractions in the first episode")
+	if len(more) == 0 && slices.IsSorted(f.at) {
+		f.at = nil
+	}
+	return f, ""
+}
+
+// of returns the wanted columns of values [S,D].
+func (f *fitting) of(values *tensor.Tensor) (*tensor.Tensor, error) {
+	if f.at == nil {
+		return values, nil
+	}
+	return values.Take(1, f.at)
+}
+
+// unnamed reports whether columns are called by their places alone.
+func unnamed(columns []dataset.Column) bool {
+	for i, c := range columns {
+		if strings.Trim(c.Name, "[]") != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func namesOf(columns []dataset.Column) []string {
+	return (&dataset.Stream{Columns: columns}).ColumnNames()
+}
+
+// wanted returns the columns of a stream that entries of a plan ask for, in the order that they are recorded in; all without an entry, and with a range, which
+// counts columns. One that is not there is an *align.StreamError.
+func wanted(s *dataset.Stream, entries []string) (some []dataset.Column, err error) {
+	if len(entries) == 0 {
+		return s.Columns, nil
+	}
+	var at []int
+	for _, entry := range entries {
+		one, err := align.FindColumns(s, entry)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(entry, ":") && s.Columns[one[0]].Name != entry {
+			return s.Columns, nil
+		}
+		at = append(at, one...)
+	}
+	slices.Sort(at)
+	for _, i := range slices.Compact(at) {
+		some = append(some, s.Columns[i])
+	}
+	return some, nil
+}
+
+// Columns returns which columns the streams of a plan take of each recorded stream, as BuildOptions.Columns has them.
+func Columns(streams []align.Stream) map[string][]string {
+	of, all := map[string][]string{}, map[string]bool{}
+	for _, s := range streams {
+		from := cmp.Or(s.From, s.Name)
+		of[from] = append(of[from], s.Columns...)
+		all[from] = all[from] || len(s.Columns) == 0
+	}
+	for name := range all {
+		if all[name] {
+			delete(of, name)
+		}
+	}
+	return of
+}
+
+// differ remarks in what a stream is not as the first episode has it.
+func (e *Episode) differ(stream string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	says := dataset.Episode{Remarks: slices.Clone(e.Remarks)}
+	for _, n := range e.Notes { // which others may share
+		n.About = slices.Clone(n.About)
+		says.Notes = append(says.Notes, n)
+	}
+	for _, text := range list {
+		says.Remark(text, stream)
+	}
+	e.Remarks, e.Notes = says.Remarks, says.Notes
+}

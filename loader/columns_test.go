@@ -1,0 +1,198 @@
+package loader_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// called gives the columns of a stream names.
+func called(s *dataset.Stream, names ...string) {
+	s.Columns = slices.Clone(s.Columns)
+	for i := range s.Columns {
+		s.Columns[i].Name = names[i]
+	}
+}
+
+// turned are recordings whose streams have the columns of plain, but that those of each episode begin with another one, and that state has one more in two.
+func turned(t *testing.T) (plain, other made) {
+	t.Helper()
+	plain, other = recordings(t), recordings(t)
+	for i := range plain {
+		for k, names := range [][]string{{"a", "b", "c", "d", "e"}, {"x", "y", "z"}, {"left", "right"}} {
+			s := &plain[i].Streams[k]
+			called(s, names...)
+			at := make([]int, len(names), len(names)+1)
+			for d := range at {
+				at[d] = (d + i) % len(at)
+			}
+			if k == 0 && (i == 2 || i == 6) {
+				at = slices.Insert(at, 1, 0)
+			}
+			o := &other[i].Streams[k]
+			*o = *s
+			var err error
+			o.Values, err = s.Values.Take(1, at)
+			require.NoError(t, err)
+			o.Columns = nil
+			for d, from := range at {
+				c := s.Columns[from]
+				if len(at) > len(names) && d == 1 {
+					c.Name = "more"
+				}
+				o.Columns = append(o.Columns, c)
+			}
+		}
+	}
+	return plain, other
+}
+
+// Columns are matched by their names: whatever order they come in, and whatever else there is, windows are those of recordings that are alike, of every way
+// in which they are drawn.
+func TestColumnsAreTakenByTheirNames(t *testing.T) {
+	ctx := context.Background()
+	plain, other := turned(t)
+	p := shards()
+	p.Streams[1].Columns = []string{"x", "y"}
+	opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, ShardWindows: 30, MixShards: 2, Workers: 2}
+	want := map[int64]uint64{}
+	digests(t, load(t, "cpu", plain, p, opt), want, 0, 1, 8)
+	require.Equal(t, 402, len(want))
+
+	store, err := loader.Build(ctx, other, loader.BuildOptions{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for i := range 3 {
+		_, err := loader.PackShard(ctx, other, t.TempDir(), dir, i, 3, loader.BuildOptions{})
+		require.NoError(t, err)
+	}
+	files := opened(t, dir)
+	for _, e := range files.Episodes {
+		assert.Empty(t, e.LeftOut)
+	}
+	saved := filepath.Join(t.TempDir(), "store.safetensors")
+	require.NoError(t, files.Save(saved))
+	for what, l := range map[string]*loader.Loader{
+		"resident": load(t, "cpu", other, p, opt), "streaming": streamed(t, "cpu", other, p, opt), "store": streamed(t, "cpu", store, p, opt),
+		"files": streamed(t, "cpu", files, p, opt), "saved": streamed(t, "cpu", opened(t, saved), p, opt), "several": mixture(t, "cpu", two(t, other), p, opt),
+	} {
+		got := map[int64]uint64{}
+		digests(t, l, got, 0, 1, 8)
+		same(t, want, got, "%s", what)
+		r := l.Report()
+		assert.Empty(t, r.LeftOut, what)
+		said := map[string]string{}
+		for _, s := range r.Said {
+			said[s.Text] = s.Episode
+		}
+		assert.Equal(t, "e2", said["state: columns [more] are left out, which the first episode does not have"], what)
+		assert.Equal(t, "e1", said["action: columns [right, left] come in another order than in the first episode, and are taken by their names"], what)
+	}
+}
+
+// Columns that are asked for by name are all that an episode needs to have; one without them is left out with the reason.
+func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
+	ctx := context.Background()
+	plain, other := turned(t)
+	for i := range other { // the first lacks d, and the third b
+		s := &other[i].Streams[0]
+		if i%2 == 0 {
+			at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == []string{"d", "b"}[i/2%2] })
+			keep := slices.Delete([]int{0, 1, 2, 3, 4, 5}[:len(s.Columns)], at, at+1)
+			var err error
+			s.Values, err = s.Values.Take(1, keep)
+			require.NoError(t, err)
+			s.Columns = slices.Delete(slices.Clone(s.Columns), at, at+1)
+		}
+	}
+	p := align.Plan{Rate: 50, Shuffle: "none", Streams: []align.Stream{{Name: "state", Columns: []string{"e", "d"}}}}
+	opt := loader.Options{Batch: 8, Last: ops.LastShort, Workers: 2}
+	kept := made{plain[1], plain[2], plain[3], plain[5], plain[6]}
+	want := map[int64]uint64{}
+	digests(t, load(t, "cpu", kept, p, opt), want, 0, 1, 8)
+	store, err := loader.Build(ctx, other, loader.BuildOptions{Columns: loader.Columns(p.Streams)})
+	require.NoError(t, err)
+	resident, err := loader.New(ctx, open(t, "cpu"), store, p, opt)
+	require.NoError(t, err)
+	defer resident.Close()
+	for what, l := range map[string]*loader.Loader{"resident": resident, "streaming": streamed(t, "cpu", other, p, opt)} {
+		got := map[int64]uint64{}
+		digests(t, l, got, 0, 1, 8)
+		assert.Equal(t, len(want), len(got), what)
+		same(t, want, got, "%s", what)
+		r := l.Report()
+		require.Len(t, r.LeftOut, 2, what)
+		assert.Equal(t, "e0", r.LeftOut[0].Name)
+		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (got column "d", want one of a, b, c, e, or a range within 0:4)`, r.LeftOut[0].Reason, what)
+	}
+	_, err = loader.Build(ctx, other, loader.BuildOptions{Streams: []string{"state"}, Columns: map[string][]string{"state": {"f"}}})
+	var bad *align.StreamError
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, `column "f"`, bad.Got)
+	assert.Equal(t, map[string][]string{"a": {"x", "y"}}, loader.Columns([]align.Stream{{Name: "a", Columns: []string{"x"}}, {Name: "b"}, {Name: "c", From: "a", Columns: []string{"y"}}, {Name: "d", From: "b", Columns: []string{"z"}}}))
+}
+
+// What is whole in the first episode and not in another is as the first has it, and a kind that is asked for decides.
+func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
+	ctx := context.Background()
+	for _, first := range []bool{true, false} {
+		var m made
+		for i := range 2 {
+			values := tensor.Must(tensor.Of([]float32{0, 1, 0, 1}, 4, 1))
+			s, err := dataset.NewStream("grip", []int64{0, 1e9, 2e9, 3e9}, values, []dataset.Column{{Name: "width", Integer: (i == 0) == first}})
+			require.NoError(t, err)
+			m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
+		}
+		for _, kind := range []string{"", "linear"} {
+			p := align.Plan{Rate: 4, Shuffle: "none", Streams: []align.Stream{{Name: "grip", Sampling: align.Sampling{Kind: kind}}}}
+			opt := loader.Options{Batch: 26, Last: ops.LastShort}
+			for what, l := range map[string]*loader.Loader{"resident": load(t, "cpu", m, p, opt), "streaming": streamed(t, "cpu", m, p, opt)} {
+				require.NoError(t, l.Next(ctx))
+				got := data[float32](t, l.Batch().Streams[0].Values)
+				half := float32(.5)
+				if first && kind == "" {
+					half = 0
+				}
+				assert.Equal(t, []float32{0, half, half, 0}, []float32{got[0], got[2], got[15], got[13]}, "%v %s %s", first, kind, what)
+				require.Len(t, l.Report().Said, 1, what)
+				assert.Contains(t, l.Report().Said[0].Text, []string{"are whole numbers", "have fractions"}[map[bool]int{true: 1}[first]])
+			}
+		}
+	}
+}
+
+// Quaternions of another order are other numbers under the same names, and columns without names are told by how many there are.
+func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
+	for reason, have := range map[string][]dataset.Column{
+		"columns [q[0], q[1]] that are quaternions of another order than others have": {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
+		"columns [q[0]], without [q[1]], which others have":                           nil,
+	} {
+		m := made{}
+		for i := range 2 {
+			columns := []dataset.Column{{Name: "q[0]", Rotation: dataset.RotationXYZW}, {Name: "q[1]", Rotation: dataset.RotationXYZW}}
+			if i == 1 && have != nil {
+				columns = have
+			} else if i == 1 {
+				columns = columns[:1]
+			}
+			s, err := dataset.NewStream("q", []int64{0, 1e9}, tensor.Must(tensor.Of(make([]float32, 2*len(columns)), 2, len(columns))), columns)
+			require.NoError(t, err)
+			m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
+		}
+		store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+		require.NoError(t, err)
+		assert.Empty(t, store.Episodes[0].LeftOut)
+		assert.Equal(t, []loader.LeftOut{{Name: "q", Reason: reason}}, store.Episodes[1].LeftOut)
+	}
+}
