@@ -17,7 +17,7 @@ import (
 // BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
 type BuildOptions struct {
 	Streams []string     // those to take, by name; all unless given
-	Media   []string     // media streams to take, by name, or AllMedia; none unless given. Videos are left out: a frame of theirs is made of others
+	Media   []string     // media streams to take, by name, or AllMedia; none unless given; of videos those of logs, whose frames need no file
 	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
 	Workers int          // episodes that are read at a time; as many as there are processors unless given
 	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
