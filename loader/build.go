@@ -20,7 +20,7 @@ type BuildOptions struct {
 	// Columns are those to take of a stream, by its name, as align.Stream has them; all that the first episode has unless given. An episode without them leaves
 	// the stream out. A range takes all, since it counts columns.
 	Columns map[string][]string
-	Media   []string     // media streams to take, by name, or AllMedia; none unless given. Videos are left out: a frame of theirs is made of others
+	Media   []string     // media streams to take, by name, or AllMedia; none unless given; of videos those of logs, whose frames need no file
 	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
 	Workers int          // episodes that are read at a time; as many as there are processors unless given
 	// Strict makes an episode that cannot be read an error; else it is skipped and listed.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -131,6 +133,9 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 			from = &packedFrames{s.shards[k], m.shards[k], int(m.shards[k].Offsets[i-m.begins[k]])}
 		}
 		out := dataset.Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: from}
+		if video.Decodes(m.Encoding) {
+			out.Source = &video.Frames{FrameSource: from, Name: m.Name, Codec: m.Encoding, Count: hi - lo, Packet: from.packet}
+		}
 		err := from.store.Guard(func() error {
 			times, err := tensor.Data[int64](from.media.Times)
 			if err == nil {
@@ -173,6 +178,12 @@ func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err er
 		return nil
 	})
 	return frame, err
+}
+
+// packet says of a frame of a video how many bytes it has, and whether decoding can begin there.
+func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins bool, err error) {
+	b, err := p.ReadFrame(ctx, i)
+	return uint32(min(len(b), math.MaxUint32)), video.Begins(p.media.Encoding, b), err
 }
 
 // packingMedia is a packed media stream of which episodes are still to come.
@@ -219,8 +230,10 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(na
 
 // frames appends the frames of a media stream, or says why not, or which of them not.
 func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err error) {
-	if _, decodes := m.Source.(dataset.FrameDecoder); decodes || slices.Contains(videos, m.Encoding) {
-		return fmt.Sprintf("a video (%s): its frames are made of others, so none is packed by itself", m.Encoding), nil
+	_, decodes := m.Source.(dataset.FrameDecoder)
+	_, packets := m.Source.(*video.Frames)
+	if !packets && (decodes || slices.Contains(videos, m.Encoding)) {
+		return fmt.Sprintf("a video (%s) whose frames need its file, so none is packed", m.Encoding), nil
 	}
 	if m.Encoding == "" {
 		return "frames of which nobody says how they are encoded", nil
@@ -243,8 +256,15 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 		return why, nil
 	}
 	lost, first := 0, ""
+	alone := !packets // whether frames need none that were lost
 	for i, at := range m.Times {
 		frame, err := m.Frame(ctx, i)
+		if packets && (err != nil || video.Begins(m.Encoding, frame)) {
+			alone = err == nil
+		}
+		if err == nil && !alone {
+			err = fmt.Errorf("frame %d of %s: no key frame before it from which on all frames are there", i, m.Name)
+		}
 		switch {
 		case err != nil && (p.strict || ctx.Err() != nil):
 			return "", err

@@ -65,8 +65,8 @@ each file that it was made of. Robocache takes it in place of the dataset.
 The dataset may be larger than memory. What does not fit is put aside on the disk of the store,
 which needs room for it twice.
 
-With --media the frames of cameras are packed too, as they were encoded. Videos are left out: their
-frames are made of each other. In Python, frame i of episode e is
+With --media the frames of cameras are packed too, as they were encoded, with a log's video, from its
+first key frame on. The videos of mp4 files are left out. In Python, frame i of episode e is
 
   t = safetensors.numpy.load_file("dataset.safetensors")
   k = t["NAME.offsets"][e] + i

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/tensor"
+)
+
+type packets [][]byte
+
+func (p packets) ReadFrame(_ context.Context, i int) ([]byte, error) { return bytes.Clone(p[i]), nil }
+
+// greyLog is a log of 24 frames of h264, 10 a second, of which frame i is of the grey 10*i, and a stream beside it. The first frames are left out.
+func greyLog(t *testing.T, without int) string {
+	t.Helper()
+	b, err := os.ReadFile("../../internal/video/testdata/grey.h264")
+	require.NoError(t, err)
+	m := dataset.Media{Name: "/video", Encoding: "h264"}
+	var frames packets
+	var times []int64
+	delimiter := []byte{0, 0, 0, 1, 9}
+	for i, part := range bytes.Split(b, delimiter)[1:] {
+		times = append(times, int64(i)*1e8)
+		if i >= without {
+			frames = append(frames, append(bytes.Clone(delimiter), part...))
+			m.Times = append(m.Times, int64(i)*1e8)
+		}
+	}
+	m.Source = frames
+	s, err := dataset.NewStream("/vec", times, tensor.Must(tensor.New(tensor.F32, len(times), 1)), nil)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "grey.mcap")
+	require.NoError(t, mcap.WriteFile(path, mcap.WriterOptions{}, func(w *mcap.Writer) error {
+		return w.Episode(context.Background(), &dataset.Episode{Streams: []dataset.Stream{s}, Media: []dataset.Media{m}}, mcap.Protobuf)
+	}))
+	return path
+}
+
+// The frames of a log's video come with the windows: of the recording, of a store that has its packets, and read meanwhile, the same.
+func TestALogsVideoHasFrames(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not here: ", err)
+	}
+	recording := greyLog(t, 0)
+	dir := t.TempDir()
+	store, late := filepath.Join(dir, "s.safetensors"), filepath.Join(dir, "late.safetensors")
+	good(t, "pack", recording, "-o", store, "--media", "/video")
+	flags := []string{"batches", "--hz=10", "--batch=24", "--backend=cpu", "--shuffle=none", "--stream=/vec", "--camera=/video=8x6"}
+	var lines []string
+	for _, args := range [][]string{{store}, {recording}, {recording, "--streaming"}, {store, "--streaming"}} {
+		stdout, _ := good(t, append(append(flags, "--digest"), args...)...)
+		lines = append(lines, stdout)
+	}
+	assert.NotEmpty(t, lines[0])
+	assert.Equal(t, []string{lines[0], lines[0], lines[0]}, lines[1:])
+
+	out := filepath.Join(dir, "out")
+	good(t, append(flags, store, "--out", out)...)
+	f, err := safetensors.Open(filepath.Join(out, "batch-0000000.safetensors"))
+	require.NoError(t, err)
+	defer f.Close()
+	frames, err := f.Tensor("/video.frames")
+	require.NoError(t, err)
+	pixels, err := tensor.Data[uint8](frames)
+	require.NoError(t, err)
+	require.Len(t, pixels, 24*6*8*3)
+	for i := range 24 {
+		assert.InDelta(t, 10*i, pixels[i*6*8*3], 3, i)
+	}
+
+	_, said := good(t, "pack", greyLog(t, 5), "-o", late, "--media", "/video")
+	assert.Contains(t, said, "/video, 3 of 19 frames cannot be read (first: frame 0 of /video: no key frame before it")
+	seen, _ := good(t, "inspect", late)
+	assert.Contains(t, seen, "/video  16", "from the first key frame on")
+}
