@@ -1,5 +1,14 @@
 package topics
 
+import (
+	"reflect"
+	"runtime/debug"
+)
+
+// mostGarbage is how many bytes of blocks that were copied stay in memory. Go would let them be until they are as much as all that is in use, and so
+// they would double what a recording takes.
+const mostGarbage = 32 << 20
+
 // blocks are a series of numbers that grows without being copied; [blocks.take] makes one slice of it.
 type blocks[T any] struct {
 	full [][]T
@@ -52,7 +61,12 @@ func (b *blocks[T]) take() []T {
 
 // copyTo appends the series to a list, and lets go of the blocks.
 func (b *blocks[T]) copyTo(list []T) []T {
+	size, garbage := int(reflect.TypeFor[T]().Size()), 0
 	for i, block := range b.full {
+		if garbage += len(block) * size; garbage > mostGarbage {
+			debug.FreeOSMemory()
+			garbage = 0
+		}
 		list = append(list, block...)
 		b.full[i] = nil
 	}
