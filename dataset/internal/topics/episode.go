@@ -257,7 +257,9 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 			continue
 		case l.byName() && l.names[0].Distinct():
 			names = l.names[0].List
-		case len(l.names) > 0 && l.unnamed:
+		case l.byName():
+			e.Remark(shape.Labels+unnameable, name+"."+shape.Name)
+		case len(l.names) > 0:
 			e.Remark(fmt.Sprintf("not all messages have names in %s, so columns have numbers for names", shape.Labels), name+"."+shape.Name)
 		}
 		if err := stream(e.unique(name+"."+shape.Name, ""), l.f32.take(), l.f64.take(), shape.Wide, columns(shape, l.longest, names)); err != nil {
