@@ -89,7 +89,7 @@ func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd
 			continue
 		}
 		good++
-		merge(damage, found)
+		damage.Join(found)
 		b.distro = cmp.Or(b.distro, f.File.Distro())
 		for key, value := range f.File.Said() {
 			b.said[key] = cmp.Or(b.said[key], value)
@@ -176,18 +176,6 @@ func begins(f storage.File) (string, error) {
 	return "", nil
 }
 
-// merge adds the damage of a part to that of all.
-func merge(all *dataset.Damages, part dataset.Damages) {
-	for _, k := range part {
-		all.Add(k.What, k.Bytes, k.First)
-		for i := range *all {
-			if a := &(*all)[i]; a.What == k.What {
-				a.Count += k.Count - 1
-			}
-		}
-	}
-}
-
 // Count returns how many messages a channel has, as metadata.yaml says of its topic.
 func (b *bag) Count(channel int) int {
 	c := &b.Channels()[channel]
@@ -270,7 +258,7 @@ func (b *bag) Each(ctx context.Context, number int, damage *dataset.Damages, use
 		return use(m)
 	})
 	found.SetPath(b.paths[p.file])
-	merge(damage, found)
+	damage.Join(found)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tallies[number] = seen // once more the same where a part is read again

@@ -149,7 +149,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if err != nil {
 		return nil, s.named(err)
 	}
-	merge(&damage, e.Damage)
+	damage.Join(e.Damage)
 	e.Name, e.Damage, e.Attributes.Source = s.Name(), damage, s.path
 	e.Attributes.Other = b.said
 	if b.distro != "" {

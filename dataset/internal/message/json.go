@@ -295,7 +295,7 @@ func (s *jsonScanner) stamp(depth int) (ns int64, err error) {
 	if err != nil || found {
 		return stamp, err
 	}
-	if !(math.Abs(sec) < 1e10 && math.Abs(nsec) < 1e10) {
+	if !(math.Abs(sec) < 1e10 && math.Abs(nsec) < 1<<32) {
 		return 0, jsonError(at, dataset.ErrCorrupt, "timestamp", strconv.FormatFloat(sec, 'g', -1, 64)+" seconds", "a time that int64 nanoseconds hold")
 	}
 	return nanoseconds(int64(sec), int64(nsec), at)

@@ -164,6 +164,55 @@ func TestJSONOfTooManyMembersIsRefused(t *testing.T) {
 	assert.ErrorIs(t, d.Append(&Rows{}, []byte(`{"k1":1}`)), dataset.ErrUnsupported)
 }
 
+func TestATimestampThatInt64DoesNotHoldIsAnError(t *testing.T) {
+	d, err := newJSON(Schema{})
+	require.NoError(t, err)
+	require.NoError(t, d.(Learner).Learn([]byte(`{"timestamp":{"sec":1,"nsec":2},"v":1}`)))
+	var rows Rows
+	require.NoError(t, d.Append(&rows, []byte(`{"timestamp":{"sec":9223372030,"nsec":4294967295},"v":1}`)))
+	assert.Equal(t, []int64{9223372034294967295}, rows.Stamps)
+	for _, stamp := range []string{`{"sec":9223372031,"nsec":0}`, `{"sec":9223372030,"nsec":9999999999}`, `{"sec":-9223372030,"nsec":-9999999999}`} {
+		assert.ErrorIs(t, d.Append(&rows, []byte(`{"timestamp":`+stamp+`,"v":1}`)), dataset.ErrCorrupt, stamp)
+	}
+}
+
+// A text of which every letter is escaped took the square of its length.
+func TestEscapesTakeNoTimeOfTheirOwn(t *testing.T) {
+	s := jsonScanner{data: []byte(`"` + strings.Repeat(`\\\"`, 1<<20) + `"`)}
+	b, escaped, err := s.text()
+	require.NoError(t, err)
+	assert.True(t, escaped)
+	assert.Len(t, b, 4<<20)
+	for _, text := range []string{`"`, `"\`, `"\"`, `"a\"b`, `"\\\`} {
+		s := jsonScanner{data: []byte(text)}
+		_, _, err := s.text()
+		assert.ErrorIs(t, err, dataset.ErrTruncated, text)
+	}
+}
+
+func TestLongNamesMakeNoMoreThanTheirOwnSize(t *testing.T) {
+	long := strings.Repeat("n", 1<<20)
+	var members, fields strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&members, `"m%d":"text",`, i)
+		fmt.Fprintf(&fields, ` field { name: "f%d" number: %d type: TYPE_STRING label: LABEL_OPTIONAL }`, i, i+1)
+	}
+	text := `{"` + long + `":{` + members.String() + `"v":1}}`
+	ofJSON, _ := jsonRows(t, Schema{}, text)
+	schema, _ := protoSchema(t, `name: "m.proto" package: "m" syntax: "proto3" message_type { name: "M" field { name: "`+long+
+		`" number: 1 type: TYPE_MESSAGE type_name: ".m.N" label: LABEL_OPTIONAL } } message_type { name: "N"`+fields.String()+` }`, "m.M")
+	d, err := newProto(schema)
+	require.NoError(t, err)
+	for _, s := range []*Shape{ofJSON, d.Shape()} {
+		size := 0
+		for _, left := range s.LeftOut {
+			size += len(left)
+		}
+		assert.Positive(t, size)
+		assert.Less(t, size, 20<<20)
+	}
+}
+
 func TestFoxgloveJSONIsFramesAndClouds(t *testing.T) {
 	d, err := New("json", Schema{Name: "foxglove.CompressedImage", Encoding: "jsonschema"}, nil)
 	require.NoError(t, err)

@@ -55,22 +55,22 @@ func (s *jsonScanner) text() (b []byte, escaped bool, err error) {
 		return nil, false, s.fail("a string")
 	}
 	from := s.pos + 1
-	for at := from; ; {
-		n := bytes.IndexByte(s.data[at:], '"')
-		if n < 0 {
-			s.pos = len(s.data)
-			return nil, false, s.fail("the end of a string")
+	for at, quote := from, -1; ; {
+		if quote < at {
+			n := bytes.IndexByte(s.data[min(at, len(s.data)):], '"')
+			if n < 0 {
+				s.pos = len(s.data)
+				return nil, false, s.fail("the end of a string")
+			}
+			quote = at + n
 		}
-		slash := bytes.IndexByte(s.data[at:at+n], '\\')
+		slash := bytes.IndexByte(s.data[at:quote], '\\')
 		if slash < 0 {
-			s.pos = at + n + 1
-			return s.data[from : at+n], escaped, nil
+			s.pos = quote + 1
+			return s.data[from:quote], escaped, nil
 		}
 		escaped = true
 		at += slash + 2
-		if at > len(s.data) {
-			at = len(s.data)
-		}
 	}
 }
 

@@ -74,6 +74,7 @@ type jsonBuilder struct {
 	columns *[]dataset.Column
 	table   bool
 	made    int
+	fields  int
 	element *ListShape // of which the next object is an element, of one whose elements move frames
 	named   bool       // whether the next object is an element that has a name
 }
@@ -125,6 +126,10 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 	from := len(*b.columns)
 	for _, name := range names {
 		in := n.members[name]
+		if b.fields += cost(path); b.fields > maxProtoFields {
+			b.leave(name, "beyond the fields that a message may have")
+			break
+		}
 		if path+name == label {
 			continue
 		}

@@ -15,7 +15,7 @@ type Names struct {
 	// Reordered says that they came in more than one order.
 	Reordered bool
 
-	index map[string]int32 // of each name; nil if one is empty or occurs twice, so that none tells an element
+	index map[string]int32 // of each name; nil if one is empty, too long or occurs twice, so that none tells an element
 	raw   []byte           // how they were encoded in the last message that had them, and
 	order []int32          // the order that they had there, nil if that of List
 }
@@ -26,7 +26,8 @@ func NewNames(list []string) Names {
 	for i, s := range list {
 		index[s] = int32(i)
 	}
-	if _, empty := index[""]; empty || len(index) < len(list) {
+	long := slices.ContainsFunc(list, func(s string) bool { return len(s) > maxName })
+	if _, empty := index[""]; empty || long || len(index) < len(list) {
 		index = nil
 	}
 	return Names{List: list, index: index}

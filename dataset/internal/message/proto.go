@@ -284,7 +284,7 @@ func protoTime(data []byte, at int) (int64, error) {
 
 // nanoseconds joins seconds and nanoseconds; what int64 nanoseconds do not hold is an error.
 func nanoseconds(sec, nsec int64, at int) (int64, error) {
-	const most = 9223372030 // so that nsec fits too, whatever it is
+	const most = 9223372030 // so that nsec of 32 bits fits too
 	if sec > most || sec < -most {
 		return 0, &dataset.FormatError{Format: "message", Offset: int64(at), Kind: dataset.ErrCorrupt, Msg: "timestamp", Got: fmt.Sprintf("%d seconds", sec), Want: "a time that int64 nanoseconds hold"}
 	}

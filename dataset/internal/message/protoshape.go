@@ -16,7 +16,7 @@ import (
 
 const (
 	maxProtoColumns = 4096    // of a type, those of its lists included
-	maxProtoFields  = 1 << 16 // of a type, those of a message in it counted each time it occurs
+	maxProtoFields  = 1 << 16 // of a type, those of a message in it counted each time it occurs, and more if their names are long
 )
 
 // newProto returns the decoder of protobuf messages whose schema is a FileDescriptorSet, and whose type its name says.
@@ -108,7 +108,7 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 	oneofs := map[protoreflect.FullName][]*protoField{}
 	for i := range list.Len() {
 		f := list.Get(i)
-		if b.fields++; b.fields > maxProtoFields {
+		if b.fields += cost(path); b.fields > maxProtoFields {
 			b.leave(path+string(f.Name()), "beyond the fields that a message may have")
 			break
 		}

@@ -20,7 +20,8 @@ type making struct {
 	*reader
 	dataset.Episode
 	names                      map[string]bool
-	logged, zero, same, stamps []string // topics that have no header's timestamp, only zeros in it, no publish time of their own, a header
+	several                    map[string]int // how many have a name and a kind
+	logged, zero, same, stamps []string       // topics that have no header's timestamp, only zeros in it, no publish time of their own, a header
 }
 
 // episode makes an episode of what was read.
@@ -28,7 +29,7 @@ func (r *reader) episode() (*dataset.Episode, error) {
 	r.mu.Lock()
 	r.meet()
 	r.mu.Unlock()
-	e := &making{reader: r, names: map[string]bool{}}
+	e := &making{reader: r, names: map[string]bool{}, several: map[string]int{}}
 	e.Damage = r.damage
 	slices.SortFunc(r.topics, func(a, b *topic) int {
 		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))
@@ -58,7 +59,8 @@ func (e *making) remarks() {
 // unique returns a name that no stream has: that of a topic, with its type where it is not the first.
 func (e *making) unique(topic, kind string) string {
 	name := topic
-	for n := 1; e.names[name]; n++ {
+	for key := topic + "\x00" + kind; e.names[name]; e.several[key]++ {
+		n := e.several[key] + 1
 		switch {
 		case kind == "":
 			name = fmt.Sprintf("%s (%d)", topic, n+1)
@@ -157,7 +159,7 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 		e.Clouds = append(e.Clouds, dataset.CloudStream{Name: name, Times: times, Source: &from})
 		return
 	}
-	first := t.frames[0]
+	first := t.frames.list[0]
 	m := dataset.Media{Name: name, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}}
 	if video.Decodes(first.encoding) {
 		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: first.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
@@ -173,7 +175,7 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 	}
 	e.Media = append(e.Media, m)
 	if others := len(times) - first.count; others > 0 {
-		e.Remark(fmt.Sprintf("%d of %d frames cannot be read, since they are no %s as the first, but %s as others", others, len(times), &first, &t.frames[1]), name)
+		e.Remark(fmt.Sprintf("%d of %d frames cannot be read, since they are no %s as the first, but %s as others", others, len(times), &first, &t.frames.list[1]), name)
 	}
 }
 
@@ -255,7 +257,9 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 			continue
 		case l.byName() && l.names[0].Distinct():
 			names = l.names[0].List
-		case len(l.names) > 0 && l.unnamed:
+		case l.byName():
+			e.Remark(shape.Labels+unnameable, name+"."+shape.Name)
+		case len(l.names) > 0:
 			e.Remark(fmt.Sprintf("not all messages have names in %s, so columns have numbers for names", shape.Labels), name+"."+shape.Name)
 		}
 		if err := stream(e.unique(name+"."+shape.Name, ""), l.f32.take(), l.f64.take(), shape.Wide, columns(shape, l.longest, names)); err != nil {

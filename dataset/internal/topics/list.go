@@ -149,6 +149,9 @@ func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 	return columns
 }
 
+// unnameable is what is said of names that columns cannot have.
+const unnameable = " has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names"
+
 // split makes a stream of each set of names: of the messages that have it, with a column for each name. Times are in order, which is nil if that is the
 // messages' own.
 func (l *list) split(e *making, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
@@ -199,6 +202,7 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 		}
 		if !names.Distinct() {
 			list = nil
+			e.Remark(shape.Labels+unnameable, name+"."+shape.Name)
 		}
 		s, err := dataset.NewStream(e.unique(called, ""), own, values, columns(shape, len(names.List), list))
 		if err != nil {

@@ -3,6 +3,7 @@ package topics
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -89,6 +90,12 @@ func TestNamesThatTellNothingAreNotUsed(t *testing.T) {
 		e := joints(t, together, `{"name":["a","a"],"position":[1,2]}`, `{"name":["a","a"],"position":[3,4]}`)
 		assert.Equal(t, []string{"[0]", "[1]"}, columnNames(e.Stream("/j.position")))
 		assert.Equal(t, []float64{1, 2, 3, 4}, doubles(t, e.Stream("/j.position")))
+		assert.Equal(t, []string{"/j.position: name has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names"}, e.Remarks)
+
+		long := strings.Repeat("n", 256)
+		e = joints(t, together, `{"name":["a","`+long+`"],"position":[1,2]}`)
+		assert.Equal(t, []string{"[0]", "[1]"}, columnNames(e.Stream("/j.position")))
+		assert.Len(t, e.Remarks, 1)
 
 		e = joints(t, together, `{"name":["a","b"],"position":[1,2]}`, `{"name":[],"position":[3,4]}`)
 		assert.Equal(t, []string{"[0]", "[1]"}, columnNames(e.Stream("/j.position")))

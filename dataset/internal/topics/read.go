@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +29,7 @@ type reader struct {
 	mu       sync.Mutex                 // to meet more
 	keys     map[key]*channel           // the first channel of each
 	topics   []*topic                   // in the order in which they were met, which is any
+	named    map[string][]*topic        // the same by name
 
 	joined int // pieces
 	again  []int
@@ -65,13 +65,13 @@ func (r *reader) channel(i int) (*channel, error) {
 func (r *reader) meet() []*channel {
 	var met []*channel
 	if before := r.channels.Load(); before != nil {
-		met = slices.Clip(*before)
+		met = *before // whoever has it knows how long it was
 	}
 	counter, _ := r.log.(Counter)
 	for _, c := range r.log.Channels()[len(met):] {
 		in := r.open(&c)
 		if counter != nil {
-			in.topic.expect += max(counter.Count(len(met)), 0)
+			in.topic.expect.Add(int64(max(counter.Count(len(met)), 0)))
 		}
 		met = append(met, in)
 	}
@@ -102,8 +102,8 @@ func (r *reader) open(in *Channel) *channel {
 	t := &topic{index: len(r.topics), name: in.Topic, kind: in.Schema.Name, why: err, first: -1, ros: in.Encoding == "cdr" || in.Encoding == "ros1"}
 	if err == nil && c.learner == nil {
 		t.shape = decoder.Shape()
-		for _, o := range r.topics {
-			if o.name == t.name && o.shape != nil && !o.learns && reflect.DeepEqual(o.shape, t.shape) {
+		for _, o := range r.named[t.name] {
+			if o.shape != nil && !o.learns && reflect.DeepEqual(o.shape, t.shape) {
 				c.topic = o
 				return c
 			}
@@ -111,7 +111,7 @@ func (r *reader) open(in *Channel) *channel {
 	}
 	t.learns = c.learner != nil
 	c.topic = t
-	r.topics = append(r.topics, t)
+	r.topics, r.named[t.name] = append(r.topics, t), append(r.named[t.name], t)
 	return c
 }
 
@@ -132,7 +132,7 @@ type piece struct {
 	rows         message.Rows
 	log, publish []int64
 	at           []place
-	frames       []frames
+	frames       kinds
 	bytes        int64
 	broken       failed
 	refused      failed // what this reader does not take
@@ -258,7 +258,7 @@ func (in *piece) decode(c *channel, m *Message) error {
 		if err != nil {
 			return err
 		}
-		in.frame(frames{f.Encoding, f.Width, f.Height, 1})
+		in.frames.add(frames{f.Encoding, f.Width, f.Height, 1})
 		size, begins = uint32(min(len(f.Data), math.MaxUint32)), video.Begins(f.Encoding, f.Data)
 		if shape.Stamp {
 			in.rows.Stamps = append(in.rows.Stamps, f.Stamp)
@@ -317,7 +317,8 @@ func (r *reader) join(p *part, again bool) error {
 // clear makes a piece ready for another part, in the memory that it has.
 func (in *piece) clear() {
 	in.clearRows()
-	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: in.frames[:0]}
+	clear(in.frames.at)
+	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
 }
 
 func (in *piece) clearRows() {

@@ -28,12 +28,12 @@ type topic struct {
 	ros    bool  // whether its messages are ROS' own, whose headers have more than a timestamp
 	why    error // there is no decoder
 
-	over            atomic.Bool // whether its numbers took more room than they may, and are not kept
-	bytes           int64       // of its messages
-	room            int64       // of their numbers
-	first           int         // which of the log's pieces had the first message; -1 before
-	count           int         // messages, also those that could not be decoded
-	expect          int         // of these, as the container says
+	over            atomic.Bool  // whether its numbers took more room than they may, and are not kept
+	bytes           int64        // of its messages
+	room            int64        // of their numbers
+	first           int          // which of the log's pieces had the first message; -1 before
+	count           int          // messages, also those that could not be decoded
+	expect          atomic.Int64 // of these, as the container says: more while others read, if channels come late
 	broken, refused failed
 
 	log, publish, stamps blocks[int64]
@@ -49,7 +49,7 @@ type topic struct {
 	lists   []list
 	moving  moving // of messages, where Shape.Keyed
 	at      blocks[place]
-	frames  []frames
+	frames  kinds
 }
 
 // frames counts a topic's frames of one kind.
@@ -70,17 +70,25 @@ func (f *frames) String() string {
 	return fmt.Sprintf("%dx%d %s", f.width, f.height, f.encoding)
 }
 
-func count(list []frames, f frames) []frames {
-	for i := range list {
-		if list[i].same(f) {
-			list[i].count += f.count
-			return list
-		}
-	}
-	return append(list, f)
+// kinds are frames of different kinds, in the order in which they came.
+type kinds struct {
+	list []frames
+	at   map[frames]int // of each, without its count, in the list
 }
 
-func (in *piece) frame(f frames) { in.frames = count(in.frames, f) }
+func (k *kinds) add(f frames) {
+	n := f.count
+	f.count = 0
+	i, there := k.at[f]
+	if !there {
+		if k.at == nil {
+			k.at = map[frames]int{}
+		}
+		i = len(k.list)
+		k.at[f], k.list = i, append(k.list, f)
+	}
+	k.list[i].count += n
+}
 
 // join adds a piece, the next in file order.
 func (t *topic) join(in *piece, r *reader) {
@@ -145,14 +153,14 @@ func (t *topic) join(in *piece, r *reader) {
 		l.join(rows, shape)
 	}
 	t.at.add(in.at)
-	for _, f := range in.frames {
-		t.frames = count(t.frames, f)
+	for _, f := range in.frames.list {
+		t.frames.add(f)
 	}
 }
 
 // reserve says how many numbers are to come in all.
 func (t *topic) reserve() {
-	n, columns := t.expect, len(t.shape.Columns)
+	n, columns := int(t.expect.Load()), len(t.shape.Columns)
 	if n > maxExpected {
 		return
 	}

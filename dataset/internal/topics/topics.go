@@ -72,7 +72,7 @@ func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, 
 type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
 
 func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
-	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, Clocks[0]), keys: map[key]*channel{}}
+	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, Clocks[0]), keys: map[key]*channel{}, named: map[string][]*topic{}}
 	if d, ok := log.(Definer); ok {
 		r.define = d.Definition
 	} else {

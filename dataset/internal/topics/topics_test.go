@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -217,4 +218,41 @@ func readAll(t *testing.T, log *fakeLog, opt dataset.Options) *dataset.Episode {
 
 func at(channel int, log int64, data ...byte) Message {
 	return Message{Channel: channel, Log: log, Publish: log - 1, Data: data}
+}
+
+// hurried is a log that counts, each of whose parts brings a channel more of the same topic.
+type hurried struct {
+	fakeLog
+	mu sync.Mutex
+}
+
+func (l *hurried) Count(int) int { return 100 }
+
+func (l *hurried) Channels() []Channel {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clip(l.channels)
+}
+
+func (l *hurried) Each(ctx context.Context, part int, damage *dataset.Damages, use func(m Message) error) error {
+	l.mu.Lock()
+	mine := len(l.channels)
+	l.channels = append(l.channels, Channel{Topic: "/t", Schema: message.Schema{Name: "pair", Data: []byte{byte(part)}}})
+	l.mu.Unlock()
+	return l.fakeLog.Each(ctx, part, damage, func(m Message) error {
+		m.Channel = mine
+		return use(m)
+	})
+}
+
+// TestChannelsMayComeLate is of most interest with -race.
+func TestChannelsMayComeLate(t *testing.T) {
+	l := &hurried{}
+	for part := range 64 {
+		l.parts = append(l.parts, []Message{{Log: int64(part), Data: []byte{1, 2}}, {Log: int64(part), Data: []byte{3, 4}}})
+	}
+	e, err := read(t.Context(), l, dataset.Options{}, open)
+	require.NoError(t, err)
+	require.Len(t, e.Streams, 1)
+	require.Equal(t, 128, e.Streams[0].Len())
 }
