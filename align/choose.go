@@ -166,8 +166,8 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 	return s, nil
 }
 
-// meant returns the names of the streams that a name may stand for: a topic's, of which no stream has the plain name, or one without its slash, or the
-// nearest.
+// meant returns the names of the streams that a name may stand for: a topic's, or a list's of several sets of names, of which no stream has the plain
+// name, or one without its slash, or the nearest.
 func meant(name string, names []string) string {
 	topic := "/" + strings.TrimPrefix(name, "/")
 	var parts []string
@@ -175,7 +175,7 @@ func meant(name string, names []string) string {
 		if n == topic {
 			return n
 		}
-		if strings.HasPrefix(n, topic+".") {
+		if strings.HasPrefix(n, topic+".") || strings.HasPrefix(n, topic+" (") {
 			parts = append(parts, n)
 		}
 	}

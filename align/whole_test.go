@@ -194,3 +194,13 @@ func TestRemarksAreOfTheStreamsThatWereNamed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Subset(t, all.Report.Remarks, []string{"has no header: late, fast", "mode: has no header, and is slow"})
 }
+
+// A name that several streams begin with is told them.
+func TestANameOfSeveralSetsIsToldThem(t *testing.T) {
+	e := recorded(t)
+	e.Streams[0].Name, e.Streams[2].Name = "/j.position (a, b)", "/j.position (c)"
+	_, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 1, Streams: named("/j.position")})
+	var missing *align.MissingError
+	require.ErrorAs(t, err, &missing)
+	assert.Equal(t, "/j.position (a, b) or /j.position (c)", missing.Near)
+}
