@@ -22,36 +22,26 @@ func (n *Note) text(about []string) string {
 	return n.What + ": " + listed.Names(about)
 }
 
-// Remark adds a remark, about streams or topics if there are any. One that says the same of others is made one with it.
+// Remark adds a remark, about streams or topics if there are any.
 func (e *Episode) Remark(what string, about ...string) {
 	if len(about) == 0 {
 		e.Remarks = append(e.Remarks, what)
 		return
 	}
-	i := slices.IndexFunc(e.Notes, func(n Note) bool { return n.What == what })
-	if i < 0 {
-		i = len(e.Notes)
-		e.Notes = append(e.Notes, Note{Remark: len(e.Remarks), What: what})
-		e.Remarks = append(e.Remarks, "")
-	}
-	n := &e.Notes[i]
-	for _, name := range about {
-		if !slices.Contains(n.About, name) {
-			n.About = append(n.About, name)
-		}
-	}
-	e.Remarks[n.Remark] = n.text(n.About)
+	n := Note{Remark: len(e.Remarks), What: what, About: slices.Clone(about)}
+	e.Notes, e.Remarks = append(e.Notes, n), append(e.Remarks, n.text(n.About))
 }
 
 // RemarksOf returns the remarks that bear on some streams, media or clouds: those about them or their topics, and those about nothing in particular.
 func (e *Episode) RemarksOf(names []string) (list []string) {
+	notes := e.Notes // in the order of the remarks
 	for i, text := range e.Remarks {
-		k := slices.IndexFunc(e.Notes, func(n Note) bool { return n.Remark == i })
-		if k < 0 {
+		if len(notes) == 0 || notes[0].Remark != i {
 			list = append(list, text)
 			continue
 		}
-		n := &e.Notes[k]
+		n := &notes[0]
+		notes = notes[1:]
 		var about []string
 		for _, a := range n.About {
 			if slices.ContainsFunc(names, func(name string) bool { return isOf(name, a) }) {

@@ -12,8 +12,7 @@ func TestRemarksAreOfTheStreamsThatAreTaken(t *testing.T) {
 	e := &dataset.Episode{}
 	e.Remark("took one of two clocks")
 	e.Remark("a moves in b", "/tf")
-	e.Remark("no header", "/imu", "/odom")
-	e.Remark("no header", "/tf", "/imu")
+	e.Remark("no header", "/imu", "/odom", "/tf")
 	assert.Equal(t, []string{"took one of two clocks", "/tf: a moves in b", "no header: /imu, /odom, /tf"}, e.Remarks)
 	assert.Equal(t, []string{"took one of two clocks", "/tf: a moves in b", "no header: /odom, /tf"}, e.RemarksOf([]string{"/odom (nav_msgs/Odometry)", "/tf.a"}))
 	assert.Equal(t, []string{"took one of two clocks", "/imu: no header"}, e.RemarksOf([]string{"/imu", "/tf_static.a"}))

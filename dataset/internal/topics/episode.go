@@ -20,8 +20,9 @@ type making struct {
 	*reader
 	dataset.Episode
 	names                      map[string]bool
-	several                    map[string]int // how many have a name and a kind
-	logged, zero, same, stamps []string       // topics that have no header's timestamp, only zeros in it, no publish time of their own, a header
+	several                    map[string]int     // how many have a name and a kind
+	logged, zero, same, stamps []string           // topics that have no header's timestamp, only zeros in it, no publish time of their own, a header
+	said                       map[[2]string]bool // of each topic, what was remarked of the names of its lists
 }
 
 // episode makes an episode of what was read.
@@ -29,7 +30,7 @@ func (r *reader) episode() (*dataset.Episode, error) {
 	r.mu.Lock()
 	r.meet()
 	r.mu.Unlock()
-	e := &making{reader: r, names: map[string]bool{}, several: map[string]int{}}
+	e := &making{reader: r, names: map[string]bool{}, said: map[[2]string]bool{}, several: map[string]int{}}
 	e.Damage = r.damage
 	slices.SortFunc(r.topics, func(a, b *topic) int {
 		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))

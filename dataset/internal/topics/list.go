@@ -223,7 +223,8 @@ func (l *list) remark(e *making, name string, shape *message.ListShape) {
 	if len(l.names) > 1 {
 		said = fmt.Sprintf("%s has %d different sets of names: each has streams of its own", shape.Labels, len(l.names))
 	}
-	if said != "" {
+	if key := [2]string{name, said}; said != "" && !e.said[key] {
+		e.said[key] = true
 		e.Remark(said, name)
 	}
 }
