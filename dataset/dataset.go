@@ -83,7 +83,7 @@ type Format struct {
 	// Inside tells a file that Match takes by what is further inside it, for formats that share a container; nil if the first bytes are enough.
 	// Formats that have it are asked before those that have not, of which one may so be what is left of a container.
 	Inside func(path string) (bool, error)
-	// Folder tells a folder that is a dataset of the format; nil if it has none.
+	// Folder tells a folder that is a dataset of the format; nil if it has none. It is asked of the folders in a folder too.
 	Folder func(path string) bool
 	// Text says that its files are plain text, as lies beside recordings of other formats: in a folder with such it is other files.
 	Text bool
