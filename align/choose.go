@@ -31,7 +31,7 @@ type take struct {
 	sorting  sorting
 	empty    bool
 	why      string // it is empty
-	// speaks when something changes: whole numbers, under one message a second of the recording
+	// speaks when something changes: whole numbers, under one message a second of the recording, or what has a single timestamp
 	onChange bool
 }
 
@@ -95,6 +95,9 @@ func (j *job) choose(e *dataset.Episode) error {
 		how, err := j.sampling(i, w)
 		if err != nil {
 			return err
+		}
+		if stats.Samples > 0 && stats.Samples-stats.Duplicates < 2 && how.Edge != "" && how.Edge != "hold" && how.Edge != "clamp" {
+			return j.at(i, "edge", &StreamError{Stream: name, Got: "a single timestamp and the edge " + how.Edge, Want: "hold or clamp, of what has one"})
 		}
 		named := *s
 		named.Name = w.Name
@@ -326,7 +329,7 @@ func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
 		return ""
 	case st.Samples == 0:
 		return "no samples"
-	case st.Samples-st.Duplicates < 2:
+	case st.Samples-st.Duplicates < 2 && !named: // a static transform, say, whose value an edge has everywhere
 		return "fewer than two distinct timestamps"
 	}
 	return ""
@@ -380,7 +383,8 @@ func (j *job) covers(e *dataset.Episode) error {
 	j.whole = recordingOf(list)
 	for i := range j.takes {
 		t := &j.takes[i]
-		t.onChange = !t.empty && t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
+		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
+		t.onChange = !t.empty && (slow || t.stats.Samples-t.stats.Duplicates < 2)
 		switch {
 		case t.how.Edge != "":
 			edge, err := ops.ParseEdge(t.how.Edge)
