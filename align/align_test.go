@@ -199,7 +199,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		{e, take("b"), new(*align.MissingError), []string{`no stream "b"`, "here are a, back, seconds"}},
 		{e, take("secnds"), new(*align.MissingError), []string{"did you mean seconds?"}},
 		{e, columns, new(*align.StreamError), []string{`stream a: got column "w"`, "one of v"}},
-		{e, take("back"), new(*align.StreamError), []string{"stream back", "backwards", "index 1"}},
+		{e, take("back"), new(*align.StreamError), []string{"stream back", "backwards", "sample 1"}},
 		{e, take("broken"), new(*dataset.StreamError), []string{"broken", "0 columns"}},
 		{topical, take("joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},
 		{topical, take("/joints"), new(*align.MissingError), []string{"did you mean /joints.position or /joints.velocity?"}},

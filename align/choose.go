@@ -31,7 +31,7 @@ type take struct {
 	sorting  sorting
 	empty    bool
 	why      string // it is empty
-	// speaks when something changes: whole numbers, under one message a second of the recording
+	// speaks when something changes: whole numbers, under one message a second of the recording, or what has a single timestamp
 	onChange bool
 }
 
@@ -76,7 +76,7 @@ func (j *job) choose(e *dataset.Episode) error {
 			if disorder == nil {
 				disorder = wrongTimes(s, wrong)
 			}
-			j.left = append(j.left, LeftOut{name, disorderOf(s, wrong)})
+			j.left = append(j.left, LeftOut{name, disorderOf(s, wrong).Error()})
 			if !j.fuse || len(j.plan.Streams) == 0 {
 				continue
 			}
@@ -95,6 +95,9 @@ func (j *job) choose(e *dataset.Episode) error {
 		how, err := j.sampling(i, w)
 		if err != nil {
 			return err
+		}
+		if stats.Samples > 0 && stats.Samples-stats.Duplicates < 2 && how.Edge != "" && how.Edge != "hold" && how.Edge != "clamp" {
+			return j.at(i, "edge", &StreamError{Stream: name, Got: "a single timestamp and the edge " + how.Edge, Want: "hold or clamp, of what has one"})
 		}
 		named := *s
 		named.Name = w.Name
@@ -234,29 +237,59 @@ func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong
 	return s, how, wrong, nil
 }
 
+// DisorderError says that the timestamps of a stream step back, or are no times.
+type DisorderError struct {
+	What string // the first of them, in words for a person
+	Cure string // what would take the stream all the same, if there is such
+	Err  error  // an *ops.ValueError
+}
+
+func (e *DisorderError) Error() string {
+	if e.Cure == "" {
+		return e.What
+	}
+	return e.What + "; " + e.Cure
+}
+
+// Unwrap returns the operation's error.
+func (e *DisorderError) Unwrap() error { return e.Err }
+
+// Disorder returns a *DisorderError if the timestamps of a stream step back, or are no times.
+func Disorder(s *dataset.Stream) error {
+	if s.Len() == 0 {
+		return nil
+	}
+	if _, wrong := CoverOf(s.Name, s.Times); wrong != nil {
+		return disorderOf(s, wrong)
+	}
+	return nil
+}
+
 // wrongTimes is the error of timestamps that have no order, or are no times.
 func wrongTimes(s *dataset.Stream, wrong error) error {
-	e := &StreamError{Stream: s.Name, Err: wrong}
+	e := &StreamError{Stream: s.Name, Err: disorderOf(s, wrong)}
 	if errors.Is(wrong, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
 		e.Got, e.Want = "a timestamp beyond 2^62 ns", "seconds, as floats are taken"
 	}
 	return e
 }
 
-// disorderOf is the reason why a stream is left out for its timestamps.
-func disorderOf(s *dataset.Stream, wrong error) string {
+// disorderOf says what is wrong with timestamps as the operations have it.
+func disorderOf(s *dataset.Stream, wrong error) error {
 	var v *ops.ValueError
 	if !errors.As(wrong, &v) {
-		return wrong.Error()
+		return wrong
 	}
-	reason := fmt.Sprintf("%v at sample %d", v.Kind, v.Index)
+	e := &DisorderError{What: fmt.Sprintf("%v at sample %d", v.Kind, v.Index), Err: wrong}
 	if n := s.Stats().BackSteps; errors.Is(v, ops.ErrUnsorted) && n > 1 {
-		reason += fmt.Sprintf(", the first of %d steps back", n)
+		e.What += fmt.Sprintf(", the first of %d steps back", n)
 	}
 	if errors.Is(v, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
-		return reason + ": floats are taken as seconds"
+		e.What += ": floats are taken as seconds"
+	} else {
+		e.Cure = "sorted it can be taken: --unordered sort"
 	}
-	return reason + "; sorted it can be taken: --unordered sort"
+	return e
 }
 
 // emptyStream returns a stream without samples, on a clock of the recording's dtype.
@@ -296,7 +329,7 @@ func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
 		return ""
 	case st.Samples == 0:
 		return "no samples"
-	case st.Samples-st.Duplicates < 2:
+	case st.Samples-st.Duplicates < 2 && !named: // a static transform, say, whose value an edge has everywhere
 		return "fewer than two distinct timestamps"
 	}
 	return ""
@@ -350,7 +383,8 @@ func (j *job) covers(e *dataset.Episode) error {
 	j.whole = recordingOf(list)
 	for i := range j.takes {
 		t := &j.takes[i]
-		t.onChange = !t.empty && t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
+		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
+		t.onChange = !t.empty && (slow || t.stats.Samples-t.stats.Duplicates < 2)
 		switch {
 		case t.how.Edge != "":
 			edge, err := ops.ParseEdge(t.how.Edge)

@@ -13,7 +13,8 @@ import (
 )
 
 // Recorders write the columns of a stream in whatever order they come in, so those of several episodes are told by their names. Their order, which of them
-// are whole numbers and which make a rotation is as the first episode has it.
+// are whole numbers and which make a rotation is as the first episode has it. Quaternions of another order are other numbers, but where their names end with
+// x, y, z and w.
 
 // fitting says how the columns of an episode's stream become those that are wanted.
 type fitting struct {
@@ -45,7 +46,7 @@ func fit(want, have []dataset.Column, asked bool) (f fitting, why string) {
 		}
 		f.at[k], places[w.Name], taken[list[0]] = list[0], list[1:], true
 		switch c := have[list[0]]; {
-		case c.Rotation != w.Rotation && c.Rotation != dataset.RotationNone && w.Rotation != dataset.RotationNone:
+		case c.Rotation != w.Rotation && c.Rotation != dataset.RotationNone && w.Rotation != dataset.RotationNone && strings.TrimRight(w.Name, "xyzw") == w.Name:
 			turned = append(turned, w.Name)
 		case w.Integer && !c.Integer:
 			whole = append(whole, w.Name)

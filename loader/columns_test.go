@@ -143,6 +143,25 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 	assert.Equal(t, map[string][]string{"a": {"x", "y"}}, loader.Columns([]align.Stream{{Name: "a", Columns: []string{"x"}}, {Name: "b"}, {Name: "c", From: "a", Columns: []string{"y"}}, {Name: "d", From: "b", Columns: []string{"z"}}}))
 }
 
+// Quaternions whose columns are called x, y, z and w are those numbers in every order.
+func TestQuaternionsByNameHaveAnyOrder(t *testing.T) {
+	var m made
+	for i, order := range []string{"xyzw", "wxyz"} {
+		var columns []dataset.Column
+		var values []float32
+		for _, c := range order {
+			columns = append(columns, dataset.Column{Name: "q." + string(c), Rotation: []dataset.Rotation{dataset.RotationXYZW, dataset.RotationWXYZ}[i]})
+			values = append(values, float32(c-'w'))
+		}
+		s, err := dataset.NewStream("q", []int64{0, 1e9}, tensor.Must(tensor.Of(append(values, values...), 2, 4)), columns)
+		require.NoError(t, err)
+		m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
+	}
+	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, []float32{1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0}, data[float32](t, store.Stream("q").Values))
+}
+
 // What is whole in the first episode and not in another is as the first has it, and a kind that is asked for decides.
 func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
 	ctx := context.Background()

@@ -142,14 +142,14 @@ func TestErrorsOfOrderSayWhatSorts(t *testing.T) {
 	in := beside(t, map[string]*tensor.Tensor{"b.values": column[float32](5, 6, 7), "b.times": vec[int64](0, 2, 1)})
 	out := filepath.Join(t.TempDir(), "o.npz")
 	_, _, stderr := cli("fuse", in, "-o", out, "--hz=2", "--backend=cpu", "--unordered=error")
-	assert.Contains(t, stderr, "backwards at row 0, index 2; --unordered sort takes the samples in order\n")
+	assert.Contains(t, stderr, "backwards at sample 2; --unordered sort takes the samples in order\n")
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 2\nunordered: error\n"), 0o644))
 	_, _, stderr = cli("fuse", in, "-o", out, "--backend=cpu", "--plan", plan)
-	assert.Contains(t, stderr, "backwards at row 0, index 2; unordered: sort in the plan takes the samples in order\n")
+	assert.Contains(t, stderr, "backwards at sample 2; unordered: sort in the plan takes the samples in order\n")
 	log := writeLog(t, topic{"b", "float v", []uint64{0, 2000, 1000}, []any{float32(1), float32(2), float32(3)}})
 	_, _, stderr = cli("resample", log, "-o", out, "--hz=2", "--backend=cpu", "--unordered=error")
-	assert.Contains(t, stderr, "backwards at row 0, index 2; --unordered sort takes the samples in order\n")
+	assert.Contains(t, stderr, "backwards at sample 2; --unordered sort takes the samples in order\n")
 }
 
 func TestNamesOfAnArchiveAreCompleted(t *testing.T) {

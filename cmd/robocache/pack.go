@@ -159,7 +159,11 @@ func (a *app) pack(p *batching.Packing, out string) error {
 		return readError(out, err)
 	}
 	defer store.Close()
-	return a.packed(packedOf(p.Path, out, store))
+	r, err := packedOf(ctx, p.Path, out, store)
+	if err != nil {
+		return readError(out, err)
+	}
+	return a.packed(r)
 }
 
 // packInto writes the store of a dataset.
@@ -186,7 +190,7 @@ func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Datas
 	return nil
 }
 
-func packedOf(in, out string, store *loader.Store) *packed {
+func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed, error) {
 	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: append([]loader.Skipped{}, store.Skipped...), Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []inspection.LeftOut{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
 	for i := range store.Streams {
 		s := &store.Streams[i]
@@ -211,11 +215,15 @@ func packedOf(in, out string, store *loader.Store) *packed {
 			r.LeftOut[k].Episodes++
 		}
 	}
-	r.Remarks = append(r.Remarks, batching.StoreRemarks(store)...)
+	remarks, err := batching.StoreRemarks(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	r.Remarks = append(r.Remarks, remarks...)
 	for _, s := range loader.SkippedAlikes(store.Skipped) {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", s.Who(), s.Reason))
 	}
-	return r
+	return r, nil
 }
 
 func (a *app) packed(r *packed) error {

@@ -53,7 +53,10 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 		return readError(written, err)
 	}
 	defer store.Close()
-	r := packedOf(p.Path, written, store)
+	r, err := packedOf(ctx, p.Path, written, store)
+	if err != nil {
+		return readError(written, err)
+	}
 	r.Shards, r.Packed, r.Fresh = count, packed, fresh
 	if h := store.Shard; h != nil {
 		for _, name := range h.Streams {

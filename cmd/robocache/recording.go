@@ -372,6 +372,18 @@ func (r *request) sortable(err error) error {
 	if r.planFile != "" {
 		how = "unordered: sort in the plan"
 	}
+	var disorder *align.DisorderError
+	if errors.As(err, &disorder) {
+		said := *disorder
+		if err = &said; said.Cure == "" {
+			return err
+		}
+		said.Cure = how + " leaves such samples out"
+		if errors.Is(value, ops.ErrUnsorted) {
+			said.Cure = how + " takes the samples in order"
+		}
+		return err
+	}
 	switch {
 	case errors.Is(value, ops.ErrUnsorted):
 		return fmt.Errorf("%w; %s takes the samples in order", err, how)

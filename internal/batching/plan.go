@@ -29,7 +29,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		}
 		return p, err
 	}
-	p := align.Plan{Rate: s.Hz, Shuffle: "windows", Windows: map[string]align.Window{}, Defaults: s.Defaults}
+	p := align.Plan{Rate: s.Hz, Shuffle: "windows", Unordered: s.Unordered, Windows: map[string]align.Window{}, Defaults: s.Defaults}
 	if s.Streaming || s.Loader.ShardWindows != 0 || s.Loader.MixShards != 0 {
 		p.Shuffle = "shards"
 	}

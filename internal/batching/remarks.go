@@ -1,8 +1,11 @@
 package batching
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -66,20 +69,36 @@ func said(text, first string, episodes, of int) string {
 	return fmt.Sprintf("episode %s and %d more: %s", first, episodes-1, text)
 }
 
-// StoreRemarks are those of a store's recordings, each once, with the episodes that have it.
-func StoreRemarks(s *loader.Store) (list []string) {
+// StoreRemarks are those of a store's recordings, each once, with the episodes that have it, and which streams are not in the order of time there.
+func StoreRemarks(ctx context.Context, s *loader.Store) (list []string, err error) {
 	var all []loader.LeftOut
 	for i := range s.Episodes {
 		for _, text := range s.Episodes[i].Remarks {
 			all = append(all, loader.LeftOut{Name: s.Episodes[i].Name, Reason: text})
 		}
+		err := s.Guard(func() error {
+			e, err := s.Episode(ctx, i)
+			if err != nil {
+				return err
+			}
+			for k := range e.Streams {
+				var wrong *align.DisorderError
+				if errors.As(align.Disorder(&e.Streams[k]), &wrong) {
+					all = append(all, loader.LeftOut{Name: e.Name, Reason: fmt.Sprintf("%s: %s; it is packed as it is, and batches --unordered sort takes it", e.Streams[k].Name, wrong.What)})
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	alikes := loader.Alikes(all)
 	for i, a := range alikes {
 		if i == mostRemarks {
-			return append(list, fmt.Sprintf("%d remarks more of recordings", len(alikes)-i))
+			return append(list, fmt.Sprintf("%d remarks more of recordings", len(alikes)-i)), nil
 		}
 		list = append(list, said(a.Reason, a.Name, a.Others+1, s.Len()))
 	}
-	return list
+	return list, nil
 }

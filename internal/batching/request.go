@@ -33,6 +33,7 @@ type Request struct {
 	Normalise map[string]string
 	MaxGaps   map[string]time.Duration // likewise
 	Shuffle   string
+	Unordered string       // what becomes of streams whose timestamps step back, as align.Plan has it
 	Given     []Normalised // that Loader.Statistics were made of
 
 	Streaming bool
@@ -72,10 +73,12 @@ func (r *Request) Paths() []string { return append([]string{r.Path}, r.Others...
 // Check returns a *UsageError if the options do not go together.
 func (r *Request) Check() error {
 	switch n := 1 + len(r.Others); {
-	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Defaults.Normalise != "" || r.Defaults.MaxGap != ops.Limit{} || len(r.Normalise) > 0 || len(r.MaxGaps) > 0):
-		return Usagef("--plan: got it with --hz, --stream, --window or --shuffle, or how streams are sampled, want what they say in the plan")
+	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Unordered != "" || r.Defaults.Normalise != "" || r.Defaults.MaxGap != ops.Limit{} || len(r.Normalise) > 0 || len(r.MaxGaps) > 0):
+		return Usagef("--plan: got it with --hz, --stream, --window, --shuffle or --unordered, or how streams are sampled, want what they say in the plan")
 	case r.Shuffle != "" && !slices.Contains(align.Shuffles, r.Shuffle):
 		return Usagef("--shuffle: got %q, want %s", r.Shuffle, strings.Join(align.Shuffles, ", "))
+	case r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered):
+		return Usagef("--unordered: got %q, want %s", r.Unordered, strings.Join(align.Unordereds, ", "))
 	case len(r.Weights) > 0 && len(r.Weights) != n:
 		return Usagef("--weight: got %d, want one for each of %d datasets", len(r.Weights), n)
 	case r.Streaming && n > 1:

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// newJSON returns the decoder of JSON messages. What is in them is learnt from them, with or without a schema, which says only what is a whole number and
-// what may have a fraction that no message has. A member that a message lacks is NaN.
+// newJSON returns the decoder of JSON messages. What is in them is learnt from them, with or without a schema. What is a whole number it alone says, not the
+// messages, of which those of another recording might have fractions; truth values are. A member that a message lacks is NaN.
 func newJSON(schema Schema) (Decoder, error) {
 	if schema.Encoding != "" && schema.Encoding != "jsonschema" {
 		return nil, &dataset.FormatError{Format: "json", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "schema of " + schema.Name, Got: strconv.Quote(schema.Encoding), Want: "jsonschema, or none"}

@@ -37,7 +37,11 @@ func TestJSONMessagesBecomeColumnsAndLists(t *testing.T) {
 	nan := math.NaN()
 	assert.Equal(t, fmt.Sprint([]float64{1, -25, 1, nan, 1, 2, 1 << 53, nan, 0, 7, nan, nan, nan, nan, nan, nan, nan, nan}), fmt.Sprint(rows.F64))
 	assert.Equal(t, 1, rows.Inexact)
-	assert.Equal(t, []bool{true, false, true}, []bool{s.Columns[0].Integer, s.Columns[1].Integer, s.Columns[2].Integer})
+	var whole []bool
+	for _, c := range s.Columns {
+		whole = append(whole, c.Integer)
+	}
+	assert.Equal(t, []bool{false, false, true, false, true, true}, whole, "truth values, and times")
 	assert.Equal(t, "boolean", s.Columns[2].Type)
 	assert.Equal(t, []string{"text (text)", "list[].v (an array in an array)", "e (an array without numbers)", "m (an array in an array)", "nothing (null)", "mixed (values of several kinds)"},
 		sorted(s.LeftOut, "text", "list", "e ", "m ", "nothing", "mixed"))
@@ -68,7 +72,8 @@ func sorted(list []string, order ...string) (out []string) {
 	return out
 }
 
-func TestAJSONSchemaSaysWhatMayHaveAFraction(t *testing.T) {
+// Whatever the numbers of one recording are, those of another may have fractions: what is whole the schema alone says.
+func TestAJSONSchemaSaysWhatIsWhole(t *testing.T) {
 	schema := Schema{Name: "s", Encoding: "jsonschema", Data: []byte(`{"properties":{"a":{"type":"number"},"i":{"type":["integer","null"]},"o":{"$ref":"#/$defs/q"},
 		"l":{"items":{"type":"number"}},"loop":{"$ref":"#/properties/loop"}},
 		"$defs":{"q":{"title":"foxglove.Quaternion","properties":{"x":{"type":"number"}}}}}`)}
@@ -78,12 +83,46 @@ func TestAJSONSchemaSaysWhatMayHaveAFraction(t *testing.T) {
 	for _, c := range s.Columns {
 		whole, turns = append(whole, c.Integer), append(turns, c.Rotation == dataset.RotationXYZW)
 	}
-	assert.Equal(t, []bool{false, true, false, true, true, true, true}, whole)
+	assert.Equal(t, []bool{false, true, false, false, false, false, false}, whole)
 	assert.Equal(t, []bool{false, false, true, true, true, true, false}, turns)
 	assert.False(t, s.Lists[0].Columns[0].Integer)
 	assert.Equal(t, []int64{5000000006}, rows.Stamps)
 	_, err := New("json", Schema{Encoding: "ros2msg"}, nil)
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+}
+
+// Of a quaternion in JSON the schema says that it is one, by its title or what references call it, or the name of the field does.
+func TestQuaternionsOfJSONAreRotations(t *testing.T) {
+	const q = `{"x":0,"y":0.5,"z":0,"w":0.5}`
+	schema := func(text string) Schema {
+		return Schema{Name: "s", Encoding: "jsonschema", Data: []byte(text)}
+	}
+	titled := schema(`{"properties":{"turn":{"title":"geometry_msgs/Quaternion"}}}`)
+	for _, c := range []struct {
+		schema Schema
+		text   string
+		turns  map[string]dataset.Rotation // of columns with these names before the dot
+	}{
+		{Schema{Name: "foxglove.FrameTransform"}, `{"translation":{"x":1,"y":2,"z":3},"rotation":` + q + `}`, map[string]dataset.Rotation{"rotation": dataset.RotationXYZW}},
+		{Schema{}, `{"pose":{"orientation":` + q + `,"position":{"x":1,"y":2,"z":3}},"q":{"w":1,"x":0,"y":0,"z":0},"Quaternion":` + q + `}`,
+			map[string]dataset.Rotation{"pose.orientation": dataset.RotationXYZW, "q": dataset.RotationWXYZ, "Quaternion": dataset.RotationXYZW}},
+		{titled, `{"turn":` + q + `,"other":` + q + `}`, map[string]dataset.Rotation{"turn": dataset.RotationXYZW}},
+		{schema(`{"properties":{"turn":{"$ref":"#/definitions/MyQuaternion"},"o":{"properties":{"x":{"type":"number"}}}},"definitions":{"MyQuaternion":{}}}`),
+			`{"turn":` + q + `,"o":` + q + `}`, map[string]dataset.Rotation{"turn": dataset.RotationXYZW}},
+		{Schema{Name: "foxglove.Quaternion"}, q, map[string]dataset.Rotation{"": dataset.RotationXYZW}},
+		{Schema{}, `{"rotation":{"x":1,"y":2,"z":3},"orientation":{"x":1,"y":2,"w":3,"z":4},"q":{"x":1,"y":2,"z":3,"w":4,"norm":5},"corner":` + q + `}`, nil},
+	} {
+		s, _ := jsonRows(t, c.schema, c.text)
+		for _, column := range s.Columns {
+			of := column.Name[:max(strings.LastIndexByte(column.Name, '.'), 0)]
+			assert.Equal(t, c.turns[of], column.Rotation, "%s: %s", c.text, column.Name)
+		}
+	}
+	s, _ := jsonRows(t, Schema{Name: "foxglove.FrameTransforms"}, `{"transforms":[{"child_frame_id":"a","parent_frame_id":"b","translation":{"x":1,"y":2,"z":3},"rotation":`+q+`}]}`)
+	require.Len(t, s.Lists, 1)
+	for _, column := range s.Lists[0].Columns {
+		assert.Equal(t, strings.HasPrefix(column.Name, "rotation."), column.Rotation == dataset.RotationXYZW, column.Name)
+	}
 }
 
 func TestTheTimestampOfJSONIsNoColumn(t *testing.T) {

@@ -16,6 +16,7 @@ const maxJSONColumns = 4096
 // jsonSchema is a part of a JSON schema; nil is none.
 type jsonSchema struct {
 	root, here map[string]any
+	name       string // that references to it have
 }
 
 // newJSONSchema reads a schema. One that cannot be read says nothing.
@@ -24,7 +25,7 @@ func newJSONSchema(data []byte) jsonSchema {
 	if json.Unmarshal(data, &s) != nil {
 		return jsonSchema{}
 	}
-	return jsonSchema{s, s}.follow()
+	return jsonSchema{root: s, here: s}.follow()
 }
 
 // follow goes where a reference leads.
@@ -41,6 +42,7 @@ func (s jsonSchema) follow() jsonSchema {
 		s.here = s.root
 		for key := range strings.SplitSeq(path, "/") {
 			s.here, _ = s.here[key].(map[string]any)
+			s.name = key
 		}
 	}
 	return jsonSchema{}
@@ -49,23 +51,31 @@ func (s jsonSchema) follow() jsonSchema {
 func (s jsonSchema) member(key string) jsonSchema {
 	list, _ := s.here["properties"].(map[string]any)
 	s.here, _ = list[key].(map[string]any)
+	s.name = ""
 	return s.follow()
 }
 
 func (s jsonSchema) elements() jsonSchema {
 	s.here, _ = s.here["items"].(map[string]any)
+	s.name = ""
 	return s.follow()
 }
 
-// fraction reports whether the schema says that a number need not be whole.
-func (s jsonSchema) fraction() bool {
+// whole reports whether the schema says that a number is whole.
+func (s jsonSchema) whole() bool {
 	switch t := s.here["type"].(type) {
 	case string:
-		return t == "number"
+		return t == "integer"
 	case []any:
-		return slices.Contains(t, any("number"))
+		return slices.Contains(t, any("integer")) && !slices.Contains(t, any("number"))
 	}
 	return false
+}
+
+// quaternion reports whether the schema calls an object so.
+func (s jsonSchema) quaternion() bool {
+	title, _ := s.here["title"].(string)
+	return strings.Contains(strings.ToLower(title+" "+s.name), "quaternion")
 }
 
 // jsonBuilder makes the columns of messages that were seen.
@@ -82,7 +92,9 @@ type jsonBuilder struct {
 func (d *jsonDecoder) build(top *jsonSeen) {
 	d.shape = Shape{Type: d.schema.Name, Wide: true}
 	b := jsonBuilder{d: d, columns: &d.shape.Columns, table: true}
-	d.top = b.object(top, newJSONSchema(d.schema.Data), "", true)
+	whole := newJSONSchema(d.schema.Data)
+	whole.name += " " + d.schema.Name
+	d.top = b.object(top, whole, "", true)
 	d.row = make([]float64, len(d.shape.Columns))
 	fill(d.row, math.NaN())
 }
@@ -145,7 +157,10 @@ func (b *jsonBuilder) object(n *jsonSeen, schema jsonSchema, path string, top bo
 			out.members[name] = f
 		}
 	}
-	b.rotation(schema, path, from)
+	b.rotation(n, schema, path, from)
+	for i := from; n.isTime() && i < len(*b.columns); i++ { // nanoseconds begin again each second
+		(*b.columns)[i].Integer = true
+	}
 	return out
 }
 
@@ -209,22 +224,39 @@ func (n *jsonSeen) isStamp(name string) bool {
 	case n.only(n.times):
 		return true
 	}
+	for _, in := range n.members {
+		if in.fractions > 0 {
+			return false
+		}
+	}
+	return n.isTime()
+}
+
+// isTime tells an object of seconds and nanoseconds.
+func (n *jsonSeen) isTime() bool {
 	if !n.only(n.objects) || len(n.members) != 2 || n.members["sec"] == nil && n.members["secs"] == nil {
 		return false
 	}
 	for _, in := range n.members {
-		if !in.only(in.numbers) || in.fractions > 0 {
+		if !in.only(in.numbers) {
 			return false
 		}
 	}
 	return n.members["nsec"] != nil || n.members["nanosec"] != nil || n.members["nsecs"] != nil
 }
 
-// rotation marks the columns of a quaternion that the schema calls so.
-func (b *jsonBuilder) rotation(schema jsonSchema, path string, from int) {
+// rotation marks the columns of a quaternion: an object of x, y, z and w that the schema calls so, or whose name says that it is a rotation.
+func (b *jsonBuilder) rotation(n *jsonSeen, schema jsonSchema, path string, from int) {
 	columns := (*b.columns)[from:]
-	if title, _ := schema.here["title"].(string); title != "foxglove.Quaternion" || len(columns) != 4 {
+	if len(columns) != 4 || len(n.members) != 4 {
 		return
+	}
+	switch name := strings.TrimSuffix(path, "."); strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]) {
+	case "rotation", "orientation", "quaternion", "q":
+	default:
+		if !schema.quaternion() {
+			return
+		}
 	}
 	for order, rotation := range map[string]dataset.Rotation{"xyzw": dataset.RotationXYZW, "wxyz": dataset.RotationWXYZ} {
 		is := true
@@ -265,7 +297,7 @@ func (b *jsonBuilder) field(n *jsonSeen, schema jsonSchema, path, label string, 
 }
 
 func (b *jsonBuilder) column(n *jsonSeen, schema jsonSchema, name string) {
-	c := dataset.Column{Name: name, Type: "number", Integer: n.fractions == 0 && !schema.fraction()}
+	c := dataset.Column{Name: name, Type: "number", Integer: n.numbers == 0 || schema.whole()}
 	if n.numbers == 0 {
 		c.Type = "boolean"
 	}
