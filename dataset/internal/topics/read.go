@@ -213,7 +213,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 		}
 		if in.bytes += int64(len(m.Data)) + overhead; roomOf(&in.rows) > mostRoom*in.bytes+freePiece {
 			c.topic.over.Store(true)
-			in.clearRows()
+			in.rows.Reset()
 			return nil
 		}
 		in.log = append(in.log, m.Log)
@@ -311,17 +311,6 @@ func (r *reader) join(p *part, again bool) error {
 
 // clear makes a piece ready for another part, in the memory that it has.
 func (in *piece) clear() {
-	in.clearRows()
+	in.rows.Reset()
 	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: in.frames[:0]}
-}
-
-func (in *piece) clearRows() {
-	rows := &in.rows
-	rows.Count, rows.Inexact = 0, 0
-	rows.F32, rows.F64, rows.Stamps = rows.F32[:0], rows.F64[:0], rows.Stamps[:0]
-	rows.Keys, rows.Parents = rows.Keys[:0], rows.Parents[:0]
-	for i := range rows.Lists {
-		l := &rows.Lists[i]
-		*l = message.ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0]}
-	}
 }

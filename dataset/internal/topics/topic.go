@@ -159,7 +159,8 @@ func (t *topic) reserve() {
 	t.log.expect, t.publish.expect, t.stamps.expect, t.at.expect, t.moving.which.expect = n, n, n, n, n
 	t.f32.expect, t.f64.expect = n*columns, n*columns
 	for i := range t.lists {
-		if l := &t.lists[i]; l.any && l.shortest == l.longest && !t.shape.Lists[i].Keyed {
+		l := &t.lists[i]
+		if l.named.expect = n; l.any && l.shortest == l.longest && !t.shape.Lists[i].Keyed {
 			each := l.longest * len(t.shape.Lists[i].Columns)
 			l.f32.expect, l.f64.expect = n*each, n*each
 		}
