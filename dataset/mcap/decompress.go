@@ -38,10 +38,10 @@ var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
 // buffers are of chunks that were read.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// grown returns a buffer of n bytes in the room of b, if that does.
+// grown returns a buffer of n bytes in the room of b, if that does. A new one has some more, so that chunks that are each a little larger share it.
 func grown(b *[]byte, n int) []byte {
 	if cap(*b) < n {
-		*b = make([]byte, n)
+		*b = make([]byte, n+n/8)
 	}
 	*b = (*b)[:n]
 	return *b

@@ -167,7 +167,7 @@ func (b *bag) chunkHead(p *part) (c chunk, data, end int64, err error) {
 func (b *bag) read(buf *[]byte, from, to int64) ([]byte, error) {
 	n := int(to - from)
 	if cap(*buf) < n {
-		*buf = make([]byte, n)
+		*buf = make([]byte, n+n/8) // some more, for chunks that are a little larger
 	}
 	*buf = (*buf)[:n]
 	if got, err := b.file.ReadAt(*buf, from); got < n {

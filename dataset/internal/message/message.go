@@ -113,6 +113,15 @@ type Rows struct {
 	saved []saved
 }
 
+// Reset makes the rows empty, in the memory that they have.
+func (r *Rows) Reset() {
+	for i := range r.Lists {
+		r.Lists[i].reset()
+	}
+	*r = Rows{F32: r.F32[:0], F64: r.F64[:0], Stamps: r.Stamps[:0], Lists: r.Lists, Frames: r.Frames[:0], Keys: r.Keys[:0], Parents: r.Parents[:0],
+		spans: r.spans, saved: r.saved}
+}
+
 // ListRows are a list's.
 type ListRows struct {
 	Lengths []int32   // [Count]

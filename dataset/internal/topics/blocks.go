@@ -3,6 +3,8 @@ package topics
 import (
 	"reflect"
 	"runtime/debug"
+	"strings"
+	"unsafe"
 )
 
 // mostGarbage is how many bytes of blocks that were copied stay in memory. Go would let them be until they are as much as all that is in use, and so
@@ -49,12 +51,12 @@ func (b *blocks[T]) add(list []T) {
 
 // take returns the whole series, and leaves none.
 func (b *blocks[T]) take() []T {
-	if len(b.full) == 0 && b.n > 0 && b.n >= cap(b.last)/8*7 {
+	if len(b.full) == 0 && b.n > 0 && b.n >= cap(b.last)/2 {
 		list := b.last
 		*b = blocks[T]{}
 		return list
 	}
-	list := b.copyTo(make([]T, 0, b.n))
+	list := b.copyTo(room[T](b.n))
 	*b = blocks[T]{}
 	return list
 }
@@ -71,6 +73,19 @@ func (b *blocks[T]) copyTo(list []T) []T {
 		b.full[i] = nil
 	}
 	return append(list, b.last...)
+}
+
+// room returns an empty slice for n numbers. Of a large one make would clear memory that was used before, and so have all of it beside all blocks.
+func room[T any](n int) []T {
+	t := reflect.TypeFor[T]()
+	if n*int(t.Size()) <= mostGarbage || t.Kind() == reflect.Struct {
+		return make([]T, 0, n)
+	}
+	var b strings.Builder
+	b.Grow(n * int(t.Size()))
+	b.WriteByte(0)
+	// SAFETY: the builder's memory is at least what Grow was asked for, begins with a page, and has no pointers, as numbers have none; it is nobody else's.
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.StringData(b.String()))), n)[:0]
 }
 
 // arrange puts the rows, of so many numbers each, in an order, in place: row i becomes what row order[i] was.

@@ -238,7 +238,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 				inexact = 0
 			}
 			own, by := l.moving.elements(e, name, times, order)
-			numbers, which := table{l.f32.take(), l.f64.take(), shape.Wide, shape.Columns}, l.moving.which.take()
+			numbers, which := table{l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, shape.Columns}, l.moving.which.take()
 			numbers.arrange(by)
 			arrange(which, 1, by)
 			if err := l.moving.split(e, name, own, which, numbers, inexact); err != nil {
@@ -268,7 +268,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		case len(l.names) > 0:
 			e.Remark(fmt.Sprintf("not all messages have names in %s, so columns have numbers for names", shape.Labels), name+"."+shape.Name)
 		}
-		if err := stream(e.unique(name+"."+shape.Name, ""), l.f32.take(), l.f64.take(), shape.Wide, columns(shape, l.longest, names)); err != nil {
+		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, columns(shape, l.longest, names)); err != nil {
 			return err
 		}
 	}

@@ -15,9 +15,8 @@ import (
 type list struct {
 	any               bool // message
 	shortest, longest int
-	f32               blocks[float32]
-	f64               blocks[float64]
-	dropped           bool // its values, by the decoder
+	values            []numbers // of the messages of each set of names; of those without, the first
+	dropped           bool      // its values, by the decoder
 	moving            moving
 
 	// Of a list whose elements have names: the different sets of these, in whose order the elements are, and which of them each message has, -1 if it
@@ -25,6 +24,40 @@ type list struct {
 	names         []message.Names
 	named         blocks[int32]
 	unnamed, many bool // as of message.ListRows
+}
+
+// numbers are those of messages, f32 or f64.
+type numbers struct {
+	f32 blocks[float32]
+	f64 blocks[float64]
+}
+
+// of returns the values of a set of names.
+func (l *list) of(set int32) *numbers {
+	for int(set) >= len(l.values) {
+		l.values = append(l.values, numbers{})
+	}
+	return &l.values[set]
+}
+
+// add appends a piece's values, whose names are those of the list.
+func (l *list) add(in *message.ListRows, shape *message.ListShape) {
+	if len(l.names) <= 1 {
+		all := l.of(0)
+		all.f32.add(in.F32)
+		all.f64.add(in.F64)
+		return
+	}
+	at := 0
+	for i, k := range in.Named {
+		to := at + int(in.Lengths[i])*len(shape.Columns)
+		if of := l.of(max(k, 0)); shape.Wide {
+			of.f64.add(in.F64[at:to])
+		} else {
+			of.f32.add(in.F32[at:to])
+		}
+		at = to
+	}
 }
 
 // byName reports whether its elements are told by their names.
@@ -45,15 +78,14 @@ func (l *list) join(in *message.ListRows, shape *message.ListShape) {
 	l.unnamed, l.many = l.unnamed || in.Unnamed, l.many || in.Many
 	renamed := l.meet(in)
 	if l.dropped = l.dropped || in.Dropped || l.many; l.dropped || !l.keeps(len(shape.Columns)) {
-		l.f32, l.f64, l.named = blocks[float32]{}, blocks[float64]{}, blocks[int32]{}
+		l.values, l.named = nil, blocks[int32]{}
 		return
 	}
 	if shape.Labels != "" {
 		renamed.apply(in, shape)
 		l.named.add(in.Named)
 	}
-	l.f32.add(in.F32)
-	l.f64.add(in.F64)
+	l.add(in, shape)
 }
 
 // renaming says for each of a piece's names which of the list's they are, and their elements' places there.
@@ -152,21 +184,20 @@ func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 // unnameable is what is said of names that columns cannot have.
 const unnameable = " has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names"
 
-// split makes a stream of each set of names: of the messages that have it, with a column for each name. Times are in order, which is nil if that is the
-// messages' own.
+// split makes a stream of each set of names, of the memory that its values are in: of the messages that have it, with a column for each name. Times are
+// in order, which is nil if that is the messages' own.
 func (l *list) split(e *making, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
 	width := len(shape.Columns)
-	f32, f64, named := l.f32.take(), l.f64.take(), l.named.take()
-	places := make([]int, len(named)) // where each message's numbers begin
+	named := l.named.take()
+	places := make([]int, len(named)) // of each message among those of its set
 	counts := make([]int, len(l.names))
-	at, empty := 0, 0
+	empty := 0
 	for i, k := range named {
-		places[i] = at
 		if k < 0 {
 			empty++
 			continue
 		}
-		at += len(l.names[k].List) * width
+		places[i] = counts[k]
 		counts[k]++
 	}
 	if empty > 0 {
@@ -193,9 +224,9 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 		var values *tensor.Tensor
 		var err error
 		if shape.Wide {
-			values, err = pick(f64, from, elements, width)
+			values, err = arrangedRows(l.of(int32(k)).f64.take(), from, elements, width)
 		} else {
-			values, err = pick(f32, from, elements, width)
+			values, err = arrangedRows(l.of(int32(k)).f32.take(), from, elements, width)
 		}
 		if err != nil {
 			return err
@@ -273,13 +304,14 @@ func brief(names []string) string {
 // maxBrief is how long all names may be together in the name of a stream.
 const maxBrief = 40
 
-// pick returns the rows that begin at some places, their elements of so many numbers in an order.
-func pick[T float32 | float64](list []T, from, elements []int, width int) (*tensor.Tensor, error) {
-	out := make([]T, 0, len(from)*len(elements)*width)
-	for _, at := range from {
-		for _, k := range elements {
-			out = append(out, list[at+k*width:at+(k+1)*width]...)
+// arrangedRows puts rows in an order, and the elements of each, of so many numbers, in another, in place.
+func arrangedRows[T float32 | float64](list []T, rows, elements []int, width int) (*tensor.Tensor, error) {
+	each := len(elements) * width
+	if !slices.IsSorted(elements) {
+		for row := range slices.Chunk(list, each) {
+			arrange(row, width, elements)
 		}
 	}
-	return tensor.Of(out, len(from), len(elements)*width)
+	arrange(list, each, rows)
+	return tensor.Of(list, len(rows), each)
 }

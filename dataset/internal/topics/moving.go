@@ -143,22 +143,34 @@ type table struct {
 	columns []dataset.Column
 }
 
-// split makes a stream of each frame that moves. Times, and which of the pairs each row is of, are in the order of the rows.
+// split makes a stream of each frame that moves, of the table's memory. Times, and which of the pairs each row is of, are in the order of the rows.
 func (m *moving) split(e *making, name string, times []int64, which []int32, t table, inexact int) error {
 	if len(m.list) > maxFrames {
 		e.leftOut(name, len(which), fmt.Sprintf("%d coordinate frames move, of which a topic has up to %d", len(m.list), maxFrames))
 		return nil
 	}
-	rows := make([][]int, len(m.list))
-	for i, pair := range which {
-		rows[pair] = append(rows[pair], i)
+	ends := make([]int, len(m.list)) // of each pair's rows, which come to lie together
+	for _, pair := range which {
+		ends[pair]++
 	}
+	at := 0
 	for _, pair := range m.byName() {
-		own := make([]int64, len(rows[pair]))
-		for i, k := range rows[pair] {
-			own[i] = times[k]
-		}
-		values, err := t.gather(rows[pair])
+		at, ends[pair] = at+ends[pair], at
+	}
+	order := make([]int, len(which))
+	for i, pair := range which {
+		order[ends[pair]] = i
+		ends[pair]++
+	}
+	t.arrange(order)
+	times = slices.Clone(times)
+	arrange(times, 1, order)
+	from := 0
+	for _, pair := range m.byName() {
+		to := ends[pair]
+		own := times[from:to:to]
+		values, err := t.rows(from, to)
+		from = to
 		if err != nil {
 			return err
 		}
@@ -179,20 +191,13 @@ func (t *table) arrange(order []int) {
 	arrange(t.f64, len(t.columns), order)
 }
 
-// gather returns some rows.
-func (t *table) gather(rows []int) (*tensor.Tensor, error) {
+// rows returns those from one to another, in the table's memory.
+func (t *table) rows(from, to int) (*tensor.Tensor, error) {
+	width := len(t.columns)
 	if t.wide {
-		return gather(t.f64, len(t.columns), rows)
+		return tensor.Of(t.f64[from*width:to*width:to*width], to-from, width)
 	}
-	return gather(t.f32, len(t.columns), rows)
-}
-
-func gather[T float32 | float64](list []T, width int, rows []int) (*tensor.Tensor, error) {
-	out := make([]T, 0, width*len(rows))
-	for _, i := range rows {
-		out = append(out, list[i*width:(i+1)*width]...)
-	}
-	return tensor.Of(out, len(rows), width)
+	return tensor.Of(t.f32[from*width:to*width:to*width], to-from, width)
 }
 
 // elements returns the timestamps of a list's elements, and their order, nil if it is that of the file: of the messages' times and their order.

@@ -217,7 +217,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 		}
 		if in.bytes += int64(len(m.Data)) + overhead; roomOf(&in.rows) > mostRoom*in.bytes+freePiece {
 			c.topic.over.Store(true)
-			in.clearRows()
+			in.rows.Reset()
 			return nil
 		}
 		in.log = append(in.log, m.Log)
@@ -316,18 +316,7 @@ func (r *reader) join(p *part, again bool) error {
 
 // clear makes a piece ready for another part, in the memory that it has.
 func (in *piece) clear() {
-	in.clearRows()
+	in.rows.Reset()
 	clear(in.frames.at)
 	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
-}
-
-func (in *piece) clearRows() {
-	rows := &in.rows
-	rows.Count, rows.Inexact = 0, 0
-	rows.F32, rows.F64, rows.Stamps = rows.F32[:0], rows.F64[:0], rows.Stamps[:0]
-	rows.Keys, rows.Parents = rows.Keys[:0], rows.Parents[:0]
-	for i := range rows.Lists {
-		l := &rows.Lists[i]
-		*l = message.ListRows{Lengths: l.Lengths[:0], F32: l.F32[:0], F64: l.F64[:0]}
-	}
 }

@@ -146,8 +146,7 @@ func (t *topic) join(in *piece, r *reader) {
 		l, rows, shape := &t.lists[i], &in.rows.Lists[i], &t.shape.Lists[i]
 		if shape.Keyed {
 			l.moving.joinList(in.rows.Frames, rows, before)
-			l.f32.add(rows.F32)
-			l.f64.add(rows.F64)
+			l.add(rows, shape)
 			continue
 		}
 		l.join(rows, shape)
@@ -167,10 +166,11 @@ func (t *topic) reserve() {
 	t.log.expect, t.publish.expect, t.stamps.expect, t.at.expect, t.moving.which.expect = n, n, n, n, n
 	t.f32.expect, t.f64.expect = n*columns, n*columns
 	for i := range t.lists {
-		if l := &t.lists[i]; l.any && l.shortest == l.longest && !t.shape.Lists[i].Keyed {
-			each := l.longest * len(t.shape.Lists[i].Columns)
-			l.f32.expect, l.f64.expect = n*each, n*each
+		l, each := &t.lists[i], 0
+		if l.any && l.shortest == l.longest && len(l.names) <= 1 {
+			each = l.longest * len(t.shape.Lists[i].Columns)
 		}
+		l.of(0).f32.expect, l.of(0).f64.expect, l.named.expect = n*each, n*each, n
 	}
 }
 
