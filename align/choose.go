@@ -96,27 +96,37 @@ func (j *job) choose(e *dataset.Episode) error {
 		if err != nil {
 			return err
 		}
-		if stats.Samples > 0 && stats.Samples-stats.Duplicates < 2 && how.Edge != "" && how.Edge != "hold" && how.Edge != "clamp" {
-			return j.at(i, "edge", &StreamError{Stream: name, Got: "a single timestamp and the edge " + how.Edge, Want: "hold or clamp, of what has one"})
-		}
 		named := *s
 		named.Name = w.Name
-		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0, why: why(e, name)})
+		t := take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0, why: why(e, name)}
+		if t.single() && !slices.Contains([]string{"", "hold", "clamp"}, how.Edge) {
+			return j.at(i, "edge", &StreamError{Stream: name, Got: "a single timestamp and the edge " + how.Edge, Want: "hold or clamp, of what has one"})
+		}
+		j.takes = append(j.takes, t)
 	}
 	if disorder != nil && !slices.ContainsFunc(j.takes, func(t take) bool { return !t.empty }) {
 		return disorder
 	}
-	if len(j.takes) == 0 {
+	if len(j.takes) == 0 || !j.fuse && j.plan.Targets == nil && !slices.ContainsFunc(j.takes, func(t take) bool { return !t.single() }) {
 		return j.nothing()
 	}
 	return j.covers(e)
 }
 
+// single reports whether a stream has a single timestamp.
+func (t *take) single() bool { return t.stats.Samples > 0 && t.stats.Samples-t.stats.Duplicates < 2 }
+
+const tooFew = "fewer than two distinct timestamps"
+
 // nothing is the error of a recording of which nothing can be put on a clock.
 func (j *job) nothing() error {
 	e := &NoStreamsError{}
 	for _, t := range j.takes {
-		e.LeftOut = append(e.LeftOut, t.from+" ("+t.why+")")
+		why := t.why
+		if t.single() {
+			why = tooFew
+		}
+		e.LeftOut = append(e.LeftOut, t.from+" ("+why+")")
 	}
 	for _, l := range j.left {
 		e.LeftOut = append(e.LeftOut, l.Name+" ("+l.Reason+")")
@@ -330,7 +340,7 @@ func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
 	case st.Samples == 0:
 		return "no samples"
 	case st.Samples-st.Duplicates < 2 && !named: // a static transform, say, whose value an edge has everywhere
-		return "fewer than two distinct timestamps"
+		return tooFew
 	}
 	return ""
 }
@@ -384,7 +394,7 @@ func (j *job) covers(e *dataset.Episode) error {
 	for i := range j.takes {
 		t := &j.takes[i]
 		slow := t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
-		t.onChange = !t.empty && (slow || t.stats.Samples-t.stats.Duplicates < 2)
+		t.onChange = !t.empty && (slow || t.single())
 		switch {
 		case t.how.Edge != "":
 			edge, err := ops.ParseEdge(t.how.Edge)

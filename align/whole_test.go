@@ -204,3 +204,47 @@ func TestANameOfSeveralSetsIsToldThem(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 	assert.Equal(t, "/j.position (a, b) or /j.position (c)", missing.Near)
 }
+
+// A stream of one timestamp, such as a static transform, is taken where it is named: its value holds from there on unless the plan says otherwise, and an
+// edge that has no value there is an error that names it.
+func TestAStreamOfOneTimestampHoldsItsValue(t *testing.T) {
+	e := recorded(t)
+	e.Streams = append(e.Streams, stream(t, "static", 0, 1, 7))
+	valid := func(streams []align.Stream) (list []uint8) {
+		got, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: streams})
+		require.NoError(t, err)
+		row, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: streams})
+		require.NoError(t, err)
+		require.Len(t, got.Streams, 2)
+		one, err := tensor.Data[uint8](got.Streams[1].Valid)
+		require.NoError(t, err)
+		both, err := row.Streams[1].Valid.Contiguous()
+		require.NoError(t, err)
+		two, err := tensor.Data[uint8](both)
+		require.NoError(t, err)
+		assert.Equal(t, one, two)
+		prepared, err := align.Prepare(e, align.Plan{Rate: 10, Streams: streams})
+		require.NoError(t, err)
+		assert.Equal(t, got.Streams[1].How.Edge, prepared.Streams[1].How.Edge)
+		return one
+	}
+	streams := named("fast", "static")
+	assert.NotContains(t, valid(streams), uint8(0))
+	streams[1].Edge = "clamp"
+	assert.Contains(t, valid(streams), uint8(0), "the value is there, and not valid")
+	streams[1].Edge = "fill"
+	for _, do := range []func() error{
+		func() error {
+			_, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: streams})
+			return err
+		},
+		func() error { _, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: streams}); return err },
+		func() error { _, err := align.Prepare(e, align.Plan{Rate: 10, Streams: streams}); return err },
+	} {
+		var bad *align.StreamError
+		require.ErrorAs(t, do(), &bad)
+		assert.Equal(t, []string{"static", "a single timestamp and the edge fill"}, []string{bad.Stream, bad.Got})
+	}
+	_, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: named("static")})
+	assert.ErrorContains(t, err, "static (fewer than two distinct timestamps)")
+}

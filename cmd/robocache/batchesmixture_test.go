@@ -95,17 +95,17 @@ func TestBatchesRefusesMixturesThatCannotBe(t *testing.T) {
 		code int
 		args []string
 	}{
-		"--weight: got 1, want one for each of 2 datasets":   {exitUsage, []string{kindsRLDS, "--weight=1"}},
-		`got "a", want numbers such as 2 or 0.5, with`:       {exitUsage, []string{kindsRLDS, "--weight=1,a"}},
-		"--weight: got -1, want a finite number":             {exitUsage, []string{kindsRLDS, "--weight=-1,2"}},
-		"--epoch-windows: got 5":                             {exitUsage, []string{kindsRLDS, "--epoch-windows=5"}},
-		"--shuffle: got shards, want windows or none":        {exitUsage, []string{kindsRLDS, "--weight=1,2", "--shuffle=shards"}},
-		"--shuffle: got \"well\"":                            {exitUsage, []string{"--shuffle=well"}},
-		"--shuffle: got none with --shard-windows":           {exitUsage, []string{"--shuffle=none", "--shard-windows=2"}},
-		"--streaming: got it with 2 datasets":                {exitUsage, []string{kindsRLDS, "--streaming"}},
-		"--check-fresh: got it with 2 datasets":              {exitUsage, []string{kindsRLDS, "--check-fresh=" + kindsRLDS}},
-		"store 1: stream action: got none":                   {exitInput, []string{store}},
-		"--plan: got it with --hz, --stream, --window or --": {exitUsage, []string{"--plan=x.yaml", "--shuffle=none"}},
+		"--weight: got 1, want one for each of 2 datasets":              {exitUsage, []string{kindsRLDS, "--weight=1"}},
+		`got "a", want numbers such as 2 or 0.5, with`:                  {exitUsage, []string{kindsRLDS, "--weight=1,a"}},
+		"--weight: got -1, want a finite number":                        {exitUsage, []string{kindsRLDS, "--weight=-1,2"}},
+		"--epoch-windows: got 5":                                        {exitUsage, []string{kindsRLDS, "--epoch-windows=5"}},
+		"--shuffle: got shards, want windows or none":                   {exitUsage, []string{kindsRLDS, "--weight=1,2", "--shuffle=shards"}},
+		"--shuffle: got \"well\"":                                       {exitUsage, []string{"--shuffle=well"}},
+		"--shuffle: got none with --shard-windows":                      {exitUsage, []string{"--shuffle=none", "--shard-windows=2"}},
+		"--streaming: got it with 2 datasets":                           {exitUsage, []string{kindsRLDS, "--streaming"}},
+		"--check-fresh: got it with 2 datasets":                         {exitUsage, []string{kindsRLDS, "--check-fresh=" + kindsRLDS}},
+		"store 1: stream action: got none":                              {exitInput, []string{store}},
+		"--plan: got it with --hz, --stream, --window, --shuffle or --": {exitUsage, []string{"--plan=x.yaml", "--shuffle=none"}},
 	} {
 		code, _, stderr := cli(append([]string{"batches", kindsRLDS, "--rate=10", "--hz=20", "--backend=cpu", "--batch=2"}, c.args...)...)
 		assert.Equal(t, c.code, code, stderr)

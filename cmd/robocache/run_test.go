@@ -113,7 +113,7 @@ func TestExitCodes(t *testing.T) {
 		{to(flight, "--hz=50", "--stream=airspeed:slerp"), exitInput, []string{"airspeed", "four floats"}},
 		{to(apart, "--hz=50", "--range=intersection"), exitInput, []string{"early covers 0.000 to 0.001 s", "late covers 0.005 to 0.006 s"}},
 		{to(apart, "--hz=50", "--range=union"), exitGood, nil},
-		{to(backwards, "--hz=50"), exitInput, []string{"stream back", "index 2"}},
+		{to(backwards, "--hz=50"), exitInput, []string{"stream back", "backwards at sample 2"}},
 		{to(still, "--hz=50"), exitInput, []string{"still", "two distinct timestamps"}},
 
 		{[]string{"resample", ramp, "-o", filepath.Join(dir, "no", "folder.npz")}, exitOther, []string{"folder.npz"}},
