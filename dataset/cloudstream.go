@@ -5,6 +5,7 @@ import "context"
 // CloudStream is a series of point clouds with a clock of its own, such as a lidar's scans.
 type CloudStream struct {
 	Name  string
+	Type  string  // as that of Stream
 	Times []int64 // [S], nanoseconds, one for each cloud
 	// Source reads a cloud when it is asked for.
 	Source CloudSource

@@ -123,6 +123,7 @@ func (e *Episode) CloudStream(name string) *CloudStream {
 // Media is a stream of frames that are kept as they were encoded: a camera's images, or a video.
 type Media struct {
 	Name  string
+	Type  string  // as that of Stream
 	Times []int64 // [S], nanoseconds, one for each frame
 	// Encoding is the frames' format, in lower case: "jpeg", "png", "h264", "av1", or "rgb8", "bgr8", "mono8" and the like for raw pixels.
 	Encoding      string

@@ -57,6 +57,7 @@ func (r Rotation) Width() int {
 // Stream is one series of samples with a clock of its own.
 type Stream struct {
 	Name string
+	Type string // of the messages that it is made of, as a log names it: "sensor_msgs/msg/Imu"; empty where there are none
 	// Times [S] are the samples' timestamps, as recorded: i64 nanoseconds, or f64 or f32 seconds.
 	Times   *tensor.Tensor
 	Values  *tensor.Tensor // [S,D] on the host, of a float dtype; a reader takes f32 where that holds every column's type exactly, else f64

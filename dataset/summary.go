@@ -27,7 +27,8 @@ type Summary struct {
 // StreamSummary is a stream over all episodes.
 type StreamSummary struct {
 	Name                        string
-	Episodes                    int // that have it
+	Type                        string // of the messages, in the first episode that has it
+	Episodes                    int    // that have it
 	Samples                     int
 	First, Last                 int64 // the least and greatest of the episodes' first and last timestamps, ns
 	Shortest, Longest           int64 // from the first to the last of an episode, ns
@@ -62,7 +63,8 @@ func length(s Stats) int64 {
 // MediaSummary is a media stream over all episodes.
 type MediaSummary struct {
 	Name, Encoding string
-	Episodes       int // that have it
+	Type           string // as that of StreamSummary
+	Episodes       int    // that have it
 	Frames         int
 	Width, Height  int  // of the first episode that says; 0 if none does
 	Undecoded      bool // whether Media.Decode does not take the frames of the first episode that has it
@@ -76,7 +78,8 @@ func (m *MediaSummary) Rate() float64 { return rateOf(m.medians) }
 // CloudSummary is a series of point clouds over all episodes.
 type CloudSummary struct {
 	Name     string
-	Episodes int // that have it
+	Type     string // as that of StreamSummary
+	Episodes int    // that have it
 	Clouds   int
 
 	medians []int64
@@ -132,7 +135,7 @@ func (s *Summary) Add(e *Episode) {
 		m := &e.Media[i]
 		at, fresh := place(&s.media, m.Name)
 		if fresh {
-			s.Media = append(s.Media, MediaSummary{Name: m.Name, Encoding: m.Encoding, Undecoded: !m.Decodes()})
+			s.Media = append(s.Media, MediaSummary{Name: m.Name, Type: m.Type, Encoding: m.Encoding, Undecoded: !m.Decodes()})
 		}
 		k := &s.Media[at]
 		k.Episodes++
@@ -148,7 +151,7 @@ func (s *Summary) Add(e *Episode) {
 		c := &e.Clouds[i]
 		at, fresh := place(&s.clouds, c.Name)
 		if fresh {
-			s.Clouds = append(s.Clouds, CloudSummary{Name: c.Name})
+			s.Clouds = append(s.Clouds, CloudSummary{Name: c.Name, Type: c.Type})
 		}
 		k := &s.Clouds[at]
 		k.Episodes++
@@ -174,7 +177,7 @@ func (s *Summary) stream(in *Stream) {
 	st := in.Stats()
 	at, fresh := place(&s.streams, in.Name)
 	if fresh {
-		s.Streams = append(s.Streams, StreamSummary{Name: in.Name, Columns: in.Columns})
+		s.Streams = append(s.Streams, StreamSummary{Name: in.Name, Type: in.Type, Columns: in.Columns})
 	}
 	k := &s.Streams[at]
 	k.Episodes++

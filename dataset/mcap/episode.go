@@ -229,7 +229,7 @@ func (l *Log) restore(e *dataset.Episode) error {
 		if json.Unmarshal([]byte(text), &list) != nil || len(list) != len(s.Columns) {
 			continue // of another program, to which it means something else
 		}
-		s.Columns = make([]dataset.Column, len(list))
+		s.Type, s.Columns = "", make([]dataset.Column, len(list))
 		for i, c := range list {
 			s.Columns[i] = dataset.Column{Name: c.Name, Type: c.Type, Integer: c.Integer}
 			for _, r := range []dataset.Rotation{dataset.RotationXYZW, dataset.RotationWXYZ} {

@@ -20,7 +20,15 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 	if many {
 		covers = "lasts"
 	}
-	fmt.Fprintf(t, "stream\tsamples\trate\t%s\tgaps\tdtype\tcolumns\n", covers)
+	typed := slices.ContainsFunc(f.Streams, func(s Stream) bool { return s.Type != "" }) || slices.ContainsFunc(f.Media, func(m Media) bool { return m.Type != "" }) ||
+		slices.ContainsFunc(f.Clouds, func(c Clouds) bool { return c.Type != "" })
+	kind := func(text string) string { // a column of the table, if there are any
+		if !typed {
+			return ""
+		}
+		return printed.Text(text) + "\t"
+	}
+	fmt.Fprintf(t, "stream\tsamples\trate\t%s\tgaps\tdtype\t%scolumns\n", covers, kind("type"))
 	in := func(n int) string {
 		if many && n < f.Episodes {
 			return fmt.Sprintf(" (in %s)", episodes(n))
@@ -30,7 +38,7 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 	for i := range f.Streams {
 		s := &f.Streams[i]
 		rate, covers := s.clock(many)
-		fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%d\t%s\t%s\n", printed.Text(s.Name), s.Samples, in(s.Episodes), rate, covers, s.Gaps, s.DType, printed.Text(names(s.Columns, columns)))
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%d\t%s\t%s%s\n", printed.Text(s.Name), s.Samples, in(s.Episodes), rate, covers, s.Gaps, s.DType, kind(s.Type), printed.Text(names(s.Columns, columns)))
 	}
 	for _, m := range f.Media {
 		size := ""
@@ -40,14 +48,14 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 		if m.Undecoded {
 			size += ": frames are read as they are, not decoded"
 		}
-		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), printed.Text(m.Encoding), size)
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), kind(m.Type), printed.Text(m.Encoding), size)
 	}
 	for _, c := range f.Clouds {
 		what := fmt.Sprintf("clouds, the first of %s", Counted(c.Points, "point"))
 		if len(c.Columns) > 0 {
 			what += " with " + names(c.Columns, columns)
 		}
-		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s\n", printed.Text(c.Name), c.Clouds, in(c.Episodes), hertz(c.Rate), printed.Text(what))
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s\n", printed.Text(c.Name), c.Clouds, in(c.Episodes), hertz(c.Rate), kind(c.Type), printed.Text(what))
 	}
 	if err := t.Flush(); err != nil {
 		return err

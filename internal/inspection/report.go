@@ -63,7 +63,8 @@ type LeftOut struct {
 
 type Stream struct {
 	Name       string   `json:"name"`
-	Episodes   int      `json:"episodes"` // that have it
+	Type       string   `json:"type,omitempty"` // of a log's messages
+	Episodes   int      `json:"episodes"`       // that have it
 	Samples    int      `json:"samples"`
 	Rate       float64  `json:"rate_hz,omitempty"`
 	Lowest     float64  `json:"lowest_rate_hz,omitempty"` // of an episode
@@ -89,6 +90,7 @@ type Column struct {
 
 type Media struct {
 	Name     string  `json:"name"`
+	Type     string  `json:"type,omitempty"`
 	Episodes int     `json:"episodes"` // that have it
 	Frames   int     `json:"frames"`
 	Rate     float64 `json:"rate_hz,omitempty"`
@@ -101,6 +103,7 @@ type Media struct {
 
 type Clouds struct {
 	Name     string   `json:"name"`
+	Type     string   `json:"type,omitempty"`
 	Episodes int      `json:"episodes"` // that have it
 	Clouds   int      `json:"clouds"`
 	Rate     float64  `json:"rate_hz,omitempty"`
@@ -132,19 +135,19 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	}
 	for i := range sum.Streams {
 		s := &sum.Streams[i]
-		line := Stream{Name: s.Name, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), ShortestNS: s.Shortest, LongestNS: s.Longest, FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
+		line := Stream{Name: s.Name, Type: s.Type, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), ShortestNS: s.Shortest, LongestNS: s.Longest, FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
 			Duplicates: s.Duplicates, BackSteps: s.BackSteps, Inexact: s.Inexact, DType: s.DType, Columns: Columns(s.Columns)}
 		line.Lowest, line.Highest = s.Rates()
 		f.Streams = append(f.Streams, line)
 	}
 	for i := range sum.Media {
 		m := &sum.Media[i]
-		f.Media = append(f.Media, Media{m.Name, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height, m.Undecoded})
+		f.Media = append(f.Media, Media{m.Name, m.Type, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height, m.Undecoded})
 	}
 	for i := range sum.Clouds {
 		c := &sum.Clouds[i]
 		line := firsts[c.Name]
-		line.Name, line.Episodes, line.Clouds, line.Rate = c.Name, c.Episodes, c.Clouds, c.Rate()
+		line.Name, line.Type, line.Episodes, line.Clouds, line.Rate = c.Name, c.Type, c.Episodes, c.Clouds, c.Rate()
 		if line.Columns == nil {
 			line.Columns = []Column{}
 		}

@@ -113,7 +113,12 @@ func (e *making) add(t *topic) error {
 		e.media(t, name, times, order)
 		return nil
 	}
-	return e.streams(t, name, times, order)
+	before := len(e.Streams)
+	err := e.streams(t, name, times, order)
+	for i := range e.Streams[before:] {
+		e.Streams[before+i].Type = t.kind
+	}
+	return err
 }
 
 // clockOf returns a topic's timestamps, in order, and the order, nil if it is that of the file.
@@ -156,11 +161,11 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 	arrange(at, 1, order)
 	from := source{log: e.log, name: name, at: at}
 	if t.shape.Media == message.PointCloud {
-		e.Clouds = append(e.Clouds, dataset.CloudStream{Name: name, Times: times, Source: &from})
+		e.Clouds = append(e.Clouds, dataset.CloudStream{Name: name, Type: t.kind, Times: times, Source: &from})
 		return
 	}
 	first := t.frames.list[0]
-	m := dataset.Media{Name: name, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}}
+	m := dataset.Media{Name: name, Type: t.kind, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}}
 	if video.Decodes(first.encoding) {
 		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: first.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
 			return at[i].size, at[i].begins, nil

@@ -66,6 +66,7 @@ func TestChannelsOfOneTypeAreOneStream(t *testing.T) {
 	log.channels[2].Schema.Data = []byte("other text, same fields")
 	e := readAll(t, log, dataset.Options{})
 	assert.Equal(t, []string{"/x", "/x (wide)"}, e.Names(), "the first message's type has the plain name")
+	assert.Equal(t, []string{"pair", "wide"}, []string{e.Streams[0].Type, e.Streams[1].Type})
 	assert.Equal(t, []float32{1, 2, 5, 6, 3, 4}, values(t, e.Stream("/x")))
 	assert.Equal(t, []dataset.LeftOut{{Name: "/none", Reason: "no messages", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}, DType: tensor.F32}}, e.LeftOut)
 }
@@ -155,6 +156,7 @@ func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.Contains(t, e.Remarks, "/cam: 1 of 3 frames cannot be read, since they are no 1x2 j as the first, but 1x2 p as others")
 	require.Len(t, e.Clouds, 1)
+	assert.Equal(t, []string{"image", "cloud"}, []string{m.Type, e.Clouds[0].Type})
 	assert.Equal(t, []int64{0, 1}, e.Clouds[0].Times)
 	c, err := e.Clouds[0].Cloud(ctx, 1)
 	require.NoError(t, err)
