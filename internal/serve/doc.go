@@ -53,13 +53,14 @@
 // Arrays come in a memfd of the reply's own, which this process does not keep: {"dtype","shape","at"}, row-major from byte "at", a multiple of 64. A reply
 // without numbers has none. Of those that are open the few that were asked last keep an episode, and read ahead.
 //
-//	open     {"path","clock","rate","strict"}: a recording or dataset of any format. The reply has "handle", and what it says of itself; no episode is read.
+//	open     {"path","clock","rate","definitions":[...],"strict"}: a recording or dataset of any format. The reply has "handle", and what it says of itself; no episode is read.
 //	episode  {"handle","episode":N,"known":N}: an episode's streams with "times" [S] and "values" [S,D] as recorded, its cameras with the times of their frames,
-//	         and what was left out or lost. Who asks for one after the other finds the next ones read. A stream's "columns" is the place of their list among
+//	         its series of clouds with those of the clouds, and what was left out or lost. Who asks for one after the other finds the next ones read. A stream's "columns" is the place of their list among
 //	         the recording's, of which the reply has those after the ones that are known.
 //	align    {"handle","episode","plan","plan_path","targets","fuse":bool}: an episode on one clock. The plan is a plan file's text, of the file "plan_path", or
 //	         made of a call's arguments if that is empty. "targets" is the dtype of the clock's times, which the blob has, instead of the plan's rate.
 //	frames   {"handle","episode","camera","frames":[N...],"height","width"}: images [F,H,W,C], as they are or resized
+//	cloud    {"handle","episode","clouds","cloud":N}: a cloud of a series, "points" [N,3] and "features" [N,F], with their columns
 //	inspect  {"handle","episode","columns":bool}: what robocache inspect says, "report" and "text", of an episode or, if it is -1, all
 //	stats    {"dtype"}: what the clock is like whose timestamps the blob has
 //	close    {"handles":[...]}: those that are open are closed

@@ -52,6 +52,7 @@ type loaderRequest struct {
 	Strict       bool           `json:"strict"`
 	Rate         float64        `json:"rate"`
 	Clock        string         `json:"clock"`
+	Definitions  []string       `json:"definitions"`
 }
 
 type loaderStream struct {
@@ -74,7 +75,7 @@ func (r *loaderRequest) asked() (*batching.Request, error) {
 		return nil, batching.Usagef("--paths: got none, want a dataset or several")
 	}
 	q := &batching.Request{
-		Packing: batching.Packing{Path: r.Paths[0], Rate: r.Rate, Clock: r.Clock, Strict: r.Strict, Cameras: true},
+		Packing: batching.Packing{Path: r.Paths[0], Rate: r.Rate, Clock: r.Clock, Definitions: r.Definitions, Strict: r.Strict, Cameras: true},
 		Others:  r.Paths[1:], Weights: r.Weights, Hz: r.Hz, Shuffle: r.Shuffle, Streaming: r.Streaming, Defaults: align.Sampling{Normalise: r.Normalise}, Normalise: r.NormaliseStreams,
 		Loader: loader.Options{Batch: r.Batch, Seed: r.Seed, Age: r.Age, EpochWindows: r.EpochWindows, Workers: r.Workers, ShardWindows: r.ShardWindows, MixShards: r.MixShards, Apart: true, Episodes: r.Episodes},
 	}

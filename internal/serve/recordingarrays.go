@@ -101,6 +101,7 @@ type episodeReply struct {
 	Attributes map[string]string `json:"attributes"`
 	Streams    []sentStream      `json:"streams"`
 	Media      []sentMedia       `json:"media"`
+	Clouds     []sentClouds      `json:"clouds"`
 	LeftOut    []sentLeftOut     `json:"left_out"`
 	Dropouts   []sentDropout     `json:"dropouts"`
 	Damage     []sentDamage      `json:"damage"`
@@ -123,6 +124,11 @@ type sentMedia struct {
 	Width    int    `json:"width"` // 0 if the file does not say
 	Height   int    `json:"height"`
 	Times    array  `json:"times"`
+}
+
+type sentClouds struct {
+	Name  string `json:"name"`
+	Times array  `json:"times"`
 }
 
 type sentLeftOut struct {
@@ -159,7 +165,7 @@ func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	var a arrays
 	out := episodeReply{Number: q.Episode, Name: e.Name, Frames: e.Frames, Steps: e.Steps, Source: e.Attributes.Source, Task: e.Attributes.Task,
-		Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []sentStream{}, Media: []sentMedia{}, LeftOut: leftOutOf(e), Dropouts: []sentDropout{},
+		Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []sentStream{}, Media: []sentMedia{}, Clouds: []sentClouds{}, LeftOut: leftOutOf(e), Dropouts: []sentDropout{},
 		Damage: []sentDamage{}, Remarks: append([]string{}, e.Remarks...), Columns: [][]inspection.Column{}}
 	for i := range e.Streams {
 		s := &e.Streams[i]
@@ -174,6 +180,13 @@ func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 			return nil, rec.fails(q.Episode, err)
 		}
 		out.Media = append(out.Media, sentMedia{m.Name, m.Encoding, m.Width, m.Height, a.add(times)})
+	}
+	for _, c := range e.Clouds {
+		times, err := tensor.Of(c.Times, c.Len())
+		if err != nil {
+			return nil, rec.fails(q.Episode, err)
+		}
+		out.Clouds = append(out.Clouds, sentClouds{c.Name, a.add(times)})
 	}
 	for _, d := range e.Dropouts {
 		out.Dropouts = append(out.Dropouts, sentDropout(d))

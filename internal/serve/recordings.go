@@ -84,6 +84,8 @@ type openRequest struct {
 	Clock  string  `json:"clock"`
 	Rate   float64 `json:"rate"`
 	Strict bool    `json:"strict"`
+	// Definitions are folders and files of message definitions, of recordings that lack some.
+	Definitions []string `json:"definitions"`
 }
 
 // opened is the reply to open: what a dataset says of itself before an episode is read.
@@ -110,7 +112,7 @@ func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err := r.Decode(&q); err != nil {
 		return nil, err
 	}
-	d, err := inspection.Open(ctx, q.Path, dataset.Options{Strict: q.Strict, Rate: q.Rate, Clock: q.Clock})
+	d, err := inspection.Open(ctx, q.Path, dataset.Options{Strict: q.Strict, Rate: q.Rate, Clock: q.Clock, Definitions: q.Definitions})
 	if err != nil {
 		return nil, &RecordingError{Path: q.Path, Episode: -1, Err: err}
 	}

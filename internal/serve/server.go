@@ -33,6 +33,7 @@ var handlers = map[string]handler{
 	"stats":   stats,
 	"align":   alignRecording,
 	"frames":  readFrames,
+	"cloud":   readCloud,
 	"close":   closeRecordings,
 
 	"loader":   openLoader,

@@ -32,6 +32,7 @@ from ._voxelize import Box, VoxelCounts, Voxels, voxelize
 if _typing.TYPE_CHECKING:
     from ._loader import Loader
     from ._recording import Episode, Recording
+    from ._clouds import Cloud, Clouds
     from ._streams import Aligned, AlignedStream, Fused, Media, RecordedStream, Report
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "Fused",
     "Loader",
     "LoaderError",
+    "Cloud",
+    "Clouds",
     "Media",
     "OutOfMemoryError",
     "PlanError",
@@ -81,6 +84,8 @@ _LATER = {
     "Episode": "_recording",
     "Fused": "_streams",
     "Loader": "_loader",
+    "Cloud": "_clouds",
+    "Clouds": "_clouds",
     "Media": "_streams",
     "RecordedStream": "_streams",
     "Recording": "_recording",

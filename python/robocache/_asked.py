@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._arrays import FLOATS, dtype_name
-from ._child import located
+from ._child import located, located_all
 from ._errors import ArgumentError, PlanError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -89,6 +89,7 @@ def request(
     strict: bool,
     rate: Optional[float],
     clock: str,
+    definitions: Union[Path, Sequence[Path]],
     episodes: Optional[Episodes],
     statistics: Optional[Mapping[str, Mapping[str, Any]]],
     max_gap: Union[None, Seconds, Mapping[str, Seconds]] = None,
@@ -108,6 +109,7 @@ def request(
         "age": bool(age),
         "strict": bool(strict),
         "clock": str(clock),
+        "definitions": located_all(definitions),
     }
     for name, given in (("hz", hz), ("rate", rate)):
         if given is not None:

@@ -45,6 +45,11 @@ def located(name: str) -> str:
     return name if "://" in name else os.path.abspath(name)
 
 
+def located_all(given: Any) -> List[str]:
+    """Returns those of paths, or of a single one."""
+    return [located(os.fspath(p)) for p in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+
+
 def find_binary() -> str:
     """Returns the path of the binary: ROBOCACHE_BINARY's, else the package's own, else, if it has none, PATH's."""
     given = os.environ.get("ROBOCACHE_BINARY")

@@ -80,6 +80,7 @@ class Loader:
             other's windows have a fill value that is not valid, and `report` says so.
         rate: steps a second of recordings that have no times; where they have, an error.
         clock: where times come from, of formats that have several clocks.
+        definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
         framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
         device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
             there is one, else the CPU. JAX's arrays are on its default device.
@@ -143,6 +144,7 @@ class Loader:
         strict: bool = False,
         rate: Optional[float] = None,
         clock: str = "",
+        definitions: Union[Path, Sequence[Path]] = (),
         max_gap: Union[None, _asked.Seconds, Mapping[str, _asked.Seconds]] = None,
         episodes: Optional[_asked.Episodes] = None,
         statistics: Optional[Mapping[str, Mapping[str, Any]]] = None,
@@ -181,6 +183,7 @@ class Loader:
             strict=strict,
             rate=rate,
             clock=clock,
+            definitions=definitions,
             episodes=episodes,
             statistics=statistics,
             max_gap=max_gap,

@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 from . import _child
+from ._clouds import Clouds
 from ._errors import ArgumentError, Error, ForkError, RecordingError, ServerError, near
 from ._memory import Maker, mapped, times_blob
 from ._plantext import Streams, plan_text
@@ -128,8 +129,8 @@ class _Handle:
 class Episode(Named):
     """An episode of a recording, read. Its arrays are its own and stay when the recording is closed.
 
-    streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; the episode itself is a mapping of
-    both: ``episode["imu"]``, ``for name, stream in episode.items()``. A stream can be pickled, as a copy.
+    streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; clouds: of names to `Clouds`,
+    series of point clouds; the episode itself is a mapping of all: ``episode["imu"]``, ``for name, stream in episode.items()``. A stream can be pickled, as a copy.
     number: as the recording counts, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
     None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
     each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
@@ -160,23 +161,26 @@ class Episode(Named):
         for m in reply["media"]:
             media = Media(m, data, maker, self._request)
             self.media[_free(self.media, media.name)] = media
+        self.clouds: Dict[str, Clouds] = {}
+        for c in reply["clouds"]:
+            clouds = Clouds(c, data, maker, self._request)
+            self.clouds[_free(self.clouds, clouds.name)] = clouds
 
     def _request(self, do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
         return self._handle.request(do, blob, episode=self.number, **fields)
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the stream or camera of a name."""
-        if name in self.streams:
-            return self.streams[name]
-        if name in self.media:
-            return self.media[name]
+        """Returns the stream, camera or series of clouds of a name."""
+        named = self._named()
+        if name in named:
+            return named[name]
         left = [x for x in self.left_out if x.name == name]
         why = near(str(name), self) + ": there are " + (", ".join(self) or "none")
         why = ", which was left out: {}".format(left[0].reason) if left else why
         raise KeyError("no stream {!r} in {}{}".format(name, self.name, why))
 
     def __contains__(self, name: object) -> bool:
-        return name in self.streams or name in self.media
+        return name in self._named()
 
     def align(
         self, hz: Optional[float] = None, streams: Optional[Streams] = None, *, times: Any = None, plan: Plan = None, **options: Any
@@ -198,7 +202,9 @@ class Episode(Named):
         return _align(self._request, fuse, hz, streams, times, plan, options)
 
     def __repr__(self) -> str:
-        return "<Episode {}: {} streams, {} cameras>".format(self.name, len(self.streams), len(self.media))
+        return "<Episode {}: {} streams, {} cameras{}>".format(
+            self.name, len(self.streams), len(self.media), ", {} series of clouds".format(len(self.clouds)) if self.clouds else ""
+        )
 
 
 def _free(names: Mapping[str, Any], name: str) -> str:
@@ -268,9 +274,10 @@ class Recording:
 
     Args:
         path: a file or folder: ULog, LeRobot, RLDS, HDF5 (robomimic, ALOHA, Isaac Lab), CALVIN, TUM, CSV, .npz, .safetensors, or
-            a folder of such files, one episode each.
+            a folder of such files, one episode each; of robots' logs MCAP, ROS 1 bags and rosbag2.
         clock: where the times come from, of formats that have several clocks: one of `info.clocks`.
         rate: steps a second, Hz, of a recording that has no times and does not say.
+        definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
         strict: refuse a file that is broken anywhere; else what is whole is read and `Episode.damage` counts what was lost.
         framework: what the arrays are: "numpy" or "torch". NumPy has no bfloat16, which is uint16 there.
 
@@ -300,6 +307,7 @@ class Recording:
         rate: Optional[float] = None,
         strict: bool = False,
         framework: str = "numpy",
+        definitions: Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]] = (),
     ) -> None:
         name = os.fspath(path)
         if not isinstance(name, str):
@@ -310,9 +318,10 @@ class Recording:
             raise ArgumentError("path: got {!r}, want a name in UTF-8".format(name), arg="path", got=repr(name), want="UTF-8") from e
         name = _child.located(name)
         self.path = name
-        self._how = (clock, rate, strict, framework)
+        given = _child.located_all(definitions)
+        self._how = (clock, rate, strict, framework, given)
         self._maker = Maker(framework)
-        options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict)}
+        options: Dict[str, Any] = {"path": name, "clock": clock, "strict": bool(strict), "definitions": given}
         if rate is not None:
             options["rate"] = float(rate)
         self._handle = _Handle(options)
@@ -353,7 +362,7 @@ class Recording:
     def __getitem__(self, index: str) -> Any: ...
 
     def __getitem__(self, index: Union[int, slice, str]) -> Any:
-        """Returns an episode by its number; of a recording that is one episode, a stream or camera by its name."""
+        """Returns an episode by its number; of a recording that is one episode, a stream, camera or series of clouds by its name."""
         if isinstance(index, str):
             return self._one(None)[index]
         return self.episodes[index]
@@ -388,6 +397,11 @@ class Recording:
     def media(self) -> Dict[str, Media]:
         """The cameras of a recording that is one episode."""
         return self._one(None).media
+
+    @property
+    def clouds(self) -> Dict[str, Clouds]:
+        """The series of point clouds of a recording that is one episode."""
+        return self._one(None).clouds
 
     def align(
         self,
@@ -476,5 +490,5 @@ class Recording:
         return "<pre>{}</pre>".format(html.escape(str(self)))
 
 
-def _open(path: str, clock: str, rate: Optional[float], strict: bool, framework: str) -> Recording:
-    return Recording(path, clock=clock, rate=rate, strict=strict, framework=framework)
+def _open(path: str, clock: str, rate: Optional[float], strict: bool, framework: str, definitions: List[str]) -> Recording:
+    return Recording(path, clock=clock, rate=rate, strict=strict, framework=framework, definitions=definitions)

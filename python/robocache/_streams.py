@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, NamedTuple, Optional, Sequence, Tuple, ValuesView
 
 from . import _child
+from ._clouds import Clouds
 from ._errors import ArgumentError
 from ._memory import Maker, part
 
@@ -205,19 +206,25 @@ class Media:
 
 
 class Named:
-    """A mapping of the streams and cameras that an episode has, each by its name; a stream goes before a camera of its name."""
+    """A mapping of what an episode has, each by its name: the streams, cameras and series of clouds, of one name the first of these."""
 
     streams: Dict[str, RecordedStream]
     media: Dict[str, Media]
+    clouds: Dict[str, Clouds]
 
     def _named(self) -> Dict[str, Any]:
-        return {**self.streams, **{name: m for name, m in self.media.items() if name not in self.streams}}
+        named: Dict[str, Any] = dict(self.streams)
+        for name, media in self.media.items():
+            named.setdefault(name, media)
+        for name, clouds in self.clouds.items():
+            named.setdefault(name, clouds)
+        return named
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._named())
 
     def __len__(self) -> int:
-        """The number of streams and cameras."""
+        """The number of streams, cameras and series of clouds."""
         return len(self._named())
 
     def keys(self) -> KeysView[str]:
@@ -225,11 +232,11 @@ class Named:
         return self._named().keys()
 
     def values(self) -> ValuesView[Any]:
-        """The streams, then the cameras."""
+        """The streams, then the cameras, then the series of clouds."""
         return self._named().values()
 
     def items(self) -> ItemsView[str, Any]:
-        """Names and streams, then names and cameras."""
+        """Names and streams, then names and cameras, then names and series of clouds."""
         return self._named().items()
 
     def __reduce__(self) -> Tuple[Any, ...]:

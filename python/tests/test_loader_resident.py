@@ -44,6 +44,7 @@ DEFAULTS = dict(
     strict=False,
     rate=None,
     clock="",
+    definitions=(),
     episodes=None,
     statistics=None,
 )
