@@ -136,6 +136,9 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 		inexact += read.Inexact
 		others += len(read.LeftOut) + len(read.Damage)
 	}
+	if lost > 0 && lost == s.Len() {
+		return &inputError{Path: c.path, Stream: s.Name, Msg: fmt.Sprintf("none of its %d clouds can be read", lost), Err: why}
+	}
 	var err error
 	if c.points, err = points.tensor(3); err != nil {
 		return err

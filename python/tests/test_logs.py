@@ -12,7 +12,7 @@ from typing import Any, List, Tuple
 import numpy as np
 import pytest
 
-from robocache import Cloud, Clouds, Loader, Recording, RecordingError
+from robocache import ArgumentError, Cloud, Clouds, Loader, Recording, RecordingError
 
 Message = Tuple[int, bytes]  # its time and its bytes
 
@@ -97,5 +97,5 @@ def test_definitions_that_a_log_lacks_may_be_given(tmp_path: Path) -> None:
         with Loader(path, hz=10, batch=4, definitions=given, framework="numpy", shuffle="none") as loader:
             batch = next(iter(loader))
             assert batch["/thing"].ravel().tolist() == [0, 0.5, 1, 1.5]
-    with pytest.raises(RecordingError):
+    with pytest.raises(ArgumentError, match="none, which is not there"):
         Recording(path, definitions=tmp_path / "none")[0]
