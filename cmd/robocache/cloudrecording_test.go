@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -85,9 +86,9 @@ func TestVoxelizeTakesTheCloudsOfARecording(t *testing.T) {
 	assert.False(t, one.Has("times"))
 
 	stdout, _ := good(t, "inspect", drive)
-	assert.Contains(t, stdout, "/points  3        1.0 Hz                       clouds, the first of 2 points with ring")
+	assert.Contains(t, stdout, "/points  3        1.0 Hz                       foxglove.PointCloud  clouds, the first of 2 points with ring")
 	stdout, _ = good(t, "inspect", drive, "--json", "--clock=header")
-	assert.Equal(t, []any{map[string]any{"name": "/points", "episodes": 1.0, "clouds": 3.0, "points": 2.0, "columns": []any{map[string]any{"name": "ring", "type": "float32"}}}},
+	assert.Equal(t, []any{map[string]any{"name": "/points", "type": "foxglove.PointCloud", "episodes": 1.0, "clouds": 3.0, "points": 2.0, "columns": []any{map[string]any{"name": "ring", "type": "float32"}}}},
 		unmarshal(t, stdout)["clouds"], "all at one time by that clock")
 	plot := filepath.Join(t.TempDir(), "o.png")
 	good(t, "inspect", drive, "--plot", plot)
@@ -97,6 +98,7 @@ func TestVoxelizeTakesTheCloudsOfARecording(t *testing.T) {
 func TestCloudsThatAreNotThereAreRefused(t *testing.T) {
 	drive := mcapOf(t, "foxglove.PointCloud", [2]string{"/a", cloudJSON()}, [2]string{"/b", cloudJSON()})
 	numbers := mcapOf(t, "", [2]string{"/v", `{"x":1}`})
+	flat := strings.Replace(cloudJSON([4]float32{1, 2, 3, 4}), `"z"`, `"depth"`, 1)
 	scan := "testdata/cases/pcd-lowercase-type/lower.pcd"
 	for _, c := range []struct {
 		code int
@@ -109,6 +111,7 @@ func TestCloudsThatAreNotThereAreRefused(t *testing.T) {
 		{2, "--episode: got 1", []string{drive, "--stream=/a", "--episode=1"}},
 		{2, "--columns is for .bin files", []string{drive, "--stream=/a", "--columns=x,y,z"}},
 		{3, "no point clouds in it", []string{numbers}},
+		{3, `/a: none of its 2 clouds can be read: cloud 0 of /a: `, []string{mcapOf(t, "foxglove.PointCloud", [2]string{"/a", flat}, [2]string{"/a", flat})}},
 		{2, "are for recordings, got a .pcd file", []string{scan, "--cloud=0"}},
 	} {
 		code, _, stderr := cli(append([]string{"voxelize", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--size=1"}, c.args...)...)

@@ -172,11 +172,11 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 			return at[i].size, at[i].begins, nil
 		}}
 		if k := slices.IndexFunc(at, func(p place) bool { return p.begins }); k != 0 {
-			what := fmt.Sprintf("%s: the first %d of %d frames come before a key frame, and cannot be decoded", name, k, len(at))
+			what := fmt.Sprintf("the first %d of %d frames come before a key frame, and cannot be decoded", k, len(at))
 			if k < 0 {
-				what = fmt.Sprintf("%s: none of %d frames is a key frame, so none can be decoded", name, len(at))
+				what = fmt.Sprintf("none of %d frames is a key frame, so none can be decoded", len(at))
 			}
-			e.Remarks = append(e.Remarks, what)
+			e.Remark(what, name)
 		}
 	}
 	e.Media = append(e.Media, m)
