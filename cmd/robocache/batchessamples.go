@@ -379,9 +379,11 @@ func firstBatch(path string) (index batchIndex, err error) {
 		return index, err
 	}
 	var s sample
-	err = json.NewDecoder(io.LimitReader(r, 1<<20)).Decode(&s)
-	if err != nil || s.Batch.Version != 1 {
-		return index, fmt.Errorf("%s: no JSON of a sample of version 1 (%w)", head.Name, err)
+	if err = json.NewDecoder(io.LimitReader(r, 1<<20)).Decode(&s); err != nil {
+		return index, fmt.Errorf("%s: no JSON of a sample: %w", head.Name, err)
+	}
+	if s.Batch.Version != 1 {
+		return index, fmt.Errorf("%s: got a batch of version %d, want 1", head.Name, s.Batch.Version)
 	}
 	return s.Batch, nil
 }

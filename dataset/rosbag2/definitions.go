@@ -83,14 +83,18 @@ func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distr
 // each.
 func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err error) {
 	channels := slices.Clone(b.Channels())
+	tried := map[string][][]byte{}
 	for i := range channels {
 		own := channels[i].Schema
 		if channels[i].Encoding != "cdr" || len(own.Data) == 0 || set.Choices(own.Name) == nil {
 			continue
 		}
-		samples, err := b.samples(ctx, own.Name)
-		if err != nil {
-			return nil, err
+		samples, known := tried[own.Name]
+		if !known {
+			if samples, err = b.samples(ctx, own.Name); err != nil {
+				return nil, err
+			}
+			tried[own.Name] = samples
 		}
 		if other := (message.Schema{Name: own.Name}); len(samples) > 0 && !fits(own, b.define, samples[:1]) && fits(other, b.define, samples) {
 			channels[i].Schema = other

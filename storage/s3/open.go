@@ -166,9 +166,9 @@ func (f *file) once(outer context.Context, op string, b []byte, off int64) (n in
 
 // sizeOf holds an answer against what was asked for, and returns the object's size.
 func sizeOf(out *s3.GetObjectOutput, off int64) (size int64, err error) {
-	text := aws.ToString(out.ContentRange) // bytes 0-65535/1000000
-	if text == "" && off == 0 {            // the service knows no ranges
-		return aws.ToInt64(out.ContentLength), nil
+	text := aws.ToString(out.ContentRange)                  // bytes 0-65535/1000000
+	if text == "" && off == 0 && out.ContentLength != nil { // the service knows no ranges
+		return *out.ContentLength, nil
 	}
 	var from, to int64
 	if _, err := fmt.Sscanf(text, "bytes %d-%d/%d", &from, &to, &size); err != nil || from != off || to < from || to >= size {

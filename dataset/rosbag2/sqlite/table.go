@@ -35,7 +35,7 @@ type walk struct {
 	inner  [mostDeep][]byte
 	leaf   []byte
 	row    []byte
-	seen   int64 // pages of the tree, of which there are no more than the file has
+	seen   int64 // pages of the tree and of long rows, of which there are no more than the file has
 	number int64 // of the last row
 	any    bool
 }
@@ -205,6 +205,9 @@ func (w *walk) payload(cell []byte, size int64) ([]byte, error) {
 		page, err := w.pages.page(next)
 		if page == nil || err != nil {
 			return nil, err
+		}
+		if w.seen++; w.seen > w.image.size/w.image.page { // rows share pages, or their own lead back
+			return nil, nil
 		}
 		next = binary.BigEndian.Uint32(page)
 		w.row = append(w.row, page[4:min(usable, 4+size-int64(len(w.row)))]...)
