@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -25,6 +26,7 @@ type table struct {
 // walk is a way through a table's rows from a number to another, in their order.
 type walk struct {
 	*table
+	*rooms
 	ctx      context.Context
 	from, to int64
 	use      func(number int64, row []byte) error // row is good until it returns
@@ -32,19 +34,28 @@ type walk struct {
 	backward bool // the last row first
 
 	pages  pages
-	inner  [mostDeep][]byte
-	leaf   []byte
-	row    []byte
 	seen   int64 // pages of the tree and of long rows, of which there are no more than the file has
 	number int64 // of the last row
 	any    bool
 }
 
+// rooms are what pages and rows are read in.
+type rooms struct {
+	inner            [mostDeep][]byte
+	leaf, row, pages []byte
+}
+
+var idle = sync.Pool{New: func() any { return new(rooms) }}
+
 // rows calls use for the rows of numbers from a number to another. A page that is broken costs what is below it; damage has it if the
 // first number that may be there is among those asked for, so that of several walks one counts it.
 func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Damages, use func(number int64, row []byte) error) error {
-	w := &walk{table: t, ctx: ctx, from: from, to: to, use: use, damage: damage, pages: pages{image: t.image}}
-	return w.below(t.root, 0, math.MinInt64, math.MaxInt64)
+	r := idle.Get().(*rooms)
+	w := &walk{table: t, rooms: r, ctx: ctx, from: from, to: to, use: use, damage: damage, pages: pages{image: t.image, buf: r.pages}}
+	err := w.below(t.root, 0, math.MinInt64, math.MaxInt64)
+	r.pages = w.pages.buf
+	idle.Put(r)
+	return err
 }
 
 // lost notes a page that cannot be read, of rows of some numbers.
@@ -221,7 +232,7 @@ var errFound = errors.New("found")
 // span returns the least and the greatest number of a row that can be reached, and false if there is none.
 func (t *table) span(ctx context.Context) (first, last int64, ok bool, err error) {
 	for _, at := range []*int64{&first, &last} {
-		w := &walk{table: t, ctx: ctx, from: math.MinInt64, to: math.MaxInt64, backward: at == &last, pages: pages{image: t.image}}
+		w := &walk{table: t, rooms: new(rooms), ctx: ctx, from: math.MinInt64, to: math.MaxInt64, backward: at == &last, pages: pages{image: t.image}}
 		w.use = func(number int64, _ []byte) error {
 			*at, ok = number, true
 			return errFound
