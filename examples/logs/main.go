@@ -50,9 +50,6 @@ func run(in, clock, backend, output string, topics []string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, remark := range e.Remarks {
-		fmt.Fprintln(out, "remark:", remark)
-	}
 	if e.Damage != nil { // what is whole of a broken log is there all the same
 		fmt.Fprintln(out, "lost:", e.Damage)
 	}
@@ -63,6 +60,9 @@ func run(in, clock, backend, output string, topics []string, out io.Writer) erro
 	got, err := align.Resample(ctx, device, e, plan)
 	if err != nil {
 		return err
+	}
+	for _, remark := range got.Report.Remarks { // what was decided about these streams that one may want otherwise
+		fmt.Fprintln(out, "remark:", remark)
 	}
 	for i, s := range got.Report.Streams {
 		fmt.Fprintf(out, "%s: %d samples become %v, of which %d are valid\n", s.Name, e.Stream(s.Name).Len(), got.Streams[i].Values.Shape(), s.Valid)

@@ -18,8 +18,6 @@ func TestTakesTopicsToAnMCAPFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "aligned.mcap")
 	require.NoError(t, run("../data/turtles.bag", "log", "cpu", file, []string{"/turtle1/pose", "/tf.turtle2"}, &out))
 	assert.Equal(t, `remark: /tf: frames move in their parents: turtle1 in world, turtle2 in world
-remark: /tf_static: frames move in their parents: carrot in turtle1
-remark: of headers, frame_id and seq are in no stream: /rosout
 /turtle1/pose: 1344 samples become [1075 5], of which 1075 are valid
 /tf.turtle2: 1344 samples become [1075 7], of which 1075 are valid
 wrote `+file+`
