@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// batchOf opens the first batch of a folder.
-func batchOf(t *testing.T, folder string) *safetensors.File {
+// batchIn opens the first batch of a folder.
+func batchIn(t *testing.T, folder string) *safetensors.File {
 	t.Helper()
 	f, err := safetensors.Open(filepath.Join(folder, "batch-0000000.safetensors"))
 	require.NoError(t, err)
@@ -35,13 +35,13 @@ func TestBatchesTakeColumnsByTheirNames(t *testing.T) {
 	for _, args := range [][]string{{"--plan", plan}, {"--hz=2", "--stream=data[a,b]", "--shuffle=none"}, {"--hz=2", "--stream=data[a,b]", "--shuffle=none", "--streaming"}} {
 		out := filepath.Join(t.TempDir(), "out")
 		_, stderr := good(t, append([]string{"batches", dir, "--batch=6", "--backend=cpu", "-o", out}, args...)...)
-		values, err := batchOf(t, out).Tensor("data.values")
+		values, err := batchIn(t, out).Tensor("data.values")
 		require.NoError(t, err)
 		got, err := tensor.Data[float32](values)
 		require.NoError(t, err)
 		assert.Equal(t, []float32{10, 20, 10, 20, 10, 20, 10, 20, 10, 20, 10, 20}, got, args)
 		assert.Contains(t, stderr, `left out: episode e0: no stream that can be put on a clock, want one with samples and columns: data (got column "a"`, args)
-		assert.Contains(t, stderr, "episode e2: data: columns [b, c, a] come in another order", args)
+		assert.Regexp(t, `episode e2: data: columns \[b, (c, )?a\] come in another order`, stderr, args)
 		assert.NotContains(t, stderr, "c] are left out", "nobody asked for it")
 	}
 	code, _, stderr := cli("batches", dir, "--hz=2", "--stream=data[z]", "--backend=cpu")
@@ -62,7 +62,7 @@ func TestBatchesSortWhatIsOutOfOrder(t *testing.T) {
 		assert.NotContains(t, stderr, "SrcTimes")
 		out := filepath.Join(t.TempDir(), "out")
 		good(t, "batches", in, "--hz=10", "--stream=back", "--backend=cpu", "--unordered=sort", "--shuffle=none", "--batch=4", "-o", out)
-		values, err := batchOf(t, out).Tensor("back.values")
+		values, err := batchIn(t, out).Tensor("back.values")
 		require.NoError(t, err)
 		got, err := tensor.Data[float32](values)
 		require.NoError(t, err)
