@@ -29,6 +29,8 @@ type BuildOptions struct {
 	Episodes []int
 	// Progress is told how many episodes are done, after each.
 	Progress func(done, of int)
+	// Large is told once by Build, before most of them are read, about how many bytes of memory frames will take, if that is over 1 GiB.
+	Large func(bytes int64)
 	// Replace lets PackShard replace shards that were packed otherwise.
 	Replace bool
 	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
@@ -82,7 +84,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 
 // newPacker returns a packer that keeps all in memory, or with a path what fits; the rest is in a file beside that, until the packer is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media}
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, large: opt.Large}
 	switch opt.DType {
 	case 0:
 		p.as = tensor.F32

@@ -274,6 +274,9 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 			}
 			continue
 		}
+		if i == 0 {
+			p.foresee(m.Name, g.frames.len()+len(frame)*m.Len())
+		}
 		if err := g.frames.add(&p.pool, frame); err != nil {
 			return "", err
 		}
@@ -288,6 +291,28 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why string, err 
 		return fmt.Sprintf("%d of %d frames cannot be read (first: %s)", lost, m.Len(), first), nil
 	}
 	return "", nil
+}
+
+// manyFrames is how many bytes of frames in memory are worth a word.
+const manyFrames = 1 << 30
+
+// foresee tells if frames will take much memory, of which so many bytes of a media stream are of the episodes up to this one.
+func (p *packer) foresee(name string, bytes int) {
+	if p.large == nil || p.path != "" {
+		return
+	}
+	if p.foreseen == nil {
+		p.foreseen = map[string]int64{}
+	}
+	p.foreseen[name] = int64(float64(bytes) * p.ahead)
+	all := int64(0)
+	for _, n := range p.foreseen {
+		all += n
+	}
+	if all > manyFrames {
+		p.large(all)
+		p.large = nil
+	}
 }
 
 // other says how frames differ from the stream's, or nothing. Those that say their own size, as JPEG and PNG do, may have any; then nobody says it

@@ -28,6 +28,8 @@ type packer struct {
 	cameras   []string // as BuildOptions.Media
 	media     []packingMedia
 	seenMedia []string
+	foreseen  map[string]int64  // bytes that the frames of each may have in the end
+	large     func(bytes int64) // as BuildOptions.Large; nil once it was told
 }
 
 // packing is a packed stream of which episodes are still to come.

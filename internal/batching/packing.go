@@ -75,19 +75,23 @@ func (p *Packing) Options(progress func(done, of int)) loader.BuildOptions {
 	return loader.BuildOptions{Streams: p.Streams, Columns: p.Columns, Media: p.Media, DType: p.DType, Strict: p.Strict, Replace: p.Replace, Episodes: p.Episodes, Progress: progress}
 }
 
-// Store reads the dataset and packs it into memory. Counting, which may be nil, begins to count so many episodes.
-func (p *Packing) Store(ctx context.Context, counting func(what string, of int) (one, done func())) (*loader.Store, error) {
+// Store reads the dataset and packs it into memory.
+func (p *Packing) Store(ctx context.Context, watch *Watch) (*loader.Store, error) {
 	d, err := p.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
 	one, done := func() {}, func() {}
-	if counting != nil {
-		one, done = counting("reading episodes", d.Len())
+	if watch.Counting != nil {
+		one, done = watch.Counting("reading episodes", d.Len())
 	}
 	defer done()
-	store, err := loader.Build(ctx, d, p.Options(func(int, int) { one() }))
+	opt := p.Options(func(int, int) { one() })
+	opt.Large = func(bytes int64) {
+		watch.remark("the frames of the cameras will take about %.1f GB of memory, and while they are read more; --streaming reads them when they are needed", float64(bytes)/1e9)
+	}
+	store, err := loader.Build(ctx, d, opt)
 	if err == nil {
 		err = store.Any()
 	}

@@ -167,7 +167,7 @@ func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, e
 		if p.Path = path; i < len(s.Loader.Episodes) {
 			p.Episodes = s.Loader.Episodes[i]
 		}
-		return p.Store(ctx, s.watch.Counting)
+		return p.Store(ctx, &s.watch)
 	}
 	store, err := loader.Open(path)
 	if err != nil {
