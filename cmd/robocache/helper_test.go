@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +63,8 @@ func writeNPZ(t *testing.T, arrays map[string]*tensor.Tensor) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := npz.NewWriter(&b, npz.Options{})
-	for name, a := range arrays {
-		require.NoError(t, w.Add(name, a))
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		require.NoError(t, w.Add(name, arrays[name]))
 	}
 	require.NoError(t, w.Close())
 	path := filepath.Join(t.TempDir(), "in.npz")

@@ -73,7 +73,7 @@ func (m *foxglove) cloud() (*dataset.Cloud, error) {
 	if len(m.fields) > records.MaxFields {
 		return nil, broken("fields", fmt.Sprint(len(m.fields)), fmt.Sprintf("up to %d", records.MaxFields))
 	}
-	fields := make([]records.Field, len(m.fields))
+	fields, used := make([]records.Field, len(m.fields)), int64(0)
 	for i, f := range m.fields {
 		if f.kind <= 0 || f.kind >= len(foxgloveScalars) {
 			return nil, broken("type of field "+f.name, fmt.Sprint(f.kind), "1 to 8")
@@ -82,6 +82,10 @@ func (m *foxglove) cloud() (*dataset.Cloud, error) {
 		if end := int64(f.offset) + int64(fields[i].Scalar.Size()); end > stride && n > 0 {
 			return nil, broken("field "+f.name, fmt.Sprintf("bytes up to %d", end), fmt.Sprintf("within point_stride, %d", stride))
 		}
+		used += int64(fields[i].Scalar.Size())
+	}
+	if used > 4*stride && n > 0 { // so that a cloud takes no more than its message could fill
+		return nil, broken("fields", fmt.Sprintf("%d bytes, which lie over each other", used), fmt.Sprintf("those of a point, %d", stride))
 	}
 	set, err := records.NewSet(fields, n)
 	if err != nil {

@@ -252,6 +252,23 @@ func TestLongNamesMakeNoMoreThanTheirOwnSize(t *testing.T) {
 	}
 }
 
+func TestFieldsOverEachOtherMakeNoLargeCloud(t *testing.T) {
+	d, err := New("json", Schema{Name: "foxglove.PointCloud", Encoding: "jsonschema"}, nil)
+	require.NoError(t, err)
+	cloud := func(more int) []byte {
+		fields := `{"name":"x","offset":0,"type":1},{"name":"y","offset":0,"type":1},{"name":"z","offset":0,"type":1}`
+		for i := range more {
+			fields += fmt.Sprintf(`,{"name":"f%d","offset":0,"type":1}`, i)
+		}
+		return []byte(`{"timestamp":{"sec":1,"nsec":0},"point_stride":1,"fields":[` + fields + `],"data":"AQID"}`)
+	}
+	c, err := d.Cloud(cloud(1))
+	require.NoError(t, err)
+	assert.Equal(t, 3, c.Len())
+	_, err = d.Cloud(cloud(2))
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}
+
 func TestFoxgloveJSONIsFramesAndClouds(t *testing.T) {
 	d, err := New("json", Schema{Name: "foxglove.CompressedImage", Encoding: "jsonschema"}, nil)
 	require.NoError(t, err)
