@@ -9,10 +9,14 @@ import (
 	"github.com/robocache/robocache/internal/memuse"
 )
 
-// ROBOCACHE_BIG=2e9 makes a database of so many bytes, half of images and half of small messages, and reads it. TMPDIR is where it lies.
+// ROBOCACHE_BIG=2e9 makes a database of so many bytes of images and reads its frames, and one of small messages. TMPDIR is where they lie.
 func TestABigDatabaseTakesLittleMemory(t *testing.T) {
-	size := memuse.Bytes(t)
-	path := filepath.Join(t.TempDir(), "big_0.db3")
-	writeBig(t, path, int(size/2), int(size/2))
-	memuse.Read(t, func() (dataset.Dataset, error) { return dataset.Open(context.Background(), path, dataset.Options{}) }, true, 0)
+	size := int(memuse.Bytes(t))
+	for name, of := range map[string][2]int{"images": {size, 0}, "small": {0, size}} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "big_0.db3")
+			writeBig(t, path, of[0], of[1])
+			memuse.Read(t, func() (dataset.Dataset, error) { return dataset.Open(context.Background(), path, dataset.Options{}) }, of[0] > 0, 0)
+		})
+	}
 }

@@ -16,8 +16,8 @@ type blocks[T any] struct {
 	full [][]T
 	last []T
 	n    int
-	// expect is how many numbers there may be in the end, 0 where nobody says. It is believed when an eighth of them are there: then there is one block
-	// for all, and nothing is copied at the end.
+	// expect is how many numbers there may be in the end, 0 where nobody says. It is believed when 1 of 32 is there: then there is one block for
+	// all, and nothing is copied at the end.
 	expect int
 	all    bool // whether there was such a block
 }
