@@ -138,6 +138,10 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	if len(list) == 0 {
 		return Span{}, &RangeError{}
 	}
+	// A stream of a single moment holds its value, and neither begins nor ends a clock unless there are no others.
+	if long := slices.DeleteFunc(slices.Clone(list), func(s source) bool { return s.First == s.Last }); len(long) > 0 {
+		list = long
+	}
 	all := union(list)
 	switch r.Mode {
 	case RangeUnion:

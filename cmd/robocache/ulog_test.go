@@ -81,15 +81,17 @@ func TestJSONCountsAddUp(t *testing.T) {
 	r := unmarshal(t, stdout)
 	assert.Equal(t, "cpu", r["device"].(map[string]any)["name"])
 	assert.Equal(t, map[string]any{"count": 1.0, "seconds": 0.03}, r["dropouts"])
-	assert.Equal(t, []any{map[string]any{"name": "mission", "reason": "fewer than two distinct timestamps"}}, r["left_out"])
+	assert.Empty(t, r["left_out"])
 	streams := r["streams"].([]any)
-	require.Len(t, streams, 2)
+	require.Len(t, streams, 3)
+	assert.Equal(t, []any{"mission", "hold", 0.0}, []any{streams[1].(map[string]any)["name"], streams[1].(map[string]any)["edge"], streams[1].(map[string]any)["valid"]},
+		"a single timestamp, of 1194 s, is held from there on, and the clock ends before it")
 	for _, s := range streams {
 		s := s.(map[string]any)
 		sum := s["valid"].(float64) + s["out_of_range"].(float64) + s["gapped"].(float64) + s["not_finite"].(float64)
 		assert.Equal(t, s["targets"], sum, s["name"])
 	}
-	gps := streams[1].(map[string]any)
+	gps := streams[2].(map[string]any)
 	// Airspeed runs from 20.319245 s to 26.822731 s, the receiver from 20.471648 s to 26.658637 s:
 	// ticks 0 to 7 are before it, 317 to 325 after.
 	assert.Equal(t, 17.0, gps["out_of_range"])
