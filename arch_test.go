@@ -94,11 +94,10 @@ var rules = map[string][]string{
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
 var unsafeFiles = map[string]string{
-	"cudadrv/mem.go":                    "memory shared with the driver",
-	"cudadrv/gpu_linux_test.go":         "signal handlers are asked of the system by address",
-	"internal/raw/raw.go":               "numbers as the bytes to copy",
-	"dataset/internal/topics/blocks.go": "memory for numbers that need not be cleared",
-	"cudasim/memory_word.go":            "words of simulated memory that threads of a kernel use atomically",
+	"cudadrv/mem.go":            "memory shared with the driver",
+	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
+	"internal/raw/raw.go":       "numbers as the bytes to copy",
+	"cudasim/memory_word.go":    "words of simulated memory that threads of a kernel use atomically",
 }
 
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.

@@ -3,6 +3,7 @@ package raw
 import (
 	"encoding/binary"
 	"io"
+	"reflect"
 	"strings"
 	"unsafe"
 
@@ -112,6 +113,17 @@ func Memory(n int) []byte {
 		huge(begin, end-begin)
 	}
 	return list
+}
+
+// Room returns an empty slice for n numbers, in memory as Memory returns it; of structs, in memory that is cleared.
+func Room[T any](n int) []T {
+	t := reflect.TypeFor[T]()
+	if n*int(t.Size()) < large || t.Kind() == reflect.Struct {
+		return make([]T, 0, n)
+	}
+	b := Memory(n * int(t.Size()))
+	// SAFETY: a large allocation begins with a page, so is aligned, has room for n numbers, which have no pointers, and is nobody else's.
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)[:0]
 }
 
 // New is tensor.New, with memory as Memory returns it.

@@ -3,12 +3,13 @@ package topics
 import (
 	"reflect"
 	"runtime/debug"
-	"strings"
-	"unsafe"
+
+	"github.com/robocache/robocache/internal/raw"
 )
 
 // mostGarbage is how many bytes of blocks that were copied stay in memory. Go would let them be until they are as much as all that is in use, and so
-// they would double what a recording takes.
+// they would double what a recording takes. To give them back is a collection of the whole program's memory, so only series whose length nobody said
+// in advance pay for it, once for so many bytes.
 const mostGarbage = 32 << 20
 
 // blocks are a series of numbers that grows without being copied; [blocks.take] makes one slice of it.
@@ -56,7 +57,7 @@ func (b *blocks[T]) take() []T {
 		*b = blocks[T]{}
 		return list
 	}
-	list := b.copyTo(room[T](b.n))
+	list := b.copyTo(raw.Room[T](b.n))
 	*b = blocks[T]{}
 	return list
 }
@@ -73,19 +74,6 @@ func (b *blocks[T]) copyTo(list []T) []T {
 		b.full[i] = nil
 	}
 	return append(list, b.last...)
-}
-
-// room returns an empty slice for n numbers. Of a large one make would clear memory that was used before, and so have all of it beside all blocks.
-func room[T any](n int) []T {
-	t := reflect.TypeFor[T]()
-	if n*int(t.Size()) <= mostGarbage || t.Kind() == reflect.Struct {
-		return make([]T, 0, n)
-	}
-	var b strings.Builder
-	b.Grow(n * int(t.Size()))
-	b.WriteByte(0)
-	// SAFETY: the builder's memory is at least what Grow was asked for, begins with a page, and has no pointers, as numbers have none; it is nobody else's.
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.StringData(b.String()))), n)[:0]
 }
 
 // arrange puts the rows, of so many numbers each, in an order, in place: row i becomes what row order[i] was.
