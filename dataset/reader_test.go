@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -30,8 +31,8 @@ func init() {
 }
 
 func openTrace(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
-	return dataset.Single("trace", path, func(context.Context) (*dataset.Episode, error) {
-		data, err := os.ReadFile(path)
+	return dataset.Single("trace", path, func(ctx context.Context) (*dataset.Episode, error) {
+		data, err := storage.ReadFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}
