@@ -4,10 +4,13 @@ package ptx
 
 import "embed"
 
+//go:embed adamw.sm_90.cubin.gz
 //go:embed adamw.sm_90.ptx.gz
 //go:embed adamw.sm_80.ptx.gz
+//go:embed attention.sm_90.cubin.gz
 //go:embed attention.sm_90.ptx.gz
 //go:embed attention.sm_80.ptx.gz
+//go:embed attention_backward.sm_90.cubin.gz
 //go:embed attention_backward.sm_90.ptx.gz
 //go:embed attention_backward.sm_80.ptx.gz
 //go:embed copy.sm_90.cubin.gz
@@ -16,6 +19,7 @@ import "embed"
 //go:embed draw.sm_90.cubin.gz
 //go:embed draw.sm_90.ptx.gz
 //go:embed draw.sm_80.ptx.gz
+//go:embed embed.sm_90.cubin.gz
 //go:embed embed.sm_90.ptx.gz
 //go:embed embed.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
@@ -39,16 +43,22 @@ import "embed"
 //go:embed fuse_unaligned.sm_90.cubin
 //go:embed fuse_unaligned.sm_90.ptx.gz
 //go:embed fuse_unaligned.sm_80.ptx.gz
+//go:embed gradient.sm_90.cubin.gz
 //go:embed gradient.sm_90.ptx.gz
 //go:embed gradient.sm_80.ptx.gz
+//go:embed loss.sm_90.cubin.gz
 //go:embed loss.sm_90.ptx.gz
 //go:embed loss.sm_80.ptx.gz
+//go:embed matmul.sm_90.cubin.gz
 //go:embed matmul.sm_90.ptx.gz
 //go:embed matmul.sm_80.ptx.gz
+//go:embed matmul_norm.sm_90.cubin.gz
 //go:embed matmul_norm.sm_90.ptx.gz
 //go:embed matmul_norm.sm_80.ptx.gz
+//go:embed matmul_norm_back.sm_90.cubin.gz
 //go:embed matmul_norm_back.sm_90.ptx.gz
 //go:embed matmul_norm_back.sm_80.ptx.gz
+//go:embed norm.sm_90.cubin.gz
 //go:embed norm.sm_90.ptx.gz
 //go:embed norm.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
@@ -75,6 +85,7 @@ import "embed"
 //go:embed resample_thread_per_row.sm_90.cubin.gz
 //go:embed resample_thread_per_row.sm_90.ptx.gz
 //go:embed resample_thread_per_row.sm_80.ptx.gz
+//go:embed tokens.sm_90.cubin.gz
 //go:embed tokens.sm_90.ptx.gz
 //go:embed tokens.sm_80.ptx.gz
 //go:embed voxel_atomic.sm_90.cubin.gz
@@ -124,6 +135,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "adamw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "a153957dd1dbfba2e3fd4e6df0c39f19ea74ad89125267bd7b22e319746ce3ec",
+				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
+				stored:  source{"adamw.sm_90.cubin.gz", "0f480c9335cacd3bee046e83a44bd65c2a7e9264086b87796de8bbac51bad91f"},
+			},
+			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
 				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
@@ -163,6 +180,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "attention.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "c1a6c085f79d7abf85c5b1aa7d47bbb239fbcfcfc5a523570e8f0451dc749709",
+				PTXHash: "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
+				stored:  source{"attention.sm_90.cubin.gz", "de51885b6e692b56906194c20bbbe851e83e21302b9c15824ae0cc3fa38e1050"},
+			},
+			{
 				File: "attention.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
 				PTXHash: "041f6b6ca54777e0851ef9546690d0cc60116ef859a4522b40de27f1f6aeda1b",
@@ -201,6 +224,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "attention_backward.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "3bc4b9f6d682915f4fd63a9b5c2e8896398b4749b8fc8f821aee2a98c5ddcc93",
+				PTXHash: "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
+				stored:  source{"attention_backward.sm_90.cubin.gz", "f39ab93ff0d370e0a1f6807044e9b0c8e33559daea457b6788e46edaaa96ba52"},
+			},
 			{
 				File: "attention_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "d0ffe4f6c1a2904d1cdbcb17910152fa79f39083596deab4d74237473e11d927",
@@ -305,6 +334,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "embed.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "c34f61ada1188cdee1fb12c5cb962974b9ce131a6359740ff1062084003acf25",
+				PTXHash: "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
+				stored:  source{"embed.sm_90.cubin.gz", "186c60f6614b1cb6673607bb7a15c6c4991791393780e56c9accfb910705b6ee"},
+			},
 			{
 				File: "embed.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "eb185ab9733201746827d445e3106a75a62f7a74d1c9bbb04124d3388f2500b0",
@@ -646,6 +681,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "gradient.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "2163ddd8260c914a5b6482afd6d7580d16fcfafa245b7ec1e7ffbf51f9a8d3ab",
+				PTXHash: "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
+				stored:  source{"gradient.sm_90.cubin.gz", "3e46724a373dd449521a18fe66eb1fa35728bceac845b2336fd957b9186fc81e"},
+			},
+			{
 				File: "gradient.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
 				PTXHash: "d27e337d5d804f3bbbb89f7aba5bd6d8c282d8acf24d4d5f4504c06faf3b5310",
@@ -675,6 +716,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "loss.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "f98f52a6025f1a09ff3bcbd2869ebbabc612de52fd28c5ff05248e9b5e724ead",
+				PTXHash: "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
+				stored:  source{"loss.sm_90.cubin.gz", "bb567a1731b2649afe9f9538c646a8b029b2e22945acc6b1326e5e8f86e8675e"},
+			},
 			{
 				File: "loss.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "cccdac43f771e0b2167ad7e78ac3cd23fdffd49cb781635e80dcbdf1f9bcb114",
@@ -717,6 +764,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "matmul.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "c2123071a182eb697a24c409a08f532bbfeb12123999db0fba0c9120d6e8715a",
+				PTXHash: "ee8d16b6571f83c20ebd169f4c3ab618a3fc750a26c5e40afced31ca280e3eb5",
+				stored:  source{"matmul.sm_90.cubin.gz", "9a0c244fe2d6f4aaed66070ca8836cfa46113ed15c7b34e35b3dbede96284ef8"},
+			},
+			{
 				File: "matmul.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "ee8d16b6571f83c20ebd169f4c3ab618a3fc750a26c5e40afced31ca280e3eb5",
 				PTXHash: "ee8d16b6571f83c20ebd169f4c3ab618a3fc750a26c5e40afced31ca280e3eb5",
@@ -757,6 +810,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "matmul_norm.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "88c45b02dcd5ba5f110f1bd21a5a272007b49e05d0ad772a55f7353c34f92238",
+				PTXHash: "308c3fa3c51355df33006552eb2016d3f62b45083d85fa1bdeda27110d228e1f",
+				stored:  source{"matmul_norm.sm_90.cubin.gz", "feb45518a3a10da8b11d2e379af6485bf7f56dac3dc17ad040aabecc3e717383"},
+			},
 			{
 				File: "matmul_norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "308c3fa3c51355df33006552eb2016d3f62b45083d85fa1bdeda27110d228e1f",
@@ -799,6 +858,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "matmul_norm_back.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "e9b0382544c246ad08df41ec412789f1483515b944afacd4ee507780c395b048",
+				PTXHash: "e754517269b0f22d450c355803b25b32459c283e9343404e72c3125ab97d4980",
+				stored:  source{"matmul_norm_back.sm_90.cubin.gz", "e0746fdeae0b301236d3acf7d9379b8ddb39972148824a1aaddc0a72e13cc885"},
+			},
+			{
 				File: "matmul_norm_back.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "e754517269b0f22d450c355803b25b32459c283e9343404e72c3125ab97d4980",
 				PTXHash: "e754517269b0f22d450c355803b25b32459c283e9343404e72c3125ab97d4980",
@@ -830,6 +895,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "norm.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "23c73de7ae137ff160e9ef4b62cda10aeaa67db86297d274f633599ce05047b1",
+				PTXHash: "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
+				stored:  source{"norm.sm_90.cubin.gz", "c97fd3278668e71e2c3825b6629caeda57d1391f7e77924158f1ca7296d36123"},
+			},
 			{
 				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
@@ -1200,6 +1271,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "tokens.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "d7ba988a848cf24a366004351eabcb31222d059b4770a98c209fcf20851c43f6",
+				PTXHash: "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
+				stored:  source{"tokens.sm_90.cubin.gz", "f7a723fc239b63fa185913e340e741e41a9a8bb4912811f986daa9935b1b3477"},
+			},
 			{
 				File: "tokens.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f4a557f86a2a6274e92bf6dc8d27963a21ab0bc9efc93b7e0a48e31b9178a825",
