@@ -343,7 +343,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 var layers = map[string][]string{
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark", "staging",
-		"resample_device fuse_device backward_device voxelize_device draw_device batch connect",
+		"resample_device fuse_device backward_device voxelize_device draw_device batch connect sum",
 	},
 	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},

@@ -10,6 +10,7 @@ import (
 // Driver is a loaded and started CUDA driver. It is never unloaded.
 type Driver struct {
 	path    string
+	nccl    func() (*FunctionTable, error)
 	version int
 	procs   [slotCount]Proc
 	bind    [slotCount]atomic.Bool // functions that answered 201 without a current context
@@ -42,7 +43,7 @@ func NewDriver(t *FunctionTable) (*Driver, error) {
 	if t == nil || t.Lookup == nil {
 		return nil, &LoadError{Kind: ErrDriverMissing, Tried: []string{"a function table without Lookup"}}
 	}
-	d := &Driver{path: t.Path}
+	d := &Driver{path: t.Path, nccl: t.NCCL}
 	fail := func(kind LoadKind, err error) (*Driver, error) {
 		if errors.Is(err, codeStubLibrary) {
 			kind = ErrDriverStub

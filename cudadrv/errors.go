@@ -62,6 +62,7 @@ const (
 	ErrSymbolMissing LoadKind = "the CUDA driver lacks a function"
 	ErrNoGPU         LoadKind = "no CUDA device"
 	ErrInitFailed    LoadKind = "the CUDA driver does not start"
+	ErrNCCLMissing   LoadKind = "no NCCL library found"
 	ErrPlatform      LoadKind = "CUDA needs Linux on amd64 or arm64, with NVIDIA's driver"
 )
 

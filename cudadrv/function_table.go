@@ -19,12 +19,16 @@ type FunctionTable struct {
 
 	// Path says where the functions come from: a file name, or what the filler wants to be shown.
 	Path string
+
+	// NCCL opens NVIDIA's library of sums over several devices, whose functions Lookup then finds by name, of version 0. Nil: there is none. It is called
+	// when it is first needed.
+	NCCL func() (*FunctionTable, error)
 }
 
 // Wrap returns a function table in which every function found is replaced by fn's result. fn sees the exported
 // name and the function beneath. It is how faults are injected and calls are counted.
 func (t *FunctionTable) Wrap(fn func(name string, next Proc) Proc) *FunctionTable {
-	return &FunctionTable{Path: t.Path, Lookup: func(name string, version int) (Proc, bool) {
+	return &FunctionTable{Path: t.Path, NCCL: t.NCCL, Lookup: func(name string, version int) (Proc, bool) {
 		p, ok := t.Lookup(name, version)
 		if !ok {
 			return nil, false

@@ -117,7 +117,7 @@ func libraryFunctionTable(lib uintptr, path string) *FunctionTable {
 		p, _ := purego.Dlsym(lib, name)
 		return p
 	}
-	return &FunctionTable{Path: path, Lookup: func(name string, version int) (Proc, bool) {
+	return &FunctionTable{Path: path, NCCL: openNCCL, Lookup: func(name string, version int) (Proc, bool) {
 		fn := find(name, version)
 		if fn == 0 {
 			return nil, false
@@ -127,6 +127,31 @@ func libraryFunctionTable(lib uintptr, path string) *FunctionTable {
 			return r
 		}, true
 	}}
+}
+
+// ncclEnv names the NCCL library to load.
+const ncclEnv = "ROBOCACHE_LIBNCCL"
+
+// openNCCL loads NCCL, which stays open.
+func openNCCL() (*FunctionTable, error) {
+	name := "libnccl.so.2"
+	if v := os.Getenv(ncclEnv); v != "" {
+		name = v
+	}
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		return nil, &LoadError{Kind: ErrNCCLMissing, Path: name, Err: errors.New(ncclEnv + " must be an absolute path or a bare name")}
+	}
+	lib, err := open(name)
+	if err != nil {
+		return nil, &LoadError{Kind: ErrNCCLMissing, Tried: []string{err.Error()}}
+	}
+	return &FunctionTable{Path: name, Lookup: func(name string, _ int) (Proc, bool) {
+		fn, err := purego.Dlsym(lib, name)
+		return func(args []uintptr) uintptr {
+			r, _, _ := purego.SyscallN(fn, args...)
+			return r
+		}, err == nil
+	}}, nil
 }
 
 // baseName takes the version suffix off: cuMemAlloc_v2 is cuMemAlloc.

@@ -76,7 +76,7 @@ func NewDevices(n int, cfg Config) []*Device {
 
 // FunctionTable is what cudadrv.NewDriver takes. NewDriver may be called again: it finds the same devices. The table is that of all devices of the driver.
 func (d *Device) FunctionTable() *cudadrv.FunctionTable {
-	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", NCCL: d.driver.nccl, Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 		e, ok := entries[name]
 		if !ok || version > CUDAVersion {
 			return nil, false

@@ -13,14 +13,16 @@ import (
 
 // Group trains a network on several devices of one machine, each with a copy of it and a batch of its own: a step is one graph over all of them. The
 // gradient is the mean of theirs. Each device does AdamW for a part of the parameters, reading the others' gradients and writing their parameters
-// itself, so that all have the same bits after each step, and the same in each run. Its methods are for one goroutine at a time.
+// itself, so that all have the same bits after each step, and the same in each run. With [Training.NCCL] that library adds up the gradients, and each
+// device does AdamW for all parameters. Its methods are for one goroutine at a time.
 type Group struct {
 	steps  []*Step
 	queues []*ops.Queue
 	graph  *ops.Graph
+	nccl   *halves // instead of the graph
 }
 
-// NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others, for b rows of t tokens each.
+// NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others unless NCCL is asked for, for b rows of t tokens each.
 // Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the
 // first model. Dropout differs from rank to rank. The caller closes the group before the models.
 func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions) (g *Group, err error) {
@@ -75,12 +77,21 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 		}
 		g.queues = append(g.queues, q)
 	}
+	n := len(g.steps)
 	for i, s := range g.steps {
-		if err := s.update(ctx, g.steps, i); err != nil {
+		ranks, rank := g.steps, i
+		if s.opts.Train.NCCL {
+			ranks, rank = []*Step{s}, 0
+		}
+		if err := s.update(ctx, ranks, rank, n); err != nil {
 			return g, err
 		}
 	}
 	if err := g.spread(ctx); err != nil {
+		return g, err
+	}
+	if opts[0].Train.NCCL {
+		g.nccl, err = newHalves(g.steps, g.queues)
 		return g, err
 	}
 	g.graph, err = g.queues[0].Capture(func() error { return g.record(phases) }, g.queues[1:]...)
@@ -169,17 +180,20 @@ func across(ctx context.Context, to *ops.Device, dst *tensor.Tensor, from *ops.D
 // Steps are the ranks' own, whose batches are to be filled. They are not run by themselves.
 func (g *Group) Steps() []*Step { return g.steps }
 
-// Run gives all devices a step and returns before they have finished: one launch, which allocates nothing.
+// Run gives all devices a step and returns before they have finished: one launch, which allocates nothing; with NCCL some for each device.
 func (g *Group) Run() error {
-	if g.graph == nil {
+	switch {
+	case g.queues == nil:
 		return &Error{Op: "Run", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
+	case g.nccl != nil:
+		return g.nccl.run(g.queues)
 	}
 	return g.graph.Launch(g.queues[0])
 }
 
 // Progress waits for the steps and is what Step.Progress is; losses are the mean of the ranks'.
 func (g *Group) Progress(ctx context.Context) (Progress, error) {
-	if g.graph == nil {
+	if g.queues == nil {
 		return Progress{}, &Error{Op: "Progress", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
 	}
 	var all Progress
@@ -215,7 +229,7 @@ func (g *Group) Forgive(ctx context.Context) error {
 // SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit.
 func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	first := g.steps[0].model
-	for i, s := range g.steps[1:] { // each rank has the moments of its part
+	for i, s := range g.steps[1:] { // each rank has the moments of its part, or of all
 		from, to := s.part(len(g.steps), i+1)
 		for _, pair := range [][2]*tensor.Tensor{{first.m, s.model.m}, {first.v, s.model.v}} {
 			dst, err1 := pair[0].Slice(0, from, to)
@@ -251,6 +265,8 @@ func (g *Group) Close() error {
 		errs = append(errs, q.Close())
 	}
 	g.queues = nil
+	errs = append(errs, g.nccl.close())
+	g.nccl = nil
 	for _, s := range g.steps {
 		errs = append(errs, s.Close())
 	}

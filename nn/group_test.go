@@ -29,7 +29,9 @@ func several(t testing.TB, names []string, c Config, b, tokens int, opts StepOpt
 		t.Cleanup(func() { require.NoError(t, m.Close()) })
 		models, all = append(models, m), append(all, opts)
 	}
-	require.NoError(t, ops.Connect(devices...))
+	if !opts.Train.NCCL {
+		require.NoError(t, ops.Connect(devices...))
+	}
 	g, err := NewGroup(t.Context(), models, b, tokens, all)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, g.Close()) })
@@ -126,6 +128,36 @@ func TestAGroupHasTheBits(t *testing.T) {
 		assert.Equal(t, int64(6), g.runs(t, 3).Step)
 		assert.Equal(t, want, g.arenas(t), "%s, from a checkpoint", names[0])
 	}
+}
+
+// Two devices whose gradients NCCL adds up have the same bits, since a sum of two has one order; and so have those that go on from a checkpoint.
+func TestAGroupByNCCLHasTheBits(t *testing.T) {
+	opts := everything()
+	for _, most := range []float64{0, 0.5} {
+		opts.Train.MaxNorm, opts.Train.NCCL = most, false
+		g, _ := several(t, []string{"sim:0", "sim:1"}, small(), 2, 9, opts)
+		g.runs(t, 3)
+		want := g.arenas(t)
+		opts.Train.NCCL = true
+		g, _ = several(t, []string{"sim:0", "sim:1"}, small(), 2, 9, opts)
+		path := filepath.Join(t.TempDir(), "c.safetensors")
+		g.runs(t, 2)
+		require.NoError(t, g.SaveState(t.Context(), path, nil))
+		g.runs(t, 1)
+		assert.Equal(t, want, g.arenas(t))
+		_, err := g.LoadState(t.Context(), path)
+		require.NoError(t, err)
+		g.runs(t, 1)
+		assert.Equal(t, want, g.arenas(t), "from a checkpoint")
+		require.NoError(t, g.Close())
+		require.ErrorIs(t, g.Run(), ops.ErrClosed)
+	}
+	opts.Train.NCCL = true
+	m, err := NewModel(t.Context(), open(t, "cpu"), small(), 7)
+	require.NoError(t, err)
+	defer m.Close()
+	_, err = NewGroup(t.Context(), []*Model{m}, 2, 9, []StepOptions{opts})
+	require.ErrorIs(t, err, ops.ErrUnsupported)
 }
 
 // gpus are the names of all GPUs, where there are two or more.

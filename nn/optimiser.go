@@ -18,6 +18,9 @@ type Training struct {
 	// MaxNorm is the norm of all gradients above which they are scaled down to it, as torch.nn.utils.clip_grad_norm_ does; 0 for never.
 	MaxNorm float64
 	Seed    uint64 // of dropout
+	// NCCL has a group's gradients added up by NVIDIA's library, in an order of its own, for GPUs that do not reach each other's memory. Without it the
+	// devices do that themselves.
+	NCCL bool
 }
 
 // Decay is how the learning rate goes down after the warm-up.

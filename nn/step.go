@@ -84,7 +84,7 @@ func NewStep(ctx context.Context, m *Model, b, t int, opts StepOptions) (*Step, 
 	}
 	err := s.compile(ctx)
 	if err == nil && opts.Train != nil {
-		err = s.update(ctx, []*Step{s}, 0)
+		err = s.update(ctx, []*Step{s}, 0, 1)
 	}
 	if err == nil {
 		err = s.capture()

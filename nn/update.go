@@ -9,13 +9,13 @@ import (
 
 // update makes the optimiser's step of a rank: the ranks' gradients are added, and each rank does it for a part of the parameters, which it writes to
 // all. measure is the plan of the gradients' norm, which all ranks have done before any has apply; it is nil where no norm is wanted, and both are
-// where there are fewer parts than ranks.
-func (s *Step) update(ctx context.Context, ranks []*Step, rank int) (err error) {
+// where there are fewer parts than ranks. group is how many ranks there are; those of NCCL, which adds up the gradients first, are each alone in ranks.
+func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err error) {
 	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, room: 1<<63 - 1}
 	t, m := s.opts.Train, s.model
 	from, to := s.part(len(ranks), rank)
 	job := backend.AdamWJob{
-		Params: m.params, M: m.m, V: m.v, Scale: 1 / float32(len(ranks)), From: from, To: to,
+		Params: m.params, M: m.m, V: m.v, Scale: 1 / float32(group), From: from, To: to,
 		Schedule: c.upload(t.table()), State: s.state, Beta1: t.Beta1, Beta2: t.Beta2, Eps: float32(t.Eps), MaxNorm: float32(t.MaxNorm),
 	}
 	for i, r := range ranks {
@@ -28,7 +28,7 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank int) (err error) 
 		}
 	}
 	// The norm is wanted to clip; and with several ranks so that a number that is not finite in the gradient of one is seen by all.
-	if t.MaxNorm > 0 || len(ranks) > 1 {
+	if t.MaxNorm > 0 || group > 1 {
 		sum := c.alloc(tensor.F32, m.size)
 		if rank == 0 {
 			s.squares = c.zeros(tensor.F32, m.chunks())

@@ -25,7 +25,8 @@ type Config struct {
 	Says    string `json:"says"`
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
-	Devices int    `json:"devices"` // that it was trained on, each with a batch of its own
+	Devices int    `json:"devices"`        // that it was trained on, each with a batch of its own
+	NCCL    bool   `json:"nccl,omitempty"` // which added up their gradients
 	// Plan is the text of a plan: how streams are put on the clock, and which, if it names them. The windows are History's and Chunk's.
 	Plan string  `json:"plan"`
 	Hz   float64 `json:"hz"` // of the clock

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/policy"
 )
@@ -37,6 +39,46 @@ func TestTwoSimulatedDevicesTrainToTheSameBits(t *testing.T) {
 	t.Setenv(sim.CountEnv, "2")
 	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 100ms]}\n"
 	sameBits(t, "sim:0,sim:1", build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 4}, 3)
+}
+
+// NCCL's sum of two gradients has one order, so two devices that share by it train to the bits of two that share by themselves. The checkpoint says
+// which it was, and is resumed by the same.
+func TestTwoDevicesByNCCLTrainToTheSameBits(t *testing.T) {
+	t.Setenv(sim.CountEnv, "2")
+	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 100ms]}\n"
+	byNCCL(t, "sim:0,sim:1", build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 4}, 3)
+}
+
+func TestTwoGPUsByNCCLTrainToTheSameBits(t *testing.T) {
+	devices, err := ops.OpenAll("cuda:0,cuda:1")
+	if err != nil {
+		t.Skipf("no second GPU: %v", err)
+	}
+	for _, d := range devices {
+		require.NoError(t, d.Close())
+	}
+	byNCCL(t, "cuda:0,cuda:1", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
+}
+
+func byNCCL(t *testing.T, backend string, store *loader.Store, o policy.Options, steps int) {
+	ctx := context.Background()
+	var all []map[string]string
+	var dir string
+	for _, nccl := range []bool{false, true} {
+		o.NCCL = nccl
+		tr := trainer(t, backend, store, o)
+		train(t, tr, steps)
+		dir = t.TempDir()
+		require.NoError(t, tr.Save(ctx, dir))
+		all = append(all, files(t, dir))
+		assert.Equal(t, nccl, tr.Config().NCCL)
+	}
+	require.NotEmpty(t, all[0]["model.safetensors"])
+	assert.True(t, all[0]["model.safetensors"] == all[1]["model.safetensors"])
+	o.NCCL = false
+	var bad *policy.CheckpointError
+	require.ErrorAs(t, trainer(t, backend, store, o).Resume(ctx, dir), &bad)
+	assert.Equal(t, "nccl", bad.What)
 }
 
 // Training on two devices goes on on two, to the bit, and on no other number of them.

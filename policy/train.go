@@ -31,6 +31,8 @@ type Options struct {
 	Batch   int     // windows of a step, of each device
 	Rate    float64 // the learning rate
 	Floor   float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
+	// NCCL has the gradients of several devices added up by that library, for GPUs that do not reach each other's memory; see [nn.Training.NCCL].
+	NCCL bool
 }
 
 // Trainer trains a policy. Its methods are for one goroutine at a time.
@@ -60,8 +62,8 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store,
 	if t.config, err = newConfig(store, &o); err != nil {
 		return nil, err
 	}
-	t.config.Devices = len(devices)
-	if len(devices) > 1 {
+	t.config.Devices, t.config.NCCL = len(devices), o.NCCL && len(devices) > 1
+	if len(devices) > 1 && !o.NCCL {
 		if err := ops.Connect(devices...); err != nil {
 			return nil, err
 		}
@@ -85,6 +87,7 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store,
 			return nil, err
 		}
 		o.Train, o.Before, o.Ring = r.training(t.config.Seed), t.loader.Loaders()[i].Run, ring
+		o.Train.NCCL = t.config.NCCL
 		all = append(all, o)
 	}
 	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.History, all)

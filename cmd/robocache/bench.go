@@ -80,6 +80,7 @@ func (a *app) benchCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together")
+	f.BoolVar(&r.options.NCCL, "nccl", false, "several GPUs share by NCCL, not by themselves")
 	f.StringVar(&r.only, "only", "", "measure only jobs whose suite and name match this regular expression")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file")
 	f.StringVar(&r.from, "from", "", "measure nothing: take the figures from this file, which --json wrote")

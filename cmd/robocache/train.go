@@ -150,6 +150,7 @@ func (a *app) trainCommand() *cobra.Command {
 	clockFlag(f, &t.clock)
 	definitionsFlag(f, &t.definitions)
 	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
+	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "size", func() []string { return policy.Sizes })
 	complete(cmd, "policy", func() []string { return []string{policy.Kind} })

@@ -70,6 +70,7 @@ type Report struct {
 	Program string   `json:"program"` // who measured: "robocache 1.2.3", "PyTorch 2.11"
 	Device  Device   `json:"device"`
 	With    []Device `json:"with,omitempty"`   // it does the jobs together with these
+	NCCL    bool     `json:"nccl,omitempty"`   // which adds up what these share
 	Launch  string   `json:"launch,omitempty"` // the mode asked for: plain, dependent, ready
 	Empty   *Stats   `json:"empty,omitempty"`  // an empty kernel in a graph
 	Rows    []Row    `json:"rows"`
@@ -87,7 +88,7 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	r.ctx = ctx
-	report = &Report{Device: deviceOf(dev), Launch: opt.Launch.String()}
+	report = &Report{Device: deviceOf(dev), Launch: opt.Launch.String(), NCCL: opt.NCCL}
 	for _, d := range opt.With {
 		report.With = append(report.With, deviceOf(d))
 	}

@@ -31,6 +31,7 @@ type Options struct {
 
 	// With are further devices, of the kind of the first, with which it does a job together: one of the suite train. Others are skipped.
 	With []*ops.Device
+	NCCL bool // these share by NCCL, not by themselves
 
 	// Progress is told what is measured next, if it is there.
 	Progress func(done, all int, job Job)

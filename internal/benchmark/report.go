@@ -99,6 +99,9 @@ func (r *Report) names() string {
 	for _, d := range r.With {
 		text += " and " + d.Name
 	}
+	if r.NCCL {
+		text += " by NCCL"
+	}
 	return text
 }
 

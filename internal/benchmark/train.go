@@ -90,8 +90,10 @@ const trainCalls = 50
 // group makes the step of several devices.
 func (j *TrainJob) group(ctx context.Context, r *rig, w *work) error {
 	devices := append([]*ops.Device{r.dev}, r.opt.With...)
-	if err := ops.Connect(devices...); err != nil {
-		return err
+	if !r.opt.NCCL {
+		if err := ops.Connect(devices...); err != nil {
+			return err
+		}
 	}
 	var models []*nn.Model
 	var all []nn.StepOptions
@@ -102,6 +104,7 @@ func (j *TrainJob) group(ctx context.Context, r *rig, w *work) error {
 		if err != nil {
 			return err
 		}
+		opts.Train.NCCL = r.opt.NCCL
 		models, all = append(models, m), append(all, opts)
 	}
 	g, err := nn.NewGroup(ctx, models, j.B, j.T, all)

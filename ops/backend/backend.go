@@ -56,6 +56,10 @@ type (
 	Connector interface {
 		Connect(others []Backend) error
 	}
+	// Summer adds up contiguous f32 tensors of one size, each on the device of a queue, by a library.
+	Summer interface {
+		Sum(queues []Queue, tensors []*tensor.Tensor) (Sum, error)
+	}
 	// Batcher makes one plan of plans of this backend that were checked not to depend on each other. It refuses those of another.
 	Batcher interface {
 		Batch(plans []Plan, opts BatchOptions) (Plan, error)
@@ -79,6 +83,14 @@ type Queue interface {
 	// After makes work given from now on wait for what a mark of the same device, or of a connected one, stands for. It allocates nothing.
 	After(m Mark) error
 	// Close waits for the work, releases the queue, and returns what Synchronize would have. Close twice is fine.
+	Close() error
+}
+
+// Sum writes the sum of tensors of several devices to all of them.
+type Sum interface {
+	// Run gives the queues the work, and returns before it is done.
+	Run() error
+	// Close releases what it holds. The queues must have been synchronised. Close twice is fine.
 	Close() error
 }
 

@@ -1,0 +1,129 @@
+package cudadrv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+)
+
+// The functions of NCCL that are used. Signatures are those of its documentation, which have been the same since version 2.4.
+var ncclNames = []string{"ncclCommInitAll", "ncclCommDestroy", "ncclGroupStart", "ncclGroupEnd", "ncclAllReduce", "ncclGetErrorString"}
+
+// NCCL adds up memory of several devices by NVIDIA's library, for GPUs that do not reach each other's memory, and to compare with. The order of a sum's
+// terms is the library's own. Its methods are for one goroutine at a time.
+type NCCL struct {
+	procs    map[string]Proc
+	contexts []*Context
+	comms    []uintptr
+}
+
+// NewNCCL connects the devices of contexts, which are of one driver and each of another device. The library is libnccl.so.2 of the loader's path, or what
+// the environment variable ROBOCACHE_LIBNCCL names; PyTorch's wheels bring one, in nvidia/nccl/lib. A library that is not there is a *[LoadError] that
+// is [ErrNCCLMissing]. The caller closes it before the contexts.
+func NewNCCL(contexts []*Context) (*NCCL, error) {
+	if len(contexts) == 0 {
+		return nil, &ValueError{Op: "NewNCCL", What: "contexts", Kind: ErrMissing, Got: "none", Want: "one a device"}
+	}
+	drv := contexts[0].dev.drv
+	for i, c := range contexts {
+		if c.dev.drv != drv || slices.ContainsFunc(contexts[:i], func(o *Context) bool { return o.dev == c.dev }) {
+			return nil, &ValueError{Op: "NewNCCL", What: fmt.Sprintf("contexts[%d]", i), Kind: ErrWrongDevice, Got: fmt.Sprintf("device %d of %s", c.dev.ordinal, c.dev.drv.path),
+				Want: "another device of one driver"}
+		}
+	}
+	if drv.nccl == nil {
+		return nil, &LoadError{Kind: ErrNCCLMissing, Tried: []string{drv.path + ": it comes with none"}}
+	}
+	table, err := drv.nccl()
+	if err != nil {
+		return nil, err
+	}
+	n := &NCCL{procs: map[string]Proc{}, contexts: contexts, comms: make([]uintptr, len(contexts))}
+	for _, name := range ncclNames {
+		p, ok := table.Lookup(name, 0)
+		if !ok {
+			return nil, &LoadError{Kind: ErrNCCLMissing, Path: table.Path, Symbol: name, Err: errors.New("it lacks " + name)}
+		}
+		n.procs[name] = p
+	}
+	comms, devices := make([]byte, 8*len(contexts)), make([]byte, 4*len(contexts))
+	for i, c := range contexts {
+		binary.NativeEndian.PutUint32(devices[4*i:], uint32(c.dev.ordinal))
+	}
+	f := getFrame()
+	defer f.put()
+	if err := n.call("ncclCommInitAll", f.bytesAddr(0, comms), uintptr(len(contexts)), f.bytesAddr(1, devices)); err != nil {
+		return nil, err
+	}
+	for i := range n.comms {
+		n.comms[i] = uintptr(binary.NativeEndian.Uint64(comms[8*i:]))
+	}
+	return n, nil
+}
+
+// AddUp gives each stream its part of adding up count float32 numbers that lie at an address of each device, and writes the sum to all of these. It
+// returns before they are done. Streams and addresses are in the order of the contexts.
+func (n *NCCL) AddUp(at []DevicePtr, count int, streams []*Stream) error {
+	if n.comms == nil {
+		return &ClosedError{Op: "AddUp", What: "NCCL"}
+	}
+	if len(at) != len(n.comms) || len(streams) != len(n.comms) {
+		return &ValueError{Op: "AddUp", What: "addresses and streams", Kind: ErrShape, Got: fmt.Sprintf("%d and %d", len(at), len(streams)), Want: fmt.Sprintf("%d, one a device", len(n.comms))}
+	}
+	const float32s, sum = 7, 0 // ncclFloat32, ncclSum
+	// What begins and ends a group is of one thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := n.call("ncclGroupStart"); err != nil {
+		return err
+	}
+	var first error
+	for i, s := range streams {
+		h, err := s.begin("AddUp")
+		if err != nil {
+			first = err
+			break
+		}
+		defer s.end()
+		if first = n.call("ncclAllReduce", uintptr(at[i]), uintptr(at[i]), uintptr(count), float32s, sum, n.comms[i], h); first != nil {
+			break
+		}
+	}
+	return errors.Join(first, n.call("ncclGroupEnd"))
+}
+
+// Close ends the connection; the streams must have been synchronised. Close twice is fine.
+func (n *NCCL) Close() error {
+	var all error
+	for _, c := range n.comms {
+		all = errors.Join(all, n.call("ncclCommDestroy", c))
+	}
+	n.comms = nil
+	return all
+}
+
+// call calls a function. The library makes devices current on the thread as it likes, so the thread gets back what was.
+func (n *NCCL) call(name string, args ...uintptr) error {
+	unbind, code := n.contexts[0].makeCurrent()
+	if code != Success {
+		return n.contexts[0].dev.check(fnCtxPush, code)
+	}
+	defer unbind()
+	if r := int32(n.procs[name](args)); r != 0 {
+		return &NCCLError{Op: name, Result: int(r), Text: CString(n.procs["ncclGetErrorString"]([]uintptr{uintptr(uint32(r))}))}
+	}
+	return nil
+}
+
+// NCCLError is a call of NCCL that failed.
+type NCCLError struct {
+	Op     string // the library's name of the call
+	Result int    // ncclResult_t
+	Text   string // the library's sentence
+}
+
+func (e *NCCLError) Error() string {
+	return fmt.Sprintf("cudadrv: %s: %s (%d)", e.Op, e.Text, e.Result)
+}

@@ -1,0 +1,52 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Sum adds up tensors of several GPUs by NVIDIA's NCCL: for GPUs that [Connect] cannot connect. The order in which it adds is the library's.
+type Sum struct{ sum backend.Sum }
+
+// NewSum prepares adding up contiguous f32 tensors of one shape, each on the device of a queue of its own. All of them become the sum. A backend that has
+// none is an *ArgError that is ErrUnsupported; a library that is missing is an error of package cudadrv that says where it was looked for.
+func NewSum(queues []*Queue, tensors []*tensor.Tensor) (*Sum, error) {
+	fail := func(arg string, kind error, got, want string) (*Sum, error) {
+		return nil, &ArgError{Op: "NewSum", Arg: arg, Kind: kind, Got: got, Want: want}
+	}
+	if len(queues) == 0 || len(queues) != len(tensors) {
+		return fail("queues", ErrShape, fmt.Sprintf("%d queues and %d tensors", len(queues), len(tensors)), "as many of both, at least one")
+	}
+	var list []backend.Queue
+	for i, t := range tensors {
+		name := fmt.Sprintf("tensors[%d]", i)
+		switch {
+		case queues[i] == nil || t == nil:
+			return fail(name, ErrMissing, "nil", "a queue and a tensor")
+		case t.DType() != tensor.F32 || !t.IsContiguous():
+			return fail(name, ErrDType, t.DType().String(), "contiguous f32")
+		case t.Len() != tensors[0].Len():
+			return fail(name, ErrShape, tensor.FormatShape(t.Shape()), "the shape of the first, "+tensor.FormatShape(tensors[0].Shape()))
+		case queues[i].device.home() != t.Device():
+			return fail(name, ErrWrongDevice, t.Device(), "a tensor on "+queues[i].device.info.Name)
+		}
+		list = append(list, queues[i].queue)
+	}
+	b, err := capable[backend.Summer](queues[0].device, "NewSum")
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.Sum(list, tensors)
+	if err != nil {
+		return nil, err
+	}
+	return &Sum{s}, nil
+}
+
+// Run gives the queues the work and returns before it is done. What they were given before comes first.
+func (s *Sum) Run() error { return s.sum.Run() }
+
+// Close releases the library's resources; the queues must have been synchronised. Close twice is fine.
+func (s *Sum) Close() error { return s.sum.Close() }
