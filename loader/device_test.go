@@ -243,7 +243,8 @@ func BenchmarkTraining(b *testing.B) {
 }
 
 // BenchmarkGroup draws from the benchmarks' store on one device, two, four and so on, as many as there are: batches of 4096 windows each. By graphs every
-// device replays its own, as training does; by steps all wait for each other after each batch.
+// device replays its own, as training does; by steps all wait for each other after each batch; by streaming shards are read meanwhile, by four workers for
+// each device.
 func BenchmarkGroup(b *testing.B) {
 	store := million(b)
 	for _, backend := range backends(b) {
@@ -315,6 +316,25 @@ func BenchmarkGroup(b *testing.B) {
 				b.ReportMetric(float64(n*4096*b.N)/b.Elapsed().Seconds(), "windows/s")
 			})
 			require.NoError(b, g.Close())
+			b.Run(fmt.Sprintf("by=streaming/devices=%d", n), func(b *testing.B) {
+				g, err := loader.NewGroup(devices[:n], loader.Options{Batch: 4096, DType: tensor.BF16, Workers: 4}, func(d *ops.Device, opt loader.Options) (*loader.Loader, error) {
+					return loader.NewStreaming(context.Background(), d, store, plan, opt)
+				})
+				require.NoError(b, err)
+				defer g.Close()
+				require.NoError(b, g.Next(context.Background()))
+				before := g.Waits()
+				b.ResetTimer()
+				for range b.N {
+					if err := g.Next(context.Background()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				w, s := g.Waits(), b.Elapsed().Seconds()
+				b.ReportMetric(float64(n*4096*b.N)/s, "windows/s")
+				b.ReportMetric(float64(w.Bytes-before.Bytes)/s/1e9, "GB/s")
+				b.ReportMetric((w.Shards-before.Shards).Seconds()/s/float64(n), "shards-waited")
+			})
 		}
 	}
 }
