@@ -66,6 +66,29 @@ func TestRangeOfARecording(t *testing.T) {
 	assert.ErrorContains(t, err, "no samples")
 }
 
+func TestAStreamOfASingleMomentNeitherBeginsNorEndsAClock(t *testing.T) {
+	long := []source{at("a", 10, 90), at("b", 20, 100)}
+	for mode, want := range map[RangeMode]Span{
+		RangeCommon:       {First: 20, Last: 90, BeginsWith: "b", EndsWith: "a"},
+		RangeIntersection: {First: 20, Last: 90, BeginsWith: "b", EndsWith: "a"},
+		RangeUnion:        {First: 10, Last: 100, BeginsWith: "a", EndsWith: "b"},
+		RangeBetween:      {First: 15, Last: 30},
+	} {
+		for _, moment := range []int64{0, 10, 50, 100, 5000} {
+			r := Range{Mode: mode, From: 5, To: 20}
+			got, err := spanOver(append([]source{at("static", moment, moment)}, long...), r)
+			require.NoError(t, err, "mode %v, moment %d", mode, moment)
+			assert.Equal(t, want, got, "mode %v, moment %d", mode, moment)
+		}
+	}
+	// Without others it is the clock.
+	for _, mode := range []RangeMode{RangeCommon, RangeIntersection, RangeUnion} {
+		got, err := spanOver([]source{at("static", 7, 7)}, Range{Mode: mode})
+		require.NoError(t, err)
+		assert.Equal(t, Span{First: 7, Last: 7, BeginsWith: "static", EndsWith: "static"}, got, "mode %v", mode)
+	}
+}
+
 // Two streams of half a recording that only touch have nothing in common but that moment; apart by a nanosecond, nothing.
 func TestNothingInCommonIsSaid(t *testing.T) {
 	got, err := spanOver([]source{at("a", 0, 50), at("b", 50, 100)}, Range{})

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/message"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -162,6 +163,30 @@ func TestWhatCannotBeWrittenIsSaidBeforeTheFirstMessage(t *testing.T) {
 	}
 }
 
+func TestRawImagesOfEverySizeThatIsKnownAreWritten(t *testing.T) {
+	for _, encoding := range []string{"16SC1", "rgb16", "bayer_gbrg16", "mono8", "UYVY", "64FC2"} {
+		size, _ := message.Pixel(encoding)
+		require.Positive(t, size, encoding)
+		data := make([]byte, 2*size)
+		for i := range data {
+			data[i] = byte(i + 1)
+		}
+		e := &dataset.Episode{Media: []dataset.Media{{Name: "/camera", Times: []int64{5}, Encoding: encoding, Width: 2, Height: 1, Source: frames{data}}}}
+		path := filepath.Join(t.TempDir(), "raw.mcap")
+		require.NoError(t, WriteFile(path, WriterOptions{}, func(w *Writer) error { return w.Episode(t.Context(), e, Protobuf) }))
+		d, err := Open(t.Context(), path, dataset.Options{})
+		require.NoError(t, err)
+		got, err := d.Episode(t.Context(), 0)
+		require.NoError(t, err)
+		require.Len(t, got.Media, 1)
+		back, err := got.Media[0].Frame(t.Context(), 0)
+		require.NoError(t, err)
+		assert.Equal(t, data, back, encoding)
+		assert.Equal(t, [3]any{encoding, 2, 1}, [3]any{got.Media[0].Encoding, got.Media[0].Width, got.Media[0].Height})
+		require.NoError(t, d.Close())
+	}
+}
+
 func TestJSONMessagesAreJSON(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, WriterOptions{Compression: NoCompression})
@@ -193,4 +218,11 @@ func TestIdentifiers(t *testing.T) {
 	for name, want := range map[string]string{"/joint_states": "joint_states", "pose.position.x": "pose_position_x", "a[0]": "a_0", "": "c", "3d": "c_3d", "__": "c", "Größe": "Gr_e", "a b": "a_b"} {
 		assert.Equal(t, want, identifier(name))
 	}
+}
+
+func TestOpenRefusesAnUnknownClock(t *testing.T) {
+	_, err := Open(t.Context(), "there is none.mcap", dataset.Options{Clock: "wall"})
+	var e *dataset.OptionError
+	require.ErrorAs(t, err, &e, "before the file is looked for")
+	assert.Equal(t, dataset.OptionError{Arg: "Clock", Got: "wall", Want: "log or publish or header"}, *e)
 }

@@ -1,7 +1,6 @@
 package mcap
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -24,11 +23,15 @@ func init() {
 
 // Open opens a file, which is one episode.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+	info, err := topics.Clock(opt)
+	if err != nil {
+		return nil, err
+	}
 	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return &recording{file: file, path: path, opt: opt}, nil
+	return &recording{file: file, path: path, opt: opt, info: info}, nil
 }
 
 // recording is the dataset of a file.
@@ -36,16 +39,14 @@ type recording struct {
 	file   storage.File
 	path   string
 	opt    dataset.Options
+	info   dataset.Info
 	closed atomic.Bool
 }
 
-func (r *recording) Name() string   { return dataset.BaseName(r.path) }
-func (r *recording) Format() string { return "mcap" }
-func (r *recording) Len() int       { return 1 }
-
-func (r *recording) Info() dataset.Info {
-	return dataset.Info{Clock: cmp.Or(r.opt.Clock, topics.Clocks[0]), Clocks: topics.Clocks}
-}
+func (r *recording) Name() string       { return dataset.BaseName(r.path) }
+func (r *recording) Format() string     { return "mcap" }
+func (r *recording) Len() int           { return 1 }
+func (r *recording) Info() dataset.Info { return r.info }
 
 func (r *recording) Close() error {
 	if r.closed.Swap(true) {

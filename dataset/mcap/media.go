@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/message"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
@@ -23,10 +24,6 @@ type images struct {
 	step     int // bytes of a row, of raw images
 	schema   schemaText
 }
-
-// pixelBytes says how many bytes a pixel has of the raw encodings that foxglove names.
-var pixelBytes = map[string]int{"rgb8": 3, "bgr8": 3, "8UC3": 3, "rgba8": 4, "bgra8": 4, "32FC1": 4, "mono8": 1, "8UC1": 1, "mono16": 2, "16UC1": 2,
-	"yuv422": 2, "uyvy": 2, "yuv422_yuy2": 2, "yuyv": 2, "bayer_rggb8": 1, "bayer_bggr8": 1, "bayer_gbrg8": 1, "bayer_grbg8": 1}
 
 func newImages(m *dataset.Media, encoding Encoding) (*images, error) {
 	v := &images{media: m, encoding: encoding, format: m.Encoding}
@@ -45,9 +42,9 @@ func newImages(m *dataset.Media, encoding Encoding) (*images, error) {
 			return nil, bad(m.Encoding+" as a video file has it, without what a decoder needs to begin", "images, raw pixels, or packets as of a recording's messages")
 		}
 	default:
-		size := pixelBytes[m.Encoding]
+		size, _ := message.Pixel(m.Encoding)
 		if size == 0 {
-			return nil, bad(fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, webp, avif, h264, h265, vp9, av1, or raw pixels as foxglove.RawImage names them")
+			return nil, bad(fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, webp, avif, h264, h265, vp9, av1, or raw pixels of a known size, such as rgb8, mono16 or 32FC1")
 		}
 		if m.Width <= 0 || m.Height <= 0 || m.Width > math.MaxInt32/size {
 			return nil, bad(fmt.Sprintf("%dx%d pixels", m.Width, m.Height), "the size of its frames")

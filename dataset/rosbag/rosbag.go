@@ -43,12 +43,17 @@ func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Datase
 
 // fromFile is Open of a file that is open, and is the dataset's if there is no error.
 func fromFile(ctx context.Context, file storage.File, path string, opt dataset.Options) (dataset.Dataset, error) {
+	info, err := topics.Clock(opt)
+	if err != nil {
+		return nil, err
+	}
+	info.Version = "2.0"
 	s := &source{file: file}
 	log, err := open(ctx, s, path)
 	if err != nil {
 		return nil, err
 	}
-	d := &bagDataset{source: s, log: log, opt: opt}
+	d := &bagDataset{source: s, log: log, opt: opt, info: info}
 	d.Dataset = dataset.Single("rosbag", path, d.read)
 	return d, nil
 }
@@ -59,16 +64,11 @@ type bagDataset struct {
 	source *source
 	log    *bag
 	opt    dataset.Options
+	info   dataset.Info
 }
 
 // Info is the format's version and the clocks there are.
-func (d *bagDataset) Info() dataset.Info {
-	info := dataset.Info{Version: "2.0", Clocks: topics.Clocks, Clock: d.opt.Clock}
-	if info.Clock == "" {
-		info.Clock = topics.Clocks[0]
-	}
-	return info
-}
+func (d *bagDataset) Info() dataset.Info { return d.info }
 
 // Close closes the file.
 func (d *bagDataset) Close() error { return d.source.Close() }

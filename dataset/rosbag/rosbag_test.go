@@ -215,3 +215,10 @@ func TestAClosedBagIsReadNoMore(t *testing.T) {
 	_, err = d.Episode(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 }
+
+func TestOpenRefusesAnUnknownClock(t *testing.T) {
+	_, err := Open(t.Context(), "testdata/small-lz4.bag", dataset.Options{Clock: "wall"})
+	var e *dataset.OptionError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, dataset.OptionError{Arg: "Clock", Got: "wall", Want: "log or publish or header"}, *e)
+}

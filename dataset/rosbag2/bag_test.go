@@ -378,3 +378,10 @@ func TestAnEndOfTheContextIsItsError(t *testing.T) {
 	_, err = d.Episode(ctx, 0)
 	assert.True(t, errors.Is(err, context.Canceled), "%v", err)
 }
+
+func TestOpenRefusesAnUnknownClock(t *testing.T) {
+	_, err := rosbag2.Open(t.Context(), "there is none.db3", dataset.Options{Clock: "wall"})
+	var e *dataset.OptionError
+	require.ErrorAs(t, err, &e, "before the file is looked for")
+	assert.Equal(t, dataset.OptionError{Arg: "Clock", Got: "wall", Want: "log or publish or header"}, *e)
+}

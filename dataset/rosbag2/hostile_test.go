@@ -3,6 +3,7 @@ package rosbag2_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -125,6 +126,62 @@ const someMetadata = `rosbag2_bagfile_information:
         nanoseconds: 190000000
       message_count: 19
 `
+
+func TestRowsThatShareAChainOfPagesAreNotReadManyTimes(t *testing.T) {
+	// The usable bytes of a page, and the sizes of rows that leave as many bytes on the leaf: each row ends with the page on which its chain begins.
+	const page, rows = 512, 100
+	local := func(size int) int { return (page-12)*32/255 - 23 + (size-(page-12)*32/255+23)%(page-4) }
+	var list []sent // from time 2 on, as SQLite has an integer of 1 without a byte
+	for i := range rows {
+		data := make([]byte, 17_000)
+		if i == 0 {
+			data = make([]byte, 17_000+2000*(page-4))
+		}
+		list = append(list, sent{"/camera", "sensor_msgs/CompressedImage", int64(i + 2), []any{header{0, 1, 2, "base"}, "jpeg", data}})
+	}
+	db, _ := database(t, schema{page: page}, list)
+	var first, long []byte // the chain of the first row, and its size
+	shared := 0
+	for at := page; at < len(db); at += page {
+		leaf := db[at:][:page]
+		count := int(binary.BigEndian.Uint16(leaf[3:]))
+		if leaf[0] != 13 || count == 0 || 8+2*count > page {
+			continue
+		}
+		for i := range count {
+			cell := leaf[binary.BigEndian.Uint16(leaf[8+2*i:]):]
+			size := int(cell[0]&127)<<14 | int(cell[1]&127)<<7 | int(cell[2])
+			if cell[0] < 128 || cell[1] < 128 || cell[2] >= 128 || size < 17_000 || 3+1+local(size)+4 > len(cell) {
+				continue // of another table
+			}
+			chain := cell[4+local(size):][:4]
+			if size > 1e6 {
+				first, long = chain, cell[:3]
+				continue
+			}
+			require.Equal(t, local(size+2000*(page-4)), local(size))
+			copy(cell, long)
+			copy(chain, first)
+			shared++
+		}
+	}
+	require.Equal(t, rows-1, shared)
+	defer stored.clear()
+	d, err := rosbag2.Open(t.Context(), stored.put("memory://bag/run.db3", db), dataset.Options{})
+	require.NoError(t, err)
+	e, err := d.Episode(t.Context(), 0)
+	require.NoError(t, err)
+	require.NotEmpty(t, e.Damage)
+	lost := 0
+	for _, damage := range e.Damage {
+		if damage.What == "pages of messages that cannot be read" {
+			lost += damage.Count
+		}
+	}
+	assert.Positive(t, lost, "%v", e.Damage)
+	assert.LessOrEqual(t, e.Media[0].Len(), len(db)/1_000_000, "so many as the file's pages can be")
+	require.NoError(t, d.Close())
+}
 
 // seeds are files by their names in a bag's folder.
 func seeds(t testing.TB) (list []mutate.Seed) {

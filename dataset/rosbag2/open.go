@@ -2,10 +2,8 @@ package rosbag2
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -74,11 +72,11 @@ type Set struct {
 // Open opens a bag's folder, or a lone file. Files that metadata.yaml lists and that are not there are problems, or with Options.Strict an error; if
 // none is there, an error.
 func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
-	s := &Set{path: path, opt: opt, info: dataset.Info{Clocks: topics.Clocks, Clock: cmp.Or(opt.Clock, topics.Clocks[0])}}
-	if !slices.Contains(topics.Clocks, s.info.Clock) {
-		return nil, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprint(topics.Clocks)}
-	}
+	s := &Set{path: path, opt: opt}
 	var err error
+	if s.info, err = topics.Clock(opt); err != nil {
+		return nil, err
+	}
 	if s.defs, err = defs.Open(ctx, opt.Definitions); err != nil {
 		return nil, err
 	}

@@ -50,10 +50,6 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err := r.Decode(&q); err != nil {
 		return nil, err
 	}
-	rec, err := c.recordings.of(q.Handle)
-	if err != nil {
-		return nil, err
-	}
 	plan, err := align.ParsePlan(q.PlanPath, []byte(q.Plan))
 	if err != nil {
 		return nil, unplaced(q.PlanPath, err)
@@ -64,7 +60,7 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 			return nil, err
 		}
 	}
-	e, err := rec.episode(ctx, q.Episode)
+	rec, e, err := c.recordings.episode(ctx, q.Handle, q.Episode)
 	if err != nil {
 		return nil, err
 	}

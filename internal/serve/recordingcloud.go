@@ -31,11 +31,7 @@ func readCloud(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err := r.Decode(&q); err != nil {
 		return nil, err
 	}
-	rec, err := c.recordings.of(q.Handle)
-	if err != nil {
-		return nil, err
-	}
-	e, err := rec.episode(ctx, q.Episode)
+	rec, e, err := c.recordings.episode(ctx, q.Handle, q.Episode)
 	if err != nil {
 		return nil, err
 	}

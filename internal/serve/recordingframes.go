@@ -34,11 +34,7 @@ func readFrames(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if q.Height < 0 || q.Width < 0 || (q.Height == 0) != (q.Width == 0) {
 		return nil, &RequestError{Arg: "size", Got: fmt.Sprintf("%dx%d", q.Height, q.Width), Want: "a height and a width above 0"}
 	}
-	rec, err := c.recordings.of(q.Handle)
-	if err != nil {
-		return nil, err
-	}
-	e, err := rec.episode(ctx, q.Episode)
+	rec, e, err := c.recordings.episode(ctx, q.Handle, q.Episode)
 	if err != nil {
 		return nil, err
 	}

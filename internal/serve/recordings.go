@@ -146,6 +146,16 @@ func (s *recordings) of(handle int) (*recording, error) {
 	return nil, &RequestError{Arg: "handle", Got: fmt.Sprint(handle), Want: "that of an open recording"}
 }
 
+// episode returns the recording of a handle with one of its episodes.
+func (s *recordings) episode(ctx context.Context, handle, i int) (*recording, *dataset.Episode, error) {
+	r, err := s.of(handle)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := r.episode(ctx, i)
+	return r, e, err
+}
+
 func (s *recordings) close() (err error) {
 	for _, r := range s.open {
 		err = errors.Join(err, r.Close())

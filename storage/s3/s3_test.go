@@ -340,6 +340,28 @@ func TestAnswersThatBreakOffAreAskedForAgain(t *testing.T) {
 	assert.NoError(t, err, "and again when somebody asks")
 }
 
+func TestAnAnswerThatSaysNoSizeIsAnError(t *testing.T) {
+	server, s := started(t)
+	server.Put(t, "lab", "a", noise(100))
+	length := ""
+	server.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Length", length)
+		if length == "" { // what is sent in chunks has no length
+			w.Header().Del("Content-Length")
+			assert.NoError(t, http.NewResponseController(w).Flush())
+		}
+		_, err := w.Write(noise(100))
+		assert.NoError(t, err)
+		return true
+	})
+	_, err := s.Open(t.Context(), "s3://lab/a")
+	var e *Error
+	require.ErrorAs(t, err, &e, "and no object of 0 bytes")
+	assert.Equal(t, [2]string{`range ""`, "bytes 0- of a service that reads ranges"}, [2]string{e.Got, e.Want})
+	length = "100"
+	assert.EqualValues(t, 100, open(t, s, "s3://lab/a").Size(), "all of it, of a service that knows no ranges")
+}
+
 func TestCancellingEndsAReadAndNotTheFile(t *testing.T) {
 	server, s := started(t)
 	server.Put(t, "lab", "a", noise(8<<20))

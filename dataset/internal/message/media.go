@@ -200,8 +200,8 @@ func (d *ros) Frame(data []byte) (Frame, error) {
 	return f, nil
 }
 
-// pixel returns the bytes of a pixel of an encoding, and of one of its numbers; 0 if it is not known.
-func pixel(encoding string) (bytes, word int) {
+// Pixel returns how many bytes a pixel has of an encoding of raw images, as ROS and foxglove name them, and one of its numbers; 0 if it is not known.
+func Pixel(encoding string) (bytes, word int) {
 	switch encoding {
 	case "mono8":
 		return 1, 1
@@ -245,7 +245,7 @@ func pixel(encoding string) (bytes, word int) {
 // are kept as they are.
 func rawFrame(format, encoding string, width, height, step uint32, big bool, data []byte, stamp int64) (Frame, error) {
 	f := Frame{Encoding: encoding, Width: int(width), Height: int(height), Data: data, Stamp: stamp}
-	each, word := pixel(encoding)
+	each, word := Pixel(encoding)
 	if each == 0 {
 		return f, nil
 	}

@@ -57,7 +57,7 @@ func TestPixelsOfEncodings(t *testing.T) {
 		"32FC": {4, 4}, "64FC4": {32, 8}, "16SC2": {4, 2}, "8UC(12)": {12, 1}, "yuv422": {2, 1}, "nv12": {}, "": {}, "C": {}, "9UC1": {}, "16UC0": {}, "16UC9999999": {},
 		"-8UC1": {}, "bayer_x8": {},
 	} {
-		bytes, word := pixel(encoding)
+		bytes, word := Pixel(encoding)
 		assert.Equal(t, want, [2]int{bytes, word}, encoding)
 	}
 }

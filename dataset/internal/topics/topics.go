@@ -3,6 +3,8 @@ package topics
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/message"
@@ -55,9 +57,18 @@ type Definer interface {
 // a stream's numbers are put where they stay.
 type Counter interface{ Count(channel int) int }
 
-// Clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
+// clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
 // message's header.
-var Clocks = []string{"log", "publish", "header"}
+var clocks = []string{"log", "publish", "header"}
+
+// Clock returns what is known of any log before it is read: the clocks there are, and the one that is chosen. Another is a *dataset.OptionError.
+func Clock(opt dataset.Options) (dataset.Info, error) {
+	info := dataset.Info{Clocks: slices.Clone(clocks), Clock: cmp.Or(opt.Clock, clocks[0])}
+	if !slices.Contains(clocks, info.Clock) {
+		return dataset.Info{}, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: strings.Join(clocks, " or ")}
+	}
+	return info, nil
+}
 
 // Read decodes a log to an episode: a stream for each topic of numbers, one for each array of any length in its messages, Media for images and video,
 // Clouds for point clouds, which are read when they are asked for, so the log must stay open. The episode's name and attributes are the container's
@@ -72,7 +83,7 @@ func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, 
 type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
 
 func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
-	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, Clocks[0]), keys: map[key]*channel{}, named: map[string][]*topic{}}
+	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, clocks[0]), keys: map[key]*channel{}, named: map[string][]*topic{}}
 	if d, ok := log.(Definer); ok {
 		r.define = d.Definition
 	} else {

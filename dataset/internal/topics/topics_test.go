@@ -1,12 +1,14 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
@@ -49,6 +51,17 @@ func (l *fakeLog) Each(ctx context.Context, part int, damage *dataset.Damages, u
 
 func (l *fakeLog) Message(_ context.Context, at At) ([]byte, error) {
 	return slices.Clone(l.parts[at.Part][at.Offset].Data), nil
+}
+
+func TestAnUnknownClockIsAnOptionThatCannotBe(t *testing.T) {
+	for _, name := range []string{"", "log", "publish", "header"} {
+		info, err := Clock(dataset.Options{Clock: name})
+		require.NoError(t, err)
+		assert.Equal(t, dataset.Info{Clock: cmp.Or(name, "log"), Clocks: []string{"log", "publish", "header"}}, info)
+		info.Clocks[0] = "the caller's own"
+	}
+	_, err := Clock(dataset.Options{Clock: "Log"})
+	assert.Equal(t, &dataset.OptionError{Arg: "Clock", Got: "Log", Want: "log or publish or header"}, err)
 }
 
 // fakeDecoder has messages of bytes: a byte 0xff breaks one, 0xfe is not supported. Their kind is the schema's name:
