@@ -32,6 +32,12 @@ type Dataset interface {
 	Close() error
 }
 
+// Weigher is a Dataset that knows, without reading them, how much of it each episode is.
+type Weigher interface {
+	// Weights returns a number for each episode, 0 or more, all in one unit: rows, or bytes of its file. The caller owns the slice.
+	Weights() []int64
+}
+
 // Episodes reads one episode after the other. One that cannot be read comes as an *EpisodeError, and the next follows: who wants all or nothing stops
 // at the first. Only the end of ctx ends it.
 func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {

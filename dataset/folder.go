@@ -35,6 +35,7 @@ type part struct {
 	name  string // that of its episode, or before those of its episodes
 	first int    // of its episodes
 	count int
+	bytes int64 // of a file; 0 of a folder
 }
 
 // index opens each file once, to know how many episodes it has and what it says of itself.
@@ -131,6 +132,15 @@ func (d *folder) join(p *part, one Dataset) {
 func (d *folder) Name() string   { return storage.Base(d.path) }
 func (d *folder) Format() string { return d.kind }
 func (d *folder) Len() int       { return d.count }
+
+// Weights returns how many bytes of their file the episodes take, each as much as any other of it. Those of folders are all alike.
+func (d *folder) Weights() []int64 {
+	list := make([]int64, 0, d.count)
+	for _, p := range d.parts {
+		list = append(list, slices.Repeat([]int64{max(p.bytes/int64(max(p.count, 1)), 1)}, p.count)...)
+	}
+	return list
+}
 
 func (d *folder) Info() Info {
 	info := d.info

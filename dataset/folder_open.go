@@ -43,9 +43,15 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 		return nil, err
 	}
 	slices.SortFunc(paths, CompareNames)
+	sizes := make(map[string]int64, len(entries))
+	for i := range entries {
+		if entries[i].IsRegular() {
+			sizes[entries[i].Name] = entries[i].Size
+		}
+	}
 	d := &folder{path: path, format: f, opt: opt, parts: make([]part, len(paths))}
 	for i, at := range paths {
-		d.parts[i] = part{path: at, name: BaseName(at)}
+		d.parts[i] = part{path: at, name: BaseName(at), bytes: sizes[storage.Base(at)]}
 		if slices.Contains(s.sets[f.Name], at) {
 			d.parts[i].name = storage.Base(at)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/sources"
 )
 
 // MostShards is how many files a store may be in.
@@ -47,7 +48,7 @@ func (h *Shard) run() (begin, end int) {
 
 // sources lists the files of a dataset, notes what they are called and how large they are, and hashes those that are this shard's to hash.
 func (h *Shard) sources(ctx context.Context, path string) ([]Source, error) {
-	all, err := filesOf(ctx, path)
+	all, err := sources.List(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (h *Shard) sources(ctx context.Context, path string) ([]Source, error) {
 		}
 	}
 	h.Files, h.Listing = len(all), hex.EncodeToString(sum.Sum(nil))
-	return mine, hashAll(ctx, path, mine)
+	return mine, sources.Hash(ctx, path, mine)
 }
 
 // PackShard packs shard index of count of a dataset into a folder, which it makes, under the name of ShardName: what Pack writes of the shard's

@@ -162,6 +162,15 @@ func (s *Set) Info() dataset.Info {
 // Len returns the number of episodes that there are.
 func (s *Set) Len() int { return len(s.episodes) }
 
+// Weights returns how many rows each episode has.
+func (s *Set) Weights() []int64 {
+	list := make([]int64, len(s.episodes))
+	for i := range s.episodes {
+		list[i] = s.episodes[i].rows()
+	}
+	return list
+}
+
 // Close closes the files. Close twice is fine. Episodes that were read stay; their frames cannot be read any more.
 func (s *Set) Close() error {
 	s.data.Close()

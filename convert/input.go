@@ -1,0 +1,182 @@
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/sources"
+)
+
+// input is one of the datasets that are converted.
+type input struct {
+	path  string
+	from  dataset.Dataset
+	info  dataset.Info
+	first int              // the number of its first episode
+	split map[int][]string // of its episodes, by number there
+	files []sources.File   // of which hashes has some
+}
+
+// InputError is an input that cannot be opened.
+type InputError struct {
+	Path string
+	Err  error
+}
+
+func (e *InputError) Error() string { return fmt.Sprintf("convert: %s: %v", e.Path, e.Err) }
+
+// Unwrap returns why.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// open opens inputs; their episodes are numbered one input after the other.
+func open(ctx context.Context, paths []string, opt dataset.Options) (list []input, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll(list))
+		}
+	}()
+	episodes := 0
+	for _, path := range paths {
+		d, err := inspection.Open(ctx, path, opt)
+		if err != nil {
+			return list, &InputError{path, err}
+		}
+		in := input{path: path, from: d, info: d.Info(), first: episodes, split: map[int][]string{}}
+		for _, s := range in.info.Splits {
+			for _, i := range s.Episodes {
+				in.split[i] = append(in.split[i], s.Name)
+			}
+		}
+		episodes += d.Len()
+		list = append(list, in)
+		if in.files, err = sources.List(ctx, path); err != nil {
+			return list, &InputError{path, err}
+		}
+	}
+	if episodes == 0 {
+		return list, &OptionError{"inputs", "no episodes", "one or more"}
+	}
+	return list, nil
+}
+
+func closeAll(list []input) (err error) {
+	for i := range list {
+		err = errors.Join(err, list[i].from.Close())
+	}
+	return err
+}
+
+// at returns the input that an episode is of, and its number there.
+func at(list []input, number int) (in *input, index, there int) {
+	index, found := slices.BinarySearchFunc(list, number, func(in input, n int) int { return in.first - n })
+	if !found {
+		index--
+	}
+	for list[index].from.Len() == 0 { // of inputs without episodes, which begin where the next does
+		index++
+	}
+	return &list[index], index, number - list[index].first
+}
+
+// weights returns how much of all each episode is: inputs are as large as the frames that they say, or if one does not, as their files, and share that by
+// what their episodes weigh.
+func weights(list []input) []float64 {
+	framed := !slices.ContainsFunc(list, func(in input) bool { return in.info.Frames <= 0 && in.from.Len() > 0 })
+	var all []float64
+	for i := range list {
+		in := &list[i]
+		n, size := in.from.Len(), int64(in.info.Frames)
+		if !framed {
+			size = 0
+			for _, f := range in.files {
+				size += f.Bytes
+			}
+		}
+		own := slices.Repeat([]int64{1}, n)
+		if w, ok := in.from.(dataset.Weigher); ok {
+			own = w.Weights()
+		}
+		total := 0.0
+		for _, w := range own {
+			total += float64(w)
+		}
+		for _, w := range own {
+			all = append(all, float64(max(size, 1))*float64(w)/max(total, 1))
+		}
+	}
+	return all
+}
+
+// runs returns where each of so many shards begins, and where the last ends: an episode is in the shard that its middle falls into when the sum of the
+// weights is cut into equal parts.
+func runs(weights []float64, shards int) []int {
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
+	begins, sum := make([]int, 1, shards+1), 0.0
+	for i, w := range weights {
+		middle := (sum + w/2) / max(total, 1e-300) * float64(shards)
+		for len(begins) < shards && middle >= float64(len(begins)) {
+			begins = append(begins, i)
+		}
+		sum += w
+	}
+	for len(begins) <= shards {
+		begins = append(begins, len(weights))
+	}
+	return begins
+}
+
+// listing is a hash of what the files of all inputs are called and how large they are.
+func listing(list []input) string {
+	sum := sha256.New()
+	for i := range list {
+		fmt.Fprintf(sum, "%d\n", len(list[i].files))
+		for _, f := range list[i].files {
+			fmt.Fprintf(sum, "%d %q\n", f.Bytes, f.Path)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// hashed hashes those files of the inputs that are a shard's to hash: file j of all is that of shard j % shards.
+func hashed(ctx context.Context, list []input, shard, shards int) ([]InputReport, error) {
+	var out []InputReport
+	j := 0
+	for i := range list {
+		in := &list[i]
+		r := InputReport{Path: in.path, Format: in.from.Format(), Episodes: in.from.Len(), Files: len(in.files), Hashed: []sources.File{}}
+		for _, f := range in.files {
+			if j++; (j-1)%shards == shard {
+				r.Hashed = append(r.Hashed, f)
+			}
+		}
+		if err := sources.Hash(ctx, in.path, r.Hashed); err != nil {
+			return nil, &InputError{in.path, err}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// unchanged returns an error if inputs have other files than when they were opened.
+func unchanged(ctx context.Context, list []input) error {
+	for i := range list {
+		in := &list[i]
+		now, err := sources.List(ctx, in.path)
+		if err != nil {
+			return &InputError{in.path, err}
+		}
+		if !slices.Equal(now, in.files) {
+			return &InputError{in.path, errors.New("its files changed while they were read")}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package convert
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+)
+
+// MostShards is how many shards an output may have.
+const MostShards = 99999
+
+// Options say how inputs are converted. The zero value keeps every recording on the clocks that it has.
+type Options struct {
+	// Reading is how inputs are opened. With Strict an episode that cannot be read or aligned is an error; else it is skipped and listed.
+	Reading dataset.Options
+	// Plan puts every episode on one clock; nil keeps the clocks. Its windows, padding and normalisation are a loader's business.
+	Plan *align.Plan
+	// Device computes what is between samples. A plan needs it.
+	Device *ops.Device
+	// Media are the media streams to take, by their names in the recordings; all unless given. An empty name takes none.
+	Media []string
+	// Shards is how many parts the output is made in, each of a run of episodes with about as many frames as any other; 0 is 1.
+	Shards int
+	// Workers is how many episodes are worked on at a time; 0 is one a processor.
+	Workers int
+	// Progress is called whenever an episode is done, or was done before, by one goroutine at a time. It may be nil.
+	Progress func(Progress)
+}
+
+// Progress is how far a shard is.
+type Progress struct {
+	Done, Of int // episodes
+	Samples  int // that were read, in those
+	Before   int // episodes of Done that an earlier conversion had done
+}
+
+// OptionError is an option, an input or an output that cannot be. It is dataset.ErrOption.
+type OptionError struct{ Arg, Got, Want string }
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("convert: %s: got %s, want %s", e.Arg, e.Got, e.Want)
+}
+
+// Unwrap returns dataset.ErrOption.
+func (e *OptionError) Unwrap() error { return dataset.ErrOption }
+
+func (o *Options) check() error {
+	if o.Shards == 0 {
+		o.Shards = 1
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	switch {
+	case o.Shards < 0 || o.Shards > MostShards:
+		return &OptionError{"Shards", strconv.Itoa(o.Shards), fmt.Sprintf("1 to %d", MostShards)}
+	case o.Workers < 0:
+		return &OptionError{"Workers", strconv.Itoa(o.Workers), "a number of goroutines, or 0"}
+	case o.Plan == nil:
+		return nil
+	case o.Device == nil:
+		return &OptionError{"Device", "none", "a device for the plan"}
+	case o.Plan.Targets != nil:
+		return &OptionError{"Plan", "targets of its own", "a plan with a rate: episodes have times of their own"}
+	}
+	return o.Plan.Check()
+}
+
+// planText is all that a plan says which bears on what is written. Plans that say the same have the same text.
+func planText(p *align.Plan) string {
+	if p == nil {
+		return ""
+	}
+	success := "any"
+	if p.Filter.Success != nil {
+		success = strconv.FormatBool(*p.Filter.Success)
+	}
+	return fmt.Sprintf("%+v", struct {
+		rate       any
+		span       align.Range
+		snap       ops.Limit
+		unordered  string
+		defaults   align.Sampling
+		streams    []align.Stream
+		split      string
+		task       string
+		wasSuccess string
+	}{p.Rate, p.Range, p.Snap, p.Unordered, p.Defaults, p.Streams, p.Filter.Split, p.Filter.Task, success})
+}

@@ -1,0 +1,98 @@
+package convert
+
+import (
+	"context"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+)
+
+// Target is a format that episodes are converted to. Its methods may be called from any goroutine.
+type Target interface {
+	// Name is what --to calls it: "npz".
+	Name() string
+	// Traits say how its outputs are made.
+	Traits() Traits
+	// Settings are the options that it was made with, for JSON: pieces that were made with others are refused.
+	Settings() any
+	// Create begins a piece at a path that there may be something at already, left by a conversion that was killed: Commit replaces that. The folder
+	// that it lies in exists.
+	Create(ctx context.Context, path string, p Piece) (Writer, error)
+}
+
+// Traits say how the outputs of a target are made.
+type Traits struct {
+	// Rows says that all streams and media of an episode must have one clock: a recording whose streams have clocks of their own needs a rate or a plan.
+	Rows bool
+	// Whole says that a piece is all episodes of a shard; else it is one episode, and pieces are made at the same time.
+	Whole bool
+	// Ext is what the name of a piece ends in, ".npz"; empty for a folder. Where Whole is set and Ext is empty, the output of a conversion in one
+	// shard is the piece itself.
+	Ext string
+}
+
+// Piece is what is begun: which part of the output, and of what.
+type Piece struct {
+	Shard, Shards int            // from 0, of how many
+	Episodes      int            // that will be added, but for those that cannot be read
+	Rate          float64        // Hz of the plan; 0 without one
+	Inputs        []dataset.Info // what the inputs say of themselves
+}
+
+// Writer writes a piece. Its methods are for one goroutine at a time.
+type Writer interface {
+	// Add writes an episode; they come in the order of their numbers. One that the format cannot take is a *RefusedError, which costs that episode
+	// alone, with nothing of it written; any other error ends the piece.
+	Add(ctx context.Context, e *Episode) (Kept, error)
+	// Commit completes the piece, reads it back and gives it its name. After an error there is under the name what was there before.
+	Commit(ctx context.Context) error
+	// Close gives up what Commit has not named, and removes it. Close twice is fine.
+	Close() error
+}
+
+// Kept is what a Writer has written of an episode.
+type Kept struct {
+	// Samples are the rows that were written of each stream, and the frames of each media stream or clouds of each series, by their names in the
+	// episode. What is not in it must be in LeftOut.
+	Samples map[string]int
+	// LeftOut is what the format has no place for, by name, with its samples.
+	LeftOut []dataset.LeftOut
+}
+
+// RefusedError is an episode that a format cannot take.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Episode is an episode as a Target gets it.
+type Episode struct {
+	// Episode is what is to be written. By a plan its streams are Aligned's, its media the frames that the clock's ticks take (see Picked), and all
+	// have the clock's times; else they are as they were recorded.
+	*dataset.Episode
+	Number   int      // counted over all inputs from 0, those included that cannot be read: it never depends on what could be read
+	Input    int      // of Piece.Inputs, which it comes from
+	Index    int      // in that dataset
+	Splits   []string // of that dataset's, which it is in
+	Recorded *dataset.Episode
+	// Rate is how many rows a second there are, Hz, and Times [T] are theirs, ns, where all streams and media have one clock; else 0 and nil. Times
+	// are the recording's own: they may begin at any time, and without a plan have any jitter.
+	Rate  float64
+	Times []int64
+	// Aligned has of each stream, in the order of Streams, what is valid and how old, too; nil where streams are as they were recorded.
+	Aligned *align.Resampled
+}
+
+// Picked is the source of a media stream on a plan's clock: row i has frame Frames[i] of Recorded, which may come several times or not at all. As a
+// frame belongs to the tick that it was picked for, the stream's times are the clock's; the frame's own are Recorded.Times[Frames[i]].
+type Picked struct {
+	Recorded *dataset.Media
+	Frames   []int
+}
+
+// ReadFrame returns the frame of row i.
+func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	return p.Recorded.Frame(ctx, p.Frames[i])
+}
