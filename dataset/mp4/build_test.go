@@ -88,17 +88,3 @@ func where(v *Track) (list []int64) {
 	}
 	return list
 }
-
-// atom returns a box.
-func atom(kind string, parts ...[]byte) []byte {
-	body := slices.Concat(parts...)
-	return slices.Concat(words(uint32(8+len(body))), []byte(kind), body)
-}
-
-// words returns numbers of 4 bytes each.
-func words(list ...uint32) (out []byte) {
-	for _, v := range list {
-		out = binary.BigEndian.AppendUint32(out, v)
-	}
-	return out
-}

@@ -1,0 +1,208 @@
+package mp4
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// joined writes parts of tracks behind one another, and returns the file, its track, and where each part begins.
+func joined(t *testing.T, rate float64, parts ...part) ([]byte, *Track, []int) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, rate)
+	require.NoError(t, err)
+	var first []int
+	for _, p := range parts {
+		at, err := w.Append(context.Background(), p.track, p.from, p.to)
+		require.NoError(t, err)
+		first = append(first, at)
+	}
+	require.NoError(t, w.Close())
+	assert.Equal(t, int64(out.Len()), w.Size())
+	f, err := NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	require.NoError(t, err)
+	v, err := f.Video()
+	require.NoError(t, err)
+	require.Equal(t, w.Len(), v.Len()+v.Hidden)
+	return out.Bytes(), v, first
+}
+
+type part struct {
+	track    *Track
+	from, to int
+}
+
+// pictures decodes frames of a track.
+func pictures(t *testing.T, v *Track, from, to int) (list [][]byte) {
+	for frame, err := range v.DecodeFrames(context.Background(), from, to) {
+		require.NoError(t, err)
+		b, err := tensor.Data[uint8](frame)
+		require.NoError(t, err)
+		list = append(list, b)
+	}
+	return list
+}
+
+// readable are the videos in testdata that decode to what they were encoded from.
+func readable(t *testing.T) (names []string) {
+	all, err := filepath.Glob("testdata/*.m*")
+	require.NoError(t, err)
+	for _, name := range all {
+		if !strings.Contains(name, "fragmented") && !strings.Contains(name, "deep") {
+			names = append(names, name)
+		}
+	}
+	require.Greater(t, len(names), 10)
+	return names
+}
+
+func TestFramesAreWrittenAsTheyAreAtTheirNumbers(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("no program ffmpeg")
+	}
+	for _, name := range readable(t) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			v := openVideo(t, name)
+			n := v.Len()
+			want := pictures(t, v, 0, n)
+			file, got, first := joined(t, 30, part{v, 0, n}, part{v, n / 3, n - 1})
+			assert.Equal(t, want, pictures(t, got, first[0], first[0]+n))
+			assert.Equal(t, want[n/3:n-1], pictures(t, got, first[1], first[1]+n-1-n/3))
+			assert.Equal(t, []any{v.Codec, v.Width, v.Height, v.Config}, []any{got.Codec, got.Width, got.Height, got.Config})
+			for i := range got.Len() {
+				ticks, scale := got.Time(i)
+				require.Equal(t, []any{int64(i * 512), uint32(15360)}, []any{ticks, scale})
+			}
+			again, _, _ := joined(t, 30, part{v, 0, n}, part{v, n / 3, n - 1})
+			assert.True(t, bytes.Equal(file, again), "the same frames gave other bytes")
+		})
+	}
+}
+
+// TestJoinedVideosDoNotDriftForFFmpeg joins twelve episodes, of which LeRobot's own way of joining moves the later ones by more than its tolerance.
+func TestJoinedVideosDoNotDriftForFFmpeg(t *testing.T) {
+	if _, err := exec.LookPath("ffprobe"); err != nil {
+		t.Skip("no program ffmpeg")
+	}
+	for _, name := range []string{"av1.mp4", "h264_back.mp4", "sound.mov"} {
+		for _, rate := range []float64{30, 29.97, 12.5, 1} {
+			v := openVideo(t, filepath.Join("testdata", name))
+			parts := make([]part, 12)
+			for i := range parts {
+				parts[i] = part{v, 0, v.Len()}
+			}
+			file, _, _ := joined(t, rate, parts...)
+			path := filepath.Join(t.TempDir(), "joined.mp4")
+			require.NoError(t, os.WriteFile(path, file, 0o666))
+			out, err := exec.Command("ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=pts_time:stream=nb_frames,avg_frame_rate", "-of", "csv=p=0", path).CombinedOutput()
+			require.NoError(t, err, string(out))
+			lines := strings.Fields(strings.ReplaceAll(string(out), ",", " "))
+			require.Len(t, lines, 12*v.Len()+2, name)
+			for i := range 12 * v.Len() {
+				var at float64
+				_, err := fmt.Sscan(lines[i], &at)
+				require.NoError(t, err)
+				require.InDelta(t, float64(i)/rate, at, 2e-6, "%s at %g: frame %d", name, rate, i)
+			}
+			var n, d float64
+			_, err = fmt.Sscanf(lines[len(lines)-2], "%g/%g", &n, &d)
+			require.NoError(t, err, lines[len(lines)-2:])
+			// A reader that asks for frame round(time*mean rate) must get the right one.
+			assert.Less(t, math.Abs(n/d-rate)*float64(12*v.Len())/rate, 0.1, "%s says %g frames a second, want %g", name, n/d, rate)
+		}
+	}
+}
+
+func TestTracksThatDifferAreNotJoined(t *testing.T) {
+	ctx := context.Background()
+	av1, h264 := openVideo(t, "testdata/av1.mp4"), openVideo(t, "testdata/h264_back.mp4")
+	w, err := NewWriter(io.Discard, 30)
+	require.NoError(t, err)
+	assert.True(t, w.Fits(h264))
+	_, err = w.Append(ctx, av1, 0, 3)
+	require.NoError(t, err)
+	assert.False(t, w.Fits(h264))
+	size := w.Size()
+	_, err = w.Append(ctx, h264, 0, 3)
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+	assert.ErrorContains(t, err, "got h264 of 64x64 pixels, want av1 of 64x64 pixels")
+	for _, bad := range [][2]int{{-1, 2}, {2, 2}, {0, av1.Len() + 1}} {
+		_, err = w.Append(ctx, av1, bad[0], bad[1])
+		var out *dataset.RangeError
+		assert.ErrorAs(t, err, &out)
+	}
+	assert.Equal(t, size, w.Size(), "a refusal leaves the file as it was")
+	require.NoError(t, w.Close())
+}
+
+func TestARateThatTablesDoNotHoldIsRefused(t *testing.T) {
+	for _, rate := range []float64{0, -1, 1e-4, 1e7, math.NaN(), math.Inf(1)} {
+		_, err := NewWriter(io.Discard, rate)
+		assert.ErrorIs(t, err, dataset.ErrOption)
+	}
+}
+
+func TestAFileWithoutFramesIsNotWritten(t *testing.T) {
+	w, err := NewWriter(io.Discard, 30)
+	require.NoError(t, err)
+	assert.ErrorIs(t, w.Close(), dataset.ErrMissing)
+}
+
+// failing takes so many bytes.
+type failing int
+
+func (f *failing) Write(p []byte) (int, error) {
+	if n := len(p); int(*f) >= n {
+		*f -= failing(n)
+		return n, nil
+	}
+	n := int(*f)
+	*f = 0
+	return n, errFull
+}
+
+var errFull = errors.New("full")
+
+func TestAFailureToWriteVideoStays(t *testing.T) {
+	v := openVideo(t, "testdata/av1.mp4")
+	whole, _, _ := joined(t, 30, part{v, 0, v.Len()})
+	for room := 0; room < len(whole); room += 97 {
+		disk := failing(room)
+		w, err := NewWriter(&disk, 30)
+		if err == nil {
+			_, err = w.Append(context.Background(), v, 0, v.Len())
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		require.ErrorIs(t, err, errFull)
+		if w != nil {
+			assert.ErrorIs(t, w.Close(), errFull)
+		}
+	}
+}
+
+func TestAppendingEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	w, err := NewWriter(io.Discard, 30)
+	require.NoError(t, err)
+	v := openVideo(t, "testdata/av1.mp4")
+	_, err = w.Append(ctx, v, 0, v.Len())
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, w.Close(), context.Canceled, "half a part is written")
+}
