@@ -164,7 +164,7 @@ func (x *Exact) Next() (more bool, err error) {
 		} else if err := e.search.next(x.wide); err != nil {
 			return false, err
 		}
-		more = more || len(e.search.groups) > 0
+		more = more || len(e.search.buckets) > 0
 	}
 	if x.pass++; !more {
 		x.pass = -1

@@ -79,18 +79,20 @@ func (p *prefixes) rank(rank int64, wide bool) (first uint16, left int64) {
 
 // search finds the values at ranks: first those at the ranks below and above each quantile.
 type search struct {
-	ranks  []ranked
-	groups []bucket
-	// slots has for the first 16 bits of a value the first group whose values begin so, plus 1: pages of 256, those that are needed.
+	ranks   []ranked
+	buckets []bucket
+	// slots has for the first 16 bits of a value the first bucket whose values begin so, plus 1: pages of 256, of which those without are noSlots.
 	slots *[256]*[256]uint8
 }
 
+var noSlots [256]uint8
+
 // ranked is the value at a rank, as far as it is known.
 type ranked struct {
-	known bool
-	value float64
-	group int   // it is of this group
-	left  int64 // its rank among those
+	known  bool
+	value  float64
+	bucket int   // it is of this bucket
+	left   int64 // its rank among those
 }
 
 // bucket is the values that begin with some bits.
@@ -103,7 +105,7 @@ type bucket struct {
 	list   []uint64         // else the values' bits
 }
 
-// listed is how many values of a group are listed.
+// listed is how many values of a bucket are listed.
 const listed = 1 << 16
 
 // MostQuantiles is how many quantiles can be had at a time.
@@ -118,12 +120,8 @@ func (s *search) find32(rows []float32, c, width int) {
 	}
 	for i := c; i < len(rows); i += width {
 		b := math.Float32bits(rows[i])
-		page := s.slots[b>>24]
-		if page == nil {
-			continue
-		}
-		if slot := page[b>>16&255]; slot != 0 {
-			s.groups[slot-1].add(uint64(b), 0)
+		if slot := s.slots[b>>24][b>>16&255]; slot != 0 {
+			s.buckets[slot-1].add(uint64(b), 0)
 		}
 	}
 }
@@ -134,19 +132,15 @@ func (s *search) find64(rows []float64, c, width int) {
 	}
 	for i := c; i < len(rows); i += width {
 		b := math.Float64bits(rows[i])
-		page := s.slots[b>>56]
-		if page == nil {
-			continue
-		}
-		slot := int(page[b>>48&255])
+		slot := int(s.slots[b>>56][b>>48&255])
 		if slot == 0 {
 			continue
 		}
-		for g := slot - 1; g < len(s.groups); g++ {
-			if group := &s.groups[g]; b>>(64-group.bits) == group.prefix {
-				group.add(b, 48-group.bits)
+		for g := slot - 1; g < len(s.buckets); g++ {
+			if one := &s.buckets[g]; b>>(64-one.bits) == one.prefix {
+				one.add(b, 48-one.bits)
 				break
-			} else if group.first() != uint16(b>>48) {
+			} else if one.first() != uint16(b>>48) {
 				break
 			}
 		}
@@ -176,7 +170,7 @@ func (s *search) begin(e *exact, quantiles []float64, wide bool) {
 	for _, q := range quantiles {
 		below := int64(q * float64(n-1))
 		for _, rank := range []int64{below, min(below+1, n-1)} {
-			r := ranked{group: -1}
+			r := ranked{bucket: -1}
 			switch {
 			case rank == 0 || e.lo == e.hi:
 				r.known, r.value = true, e.lo
@@ -185,7 +179,7 @@ func (s *search) begin(e *exact, quantiles []float64, wide bool) {
 			default:
 				var first uint16
 				first, r.left = e.first.rank(rank, wide)
-				r.group = s.groupOf(uint64(first), 16, e.first.at(first))
+				r.bucket = s.bucketOf(uint64(first), 16, e.first.at(first))
 			}
 			s.ranks = append(s.ranks, r)
 		}
@@ -193,9 +187,9 @@ func (s *search) begin(e *exact, quantiles []float64, wide bool) {
 	s.order()
 }
 
-// groupOf returns the group of the values that begin so, a new one if there is none yet.
-func (s *search) groupOf(prefix uint64, bits int, want uint64) int {
-	if i := slices.IndexFunc(s.groups, func(g bucket) bool { return g.prefix == prefix && g.bits == bits }); i >= 0 {
+// bucketOf returns the bucket of the values that begin so, a new one if there is none yet.
+func (s *search) bucketOf(prefix uint64, bits int, want uint64) int {
+	if i := slices.IndexFunc(s.buckets, func(g bucket) bool { return g.prefix == prefix && g.bits == bits }); i >= 0 {
 		return i
 	}
 	g := bucket{prefix: prefix, bits: bits, want: want}
@@ -204,27 +198,30 @@ func (s *search) groupOf(prefix uint64, bits int, want uint64) int {
 	} else {
 		g.list = make([]uint64, 0, want)
 	}
-	s.groups = append(s.groups, g)
-	return len(s.groups) - 1
+	s.buckets = append(s.buckets, g)
+	return len(s.buckets) - 1
 }
 
-// order puts groups that begin alike side by side, and makes the slots.
+// order puts buckets that begin alike side by side, and makes the slots.
 func (s *search) order() {
-	if s.slots = nil; len(s.groups) == 0 {
+	if s.slots = nil; len(s.buckets) == 0 {
 		return
 	}
-	by := make([]int, len(s.groups)) // where each comes from
+	by := make([]int, len(s.buckets)) // where each comes from
 	for i := range by {
 		by[i] = i
 	}
-	slices.SortStableFunc(by, func(a, b int) int { return int(s.groups[a].first()) - int(s.groups[b].first()) })
-	groups, to := make([]bucket, len(by)), make([]int, len(by))
+	slices.SortStableFunc(by, func(a, b int) int { return int(s.buckets[a].first()) - int(s.buckets[b].first()) })
+	buckets, to := make([]bucket, len(by)), make([]int, len(by))
 	s.slots = new([256]*[256]uint8)
+	for i := range s.slots {
+		s.slots[i] = &noSlots
+	}
 	for i, from := range by {
-		groups[i], to[from] = s.groups[from], i
-		first := groups[i].first()
+		buckets[i], to[from] = s.buckets[from], i
+		first := buckets[i].first()
 		page := s.slots[first>>8]
-		if page == nil {
+		if page == &noSlots {
 			page = new([256]uint8)
 			s.slots[first>>8] = page
 		}
@@ -234,16 +231,16 @@ func (s *search) order() {
 	}
 	for i := range s.ranks {
 		if r := &s.ranks[i]; !r.known {
-			r.group = to[r.group]
+			r.bucket = to[r.bucket]
 		}
 	}
-	s.groups = groups
+	s.buckets = buckets
 }
 
 // next takes up what a pass has found.
 func (s *search) next(wide bool) error {
-	old := s.groups
-	s.groups = nil
+	old := s.buckets
+	s.buckets = nil
 	for i := range old {
 		if old[i].got != old[i].want {
 			return ErrChanged
@@ -259,7 +256,7 @@ func (s *search) next(wide bool) error {
 		if r.known {
 			continue
 		}
-		g := &old[r.group]
+		g := &old[r.bucket]
 		negative := g.first()>>15 == 1 // the greater the bits, the smaller the number
 		if g.counts == nil {
 			at := r.left
@@ -285,7 +282,7 @@ func (s *search) next(wide bool) error {
 			r.known, r.value = true, valueOfBits(prefix, wide)
 			continue
 		}
-		r.group = s.groupOf(prefix, g.bits+16, g.counts[digit])
+		r.bucket = s.bucketOf(prefix, g.bits+16, g.counts[digit])
 	}
 	s.order()
 	return nil

@@ -118,7 +118,9 @@ func generated[T Float](n int) (rows []T, width int) {
 		func(int) float64 { return -7.25 },
 		func(int) float64 { return -r.ExpFloat64() * 1e-40 },
 		func(int) float64 { return math.Ldexp(r.NormFloat64(), r.IntN(250)-125) },
-		func(i int) float64 { return []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, 3}[i%6] },
+		func(i int) float64 {
+			return []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 0, 3}[i%6]
+		},
 		func(int) float64 { return math.NaN() },
 		func(i int) float64 { return []float64{math.MaxFloat32, -math.MaxFloat32}[i%2] },
 		func(i int) float64 { return math.Round(r.NormFloat64()*1000) / 64 },
