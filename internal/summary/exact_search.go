@@ -1,0 +1,322 @@
+package summary
+
+import (
+	"errors"
+	"math"
+	"slices"
+)
+
+// prefixes counts values by their first 16 bits: pages of 256 counts, those that are needed.
+type prefixes [256]*[256]uint64
+
+func (p *prefixes) at(first uint16) uint64 {
+	if page := p[first>>8]; page != nil {
+		return page[first&255]
+	}
+	return 0
+}
+
+// page returns the page of the first 8 bits.
+func (p *prefixes) page(first uint32) *[256]uint64 {
+	page := p[first&255]
+	if page == nil {
+		page = new([256]uint64)
+		p[first&255] = page
+	}
+	return page
+}
+
+// count returns how many values are finite, and how many are not.
+func (p *prefixes) count(wide bool) (finite, others int64) {
+	for i, page := range p {
+		if page == nil {
+			continue
+		}
+		for j, n := range page {
+			if isFinite(uint16(i<<8|j), wide) {
+				finite += int64(n)
+			} else {
+				others += int64(n)
+			}
+		}
+	}
+	return finite, others
+}
+
+// isFinite reports whether values that begin so are.
+func isFinite(first uint16, wide bool) bool {
+	if wide {
+		return first&0x7ff0 != 0x7ff0
+	}
+	return first&0x7f80 != 0x7f80
+}
+
+// rank returns the first bits of the value of a rank among the finite ones, and its rank among the values that begin so.
+func (p *prefixes) rank(rank int64, wide bool) (first uint16, left int64) {
+	for i := range 1 << 8 {
+		at := i ^ 0x80 // the positive numbers, ascending
+		if i < 0x80 {
+			at = 0xff - i // the negative ones, from the largest
+		}
+		page := p[at]
+		if page == nil {
+			continue
+		}
+		for j := range page {
+			if i < 0x80 {
+				j = 0xff - j
+			}
+			if n := int64(page[j]); n > 0 && isFinite(uint16(at<<8|j), wide) {
+				if rank < n {
+					return uint16(at<<8 | j), rank
+				}
+				rank -= n
+			}
+		}
+	}
+	panic("summary: a rank beyond the values")
+}
+
+// search finds the values at ranks: first those at the ranks below and above each quantile.
+type search struct {
+	ranks   []ranked
+	buckets []bucket
+	// slots has for the first 16 bits of a value the first bucket whose values begin so, plus 1: pages of 256, of which those without are noSlots.
+	slots *[256]*[256]uint8
+}
+
+var noSlots [256]uint8
+
+// ranked is the value at a rank, as far as it is known.
+type ranked struct {
+	known  bool
+	value  float64
+	bucket int   // it is of this bucket
+	left   int64 // its rank among those
+}
+
+// bucket is the values that begin with some bits.
+type bucket struct {
+	prefix uint64
+	bits   int    // how many there are of it
+	want   uint64 // values
+	got    uint64
+	counts *[1 << 16]uint64 // of the values by the 16 bits that follow, if there are many
+	list   []uint64         // else the values' bits
+}
+
+// listed is how many values of a bucket are listed.
+const listed = 1 << 16
+
+// MostQuantiles is how many quantiles can be had at a time.
+const MostQuantiles = 100
+
+// ErrChanged says that the rows of a later pass are not those of the first.
+var ErrChanged = errors.New("the rows of a later pass are not those of the first")
+
+func (s *search) find32(rows []float32, c, width int) {
+	if s.slots == nil {
+		return
+	}
+	for i := c; i < len(rows); i += width {
+		b := math.Float32bits(rows[i])
+		if slot := s.slots[b>>24][b>>16&255]; slot != 0 {
+			s.buckets[slot-1].add(uint64(b), 0)
+		}
+	}
+}
+
+func (s *search) find64(rows []float64, c, width int) {
+	if s.slots == nil {
+		return
+	}
+	for i := c; i < len(rows); i += width {
+		b := math.Float64bits(rows[i])
+		slot := int(s.slots[b>>56][b>>48&255])
+		if slot == 0 {
+			continue
+		}
+		for g := slot - 1; g < len(s.buckets); g++ {
+			if one := &s.buckets[g]; b>>(64-one.bits) == one.prefix {
+				one.add(b, 48-one.bits)
+				break
+			} else if one.first() != uint16(b>>48) {
+				break
+			}
+		}
+	}
+}
+
+// first returns the first 16 bits of the values.
+func (g *bucket) first() uint16 { return uint16(g.prefix >> (g.bits - 16)) }
+
+// add takes a value's bits; those that follow the prefix begin at shift.
+func (g *bucket) add(b uint64, shift int) {
+	g.got++
+	switch {
+	case g.counts != nil:
+		g.counts[b>>shift&(1<<16-1)]++
+	case len(g.list) < cap(g.list):
+		g.list = append(g.list, b)
+	}
+}
+
+// begin looks up the ranks of quantiles in the first 16 bits of all values.
+func (s *search) begin(e *exact, quantiles []float64, wide bool) {
+	n, _ := e.first.count(wide)
+	if n == 0 {
+		return
+	}
+	for _, q := range quantiles {
+		below := int64(q * float64(n-1))
+		for _, rank := range []int64{below, min(below+1, n-1)} {
+			r := ranked{bucket: -1}
+			switch {
+			case rank == 0 || e.lo == e.hi:
+				r.known, r.value = true, e.lo
+			case rank == n-1:
+				r.known, r.value = true, e.hi
+			default:
+				var first uint16
+				first, r.left = e.first.rank(rank, wide)
+				r.bucket = s.bucketOf(uint64(first), 16, e.first.at(first))
+			}
+			s.ranks = append(s.ranks, r)
+		}
+	}
+	s.order()
+}
+
+// bucketOf returns the bucket of the values that begin so, a new one if there is none yet.
+func (s *search) bucketOf(prefix uint64, bits int, want uint64) int {
+	if i := slices.IndexFunc(s.buckets, func(g bucket) bool { return g.prefix == prefix && g.bits == bits }); i >= 0 {
+		return i
+	}
+	g := bucket{prefix: prefix, bits: bits, want: want}
+	if want > listed {
+		g.counts = new([1 << 16]uint64)
+	} else {
+		g.list = make([]uint64, 0, want)
+	}
+	s.buckets = append(s.buckets, g)
+	return len(s.buckets) - 1
+}
+
+// order puts buckets that begin alike side by side, and makes the slots.
+func (s *search) order() {
+	if s.slots = nil; len(s.buckets) == 0 {
+		return
+	}
+	by := make([]int, len(s.buckets)) // where each comes from
+	for i := range by {
+		by[i] = i
+	}
+	slices.SortStableFunc(by, func(a, b int) int { return int(s.buckets[a].first()) - int(s.buckets[b].first()) })
+	buckets, to := make([]bucket, len(by)), make([]int, len(by))
+	s.slots = new([256]*[256]uint8)
+	for i := range s.slots {
+		s.slots[i] = &noSlots
+	}
+	for i, from := range by {
+		buckets[i], to[from] = s.buckets[from], i
+		first := buckets[i].first()
+		page := s.slots[first>>8]
+		if page == &noSlots {
+			page = new([256]uint8)
+			s.slots[first>>8] = page
+		}
+		if page[first&255] == 0 {
+			page[first&255] = uint8(i + 1)
+		}
+	}
+	for i := range s.ranks {
+		if r := &s.ranks[i]; !r.known {
+			r.bucket = to[r.bucket]
+		}
+	}
+	s.buckets = buckets
+}
+
+// next takes up what a pass has found.
+func (s *search) next(wide bool) error {
+	old := s.buckets
+	s.buckets = nil
+	for i := range old {
+		if old[i].got != old[i].want {
+			return ErrChanged
+		}
+		slices.Sort(old[i].list)
+	}
+	size := 32
+	if wide {
+		size = 64
+	}
+	for i := range s.ranks {
+		r := &s.ranks[i]
+		if r.known {
+			continue
+		}
+		g := &old[r.bucket]
+		negative := g.first()>>15 == 1 // the greater the bits, the smaller the number
+		if g.counts == nil {
+			at := r.left
+			if negative {
+				at = int64(len(g.list)) - 1 - at
+			}
+			r.known, r.value = true, valueOfBits(g.list[at], wide)
+			continue
+		}
+		digit := 0
+		for k := range g.counts {
+			if digit = k; negative {
+				digit = len(g.counts) - 1 - k
+			}
+			if n := int64(g.counts[digit]); r.left >= n {
+				r.left -= n
+				continue
+			}
+			break
+		}
+		prefix := g.prefix<<16 | uint64(digit)
+		if g.bits+16 == size {
+			r.known, r.value = true, valueOfBits(prefix, wide)
+			continue
+		}
+		r.bucket = s.bucketOf(prefix, g.bits+16, g.counts[digit])
+	}
+	s.order()
+	return nil
+}
+
+func valueOfBits(b uint64, wide bool) float64 {
+	if wide {
+		return math.Float64frombits(b)
+	}
+	return float64(math.Float32frombits(uint32(b)))
+}
+
+// quantiles returns the quantiles of n values, linear between the ranks as numpy's are. All ranks are known.
+func (s *search) quantiles(list []float64, n int64) []float64 {
+	out := make([]float64, len(list))
+	for i, q := range list {
+		if n == 0 {
+			out[i] = math.NaN()
+			continue
+		}
+		at := q * float64(n-1)
+		out[i] = between(s.ranks[2*i].value, s.ranks[2*i+1].value, at-math.Trunc(at)) + 0 // a zero is positive
+	}
+	return out
+}
+
+// between returns what lies at share t of the way from a to b, a at most b.
+func between(a, b, t float64) float64 {
+	d := b - a
+	switch {
+	case math.IsInf(d, 1): // and both are finite
+		return float64(a*(1-t)) + float64(b*t)
+	case t >= 0.5:
+		return b - float64(d*(1-t))
+	}
+	return a + float64(d*t)
+}
