@@ -1,0 +1,145 @@
+package doctor
+
+import (
+	"encoding/json"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+const (
+	// Warning: what may be meant so, or can be put right while it is read.
+	Warning Severity = "warning"
+	// Error: what makes training learn something false, or a reader stop.
+	Error Severity = "error"
+)
+
+// AtLeast reports whether a severity is another, or worse.
+func (s Severity) AtLeast(o Severity) bool { return s == o || s == Error }
+
+// Finding is one kind of fault in one stream of one episode, however often it is there.
+type Finding struct {
+	Kind     Kind     `json:"kind"`
+	Severity Severity `json:"severity"`
+	// Path is what was examined, as Options.Path named it.
+	Path string `json:"path,omitempty"`
+	// Episode is the episode's number in its dataset, -1 of what is about the dataset as a whole, which is null in JSON.
+	Episode int `json:"episode"`
+	// Stream is the stream, the camera or the file that it is about; empty where it is about the episode or the dataset.
+	Stream string `json:"stream"`
+	// Columns are those of the stream that it is about; nil where it is about its clock, or all of them.
+	Columns []string `json:"columns,omitempty"`
+	// Count is how often the fault is there: gaps, samples, frames, files; at least 1.
+	Count int `json:"count"`
+	// At is when, nanoseconds on the recording's clock: of each occurrence, the first MostTimes of them; empty where the fault has no time.
+	At []int64 `json:"at_ns"`
+	// Why says what was seen and how it was measured, WhatToDo how to put it right: a sentence or two for a person.
+	Why      string `json:"why"`
+	WhatToDo string `json:"what_to_do"`
+
+	plot *plot // what the page draws of it; nil if nothing
+}
+
+// MostTimes is how many times a finding lists.
+const MostTimes = 256
+
+// Whole is the Episode of findings about a dataset as a whole.
+const Whole = -1
+
+// MarshalJSON writes null for the episode of a finding that is about the dataset, and a list where there are no times.
+func (f Finding) MarshalJSON() ([]byte, error) {
+	type plain Finding
+	out := struct {
+		plain
+		Episode *int    `json:"episode"`
+		At      []int64 `json:"at_ns"`
+	}{plain: plain(f), At: f.At}
+	if f.Episode != Whole {
+		out.Episode = &f.Episode
+	}
+	if out.At == nil {
+		out.At = []int64{}
+	}
+	return json.Marshal(out)
+}
+
+// Checked is what a report is about.
+type Checked struct {
+	Paths    []Source `json:"paths"`
+	Episodes int      `json:"episodes"` // that were read
+	Unread   int      `json:"unread"`   // that could not be, each of which is a finding
+	Streams  int      `json:"streams"`  // of numbers, over all episodes
+	Cameras  int      `json:"cameras"`  // media streams, over all episodes
+	Clouds   int      `json:"clouds"`   // series of point clouds, over all episodes
+	Samples  int      `json:"samples"`  // of the streams
+	Frames   int      `json:"frames"`   // of the cameras
+	Values   int      `json:"values"`   // numbers that were looked at
+	Kinds    []Kind   `json:"kinds"`    // that were looked for
+	Unlisted int      `json:"unlisted"` // findings beyond MostOfKind of one kind and stream, which are counted only
+}
+
+// Source is one recording or dataset.
+type Source struct {
+	Path     string `json:"path"`
+	Name     string `json:"name"`
+	Format   string `json:"format"`
+	Episodes int    `json:"episodes"`
+}
+
+// MostOfKind is how many findings of one kind in one stream of a dataset are listed: of a dataset of a hundred thousand episodes that all have the
+// same fault, one reads a few, and the number.
+const MostOfKind = 1000
+
+// Report is what was found, and in what. Findings are in order: those of the dataset first, then by episode; within it errors first.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	Checked  Checked   `json:"checked"`
+}
+
+// Add appends the report on another dataset.
+func (r *Report) Add(o *Report) {
+	r.Findings = append(r.Findings, o.Findings...)
+	c, d := &r.Checked, &o.Checked
+	c.Paths = append(c.Paths, d.Paths...)
+	c.Episodes += d.Episodes
+	c.Unread += d.Unread
+	c.Streams += d.Streams
+	c.Cameras += d.Cameras
+	c.Clouds += d.Clouds
+	c.Samples += d.Samples
+	c.Frames += d.Frames
+	c.Values += d.Values
+	c.Unlisted += d.Unlisted
+	c.Kinds = d.Kinds
+}
+
+// Count returns how many findings are as bad as that, or worse.
+func (r *Report) Count(least Severity) (n int) {
+	for i := range r.Findings {
+		if r.Findings[i].Severity.AtLeast(least) {
+			n++
+		}
+	}
+	return n
+}
+
+// Of returns the findings of one episode, or with Whole those of the dataset.
+func (r *Report) Of(episode int) (list []Finding) {
+	for _, f := range r.Findings {
+		if f.Episode == episode {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// about is what every finding of an episode shares.
+type about struct {
+	episode *dataset.Episode
+	number  int
+	info    *dataset.Info
+	opt     *Options
+	list    []Finding
+}

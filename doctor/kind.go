@@ -1,0 +1,47 @@
+package doctor
+
+// Kind is the name of a fault. Names do not change.
+type Kind string
+
+// The kinds, in the order of docs/doctor.md.
+const (
+	Gap          Kind = "gap"           // a step far longer than the others
+	Duplicate    Kind = "duplicate"     // two samples of one timestamp
+	BackStep     Kind = "back-step"     // a timestamp before the one that precedes it
+	Jitter       Kind = "jitter"        // steps that scatter widely about their median
+	StrayTime    Kind = "stray-time"    // timestamps far from all others, such as 0
+	TimeUnit     Kind = "time-unit"     // timestamps in another unit than they are taken for
+	Float32Clock Kind = "float32-clock" // timestamps that went through float32
+	CoarseClock  Kind = "coarse-clock"  // timestamps rounded to a good part of their step
+	FPSMismatch  Kind = "fps-mismatch"  // a rate that is not the declared one
+	ClockOffset  Kind = "clock-offset"  // two streams of one motion, one later than the other
+	Dropout      Kind = "dropout"       // the recorder noted that it lost data
+
+	NaN            Kind = "nan"             // NaN or infinite values
+	Stuck          Kind = "stuck"           // all columns of a stream hold still that moved before
+	Repeated       Kind = "repeated"        // each value comes several times in a row
+	Saturation     Kind = "saturation"      // values cut off at a limit
+	QuaternionNorm Kind = "quaternion-norm" // quaternions that are not of length 1
+	QuaternionFlip Kind = "quaternion-flip" // q followed by -q
+	AngleWrap      Kind = "angle-wrap"      // angles that jump by a turn
+	Inexact        Kind = "inexact"         // whole numbers too large for a float64
+
+	VideoDrift  Kind = "video-drift"  // video frames beside their rows in time
+	VideoCount  Kind = "video-count"  // rows without frames, or frames without rows
+	MissingFile Kind = "missing-file" // files that are declared and not there
+	IndexGap    Kind = "index-gap"    // rows or episodes that LeRobot would take for others
+	StaleStats  Kind = "stale-stats"  // statistics that are not those of the data
+	Schema      Kind = "schema"       // streams that are not as declared, or differ between episodes
+	Declaration Kind = "declaration"  // anything else that a dataset says of itself and that is not so
+	Undecoded   Kind = "undecoded"    // content that could not be decoded
+	Damaged     Kind = "damaged"      // broken parts of files
+	Unreadable  Kind = "unreadable"   // episodes that cannot be read
+	Empty       Kind = "empty"        // episodes without samples
+)
+
+// Kinds returns the kinds that are looked for.
+func Kinds() []Kind {
+	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, ClockOffset, Dropout,
+		NaN, Stuck, Repeated, Saturation, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
+		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, Declaration, Undecoded, Damaged, Unreadable, Empty}
+}
