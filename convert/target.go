@@ -85,14 +85,11 @@ type Episode struct {
 	Aligned *align.Resampled
 }
 
-// Picked is the source of a media stream on a plan's clock: row i has frame Frames[i] of Recorded, which may come several times or not at all. As a
-// frame belongs to the tick that it was picked for, the stream's times are the clock's; the frame's own are Recorded.Times[Frames[i]].
-type Picked struct {
-	Recorded *dataset.Media
-	Frames   []int
-}
-
-// ReadFrame returns the frame of row i.
-func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
-	return p.Recorded.Frame(ctx, p.Frames[i])
+// close ends what the episode's media hold.
+func (e *Episode) close() {
+	for i := range e.Media {
+		if p, ok := e.Media[i].Source.(*Picked); ok {
+			p.close()
+		}
+	}
 }

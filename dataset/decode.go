@@ -80,6 +80,12 @@ func (m *Media) decodeError(i int, kind error, got, want string, err error) *For
 	return &FormatError{Format: "dataset", Offset: -1, Kind: kind, Msg: fmt.Sprintf("frame %d of %s", i, m.Name), Got: got, Want: want, Err: err}
 }
 
+// IsVideo reports whether frames need others to be decoded, so that they cannot be taken one by one out of the stream.
+func (m *Media) IsVideo() bool {
+	_, itself := m.Source.(FrameDecoder)
+	return itself && m.decoder() == nil
+}
+
 // Decodes reports whether Decode takes frames of this encoding, or the source decodes them itself.
 func (m *Media) Decodes() bool {
 	_, itself := m.Source.(FrameDecoder)

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Sweep removes from a folder what programs that were killed have left of files that they were writing there, of names that the caller knows for its own:
-// nobody may be writing them now.
+// Sweep removes from a folder what programs that were killed have left of files and folders that they were writing there, of names that the caller knows
+// for its own: nobody may be writing them now.
 func Sweep(dir string, own func(name string) bool) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, entry := range list {
-		if of, left := Left(entry.Name()); !left || !entry.Type().IsRegular() || !own(of) {
+		if of, left := Left(entry.Name()); !left || !entry.Type().IsRegular() && !entry.IsDir() || !own(of) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
 			return named(filepath.Join(dir, entry.Name()), err)
 		}
 	}

@@ -1,0 +1,462 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/tensor"
+)
+
+// version is that of reports and journals.
+const version = 1
+
+// Conversion is inputs that were opened, and what is to be made of them. Its methods are for one goroutine at a time.
+type Conversion struct {
+	inputs   []input
+	out      string
+	single   bool // the output is one file
+	target   Target
+	traits   Traits
+	opt      Options
+	begins   []int // where the shards' episodes begin, and where the last ends
+	episodes int
+	head     Head
+}
+
+// New opens inputs, whose episodes are numbered one input after the other, and checks what is asked for. Nothing is written.
+//
+// The output is a folder, but for a target of files whose ending the output has: then it is that file, which is replaced, and there must be one episode
+// in it, unless the file is for many. A mistake in the options is an *OptionError or *align.PlanError, an input that cannot be opened an *InputError.
+func New(ctx context.Context, inputs []string, out string, t Target, opt Options) (*Conversion, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(inputs) == 0:
+		return nil, &OptionError{"inputs", "none", "one or more"}
+	case out == "":
+		return nil, &OptionError{"output", "no name", "a folder"}
+	}
+	settings, err := json.Marshal(t.Settings())
+	if err != nil {
+		return nil, err
+	}
+	list, err := open(ctx, inputs, opt.Reading)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conversion{inputs: list, out: out, target: t, traits: t.Traits(), opt: opt}
+	last := &list[len(list)-1]
+	c.episodes = last.first + last.from.Len()
+	c.begins = runs(weights(list), opt.Shards)
+	st, failed := os.Stat(out)
+	c.single = c.traits.Ext != "" && strings.EqualFold(filepath.Ext(out), c.traits.Ext) && (failed != nil || !st.IsDir())
+	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
+		return nil, errors.Join(&OptionError{"output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder"}, c.Close())
+	}
+	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
+		Media: opt.Media, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
+	return c, nil
+}
+
+// Close closes the inputs. Close twice is fine.
+func (c *Conversion) Close() error { return closeAll(c.inputs) }
+
+// Episodes returns how many episodes a shard has.
+func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begins[shard] }
+
+// Shard makes one shard of the output, counted from 0, and returns its report, which is in the output too, as convert.json or
+// convert-00003-of-00008.json; of an output in one file it is nowhere else. Who makes the shards, in what order and in how many programs, is all the
+// same to their bytes.
+//
+// Of a shard that was made before, all or in part, what is whole stays and is not made again, if it was asked for in the same way and the inputs are as
+// they were; while it is made, a journal beside the output says what is whole. If the inputs changed, all is made anew. An output with anything else in
+// it is an *OptionError.
+//
+// An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
+// of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
+// leaves what is whole, and the journal, so that the next call goes on.
+func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
+	if shard < 0 || shard >= c.opt.Shards {
+		return nil, &OptionError{"shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1)}
+	}
+	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
+	w.report.Head = c.head
+	w.report.Shard = shard
+	var err error
+	if w.report.Inputs, err = hashed(ctx, c.inputs, shard, c.opt.Shards); err != nil {
+		return nil, err
+	}
+	if done, err := w.resume(ctx); err != nil || done != nil {
+		return done, err
+	}
+	journal, err := w.begin(opening{w.report.Head, w.report.Inputs}, w.entries)
+	if err != nil {
+		return nil, err
+	}
+	err = w.make(ctx, journal)
+	if closing := journal.close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &w.report, w.finish(ctx)
+}
+
+// work is a shard that is being made.
+type work struct {
+	*Conversion
+	place
+	first, end int // its episodes
+	entries    []entry
+	report     Report
+	progress   Progress
+}
+
+// resume finds what was made before. Of a shard that is done it returns the report.
+func (w *work) resume(ctx context.Context) (*Report, error) {
+	before, err := w.before()
+	if err != nil {
+		return nil, err
+	}
+	same := before != nil && before.head == text(w.report.Head)
+	if !same {
+		if err := w.foreign(w.report.Head); err != nil {
+			return nil, err
+		}
+	}
+	w.progress.Of = w.end - w.first
+	if same && before.inputs == hashes(w.report.Inputs) {
+		if r := before.finished; r != nil {
+			stand, err := w.standing(ctx, len(r.Pieces), func(i int) *PieceReport { return &r.Pieces[i] })
+			if err != nil {
+				return nil, err
+			}
+			if len(stand) == len(r.Pieces) {
+				r.Before = len(r.Pieces)
+				return r, errors.Join(w.remove(w.journal), r.check(w.end-w.first))
+			}
+		}
+		stand, err := w.standing(ctx, len(before.entries), func(i int) *PieceReport { return &before.entries[i].Report })
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range stand {
+			w.entries = append(w.entries, before.entries[i])
+			w.tell(&before.entries[i], true)
+		}
+	}
+	w.report.Before = len(w.entries)
+	return nil, w.clear()
+}
+
+// standing returns which of some pieces are there as they were written.
+func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceReport) (list []int, err error) {
+	for i, stands := range inorder.Each(ctx, n, w.opt.Workers, 4*w.opt.Workers, func(bool) int { return 4 * w.opt.Workers }, func(ctx context.Context, i int) bool {
+		return w.stands(ctx, piece(i))
+	}) {
+		if stands {
+			list = append(list, i)
+		}
+	}
+	return list, ctx.Err()
+}
+
+// clear makes the folders that are needed, and removes what a conversion that was killed has left of this shard.
+func (w *work) clear() error {
+	parent := filepath.Dir(filepath.Clean(w.out))
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return err
+	}
+	names := map[string]bool{filepath.Base(w.out): true, filepath.Base(w.journal): true}
+	own := func(name string) bool { return names[name] }
+	if err := atomicfile.Sweep(parent, own); err != nil || w.whole {
+		return err
+	}
+	if err := os.MkdirAll(w.out, 0o777); err != nil {
+		return err
+	}
+	names = map[string]bool{filepath.Base(w.marker): true}
+	for piece := range w.pieces() {
+		names[w.name(piece)] = true
+	}
+	return errors.Join(atomicfile.Sweep(w.out, own), w.remove(w.marker))
+}
+
+func (w *work) remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// pieces returns how many pieces the shard has.
+func (w *work) pieces() int {
+	if w.traits.Whole {
+		return 1
+	}
+	return w.end - w.first
+}
+
+// name is what a piece is called in the output; empty for the output itself.
+func (w *work) name(piece int) string {
+	switch {
+	case w.whole:
+		return ""
+	case w.traits.Whole:
+		return fmt.Sprintf("shard-%05d-of-%05d%s", w.shard, w.shards, w.traits.Ext)
+	}
+	return fmt.Sprintf("episode-%06d%s", w.first+piece, w.traits.Ext)
+}
+
+// episodesOf returns the episodes of a piece.
+func (w *work) episodesOf(piece int) (first, end int) {
+	if w.traits.Whole {
+		return w.first, w.end
+	}
+	return w.first + piece, w.first + piece + 1
+}
+
+// make makes the pieces that there are not yet.
+func (w *work) make(ctx context.Context, j *journal) error {
+	done := make([]*entry, w.pieces())
+	for i := range w.entries {
+		n := &w.entries[i]
+		if n.Piece < 0 || n.Piece >= len(done) {
+			return &OptionError{"output", "a journal of other pieces", "the one that was written"}
+		}
+		done[n.Piece] = n
+	}
+	var left []int
+	for piece, n := range done {
+		if n == nil {
+			left = append(left, piece)
+		}
+	}
+	write := w.each
+	if w.traits.Whole {
+		write = w.together
+	}
+	err := write(ctx, left, func(n *entry) error {
+		done[n.Piece] = n
+		if err := j.add(n); err != nil {
+			return err
+		}
+		w.tell(n, false)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range done {
+		w.report.add(n)
+	}
+	return nil
+}
+
+// tell says how far the shard is.
+func (w *work) tell(n *entry, before bool) {
+	w.progress.Done += len(n.Report.Episodes)
+	if before {
+		w.progress.Before += len(n.Report.Episodes)
+	}
+	for i := range n.Streams {
+		w.progress.Samples += n.Streams[i].Read
+	}
+	if w.opt.Progress != nil {
+		w.opt.Progress(w.progress)
+	}
+}
+
+// room is how many bytes the numbers of the episodes may take that are worked on at a time.
+func room() int64 { return min(1<<30, tensor.Available()/4) }
+
+// limit returns how many episodes may be worked on at a time, for what the largest so far takes.
+func (w *work) limit(most int) func(r *ready) int {
+	largest := int64(1)
+	return func(r *ready) int {
+		largest = max(largest, r.bytes)
+		return int(max(min(int64(most), room()/largest), 0))
+	}
+}
+
+// each makes pieces of an episode each, several at a time.
+func (w *work) each(ctx context.Context, left []int, done func(*entry) error) error {
+	type made struct {
+		n   *entry
+		r   ready // without the episode
+		err error
+	}
+	limit := w.limit(4 * w.opt.Workers)
+	for _, m := range inorder.Each(ctx, len(left), w.opt.Workers, 1, func(m made) int { return limit(&m.r) }, func(ctx context.Context, i int) (m made) {
+		if m.err = ctx.Err(); m.err != nil {
+			return m
+		}
+		p := &piece{work: w, n: &entry{Piece: left[i]}}
+		defer p.close()
+		number, _ := w.episodesOf(left[i])
+		m.r = w.prepare(ctx, number)
+		if m.err = p.add(ctx, &m.r); m.err == nil {
+			m.err = p.commit(ctx)
+		}
+		m.n, m.r.e = p.n, nil
+		return m
+	}) {
+		if err := cmp.Or(m.err, ctx.Err()); err != nil {
+			return err
+		}
+		if err := done(m.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together makes one piece of all episodes: they are read ahead, and written in their order.
+func (w *work) together(ctx context.Context, left []int, done func(*entry) error) error {
+	if len(left) == 0 {
+		return nil
+	}
+	p := &piece{work: w, n: &entry{Piece: 0}}
+	defer p.close()
+	limit := w.limit(w.opt.Workers)
+	for _, r := range inorder.Each(ctx, w.end-w.first, w.opt.Workers, 1, func(r ready) int { return limit(&r) }, func(ctx context.Context, i int) ready {
+		if err := ctx.Err(); err != nil {
+			return ready{err: err}
+		}
+		return w.prepare(ctx, w.first+i)
+	}) {
+		if err := p.add(ctx, &r); err != nil {
+			return err
+		}
+		if w.opt.Progress != nil {
+			now := w.progress
+			now.Done = len(p.n.Report.Episodes)
+			for i := range p.n.Streams {
+				now.Samples += p.n.Streams[i].Read
+			}
+			w.opt.Progress(now)
+		}
+	}
+	if err := p.commit(ctx); err != nil {
+		return err
+	}
+	return done(p.n)
+}
+
+// piece is one that is being made.
+type piece struct {
+	*work
+	n      *entry
+	writer Writer // nil before the first episode that there is
+}
+
+// add writes an episode, or notes why not.
+func (p *piece) add(ctx context.Context, r *ready) error {
+	if r.err != nil {
+		return r.err
+	}
+	if e := r.e; e != nil {
+		err := p.write(ctx, r)
+		e.close()
+		if err != nil {
+			return err
+		}
+	}
+	p.n.take(r)
+	return nil
+}
+
+func (p *piece) write(ctx context.Context, r *ready) (err error) {
+	if p.writer == nil {
+		first, end := p.episodesOf(p.n.Piece)
+		about := Piece{Shard: p.shard, Shards: p.shards, Episodes: end - first}
+		if p.opt.Plan != nil {
+			about.Rate = p.opt.Plan.Rate
+		}
+		for i := range p.inputs {
+			about.Inputs = append(about.Inputs, p.inputs[i].info)
+		}
+		p.n.Report.Path = p.name(p.n.Piece)
+		if p.writer, err = p.target.Create(ctx, p.path(&p.n.Report), about); err != nil {
+			return err
+		}
+	}
+	kept, err := p.writer.Add(ctx, r.e)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		*r = p.unread(ctx, *r, err)
+		return r.err
+	}
+	if err != nil {
+		return err
+	}
+	return settle(r.about.Name, r.accounts, &kept)
+}
+
+// commit gives the piece its name, if there is anything in it.
+func (p *piece) commit(ctx context.Context) error {
+	converted := false
+	for _, e := range p.n.Report.Episodes {
+		converted = converted || e.Skipped == "" && e.Filtered == ""
+	}
+	if !converted || p.writer == nil {
+		p.n.Report.Path = ""
+		return nil
+	}
+	if err := p.writer.Commit(ctx); err != nil {
+		return err
+	}
+	return hash(ctx, p.path(&p.n.Report), &p.n.Report)
+}
+
+func (p *piece) close() {
+	if p.writer != nil {
+		p.writer.Close()
+	}
+}
+
+// finish checks the whole account, and says that the shard is done.
+func (w *work) finish(ctx context.Context) error {
+	if err := unchanged(ctx, w.inputs); err != nil {
+		return err
+	}
+	if err := w.report.check(w.end - w.first); err != nil {
+		return err
+	}
+	if err := w.report.nothing(); err != nil && w.shards == 1 {
+		if !w.whole {
+			os.Remove(w.out) // which is empty
+		}
+		return errors.Join(err, w.remove(w.journal))
+	}
+	if w.marker == "" {
+		return nil
+	}
+	err := os.MkdirAll(w.out, 0o777)
+	if err == nil {
+		err = atomicfile.WriteFile(w.marker, func(out io.Writer) error {
+			b, err := json.MarshalIndent(&w.report, "", " ")
+			if err != nil {
+				return err
+			}
+			_, err = out.Write(append(b, '\n'))
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return w.remove(w.journal)
+}

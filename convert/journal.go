@@ -1,0 +1,307 @@
+package convert
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/sources"
+)
+
+// place is where the parts of a shard's output are.
+type place struct {
+	at      string // the output, as the caller wrote it
+	whole   bool   // the output is the piece itself
+	shard   int
+	shards  int
+	marker  string // the file that says that the shard is done; empty where the output is one file
+	journal string // the file that says what of it is done, beside the output
+}
+
+// placeOf says where a shard's parts are.
+func placeOf(out string, t Traits, single bool, shard, shards int) place {
+	p := place{at: out, whole: single || t.Whole && t.Ext == "" && shards == 1, shard: shard, shards: shards}
+	clean := filepath.Clean(out)
+	name := "convert"
+	if shards > 1 {
+		name = fmt.Sprintf("convert-%05d-of-%05d", shard, shards)
+	}
+	if single {
+		return p
+	}
+	p.marker = filepath.Join(out, name+".json")
+	p.journal = filepath.Join(filepath.Dir(clean), "."+filepath.Base(clean)+"."+name+".journal")
+	return p
+}
+
+// doneBefore is what an earlier conversion has left: the head that it was asked with, and what it had done.
+type doneBefore struct {
+	head     string
+	inputs   string
+	finished *Report
+	entries  []entry
+}
+
+// before reads what an earlier conversion of the same shard has left; nil if there is nothing.
+func (p *place) before() (*doneBefore, error) {
+	if p.marker == "" {
+		return nil, nil
+	}
+	if b, err := os.ReadFile(p.marker); err == nil {
+		r := &Report{}
+		if json.Unmarshal(b, r) == nil && r.Version == version {
+			return &doneBefore{head: text(r.Head), inputs: hashes(r.Inputs), finished: r}, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := os.Open(p.journal)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return journalOf(f)
+}
+
+// hashes is what inputs hold, wherever they are.
+func hashes(list []InputReport) string {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Path = ""
+	}
+	return text(list)
+}
+
+// opening is the first line of a journal.
+type opening struct {
+	Head   Head          `json:"head"`
+	Inputs []InputReport `json:"inputs"`
+}
+
+// journalOf reads a journal as far as its lines are whole: a conversion that was killed may have left a part of one.
+func journalOf(r io.Reader) (*doneBefore, error) {
+	d := &doneBefore{}
+	lines := bufio.NewReader(r)
+	for first := true; ; first = false {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		if err == io.EOF {
+			return d, nil
+		}
+		if first {
+			var o opening
+			if json.Unmarshal(line, &o) != nil {
+				return d, nil
+			}
+			d.head, d.inputs = text(o.Head), hashes(o.Inputs)
+			continue
+		}
+		var n entry
+		if json.Unmarshal(line, &n) != nil {
+			return d, nil
+		}
+		d.entries = append(d.entries, n)
+	}
+}
+
+// foreign returns an error if there is something at the output that no conversion with this head has made.
+func (p *place) foreign(head Head) error {
+	if p.marker == "" {
+		return nil
+	}
+	there, err := os.ReadDir(p.at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		if st, failed := os.Stat(p.at); failed == nil && !st.IsDir() {
+			return &OptionError{"output", p.at + ", which is a file", "the name of a folder"}
+		}
+		return err
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	heads, err := p.heads(there)
+	if err != nil {
+		return err
+	}
+	for _, is := range heads {
+		is.Shard, head.Shard = 0, 0
+		if text(is) != text(head) {
+			return &OptionError{"output", p.at + ", which was converted otherwise: " + otherwise(is, head), "another folder, or that one removed"}
+		}
+	}
+	if len(heads) == 0 {
+		return &OptionError{"output", p.at + ", in which there is something that is no conversion's", "a new folder, or an empty one"}
+	}
+	return nil
+}
+
+// heads are those of the shards of an output of which there is something: reports in it, and journals beside it.
+func (p *place) heads(there []os.DirEntry) (list []Head, err error) {
+	dir, base := filepath.Split(filepath.Clean(p.at))
+	beside, err := os.ReadDir(filepath.Clean(dir + "."))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range there {
+		if strings.HasPrefix(e.Name(), "convert") && strings.HasSuffix(e.Name(), ".json") {
+			b, err := os.ReadFile(filepath.Join(p.at, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			var h Head
+			if json.Unmarshal(b, &h) == nil && h.Version > 0 {
+				list = append(list, h)
+			}
+		}
+	}
+	for _, e := range beside {
+		if strings.HasPrefix(e.Name(), "."+base+".convert") && strings.HasSuffix(e.Name(), ".journal") {
+			f, err := os.Open(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			line, _ := bufio.NewReader(f).ReadBytes('\n')
+			f.Close()
+			var o opening
+			if json.Unmarshal(line, &o) == nil && o.Head.Version > 0 {
+				list = append(list, o.Head)
+			}
+		}
+	}
+	return list, nil
+}
+
+// otherwise says in what two heads differ.
+func otherwise(is, want Head) string {
+	for _, c := range []struct {
+		what      string
+		got, want any
+	}{
+		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
+		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
+		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"strictness", is.Strict, want.Strict},
+	} {
+		if a, b := text(c.got), text(c.want); a != b {
+			if len(a)+len(b) > 200 {
+				return "another " + c.what
+			}
+			return fmt.Sprintf("%s %s, where %s is asked for", c.what, a, b)
+		}
+	}
+	return "another version"
+}
+
+// begin starts a journal, with what is done already.
+func (p *place) begin(o opening, done []entry) (*journal, error) {
+	if p.journal == "" {
+		return &journal{}, nil
+	}
+	err := atomicfile.WriteFile(p.journal, func(w io.Writer) error {
+		if _, err := io.WriteString(w, text(o)+"\n"); err != nil {
+			return err
+		}
+		for i := range done {
+			if _, err := io.WriteString(w, text(done[i])+"\n"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(p.journal, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &journal{f}, nil
+}
+
+// journal is an open one.
+type journal struct{ f *os.File }
+
+// add writes that a piece is done. What is lost of it, because the machine stopped, costs the piece's being made again.
+func (j *journal) add(n *entry) error {
+	if j.f == nil {
+		return nil
+	}
+	_, err := io.WriteString(j.f, text(n)+"\n")
+	return err
+}
+
+func (j *journal) close() error {
+	if j.f == nil {
+		return nil
+	}
+	return j.f.Close()
+}
+
+// hash fills in how large a piece is, and its hash.
+func hash(ctx context.Context, path string, r *PieceReport) error {
+	list, err := sources.List(ctx, path)
+	if err == nil {
+		err = sources.Hash(ctx, path, list)
+	}
+	if err != nil {
+		return err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		if len(list) != 1 {
+			return &fs.PathError{Op: "read", Path: path, Err: errors.New("is no regular file")}
+		}
+		r.Bytes, r.SHA256 = list[0].Bytes, list[0].SHA256
+		return nil
+	}
+	list = slices.DeleteFunc(list, func(f sources.File) bool { return isReport(f.Path) })
+	sum := sha256.New()
+	r.Bytes = 0
+	for _, f := range list {
+		r.Bytes += f.Bytes
+		fmt.Fprintf(sum, "%d %s %q\n", f.Bytes, f.SHA256, f.Path)
+	}
+	r.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// isReport reports whether a file of an output is a report on it.
+func isReport(name string) bool { return name == "convert.json" }
+
+// stands reports whether a piece is there as it was written.
+func (p *place) stands(ctx context.Context, r *PieceReport) bool {
+	if r.SHA256 == "" {
+		return true // of no episode
+	}
+	now := *r
+	return hash(ctx, p.path(r), &now) == nil && now.SHA256 == r.SHA256 && now.Bytes == r.Bytes
+}
+
+// path is where a piece is.
+func (p *place) path(r *PieceReport) string {
+	if r.Path == "" {
+		return p.at
+	}
+	return filepath.Join(p.at, filepath.FromSlash(r.Path))
+}

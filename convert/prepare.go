@@ -1,0 +1,317 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+)
+
+// ready is an episode that was read and aligned, or why there is none.
+type ready struct {
+	e        *Episode
+	about    EpisodeReport
+	accounts []StreamAccount
+	losses   []Loss
+	remarks  []string
+	bytes    int64 // that the episode takes while it is worked on
+	err      error // ends the conversion
+}
+
+// prepare reads an episode and makes of it what a Target gets.
+func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
+	in, which, index := at(c.inputs, number)
+	r.about = EpisodeReport{Number: number, Input: which, Index: index}
+	if p := c.opt.Plan; p != nil && p.Filter.Split != "" && !slices.Contains(in.split[index], p.Filter.Split) {
+		r.about.Filtered = "split"
+		return r
+	}
+	e, err := in.from.Episode(ctx, index)
+	if err != nil {
+		return c.unread(ctx, r, &dataset.EpisodeError{Episode: index, Err: err})
+	}
+	r.about.Name, r.about.Task, r.about.Success = e.Name, e.Attributes.Task, e.Attributes.Success
+	if c.filtered(&r) {
+		return r
+	}
+	r.e = &Episode{Episode: e, Recorded: e, Number: number, Input: which, Index: index, Splits: in.split[index]}
+	r.losses = losses(e)
+	if c.opt.Plan == nil {
+		r.remarks = e.Remarks
+		err = c.asRecorded(&r, in)
+	} else {
+		err = c.byPlan(ctx, &r)
+	}
+	if err != nil {
+		return c.unread(ctx, r, err)
+	}
+	r.bytes = 2 * (e.Bytes() + e.Record)
+	if r.e.Aligned != nil {
+		r.bytes += 2 * r.e.Bytes()
+	}
+	return r
+}
+
+// filtered notes why the plan does not want an episode.
+func (c *Conversion) filtered(r *ready) bool {
+	p := c.opt.Plan
+	switch {
+	case p == nil:
+		return false
+	case p.Filter.Task != "" && p.Filter.Task != r.about.Task:
+		r.about.Filtered = "task"
+	case p.Filter.Success != nil && (r.about.Success == nil || *r.about.Success != *p.Filter.Success):
+		r.about.Filtered = "success"
+	}
+	return r.about.Filtered != ""
+}
+
+// unread is an episode that cannot be had: it costs itself, unless the conversion is strict, or the reason is no matter of this episode.
+func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if c.opt.Reading.Strict || !ofEpisode(err) {
+		r.err = &EpisodeError{Number: r.about.Number, Input: c.inputs[r.about.Input].path, Err: err}
+		return r
+	}
+	r.e, r.accounts, r.about.Skipped = nil, nil, err.Error()
+	return r
+}
+
+// ofEpisode reports whether an error is of what one episode holds, and says nothing of the next: a file that breaks its format, streams that cannot be
+// put on a clock, content that the output has no place for. A file that is gone or a disk that is full are no such thing.
+func ofEpisode(err error) bool {
+	var path *fs.PathError
+	if errors.As(err, &path) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var (
+		format  *dataset.FormatError
+		stream  *dataset.StreamError
+		missing *align.MissingError
+		aligned *align.StreamError
+		none    *align.NoStreamsError
+		span    *align.RangeError
+		size    *align.SizeError
+		steps   *align.StepsError
+		refused *RefusedError
+	)
+	for _, as := range []any{&format, &stream, &missing, &aligned, &none, &span, &size, &steps, &refused} {
+		if errors.As(err, as) {
+			return true
+		}
+	}
+	return false
+}
+
+// EpisodeError is an episode that ended a conversion.
+type EpisodeError struct {
+	Number int    // counted over all inputs
+	Input  string // its path
+	Err    error
+}
+
+func (e *EpisodeError) Error() string { return fmt.Sprintf("%s: %v", e.Input, e.Err) }
+
+// Unwrap returns why.
+func (e *EpisodeError) Unwrap() error { return e.Err }
+
+// ClockError says that a format needs all of an episode on one clock, and that a recording has several.
+type ClockError struct {
+	Target, Episode string
+	A, B            string // two streams whose timestamps differ; empty where there are no timestamps at all
+}
+
+func (e *ClockError) Error() string {
+	got := fmt.Sprintf("episode %s, whose %s and %s have clocks of their own", e.Episode, e.A, e.B)
+	if e.A == "" {
+		got = fmt.Sprintf("episode %s, without a stream that has a clock", e.Episode)
+	}
+	return fmt.Sprintf("convert: %s has one clock for all streams: got %s, want a rate or a plan", e.Target, got)
+}
+
+// Unwrap returns dataset.ErrMissing.
+func (e *ClockError) Unwrap() error { return dataset.ErrMissing }
+
+// asRecorded keeps an episode's streams as they are.
+func (c *Conversion) asRecorded(r *ready, in *input) error {
+	own := *r.e.Recorded
+	own.Media = nil
+	account := func(name, kind string, n int) *StreamAccount {
+		r.accounts = append(r.accounts, StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n, Used: n, Dropped: map[string]int{}, Rows: n, Valid: n})
+		return &r.accounts[len(r.accounts)-1]
+	}
+	for i := range own.Streams {
+		if err := own.Streams[i].Check(); err != nil {
+			return err
+		}
+		account(own.Streams[i].Name, streamKind, own.Streams[i].Len())
+	}
+	for _, m := range r.e.Recorded.Media {
+		if a := account(m.Name, mediaKind, m.Len()); c.wantsMedia(m.Name) {
+			own.Media = append(own.Media, m)
+		} else {
+			a.dropAll(notAsked)
+		}
+	}
+	for i := range own.Clouds {
+		account(own.Clouds[i].Name, cloudsKind, own.Clouds[i].Len())
+	}
+	r.e.Episode = &own
+	times, a, b := oneClock(&own)
+	if a == "" && times != nil {
+		r.e.Times, r.e.Rate = times, rateOf(times, in.info.Rate)
+	}
+	if c.traits.Rows && r.e.Times == nil {
+		return &ClockError{Target: c.target.Name(), Episode: own.Name, A: a, B: b}
+	}
+	r.about.Rows = len(r.e.Times)
+	return nil
+}
+
+// The kinds of accounts.
+const (
+	streamKind = "stream"
+	mediaKind  = "media"
+	cloudsKind = "clouds"
+)
+
+// oneClock returns the times of an episode's rows, or two streams that have other times than each other. Clouds have no rows.
+func oneClock(e *dataset.Episode) (times []int64, a, b string) {
+	first := ""
+	same := func(name string, own []int64) bool {
+		if first == "" {
+			first, times = name, own
+		}
+		return len(own) == len(times) && (len(own) == 0 || &own[0] == &times[0] || slices.Equal(own, times))
+	}
+	for i := range e.Streams {
+		if s := &e.Streams[i]; !same(s.Name, s.Nanoseconds()) {
+			return nil, first, s.Name
+		}
+	}
+	for i := range e.Media {
+		if m := &e.Media[i]; !same(m.Name, m.Times) {
+			return nil, first, m.Name
+		}
+	}
+	if len(e.Clouds) > 0 {
+		return nil, cmp.Or(first, "the clouds"), e.Clouds[0].Name
+	}
+	return times, "", ""
+}
+
+// near is how far LeRobot lets a row be from its place, ns: what readers of rows allow.
+const near = 100_000
+
+// rateOf returns how many rows a second times have: what the dataset says; a whole number, if all times are within 0.1 ms of such a clock; or what the
+// median step says, which rounding to nanoseconds has made a little wrong.
+func rateOf(times []int64, said float64) float64 {
+	if said > 0 {
+		return said
+	}
+	rate := dataset.StatsOf(times).Rate
+	whole := math.Round(rate)
+	if whole < 1 || math.Abs(rate-whole) > 1e-4*rate {
+		return rate
+	}
+	for i, t := range times {
+		if math.Abs(float64(t-times[0])-float64(i)*1e9/whole) > near {
+			return rate
+		}
+	}
+	return whole
+}
+
+func (c *Conversion) wantsMedia(name string) bool {
+	return len(c.opt.Media) == 0 || slices.Contains(c.opt.Media, name)
+}
+
+// byPlan puts an episode on the plan's clock.
+func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
+	a, err := c.arrange(r.e.Recorded)
+	if err != nil {
+		return err
+	}
+	got, err := align.Resample(ctx, c.opt.Device, a.episode, a.plan)
+	if err != nil {
+		return err
+	}
+	r.remarks = got.Report.Remarks
+	own := *r.e.Recorded
+	own.Streams, own.Media, own.Clouds, own.Steps = nil, nil, nil, false
+	lines, streams, taken := got.Report.Streams, got.Streams, map[string]bool{}
+	got.Report.Streams, got.Streams = nil, nil
+	for i := range streams {
+		s, line := &streams[i], &lines[i]
+		from := a.from(s.Name)
+		taken[from.name] = true
+		account := StreamAccount{Name: s.Name, Kind: streamKind, Episodes: 1, Read: from.samples, Dropped: map[string]int{}, Rows: s.Len(),
+			Valid: line.Valid, OutOfRange: line.OutOfRange, Gapped: line.Gapped, NotFinite: line.NotFinite}
+		account.drop(strayTime, line.Stray)
+		account.drop(noTime, line.Timeless)
+		if r.e.Times == nil {
+			r.e.Times = s.Stream.Nanoseconds()
+		}
+		if from.media == nil {
+			err = used(s, &a.plan, &account)
+			got.Streams, got.Report.Streams, own.Streams = append(got.Streams, *s), append(got.Report.Streams, *line), append(own.Streams, s.Stream)
+		} else {
+			account.Kind = mediaKind
+			var m dataset.Media
+			if m, err = pick(s, from.media, r.e.Times, &account); err == nil {
+				own.Media = append(own.Media, m)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		r.accounts = append(r.accounts, account)
+	}
+	r.untaken(taken, got.Report.LeftOut, c)
+	r.e.Episode, r.e.Aligned, r.e.Rate = &own, got, a.plan.Rate
+	r.about.Rows = len(r.e.Times)
+	return ctx.Err()
+}
+
+// untaken accounts for what was recorded and is not on the clock.
+func (r *ready) untaken(taken map[string]bool, left []align.LeftOut, c *Conversion) {
+	add := func(name, kind string, n int, reason string) {
+		if taken[name] {
+			return
+		}
+		if k := slices.IndexFunc(left, func(l align.LeftOut) bool { return l.Name == name }); k >= 0 {
+			reason = left[k].Reason
+		}
+		a := StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n, Dropped: map[string]int{}}
+		a.drop(reason, n)
+		r.accounts = append(r.accounts, a)
+	}
+	for i := range r.e.Recorded.Streams {
+		s := &r.e.Recorded.Streams[i]
+		add(s.Name, streamKind, s.Len(), notInPlan)
+	}
+	for i := range r.e.Recorded.Media {
+		m := &r.e.Recorded.Media[i]
+		reason := notInPlan
+		if !c.wantsMedia(m.Name) {
+			reason = notAsked
+		}
+		add(m.Name, mediaKind, m.Len(), reason)
+	}
+	for i := range r.e.Recorded.Clouds {
+		s := &r.e.Recorded.Clouds[i]
+		add(s.Name, cloudsKind, s.Len(), cloudsByPlan)
+	}
+}
+
+// frameKinds are the kinds that a media stream can have.
+var frameKinds = []string{"", ops.InterpPrevious.String(), ops.InterpNearest.String(), ops.InterpNext.String()}

@@ -1,0 +1,182 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/internal/sources"
+)
+
+// Report says what a shard of a conversion is made of, and what became of every sample that was read. It is written beside the pieces, and says that the
+// shard is done; it depends on nothing but the inputs and the options. Its JSON names are a contract.
+type Report struct {
+	Head
+	Inputs []InputReport `json:"inputs"`
+	// Read, Converted, Skipped and Filtered are episodes: those of the shard, those that were written, those that could not be read or written, and
+	// those that the plan's filter does not want. Read is the sum of the others.
+	Read      int             `json:"episodes_read"`
+	Converted int             `json:"episodes_converted"`
+	Skipped   int             `json:"episodes_skipped"`
+	Filtered  int             `json:"episodes_filtered"`
+	Rows      int             `json:"rows"` // of the episodes' common clocks
+	Streams   []StreamAccount `json:"streams"`
+	Losses    []Loss          `json:"losses"`
+	Remarks   []Remark        `json:"remarks"`
+	Pieces    []PieceReport   `json:"pieces"`
+
+	// Before is how many pieces were there already, whole. It is not written.
+	Before int `json:"-"`
+}
+
+// Head is what a conversion was asked for. Shards whose heads differ in more than the shard do not go together.
+type Head struct {
+	Version  int             `json:"version"`
+	Target   string          `json:"target"`
+	Settings json.RawMessage `json:"settings"` // the target's
+	Strict   bool            `json:"strict,omitempty"`
+	Rate     float64         `json:"rate,omitempty"`  // of recordings without times
+	Clock    string          `json:"clock,omitempty"` // of those that recordings have
+	Media    []string        `json:"media,omitempty"`
+	Plan     string          `json:"plan,omitempty"`
+	Shard    int             `json:"shard"` // from 0
+	Shards   int             `json:"shards"`
+	Episodes int             `json:"episodes"` // of the inputs, in all shards
+	Listing  string          `json:"listing"`  // SHA-256 of the names and sizes of all files of the inputs
+}
+
+// InputReport is an input.
+type InputReport struct {
+	Path     string         `json:"path"`
+	Format   string         `json:"format"`
+	Episodes int            `json:"episodes"`
+	Files    int            `json:"files"`
+	Hashed   []sources.File `json:"hashed"` // those files that this shard hashed: each file is hashed by one
+}
+
+// PieceReport is a file or folder of the output.
+type PieceReport struct {
+	Path     string          `json:"path"` // below the output, with slashes; empty for the output itself, and where no episode is in it
+	Bytes    int64           `json:"bytes"`
+	SHA256   string          `json:"sha256"` // of the file; of a folder, of its files' names, sizes and hashes
+	Episodes []EpisodeReport `json:"episodes"`
+}
+
+// EpisodeReport is an episode.
+type EpisodeReport struct {
+	Number   int    `json:"number"` // counted over all inputs
+	Input    int    `json:"input"`
+	Index    int    `json:"index"` // in the input
+	Name     string `json:"name"`
+	Task     string `json:"task,omitempty"`
+	Success  *bool  `json:"success,omitempty"`
+	Rows     int    `json:"rows"`
+	Skipped  string `json:"skipped,omitempty"`  // why it was not converted
+	Filtered string `json:"filtered,omitempty"` // what of the plan's filter it does not pass
+}
+
+// Remark is what was said of some episodes.
+type Remark struct {
+	Text     string `json:"text"`
+	First    int    `json:"first"` // the number of the first episode of which it was said
+	Episodes int    `json:"episodes"`
+}
+
+// entry is a piece that is done, with its part of the report: a line of the journal.
+type entry struct {
+	Piece   int             `json:"piece"`
+	Report  PieceReport     `json:"report"`
+	Streams []StreamAccount `json:"streams"`
+	Losses  []Loss          `json:"losses,omitempty"`
+	Remarks []Remark        `json:"remarks,omitempty"`
+}
+
+// take adds what is known of an episode to the entry of its piece.
+func (n *entry) take(r *ready) {
+	n.Report.Episodes = append(n.Report.Episodes, r.about)
+	n.Streams = sum(n.Streams, r.accounts)
+	n.Losses = join(n.Losses, r.losses)
+	for _, text := range r.remarks {
+		n.Remarks = remark(n.Remarks, Remark{text, r.about.Number, 1})
+	}
+}
+
+func remark(all []Remark, r Remark) []Remark {
+	if k := slices.IndexFunc(all, func(o Remark) bool { return o.Text == r.Text }); k >= 0 {
+		all[k].Episodes += r.Episodes
+		return all
+	}
+	return append(all, r)
+}
+
+// add adds a piece to the report; pieces come in their order.
+func (r *Report) add(n *entry) {
+	r.Pieces = append(r.Pieces, n.Report)
+	for _, e := range n.Report.Episodes {
+		switch r.Read++; {
+		case e.Skipped != "":
+			r.Skipped++
+		case e.Filtered != "":
+			r.Filtered++
+		default:
+			r.Converted++
+			r.Rows += e.Rows
+		}
+	}
+	r.Streams = sum(r.Streams, n.Streams)
+	r.Losses = join(r.Losses, n.Losses)
+	for _, m := range n.Remarks {
+		r.Remarks = remark(r.Remarks, m)
+	}
+}
+
+// check returns a *BalanceError unless the report adds up over all episodes.
+func (r *Report) check(episodes int) error {
+	if r.Read != episodes {
+		return &BalanceError{"(all)", "(all)", fmt.Sprintf("%d episodes", r.Read), fmt.Sprint(episodes)}
+	}
+	for i := range r.Streams {
+		if err := r.Streams[i].check("(all)"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NothingError says that no episode could be converted.
+type NothingError struct {
+	Episodes int
+	First    string // why the first was not
+	Filtered bool   // none was skipped: the plan's filter wants none
+}
+
+func (e *NothingError) Error() string {
+	if e.Filtered {
+		return fmt.Sprintf("convert: the plan's filter wants none of %d episodes", e.Episodes)
+	}
+	return fmt.Sprintf("convert: no episode could be converted, of %d: %s", e.Episodes, e.First)
+}
+
+// nothing returns a *NothingError if no episode was written.
+func (r *Report) nothing() error {
+	if r.Converted > 0 || r.Read == 0 {
+		return nil
+	}
+	for _, p := range r.Pieces {
+		for _, e := range p.Episodes {
+			if e.Skipped != "" {
+				return &NothingError{r.Read, e.Skipped, false}
+			}
+		}
+	}
+	return &NothingError{r.Read, "", true}
+}
+
+// text is JSON that two things have in common if they say the same.
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error() // of what cannot be written at all
+	}
+	return string(b)
+}

@@ -1,0 +1,243 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"iter"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/webdataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/tensor"
+)
+
+// WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream, CAMERA.jpg or
+// CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG, and depth is CAMERA.npy
+// [H,W,1]. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the task, and by a plan which members are valid.
+func WebDataset() Target { return samples{} }
+
+type samples struct{}
+
+func (samples) Name() string   { return "webdataset" }
+func (samples) Traits() Traits { return Traits{Rows: true, Whole: true, Ext: ".tar"} }
+func (samples) Settings() any  { return struct{}{} }
+
+func (samples) Create(_ context.Context, path string, _ Piece) (Writer, error) {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &samplesWriter{f, webdataset.NewWriter(f)}, nil
+}
+
+type samplesWriter struct {
+	*atomicfile.File
+	to *webdataset.Writer
+}
+
+func (w *samplesWriter) Commit(context.Context) error {
+	if err := w.to.Close(); err != nil {
+		return err
+	}
+	return w.File.Commit()
+}
+
+// sample is a sample's .json. Its JSON names are a contract.
+type sample struct {
+	Episode int             `json:"episode"`
+	Name    string          `json:"name"`
+	Row     int             `json:"row"`
+	Time    int64           `json:"time_ns"`
+	Task    string          `json:"task,omitempty"`
+	Success *bool           `json:"success,omitempty"`
+	Valid   map[string]bool `json:"valid,omitempty"` // by the members' names without what they end in
+}
+
+// part is a stream or camera of an episode: its member in each sample.
+type part struct {
+	name   string
+	member string
+	valid  []uint8 // nil without a plan
+	next   func() ([]byte, error)
+}
+
+func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error) {
+	kept.Samples = map[string]int{}
+	var parts []part
+	var stops []func()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
+	for i := range e.Streams {
+		p, err := streamPart(e, i)
+		if err != nil {
+			return kept, err
+		}
+		parts = append(parts, p)
+	}
+	for i := range e.Media {
+		p, stop := mediaPart(ctx, &e.Media[i])
+		parts, stops = append(parts, p), append(stops, stop)
+	}
+	for row, at := range e.Times {
+		if err := ctx.Err(); err != nil {
+			return kept, err
+		}
+		about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: at, Task: e.Attributes.Task, Success: e.Attributes.Success}
+		members := make([]webdataset.Member, 0, len(parts)+1)
+		for i := range parts {
+			p := &parts[i]
+			data, err := p.next()
+			if err != nil {
+				return kept, err
+			}
+			members = append(members, webdataset.Member{Ext: p.member, Data: data})
+			if p.valid != nil {
+				if about.Valid == nil {
+					about.Valid = map[string]bool{}
+				}
+				about.Valid[webdataset.Ext(p.name)] = p.valid[row] == 1
+			}
+		}
+		text, err := json.Marshal(about)
+		if err != nil {
+			return kept, err
+		}
+		members = append(members, webdataset.Member{Ext: "json", Data: text})
+		err = w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, row), members...)
+		var format *dataset.FormatError
+		if errors.As(err, &format) && row == 0 { // names that no sample of the episode can have
+			err = &RefusedError{err}
+		}
+		if err != nil {
+			return kept, err
+		}
+	}
+	for i := range parts {
+		kept.Samples[parts[i].name] = len(e.Times)
+	}
+	return kept, nil
+}
+
+// streamPart gives a stream's rows as .npy [D].
+func streamPart(e *Episode, i int) (part, error) {
+	s := &e.Streams[i]
+	p := part{name: s.Name, member: webdataset.Ext(s.Name) + ".npy"}
+	if s.Values.DType() == tensor.BF16 {
+		return p, &RefusedError{fmt.Errorf("values of bf16 in %s, want f32, f64 or f16: numpy has no bf16", s.Name)}
+	}
+	if e.Aligned != nil {
+		var err error
+		if p.valid, err = tensor.Data[uint8](e.Aligned.Streams[i].Valid); err != nil {
+			return p, err
+		}
+	}
+	row := 0
+	p.next = func() ([]byte, error) {
+		values, err := s.Values.Slice(0, row, row+1)
+		if err == nil {
+			values, err = values.Reshape(len(s.Columns))
+		}
+		var b bytes.Buffer
+		if err == nil {
+			err = npy.Write(&b, values)
+		}
+		row++
+		return b.Bytes(), err
+	}
+	return p, nil
+}
+
+// jpegQuality is that of a video's frames; more makes files larger by half, and no difference that is seen.
+const jpegQuality = 95
+
+// mediaPart gives a camera's frames in order. stop ends it.
+func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
+	p = part{name: m.Name}
+	video := m.IsVideo()
+	if picked, ok := m.Source.(*Picked); ok {
+		p.valid = picked.Valid
+		video = picked.Recorded.IsVideo()
+	}
+	row := 0
+	frame := func() ([]byte, error) {
+		row++
+		return m.Frame(ctx, row-1)
+	}
+	switch m.Encoding {
+	case "jpeg":
+		p.member, p.next = webdataset.Ext(m.Name)+".jpg", frame
+		return p, func() {}
+	case "png":
+		p.member, p.next = webdataset.Ext(m.Name)+".png", frame
+		return p, func() {}
+	}
+	switch next, stop := iter.Pull2(m.DecodeRange(ctx, 0, m.Len())); {
+	case video:
+		p.member = webdataset.Ext(m.Name) + ".jpg"
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error { return jpeg.Encode(b, picture(t), &jpeg.Options{Quality: jpegQuality}) })
+		return p, stop
+	case wide(m.Encoding):
+		p.member = webdataset.Ext(m.Name) + ".npy"
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error { return npy.Write(b, t) })
+		return p, stop
+	default:
+		p.member = webdataset.Ext(m.Name) + ".png"
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
+			return (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(b, picture(t))
+		})
+		return p, stop
+	}
+}
+
+// wide reports whether raw pixels are decoded to numbers that no picture holds.
+func wide(encoding string) bool {
+	switch encoding {
+	case "16UC1", "mono16", "16SC1", "32FC1":
+		return true
+	}
+	return false
+}
+
+func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		t, err, ok := next()
+		if !ok {
+			err = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
+		}
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err = encode(&b, t)
+		return b.Bytes(), err
+	}
+}
+
+// picture is a frame u8 [H,W,C] as an image.
+func picture(t *tensor.Tensor) image.Image {
+	h, w, c := t.Dim(0), t.Dim(1), t.Dim(2)
+	pixels, _ := tensor.Data[uint8](t) // a decoder's, which is contiguous and on the host
+	rect := image.Rect(0, 0, w, h)
+	switch c {
+	case 1:
+		return &image.Gray{Pix: pixels, Stride: w, Rect: rect}
+	case 4:
+		return &image.NRGBA{Pix: pixels, Stride: 4 * w, Rect: rect}
+	}
+	out := image.NewNRGBA(rect)
+	for i, k := 0, 0; i+c <= len(pixels); i, k = i+c, k+4 {
+		copy(out.Pix[k:k+3], pixels[i:i+3])
+		out.Pix[k+3] = 255
+	}
+	return out
+}
