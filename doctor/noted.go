@@ -195,7 +195,11 @@ func problem(p dataset.Problem, path string) Finding {
 	if !ok {
 		t = told{kind: Declaration}
 	}
-	f := newFinding(t.kind, p.Where, howMany(p.What), p.Where+": "+p.What)
+	what := p.What
+	if !strings.HasPrefix(what, p.Where) {
+		what = p.Where + ": " + what
+	}
+	f := newFinding(t.kind, p.Where, howMany(p.What), what)
 	f.Path = path
 	if t.severity != "" {
 		f.Severity = t.severity

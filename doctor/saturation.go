@@ -2,14 +2,15 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
 
 // grips are words in the names of columns that rest at their limits by nature.
-var grips = map[string]bool{"gripper": true, "grip": true, "finger": true, "fingers": true, "thumb": true, "hand": true, "claw": true, "trigger": true,
-	"throttle": true, "button": true, "pedal": true, "brake": true, "brakes": true, "door": true, "drawer": true, "switch": true, "flag": true, "status": true,
-	"covariance": true, "confidence": true, "quality": true, "percent": true, "battery": true}
+var grips = map[string]bool{"gripper": true, "grip": true, "finger": true, "thumb": true, "hand": true, "claw": true, "trigger": true,
+	"throttle": true, "button": true, "pedal": true, "brake": true, "door": true, "drawer": true, "switch": true, "flag": true, "statu": true,
+	"confidence": true, "quality": true, "percent": true, "battery": true}
 
 // saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other
 // value twice in a row, and is steep where it meets them.
@@ -61,7 +62,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 
 func rests(name string) bool {
 	for _, t := range tokens(name) {
-		if grips[t] {
+		if grips[strings.TrimSuffix(t, "s")] || strings.Contains(t, "varianc") {
 			return true
 		}
 	}

@@ -44,26 +44,50 @@ func (x *examiner) stream(s *dataset.Stream) {
 	}
 }
 
+// notFinite counts NaN and infinite values: those of columns that have numbers too, and columns that have none.
 func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 	if t.badRows == 0 {
 		return
 	}
-	var columns []string
-	throughout := 0
+	var some, never []string
 	for c := range t.columns {
-		if n := t.columns[c].bad; n > 0 {
-			columns = append(columns, s.Columns[c].Name)
-			if n == v.rows {
-				throughout++
+		switch n := t.columns[c].bad; {
+		case n == v.rows:
+			never = append(never, s.Columns[c].Name)
+		case n > 0:
+			some = append(some, s.Columns[c].Name)
+		}
+	}
+	if len(some) > 0 {
+		rows, n := t.bad, t.badRows
+		if len(never) > 0 { // in every row
+			rows, n = v.badRows(columnsOf(s, some))
+		}
+		at := x.at(s.Name, rows)
+		f := x.add(NaN, s.Name, n, fmt.Sprintf("%s of %d with NaN or infinite values, in %s", count(n, "sample", "samples"), v.rows, names(some)))
+		f.Columns, f.At, f.plot = some, at, x.series(s, v, columnsOf(s, some), at)
+	}
+	if len(never) > 0 {
+		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", count(len(never), "column is", "columns are"),
+			count(v.rows, "sample", "samples"), names(never)))
+		f.Columns, f.At = never, x.at(s.Name, t.bad[:min(len(t.bad), 1)])
+		if x.e.Frames == 0 { // messages have fields that nobody fills
+			f.Severity = Warning
+			f.WhatToDo = "Leave these columns out of the plan: the message has the fields, and nobody fills them."
+		}
+	}
+}
+
+// badRows returns the rows with a value that is not finite in some columns, the first MostTimes of them, and how many there are.
+func (v *values) badRows(columns []int) (rows []int, n int) {
+	for i := range v.rows {
+		if slices.ContainsFunc(columns, func(c int) bool { d := v.at(i, c); return d-d != 0 }) {
+			if n++; len(rows) < MostTimes {
+				rows = append(rows, i)
 			}
 		}
 	}
-	why := fmt.Sprintf("%s of %d with NaN or infinite values, in %s", count(t.badRows, "sample", "samples"), v.rows, names(columns))
-	if throughout > 0 {
-		why += fmt.Sprintf("; %s that throughout", count(throughout, "column is", "columns are"))
-	}
-	f := x.add(NaN, s.Name, t.badRows, why)
-	f.Columns, f.At, f.plot = columns, x.at(s.Name, t.bad), x.series(s, v, columnsOf(s, columns), x.at(s.Name, t.bad))
+	return rows, n
 }
 
 // columnsOf returns the places of columns.
@@ -124,9 +148,10 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 type pace struct {
 	typical float64 // the median of the changes, those of 0 apart; 0 of a column that does not change
 	least   float64 // the smallest: what the column tells apart
+	noise   bool    // a change is followed by one back, rather than by one that goes on
 }
 
-// paces looks at as many rows as tell.
+// paces looks at as many stretches of rows as tell.
 func (v *values) paces() []pace {
 	const most = 2000
 	list := make([]pace, v.width)
@@ -134,60 +159,72 @@ func (v *values) paces() []pace {
 	steps := make([]float64, 0, most+1)
 	for c := range list {
 		steps = steps[:0]
+		on, back := 0, 0
 		for i := 1; i < v.rows; i += every {
-			if d := math.Abs(v.at(i, c) - v.at(i-1, c)); d > 0 && !math.IsInf(d, 0) {
-				steps = append(steps, d)
+			d := v.at(i, c) - v.at(i-1, c)
+			if d == 0 || d-d != 0 {
+				continue
+			}
+			steps = append(steps, math.Abs(d))
+			if i+1 < v.rows {
+				switch next := v.at(i+1, c) - v.at(i, c); {
+				case next*d > 0:
+					on++
+				case next*d < 0:
+					back++
+				}
 			}
 		}
 		if len(steps) > 0 {
 			slices.Sort(steps)
-			list[c] = pace{steps[len(steps)/2], steps[0]}
+			list[c] = pace{steps[len(steps)/2], steps[0], back > on}
 		}
 	}
 	return list
 }
 
-// abrupt reports whether a run of equal rows begins and ends in the middle of a motion: the columns were moving as usual just before, and do so just
-// after, or are somewhere else altogether then. A change of the least that a column tells apart is none, for a robot at rest makes such.
+// abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on
+// from where it stood; what is stuck stops in the middle of a motion, and is elsewhere afterwards. What is noise is never at rest.
 func (v *values) abrupt(paces []pace, r run) bool {
 	first, last := r.from <= 1, r.to == v.rows
-	var moving, usual, full, far int
+	var moving, before, after, noisy int
 	for c, p := range paces {
 		if p.typical == 0 {
 			continue
 		}
 		moving++
-		count := func(a, b int, after bool) {
-			d := math.Abs(v.at(a, c) - v.at(b, c))
-			if !(d > 1.5*p.least) {
-				return
+		change := func(a, b int) float64 {
+			if d := math.Abs(v.at(a, c) - v.at(b, c)); d > 1.5*p.least { // a robot at rest makes changes of the least that there is
+				return d / p.typical
 			}
-			if d >= p.typical/2 {
-				usual++
-			}
-			if d >= p.typical && !after {
-				full++
-			}
-			if d >= 3*p.typical && after {
-				far++
-			}
+			return 0
 		}
+		stop, start := 0.0, 0.0
 		if !first {
-			count(r.from, r.from-1, false)
+			stop = change(r.from, r.from-1)
 		}
 		if !last {
-			count(r.to, r.to-1, true)
+			start = change(r.to, r.to-1)
+		}
+		if p.noise && p.typical > 3*p.least {
+			noisy++
+		}
+		if stop >= 1 {
+			before++
+		}
+		if start >= 3 {
+			after++
 		}
 	}
 	switch {
 	case moving == 0 || first && last:
 		return false
+	case 2*noisy > moving:
+		return true
 	case last:
-		return 4*full >= 3*moving
-	case first:
-		return 2*far > moving
+		return 4*before >= 3*moving
 	}
-	return usual >= max(2, moving) || 2*far > moving
+	return 2*after > moving
 }
 
 // moving returns columns that change most often, at most as many as are drawn.
