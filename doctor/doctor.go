@@ -2,7 +2,7 @@ package doctor
 
 import (
 	"context"
-	"errors"
+	"runtime"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -11,11 +11,14 @@ import (
 // room is how many bytes of episodes Examine has in memory, unless one alone has more.
 const room = 32 << 20
 
+// mostDrawn is how many findings of one kind in one stream have a picture.
+const mostDrawn = 3
+
 // Options say what to look for. The zero value is the default.
 type Options struct {
 	// Path names what is examined, in the findings.
 	Path string
-	// MaxStep is the longest step of a clock that is no gap; 0 is the greater of 20 ms and three medians.
+	// MaxStep is the longest step of a clock that is no gap, of every clock; 0 is the greater of 20 ms and three medians, of clocks that have a rate.
 	MaxStep time.Duration
 	// Next is called after each episode that was read, unless nil.
 	Next func()
@@ -23,10 +26,96 @@ type Options struct {
 
 // Examine reads every episode of d and returns what it found. An episode that cannot be read is a finding, and no error: only the end of ctx is.
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
-	return nil, errors.New("not yet")
+	r := &Report{Findings: []Finding{}, Checked: Checked{Kinds: Kinds()}}
+	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
+	info := d.Info()
+	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}}
+	var sum dataset.Summary
+	number := -1
+	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
+		number++
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if opt.Next != nil {
+			opt.Next()
+		}
+		if err != nil {
+			r.Checked.Unread++
+			k.keep(unread(number, err, opt.Path))
+			continue
+		}
+		x := &examiner{e: e, n: number, info: &info, opt: &opt}
+		for _, f := range x.examine() {
+			k.keep(f)
+		}
+		sum.Add(e)
+		r.Checked.add(e, x.seen)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	whole := Dataset(&info, opt)
+	for _, p := range sum.Problems {
+		whole = append(whole, problem(p, opt.Path))
+	}
+	sortFindings(whole)
+	r.Findings = append(whole, r.Findings...)
+	return r, nil
 }
 
-// Episode looks at one episode, whose number in its dataset is given, and of which info is what the dataset says of itself. The findings are in order, errors first.
+// Episode looks at one episode, whose number in its dataset is given, and of which info is what the dataset says of itself; nil if nothing. The findings
+// are in order, errors first.
 func Episode(e *dataset.Episode, number int, info *dataset.Info, opt Options) []Finding {
-	return nil
+	x := &examiner{e: e, n: number, info: info, opt: &opt}
+	return x.examine()
+}
+
+// Dataset returns the findings about a dataset that need none of its episodes: what it declares and is not so.
+func Dataset(info *dataset.Info, opt Options) (list []Finding) {
+	for _, p := range info.Problems {
+		list = append(list, problem(p, opt.Path))
+	}
+	sortFindings(list)
+	return list
+}
+
+// place is where findings of one kind are.
+type place struct {
+	kind   Kind
+	stream string
+}
+
+// keeper keeps the findings of episodes, as many of one kind and stream as are listed, and draws the first.
+type keeper struct {
+	report        *Report
+	listed, drawn map[place]int
+}
+
+func (k *keeper) keep(f Finding) {
+	at := place{f.Kind, f.Stream}
+	if k.listed[at]++; k.listed[at] > MostOfKind {
+		k.report.Checked.Unlisted++
+		return
+	}
+	if f.plot != nil && k.drawn[at] < mostDrawn {
+		k.drawn[at]++
+		f.drawn = f.plot()
+	}
+	f.plot = nil // which holds the episode
+	k.report.Findings = append(k.report.Findings, f)
+}
+
+func (c *Checked) add(e *dataset.Episode, values int) {
+	c.Episodes++
+	c.Streams += len(e.Streams)
+	c.Cameras += len(e.Media)
+	c.Clouds += len(e.Clouds)
+	c.Values += values
+	for i := range e.Streams {
+		c.Samples += e.Streams[i].Len()
+	}
+	for i := range e.Media {
+		c.Frames += e.Media[i].Len()
+	}
 }

@@ -1,10 +1,6 @@
 package doctor
 
-import (
-	"encoding/json"
-
-	"github.com/robocache/robocache/dataset"
-)
+import "encoding/json"
 
 // Severity says how bad a finding is.
 type Severity string
@@ -39,7 +35,8 @@ type Finding struct {
 	Why      string `json:"why"`
 	WhatToDo string `json:"what_to_do"`
 
-	plot *plot // what the page draws of it; nil if nothing
+	plot  drawing // draws it; nil if there is nothing to draw, or it is drawn
+	drawn *plot   // what the page draws of it; nil if nothing
 }
 
 // MostTimes is how many times a finding lists.
@@ -135,11 +132,5 @@ func (r *Report) Of(episode int) (list []Finding) {
 	return list
 }
 
-// about is what every finding of an episode shares.
-type about struct {
-	episode *dataset.Episode
-	number  int
-	info    *dataset.Info
-	opt     *Options
-	list    []Finding
-}
+// String returns the severity's name.
+func (s Severity) String() string { return string(s) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
@@ -20,6 +21,7 @@ const (
 	exitUsage    = 2
 	exitInput    = 3
 	exitNoDevice = 4
+	exitFound    = 5
 )
 
 // What an option and an input that cannot be used are is the same for batches that others than the command line ask for.
@@ -58,6 +60,16 @@ func (e *cutError) Error() string {
 	return "cut short " + e.When
 }
 
+// foundError is that doctor found something as bad as was asked for.
+type foundError struct {
+	Severity doctor.Severity
+	Count    int
+}
+
+func (e *foundError) Error() string {
+	return fmt.Sprintf("%d of the findings are as bad as --fail-on %s", e.Count, e.Severity)
+}
+
 // report is an error as --json writes it.
 type report struct {
 	Kind    string `json:"kind"` // "usage", "input", "device" or "other"
@@ -92,6 +104,7 @@ func describe(err error) report {
 		open   *ops.OpenError
 		cut    *cutError
 		bench  *benchmark.InputError
+		found  *foundError
 		plan   *align.PlanError
 	)
 	is := func(kind string, code int) { r.Kind, r.Code = kind, code }
@@ -116,6 +129,8 @@ func describe(err error) report {
 	switch {
 	case errors.As(err, &cut):
 		r.Code = cmp.Or(cut.Code, exitOther)
+	case errors.As(err, &found):
+		is("found", exitFound)
 	case bench != nil && input == nil:
 		is("usage", exitUsage)
 	case errors.As(err, &output):

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
+)
+
+// physician is what the flags of doctor ask for.
+type physician struct {
+	paths   []string
+	html    string
+	failOn  choice[doctor.Severity]
+	opt     dataset.Options
+	maxStep time.Duration
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	rate, step := positiveFlag{max: 1e9, unit: "HZ"}, limitFlag{above: true}
+	p := physician{failOn: choice[doctor.Severity]{list: []doctor.Severity{doctor.Error, doctor.Warning}, kind: "SEVERITY"}}
+	cmd := &cobra.Command{
+		Use:   "doctor PATH...",
+		Short: "Find what is wrong with recordings before training on them",
+		Long: `Doctor reads recordings and datasets and tells what would spoil training: gaps, duplicates and steps
+back of clocks, wrong units and rates, values that are NaN, stuck or cut off, quaternions that change sign,
+videos beside their tables, files that are missing, statistics that are not those of the data. Each finding
+says what was seen and what to do about it: docs/doctor.md has the rules. With --fail-on the exit code
+is 5 if there is a finding as bad as that.`,
+		Example: "  robocache doctor dataset/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor dataset/ --json | jq '.findings[] | select(.severity==\"error\")'",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("doctor takes recordings or datasets, got none")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.paths, p.opt.Rate = args, rate.value
+			p.maxStep, _ = step.limit.Get()
+			return a.doctor(cmd.Context(), &p)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.html, "html", "", "write a page with pictures of what was found, as `OUT.html`")
+	f.Var(&p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
+	f.Var(&step, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
+	f.BoolVar(&p.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
+	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
+	clockFlag(f, &p.opt.Clock)
+	definitionsFlag(f, &p.opt.Definitions)
+	complete(cmd, "fail-on", p.failOn.names)
+	cmd.ValidArgsFunction = recordingFiles
+	files(cmd, map[string]string{"html": "html"})
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, p *physician) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if p.html != "" {
+		if ext := strings.ToLower(filepath.Ext(p.html)); ext != ".html" && ext != ".htm" {
+			return usagef("--html: got %q, want a name that ends in .html", p.html)
+		}
+		for _, path := range p.paths {
+			if sameFile(path, p.html) {
+				return usagef("--html: %q is the input %q, want another file", p.html, path)
+			}
+		}
+	}
+	if err := writable(p.html); err != nil {
+		return err
+	}
+	all := &doctor.Report{Findings: []doctor.Finding{}}
+	for _, path := range p.paths {
+		r, err := a.examine(ctx, p, path)
+		if err != nil {
+			return err
+		}
+		all.Add(r)
+	}
+	report := func() error {
+		if a.json {
+			return a.writeJSON(all)
+		}
+		return a.printFindings(all)
+	}
+	if p.html == "" {
+		if err := report(); err != nil {
+			return err
+		}
+	} else if err := unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.html, Fill: func(w io.Writer) error { return all.WriteHTML(w) }})); err != nil {
+		return err
+	}
+	if n := all.Count(p.failOn.value); p.failOn.set && n > 0 {
+		return &foundError{Severity: p.failOn.value, Count: n}
+	}
+	return nil
+}
+
+// examine looks at one recording or dataset.
+func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.Report, error) {
+	named := path
+	path, clean, err := a.local(path)
+	if err != nil {
+		return nil, err
+	}
+	defer clean()
+	d, err := inspection.Open(ctx, path, p.opt)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	defer d.Close()
+	progress := a.counting("examining episodes", d.Len())
+	defer progress.done()
+	garbage := newCollector()
+	return doctor.Examine(ctx, d, doctor.Options{Path: named, MaxStep: p.maxStep, Next: func() {
+		progress.add(1)
+		garbage.adjust()
+	}})
+}
+
+// printFindings writes the findings for a person.
+func (a *app) printFindings(r *doctor.Report) error {
+	var b strings.Builder
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		where := ""
+		if len(r.Checked.Paths) > 1 {
+			where = f.Path + ": "
+		}
+		if f.Episode != doctor.Whole && r.Checked.Episodes+r.Checked.Unread > 1 {
+			where += fmt.Sprintf("episode %d: ", f.Episode)
+		}
+		if f.Stream != "" && !strings.HasPrefix(f.Why, f.Stream) {
+			where += f.Stream + ": "
+		}
+		fmt.Fprintf(&b, "%-7s %-15s %s%s\n        %s\n", f.Severity, f.Kind, where, printed.Text(f.Why), f.WhatToDo)
+	}
+	c := &r.Checked
+	errs := r.Count(doctor.Error)
+	fmt.Fprintf(&b, "%s and %s in %s", inspection.Counted(errs, "error"), inspection.Counted(len(r.Findings)-errs, "warning"), inspection.Counted(c.Episodes, "episode"))
+	fmt.Fprintf(&b, ": %s, %s\n", inspection.Counted(c.Samples, "sample"), inspection.Counted(c.Frames, "frame"))
+	if c.Unlisted > 0 {
+		fmt.Fprintf(&b, "%d findings more are of kinds and streams of which %d are listed\n", c.Unlisted, doctor.MostOfKind)
+	}
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}

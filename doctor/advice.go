@@ -1,0 +1,40 @@
+package doctor
+
+// advice is what each kind's findings have in common.
+var advice = map[Kind]struct {
+	severity Severity
+	what     string
+}{
+	Gap:          {Warning, ""},
+	Duplicate:    {Warning, "The later of two samples counts where streams are resampled. If every sample is there twice, two recorders wrote to one file, or a topic was subscribed to twice: drop the second."},
+	BackStep:     {Error, "Put the samples in order while they are read: unordered: sort in the plan, or --unordered sort. Several recorders in one file, or a clock that was set back, do this; if the clock was set, cut the recording there."},
+	StrayTime:    {Error, "Leave the samples out, or begin the range of the plan after them: range: [FROM, TO]. Sensors that publish before their clock is set do this."},
+	TimeUnit:     {Error, "Convert the timestamps to nanoseconds (int64) or to seconds (float64), and write the file anew. Rates, gaps and windows are all wrong until then."},
+	Float32Clock: {Error, "Record timestamps as int64 nanoseconds or float64 seconds: what float32 lost cannot be had back. If the rate was even, number the samples and divide by the rate."},
+	CoarseClock:  {Warning, ""},
+	FPSMismatch:  {Error, "Find out which is right. If it is the timestamps, correct fps in the dataset's metadata, or read it with --rate; a policy that is trained on the wrong one moves at the wrong speed."},
+	FrameTime:    {Warning, "If the timestamps are when the rows were recorded, read it with --clock timestamp. If they are not, write frame_index/fps: LeRobot asks the video for the frame of the timestamp, so an offset shows a policy another frame than the row's."},
+	ClockOffset:  {Warning, ""},
+	Dropout:      {Warning, "Set max_gap in the plan, so that what lies in the hole is not valid; a faster storage card, or fewer logged topics, prevents it."},
+
+	NaN:            {Error, "Leave the columns out of the plan if they say nothing, or cut the samples out: one NaN in a batch makes the loss NaN. A driver that publishes before its first reading, or a division by zero, does this."},
+	Stuck:          {Warning, "Cut the stretch out, or leave the episode out: a policy learns from it that nothing moves. Look at the sensor's connection and at the node that publishes it."},
+	Repeated:       {Warning, ""},
+	Saturation:     {Warning, "Widen the sensor's range, or lower the gain; for training, leave these stretches out or accept that the peaks are missing."},
+	QuaternionNorm: {Error, "Normalise the quaternions where they are not 0; leave samples of 0, 0, 0, 0 out: a tracker that lost its target writes these. Check that the columns are the quaternion's, and all four of them."},
+	QuaternionFlip: {Warning, "Resample them with kind: slerp, which takes the shorter arc. Where they are inputs or targets of a network, make the signs agree first, or use a rotation of 6 numbers."},
+	AngleWrap:      {Warning, ""},
+	Inexact:        {Warning, "Leave the columns out of what is trained on; they are counters or identifiers. Who needs them exactly reads the file's own integers."},
+
+	VideoDrift:  {Error, "Encode the videos again so that frame i is at i/fps, without joining files by their duration in milliseconds: robocache convert does. LeRobot refuses frames that are more than 0.1 ms from their row."},
+	VideoCount:  {Error, "Encode the video again from the images, or cut the rows to the frames that there are; a recording that was ended before the encoder had finished does this."},
+	MissingFile: {Error, "Copy the files again from where the dataset came from. If they are left out on purpose, correct meta/info.json, so that who reads it does not look for them."},
+	IndexGap:    {Error, "Write the dataset anew with its rows and episodes numbered from 0 without gaps: robocache convert --to lerobot does. LeRobot finds both by position, so every later episode is read from the wrong rows."},
+	StaleStats:  {Error, "Compute the statistics again: robocache stats. Normalisation with these shifts and scales what a policy sees; they are left over from before the data was changed, or from a merge."},
+	Schema:      {Error, "Make the files agree with what is declared, or with each other; a loader takes the columns by their place."},
+	Declaration: {Warning, "Correct the metadata, or convert the dataset anew; until then readers may take it for something else."},
+	Undecoded:   {Warning, "Name the folders of message definitions with --msg-path, or record with a tool that writes them into the file."},
+	Damaged:     {Error, "Copy the file again from where it came from. What is whole was read; what is listed here is lost."},
+	Unreadable:  {Error, "Copy the file again from where it came from, or leave the episode out."},
+	Empty:       {Warning, "Leave the episode out; it has nothing to train on."},
+}

@@ -1,0 +1,82 @@
+package doctor
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// examiner looks at one episode.
+type examiner struct {
+	e     *dataset.Episode
+	n     int
+	info  *dataset.Info
+	opt   *Options
+	times map[string][]int64 // of the streams that have several
+	list  []*Finding
+	seen  int // values
+}
+
+// add notes a finding. What its kind says of it may be said better by the caller.
+func (x *examiner) add(kind Kind, stream string, count int, why string) *Finding {
+	f := newFinding(kind, stream, count, why)
+	f.Path, f.Episode = x.opt.Path, x.n
+	x.list = append(x.list, f)
+	return f
+}
+
+func newFinding(kind Kind, stream string, count int, why string) *Finding {
+	a := advice[kind]
+	return &Finding{Kind: kind, Severity: a.severity, Stream: stream, Count: count, Why: why, WhatToDo: a.what, Episode: Whole}
+}
+
+// examine looks at an episode.
+func (x *examiner) examine() []Finding {
+	x.times = map[string][]int64{}
+	clocks := x.clocks()
+	if !x.e.Steps {
+		for _, c := range clocks {
+			x.clock(c)
+		}
+	}
+	for i := range x.e.Streams {
+		x.stream(&x.e.Streams[i])
+	}
+	if !x.e.Steps {
+		x.offsets()
+	}
+	x.noted()
+	return x.found()
+}
+
+// found are the findings in order: errors first, then by kind, as they are listed, and by stream.
+func (x *examiner) found() []Finding {
+	list := make([]Finding, len(x.list))
+	for i, f := range x.list {
+		list[i] = *f
+	}
+	sortFindings(list)
+	return list
+}
+
+func sortFindings(list []Finding) {
+	place := map[Kind]int{}
+	for i, k := range Kinds() {
+		place[k] = i
+	}
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), place[a.Kind]-place[b.Kind])
+	})
+}
+
+// at are the times of rows of a stream.
+func (x *examiner) at(stream string, rows []int) (at []int64) {
+	times := x.times[stream]
+	for _, i := range rows[:min(len(rows), MostTimes)] {
+		if i < len(times) {
+			at = append(at, times[i])
+		}
+	}
+	return at
+}

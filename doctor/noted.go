@@ -1,0 +1,239 @@
+package doctor
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// told says which kind of finding it is that a reader has noted, by its words. The first that fits counts.
+type told struct {
+	words    string
+	kind     Kind
+	severity Severity // that of the kind if empty
+}
+
+// The words of readers, of damage of an episode.
+var damages = []told{
+	{"video frames that are more than 0.1 ms from their rows", VideoDrift, ""},
+	{"videos whose times are not those of the rows", VideoDrift, ""},
+	{"rows without a video frame", VideoCount, ""},
+	{"video frames without a row", VideoCount, ""},
+	{"videos without frames", VideoCount, ""},
+	{"frames without", VideoCount, ""}, // of CALVIN: frames that lack an array
+	{"steps of frame_index", IndexGap, ""},
+	{"steps of index", IndexGap, ""},
+	{"rows that say that they are of another episode", IndexGap, ""},
+	{"tasks that the list of tasks lacks", IndexGap, ""},
+	{"rows of another length", Schema, ""},
+	{"columns of another width", Schema, ""},
+	{"columns of rows of different lengths", Schema, ""},
+	{"unlike the others", Schema, ""},
+}
+
+// The words of readers, of what a dataset declares and is not so.
+var problems = []told{
+	{"there are no statistics", MissingFile, Warning},
+	{"columns that are missing", Schema, Warning},
+	{"cannot be read", Unreadable, ""},
+	{"missing", MissingFile, ""},
+	{"none of its files is there", MissingFile, Warning}, // a split that was not copied
+	{"is not there", MissingFile, ""},
+	{"videos that cannot be found", MissingFile, ""},
+	{"index does not count the rows", IndexGap, ""},
+	{"neither there nor listed", IndexGap, ""},
+	{"episodes that there is no data of", IndexGap, ""},
+	{"episodes that there is data of and that are not listed", IndexGap, ""},
+	{"which LeRobot takes them for", IndexGap, ""},
+	{"dataset_from_index and dataset_to_index", IndexGap, ""},
+	{"numbers that are not 0, 1, 2", IndexGap, ""},
+	{"numbers that come twice", IndexGap, ""},
+	{"listed twice", IndexGap, ""},
+	{"whose rows lie apart", IndexGap, ""},
+	{"lengths that are not those of the data", IndexGap, ""},
+	{"data files that are not where the data is", IndexGap, ""},
+	{"whose videos begin before", VideoDrift, ""},
+	{"timestamps depart from frame_index/fps", FrameTime, ""},
+	{"has another type than declared", Schema, Warning}, // which loaders convert
+	{"has no column", Schema, ""},
+	{"is not declared", Schema, ""},
+	{"files whose columns are not those of", Schema, ""},
+	{"is declared a video", Schema, ""},
+	{"beyond their feature", Schema, ""},
+	{"differs between episodes", Schema, Warning},
+	{"no line's end", Damaged, Warning},
+}
+
+// The words of readers, of an episode: what they decided that is no fault is not among them.
+var remarks = []told{
+	{"timestamps depart from frame_index/fps", FrameTime, ""},
+	{"the headers' timestamp is 0", StrayTime, Warning},
+	{"frames cannot be read", Damaged, ""},
+	{"come before a key frame", Damaged, Warning},
+	{"none can be decoded", Damaged, ""},
+	{"the file's statistics count", Declaration, ""},
+	{"metadata.yaml says", Declaration, ""},
+}
+
+// The words of readers, of what they left out: what has no numbers is not among them.
+var leftOut = []told{
+	{"cannot be decoded", Undecoded, ""},
+	{"fits its type", Undecoded, ""},
+	{"which the schema lacks", Undecoded, ""},
+	{"no definition", Undecoded, ""},
+}
+
+func tellingOf(list []told, text string) (t told, ok bool) {
+	for _, t := range list {
+		if strings.Contains(text, t.words) {
+			return t, true
+		}
+	}
+	return told{}, false
+}
+
+// noted takes what the reader noted of the episode.
+func (x *examiner) noted() {
+	for _, d := range x.e.Damage {
+		t, ok := tellingOf(damages, d.What)
+		if !ok {
+			t = told{kind: Damaged}
+		}
+		f := x.add(t.kind, x.streamIn(d.String()), max(d.Count, 1), d.String())
+		f.At = x.rowIn(d)
+	}
+	for _, r := range x.e.Remarks {
+		if t, ok := tellingOf(remarks, r); ok {
+			f := x.add(t.kind, x.streamIn(r), 1, r)
+			if t.severity != "" {
+				f.Severity = t.severity
+			}
+		}
+	}
+	for _, l := range x.e.LeftOut {
+		if t, ok := tellingOf(leftOut, l.Reason); ok {
+			x.add(t.kind, l.Name, max(l.Count, 1), l.Name+": "+l.Reason)
+		}
+	}
+	if n := len(x.e.Dropouts); n > 0 {
+		sum, at := int64(0), []int64{}
+		for _, d := range x.e.Dropouts {
+			sum += d.Duration
+			at = append(at, d.Time)
+		}
+		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+count(n, "time", "times")+", for "+span(sum)+" together")
+		f.At = firstOf(at)
+	}
+	if len(x.e.LeftOut) == 0 && len(x.e.Damage) == 0 && !x.holds() {
+		x.add(Empty, "", 1, "the episode has no samples, frames or clouds")
+	}
+}
+
+// holds reports whether the episode has a sample of anything.
+func (x *examiner) holds() bool {
+	for i := range x.e.Streams {
+		if x.e.Streams[i].Len() > 0 {
+			return true
+		}
+	}
+	for i := range x.e.Media {
+		if x.e.Media[i].Len() > 0 {
+			return true
+		}
+	}
+	for i := range x.e.Clouds {
+		if x.e.Clouds[i].Len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// streamIn returns the stream that a reader's words are about: the one with the longest name in them.
+func (x *examiner) streamIn(text string) (name string) {
+	longest := func(n string) {
+		if len(n) > len(name) && strings.Contains(text, n) {
+			name = n
+		}
+	}
+	for i := range x.e.Media {
+		longest(x.e.Media[i].Name)
+	}
+	for _, l := range x.e.LeftOut {
+		longest(l.Name)
+	}
+	for i := range x.e.Streams {
+		if len(x.e.Streams[i].Name) > 3 {
+			longest(x.e.Streams[i].Name)
+		}
+	}
+	return name
+}
+
+var row = regexp.MustCompile(`(?:at|in) row (\d+)`)
+
+// rowIn returns the time of the row that a reader's words name.
+func (x *examiner) rowIn(d dataset.Damage) []int64 {
+	m := row.FindStringSubmatch(d.String())
+	if m == nil || len(x.e.Streams) == 0 {
+		return nil
+	}
+	n, err := strconv.Atoi(m[1])
+	times := x.times[x.e.Streams[0].Name]
+	if err != nil || n >= len(times) {
+		return nil
+	}
+	return []int64{times[n]}
+}
+
+// problem is the finding of what a dataset declares and is not so.
+func problem(p dataset.Problem, path string) Finding {
+	t, ok := tellingOf(problems, p.Where+": "+p.What)
+	if !ok {
+		t = told{kind: Declaration}
+	}
+	what := p.What
+	if !strings.HasPrefix(what, p.Where) {
+		what = p.Where + ": " + what
+	}
+	f := newFinding(t.kind, p.Where, howMany(p.What), what)
+	f.Path = path
+	if t.severity != "" {
+		f.Severity = t.severity
+	}
+	return *f
+}
+
+var several = regexp.MustCompile(`: (\d+), the first: `)
+
+// howMany returns how often a problem is there, as its words have it.
+func howMany(what string) int {
+	if m := several.FindStringSubmatch(what); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			return max(n, 1)
+		}
+	}
+	return 1
+}
+
+// unread is the finding of an episode that cannot be read.
+func unread(number int, err error, path string) Finding {
+	kind := Unreadable
+	var collapsed *dataset.CollapsedError
+	if errors.As(err, &collapsed) {
+		kind = Float32Clock
+	}
+	var at *dataset.EpisodeError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	f := newFinding(kind, "", 1, err.Error())
+	f.Path, f.Episode = path, number
+	if collapsed != nil {
+		f.Count = collapsed.Samples - collapsed.Distinct + 1
+	}
+	return *f
+}

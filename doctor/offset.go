@@ -1,0 +1,234 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// The rules of offsets between streams.
+const (
+	mostLag      = time.Second // further apart, one motion follows another rather than being recorded late
+	leastLag     = 5 * time.Millisecond
+	mostPoints   = 2048 // of the common clock on which two streams are compared
+	leastPoints  = 128
+	mostStreams  = 8 // of an episode, that are compared with each other
+	mostCompared = 4 // columns of two streams that have the same names, or are the liveliest
+	sameMotion   = 0.9
+	otherPeaks   = 0.6 // of the peak: a motion that repeats itself has no one lag
+	sharper      = 4   // times what the correlation lacks at its peak, it must lack without the lag
+)
+
+// motion is a stream that may be compared with others.
+type motion struct {
+	s      *dataset.Stream
+	v      values
+	times  []int64
+	median int64
+}
+
+// offsets compares each two streams of an episode that measure something: where one's changes are the other's, always so much later, its clock is.
+// Streams of commands are not compared, for what follows a command later is the robot.
+func (x *examiner) offsets() {
+	var list []*motion
+	for i := range x.e.Streams {
+		s := &x.e.Streams[i]
+		times := x.times[s.Name]
+		if len(times) < leastPoints || isCommand(s.Name) || s.AllInteger() {
+			continue
+		}
+		st := dataset.StatsOf(times)
+		if st.BackSteps > 0 || !steady(times, st.Median) {
+			continue
+		}
+		if v, ok := valuesOf(s); ok {
+			list = append(list, &motion{s, v, times, st.Median})
+		}
+	}
+	if len(list) > mostStreams {
+		slices.SortStableFunc(list, func(a, b *motion) int { return len(b.times) - len(a.times) })
+		list = list[:mostStreams]
+	}
+	for i, a := range list {
+		for _, b := range list[i+1:] {
+			x.offset(a, b)
+		}
+	}
+}
+
+// offset compares two streams.
+func (x *examiner) offset(a, b *motion) {
+	step := max(a.median, b.median)
+	from, to := max(a.times[0], b.times[0]), min(a.times[len(a.times)-1], b.times[len(b.times)-1])
+	if step <= 0 || to <= from || (to-from)/step < leastPoints {
+		return
+	}
+	if n := (to - from) / step; n > mostPoints { // the middle of what they share
+		from += (n - mostPoints) / 2 * step
+		to = from + mostPoints*step
+	}
+	n, lags := int((to-from)/step), int(min(int64(mostLag)/step, (to-from)/step/4))
+	if lags < 2 {
+		return
+	}
+	var found *match
+	agree, against := 0, 0
+	for _, pair := range pairs(a, b) {
+		m := compare(a.changes(pair[0], from, step, n), b.changes(pair[1], from, step, n), lags)
+		if m == nil {
+			continue
+		}
+		m.lag *= float64(step)
+		switch {
+		case math.Abs(m.lag) < max(float64(leastLag), 1.5*float64(step)) || !m.sharp:
+			against++
+		case found == nil || m.peak > found.peak:
+			if found != nil && math.Abs(found.lag-m.lag) > 1.5*float64(step) {
+				against++
+			}
+			m.columns = pair
+			found = m
+			agree++
+		case math.Abs(found.lag-m.lag) > 1.5*float64(step):
+			against++
+		default:
+			agree++
+		}
+	}
+	if found == nil || against >= agree {
+		return
+	}
+	late, early, lag, columns := b, a, found.lag, found.columns
+	if lag < 0 {
+		late, early, lag, columns = a, b, -lag, [2]int{columns[1], columns[0]}
+	}
+	f := x.add(ClockOffset, late.s.Name, 1, fmt.Sprintf("its changes are those of %s, %s later: %s follows %s with a correlation of %.3f there and of %.3f without the lag",
+		early.s.Name, span(int64(lag)), late.s.Columns[columns[1]].Name, early.s.Columns[columns[0]].Name, found.peak, found.still))
+	f.At = []int64{from}
+	if columns := late.s.Columns[columns[1]].Name; columns != "" {
+		f.Columns = []string{columns}
+	}
+	f.WhatToDo = fmt.Sprintf("Set offset: %s for %s in the plan if both measure the same motion; then find out which of them is stamped when it arrives rather than when it was measured.",
+		planTime(-int64(math.Round(lag/1e5))*1e5), late.s.Name)
+	curve := found.curve
+	f.plot = func() *plot { return correlationPlot(curve, step, lags) }
+}
+
+// pairs are the columns that are compared: those of the same names, else the liveliest of each.
+func pairs(a, b *motion) (list [][2]int) {
+	for i := range a.s.Columns {
+		if k := b.s.Column(a.s.Columns[i].Name); k >= 0 && !a.s.Columns[i].Integer && !b.s.Columns[k].Integer && len(list) < mostCompared {
+			list = append(list, [2]int{i, k})
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for i := range min(len(a.s.Columns), mostCompared) {
+		for k := range min(len(b.s.Columns), mostCompared) {
+			if !a.s.Columns[i].Integer && !b.s.Columns[k].Integer {
+				list = append(list, [2]int{i, k})
+			}
+		}
+	}
+	return list
+}
+
+// changes puts a column on an even clock and returns its changes; nil if one is not finite, or too few are not 0.
+func (m *motion) changes(column int, from, step int64, n int) []float64 {
+	list := make([]float64, n)
+	k, last := 0, 0.0
+	for i := range list {
+		at := from + int64(i)*step
+		for k+2 < len(m.times) && m.times[k+1] <= at {
+			k++
+		}
+		v0, v1 := m.v.at(k, column), m.v.at(k+1, column)
+		share := 0.0
+		if d := m.times[k+1] - m.times[k]; d > 0 {
+			share = min(max(float64(at-m.times[k])/float64(d), 0), 1)
+		}
+		value := v0 + share*(v1-v0)
+		list[i], last = value-last, value
+	}
+	list[0] = 0
+	zeros := 0
+	for _, d := range list {
+		if math.IsNaN(d) || math.IsInf(d, 0) {
+			return nil
+		}
+		if d == 0 {
+			zeros++
+		}
+	}
+	if 2*zeros > n {
+		return nil
+	}
+	return list
+}
+
+// match is how two columns go together.
+type match struct {
+	lag         float64 // by which the second is later, in steps
+	peak, still float64 // the correlation there, and without it
+	sharp       bool    // the correlation is much better there than without a lag, and nowhere else as good
+	curve       []float64
+	columns     [2]int
+}
+
+// compare returns the lag at which two series of changes correlate best; nil if they do at none.
+func compare(a, b []float64, lags int) *match {
+	if a == nil || b == nil {
+		return nil
+	}
+	curve := make([]float64, 2*lags+1)
+	best := 0
+	for l := -lags; l <= lags; l++ {
+		lo, hi := max(0, -l), min(len(a), len(b)-l)
+		var ab, aa, bb float64
+		for i := lo; i < hi; i++ {
+			p, q := a[i], b[i+l]
+			ab += p * q
+			aa += p * p
+			bb += q * q
+		}
+		if aa > 0 && bb > 0 {
+			curve[l+lags] = ab / math.Sqrt(aa*bb)
+		}
+		if curve[l+lags] > curve[best] {
+			best = l + lags
+		}
+	}
+	peak := curve[best]
+	if peak < sameMotion || best == 0 || best == len(curve)-1 {
+		return nil
+	}
+	m := &match{peak: peak, still: curve[lags], curve: curve}
+	before, after := curve[best-1], curve[best+1]
+	m.lag = float64(best - lags)
+	if bend := before - 2*peak + after; bend < 0 {
+		m.lag += (before - after) / (2 * bend)
+	}
+	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= 0.02 && !echoes(curve, best)
+	return m
+}
+
+// echoes reports whether a correlation is nearly as good at another lag, as it is of what repeats itself.
+func echoes(curve []float64, best int) bool {
+	left, right := best, best
+	for left > 0 && curve[left-1] < curve[left] && curve[left] > 0 {
+		left--
+	}
+	for right < len(curve)-1 && curve[right+1] < curve[right] && curve[right] > 0 {
+		right++
+	}
+	for i, r := range curve {
+		if (i < left || i > right) && math.Abs(r) > otherPeaks*curve[best] {
+			return true
+		}
+	}
+	return false
+}

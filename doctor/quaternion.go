@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// The rules of quaternions.
+const (
+	normOff    = 2e-3 // from 1: three decimals give up to 1e-3
+	normLikely = 5e-3 // from 1: four neighbouring columns of nearly all samples, which are a quaternion then
+	leastUnit  = 0.95 // of the samples
+	leastRows  = 20
+)
+
+// quaternions looks at the groups of four columns that are a unit quaternion: as the recording says, or by their values. It returns the columns.
+func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) map[int]bool {
+	found := map[int]bool{}
+	for lo := 0; lo+4 <= len(s.Columns); lo++ {
+		told := s.Columns[lo].Rotation
+		is := told != dataset.RotationNone && s.Columns[lo+3].Rotation == told
+		if !is && (told != dataset.RotationNone || !v.unit(s, t, lo)) {
+			continue
+		}
+		x.quaternion(s, v, lo)
+		for c := lo; c < lo+4; c++ {
+			found[c] = true
+		}
+		lo += 3
+	}
+	return found
+}
+
+// unit reports whether four columns are a quaternion by their values: of length 1 nearly always, and neither a choice of one of four nor of two numbers
+// that never change.
+func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
+	moving := 0
+	for c := lo; c < lo+4; c++ {
+		k := &t.columns[c]
+		if s.Columns[c].Integer || s.Columns[c].Rotation != dataset.RotationNone || k.bad > 0 {
+			return false
+		}
+		if k.max > k.min {
+			moving++
+		}
+	}
+	if v.rows < leastRows || moving < 2 {
+		return false
+	}
+	const look = 500
+	every := max(1, v.rows/look)
+	seen, unit, whole := 0, 0, 0
+	for i := 0; i < v.rows; i += every {
+		seen++
+		if math.Abs(v.norm(i, lo)-1) <= normLikely {
+			unit++
+		}
+		if a, b := v.at(i, lo), v.at(i, lo+1); a == math.Trunc(a) && b == math.Trunc(b) {
+			if a, b := v.at(i, lo+2), v.at(i, lo+3); a == math.Trunc(a) && b == math.Trunc(b) {
+				whole++
+			}
+		}
+		if seen > leastRows && float64(unit) < leastUnit/2*float64(seen) {
+			return false
+		}
+	}
+	return float64(unit) >= leastUnit*float64(seen) && 2*whole < seen
+}
+
+func (v *values) norm(row, lo int) float64 {
+	a, b, c, d := v.at(row, lo), v.at(row, lo+1), v.at(row, lo+2), v.at(row, lo+3)
+	return math.Sqrt(a*a + b*b + c*c + d*d)
+}
+
+// quaternion counts samples that are not of length 1, and changes of sign.
+func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
+	var off, flips []int
+	offs, turned, zeros, judged := 0, 0, 0, 0
+	worst := 1.0
+	var last [4]float64
+	known := false
+	for i := range v.rows {
+		q := [4]float64{v.at(i, lo), v.at(i, lo+1), v.at(i, lo+2), v.at(i, lo+3)}
+		norm := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
+		if math.IsNaN(norm) || math.IsInf(norm, 0) {
+			known = false
+			continue
+		}
+		judged++
+		if math.Abs(norm-1) > normOff {
+			if offs++; len(off) < MostTimes {
+				off = append(off, i)
+			}
+			if norm == 0 {
+				zeros++
+			} else if math.Abs(norm-1) > math.Abs(worst-1) {
+				worst = norm
+			}
+		}
+		if known && q[0]*last[0]+q[1]*last[1]+q[2]*last[2]+q[3]*last[3] < 0 {
+			if turned++; len(flips) < MostTimes {
+				flips = append(flips, i)
+			}
+		}
+		last, known = q, norm > 0
+	}
+	columns := []string{s.Columns[lo].Name, s.Columns[lo+1].Name, s.Columns[lo+2].Name, s.Columns[lo+3].Name}
+	which := []int{lo, lo + 1, lo + 2, lo + 3}
+	if offs > 0 && zeros < judged { // messages have fields for a quaternion that not everybody fills
+		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", count(offs, "sample", "samples"), v.rows)
+		if worst != 1 {
+			why += fmt.Sprintf(", at worst of %s", short(worst))
+		}
+		if zeros > 0 {
+			why += fmt.Sprintf("; %s 0, 0, 0, 0", count(zeros, "is", "are"))
+		}
+		f := x.add(QuaternionNorm, s.Name, offs, why+" ("+names(columns)+")")
+		f.Columns, f.At, f.plot = columns, x.at(s.Name, off), x.series(s, v, which, x.at(s.Name, off))
+	}
+	if turned > 0 {
+		f := x.add(QuaternionFlip, s.Name, turned, fmt.Sprintf("the quaternion changes its sign %s, which is the same rotation written otherwise (%s)",
+			count(turned, "time", "times"), names(columns)))
+		f.Columns, f.At, f.plot = columns, x.at(s.Name, flips), x.series(s, v, which, x.at(s.Name, flips))
+	}
+}

@@ -1,0 +1,114 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// grips are words in the names of columns that rest at their limits by nature.
+var grips = map[string]bool{"gripper": true, "grip": true, "finger": true, "thumb": true, "hand": true, "claw": true, "trigger": true,
+	"throttle": true, "button": true, "pedal": true, "brake": true, "door": true, "drawer": true, "switch": true, "flag": true, "statu": true,
+	"confidence": true, "quality": true, "percent": true, "battery": true}
+
+// saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other
+// value twice in a row, and is steep where it meets them.
+func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
+	if isCommand(s.Name) {
+		return
+	}
+	var columns []string
+	var where []int
+	var at []int64
+	total, limits := 0, ""
+	for c := range s.Columns {
+		k := &t.columns[c]
+		if s.Columns[c].Integer || not[c] || k.equal < leastCut-leastPlateaus || k.bad > 0 || k.max <= k.min || 2*k.equal > v.rows {
+			continue
+		}
+		if rests(s.Columns[c].Name) || rests(s.Name) && v.width == 1 {
+			continue
+		}
+		for _, limit := range []float64{k.min, k.max} {
+			if limit == 0 {
+				continue
+			}
+			n, rows := v.cut(c, limit, k)
+			if n == 0 {
+				continue
+			}
+			total += n
+			if limits == "" {
+				limits = fmt.Sprintf("%s at %.6g", s.Columns[c].Name, limit)
+			}
+			if len(where) == 0 || where[len(where)-1] != c {
+				columns, where = append(columns, s.Columns[c].Name), append(where, c)
+			}
+			at = append(at, x.at(s.Name, rows)...)
+		}
+	}
+	if total == 0 {
+		return
+	}
+	why := fmt.Sprintf("%s of %d cut off at exactly the least or greatest value, in plateaus that are met steeply: %s", count(total, "value is", "values are"),
+		v.rows*len(columns), limits)
+	if len(columns) > 1 {
+		why += fmt.Sprintf(", and %d more", len(columns)-1)
+	}
+	f := x.add(Saturation, s.Name, total, why)
+	f.Columns, f.At, f.plot = columns, firstOf(at), x.series(s, v, where, firstOf(at))
+}
+
+func rests(name string) bool {
+	for _, t := range tokens(name) {
+		if grips[strings.TrimSuffix(t, "s")] || strings.Contains(t, "varianc") {
+			return true
+		}
+	}
+	return false
+}
+
+// cut counts the values of a column that are cut off at a limit, and returns the first rows of the plateaus; 0 if that is not what they are.
+func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
+	plateaus, elsewhere, steep := 0, 0, 0
+	sum, moves := 0.0, 0
+	for i := 0; i < v.rows; {
+		value := v.at(i, c)
+		j := i + 1
+		for j < v.rows && v.at(j, c) == value {
+			j++
+		}
+		if i > 0 {
+			d := value - v.at(i-1, c)
+			sum, moves = sum+max(d, -d), moves+1
+		}
+		switch {
+		case value != limit:
+			elsewhere += j - i - 1
+		case j-i >= plateau:
+			plateaus++
+			n += j - i
+			rows = append(rows, i)
+		}
+		i = j
+	}
+	if plateaus < leastPlateaus || n < leastCut || elsewhere*4 > n {
+		return 0, nil
+	}
+	mean := sum / float64(max(moves, 1))
+	for _, i := range rows {
+		before := i == 0
+		if i > 0 {
+			d := v.at(i-1, c) - limit
+			before = max(d, -d) >= mean/4
+		}
+		if before {
+			steep++
+		}
+	}
+	if 3*steep < 2*plateaus || mean > (k.max-k.min)/2 { // a signal of two levels is a switch
+		return 0, nil
+	}
+	return n, rows
+}
