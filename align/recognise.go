@@ -348,6 +348,20 @@ func (r *Recogniser) Times() (list []int) {
 	return list
 }
 
+var anID = regexp.MustCompile(`(^|[^a-z])(id|uuid)$`)
+
+// labels are the columns that are no measurements: times, and identifiers of devices, which never change.
+func (r *Recogniser) labels() []int {
+	list := r.Times()
+	for i, c := range r.columns {
+		if c.Integer && r.facts[i].constant() && anID.MatchString(strings.ToLower(c.Name)) {
+			list = append(list, i)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // Constant returns the columns that have one finite value and no other.
 func (r *Recogniser) Constant() (list []int) {
 	for i := range r.facts {

@@ -74,15 +74,12 @@ type Column struct {
 	Floored bool `json:"floored,omitempty"`
 }
 
-// actionNames are those that a stream of actions has, unless another is named.
-var actionNames = []string{"action", "actions"}
-
 // isAction reports whether a stream is what is predicted.
 func (o *Options) isAction(stream string) bool {
 	if o.Action != "" {
 		return stream == o.Action
 	}
-	return slices.Contains(actionNames, stream)
+	return align.IsAction(stream)
 }
 
 // newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.
