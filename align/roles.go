@@ -37,7 +37,7 @@ func NotState(stream string) string {
 }
 
 var (
-	aCommand = regexp.MustCompile(`(^|[^a-z])(cmd|commands?|commanded|set_?points?|goals?|targets?|desired|actions?|actuators?|joy)([^a-z]|$)`)
+	aCommand = regexp.MustCompile(`(^|[^a-z])(cmd|commands?|commanded|set_?points?|goals?|targets?|desired|actions?|actuator_[a-z]*(controls|outputs|motors|servos)|joy)([^a-z]|$)`)
 	// aSensor is what measures with noise, so that a mean of its samples tells more than one of them.
 	aSensor = regexp.MustCompile(`imu([^a-z]|$)|gyro|accel|(^|[^a-z])acc([^a-z]|$)|angular_velocity|force|torque|wrench|(^|[^a-z])ft([^a-z]|$)|effort|magnet|(^|[^a-z])mag([^a-z]|$)|baro|pressure|tactile`)
 )
@@ -49,5 +49,9 @@ func isCommand(name string) bool { return aCommand.MatchString(strings.ToLower(n
 var aProgram = regexp.MustCompile(`status|estimator|innov|diagnos|debug|rosout|(^|[^a-z])log|cpu|telemetry|parameter|heartbeat|preflight|drift`)
 
 func isInternal(name string) bool { return aProgram.MatchString(strings.ToLower(name)) }
+
+var aLog = regexp.MustCompile(`^/?(rosout(_agg)?|parameter_events|diagnostics(_agg)?)$`)
+
+func isLog(name string) bool { return aLog.MatchString(name) }
 
 func isSensor(name string) bool { return aSensor.MatchString(strings.ToLower(name)) }

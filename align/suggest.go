@@ -104,21 +104,23 @@ type suggesting struct {
 	custom       dataset.Rotation
 	out          *Suggestion
 
-	policy bool
-	rate   float64
-	why    string // of the rate
-	sort   bool   // streams' timestamps step back
+	policy   bool
+	rate     float64
+	why      string // of the rate
+	sort     bool   // streams' timestamps step back
+	labelled bool   // columns are left out that are times or identifiers
 }
 
 // suggested is a stream, and how it is taken.
 type suggested struct {
 	from, typ string
 	see       Recogniser
+	episodes  int // that have samples of it
 	samples   int
-	steps     int   // that are no gaps
-	stepped   int64 // how long these are together, ns
-	usual     int64 // the longest median of an episode, ns
-	jitter    float64
+	steps     int       // that are no gaps
+	rates     []float64 // of the episodes: samples a second where there is no gap
+	usual     int64     // the longest median of an episode, ns
+	even      bool      // its samples come evenly, in each episode
 	gaps      int
 	longest   int64
 	backs     int // steps back
@@ -201,7 +203,7 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	if !there {
 		at = len(g.streams)
 		g.at[in.Name] = at
-		g.streams = append(g.streams, &suggested{from: in.Name, typ: in.Type, seldom: true, single: true})
+		g.streams = append(g.streams, &suggested{from: in.Name, typ: in.Type, seldom: true, single: true, even: true})
 	}
 	s, st := g.streams[at], in.Stats()
 	if st.Samples == 0 {
@@ -213,6 +215,7 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 			g.remark("%s: %s", in.Name, text)
 		}
 	}
+	s.episodes++
 	s.samples += st.Samples
 	s.backs += st.BackSteps
 	s.doubles = s.doubles || in.Values.DType().Size() == 8
@@ -222,19 +225,22 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	}
 	limit := gapOf(st.Median)
 	s.usual = max(s.usual, st.Median)
-	if st.Median > 0 {
-		s.jitter = max(s.jitter, float64(st.Jitter)/float64(st.Median))
-	}
 	times := in.Nanoseconds()
+	steps, stepped := 0, 0.
 	for i := 1; i < len(times); i++ {
 		switch step := times[i] - times[i-1]; {
 		case step > int64(limit):
 			s.gaps++
 			s.longest = max(s.longest, step)
 		case step > 0:
-			s.steps++
-			s.stepped += step
+			steps++
+			stepped += float64(step)
 		}
+	}
+	if s.steps += steps; steps > 0 {
+		usual := stepped / float64(steps)
+		s.rates = append(s.rates, 1e9/usual)
+		s.even = s.even && float64(st.Jitter) < even*usual && math.Abs(usual-float64(st.Median)) < .02*usual
 	}
 	return s.see.Add(in)
 }
@@ -248,12 +254,12 @@ func (s *suggested) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// rate is how many samples a second a stream has where it has no gap.
+// rate is how many samples a second a stream has where it has no gap, in the middle one of the episodes.
 func (s *suggested) rate() float64 {
-	if s.stepped == 0 {
+	if len(s.rates) == 0 {
 		return 0
 	}
-	return float64(s.steps) / float64(s.stepped) * 1e9
+	return slices.Sorted(slices.Values(s.rates))[(len(s.rates)-1)/2]
 }
 
 // constant reports whether nothing in a stream ever changes.
@@ -278,8 +284,7 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 		}
 		return nil, e
 	}
-	can = g.roles(can)
-	chosen := g.some(can)
+	chosen := g.some(g.roles(g.without(g.common(can))))
 	g.rate, g.why = g.chooseRate(chosen)
 	for _, s := range chosen {
 		g.columns(s)
@@ -319,7 +324,8 @@ func (g *suggesting) usable() (list []*suggested) {
 					s.take = append(s.take, i)
 				}
 			}
-			s.note("without %s: times and identifiers are no measurements", several(names))
+			s.note("without %s", several(names))
+			g.labelled = true
 		}
 		s.name, s.whole = s.from, true
 		for _, i := range s.taken() {
@@ -332,6 +338,41 @@ func (g *suggesting) usable() (list []*suggested) {
 }
 
 const noSamples = "no samples"
+
+// common leaves out streams that fewer than half of the episodes have, unless all are such.
+func (g *suggesting) common(can []*suggested) []*suggested {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return 2*s.episodes < g.out.Looked })
+	if len(rest) == 0 {
+		g.remark("the recordings differ: no stream is in half of the %d that were looked at, so not every one fits the plan", g.out.Looked)
+		return can
+	}
+	for _, s := range can {
+		in := fmt.Sprintf("in %d of %s that were looked at", s.episodes, counted(g.out.Looked, "episode"))
+		switch {
+		case 2*s.episodes < g.out.Looked:
+			g.leave(s.from, in)
+		case s.episodes < g.out.Looked:
+			s.note("%s", in)
+		}
+	}
+	return rest
+}
+
+// without leaves out what programs log, unless there is nothing else.
+func (g *suggesting) without(can []*suggested) []*suggested {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return isLog(s.from) })
+	if len(rest) == 0 {
+		return can
+	}
+	for _, s := range can {
+		if isLog(s.from) {
+			g.leave(s.from, ofPrograms)
+		}
+	}
+	return rest
+}
+
+const ofPrograms = "of the robot's software, by its name"
 
 // taken are the numbers of the columns that are taken.
 func (s *suggested) taken() []int {
@@ -425,7 +466,7 @@ func (g *suggesting) some(can []*suggested) []*suggested {
 		case s.constant():
 			why = "it never changes"
 		case isInternal(s.from):
-			why = "of the robot's software, by its name"
+			why = ofPrograms
 		}
 		g.leave(s.from, why)
 	}

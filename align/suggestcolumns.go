@@ -126,7 +126,7 @@ func (s *suggested) quaternions(kinds, causes []string, plain string, custom dat
 		case !whole:
 			continue
 		case plain != linear:
-			s.note("%s is %s", several(columnNames(s.see.columns[q.At:q.At+4])), why)
+			s.note("%s: %s", why, several(runs(columnNames(s.see.columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3})))
 			for k := q.At; k < q.At+4; k++ {
 				kinds[k], causes[k] = plain, ""
 			}
@@ -217,9 +217,13 @@ type entry struct {
 
 // spoken is why, with the names of the columns where a range has none.
 func (e *entry) spoken(cols []dataset.Column, why string) string {
-	names := several(columnNames(cols[e.lo:e.hi]))
+	all := make([]int, e.hi-e.lo)
+	for k := range all {
+		all[k] = e.lo + k
+	}
+	names := several(runs(columnNames(cols), all))
 	switch {
-	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || names == strings.Join(columnNames(cols[e.lo:e.hi]), ", ") && cols[e.lo].Name == strconv.Itoa(e.lo):
+	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || cols[e.lo].Name == strconv.Itoa(e.lo): // the name itself, or one that says no more
 		return why
 	case why == "":
 		return names

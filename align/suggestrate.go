@@ -52,7 +52,7 @@ func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 	var rates []float64
 	for _, s := range chosen {
 		if s.role == action {
-			return niceRate(s.rate(), s.jitter < even), fmt.Sprintf("that of %s, %s Hz", s.from, hertz(s.rate()))
+			return niceRate(s.rate(), s.even), fmt.Sprintf("that of %s, %s Hz", s.from, hertz(s.rate()))
 		}
 		if !s.whole && !s.constant() {
 			rates = append(rates, s.rate())
@@ -67,12 +67,12 @@ func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 	middle := rates[(len(rates)-1)/2]
 	alike := 0 // of even steps, with the middle rate
 	for _, s := range chosen {
-		if math.Abs(s.rate()-middle) < .01*middle && s.jitter < even {
+		if math.Abs(s.rate()-middle) < .01*middle && s.even {
 			alike++
 		}
 	}
 	rate := niceRate(middle, 2*alike >= len(rates))
-	why := fmt.Sprintf("about that of its samples, %s Hz", hertz(middle))
+	why := fmt.Sprintf("about that of the samples, %s Hz", hertz(middle))
 	if len(rates) > 1 && rates[0] != rates[len(rates)-1] {
 		why = fmt.Sprintf("the middle one of the streams' rates, %s to %s Hz", hertz(rates[0]), hertz(rates[len(rates)-1]))
 	}

@@ -93,7 +93,6 @@ func writable(name string) bool {
 // write writes the plan, and reads it back.
 func (g *suggesting) write(chosen []*suggested) error {
 	t := &planText{}
-	g.head(t)
 	chosen = slices.DeleteFunc(chosen, func(s *suggested) bool {
 		odd := !writable(s.from) || slices.ContainsFunc(s.see.columns, func(c dataset.Column) bool { return !writable(c.Name) })
 		if odd {
@@ -104,6 +103,7 @@ func (g *suggesting) write(chosen []*suggested) error {
 	if len(chosen) == 0 {
 		return &NoStreamsError{LeftOut: []string{"all, for control characters in their names"}}
 	}
+	g.head(t, chosen)
 	past, ahead, short := 0, 0, ""
 	if g.policy {
 		past, ahead, short = g.windows()
@@ -139,7 +139,7 @@ func (g *suggesting) write(chosen []*suggested) error {
 }
 
 // head says what the file is, and what the kinds in it mean.
-func (g *suggesting) head(t *planText) {
+func (g *suggesting) head(t *planText, chosen []*suggested) {
 	what := fmt.Sprintf("A first plan for %s (%s), to look over and to change.", g.name, g.format)
 	if g.out.Looked < g.out.Episodes {
 		what += fmt.Sprintf(" It was made by looking at %d of its %s.", g.out.Looked, counted(g.out.Episodes, "episode"))
@@ -147,6 +147,14 @@ func (g *suggesting) head(t *planText) {
 	t.above(0, what)
 	if g.info.RateFrom == "caller" {
 		t.above(0, fmt.Sprintf("The recordings count steps: commands that take this plan need --rate %s too.", strconv.FormatFloat(g.info.Rate, 'g', -1, 64)))
+	}
+	if g.labelled {
+		t.above(0, "Columns that are times or identifiers are left out, as no measurements.")
+	}
+	if slices.ContainsFunc(chosen, func(s *suggested) bool {
+		return !s.whole && slices.ContainsFunc(s.columns(), func(c dataset.Column) bool { return c.Integer })
+	}) {
+		t.above(0, "Whole numbers keep their last value, whatever the kind of their stream.")
 	}
 	if g.policy {
 		t.above(0, "It is for training a policy, which sees nothing later than its time: kinds are previous, the latest sample, or the mean of a window up to it. For resampling alone, linear (and slerp for quaternions) is better between samples.")
