@@ -83,7 +83,11 @@ func Snapping(given ops.Limit, rate float64) (ops.Limit, error) {
 type StepsError struct{ Rate float64 }
 
 func (e *StepsError) Error() string {
-	return fmt.Sprintf("%g Hz: the recording counts steps and does not say how many a second there are, want their rate", e.Rate)
+	const text = "the recording counts steps and does not say how many a second there are, want their rate"
+	if e.Rate == 0 { // of the plan that is to be made
+		return text
+	}
+	return fmt.Sprintf("%g Hz: %s", e.Rate, text)
 }
 
 // Unwrap returns ops.ErrMissing.

@@ -14,6 +14,7 @@ import (
 // Recogniser looks at the samples of one stream, of one recording or of several, and says by names and values what its columns are. The zero value has
 // seen none. Its methods are for one goroutine at a time.
 type Recogniser struct {
+	stream  string
 	columns []dataset.Column
 	facts   []facts
 	rows    int
@@ -60,7 +61,7 @@ const (
 // Add looks at a stream's samples. Its columns are those of the first that was added, or it says nothing.
 func (r *Recogniser) Add(s *dataset.Stream) error {
 	if r.columns == nil {
-		r.columns = s.Columns
+		r.stream, r.columns = s.Name, s.Columns
 		r.facts = make([]facts, len(s.Columns))
 		r.unit, r.set = make([]int, len(s.Columns)), make([]int, len(s.Columns))
 	}
@@ -235,7 +236,7 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 			changing, levels = changing+1, max(levels, len(f.levels))
 		}
 	}
-	if order, named := quaternionNames(r.columns[i : i+4]); named {
+	if order, named := quaternionNames(r.stream, r.columns[i:i+4]); named {
 		return Quaternion{i, order, ByName}, true
 	}
 	return Quaternion{At: i, By: ByValue}, r.set[i] >= few && changing >= 3 && levels > mostLevels
@@ -244,8 +245,8 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 var aQuaternion = regexp.MustCompile(`quat|orient|rotation|(^|[^a-z])(q|rot)([^a-z]|$)`)
 
 // quaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array of
-// four whose name says so. The order is RotationNone where the scalar is neither first nor last, or not known.
-func quaternionNames(columns []dataset.Column) (order dataset.Rotation, named bool) {
+// four whose name, or else the stream's, says so. The order is RotationNone where the scalar is neither first nor last, or not known.
+func quaternionNames(stream string, columns []dataset.Column) (order dataset.Rotation, named bool) {
 	letters, before := "", ""
 	for i, c := range columns {
 		name := strings.TrimRight(strings.ToLower(c.Name), "])")
@@ -254,7 +255,10 @@ func quaternionNames(columns []dataset.Column) (order dataset.Rotation, named bo
 		}
 		letters, before = letters+name[len(name)-1:], name[:len(name)-1]
 	}
-	says := aQuaternion.MatchString(before) || before == "q" || strings.HasSuffix(before, "_q") || strings.HasSuffix(before, ".q")
+	if strings.Trim(before, "[(.") == "" { // an array without a name of its own has its stream's
+		before = strings.ToLower(stream) + "["
+	}
+	says := aQuaternion.MatchString(before)
 	sorted := strings.Split(letters, "")
 	slices.Sort(sorted)
 	switch text := strings.Join(sorted, ""); {
@@ -345,6 +349,20 @@ func (r *Recogniser) Times() (list []int) {
 			list = append(list, i)
 		}
 	}
+	return list
+}
+
+var anID = regexp.MustCompile(`(^|[^a-z])(id|uuid)$`)
+
+// labels are the columns that are no measurements: times, and identifiers of devices, which never change.
+func (r *Recogniser) labels() []int {
+	list := r.Times()
+	for i, c := range r.columns {
+		if c.Integer && r.facts[i].constant() && anID.MatchString(strings.ToLower(c.Name)) {
+			list = append(list, i)
+		}
+	}
+	slices.Sort(list)
 	return list
 }
 

@@ -75,15 +75,12 @@ type Column struct {
 	Floored bool `json:"floored,omitempty"`
 }
 
-// actionNames are those that a stream of actions has, unless another is named.
-var actionNames = []string{"action", "actions"}
-
 // isAction reports whether a stream is what is predicted.
 func (o *Options) isAction(stream string) bool {
 	if o.Action != "" {
 		return stream == o.Action
 	}
-	return slices.Contains(actionNames, stream)
+	return align.IsAction(stream)
 }
 
 // newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.
@@ -141,11 +138,15 @@ func planOf(rate float64) (string, error) {
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
 
-// parse reads the plan's text, with what a policy makes of it: the streams that were chosen, if it names none, and see causal.
+// parse reads the plan's text, with what a policy makes of it: the streams that were chosen, if it names none, none normalised, and see causal.
 func (c *Config) parse() (align.Plan, error) {
 	p, err := align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
 	if err != nil {
 		return p, err
+	}
+	p.Defaults.Normalise = ""
+	for i := range p.Streams {
+		p.Streams[i].Normalise = ""
 	}
 	if len(p.Streams) == 0 && len(c.States) > 0 {
 		for _, s := range append(slices.Clone(c.States), c.Action) {
@@ -153,6 +154,23 @@ func (c *Config) parse() (align.Plan, error) {
 		}
 	}
 	return p, causal(&p)
+}
+
+// Normalised returns how the plan normalises streams, "mean-std of action", which is left out: a policy normalises by itself what it takes.
+func (c *Config) Normalised() (list []string, err error) {
+	p, err := align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Streams {
+		if rule := cmp.Or(p.Streams[i].Normalise, p.Defaults.Normalise, "none"); rule != "none" {
+			list = append(list, rule+" of "+p.Streams[i].Name)
+		}
+	}
+	if rule := cmp.Or(p.Defaults.Normalise, "none"); len(p.Streams) == 0 && rule != "none" {
+		list = append(list, rule+" of all")
+	}
+	return list, nil
 }
 
 // streams says which of the plan's streams are states, and which the action.
@@ -165,9 +183,6 @@ func (c *Config) streams(p *align.Plan, o *Options) error {
 	for i := range p.Streams {
 		in := &p.Streams[i]
 		names = append(names, in.Name)
-		if n := cmp.Or(in.Normalise, p.Defaults.Normalise, "none"); n != "none" {
-			return &OptionError{"Plan", "normalise: " + n + " of stream " + in.Name, "none: a policy normalises by itself what it takes"}
-		}
 		if d := cmp.Or(in.DType, p.Defaults.DType, tensor.F32); d != tensor.F32 {
 			return &OptionError{"Plan", fmt.Sprintf("dtype: %v of stream %s", d, in.Name), "f32, or nothing"}
 		}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,31 +14,6 @@ import (
 type NotState struct {
 	Stream string `json:"stream"`
 	Reason string `json:"reason"`
-}
-
-// notStates are what is no state where the plan names no streams: what knows the future, what no robot senses, and the action in another form. An element of
-// a stream's name, between dots or slashes, is of a kind if the expression finds something in it; the first kind counts.
-var notStates = []struct {
-	reason string
-	names  *regexp.Regexp
-}{
-	{"of the tick to come", regexp.MustCompile(`^next($|_)`)},
-	{"an annotation", regexp.MustCompile(`^annotations?($|_)`)},
-	{"a reward, or where an episode ends", regexp.MustCompile(`^(rewards?|discount|dones?|terminals?|terminated|truncated|success)$|^is_`)},
-	{"a form of the action", regexp.MustCompile(`^(rel_|abs_|delta_)?actions?($|_)`)},
-	{"language", regexp.MustCompile(`^(language|instruction)|(^|_)embeddings?$`)},
-	{"a time or an index", regexp.MustCompile(`(^|_)(timestamps?|index)$|^(time|step|tick)s?$`)},
-}
-
-// notState returns why a stream is no state; "" if it can be one.
-func notState(stream string) string {
-	elements := strings.FieldsFunc(strings.ToLower(stream), func(r rune) bool { return r == '.' || r == '/' })
-	for _, kind := range notStates {
-		if slices.ContainsFunc(elements, kind.names.MatchString) {
-			return kind.reason
-		}
-	}
-	return ""
 }
 
 // choose takes the streams of a store that the options name, or that can be states, and the action, for a plan that names none.
@@ -68,7 +42,7 @@ func (c *Config) choose(store *loader.Store, p *align.Plan, o *Options) error {
 		}
 	}
 	for _, name := range names {
-		switch reason := notState(name); {
+		switch reason := align.NotState(name); {
 		case o.isAction(name), slices.Contains(o.States, name), len(o.States) == 0 && reason == "":
 			p.Streams = append(p.Streams, align.Stream{Name: name})
 		case len(o.States) == 0:

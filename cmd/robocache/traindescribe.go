@@ -38,6 +38,13 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		}
 		w.remark("not states: %s; a plan that names them takes them", strings.Join(others, ", "))
 	}
+	normalised, err := c.Normalised()
+	if err != nil {
+		return err
+	}
+	if len(normalised) > 0 {
+		w.remark("normalise of the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
+	}
 	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append(append([]loader.LeftOut{}, r.LeftOut...), c.LeftOut...)
 	if n := len(o.Skipped); n > 0 {
 		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)

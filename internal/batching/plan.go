@@ -57,7 +57,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		names = append(names, t.Name)
 	}
 	for _, name := range names {
-		if name == "action" || name == "actions" {
+		if align.IsAction(name) {
 			p.Windows[name] = align.Window{To: time.Second}
 		}
 	}

@@ -1,0 +1,57 @@
+package align
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What a stream is for, by its name alone.
+
+// IsAction reports whether a stream is called as that of the actions is, which a policy predicts.
+func IsAction(stream string) bool { return stream == "action" || stream == "actions" }
+
+// notStates are what is no state of a robot: what knows the future, what no robot senses, and the action in another form. An element of a stream's name,
+// between dots or slashes, is of a kind if the expression finds something in it; the first kind counts.
+var notStates = []struct {
+	reason string
+	names  *regexp.Regexp
+}{
+	{"of the tick to come", regexp.MustCompile(`^next($|_)`)},
+	{"an annotation", regexp.MustCompile(`^annotations?($|_)`)},
+	{"a reward, or where an episode ends", regexp.MustCompile(`^(rewards?|discount|dones?|terminals?|terminated|truncated|success)$|^is_`)},
+	{"a form of the action", regexp.MustCompile(`^(rel_|abs_|delta_)?actions?($|_)`)},
+	{"language", regexp.MustCompile(`^(language|instruction)|(^|_)embeddings?$`)},
+	{"a time or an index", regexp.MustCompile(`(^|_)(timestamps?|index)$|^(time|step|tick)s?$`)},
+}
+
+// NotState returns why a stream is no state that a policy may see; "" if it can be one.
+func NotState(stream string) string {
+	elements := strings.FieldsFunc(strings.ToLower(stream), func(r rune) bool { return r == '.' || r == '/' })
+	for _, kind := range notStates {
+		if slices.ContainsFunc(elements, kind.names.MatchString) {
+			return kind.reason
+		}
+	}
+	return ""
+}
+
+var (
+	aCommand = regexp.MustCompile(`(^|[^a-z])(cmd|commands?|commanded|set_?points?|goals?|targets?|desired|actions?|actuator_[a-z]*(controls|outputs|motors|servos)|joy)([^a-z]|$)`)
+	// aSensor is what measures with noise, so that a mean of its samples tells more than one of them.
+	aSensor = regexp.MustCompile(`imu([^a-z]|$)|gyro|accel|(^|[^a-z])acc([^a-z]|$)|angular_velocity|force|torque|wrench|(^|[^a-z])ft([^a-z]|$)|effort|magnet|(^|[^a-z])mag([^a-z]|$)|baro|pressure|tactile`)
+)
+
+// isCommand reports whether what is called so is set and holds until it is set again, by a stream's or a column's name.
+func isCommand(name string) bool { return aCommand.MatchString(strings.ToLower(name)) }
+
+// aProgram is what tells of programs and their health, and not of the robot and the world.
+var aProgram = regexp.MustCompile(`status|estimator|innov|diagnos|debug|rosout|(^|[^a-z])log|cpu|telemetry|parameter|heartbeat|preflight|drift`)
+
+func isInternal(name string) bool { return aProgram.MatchString(strings.ToLower(name)) }
+
+var aLog = regexp.MustCompile(`^/?(rosout(_agg)?|parameter_events|diagnostics(_agg)?)$`)
+
+func isLog(name string) bool { return aLog.MatchString(name) }
+
+func isSensor(name string) bool { return aSensor.MatchString(strings.ToLower(name)) }

@@ -1,0 +1,329 @@
+package align
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+)
+
+// What becomes of the columns of a stream.
+
+var (
+	linear   = ops.InterpLinear.String()
+	previous = ops.InterpPrevious.String()
+	slerp    = ops.InterpSlerp.String()
+	angle    = ops.InterpAngle.String()
+	mean     = ops.InterpWindowMean.String()
+)
+
+// lowered is how many times faster than the clock a sensor is whose samples are averaged.
+const lowered = 2
+
+// columns gives each column that is taken its kind, with the cause where that is not plain.
+func (g *suggesting) columns(s *suggested) {
+	all := s.see.columns
+	kinds, causes := make([]string, len(all)), make([]string, len(all))
+	plain := linear
+	if s.role == command || g.policy {
+		plain = previous
+	}
+	for i, c := range all {
+		kinds[i] = plain
+		name := s.from + "." + c.Name
+		switch {
+		case c.Integer:
+			kinds[i] = previous
+		case s.rate() >= lowered*g.rate && (isSensor(name) || isSensor(s.typ)):
+			kinds[i] = mean
+		case plain == linear && isCommand(c.Name):
+			kinds[i], causes[i] = previous, "a command, which holds until the next"
+		}
+	}
+	if plain == linear {
+		for _, w := range s.see.Switches() {
+			kinds[w.Column], causes[w.Column] = previous, w.Why
+		}
+	}
+	s.angles(kinds, causes, plain)
+	s.quaternions(kinds, causes, plain, g.custom)
+	s.kinds, s.causes = nil, nil
+	for _, i := range s.taken() {
+		s.kinds, s.causes = append(s.kinds, kinds[i]), append(s.causes, causes[i])
+		s.window = s.window || kinds[i] == mean
+	}
+	if never := s.see.Constant(); len(never) == len(all) {
+		s.note("it never changes")
+	} else if len(never) > 0 {
+		never = slices.DeleteFunc(never, func(i int) bool { return !slices.Contains(s.taken(), i) })
+		if len(never) > 0 {
+			s.note("never changing: %s", several(runs(columnNames(all), never)))
+		}
+	}
+	switch {
+	case s.seldom:
+		s.silent = true
+		s.note("it speaks when something changes, and holds its value until then")
+	case s.role == command && s.gaps > s.steps/50:
+		s.silent = true
+		s.note("it is silent at times, and its last value holds meanwhile")
+	case s.gaps > 0:
+		s.note("%s longer than %v, the longest %.3g s", counted(s.gaps, "gap"), upTo(gapOf(s.usual)), float64(s.longest)/1e9)
+	}
+}
+
+// angles takes columns that are angles as such where what is plain would go the wrong way round. A stream has one period: that of most of them.
+func (s *suggested) angles(kinds, causes []string, plain string) {
+	found := s.see.Angles()
+	degrees := 0
+	for _, a := range found {
+		if a.Period == periods[1] {
+			degrees++
+		}
+	}
+	period := periods[0]
+	if 2*degrees > len(found) {
+		period = periods[1]
+	}
+	for _, a := range found {
+		why := "an angle, " + a.By.String()
+		if a.Wraps > 0 {
+			why = fmt.Sprintf("an angle, which goes around %s", counted(a.Wraps, "time"))
+		}
+		if plain != linear || kinds[a.Column] == previous {
+			continue
+		}
+		if a.Period != period {
+			causes[a.Column] = why + ", but of another period than others here"
+			continue
+		}
+		kinds[a.Column], causes[a.Column] = angle, why
+		if s.period = 0; period != periods[0] {
+			s.period = period
+		}
+	}
+}
+
+// quaternions takes these along the shorter arc, or says that they would be where only the latest sample is taken.
+func (s *suggested) quaternions(kinds, causes []string, plain string, custom dataset.Rotation) {
+	for _, q := range s.see.Quaternions() {
+		order := q.Order
+		if order == dataset.RotationNone && q.By != ByFormat {
+			order = custom
+		}
+		why := "a quaternion, " + q.By.String()
+		if order != dataset.RotationNone {
+			why = fmt.Sprintf("a %s, %s", order, q.By)
+		}
+		whole := true
+		for k := q.At; k < q.At+4; k++ {
+			whole = whole && slices.Contains(s.taken(), k) && !s.see.columns[k].Integer
+		}
+		switch {
+		case !whole:
+			continue
+		case plain != linear:
+			s.note("%s: %s", why, several(runs(columnNames(s.see.columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3})))
+			for k := q.At; k < q.At+4; k++ {
+				kinds[k], causes[k] = plain, ""
+			}
+			continue
+		}
+		for k := q.At; k < q.At+4; k++ {
+			kinds[k], causes[k] = slerp, why
+		}
+		if q.By != ByFormat && order != dataset.RotationNone {
+			s.quat = strings.TrimPrefix(order.String(), "quaternion ")
+		}
+	}
+}
+
+// group is neighbouring columns of one kind and cause, by the name or range that a plan has for them.
+type group struct{ entry, kind, why string }
+
+// groups returns those whose kinds a plan has to say: all but what the columns have by themselves.
+func (s *suggested) groups() (list []group) {
+	cols := s.columns()
+	for i := 0; i < len(cols); {
+		end := i + 1
+		if s.kinds[i] == slerp {
+			end = i + 4
+		} else {
+			for end < len(cols) && s.kinds[end] == s.kinds[i] && s.causes[end] == s.causes[i] && baseOf(cols[end].Name) == baseOf(cols[i].Name) {
+				end++
+			}
+		}
+		if own := s.own(i); s.kinds[i] != own {
+			for _, e := range entries(cols, i, end) {
+				list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
+			}
+		} else if own == slerp {
+			list = append(list, group{entries(cols, i, end)[0].name, slerp, s.causes[i]})
+		}
+		i = end
+	}
+	return list
+}
+
+// columns are those that are taken.
+func (s *suggested) columns() []dataset.Column {
+	var list []dataset.Column
+	for _, i := range s.taken() {
+		list = append(list, s.see.columns[i])
+	}
+	return list
+}
+
+// own is the kind that a column has where a plan says none.
+func (s *suggested) own(i int) string {
+	cols := s.columns()
+	if cols[i].Integer {
+		return previous
+	}
+	for k := max(0, i-3); k <= i; k++ {
+		if rotationAt(cols, k) != dataset.RotationNone {
+			return slerp
+		}
+	}
+	return linear
+}
+
+// uniform returns the kind of all columns that are not whole numbers, and whether there is one that a plan can give the stream.
+func (s *suggested) uniform() (string, bool) {
+	kind := ""
+	for i, c := range s.columns() {
+		switch {
+		case c.Integer:
+		case kind == "":
+			kind = s.kinds[i]
+		case kind != s.kinds[i]:
+			return "", false
+		}
+	}
+	if kind == "" {
+		kind = previous
+	}
+	return kind, kind != slerp
+}
+
+// entry is how a plan calls columns lo to hi-1.
+type entry struct {
+	name   string
+	lo, hi int
+}
+
+// spoken is why, with the names of the columns where a range has none.
+func (e *entry) spoken(cols []dataset.Column, why string) string {
+	all := make([]int, e.hi-e.lo)
+	for k := range all {
+		all[k] = e.lo + k
+	}
+	names := several(runs(columnNames(cols), all))
+	switch {
+	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || cols[e.lo].Name == strconv.Itoa(e.lo): // the name itself, or one that says no more
+		return why
+	case why == "":
+		return names
+	}
+	return names + ": " + why
+}
+
+// entries calls neighbouring columns by the name of their array, else by a range, else each by its name.
+func entries(cols []dataset.Column, lo, hi int) []entry {
+	want := make([]int, hi-lo)
+	for k := range want {
+		want[k] = lo + k
+	}
+	for _, name := range []string{baseOf(cols[lo].Name), cols[lo].Name, fmt.Sprintf("%d:%d", lo, hi)} {
+		if name != "" && slices.Equal(find(cols, name), want) {
+			return []entry{{name, lo, hi}}
+		}
+	}
+	var list []entry
+	for k := lo; k < hi; k++ { // ranges of one column cannot be taken for a name unless one is called so
+		name := fmt.Sprintf("%d:%d", k, k+1)
+		if slices.Equal(find(cols, cols[k].Name), []int{k}) {
+			name = cols[k].Name
+		}
+		list = append(list, entry{name, k, k + 1})
+	}
+	return list
+}
+
+// baseOf is the name of the array or struct that a column is of: q of q[0], pose.position of pose.position.x.
+func baseOf(name string) string {
+	if i := strings.LastIndexAny(name, "[."); i > 0 {
+		return name[:i]
+	}
+	return ""
+}
+
+// wanted returns the entries of a plan for the columns that are taken; nil for all.
+func (s *suggested) wanted() (list []entry) {
+	if s.take == nil {
+		return nil
+	}
+	cols := s.see.columns
+	for k := 0; k < len(s.take); {
+		lo, end := s.take[k], k+1
+		for base := baseOf(cols[lo].Name); base != "" && end < len(s.take) && s.take[end] == lo+end-k && baseOf(cols[s.take[end]].Name) == base; {
+			end++
+		}
+		list = append(list, entries(cols, lo, lo+end-k)...)
+		k = end
+	}
+	if len(list) <= mostEntries {
+		return list
+	}
+	list = nil
+	for k := 0; k < len(s.take); { // in ranges
+		lo, end := s.take[k], k+1
+		for end < len(s.take) && s.take[end] == lo+end-k {
+			end++
+		}
+		list = append(list, entries(cols, lo, lo+end-k)...)
+		k = end
+	}
+	return list
+}
+
+// mostEntries is how many names of columns a plan lists before ranges are easier to read.
+const mostEntries = 12
+
+// several names the first of a list.
+func several(names []string) string {
+	const most = 4
+	if len(names) <= most+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// runs names columns, three neighbours of an array and more as one.
+func runs(names []string, at []int) (list []string) {
+	for k := 0; k < len(at); {
+		end := k + 1
+		for base := baseOf(names[at[k]]); base != "" && end < len(at) && at[end] == at[k]+end-k && baseOf(names[at[end]]) == base; {
+			end++
+		}
+		if end-k < 3 {
+			end = k + 1
+			list = append(list, names[at[k]])
+		} else {
+			list = append(list, names[at[k]]+" to "+names[at[end-1]])
+		}
+		k = end
+	}
+	return list
+}
+
+// counted is a number with a noun.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}

@@ -1,0 +1,373 @@
+package align
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/printed"
+)
+
+// planText writes a plan file, with reasons as comments.
+type planText struct {
+	bytes.Buffer
+	reasons []Reason
+}
+
+const (
+	commentAt = 34  // the column of comments behind values
+	planWidth = 118 // columns of a line
+)
+
+// above writes a comment in lines of its own.
+func (t *planText) above(indent int, text string) {
+	t.comment(strings.Repeat(" ", indent)+"# ", strings.Repeat(" ", indent)+"# ", text)
+}
+
+// item writes an entry of a list in a comment.
+func (t *planText) item(text string) { t.comment("# - ", "#   ", text) }
+
+func (t *planText) comment(margin, next, text string) {
+	line := ""
+	for _, word := range strings.Fields(plainText(text)) {
+		if line != "" && utf8.RuneCountInString(margin+line+" "+word) > planWidth {
+			t.WriteString(margin + line + "\n")
+			margin, line = next, ""
+		}
+		line = strings.TrimLeft(line+" "+word, " ")
+	}
+	if line != "" {
+		t.WriteString(margin + line + "\n")
+	}
+}
+
+// plainText is text that a comment may have: in one line.
+func plainText(text string) string { return strings.ToValidUTF8(printed.Text(text), "?") }
+
+// value writes a line of the plan with its reason behind it, or above it where there is no room.
+func (t *planText) value(indent int, text, why string) {
+	line := strings.Repeat(" ", indent) + text
+	if why == "" {
+		t.WriteString(line + "\n")
+		return
+	}
+	behind := fmt.Sprintf("%-*s# %s", commentAt-1, line, plainText(why))
+	if len(line) > commentAt-2 {
+		behind = line + "  # " + plainText(why)
+	}
+	if utf8.RuneCountInString(behind) > planWidth {
+		t.above(indent, why)
+		behind = line
+	}
+	t.WriteString(behind + "\n")
+}
+
+func (t *planText) because(key, stream, why string) {
+	if why != "" {
+		t.reasons = append(t.reasons, Reason{key, stream, why})
+	}
+}
+
+// bare is a name that YAML takes as a text without quotes.
+var bare = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./\[\]-]*$`)
+
+// quoted writes a name as YAML takes it; inside says that it is within brackets.
+func quoted(name string, inside bool) string {
+	if bare.MatchString(name) && !(inside && strings.ContainsAny(name, "[]")) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(name)) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// writable reports whether a plan file can have a name: a text without control characters.
+func writable(name string) bool {
+	return utf8.ValidString(name) && printed.Text(name) == name
+}
+
+// write writes the plan, and reads it back.
+func (g *suggesting) write(chosen []*suggested) error {
+	t := &planText{}
+	chosen = slices.DeleteFunc(chosen, func(s *suggested) bool {
+		odd := !writable(s.from) || slices.ContainsFunc(s.see.columns, func(c dataset.Column) bool { return !writable(c.Name) })
+		if odd {
+			g.leave(s.from, "control characters in its name or those of its columns, which a plan file has no place for")
+		}
+		return odd
+	})
+	if len(chosen) == 0 {
+		return &NoStreamsError{LeftOut: []string{"all, for control characters in their names"}}
+	}
+	g.head(t, chosen)
+	past, ahead, short := 0, 0, ""
+	if g.policy {
+		past, ahead, short = g.windows()
+	}
+	t.WriteString("version: 1\n")
+	t.value(0, "rate: "+strconv.FormatFloat(g.rate, 'f', -1, 64), "Hz of the common clock: "+g.why)
+	t.because("rate", "", g.why)
+	if g.sort {
+		why := "timestamps step back: their samples are taken in order of time"
+		t.value(0, "unordered: sort", why)
+		t.because("unordered", "", why)
+	}
+	shared := g.limits(t, chosen)
+	t.WriteString("\nstreams:\n")
+	for i, s := range chosen {
+		if i > 0 && (len(s.notes) > 0 || len(s.groups()) > 1) {
+			t.WriteString("\n")
+		}
+		g.writeStream(t, i, s, shared)
+	}
+	if g.policy {
+		g.writeWindows(t, chosen, past, ahead, short)
+	}
+	g.filter(t)
+	g.tail(t)
+	g.out.Text, g.out.Reasons = t.Bytes(), t.reasons
+	p, err := ParsePlan("", g.out.Text)
+	if err != nil {
+		return fmt.Errorf("align: the plan that was made is none: %w", err)
+	}
+	g.out.Plan = p
+	return nil
+}
+
+// head says what the file is, and what the kinds in it mean.
+func (g *suggesting) head(t *planText, chosen []*suggested) {
+	what := fmt.Sprintf("A first plan for %s (%s), to look over and to change.", g.name, g.format)
+	if g.out.Looked < g.out.Episodes {
+		what += fmt.Sprintf(" It was made by looking at %d of its %s.", g.out.Looked, counted(g.out.Episodes, "episode"))
+	}
+	t.above(0, what)
+	if g.info.RateFrom == "caller" {
+		t.above(0, fmt.Sprintf("The recordings count steps: commands that take this plan need --rate %s too.", strconv.FormatFloat(g.info.Rate, 'g', -1, 64)))
+	}
+	if g.labelled {
+		t.above(0, "Columns that are times or identifiers are left out, as no measurements.")
+	}
+	if slices.ContainsFunc(chosen, func(s *suggested) bool {
+		return !s.whole && slices.ContainsFunc(s.columns(), func(c dataset.Column) bool { return c.Integer })
+	}) {
+		t.above(0, "Whole numbers keep their last value, whatever the kind of their stream.")
+	}
+	if g.policy {
+		t.above(0, "It is for training a policy, which sees nothing later than its time: kinds are previous, the latest sample, or the mean of a window up to it. For resampling alone, linear (and slerp for quaternions) is better between samples.")
+	}
+}
+
+// limits writes the limit that all streams share, and returns it; 0 if each has one of its own.
+func (g *suggesting) limits(t *planText, chosen []*suggested) time.Duration {
+	var all []time.Duration
+	for _, s := range chosen {
+		all = append(all, s.limit())
+	}
+	all = slices.Compact(all)
+	why := "three usual steps of a stream, and at least 20 ms: between samples that are further apart, values are not valid"
+	key := "max_gap"
+	if g.policy {
+		key, why = "tolerance", "three usual steps of a stream, and at least 20 ms: a sample that is older is not valid"
+	}
+	t.because("defaults."+key, "", why)
+	if len(all) > 1 || all[0] == 0 || len(chosen) == 1 {
+		if !slices.Equal(all, []time.Duration{0}) {
+			t.WriteString("\n")
+			t.above(0, key+" is "+why+".")
+		}
+		return 0
+	}
+	t.value(0, fmt.Sprintf("defaults: {%s: %v}", key, all[0]), why)
+	return all[0]
+}
+
+// limit is how long a gap of a stream may be, 0 for no limit.
+func (s *suggested) limit() time.Duration {
+	if s.silent || s.window {
+		return 0
+	}
+	return upTo(gapOf(s.usual))
+}
+
+// writeStream writes what the plan says of a stream.
+func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.Duration) {
+	key := func(part string) string { return fmt.Sprintf("streams[%d].%s", i, part) }
+	about := fmt.Sprintf("%s Hz", hertz(s.rate()))
+	if n := len(s.columns()); n > 0 {
+		about += ", " + counted(n, "column")
+	}
+	for _, n := range s.notes {
+		t.because(key("name"), s.from, n)
+	}
+	for _, n := range s.notes {
+		about += ". " + strings.ToUpper(n[:1]) + n[1:]
+	}
+	t.above(2, about)
+	t.value(2, "- name: "+quoted(s.name, false), "")
+	if s.name != s.from {
+		t.value(4, "from: "+quoted(s.from, false), "")
+	}
+	if take := s.wanted(); take != nil {
+		var names, spoken []string
+		for _, e := range take {
+			names = append(names, quoted(e.name, true))
+			if strings.Contains(e.name, ":") {
+				spoken = append(spoken, e.spoken(s.see.columns, ""))
+			}
+		}
+		t.value(4, "columns: ["+strings.Join(names, ", ")+"]", strings.Join(spoken, "; "))
+	}
+	g.writeKinds(t, i, s)
+	if s.quat != "" {
+		t.value(4, "quat: "+s.quat, "")
+	}
+	if s.period != 0 {
+		why := "of its angles, which are degrees"
+		t.value(4, fmt.Sprintf("period: %v", s.period), why)
+		t.because(key("period"), s.from, why)
+	}
+	if s.window {
+		why := "a step of the clock: each sample counts once"
+		t.value(4, fmt.Sprintf("window: %v", time.Duration(1e9/g.rate).Round(time.Microsecond)), why)
+		t.because(key("window"), s.from, why)
+	}
+	if s.seldom {
+		t.value(4, "edge: hold", "")
+	}
+	if d := s.limit(); d != 0 && d != shared {
+		t.value(4, fmt.Sprintf("%s: %v", map[bool]string{true: "tolerance", false: "max_gap"}[g.policy], d), "")
+	}
+	if g.policy {
+		why := "(x - mean) / std of the episodes that are drawn from; train has its own"
+		if s.role == action { // which says it once
+			why = ""
+		}
+		t.value(4, "normalise: mean-std", why)
+		t.because(key("normalise"), s.from, why)
+	}
+}
+
+// writeKinds writes the kinds of a stream's columns.
+func (g *suggesting) writeKinds(t *planText, i int, s *suggested) {
+	key := fmt.Sprintf("streams[%d].kind", i)
+	if kind, ok := s.uniform(); ok {
+		why := g.kindly(s, kind)
+		for _, c := range s.causes {
+			if c != "" && kind != linear && kind != mean {
+				why = c
+			}
+		}
+		t.value(4, "kind: "+kind, why)
+		t.because(key, s.from, why)
+		return
+	}
+	groups := s.groups()
+	if len(groups) == 1 {
+		t.value(4, fmt.Sprintf("kind: {%s: %s}", quoted(groups[0].entry, true), groups[0].kind), groups[0].why)
+		t.because(key+"."+groups[0].entry, s.from, groups[0].why)
+		return
+	}
+	t.value(4, "kind:", "")
+	for _, g := range groups {
+		t.value(6, quoted(g.entry, false)+": "+g.kind, g.why)
+		t.because(key+"."+g.entry, s.from, g.why)
+	}
+}
+
+// kindly says in words what a kind is for, of a stream that has it for all.
+func (g *suggesting) kindly(s *suggested, kind string) string {
+	switch {
+	case kind == mean:
+		return "a sensor that is faster than the clock: the mean of its samples, none is lost"
+	case kind == previous && s.role == command:
+		return "a command, which holds until the next"
+	case kind == previous && s.whole:
+		return "whole numbers are held, not interpolated"
+	}
+	return ""
+}
+
+// writeWindows writes the windows of a policy.
+func (g *suggesting) writeWindows(t *planText, chosen []*suggested, past, ahead int, short string) {
+	t.WriteString("\n")
+	t.above(0, "From the anchor: a policy sees the ticks up to it, and predicts those from it on.")
+	if short != "" {
+		t.above(0, "They are "+short+".")
+	}
+	t.WriteString("windows:\n")
+	for _, s := range chosen {
+		window, why := fmt.Sprintf("[-%v, 0s]", ticksLong(past, g.rate)), counted(past, "tick")
+		if s.role == action {
+			window, why = fmt.Sprintf("[0s, %v]", ticksLong(ahead, g.rate)), counted(ahead, "tick")
+		}
+		t.value(2, quoted(s.name, false)+": "+window, why)
+		t.because("windows."+s.name, s.from, why+strings.TrimRight(", "+short, ", "))
+	}
+}
+
+// filter chooses the episodes to train on.
+func (g *suggesting) filter(t *planText) {
+	var parts, why []string
+	if g.policy {
+		with := 0
+		for _, s := range g.info.Splits {
+			if len(s.Episodes) > 0 {
+				with++
+			}
+		}
+		for _, s := range g.info.Splits {
+			if with > 1 && (s.Name == "train" || s.Name == "training") && len(s.Episodes) > 0 {
+				parts, why = append(parts, "split: "+s.Name), append(why, "the other splits are not trained on")
+				break
+			}
+		}
+		if g.good > 0 && g.bad > 0 && g.good+g.bad == g.out.Looked {
+			parts, why = append(parts, "success: true"), append(why, fmt.Sprintf("%d of %d failed", g.bad, g.out.Looked))
+		}
+	}
+	if len(parts) > 0 {
+		t.WriteString("\n")
+		t.value(0, "filter: {"+strings.Join(parts, ", ")+"}", strings.Join(why, "; "))
+		t.because("filter", "", strings.Join(why, "; "))
+	}
+}
+
+// tail lists cameras, and what the plan does not take.
+func (g *suggesting) tail(t *planText) {
+	if media := g.summary.Media; len(media) > 0 {
+		t.WriteString("\n")
+		t.above(0, "Cameras are taken by robocache batches --camera NAME=WIDTHxHEIGHT:")
+		for i := range media {
+			m := &media[i]
+			size := ""
+			if m.Width > 0 {
+				size = fmt.Sprintf(" %dx%d", m.Width, m.Height)
+			}
+			t.item(fmt.Sprintf("%s, %s%s, %s Hz", m.Name, m.Encoding, size, hertz(m.Rate())))
+		}
+	}
+	if len(g.out.LeftOut) == 0 {
+		return
+	}
+	t.WriteString("\n")
+	t.above(0, "Not taken; a line \"- name: NAME\" under streams takes one that has samples:")
+	var reasons []string
+	for _, l := range g.out.LeftOut {
+		if !slices.Contains(reasons, l.Reason) {
+			reasons = append(reasons, l.Reason)
+		}
+	}
+	for _, r := range reasons {
+		var names []string
+		for _, l := range g.out.LeftOut {
+			if l.Reason == r {
+				names = append(names, l.Name)
+			}
+		}
+		t.item(strings.Join(names, ", ") + strings.TrimRight(": "+r, ": "))
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/loader"
+	"github.com/spf13/cobra"
+)
+
+const planHelp = `Plan looks at a recording or dataset and writes a first plan for it: a file that resample, fuse,
+batches, train and convert take by --plan, to be looked over and changed. It says at which rate, which
+streams and columns, how each is put on the clock, and how long a gap may be, with the reasons as
+comments. Quaternions, angles that go around, flags and grippers, commands, sensors that are faster
+than the clock, times among the columns and topics that speak when something changes are recognised by
+the format, by names and by values; docs/plan.md says how.
+
+Where there is a stream called action, or actions, and one of states, the plan is for a policy: states
+and action alone, with windows, normalisation, and kinds that look at nothing later than a target.
+
+Of a dataset of many episodes it looks at 16, evenly over all. Without -o the plan is printed.`
+
+// planned is what plan has made, as --json writes it.
+type planned struct {
+	Input    string               `json:"input"`
+	Output   string               `json:"output,omitempty"`
+	Rate     float64              `json:"rate"`
+	Policy   bool                 `json:"policy"`
+	Episodes int                  `json:"episodes"`
+	Looked   int                  `json:"looked"`
+	Streams  []string             `json:"streams"`
+	Reasons  []align.Reason       `json:"reasons"`
+	LeftOut  []inspection.LeftOut `json:"left_out"`
+	Remarks  []string             `json:"remarks"`
+	Plan     string               `json:"plan"`
+}
+
+// planning is what the flags of plan ask for.
+type planning struct {
+	batching.Packing
+	out string
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var p planning
+	rate := positiveFlag{max: 1e9, unit: "HZ"}
+	cmd := &cobra.Command{
+		Use:     "plan PATH -o PLAN.yaml",
+		Short:   "Write a first plan for a recording or dataset",
+		Long:    planHelp,
+		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n  robocache plan dataset/ | less",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("plan takes one recording or dataset, got %d: %q", len(args), args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			p.Path, p.Rate = args[0], rate.value
+			return a.plan(context.Background(), &p)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
+	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
+	clockFlag(f, &p.Clock)
+	definitionsFlag(f, &p.Definitions)
+	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
+	files(cmd, map[string]string{"output": "yaml"})
+	cmd.ValidArgsFunction = recordingFiles
+	return cmd
+}
+
+func (a *app) plan(ctx context.Context, p *planning) error {
+	if p.out != "" && sameFile(p.Path, p.out) {
+		return usagef("-o: %q is the input %q, want another file", p.out, p.Path)
+	}
+	in := p.Path
+	clean, err := a.begin(&p.Path, p.out)
+	if err != nil {
+		return err
+	}
+	defer clean()
+	d, err := p.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	found, err := a.suggest(ctx, p, d)
+	if err != nil {
+		return err
+	}
+	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked, Streams: []string{},
+		Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: []inspection.LeftOut{}, Remarks: append([]string{}, found.Remarks...), Plan: string(found.Text)}
+	for _, s := range found.Plan.Streams {
+		r.Streams = append(r.Streams, s.Name)
+	}
+	for _, l := range found.LeftOut {
+		r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: l.Name, Reason: l.Reason})
+	}
+	report := func() error { return a.planned(r) }
+	if p.out == "" {
+		return report()
+	}
+	fill := func(w io.Writer) error { _, err := w.Write(found.Text); return err }
+	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.out, Fill: fill}))
+}
+
+// open opens what a plan is to be made for.
+func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
+	if !loader.IsStore(p.Path) {
+		return p.Read(ctx)
+	}
+	d, err := loader.Open(p.Path)
+	if err != nil {
+		return nil, readError(p.Path, err)
+	}
+	if p.Rate != 0 || p.Clock != "" {
+		return nil, errors.Join(usagef("--rate and --clock are for recordings, got the store %q, whose times are there", p.Path), d.Close())
+	}
+	return d, nil
+}
+
+func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*align.Suggestion, error) {
+	bar := a.counting("reading episodes", 16)
+	defer bar.done()
+	garbage := newCollector()
+	found, err := align.Suggest(ctx, d, align.SuggestOptions{Progress: func(int, int) {
+		bar.add(1)
+		garbage.adjust()
+	}})
+	var steps *align.StepsError
+	var none *align.NoStreamsError
+	var stream *align.StreamError
+	switch {
+	case errors.As(err, &steps):
+		return nil, usagef("%s counts steps and does not say how many a second there are, want --rate", p.Path)
+	case errors.As(err, &none), errors.As(err, &stream):
+		return nil, &inputError{Path: p.Path, Err: err}
+	case err != nil && ctx.Err() == nil:
+		return nil, readError(p.Path, err)
+	}
+	return found, err
+}
+
+// planned prints the plan, or what was written.
+func (a *app) planned(r *planned) error {
+	if a.json {
+		return a.writeJSON(r)
+	}
+	for _, text := range r.Remarks {
+		a.remark("%s", text)
+	}
+	if r.Output == "" {
+		_, err := io.WriteString(a.out, r.Plan)
+		return err
+	}
+	what := inspection.Counted(len(r.Streams), "stream")
+	if r.Policy {
+		what += ", for training"
+	}
+	if n := len(r.LeftOut); n > 0 {
+		what += fmt.Sprintf("; %d not taken", n)
+	}
+	_, err := fmt.Fprintf(a.out, "wrote %s: %g Hz, %s\n", r.Output, r.Rate, what)
+	return err
+}
