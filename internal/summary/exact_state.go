@@ -17,7 +17,7 @@ var ErrUnlike = errors.New("states of other columns, quantiles or passes")
 // Merge adds the rows of another state that has made as many passes: in the first pass over rows of its own, and in those that follow from the same
 // merged state. It returns [ErrUnlike], and [ErrChanged] if together they hold more than the first pass did; then x is not to be used any more.
 func (x *Exact) Merge(o *Exact) error {
-	if x.width != o.width || x.wide != o.wide || x.pass != o.pass || x.pass < 0 || !slices.Equal(x.quantiles, o.quantiles) {
+	if x.width != o.width || x.wide != o.wide || x.pass != o.pass || !slices.Equal(x.quantiles, o.quantiles) {
 		return ErrUnlike
 	}
 	for c := range x.columns {
