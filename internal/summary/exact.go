@@ -41,6 +41,12 @@ func NewExact(width int, wide bool, quantiles []float64) *Exact {
 	return x
 }
 
+// Width returns the number of columns.
+func (x *Exact) Width() int { return x.width }
+
+// Wide reports whether values are of float64.
+func (x *Exact) Wide() bool { return x.wide }
+
 // Pass returns how many passes have ended, or -1 when nothing more is to be added.
 func (x *Exact) Pass() int { return x.pass }
 

@@ -6,8 +6,32 @@ import (
 	"slices"
 )
 
-// prefixes counts values by their first 16 bits: pages of 256 counts, those that are needed.
+// prefixes counts numbers of 16 bits, such as the first bits of values: pages of 256 counts, those that are needed.
 type prefixes [256]*[256]uint64
+
+// add adds the counts of another.
+func (p *prefixes) add(o *prefixes) {
+	for i, page := range o {
+		if page == nil {
+			continue
+		}
+		own := p.page(uint32(i))
+		for j, n := range page {
+			own[j] += n
+		}
+	}
+}
+
+// all gives the counts that are not 0.
+func (p *prefixes) all(yield func(uint16, uint64) bool) {
+	for i, page := range p {
+		for j := 0; page != nil && j < len(page); j++ {
+			if page[j] > 0 && !yield(uint16(i<<8|j), page[j]) {
+				return
+			}
+		}
+	}
+}
 
 func (p *prefixes) at(first uint16) uint64 {
 	if page := p[first>>8]; page != nil {
@@ -101,8 +125,8 @@ type bucket struct {
 	bits   int    // how many there are of it
 	want   uint64 // values
 	got    uint64
-	counts *[1 << 16]uint64 // of the values by the 16 bits that follow, if there are many
-	list   []uint64         // else the values' bits
+	counts prefixes // of the values by the 16 bits that follow, if there are many
+	list   []uint64 // else the values' bits
 }
 
 // listed is how many values of a bucket are listed.
@@ -154,9 +178,14 @@ func (g *bucket) first() uint16 { return uint16(g.prefix >> (g.bits - 16)) }
 func (g *bucket) add(b uint64, shift int) {
 	g.got++
 	switch {
-	case g.counts != nil:
-		g.counts[b>>shift&(1<<16-1)]++
-	case len(g.list) < cap(g.list):
+	case g.want > listed:
+		next := b >> shift & (1<<16 - 1)
+		page := g.counts[next>>8]
+		if page == nil {
+			page = g.counts.page(uint32(next >> 8))
+		}
+		page[next&255]++
+	case uint64(len(g.list)) < g.want:
 		g.list = append(g.list, b)
 	}
 }
@@ -193,9 +222,7 @@ func (s *search) bucketOf(prefix uint64, bits int, want uint64) int {
 		return i
 	}
 	g := bucket{prefix: prefix, bits: bits, want: want}
-	if want > listed {
-		g.counts = new([1 << 16]uint64)
-	} else {
+	if want <= listed {
 		g.list = make([]uint64, 0, want)
 	}
 	s.buckets = append(s.buckets, g)
@@ -258,7 +285,7 @@ func (s *search) next(wide bool) error {
 		}
 		g := &old[r.bucket]
 		negative := g.first()>>15 == 1 // the greater the bits, the smaller the number
-		if g.counts == nil {
+		if g.want <= listed {
 			at := r.left
 			if negative {
 				at = int64(len(g.list)) - 1 - at
@@ -267,11 +294,11 @@ func (s *search) next(wide bool) error {
 			continue
 		}
 		digit := 0
-		for k := range g.counts {
+		for k := range 1 << 16 {
 			if digit = k; negative {
-				digit = len(g.counts) - 1 - k
+				digit = 1<<16 - 1 - k
 			}
-			if n := int64(g.counts[digit]); r.left >= n {
+			if n := int64(g.counts.at(uint16(digit))); r.left >= n {
 				r.left -= n
 				continue
 			}
@@ -282,7 +309,7 @@ func (s *search) next(wide bool) error {
 			r.known, r.value = true, valueOfBits(prefix, wide)
 			continue
 		}
-		r.bucket = s.bucketOf(prefix, g.bits+16, g.counts[digit])
+		r.bucket = s.bucketOf(prefix, g.bits+16, g.counts.at(uint16(digit)))
 	}
 	s.order()
 	return nil

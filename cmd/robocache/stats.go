@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/stats"
+	"github.com/spf13/cobra"
+)
+
+// statistics is what the flags of stats ask for.
+type statistics struct {
+	paths            []string // of a dataset, or with merge of states
+	planFile, out    string
+	after            string
+	merge, quantless bool
+	shard            shardFlag
+	form             stats.Form
+	read             dataset.Options
+	opt              stats.Options
+}
+
+// computed is what stats says of its work.
+type computed struct {
+	Input  []string `json:"input"`
+	Output string   `json:"output,omitempty"`
+	Kept   []string `json:"kept"` // features that were taken over from the file of statistics that there was
+	*stats.Report
+	Remarks []string `json:"remarks"`
+}
+
+func (a *app) statsCommand() *cobra.Command {
+	var s statistics
+	rate := positiveFlag{max: 1e9, unit: "HZ"}
+	cmd := &cobra.Command{
+		Use:   "stats PATH",
+		Short: "Compute the exact statistics of a dataset that training normalises with",
+		Long: `Stats computes mean, standard deviation, minimum, maximum and quantiles of every column of a recording
+or dataset, as its samples were recorded. They are exact: the same bits in any order and any number of
+shards, and quantiles are those of the sorted values, linear between the ranks as numpy's. NaN and
+infinite values are counted and left out. The data may be larger than memory: it is read once for
+all but the quantiles, once more for those of float32, and up to three times more for those of float64.
+
+--to writes the file that LeRobot (meta/stats.json), GR00T (the same, by its own rule), openpi (norm_stats.json) or Octo
+(dataset_statistics_HASH.json) reads. What a LeRobot stats.json says of images and of other features
+that are no streams is taken over.
+
+Several programs compute a part each: --shard I/N takes the episodes whose numbers leave the remainder I, and
+writes a state, and --merge joins the states of all shards. The quantiles need the other passes: run the shards
+again with --after MERGED, and merge again, until stats says that all is known.`,
+		Example: "  robocache stats dataset/\n  robocache stats dataset/ --to lerobot -o stats.json\n  robocache stats dataset/ --plan plan.yaml --to openpi -o norm_stats.json\n  robocache stats dataset/ --shard 3/8 -o part-3\n  robocache stats --merge part-0 part-1 -o merged",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 && !s.merge || len(args) == 0 {
+				return usagef("stats takes one dataset, or with --merge states, got %d: %q", len(args), args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			s.paths, s.read.Rate, s.opt.Strict = args, rate.value, s.read.Strict
+			if s.shard.count > 0 {
+				s.opt.Shard, s.opt.Shards = s.shard.index, s.shard.count
+			}
+			return a.stats(&s)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.planFile, "plan", "", "a plan `FILE` that chooses streams, columns and episodes")
+	f.StringArrayVar(&s.opt.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
+	f.StringVar(&s.form.Name, "to", "", "write the file of a project: "+strings.Join(stats.Forms, ", "))
+	f.StringVar(&s.form.State, "state", "", "the `STREAM` that openpi calls state and Octo proprio")
+	f.StringVar(&s.form.Action, "action", "", "the `STREAM` that openpi calls actions and Octo action")
+	f.StringVarP(&s.out, "output", "o", "", "the file to write: that of --to, else a state")
+	f.Var(&s.shard, "shard", "of N shards of the episodes the one numbered I, from 0; writes a state")
+	f.StringVar(&s.after, "after", "", "the merged `STATE` of the shards' earlier passes, for the next one")
+	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
+	f.BoolVar(&s.quantless, "no-quantiles", false, "leave the quantiles out, which need other passes")
+	f.BoolVar(&s.read.Strict, "strict", false, "refuse what is broken")
+	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
+	clockFlag(f, &s.read.Clock)
+	definitionsFlag(f, &s.read.Definitions)
+	complete(cmd, "to", func() []string { return stats.Forms })
+	files(cmd, map[string]string{"plan": "yaml"})
+	cmd.ValidArgsFunction = recordingFiles
+	return cmd
+}
+
+// check returns a usage error of flags that do not go together.
+func (s *statistics) check() error {
+	switch {
+	case s.form.Name != "" && !slices.Contains(stats.Forms, s.form.Name):
+		return usagef("--to: got %q, want %s", s.form.Name, strings.Join(stats.Forms, ", "))
+	case s.form.Name != "" && s.out == "":
+		return usagef("--to %s: no output given, want -o FILE", s.form.Name)
+	case s.form.Name != "" && s.quantless:
+		return usagef("--no-quantiles: got it with --to %s, whose file has quantiles", s.form.Name)
+	case s.form.Name != "" && s.shard.count > 0:
+		return usagef("--to: got it with --shard, which writes a state, want it with --merge")
+	case s.shard.count > 0 && s.out == "":
+		return usagef("--shard %v: no output given, want -o STATE", &s.shard)
+	case s.after != "" && s.shard.count == 0:
+		return usagef("--after: got it without --shard, want the shard whose next pass it is")
+	case s.merge && (s.shard.count > 0 || s.after != "" || s.planFile != "" || s.opt.Streams != nil || s.quantless):
+		return usagef("--merge: got flags of reading a dataset, want states alone, -o and --to")
+	case (s.form.State != "" || s.form.Action != "") && s.form.Name != "openpi" && s.form.Name != "octo":
+		return usagef("--state, --action: got them without --to openpi or octo, whose files name streams so")
+	}
+	for _, p := range append([]string{s.after, s.planFile}, s.paths...) {
+		if s.out != "" && p != "" && sameFile(p, s.out) {
+			return usagef("-o: %q is the input %q, want another file", s.out, p)
+		}
+	}
+	return nil
+}
+
+func (a *app) stats(s *statistics) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if err := writable(s.out); err != nil {
+		return err
+	}
+	if s.quantless {
+		s.opt.Quantiles = []float64{}
+	}
+	state, err := a.merged(s)
+	if err != nil {
+		return err
+	}
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Remarks: []string{}}
+	if !r.Known && s.shard.count == 0 {
+		r.Remarks = append(r.Remarks, "quantiles are not known yet: run each shard again with --after and this state, and merge")
+	}
+	for _, k := range r.Skipped {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d %s: %s", k.Episode, k.Name, k.Reason))
+	}
+	report := func() error { return a.computed(r) }
+	if s.out == "" {
+		return report()
+	}
+	fill := func(w io.Writer) error { _, err := state.WriteTo(w); return err }
+	if s.form.Name != "" {
+		if s.form.Keep, err = s.earlier(); err != nil {
+			return err
+		}
+		fill = func(w io.Writer) (err error) {
+			r.Kept, err = r.WriteForm(w, s.form)
+			r.Kept = append([]string{}, r.Kept...)
+			return err
+		}
+	}
+	err = atomicfile.WriteFiles(report, atomicfile.Output{Path: s.out, Fill: fill})
+	if form := (*stats.FormError)(nil); errors.As(err, &form) {
+		return &inputError{Path: s.paths[0], Err: form}
+	}
+	return unwritten(err)
+}
+
+// merged returns the state of a dataset, or of a shard of it, or that of several states.
+func (a *app) merged(s *statistics) (*stats.State, error) {
+	if !s.merge {
+		return a.collected(s)
+	}
+	var all *stats.State
+	for _, path := range s.paths {
+		one, err := stats.Read(path)
+		if err != nil {
+			return nil, readError(path, err)
+		}
+		if all == nil {
+			all = one
+		} else if err := all.Merge(one); err != nil {
+			return nil, &inputError{Path: path, Err: err}
+		}
+	}
+	if _, err := all.Next(); err != nil {
+		return nil, &inputError{Path: s.paths[0], Err: err}
+	}
+	return all, nil
+}
+
+// collected returns the state of a dataset after all passes, or of a shard after one.
+func (a *app) collected(s *statistics) (*stats.State, error) {
+	path, clean, err := a.local(s.paths[0])
+	if err != nil {
+		return nil, err
+	}
+	defer clean()
+	if s.planFile != "" {
+		plan, err := align.ReadPlan(s.planFile)
+		if bad := (*align.PlanError)(nil); err != nil && !errors.As(err, &bad) {
+			return nil, readError(s.planFile, err)
+		} else if err != nil {
+			return nil, err
+		}
+		s.opt.Plan = &plan
+	}
+	ctx := context.Background()
+	d, err := inspection.Open(ctx, path, s.read)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	defer d.Close()
+	var state *stats.State
+	if s.after != "" {
+		if state, err = stats.Read(s.after); err != nil {
+			return nil, readError(s.after, err)
+		}
+	} else if state, err = stats.Begin(d, s.opt); err != nil {
+		return nil, err
+	}
+	garbage := newCollector()
+	for more := true; more; {
+		progress := a.counting("reading episodes", max(1, d.Len()/max(1, s.shard.count)))
+		s.opt.Workers = runtime.GOMAXPROCS(0)
+		s.opt.Progress = func(int, int, int) {
+			progress.add(1)
+			garbage.adjust()
+		}
+		err := state.Pass(ctx, d, s.opt)
+		progress.done()
+		if err != nil {
+			return nil, readError(s.paths[0], err)
+		}
+		if s.shard.count > 0 {
+			return state, nil
+		}
+		if more, err = state.Next(); err != nil {
+			return nil, readError(s.paths[0], err)
+		}
+	}
+	return state, nil
+}
+
+// earlier returns the statistics that there are in the form of --to: those of the output, else those of the dataset; nil if there are none.
+func (s *statistics) earlier() ([]byte, error) {
+	if s.form.Name != "lerobot" && s.form.Name != "gr00t" {
+		return nil, nil
+	}
+	for _, path := range []string{s.out, filepath.Join(s.paths[0], "meta", "stats.json")} {
+		text, err := os.ReadFile(path)
+		switch {
+		case err == nil:
+			return text, nil
+		case !errors.Is(err, fs.ErrNotExist) && !s.merge:
+			return nil, readError(path, err)
+		}
+	}
+	return nil, nil
+}
+
+func (a *app) computed(r *computed) error {
+	if a.json {
+		return a.writeJSON(r)
+	}
+	for _, text := range r.Remarks {
+		a.remark("%s", text)
+	}
+	if len(r.Kept) > 0 {
+		a.remark("taken over from the statistics that there were: %s", strings.Join(r.Kept, ", "))
+	}
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
+	for i := range r.Streams {
+		s := &r.Streams[i]
+		fmt.Fprintf(w, "\n%s: %d rows of %s\n", printed.Text(s.Name), s.Rows, inspection.Counted(s.Episodes, "episode"))
+		fmt.Fprint(w, "column\tvalues\tnot finite\tmean\tstd\tmin\tmax\t")
+		if r.Known {
+			for _, q := range r.Quantiles {
+				fmt.Fprintf(w, "%s\t", stats.QuantileName(q))
+			}
+		}
+		fmt.Fprintln(w)
+		for _, c := range s.Columns {
+			fmt.Fprintf(w, "%s\t%d\t%d\t", printed.Text(c.Name), c.Count, c.NotFinite)
+			for _, v := range append([]float64{c.Mean, c.Std, c.Min, c.Max}, c.Quantiles...) {
+				fmt.Fprintf(w, "%.6g\t", v)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.Output != "" {
+		_, err := fmt.Fprintf(a.out, "\nwrote %s\n", r.Output)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Options say what the statistics are of. The zero value takes all samples of all streams as they were recorded.
+type Options struct {
+	// Plan chooses streams, columns and episodes, as they do for a loader: samples as they were recorded, not resampled. Nil takes all.
+	Plan *align.Plan
+	// Streams are the names of those to take, of the plan if there is one; nil for all.
+	Streams []string
+	// Quantiles are shares from 0 to 1: nil for [Quantiles], of length 0 for none, which saves the passes that they need.
+	Quantiles []float64
+	// Shard of Shards takes the episodes whose number leaves that remainder; Shards 0 takes all.
+	Shard, Shards int
+	// Workers is how many goroutines read and add; 0 for one a processor. The result does not depend on it.
+	Workers int
+	// Strict makes an episode that cannot be read an error. Else it is one of State.Skipped.
+	Strict bool
+	// Progress is told after each episode of a pass, counted from 1, how many are done.
+	Progress func(pass, done, of int)
+}
+
+// Compute returns the statistics of a dataset, after as many passes over it as they need.
+func Compute(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
+	s, err := Begin(d, opt)
+	if err != nil {
+		return nil, err
+	}
+	for more := true; more; {
+		if err := s.Pass(ctx, d, opt); err != nil {
+			return nil, err
+		}
+		if more, err = s.Next(); err != nil {
+			return nil, err
+		}
+	}
+	return s.Report(), nil
+}
+
+// Begin returns the state before the first pass.
+func Begin(d dataset.Dataset, opt Options) (*State, error) {
+	quantiles := opt.Quantiles
+	if quantiles == nil {
+		quantiles = Quantiles
+	}
+	if _, err := NewAccumulator(0, tensor.F32, quantiles); err != nil {
+		return nil, err
+	}
+	return &State{about: about{Dataset: d.Name(), Format: d.Format(), Episodes: d.Len(), Quantiles: quantiles, Selection: selection(&opt)}}, nil
+}
+
+// selection tells what a plan and names choose, so that states of different choices are not merged.
+func selection(opt *Options) string {
+	var b strings.Builder
+	if p := opt.Plan; p != nil {
+		for _, s := range p.Streams {
+			fmt.Fprintf(&b, "%q %q %q\n", s.Name, s.From, s.Columns)
+		}
+		fmt.Fprintf(&b, "%q %q\n", p.Filter.Split, p.Filter.Task)
+		if p.Filter.Success != nil {
+			fmt.Fprintln(&b, *p.Filter.Success)
+		}
+	}
+	fmt.Fprintf(&b, "%q", opt.Streams)
+	return b.String()
+}
+
+// piece is what an episode has of a stream.
+type piece struct {
+	name    string
+	columns []string
+	values  *tensor.Tensor
+}
+
+// keptBytes is how much of the first pass's values is kept for those that follow, so that little data is read once.
+const keptBytes = 256 << 20
+
+// pass is what a pass over a dataset needs.
+type pass struct {
+	state    *State
+	from     dataset.Dataset
+	opt      *Options
+	preparer align.Preparer
+	workers  int // of an episode
+}
+
+// done is what became of an episode.
+type done struct {
+	name     string
+	filtered bool
+	pieces   []piece
+	err      error
+}
+
+// Pass adds the episodes of the options' shard in the state's pass. The options are the same in all passes. A state that has been read goes on with
+// the next.
+func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error {
+	if err := s.begin(d, &opt); err != nil {
+		return err
+	}
+	workers := cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
+	var list []int
+	for i := range d.Len() {
+		if opt.Shards == 0 || i%opt.Shards == opt.Shard {
+			list = append(list, i)
+		}
+	}
+	p := &pass{state: s, from: d, opt: &opt, workers: max(1, workers/max(1, len(list)))}
+	if opt.Plan != nil {
+		p.preparer.Plan = *opt.Plan
+	}
+	first, room := s.number == 0, keptBytes
+	var failed error
+	for k, r := range inorder.Each(ctx, len(list), workers, workers, func(done) int { return workers }, func(ctx context.Context, k int) done { return p.episode(ctx, list[k]) }) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		i := list[k]
+		var changed *streamError
+		switch {
+		case r.err == nil:
+		case opt.Strict || !first || errors.As(r.err, &changed):
+			return &dataset.EpisodeError{Episode: i, Err: r.err}
+		default:
+			failed = cmp.Or(failed, r.err)
+		}
+		if first {
+			s.count(i, &r)
+			if room > 0 && len(list) == d.Len() {
+				room = s.keep(i, r.pieces, room)
+			}
+		}
+		if opt.Progress != nil {
+			opt.Progress(s.number+1, k+1, len(list))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if first && failed != nil && s.Read == 0 && s.Filtered == 0 {
+		return failed
+	}
+	return s.found(&opt)
+}
+
+// streamError is values that do not fit a state.
+type streamError struct {
+	Stream string
+	Err    error
+}
+
+func (e *streamError) Error() string { return fmt.Sprintf("stream %s: %v", e.Stream, e.Err) }
+func (e *streamError) Unwrap() error { return e.Err }
+
+// episode reads an episode and adds its values, or those that were kept of it.
+func (p *pass) episode(ctx context.Context, i int) (r done) {
+	if kept := p.state.keptOf(i); kept != nil {
+		return done{err: p.add(i, kept)}
+	}
+	if p.state.number > 0 && p.state.skipped(i) {
+		return r
+	}
+	e, err := p.from.Episode(ctx, i)
+	if err != nil {
+		return done{name: strconv.Itoa(i), err: err}
+	}
+	r.name = e.Name
+	if r.filtered = !p.passes(i, e); r.filtered {
+		return r
+	}
+	if r.pieces, r.err = p.pieces(e); r.err == nil {
+		r.err = p.add(i, r.pieces)
+	}
+	return r
+}
+
+// passes reports whether the plan's filter takes an episode.
+func (p *pass) passes(i int, e *dataset.Episode) bool {
+	if p.opt.Plan == nil {
+		return true
+	}
+	f := p.opt.Plan.Filter
+	in := func(s dataset.Split) bool { return s.Name == f.Split && slices.Contains(s.Episodes, i) }
+	return (f.Split == "" || slices.ContainsFunc(p.from.Info().Splits, in)) && (f.Task == "" || f.Task == e.Attributes.Task) &&
+		(f.Success == nil || e.Attributes.Success != nil && *e.Attributes.Success == *f.Success)
+}
+
+// pieces returns the streams of an episode that are taken and have samples.
+func (p *pass) pieces(e *dataset.Episode) (list []piece, err error) {
+	take := func(s *dataset.Stream) {
+		if (p.opt.Streams == nil || slices.Contains(p.opt.Streams, s.Name)) && s.Values != nil && s.Values.Rank() == 2 {
+			list = append(list, piece{s.Name, s.ColumnNames(), s.Values})
+		}
+	}
+	if p.opt.Plan == nil {
+		for i := range e.Streams {
+			take(&e.Streams[i])
+		}
+		return list, nil
+	}
+	prepared, err := p.preparer.Prepare(e)
+	if err != nil {
+		return nil, err
+	}
+	for i := range prepared.Streams {
+		take(&prepared.Streams[i].Stream)
+	}
+	return list, nil
+}
+
+func (p *pass) add(i int, pieces []piece) error {
+	for at, piece := range pieces {
+		s, err := p.state.stream(i, at, &piece)
+		if err == nil {
+			err = s.add(piece.values, p.workers)
+		}
+		if err != nil {
+			return &streamError{piece.name, err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package stats
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/robocache/robocache/internal/summary"
+)
+
+// magic is what the file of a state begins with.
+const magic = "robocache stats 1\n"
+
+// ErrState says that a file is no state, or is not whole.
+var ErrState = errors.New("not the state of statistics, as robocache stats --shard writes it, or not whole")
+
+// header is what the file of a state says before the accumulators of its streams.
+type header struct {
+	about
+	Number  int
+	Streams []streamAbout
+}
+
+// WriteTo writes the state: a line that says what the file is, the length of a JSON object and the object, the bits of each stream, and a SHA-256 of all
+// that. No values are in it, but as many of a column as [Accumulator] says, where few share the bits that decide a quantile.
+func (s *State) WriteTo(w io.Writer) (int64, error) {
+	h := header{about: s.about, Number: s.number}
+	list := s.streams()
+	for _, own := range list {
+		h.Streams = append(h.Streams, own.streamAbout)
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return 0, err
+	}
+	b := append(binary.AppendUvarint([]byte(magic), uint64(len(text))), text...)
+	for _, own := range list {
+		b = own.acc.exact.AppendBinary(b)
+	}
+	sum := sha256.Sum256(b)
+	n, err := w.Write(append(b, sum[:]...))
+	return int64(n), err
+}
+
+// Read reads the file of a state. What is none is [ErrState].
+func Read(path string) (*State, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+func parse(b []byte) (*State, error) {
+	body, ok := bytes.CutPrefix(b, []byte(magic))
+	if !ok || len(body) < sha256.Size {
+		return nil, ErrState
+	}
+	sum := sha256.Sum256(b[:len(b)-sha256.Size])
+	if !bytes.Equal(sum[:], b[len(b)-sha256.Size:]) {
+		return nil, ErrState
+	}
+	body = body[:len(body)-sha256.Size]
+	n, size := binary.Uvarint(body)
+	if size <= 0 || n > uint64(len(body)-size) {
+		return nil, ErrState
+	}
+	var h header
+	if err := json.Unmarshal(body[size:size+int(n)], &h); err != nil {
+		return nil, ErrState
+	}
+	rest := body[size+int(n):]
+	s := &State{about: h.about, number: h.Number, by: map[string]*stream{}}
+	for _, about := range h.Streams {
+		exact, left, err := summary.ReadExact(rest)
+		if err != nil || exact.Width() != len(about.Columns) || exact.Wide() != about.F64 || s.by[about.key()] != nil {
+			return nil, ErrState
+		}
+		rest = left
+		s.by[about.key()] = &stream{about, &Accumulator{exact, exact.Width(), exact.Wide()}}
+	}
+	if len(rest) > 0 {
+		return nil, ErrState
+	}
+	return s, nil
+}

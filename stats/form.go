@@ -1,0 +1,258 @@
+package stats
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Form is a file that another project reads statistics from.
+type Form struct {
+	Name string // one of Forms
+	// State and Action name the streams that openpi and Octo ask for. Empty is the first of the usual names that there is: see StateNames, ActionNames.
+	State, Action string
+	// Keep is a LeRobot stats.json, whose entries of features that the report does not have, such as images, are taken over; nil for none.
+	Keep []byte
+}
+
+// Forms are the files that [Report.WriteForm] writes: LeRobot's and GR00T's meta/stats.json, openpi's norm_stats.json and Octo's
+// dataset_statistics_HASH.json, by their loaders of 2026.
+var Forms = []string{"lerobot", "gr00t", "openpi", "octo"}
+
+// The usual names of what a policy is told and of what it commands.
+var (
+	StateNames  = []string{"observation.state", "state", "observation/state", "observation/proprio", "proprio", "observations/qpos", "qpos"}
+	ActionNames = []string{"action", "actions"}
+)
+
+// FormError is a report that cannot be written in a form.
+type FormError struct {
+	Form, Stream string
+	Got, Want    string
+}
+
+func (e *FormError) Error() string {
+	at := ""
+	if e.Stream != "" {
+		at = ": stream " + e.Stream
+	}
+	return fmt.Sprintf("stats: form %s%s: got %s, want %s", e.Form, at, e.Got, e.Want)
+}
+
+// WriteForm writes the statistics in a form, and returns the names of the features that were taken over. Quantiles must be known, and be those of
+// [Quantiles] or more. What the form cannot hold is a *FormError, and then nothing is written.
+func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
+	bad := func(stream, got, want string) error { return &FormError{f.Name, stream, got, want} }
+	if !r.Known {
+		return nil, bad("", "statistics whose quantiles need another pass", "all passes")
+	}
+	var out object
+	switch f.Name {
+	case "lerobot", "gr00t":
+		names := []string{"min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99"}
+		if f.Name == "gr00t" {
+			names = []string{"mean", "std", "min", "max", "q01", "q99"}
+		}
+		for _, s := range r.Streams {
+			values, err := r.values(f.Name, s.Name, names)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, member{s.Name, values})
+		}
+		if f.Keep != nil {
+			var old object
+			if err := json.Unmarshal(f.Keep, &old); err != nil {
+				return nil, bad("", "a stats.json to take over from that is none: "+err.Error(), "a JSON object of features")
+			}
+			for _, m := range old {
+				if !slices.ContainsFunc(out, func(o member) bool { return o.name == m.name }) {
+					out, kept = append(out, m), append(kept, m.name)
+				}
+			}
+		}
+	case "openpi":
+		var stats object
+		for _, what := range []struct {
+			key, given string
+			names      []string
+		}{{"state", f.State, StateNames}, {"actions", f.Action, ActionNames}} {
+			name, err := r.choose(&f, what.key, what.given, what.names)
+			if err != nil {
+				return nil, err
+			}
+			values, err := r.values(f.Name, name, []string{"mean", "std", "q01", "q99"})
+			if err != nil {
+				return nil, err
+			}
+			stats = append(stats, member{what.key, values})
+		}
+		out = object{{"norm_stats", stats}}
+	case "octo":
+		names := []string{"mean", "std", "max", "min", "p99", "p01"}
+		action, err := r.choose(&f, "action", f.Action, ActionNames)
+		if err != nil {
+			return nil, err
+		}
+		values, err := r.values(f.Name, action, names)
+		if err != nil {
+			return nil, err
+		}
+		out = object{{"action", values}, {"num_transitions", r.Stream(action).Rows}, {"num_trajectories", r.Stream(action).Episodes}}
+		if state, err := r.choose(&f, "proprio", f.State, StateNames); err == nil {
+			if values, err = r.values(f.Name, state, names); err != nil {
+				return nil, err
+			}
+			out = append(out, member{"proprio", values})
+		} else if f.State != "" {
+			return nil, err
+		}
+	default:
+		return nil, bad("", fmt.Sprintf("form %q", f.Name), strings.Join(Forms, ", "))
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "    ")
+	if err := e.Encode(out); err != nil {
+		return nil, err
+	}
+	_, err = text.WriteTo(w)
+	return kept, err
+}
+
+// choose returns the name of the stream that is written under a key.
+func (r *Report) choose(f *Form, key, given string, usual []string) (string, error) {
+	if given != "" {
+		if r.Stream(given) == nil {
+			return "", &FormError{f.Name, given, "none, or several, of that name", fmt.Sprintf("one of %q", r.names())}
+		}
+		return given, nil
+	}
+	for _, name := range usual {
+		if r.Stream(name) != nil {
+			return name, nil
+		}
+	}
+	return "", &FormError{f.Name, "", fmt.Sprintf("no stream for %s: streams %q", key, r.names()), fmt.Sprintf("one of %q, or the name of another", usual)}
+}
+
+func (r *Report) names() []string {
+	var list []string
+	for _, s := range r.Streams {
+		list = append(list, s.Name)
+	}
+	return list
+}
+
+// values returns the statistics of a stream under the names of a form.
+func (r *Report) values(form, stream string, names []string) (object, error) {
+	s := r.Stream(stream)
+	if s == nil {
+		return nil, &FormError{form, stream, "streams of other columns or types in some episodes", "the same in all"}
+	}
+	var out object
+	for _, name := range names {
+		if name == "count" {
+			out = append(out, member{name, []int64{s.Rows}})
+			continue
+		}
+		list := []number{}
+		for _, c := range s.Columns {
+			v, ok := c.named(name, r.Quantiles)
+			if !ok {
+				return nil, &FormError{form, stream, fmt.Sprintf("quantiles %v", r.Quantiles), "among them " + name}
+			}
+			if v-v != 0 {
+				return nil, &FormError{form, stream, "no finite value in column " + c.Name, "some"}
+			}
+			list = append(list, number(v))
+		}
+		out = append(out, member{name, list})
+	}
+	return out, nil
+}
+
+// named returns a statistic by its name, where q and p begin those of quantiles.
+func (c *Column) named(name string, quantiles []float64) (float64, bool) {
+	switch name {
+	case "mean":
+		return c.Mean, true
+	case "std":
+		return c.Std, true
+	case "min":
+		return c.Min, true
+	case "max":
+		return c.Max, true
+	}
+	for i, q := range quantiles {
+		if i < len(c.Quantiles) && QuantileName(q) == "q"+name[1:] {
+			return c.Quantiles[i], true
+		}
+	}
+	return 0, false
+}
+
+// object is a JSON object whose members keep their order.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the members in order.
+func (o object) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		for _, v := range []any{m.name, m.value} {
+			text, err := json.Marshal(v)
+			if err != nil {
+				return nil, err
+			}
+			out = append(append(out, text...), ':')
+		}
+		out = out[:len(out)-1]
+	}
+	return append(out, '}'), nil
+}
+
+// UnmarshalJSON reads the members, whose values stay as they are written.
+func (o *object) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return cmp.Or(err, errors.New("no object"))
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		*o = append(*o, member{key.(string), value})
+	}
+	return nil
+}
+
+// number is one that Python reads as a float: whole ones have a point.
+type number float64
+
+// MarshalJSON writes the number.
+func (f number) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(float64(f))
+	if err == nil && !bytes.ContainsAny(text, ".e") {
+		text = append(text, ".0"...)
+	}
+	return text, err
+}

@@ -1,0 +1,265 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// State is what is known of the statistics of a dataset after some passes over some of its shards. It is begun by [Begin] or read by [Read].
+type State struct {
+	about
+	number int // of passes that have ended; -1 when all is known
+	mu     sync.Mutex
+	by     map[string]*stream // by what must be the same
+	kept   map[int][]piece    // values of the first pass's episodes
+}
+
+// about is what a state says of itself.
+type about struct {
+	Dataset, Format string
+	Episodes        int       // of the dataset
+	Quantiles       []float64 // the shares
+	Selection       string    // the streams, columns and episodes that were asked for
+	Shards          int       // that there are; 0 where there is one, of all episodes
+	Have            []int     // of them, which the pass has added, ascending
+	Read, Filtered  int       // episodes that were added, and those that the plan does not take
+	Skipped         []Skipped // episodes that could not be read, by their numbers
+}
+
+// Skipped is an episode that could not be read.
+type Skipped struct {
+	Episode int    `json:"episode"` // its number in the dataset
+	Name    string `json:"name"`
+	Reason  string `json:"reason"`
+}
+
+// stream is the statistics of streams of one name, type and columns.
+type stream struct {
+	streamAbout
+	acc *Accumulator
+}
+
+type streamAbout struct {
+	Name     string
+	Columns  []string
+	F64      bool
+	Episodes int // that have it
+	Rows     int64
+	First    int // the lowest number of an episode that has it
+	At       int // its place there
+}
+
+// key is what must be the same for values to be added together.
+func (s *streamAbout) key() string { return fmt.Sprintf("%q %v %q", s.Name, s.F64, s.Columns) }
+
+// begin looks whether a pass over a shard can be added.
+func (s *State) begin(d dataset.Dataset, opt *Options) error {
+	bad := func(what string, got, want any) error {
+		return fmt.Errorf("stats: state and dataset %w: %s: got %v, want %v", ErrMismatch, what, got, want)
+	}
+	switch {
+	case opt.Shards < 0 || opt.Shards > 0 && (opt.Shard < 0 || opt.Shard >= opt.Shards):
+		return fmt.Errorf("stats: got shard %d of %d, want one from 0, below how many there are", opt.Shard, opt.Shards)
+	case d.Name() != s.Dataset || d.Format() != s.Format || d.Len() != s.Episodes:
+		return bad("dataset", fmt.Sprintf("%s, %s, %d episodes", d.Name(), d.Format(), d.Len()), fmt.Sprintf("%s, %s, %d episodes", s.Dataset, s.Format, s.Episodes))
+	case selection(opt) != s.Selection:
+		return bad("plan and streams", selection(opt), s.Selection)
+	case s.number < 0:
+		return fmt.Errorf("stats: state and dataset %w: all is known already", ErrMismatch)
+	case (s.number > 0 || len(s.Have) > 0) && opt.Shards != s.Shards:
+		return bad("shards", opt.Shards, s.Shards)
+	case slices.Contains(s.Have, opt.Shard):
+		return bad("shard", opt.Shard, "one that was not added yet")
+	}
+	s.Shards, s.Have = opt.Shards, append(s.Have, opt.Shard)
+	slices.Sort(s.Have)
+	return nil
+}
+
+// stream returns the one that a piece is added to: in the first pass a new one if there is none yet.
+func (s *State) stream(episode, at int, p *piece) (*Accumulator, error) {
+	about := streamAbout{Name: p.name, Columns: p.columns, F64: p.values.DType() == tensor.F64}
+	key := about.key()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.by[key]
+	if s.number > 0 {
+		if own == nil {
+			return nil, ErrChanged
+		}
+		return own.acc, nil
+	}
+	if own == nil {
+		acc, err := NewAccumulator(len(p.columns), p.values.DType(), s.Quantiles)
+		if err != nil {
+			return nil, err
+		}
+		about.First, about.At = episode, at
+		own = &stream{about, acc}
+		if s.by == nil {
+			s.by = map[string]*stream{}
+		}
+		s.by[key] = own
+	}
+	own.Episodes++
+	own.Rows += int64(p.values.Dim(0))
+	if episode < own.First {
+		own.First, own.At = episode, at
+	}
+	return own.acc, nil
+}
+
+// count takes up what became of an episode in the first pass.
+func (s *State) count(i int, r *done) {
+	switch {
+	case r.err != nil:
+		s.Skipped = append(s.Skipped, Skipped{i, r.name, r.err.Error()})
+	case r.filtered:
+		s.Filtered++
+	default:
+		s.Read++
+	}
+}
+
+// skipped reports whether an episode could not be read in the first pass.
+func (s *State) skipped(i int) bool {
+	return slices.ContainsFunc(s.Skipped, func(k Skipped) bool { return k.Episode == i })
+}
+
+// keep keeps an episode's values if there is room, and returns what is left of that.
+func (s *State) keep(i int, pieces []piece, room int) int {
+	for _, p := range pieces {
+		room -= p.values.Len() * p.values.DType().Size()
+	}
+	if room >= 0 && len(pieces) > 0 {
+		if s.kept == nil {
+			s.kept = map[int][]piece{}
+		}
+		s.kept[i] = pieces
+	}
+	return room
+}
+
+// found looks whether there are all streams that were asked for, once all shards are there.
+func (s *State) found(opt *Options) error {
+	if !s.whole() || s.Read == 0 {
+		return nil
+	}
+	for _, name := range opt.Streams {
+		if !slices.ContainsFunc(s.streams(), func(own *stream) bool { return own.Name == name }) {
+			return &dataset.StreamError{Stream: name, Arg: "name", Got: "no such stream", Want: fmt.Sprintf("one of those there are: %q", s.names())}
+		}
+	}
+	return nil
+}
+
+// whole reports whether all shards are there.
+func (s *State) whole() bool { return len(s.Have) > 0 && len(s.Have) == max(1, s.Shards) }
+
+// streams returns the streams in the order of the dataset.
+func (s *State) streams() []*stream {
+	list := make([]*stream, 0, len(s.by))
+	for _, own := range s.by {
+		list = append(list, own)
+	}
+	slices.SortFunc(list, func(a, b *stream) int {
+		return cmp.Or(a.First-b.First, a.At-b.At, cmp.Compare(a.key(), b.key()))
+	})
+	return list
+}
+
+func (s *State) names() []string {
+	var list []string
+	for _, own := range s.streams() {
+		list = append(list, own.Name)
+	}
+	return list
+}
+
+// Next ends a pass, to which all shards have been added, or else it is [ErrMismatch]. It reports whether another one is needed for the quantiles. Data
+// that was not that of the first pass is [ErrChanged].
+func (s *State) Next() (more bool, err error) {
+	switch {
+	case s.number < 0:
+		return false, nil
+	case !s.whole():
+		return false, fmt.Errorf("stats: shards %w: got %v, want all %d", ErrMismatch, s.Have, max(1, s.Shards))
+	}
+	for _, own := range s.by {
+		again, err := own.acc.Next()
+		if err != nil {
+			return false, fmt.Errorf("stats: stream %s: %w", own.Name, err)
+		}
+		more = more || again
+	}
+	s.number++
+	s.Have = nil
+	if !more {
+		s.number, s.kept = -1, nil
+	}
+	return more, nil
+}
+
+// Merge adds a state of other shards of the same pass.
+func (s *State) Merge(o *State) error {
+	bad := func(what string, got, want any) error {
+		return fmt.Errorf("stats: states %w: %s: got %v, want %v", ErrMismatch, what, got, want)
+	}
+	switch {
+	case o.Dataset != s.Dataset || o.Format != s.Format || o.Episodes != s.Episodes:
+		return bad("dataset", fmt.Sprintf("%s, %s, %d episodes", o.Dataset, o.Format, o.Episodes), fmt.Sprintf("%s, %s, %d episodes", s.Dataset, s.Format, s.Episodes))
+	case o.Selection != s.Selection || !slices.Equal(o.Quantiles, s.Quantiles):
+		return bad("plan, streams and quantiles", fmt.Sprint(o.Selection, o.Quantiles), fmt.Sprint(s.Selection, s.Quantiles))
+	case o.Shards != s.Shards:
+		return bad("shards", o.Shards, s.Shards)
+	case o.number != s.number || s.number < 0:
+		return bad("passes that have ended", o.number, s.number)
+	case slices.ContainsFunc(o.Have, func(i int) bool { return slices.Contains(s.Have, i) }):
+		return bad("shards", o.Have, fmt.Sprintf("others than %v", s.Have))
+	}
+	for key, other := range o.by {
+		own := s.by[key]
+		switch {
+		case own != nil:
+			if err := own.acc.exact.Merge(other.acc.exact); err != nil {
+				return fmt.Errorf("stats: stream %s: %w", own.Name, err)
+			}
+		case s.number > 0:
+			return fmt.Errorf("stats: stream %s: %w", other.Name, ErrChanged)
+		default:
+			if s.by == nil {
+				s.by = map[string]*stream{}
+			}
+			s.by[key] = other
+			continue
+		}
+		if s.number == 0 {
+			own.Episodes += other.Episodes
+			own.Rows += other.Rows
+			if other.First < own.First {
+				own.First, own.At = other.First, other.At
+			}
+		}
+	}
+	s.Have = append(s.Have, o.Have...)
+	slices.Sort(s.Have)
+	if s.number == 0 {
+		s.Read, s.Filtered = s.Read+o.Read, s.Filtered+o.Filtered
+		s.Skipped = append(s.Skipped, o.Skipped...)
+		slices.SortFunc(s.Skipped, func(a, b Skipped) int { return a.Episode - b.Episode })
+	}
+	return nil
+}
+
+// keptOf returns the values that were kept of an episode, nil if there are none.
+func (s *State) keptOf(i int) []piece {
+	if s.number == 0 { // and some may be kept just now
+		return nil
+	}
+	return s.kept[i]
+}
