@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"runtime"
+	"strconv"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/view"
+	"github.com/spf13/cobra"
+)
+
+// viewer is what the flags of view ask for.
+type viewer struct {
+	path, listen, plan string
+	opt                dataset.Options
+	port               int
+	noOpen             bool
+}
+
+func (a *app) viewCommand() *cobra.Command {
+	var v viewer
+	rate := positiveFlag{max: 1e9, unit: "HZ"}
+	cmd := &cobra.Command{
+		Use:   "view PATH",
+		Short: "Look at a recording or dataset in the browser",
+		Long: `View serves a page on which one looks at the episodes of a recording or dataset: a list of them with
+what robocache doctor finds, the streams on one time axis, what a plan or a rate makes of them over the
+samples, the cameras' frames at the cursor, and paths, point clouds and voxels. docs/view.md has its keys.
+
+The page needs no network, and the server writes nothing. It listens on this machine alone unless
+--listen says otherwise; whoever reaches it there sees the recording. It ends with ctrl-C.`,
+		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view dataset/ --port 8080 --no-open",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("view takes one file or folder, got %d: %q", len(args), args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			v.path, v.opt.Rate = args[0], rate.value
+			return a.view(&v)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
+	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others see the recording")
+	f.StringVar(&v.plan, "plan", "", "draw over the samples what this plan makes of them, as `PLAN.yaml`")
+	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
+	f.BoolVar(&v.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
+	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
+	clockFlag(f, &v.opt.Clock)
+	definitionsFlag(f, &v.opt.Definitions)
+	cmd.ValidArgsFunction = recordingFiles
+	files(cmd, map[string]string{"plan": "yaml"})
+	return cmd
+}
+
+func (a *app) view(v *viewer) error {
+	if v.port < 0 || v.port > 65535 {
+		return usagef("--port: got %d, want 0 to 65535", v.port)
+	}
+	var plan *align.Plan
+	if v.plan != "" {
+		p, err := align.ReadPlan(v.plan)
+		if err != nil {
+			return readError(v.plan, err)
+		}
+		plan = &p
+	}
+	ctx, ended, stop := a.untilCut(0)
+	defer stop()
+	clean, err := a.begin(&v.path)
+	if err != nil {
+		return err
+	}
+	defer clean()
+	d, err := inspection.Open(ctx, v.path, v.opt)
+	if err != nil {
+		return readError(v.path, err)
+	}
+	defer d.Close()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.port)))
+	if err != nil {
+		return usagef("--listen, --port: %v", err)
+	}
+	s, err := view.New(d, view.Options{Plan: plan, Host: v.listen})
+	if err != nil {
+		l.Close()
+		return err
+	}
+	defer s.Close()
+	return a.serveView(ctx, ended, s, l, v)
+}
+
+// serveView says where the page is, and serves it until a signal comes.
+func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, l net.Listener, v *viewer) error {
+	at, host := l.Addr().(*net.TCPAddr), v.listen
+	if at.IP.IsUnspecified() {
+		host = "localhost"
+	}
+	url := "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port)) + "/"
+	if a.json {
+		if err := a.writeJSON(map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprintf(a.out, "%s\n", url); err != nil {
+		return err
+	}
+	if !at.IP.IsLoopback() {
+		a.remark("whoever reaches %s sees the recording: --listen 127.0.0.1 is this machine alone", at)
+	}
+	if !v.noOpen {
+		openBrowser(url)
+	}
+	err := s.Serve(ctx, l)
+	if ended() {
+		return nil // it was to end so
+	}
+	return err
+}
+
+// openBrowser asks the system to show a page. Where it cannot, the address was printed.
+func openBrowser(url string) {
+	name, args := "xdg-open", []string{url}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
+	}
+	cmd := exec.Command(name, args...)
+	if cmd.Start() == nil {
+		go cmd.Wait() // so that no dead process stays
+	}
+}

@@ -1,0 +1,330 @@
+package browsertest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a test waits for anything: a busy machine takes seconds for what takes none.
+const patience = 30 * time.Second
+
+// Browser is a running Chromium, which ends with the test that started it.
+type Browser struct {
+	t       testing.TB
+	to      io.WriteCloser
+	mu      sync.Mutex
+	last    int
+	answers map[int]chan message
+	pages   map[string]*Page // by session
+	gone    chan struct{}    // closed when nothing more comes
+}
+
+type message struct {
+	ID      int             `json:"id,omitempty"`
+	Session string          `json:"sessionId,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *struct {
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// Start starts Chromium with a folder of its own, and skips the test where there is none.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	program := os.Getenv("ROBOCACHE_CHROMIUM")
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if program == "" {
+			program, _ = exec.LookPath(name)
+		}
+	}
+	if program == "" {
+		t.Skip("no Chromium in PATH")
+	}
+	theirs, to, err := os.Pipe()
+	require.NoError(t, err)
+	from, theirOut, err := os.Pipe()
+	require.NoError(t, err)
+	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars", "--font-render-hinting=none",
+		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd.ExtraFiles = []*os.File{theirs, theirOut} // 3, which it reads, and 4, which it writes
+	require.NoError(t, cmd.Start())
+	theirs.Close()
+	theirOut.Close()
+	b := &Browser{t: t, to: to, answers: map[int]chan message{}, pages: map[string]*Page{}, gone: make(chan struct{})}
+	go b.read(from)
+	t.Cleanup(func() {
+		_ = b.send(message{ID: 1 << 30, Method: "Browser.close"}) // it may be gone already
+		done := make(chan struct{})
+		go func() { defer close(done); _ = cmd.Wait() }() // how it ends is not what is tested
+		select {
+		case <-done:
+		case <-time.After(patience):
+			_ = cmd.Process.Kill()
+			<-done
+		}
+		to.Close()
+		<-b.gone
+		from.Close()
+	})
+	return b
+}
+
+// read hands answers and events to those that they are for. Messages end with a zero.
+func (b *Browser) read(from io.Reader) {
+	defer close(b.gone)
+	in := bufio.NewReaderSize(from, 1<<20)
+	for {
+		line, err := in.ReadBytes(0)
+		if err != nil {
+			return
+		}
+		var m message
+		if json.Unmarshal(bytes.TrimSuffix(line, []byte{0}), &m) != nil {
+			continue
+		}
+		b.mu.Lock()
+		answer, page := b.answers[m.ID], b.pages[m.Session]
+		delete(b.answers, m.ID)
+		b.mu.Unlock()
+		switch {
+		case m.ID != 0 && answer != nil:
+			answer <- m
+		case m.Method != "" && page != nil:
+			page.event(m)
+		}
+	}
+}
+
+func (b *Browser) send(m message) error {
+	text, err := json.Marshal(m)
+	if err == nil {
+		_, err = b.to.Write(append(text, 0))
+	}
+	return err
+}
+
+// call asks the browser, or one page of it, and waits for the answer.
+func (b *Browser) call(session, method string, params, result any) error {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	answer := make(chan message, 1)
+	b.mu.Lock()
+	b.last++
+	id := b.last
+	b.answers[id] = answer
+	err = b.send(message{ID: id, Session: session, Method: method, Params: text})
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return fmt.Errorf("%s: %s", method, m.Error.Message)
+		}
+		if result == nil {
+			return nil
+		}
+		return json.Unmarshal(m.Result, result)
+	case <-b.gone:
+		return fmt.Errorf("%s: the browser is gone", method)
+	case <-time.After(patience):
+		return fmt.Errorf("%s: no answer in %v", method, patience)
+	}
+}
+
+// Page is a tab.
+type Page struct {
+	b       *Browser
+	session string
+	mu      sync.Mutex
+	errors  []string
+}
+
+type object map[string]any
+
+// Open opens a page in a window of so many pixels.
+func (b *Browser) Open(url string, width, height int) *Page {
+	b.t.Helper()
+	var target struct{ TargetID string }
+	require.NoError(b.t, b.call("", "Target.createTarget", object{"url": "about:blank"}, &target))
+	var session struct{ SessionID string }
+	require.NoError(b.t, b.call("", "Target.attachToTarget", object{"targetId": target.TargetID, "flatten": true}, &session))
+	p := &Page{b: b, session: session.SessionID}
+	b.mu.Lock()
+	b.pages[p.session] = p
+	b.mu.Unlock()
+	p.call("Page.enable", object{}, nil)
+	p.call("Runtime.enable", object{}, nil)
+	p.call("Log.enable", object{}, nil)
+	p.Resize(width, height)
+	p.call("Page.navigate", object{"url": url}, nil)
+	p.Wait(`document.readyState === "complete" && location.href !== "about:blank"`)
+	return p
+}
+
+func (p *Page) call(method string, params, result any) {
+	p.b.t.Helper()
+	require.NoError(p.b.t, p.b.call(p.session, method, params, result))
+}
+
+// event notes what a page complains of.
+func (p *Page) event(m message) {
+	var e struct {
+		Type             string
+		Args             []struct{ Value, Description any }
+		ExceptionDetails struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+		Entry struct{ Level, Text, URL string }
+	}
+	if json.Unmarshal(m.Params, &e) != nil {
+		return
+	}
+	text := ""
+	switch {
+	case m.Method == "Runtime.exceptionThrown":
+		text = e.ExceptionDetails.Text + " " + e.ExceptionDetails.Exception.Description
+	case m.Method == "Runtime.consoleAPICalled" && e.Type == "error":
+		text = fmt.Sprint(e.Args)
+	case m.Method == "Log.entryAdded" && e.Entry.Level == "error":
+		text = e.Entry.Text + " " + e.Entry.URL
+	}
+	if text != "" {
+		p.mu.Lock()
+		p.errors = append(p.errors, text)
+		p.mu.Unlock()
+	}
+}
+
+// Errors returns what the page complained of so far: exceptions, console.error, what could not be loaded.
+func (p *Page) Errors() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.errors...)
+}
+
+// Resize gives the window another size.
+func (p *Page) Resize(width, height int) {
+	p.call("Emulation.setDeviceMetricsOverride", object{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// Eval evaluates JavaScript, waits for it if it is a promise, and reads its value into out unless that is nil.
+func (p *Page) Eval(script string, out any) {
+	p.b.t.Helper()
+	var got struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+	}
+	p.call("Runtime.evaluate", object{"expression": script, "awaitPromise": true, "returnByValue": true}, &got)
+	if e := got.ExceptionDetails; e != nil {
+		require.Fail(p.b.t, "script", "%s: %s %s", script, e.Text, e.Exception.Description)
+	}
+	if out != nil {
+		require.NoError(p.b.t, json.Unmarshal(got.Result.Value, out), script)
+	}
+}
+
+// Wait waits until a condition in JavaScript holds.
+func (p *Page) Wait(condition string) {
+	p.b.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		holds := false
+		p.Eval("!!("+condition+")", &holds)
+		if holds {
+			return
+		}
+		if time.Now().After(end) {
+			require.Fail(p.b.t, "waited in vain", "%s; the page complained: %q", condition, p.Errors())
+		}
+	}
+}
+
+// Key presses a key by its name in the DOM: "j", "ArrowLeft", " ".
+func (p *Page) Key(key string) {
+	p.b.t.Helper()
+	down := object{"type": "keyDown", "key": key}
+	if len(key) == 1 {
+		down["text"] = key
+	}
+	p.call("Input.dispatchKeyEvent", down, nil)
+	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key}, nil)
+}
+
+// Click clicks at a place of the window, pixels.
+func (p *Page) Click(x, y float64) { p.Drag(x, y, x, y) }
+
+// Drag presses the mouse at a place and lets it go at another.
+func (p *Page) Drag(x, y, toX, toY float64) {
+	p.b.t.Helper()
+	mouse := func(kind string, x, y float64, buttons int) {
+		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1}, nil)
+	}
+	mouse("mouseMoved", x, y, 0)
+	mouse("mousePressed", x, y, 1)
+	if x != toX || y != toY {
+		mouse("mouseMoved", (x+toX)/2, (y+toY)/2, 1)
+		mouse("mouseMoved", toX, toY, 1)
+	}
+	mouse("mouseReleased", toX, toY, 0)
+}
+
+// Wheel turns the wheel over a place, with the control key or without.
+func (p *Page) Wheel(x, y, by float64, control bool) {
+	p.b.t.Helper()
+	modifiers := 0
+	if control {
+		modifiers = 2
+	}
+	p.call("Input.dispatchMouseEvent", object{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": by, "modifiers": modifiers}, nil)
+}
+
+// Box is where an element is in the window, pixels.
+type Box struct{ X, Y, Width, Height float64 }
+
+// Box returns where the first element of a CSS selector is.
+func (p *Page) Box(selector string) (b Box) {
+	p.b.t.Helper()
+	p.Eval(fmt.Sprintf(`(({x, y, width, height}) => ({x, y, width, height}))(document.querySelector(%q).getBoundingClientRect())`, selector), &b)
+	return b
+}
+
+// Screenshot returns the window as PNG.
+func (p *Page) Screenshot() []byte {
+	p.b.t.Helper()
+	var got struct{ Data string }
+	p.call("Page.captureScreenshot", object{"format": "png"}, &got)
+	b, err := base64.StdEncoding.DecodeString(got.Data)
+	require.NoError(p.b.t, err)
+	return b
+}
+
+// Dark has the page be in dark colours, or light ones.
+func (p *Page) Dark(yes bool) {
+	p.b.t.Helper()
+	scheme := "light"
+	if yes {
+		scheme = "dark"
+	}
+	p.call("Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}

@@ -1,0 +1,158 @@
+package view
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
+)
+
+func quoted(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
+}
+
+// The page's words for an episode. Times are seconds from its start.
+type (
+	episodeJSON struct {
+		Number     int               `json:"number"`
+		Name       string            `json:"name"`
+		Start      string            `json:"start_ns"` // a number that JavaScript could not hold
+		Seconds    float64           `json:"seconds"`
+		Steps      bool              `json:"steps"`
+		Frames     int               `json:"frames"`
+		Task       string            `json:"task"`
+		Success    *bool             `json:"success"`
+		Attributes map[string]string `json:"attributes"`
+		Streams    []streamJSON      `json:"streams"`
+		Media      []mediaJSON       `json:"media"`
+		Clouds     []mediaJSON       `json:"clouds"`
+		Paths      []track           `json:"paths"`
+		Findings   []findingJSON     `json:"findings"`
+		Remarks    []string          `json:"remarks"`
+		LeftOut    []string          `json:"left_out"`
+	}
+	streamJSON struct {
+		Name    string       `json:"name"`
+		Type    string       `json:"type"`
+		Samples int          `json:"samples"`
+		Rate    float64      `json:"rate"`
+		From    float64      `json:"from"`
+		To      float64      `json:"to"`
+		Gaps    [][2]float64 `json:"gaps"` // those that a picture of the whole can show
+		GapsAll int          `json:"gap_count"`
+		Back    int          `json:"back_steps"`
+		Lost    int          `json:"no_times"`
+		Held    bool         `json:"held"` // speaks when something changes
+		Columns []columnJSON `json:"columns"`
+	}
+	columnJSON struct {
+		Name    string `json:"name"`
+		Integer bool   `json:"integer"`
+	}
+	mediaJSON struct {
+		Name     string       `json:"name"`
+		Type     string       `json:"type"`
+		Encoding string       `json:"encoding,omitempty"`
+		Width    int          `json:"width,omitempty"`
+		Height   int          `json:"height,omitempty"`
+		Frames   int          `json:"frames"`
+		Rate     float64      `json:"rate"`
+		From     float64      `json:"from"`
+		To       float64      `json:"to"`
+		Gaps     [][2]float64 `json:"gaps"`
+	}
+	findingJSON struct {
+		Kind     doctor.Kind     `json:"kind"`
+		Severity doctor.Severity `json:"severity"`
+		Stream   string          `json:"stream"`
+		Columns  []string        `json:"columns"`
+		Count    int             `json:"count"`
+		At       []float64       `json:"at"`
+		Why      string          `json:"why"`
+		WhatToDo string          `json:"what_to_do"`
+	}
+)
+
+// findings returns what package doctor finds in an episode.
+func (s *Server) findings(e *entry) []doctor.Finding {
+	list, err := e.found.get(func() ([]doctor.Finding, error) {
+		return doctor.Episode(e.Episode, e.number, &s.info, doctor.Options{}), nil
+	})
+	if err != nil { // a mistake of the program, which is no reason not to show the episode
+		return []doctor.Finding{{Kind: doctor.Unreadable, Severity: doctor.Warning, Episode: e.number, Count: 1, Why: "could not be examined: " + err.Error()}}
+	}
+	return list
+}
+
+// seconds is a timestamp on the page's clock.
+func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
+
+// serveEpisode says what an episode holds.
+func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
+	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
+		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
+		Paths: e.tracks(), Findings: []findingJSON{}, Remarks: append([]string{}, e.Remarks...), LeftOut: []string{}}
+	for i := range e.Streams {
+		out.Streams = append(out.Streams, e.streamJSON(i))
+	}
+	for i := range e.Media {
+		m, c := &e.Media[i], &e.mediaOrder[i]
+		j := e.mediaJSON(m.Name, m.Type, c)
+		j.Encoding, j.Width, j.Height = m.Encoding, m.Width, m.Height
+		out.Media = append(out.Media, j)
+	}
+	for i := range e.Clouds {
+		out.Clouds = append(out.Clouds, e.mediaJSON(e.Clouds[i].Name, e.Clouds[i].Type, &e.cloudsOrder[i]))
+	}
+	for _, f := range s.findings(e) {
+		j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+		for _, t := range f.At {
+			j.At = append(j.At, e.seconds(t))
+		}
+		out.Findings = append(out.Findings, j)
+	}
+	for _, l := range e.LeftOut {
+		text := l.Name
+		if l.Reason != "" {
+			text += ": " + l.Reason
+		}
+		out.LeftOut = append(out.LeftOut, text)
+	}
+	writeJSON(w, &out)
+}
+
+func (e *entry) streamJSON(i int) streamJSON {
+	s := &e.Streams[i]
+	j := streamJSON{Name: s.Name, Type: s.Type, Samples: s.Len(), Gaps: [][2]float64{}, Columns: make([]columnJSON, len(s.Columns))}
+	for k, c := range s.Columns {
+		j.Columns[k] = columnJSON{c.Name, c.Integer}
+	}
+	if c := e.curves[i]; c != nil {
+		j.Rate, j.From, j.To, j.GapsAll = c.stats.Rate, e.seconds(c.core.First), e.seconds(c.core.Last), len(c.gaps)
+		j.Back, j.Lost, j.Held, j.Gaps = c.back, c.lost, c.held, e.pairs(c.gaps)
+	}
+	return j
+}
+
+func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
+	j := mediaJSON{Name: name, Type: kind, Frames: len(c.times), Gaps: e.pairs(c.gaps)}
+	if len(c.times) > 0 {
+		j.Rate, j.From, j.To = c.stats.Rate, e.seconds(c.core.First), e.seconds(c.core.Last)
+	}
+	return j
+}
+
+// pairs returns gaps as a picture of the whole episode shows them.
+func (e *entry) pairs(gaps []dataset.Span) [][2]float64 {
+	list := [][2]float64{}
+	for _, g := range spans(gaps, e.start, e.end, 1000) {
+		list = append(list, [2]float64{e.seconds(g.From), e.seconds(g.To)})
+	}
+	return list
+}

@@ -1,0 +1,175 @@
+package view
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"sync"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/caught"
+)
+
+// entry is an episode in memory.
+type entry struct {
+	number int
+	*dataset.Episode
+	start, end  int64 // ns: of the samples that are not stray, of all streams, cameras and clouds
+	bytes       int64
+	curves      []*curve // of Streams; nil of one without samples
+	mediaOrder  []clock  // of Media
+	cloudsOrder []clock  // of Clouds
+	found       once[[]doctor.Finding]
+	mu          sync.Mutex
+	made        map[float64]*once[*made] // what plans make of it, by rate; 0 is the server's plan
+}
+
+// once is a value that is made when it is first asked for.
+type once[T any] struct {
+	sync.Once
+	value T
+	err   error
+}
+
+func (o *once[T]) get(do func() (T, error)) (T, error) {
+	o.Do(func() { o.err = caught.Do(func() (err error) { o.value, err = do(); return err }) })
+	return o.value, o.err
+}
+
+// newEntry looks at an episode's clocks.
+func newEntry(number int, e *dataset.Episode) (*entry, error) {
+	n := &entry{number: number, Episode: e, start: math.MaxInt64, end: math.MinInt64, bytes: e.Bytes(), curves: make([]*curve, len(e.Streams)), made: map[float64]*once[*made]{}}
+	cover := func(c align.Cover) { n.start, n.end = min(n.start, c.First), max(n.end, c.Last) }
+	for i := range e.Streams {
+		c, err := newCurve(&e.Streams[i], true)
+		if err != nil {
+			return nil, err
+		}
+		if n.curves[i] = c; c != nil {
+			cover(c.core)
+		}
+	}
+	n.bytes += n.bytes / 4 // for the extremes of blocks
+	for i := range e.Media {
+		n.mediaOrder = append(n.mediaOrder, newClock(e.Media[i].Times))
+	}
+	for i := range e.Clouds {
+		n.cloudsOrder = append(n.cloudsOrder, newClock(e.Clouds[i].Times))
+	}
+	for _, list := range [][]clock{n.mediaOrder, n.cloudsOrder} {
+		for _, c := range list {
+			if len(c.times) > 0 {
+				cover(c.core)
+			}
+		}
+	}
+	if n.start > n.end {
+		n.start, n.end = 0, 0
+	}
+	return n, nil
+}
+
+// episodes are those that were looked at last.
+type episodes struct {
+	sync.Mutex
+	most, bytes int64
+	recent      []*entry // the latest last
+	reading     map[int]*reading
+}
+
+// reading is an episode that is being read, for all who wait for it.
+type reading struct {
+	done  chan struct{}
+	entry *entry
+	err   error
+}
+
+// get returns an episode, from memory if it is there. One that is read is kept if keep says so, and others are dropped for it.
+func (s *Server) get(ctx context.Context, i int, keep bool) (*entry, error) {
+	c := &s.episodes
+	c.Lock()
+	for at, e := range c.recent {
+		if e.number == i {
+			if keep {
+				c.recent = append(append(c.recent[:at:at], c.recent[at+1:]...), e)
+			}
+			c.Unlock()
+			return e, nil
+		}
+	}
+	r := c.reading[i]
+	if r == nil {
+		r = &reading{done: make(chan struct{})}
+		if c.reading == nil {
+			c.reading = map[int]*reading{}
+		}
+		c.reading[i] = r
+		// Not of the request alone: others may wait for the same episode.
+		s.working.Add(1)
+		go func() {
+			defer s.working.Done()
+			r.err = caught.Do(func() error {
+				e, err := s.data.Episode(s.frames.ctx, i)
+				if err == nil {
+					r.entry, err = newEntry(i, e)
+				}
+				return err
+			})
+			c.Lock()
+			delete(c.reading, i)
+			c.Unlock()
+			close(r.done)
+		}()
+	}
+	c.Unlock()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if r.err == nil && keep {
+		c.keep(r.entry)
+	}
+	return r.entry, r.err
+}
+
+// keep puts an entry among the recent ones, and drops the oldest of these that there is no room for.
+func (c *episodes) keep(e *entry) {
+	c.Lock()
+	defer c.Unlock()
+	for _, o := range c.recent {
+		if o.number == e.number {
+			return
+		}
+	}
+	c.recent = append(c.recent, e)
+	c.bytes += e.bytes
+	for c.bytes > c.most && len(c.recent) > 1 {
+		c.bytes -= c.recent[0].bytes
+		c.recent = c.recent[1:]
+	}
+}
+
+// entryOf returns the episode that a request is about, or answers it.
+func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) {
+	i, ok := s.numberOf(w, r)
+	if !ok {
+		return nil, false
+	}
+	e, err := s.get(r.Context(), i, true)
+	if err != nil {
+		failWith(w, err)
+		return nil, false
+	}
+	return e, true
+}
+
+func (s *Server) numberOf(w http.ResponseWriter, r *http.Request) (int, bool) {
+	i, err := parseNumber(r.PathValue("episode"), s.data.Len())
+	if err != nil {
+		failWith(w, err)
+	}
+	return i, err == nil
+}

@@ -1,0 +1,192 @@
+// The page: which episode, what of it, and the keys.
+
+import { $, state, on, tell, askJSON, clock, later } from './common.js';
+import * as list from './list.js';
+import './plots.js';
+import './overview.js';
+import './scenes.js';
+import * as findings from './findings.js';
+
+let wanted = -1; // the episode that was asked for last
+
+export async function open(number, at = {}) {
+  if (number < 0 || number >= state.dataset.episodes) return;
+  wanted = number;
+  list.select(number);
+  let episode;
+  try {
+    episode = await askJSON(`api/episodes/${number}`);
+  } catch (e) {
+    if (wanted !== number) return;
+    Object.assign(state, { episode: null, playing: false });
+    tell('closed');
+    $('episode').textContent = `${number}`;
+    $('task').textContent = '';
+    show(`episode ${number} cannot be read: ${e.message}`);
+    remember();
+    return;
+  }
+  if (wanted !== number) return; // another was asked for meanwhile
+  show('');
+  const seconds = episode.seconds || 1e-3;
+  Object.assign(state, { episode, from: at.from ?? 0, to: at.to ?? seconds, cursor: Math.min(at.cursor ?? 0, seconds) });
+  $('episode').textContent = state.dataset.episodes > 1 ? `${number} · ${episode.name}` : episode.name;
+  $('task').textContent = episode.task;
+  $('mark').textContent = list.marked(number) ? '★' : '☆';
+  document.title = `${episode.name} – robocache view`;
+  tell('episode');
+  moved();
+  if (number + 1 < state.dataset.episodes) fetch(`api/episodes/${number + 1}`).catch(() => {}); // so that it is there when it is wanted
+}
+
+function show(message) {
+  $('message').hidden = !message;
+  $('message').textContent = message;
+}
+
+const limits = () => state.episode?.seconds || 1e-3;
+
+// view shows a stretch of time, within the episode and not shorter than a microsecond.
+export function view(from, to) {
+  const whole = limits(), least = Math.min(1e-6, whole);
+  let width = Math.min(Math.max(to - from, least), whole);
+  from = Math.min(Math.max(from, 0), whole - width);
+  Object.assign(state, { from, to: from + width });
+  tell('view');
+  moved();
+}
+
+// seek moves the cursor, and what is shown with it where that would leave the cursor outside.
+export function seek(t) {
+  state.cursor = Math.min(Math.max(t, 0), limits());
+  const width = state.to - state.from;
+  if (state.cursor < state.from || state.cursor > state.to) {
+    const from = state.cursor > state.to ? state.cursor - width * 0.1 : state.cursor - width * 0.9;
+    view(state.playing ? state.cursor : from, (state.playing ? state.cursor : from) + width);
+  }
+  tell('cursor');
+  moved();
+}
+
+export function zoom(factor, about = state.cursor) {
+  const at = Math.min(Math.max(about, state.from), state.to);
+  view(at - (at - state.from) * factor, at + (state.to - at) * factor);
+}
+
+const remember = later(300, () => {
+  const q = new URLSearchParams({ e: wanted });
+  if (state.episode) {
+    if (state.cursor) q.set('t', +state.cursor.toFixed(6));
+    if (state.from > 0 || state.to < limits()) q.set('from', +state.from.toFixed(6)), q.set('to', +state.to.toFixed(6));
+  }
+  history.replaceState(null, '', '#' + q);
+});
+
+function moved() {
+  $('time').textContent = state.episode ? `${clock(state.cursor)} / ${clock(limits(), limits() / 10)}` : '';
+  $('out').classList.toggle('on', state.from > 0 || state.to < limits());
+  remember();
+}
+
+// Playing.
+let last = 0;
+function tick(now) {
+  if (!state.playing) return;
+  const t = state.cursor + (now - last) / 1000 * state.speed;
+  last = now;
+  if (t >= limits()) play(false);
+  seek(t);
+  requestAnimationFrame(tick);
+}
+
+export function play(yes = !state.playing) {
+  if (!state.episode) return;
+  if (yes && state.cursor >= limits()) seek(0);
+  state.playing = yes;
+  $('play').textContent = yes ? '❚❚' : '▶';
+  last = performance.now();
+  if (yes) requestAnimationFrame(tick);
+}
+
+function speed(step) {
+  const s = $('speed');
+  s.selectedIndex = Math.min(Math.max(s.selectedIndex + step, 0), s.options.length - 1);
+  state.speed = +s.value;
+}
+
+// step is the time of a frame of the fastest camera, or else of a sample of the fastest stream.
+function step() {
+  const e = state.episode;
+  const fastest = Math.max(...e.media.map(m => m.rate)) > 0 ? Math.max(...e.media.map(m => m.rate)) : Math.max(0, ...e.streams.map(s => s.rate));
+  return fastest > 0 ? 1 / fastest : limits() / 100;
+}
+
+function made() {
+  state.made = $('made-on').checked;
+  state.hz = +$('hz').value || 0;
+  tell('made');
+}
+
+function mark() {
+  if (wanted < 0) return;
+  list.mark(wanted);
+  $('mark').textContent = list.marked(wanted) ? '★' : '☆';
+}
+
+const keys = {
+  j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
+  ' ': () => play(), '[': () => speed(-1), ']': () => speed(1),
+  ArrowLeft: e => seek(state.cursor - (e.shiftKey ? (state.to - state.from) / 10 : step())),
+  ArrowRight: e => seek(state.cursor + (e.shiftKey ? (state.to - state.from) / 10 : step())),
+  Home: () => seek(0), End: () => seek(limits()),
+  '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), '0': () => view(0, limits()), Escape: () => view(0, limits()),
+  f: () => findings.step(1), F: () => findings.step(-1),
+  m: mark, r: () => { $('made-on').checked = !$('made-on').checked; made(); },
+  '/': () => { $('filter').focus(); $('filter').select(); }, '?': () => $('help').showModal(),
+};
+
+addEventListener('keydown', e => {
+  if (e.ctrlKey || e.metaKey || e.altKey || $('help').open) return;
+  if (e.target.matches('input, select')) {
+    if (e.key === 'Escape' || e.key === 'Enter') e.target.blur();
+    return;
+  }
+  const do_ = keys[e.key];
+  if (!do_ || !state.dataset || !state.episode && !'jk/?ArrowDownArrowUp'.includes(e.key)) return;
+  e.preventDefault();
+  do_(e);
+});
+
+const click = (id, do_) => $(id).addEventListener('click', e => { do_(e); e.currentTarget.blur(); });
+click('previous', () => list.step(-1));
+click('next', () => list.step(1));
+click('mark', mark);
+click('play', () => play());
+click('out', () => view(0, limits()));
+click('keys', () => $('help').showModal());
+$('speed').addEventListener('change', () => { state.speed = +$('speed').value; $('speed').blur(); });
+$('made-on').addEventListener('change', () => { made(); $('made-on').blur(); });
+$('hz').addEventListener('change', () => { $('made-on').checked = true; made(); });
+on('open', open);
+on('seek', seek);
+on('show', view);
+on('zoom', zoom);
+on('play', play);
+
+async function begin() {
+  try {
+    state.dataset = await askJSON('api/dataset');
+  } catch (e) {
+    show(`the server does not answer: ${e.message}`);
+    return;
+  }
+  const d = state.dataset;
+  $('hz').value = state.hz = d.rate || 50;
+  state.made = $('made-on').checked = d.plan;
+  list.begin();
+  const q = new URLSearchParams(location.hash.slice(1)), got = k => q.has(k) && isFinite(q.get(k)) ? +q.get(k) : undefined;
+  if (d.episodes === 0) show(`${d.name} has no episodes`);
+  else await open(Math.min(Math.max(Math.trunc(got('e') ?? 0), 0), d.episodes - 1), { cursor: got('t'), from: got('from'), to: got('to') });
+}
+
+begin();

@@ -1,0 +1,92 @@
+// What the parts of the page share.
+
+export const $ = id => document.getElementById(id);
+
+// state is what is looked at. Times are seconds from the episode's start; from and to are what is shown, cursor is the moment.
+export const state = { dataset: null, episode: null, from: 0, to: 1, cursor: 0, playing: false, speed: 1, made: false, hz: 0 };
+
+const heard = {};
+export function on(what, do_) { (heard[what] ??= []).push(do_); }
+export function tell(what, ...args) { for (const f of heard[what] ?? []) f(...args); }
+
+export class Refused extends Error {}
+
+export async function ask(path, options) {
+  const answer = await fetch(path, options);
+  if (!answer.ok) {
+    let why = answer.statusText;
+    try { why = (await answer.json()).error; } catch { /* no JSON */ }
+    throw new Refused(why);
+  }
+  return answer;
+}
+
+export const askJSON = async (path, options) => (await ask(path, options)).json();
+
+export function make(tag, properties = {}, ...inside) {
+  const e = Object.assign(document.createElement(tag), properties);
+  e.append(...inside);
+  return e;
+}
+
+export const query = fields => new URLSearchParams(fields).toString();
+
+export function css(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+
+// short writes a number as a person reads it.
+export function short(v) {
+  if (v == null) return '–';
+  const a = Math.abs(v);
+  if (Number.isInteger(v) && a < 1e7) return String(v);
+  return a !== 0 && (a >= 1e6 || a < 1e-3) ? v.toExponential(2) : v.toPrecision(4);
+}
+
+export function count(n, what) { return n.toLocaleString('en') + ' ' + what + (n === 1 ? '' : what.endsWith('s') ? '' : 's'); }
+
+export function rate(hz) { return hz === 0 ? '' : (hz >= 100 ? hz.toFixed(0) : hz >= 10 ? hz.toFixed(1) : hz.toPrecision(2)) + ' Hz'; }
+
+// clock writes a moment with as many decimals as what is shown needs.
+export function clock(t, shown = state.to - state.from) {
+  if (state.episode?.steps) return 'step ' + Math.round(t);
+  const decimals = Math.max(1, Math.min(6, Math.ceil(2 - Math.log10(Math.max(shown, 1e-9)))));
+  const abs = Math.abs(t), h = Math.floor(abs / 3600), m = Math.floor(abs / 60) % 60, sign = t < 0 ? '-' : '';
+  if (abs < 60) return sign + abs.toFixed(decimals) + ' s';
+  const s = (abs % 60).toFixed(decimals).padStart(decimals + 3, '0');
+  return sign + (h ? h + ':' + String(m).padStart(2, '0') : m) + ':' + s;
+}
+
+export function length(seconds, steps) {
+  if (steps) return Math.round(seconds) + 1 + ' steps';
+  if (seconds < 60) return seconds.toFixed(1) + ' s';
+  const h = Math.floor(seconds / 3600), m = Math.floor(seconds / 60) % 60, s = Math.floor(seconds % 60);
+  return (h ? h + ' h ' : '') + m + ' min ' + (h ? '' : s + ' s');
+}
+
+// once delays calls until none has come for so long.
+export function later(ms, do_) {
+  let timer = 0;
+  return (...args) => { clearTimeout(timer); timer = setTimeout(do_, ms, ...args); };
+}
+
+// fit makes a canvas's pixels those of the screen, and returns its context in units of the page.
+export function fit(canvas) {
+  const ratio = devicePixelRatio || 1, w = Math.max(1, canvas.clientWidth), h = Math.max(1, canvas.clientHeight);
+  if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
+    canvas.width = Math.round(w * ratio);
+    canvas.height = Math.round(h * ratio);
+  }
+  const c = canvas.getContext('2d');
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return [c, w, h];
+}
+
+// place is the nearest index of an ascending list.
+export function place(list, x) {
+  let lo = 0, hi = list.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (list[mid] < x) lo = mid + 1; else hi = mid;
+  }
+  if (lo > 0 && (lo === list.length || x - list[lo - 1] <= list[lo] - x)) lo--;
+  return lo;
+}

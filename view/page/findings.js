@@ -1,0 +1,79 @@
+// The side: what was found in the episode, and what else is known of it.
+
+import { $, state, on, tell, make, count, length, clock } from './common.js';
+
+let chosen = -1, nth = 0; // the finding, and which of its places
+
+function draw() {
+  const side = $('side'), e = state.episode;
+  side.replaceChildren();
+  if (!e) return;
+  side.append(make('h2', { textContent: e.findings.length ? count(e.findings.length, 'finding') : 'No findings' }));
+  e.findings.forEach((f, i) => side.append(card(f, i)));
+  const facts = [];
+  facts.push(e.steps ? length(e.seconds, true) : length(e.seconds), count(e.streams.reduce((n, s) => n + s.samples, 0), 'sample') + ' in ' + count(e.streams.length, 'stream'));
+  if (e.frames) facts.push(count(e.frames, 'row'));
+  if (!e.steps) facts.push('starts at ' + e.start_ns + ' ns');
+  if (e.success !== null) facts.push(e.success ? 'success' : 'failure');
+  section('Episode', facts);
+  section('Said of it', Object.entries(e.attributes ?? {}).map(([k, v]) => `${k}: ${v.length > 200 ? v.slice(0, 200) + ' …' : v}`));
+  section('Remarks', e.remarks);
+  section('Left out', e.left_out);
+}
+
+function section(title, lines) {
+  if (!lines.length) return;
+  $('side').append(make('h2', { textContent: title }), ...lines.slice(0, 60).map(l => make('p', { className: 'soft', textContent: l })));
+  if (lines.length > 60) $('side').append(make('p', { className: 'soft', textContent: `and ${lines.length - 60} more` }));
+}
+
+function card(f, i) {
+  const head = make('div', { className: 'head' }, make('b', { textContent: f.kind }));
+  const places = f.at.length;
+  head.append(make('span', { className: 'of', textContent: chosen === i && places ? `${nth + 1} of ${places}${f.count > places ? ` (${f.count})` : ''}` : f.count > 1 ? `${f.count}×` : '' }));
+  if (chosen === i && places > 1) {
+    const go = (text, by) => {
+      const b = make('button', { textContent: text });
+      b.addEventListener('click', e => { e.stopPropagation(); choose(i, (nth + by + places) % places); });
+      return b;
+    };
+    head.append(go('‹', -1), go('›', 1));
+  }
+  const where = [f.stream, ...(f.columns?.length ? [f.columns.slice(0, 6).join(', ') + (f.columns.length > 6 ? ' …' : '')] : [])].filter(x => x).join(': ');
+  const c = make('div', { className: `finding ${f.severity}${chosen === i ? ' on' : ''}` }, head,
+    make('div', { className: 'stream-name', textContent: where }), make('p', { textContent: f.why }), make('p', { className: 'what', textContent: f.what_to_do }));
+  c.dataset.kind = f.kind;
+  c.addEventListener('click', () => choose(i, 0));
+  return c;
+}
+
+// choose shows a place of a finding: a second around it, or as much as its stream needs for a few dozen samples.
+function choose(i, place) {
+  chosen = i;
+  nth = place;
+  const f = state.episode.findings[i];
+  draw();
+  $('side').querySelector('.finding.on')?.scrollIntoView({ block: 'nearest' });
+  tell('stream', f.stream);
+  if (!f.at.length) return;
+  const s = [...state.episode.streams, ...state.episode.media].find(x => x.name === f.stream);
+  const t = f.at[place], gap = s?.gaps.find(([a, b]) => a <= t + 1e-6 && b >= t - 1e-6);
+  const around = Math.max(s?.rate ? 40 / s.rate : 1, gap ? (gap[1] - gap[0]) * 1.5 : 0);
+  tell('show', t - around, t + around);
+  tell('seek', t);
+}
+
+// step goes to the next place of any finding, in the order of time.
+export function step(by) {
+  const places = state.episode.findings.flatMap((f, i) => f.at.map((t, k) => ({ t, i, k })));
+  if (!places.length) { if (state.episode.findings.length) choose((chosen + by + state.episode.findings.length) % state.episode.findings.length, 0); return; }
+  places.sort((a, b) => a.t - b.t || a.i - b.i);
+  let at = places.findIndex(p => p.i === chosen && p.k === nth);
+  if (at < 0) at = by > 0 ? Math.max(places.findIndex(p => p.t >= state.cursor), 0) : places.findLastIndex(p => p.t <= state.cursor);
+  else at += by;
+  const p = places[(at + places.length) % places.length];
+  choose(p.i, p.k);
+}
+
+on('episode', () => { chosen = -1; draw(); $('side').scrollTop = 0; });
+on('closed', draw);

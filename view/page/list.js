@@ -1,0 +1,144 @@
+// The list of episodes: those that are seen are in the page, so that a hundred thousand are as quick as ten.
+
+import { $, state, tell, askJSON, make, length, count } from './common.js';
+
+const height = 58;
+let known = [];  // summaries by number; undefined where nothing is known yet
+let shown = [];  // the numbers that the filter lets through, in order
+let selected = -1;
+let received = 0;
+const rows = new Map(); // of the page, by number
+const only = { found: false, marked: false };
+let marks = new Set();
+
+const store = () => `robocache view: ${state.dataset.name} (${state.dataset.format}, ${state.dataset.episodes})`;
+
+export function begin() {
+  const d = state.dataset;
+  $('name').textContent = $('name').title = d.name;
+  try { marks = new Set(JSON.parse(localStorage.getItem(store()) ?? '[]')); } catch { /* not kept */ }
+  known = new Array(d.episodes);
+  document.body.classList.toggle('plain', d.episodes === 1);
+  filter();
+  poll();
+}
+
+// poll asks for what became known until all is.
+async function poll() {
+  try {
+    const { episodes } = await askJSON(`api/episodes?after=${received}`);
+    received += episodes.length;
+    for (const e of episodes) {
+      known[e.number] = e;
+      rows.get(e.number)?.remove();
+      rows.delete(e.number);
+    }
+    if (episodes.length) filter();
+  } catch { /* the server may be back soon */ }
+  facts();
+  if (received < known.length) setTimeout(poll, 500);
+}
+
+function facts() {
+  const d = state.dataset, found = known.filter(e => e && e.errors + e.warnings).length;
+  $('facts').textContent = `${d.format} · ${count(d.episodes, 'episode')}` + (received < known.length ? ` · ${received} read` : ` · ${found} with findings`);
+}
+
+export const marked = number => marks.has(number);
+
+export function mark(number) {
+  if (!marks.delete(number)) marks.add(number);
+  try { localStorage.setItem(store(), JSON.stringify([...marks].sort((a, b) => a - b))); } catch { /* not kept */ }
+  rows.get(number)?.remove();
+  rows.delete(number);
+  filter();
+}
+
+function filter() {
+  const words = $('filter').value.toLowerCase().split(/\s+/).filter(w => w);
+  shown = [];
+  for (let i = 0; i < known.length; i++) {
+    const e = known[i];
+    if (only.marked && !marks.has(i)) continue;
+    if (only.found && !(e && e.errors + e.warnings)) continue;
+    if (words.length) {
+      const text = `${i} ${e?.name ?? ''} ${e?.task ?? ''} ${e?.kinds.join(' ') ?? ''} ${e?.error ?? ''}`.toLowerCase();
+      if (!words.every(w => text.includes(w))) continue;
+    }
+    shown.push(i);
+  }
+  $('rows-all').style.height = shown.length * height + 'px';
+  $('only-marked').textContent = marks.size ? `marked ${marks.size}` : 'marked';
+  for (const r of rows.values()) r.remove();
+  rows.clear();
+  draw();
+}
+
+function draw() {
+  const box = $('rows'), first = Math.max(0, Math.floor(box.scrollTop / height) - 3);
+  const last = Math.min(shown.length, Math.ceil((box.scrollTop + box.clientHeight) / height) + 3);
+  const seen = new Set();
+  for (let at = first; at < last; at++) {
+    const number = shown[at];
+    seen.add(number);
+    if (!rows.has(number)) {
+      const r = row(number);
+      rows.set(number, r);
+      $('rows-all').append(r);
+    }
+    const r = rows.get(number);
+    r.style.top = at * height + 'px';
+    r.classList.toggle('on', number === selected);
+  }
+  for (const [number, r] of rows) if (!seen.has(number)) { r.remove(); rows.delete(number); }
+}
+
+function row(number) {
+  const e = known[number];
+  const picture = make('img', { alt: '', loading: 'lazy' });
+  if (e && !e.error) picture.src = `api/episodes/${number}/thumbnail`;
+  const name = make('div', {}, marks.has(number) ? make('span', { className: 'star', textContent: '★ ' }) : '', make('b', { textContent: number }), ` ${e?.name ?? '…'}`);
+  const task = make('div', { className: 'soft', textContent: e?.error ?? e?.task ?? '', title: e?.error ?? e?.task ?? '' });
+  const found = make('div', { className: 'soft' });
+  if (e?.errors) found.append(make('span', { className: 'badge error', textContent: e.errors, title: e.kinds.join(', ') }));
+  if (e?.warnings) found.append(make('span', { className: 'badge warning', textContent: e.warnings, title: e.kinds.join(', ') }));
+  if (e && !e.error) found.append(length(e.seconds, e.steps) + (e.success === undefined ? '' : e.success ? ' · success' : ' · failure'));
+  const r = make('div', { className: 'episode' }, picture, make('div', {}, name, task, found));
+  r.dataset.number = number;
+  r.addEventListener('click', () => tell('open', number));
+  return r;
+}
+
+export function select(number) {
+  selected = number;
+  const at = shown.indexOf(number), box = $('rows');
+  if (at >= 0 && (at * height < box.scrollTop || (at + 1) * height > box.scrollTop + box.clientHeight)) box.scrollTop = at * height - box.clientHeight / 2 + height / 2;
+  draw();
+}
+
+// step opens the next episode that the filter lets through.
+export function step(by) {
+  const after = by > 0 ? shown.find(n => n > selected) : shown.findLast(n => n < selected);
+  if (after !== undefined) tell('open', after);
+}
+
+$('rows').addEventListener('scroll', draw);
+addEventListener('resize', draw);
+$('filter').addEventListener('input', filter);
+for (const what of ['found', 'marked']) {
+  $('only-' + what).addEventListener('click', e => {
+    only[what] = !only[what];
+    e.currentTarget.classList.toggle('on', only[what]);
+    e.currentTarget.blur();
+    filter();
+  });
+}
+$('copy').addEventListener('click', async e => {
+  const b = e.currentTarget;
+  try {
+    await navigator.clipboard.writeText([...marks].sort((x, y) => x - y).join(','));
+    b.textContent = 'copied';
+  } catch { b.textContent = 'refused'; }
+  b.blur();
+  setTimeout(() => { b.textContent = 'copy'; }, 1200);
+});

@@ -1,0 +1,90 @@
+// The strip at the top: the whole episode, what of it is shown, where findings are, and the cursor.
+
+import { $, state, on, tell, fit, css, askJSON, query } from './common.js';
+
+const canvas = $('overview');
+let shape = null; // of the stream with most samples
+const left = 66, right = 12; // as the plots below
+
+const width = () => canvas.clientWidth - left - right;
+const x = t => left + t / (state.episode.seconds || 1e-3) * width();
+const t = px => Math.min(Math.max((px - left) / width(), 0), 1) * (state.episode.seconds || 1e-3);
+
+async function load() {
+  shape = null;
+  draw();
+  const e = state.episode, s = e.streams.reduce((a, b) => b.samples > (a?.samples ?? 0) && b.columns.length ? b : a, null);
+  if (!s) return;
+  try {
+    const got = await askJSON(`api/episodes/${e.number}/series?` + query({ stream: s.name, width: 600, columns: [...s.columns.keys()].slice(0, 3) }));
+    if (state.episode === e) { shape = got; draw(); }
+  } catch { /* the plots tell */ }
+}
+
+function draw() {
+  const [c, w, h] = fit(canvas), e = state.episode;
+  c.clearRect(0, 0, w, h);
+  if (!e) return;
+  c.fillStyle = css('--panel');
+  c.fillRect(left, 0, width(), h);
+  c.fillStyle = css('--gap');
+  for (const s of [...e.streams, ...e.media, ...e.clouds]) for (const [a, b] of s.gaps) c.fillRect(x(a), 10, Math.max(x(b) - x(a), 1), h - 10);
+  if (shape) {
+    c.globalAlpha = 0.55;
+    shape.v.forEach((list, k) => {
+      let low = Infinity, high = -Infinity;
+      for (const v of list) if (v != null) { low = Math.min(low, v); high = Math.max(high, v); }
+      if (!(high > low)) return;
+      c.strokeStyle = css('--c' + k);
+      c.lineWidth = 1;
+      c.beginPath();
+      let drawing = false;
+      list.forEach((v, i) => {
+        if (v == null) { drawing = false; return; }
+        const y = h - 4 - (v - low) / (high - low) * (h - 18);
+        if (drawing) c.lineTo(x(shape.t[i]), y); else c.moveTo(x(shape.t[i]), y);
+        drawing = true;
+      });
+      c.stroke();
+    });
+    c.globalAlpha = 1;
+  }
+  for (const severity of ['warning', 'error']) {
+    c.fillStyle = css('--' + severity);
+    for (const f of e.findings) if (f.severity === severity) for (const at of f.at) c.fillRect(x(at) - 1, 0, 2, 8);
+  }
+  if (state.from > 0 || state.to < e.seconds) {
+    c.fillStyle = css('--shade');
+    c.fillRect(left, 0, x(state.from) - left, h);
+    c.fillRect(x(state.to), 0, left + width() - x(state.to), h);
+    c.strokeStyle = css('--accent');
+    c.lineWidth = 1;
+    c.strokeRect(x(state.from) + 0.5, 0.5, Math.max(x(state.to) - x(state.from) - 1, 2), h - 1);
+  }
+  c.fillStyle = css('--accent');
+  c.fillRect(x(state.cursor) - 1, 0, 2, h);
+}
+
+let dragging = false;
+canvas.addEventListener('pointerdown', e => {
+  if (!state.episode) return;
+  dragging = true;
+  canvas.setPointerCapture(e.pointerId);
+  tell('play', false);
+  tell('seek', t(e.offsetX));
+});
+canvas.addEventListener('pointermove', e => { if (dragging) tell('seek', t(e.offsetX)); });
+canvas.addEventListener('pointerup', () => { dragging = false; });
+canvas.addEventListener('dblclick', () => state.episode && tell('show', 0, state.episode.seconds));
+canvas.addEventListener('wheel', e => {
+  if (!state.episode) return;
+  e.preventDefault();
+  tell('zoom', Math.exp(e.deltaY * 0.002), t(e.offsetX));
+}, { passive: false });
+
+on('episode', load);
+on('closed', draw);
+on('view', draw);
+on('cursor', draw);
+addEventListener('resize', draw);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);

@@ -1,0 +1,202 @@
+// Space: paths, clouds and voxels, drawn point by point into a canvas. They are tens of thousands of points at most, which that does in milliseconds on
+// any machine, and over any remote desktop.
+
+import { state, ask, askJSON, make, query, fit, css, count } from './common.js';
+
+const viridis = [[68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37]];
+const mapped = Array.from({ length: 256 }, (_, i) => {
+  const at = i / 255 * (viridis.length - 1), k = Math.min(Math.floor(at), viridis.length - 2), f = at - k;
+  return viridis[k].map((v, c) => Math.round(v + f * (viridis[k + 1][c] - v)));
+});
+
+let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = ''; // stay so in the next episode
+
+export class Space {
+  constructor(episode) {
+    this.episode = episode;
+    this.canvas = make('canvas');
+    this.caption = make('div', { className: 'caption' });
+    this.select = make('select');
+    episode.clouds.forEach(c => this.select.append(make('option', { value: 'cloud ' + c.name, textContent: 'cloud: ' + c.name })));
+    episode.paths.forEach(p => this.select.append(make('option', { value: `path ${p.stream} ${p.columns}`, textContent: `path: ${p.stream}${p.name ? ' ' + p.name : ''}` })));
+    if ([...this.select.options].some(o => o.value === lastChoice)) this.select.value = lastChoice;
+    this.voxel = make('input', { type: 'number', min: 0, step: 'any', placeholder: 'voxel m', title: 'size of voxels; none for points', value: lastVoxel });
+    const above = make('button', { textContent: 'top', title: 'from above' });
+    this.root = make('div', { className: 'scene space3d' }, this.canvas, this.caption, make('div', { className: 'choice' }, this.select, this.voxel, above));
+    this.zoom = 1;
+    above.addEventListener('click', () => { Object.assign(turned, { yaw: -Math.PI / 2, pitch: Math.PI / 2 }); this.draw(); });
+    this.select.addEventListener('change', () => { lastChoice = this.select.value; this.select.blur(); this.begin(); });
+    this.voxel.addEventListener('change', () => { lastVoxel = this.voxel.value; this.voxel.blur(); this.shown = null; this.follow(); });
+    let from = null;
+    this.canvas.addEventListener('pointerdown', e => { from = [e.clientX, e.clientY]; this.canvas.setPointerCapture(e.pointerId); });
+    this.canvas.addEventListener('pointermove', e => {
+      if (!from) return;
+      turned.yaw -= (e.clientX - from[0]) * 0.008;
+      turned.pitch = Math.min(Math.max(turned.pitch + (e.clientY - from[1]) * 0.008, -Math.PI / 2), Math.PI / 2);
+      from = [e.clientX, e.clientY];
+      this.draw();
+    });
+    this.canvas.addEventListener('pointerup', () => { from = null; });
+    this.canvas.addEventListener('wheel', e => { e.preventDefault(); this.zoom = Math.min(Math.max(this.zoom * Math.exp(-e.deltaY * 0.0015), 0.1), 100); this.draw(); }, { passive: false });
+    this.resized = new ResizeObserver(() => this.draw());
+    this.resized.observe(this.canvas);
+  }
+
+  close() { this.resized.disconnect(); this.closed = true; }
+
+  // begin loads what was chosen.
+  async begin() {
+    const [kind, ...rest] = this.select.value.split(' ');
+    this.kind = kind;
+    this.voxel.hidden = kind !== 'cloud';
+    this.points = this.path = this.shown = this.box = null;
+    if (kind === 'cloud') { this.name = rest.join(' '); this.follow(); return; }
+    const p = this.episode.paths.find(p => `${p.stream} ${p.columns}` === rest.join(' '));
+    try {
+      const path = await askJSON(`api/episodes/${this.episode.number}/path?` + query({ stream: p.stream, columns: p.columns }));
+      if (this.closed || this.kind !== 'path') return;
+      this.path = path;
+      this.bound([path.x, path.y, path.z]);
+      this.caption.textContent = `${p.stream} ${p.name}`;
+    } catch (e) { this.caption.textContent = e.message; }
+    this.draw();
+  }
+
+  bound(axes) {
+    this.box = axes.map(list => {
+      let low = Infinity, high = -Infinity;
+      for (const v of list) if (v != null) { if (v < low) low = v; if (v > high) high = v; }
+      return low > high ? [0, 1] : [low, high];
+    });
+  }
+
+  // follow shows the cloud at the cursor, or where the path is there.
+  async follow() {
+    if (this.kind === 'path') { this.draw(); return; }
+    const t = state.cursor;
+    if (this.shown && t < this.shown.until && (t >= this.shown.at || this.shown.first)) return;
+    if (this.busy) { this.again = true; return; }
+    this.busy = true;
+    const size = +this.voxel.value || 0;
+    try {
+      const answer = await ask(`api/episodes/${this.episode.number}/cloud?` + query({ cloud: this.name, at: t, voxel: size }));
+      const head = JSON.parse(answer.headers.get('Cloud')), data = new Float32Array(await answer.arrayBuffer());
+      if (this.closed || this.kind !== 'cloud') return;
+      this.shown = { ...head, first: t < head.at, size };
+      this.points = { data, width: head.width, n: data.length / head.width };
+      if (!this.box) this.frame();
+      const what = size ? count(this.points.n, 'voxel') + (head.cut ? ' (the first of more)' : '') + ` of ${count(head.points, 'point')}` : this.points.n < head.points - head.not_finite ? `${this.points.n.toLocaleString('en')} of ${count(head.points, 'point')}` : count(head.points, 'point');
+      this.caption.textContent = `${this.name} · cloud ${head.cloud} · ${what}${head.not_finite ? ` · ${head.not_finite.toLocaleString('en')} not finite` : ''}`;
+      this.draw();
+    } catch (e) { this.caption.textContent = e.message; } finally { this.busy = false; }
+    if (this.again) { this.again = false; this.follow(); }
+  }
+
+  // frame is the box that most points are in: the outermost hundredth at each end does not count.
+  frame() {
+    const { data, width, n } = this.points;
+    this.box = [0, 1, 2].map(k => {
+      const list = Float32Array.from({ length: n }, (_, i) => data[i * width + k]).sort();
+      return n ? [list[Math.floor(n / 100)], list[n - 1 - Math.floor(n / 100)]] : [0, 1];
+    });
+  }
+
+  draw() {
+    const [c, w, h] = fit(this.canvas);
+    c.clearRect(0, 0, w, h);
+    if (!this.box) return;
+    const middle = this.box.map(([a, b]) => (a + b) / 2), length = Math.hypot(...this.box.map(([a, b]) => b - a)) || 1;
+    const scale = Math.min(w, h) * 1.05 / length * this.zoom, { yaw, pitch } = turned;
+    const cy = Math.cos(yaw), sy = Math.sin(yaw), cp = Math.cos(pitch), sp = Math.sin(pitch);
+    // Seen along (cos yaw cos pitch, sin yaw cos pitch, sin pitch), which points at the eye.
+    const project = (x, y, z) => {
+      x -= middle[0]; y -= middle[1]; z -= middle[2];
+      return [w / 2 + (-sy * x + cy * y) * scale, h / 2 - (-cy * sp * x - sy * sp * y + cp * z) * scale, cy * cp * x + sy * cp * y + sp * z];
+    };
+    this.floor(c, project);
+    if (this.points) this.splat(c, w, h, project, scale);
+    if (this.path) this.line(c, project);
+    this.axes(c, project, middle, h, scale);
+  }
+
+  // floor is a grid below everything, of a round number of metres.
+  floor(c, project) {
+    const [[x0, x1], [y0, y1], [z0]] = this.box, wide = Math.max(x1 - x0, y1 - y0) || 1;
+    let step = 10 ** Math.floor(Math.log10(wide / 4));
+    if (wide / step > 20) step *= 5; else if (wide / step > 8) step *= 2;
+    const a = Math.floor(x0 / step) * step, b = Math.ceil(x1 / step) * step, d = Math.floor(y0 / step) * step, e = Math.ceil(y1 / step) * step;
+    c.strokeStyle = css('--line');
+    c.lineWidth = 1;
+    c.beginPath();
+    const to = (...p) => { const [px, py] = project(...p); return [px, py]; };
+    for (let x = a; x <= b + step / 2; x += step) { c.moveTo(...to(x, d, z0)); c.lineTo(...to(x, e, z0)); }
+    for (let y = d; y <= e + step / 2; y += step) { c.moveTo(...to(a, y, z0)); c.lineTo(...to(b, y, z0)); }
+    c.stroke();
+    this.step = step;
+  }
+
+  // splat draws points, or voxels as squares of their size, the far ones first; colours are of the height.
+  splat(c, w, h, project, scale) {
+    const { data, width, n } = this.points, ratio = devicePixelRatio || 1, W = this.canvas.width, H = this.canvas.height;
+    const image = c.getImageData(0, 0, W, H), pixels = new Uint32Array(image.data.buffer), far = new Float32Array(W * H).fill(-Infinity);
+    const side = Math.max(1, Math.round((this.shown.size ? this.shown.size * scale : n < 3000 ? 2.5 : 1.2) * ratio)), [low, high] = this.box[2];
+    for (let i = 0; i < n; i++) {
+      const z = data[i * width + 2], [x, y, depth] = project(data[i * width], data[i * width + 1], z);
+      const [r, g, b] = mapped[Math.min(Math.max(Math.round((z - low) / (high - low || 1) * 255), 0), 255)];
+      const px = Math.round(x * ratio - side / 2), py = Math.round(y * ratio - side / 2);
+      for (let v = Math.max(py, 0); v < Math.min(py + side, H); v++) {
+        for (let u = Math.max(px, 0); u < Math.min(px + side, W); u++) {
+          const at = v * W + u;
+          if (depth <= far[at]) continue;
+          far[at] = depth;
+          const f = side > 4 && (u === px || v === py) ? 0.7 : 1; // an edge, so that neighbours can be told apart
+          pixels[at] = (255 << 24 | b * f << 16 | g * f << 8 | r * f) >>> 0;
+        }
+      }
+    }
+    c.putImageData(image, 0, 0);
+  }
+
+  // line draws the path: what has been is bold, and where it is now is a dot.
+  line(c, project) {
+    const { t, x, y, z } = this.path;
+    let now = null;
+    for (const past of [false, true]) {
+      c.strokeStyle = css('--c0') + (past ? '' : '55');
+      c.lineWidth = past ? 2 : 1;
+      c.beginPath();
+      let drawing = false;
+      for (let i = 0; i < t.length; i++) {
+        if (past && t[i] > state.cursor) break;
+        if (x[i] == null || y[i] == null || z[i] == null) { drawing = false; continue; }
+        const p = project(x[i], y[i], z[i]);
+        if (drawing) c.lineTo(p[0], p[1]); else c.moveTo(p[0], p[1]);
+        drawing = true;
+        if (past) now = p;
+      }
+      c.stroke();
+    }
+    if (!now) return;
+    c.fillStyle = css('--c1');
+    c.beginPath();
+    c.arc(now[0], now[1], 5, 0, 7);
+    c.fill();
+  }
+
+  axes(c, project, middle, h, scale) {
+    const at = [34, h - 52], o = project(...middle), long = 24 / scale;
+    c.font = '11px system-ui, sans-serif';
+    [['x', '--error'], ['y', '--c2'], ['z', '--c0']].forEach(([name, colour], k) => {
+      const p = project(...middle.map((m, i) => m + (i === k ? long : 0))), dx = p[0] - o[0], dy = p[1] - o[1];
+      c.strokeStyle = c.fillStyle = css(colour);
+      c.lineWidth = 2;
+      c.beginPath();
+      c.moveTo(...at);
+      c.lineTo(at[0] + dx, at[1] + dy);
+      c.stroke();
+      c.fillText(name, at[0] + dx * 1.3 - 3, at[1] + dy * 1.3 + 4);
+    });
+    c.fillStyle = css('--soft');
+    c.fillText(`grid ${+this.step.toPrecision(2)} m`, 8, h - 20);
+  }
+}

@@ -1,0 +1,211 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+)
+
+// mostPixels is the widest picture that is asked for.
+const mostPixels = 8192
+
+// window is the range of time that a request asks for, in ns, and in how many pixels.
+func (e *entry) window(r *http.Request) (from, to int64, pixels int, err error) {
+	length := float64(e.end-e.start) / 1e9
+	const far = 1e9 // seconds
+	a, err := number(r, "from", 0, -far, far)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	b, err := number(r, "to", length, -far, far)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if pixels, err = whole(r, "width", 1000, 1, mostPixels); err != nil {
+		return 0, 0, 0, err
+	}
+	from, to = e.start+int64(math.Floor(a*1e9)), e.start+int64(math.Ceil(b*1e9))
+	if from > to {
+		return 0, 0, 0, &badRequest{"to", r.FormValue("to"), "a time after from"}
+	}
+	return from, max(to, from+1), pixels, nil
+}
+
+// columnsOf reads the indices of columns that a request asks for, all unless it does.
+func columnsOf(r *http.Request, width int) ([]int, error) {
+	text, list := r.FormValue("columns"), []int{}
+	if text == "" {
+		for k := range width {
+			list = append(list, k)
+		}
+		return list, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		k, err := strconv.Atoi(part)
+		if err != nil || k < 0 || k >= width || len(list) >= width {
+			return nil, &badRequest{"columns", text, fmt.Sprintf("numbers of columns from 0 to %d, with commas", width-1)}
+		}
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+// serveSeries sends what to draw of a stream in a range of time, in so many pixels, and with a rate or plan what that makes of it.
+func (s *Server) serveSeries(w http.ResponseWriter, r *http.Request, e *entry) {
+	b, err := s.series(r, e)
+	if err != nil {
+		failWith(w, err)
+		return
+	}
+	writeBytes(w, b)
+}
+
+func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
+	i, err := e.stream(r.FormValue("stream"))
+	if err != nil {
+		return nil, err
+	}
+	from, to, pixels, err := e.window(r)
+	if err != nil {
+		return nil, err
+	}
+	c := e.curves[i]
+	if c == nil {
+		return []byte(`{"samples":0,"each":true,"t":[],"v":[],"gaps":[]}`), nil
+	}
+	columns, err := columnsOf(r, c.width)
+	if err != nil {
+		return nil, err
+	}
+	rate, err := number(r, "hz", -1, 0, 1e6)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.draw(from, to, pixels, columns)
+	if err != nil {
+		return nil, err
+	}
+	b := append(p.appendTo([]byte{'{'}, e.start), `,"gaps":[`...)
+	for n, g := range spans(c.gaps, from, to, pixels) {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = appendTimes(b, e.start, g.From, g.To)
+	}
+	b = append(b, ']')
+	if rate >= 0 {
+		if b, err = s.appendMade(r.Context(), b, e, rate, e.Streams[i].Name, from, to, pixels, columns); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func (p *points) appendTo(b []byte, start int64) []byte {
+	b = fmt.Appendf(b, `"samples":%d,"each":%t,"t":`, p.rows, p.each)
+	b = append(appendTimes(b, start, p.times...), `,"v":[`...)
+	for i, v := range p.values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumbers(b, v)
+	}
+	return append(b, ']')
+}
+
+// stream returns the index of a stream.
+func (e *entry) stream(name string) (int, error) {
+	for i := range e.Streams {
+		if e.Streams[i].Name == name {
+			return i, nil
+		}
+	}
+	return 0, &missing{"stream " + strconv.Quote(name)}
+}
+
+// made is what a plan makes of an episode.
+type made struct {
+	resampled *align.Resampled
+	curves    []once[*curve] // of its streams
+}
+
+// made returns what a plan makes of the episode at a rate, 0 for the server's plan as it is.
+func (s *Server) made(ctx context.Context, e *entry, rate float64) (*made, error) {
+	plan := align.Plan{Rate: rate}
+	if s.opt.Plan != nil {
+		plan = *s.opt.Plan
+		if rate > 0 {
+			plan.Rate = rate
+		}
+	} else if rate == 0 {
+		return nil, &badRequest{"hz", "0", "a rate: there is no plan"}
+	}
+	e.mu.Lock()
+	o := e.made[rate]
+	if o == nil {
+		if len(e.made) >= 4 { // those of rates that someone tried
+			clear(e.made)
+		}
+		o = &once[*made]{}
+		e.made[rate] = o
+	}
+	e.mu.Unlock()
+	return o.get(func() (*made, error) {
+		ctx = context.WithoutCancel(ctx) // others may wait for it
+		got, err := align.Resample(ctx, s.device, e.Episode, plan)
+		if err != nil {
+			return nil, err
+		}
+		return &made{got, make([]once[*curve], len(got.Streams))}, nil
+	})
+}
+
+// appendMade adds what a plan makes of a stream, columns by their names.
+func (s *Server) appendMade(ctx context.Context, b []byte, e *entry, rate float64, name string, from, to int64, pixels int, columns []int) ([]byte, error) {
+	m, err := s.made(ctx, e, rate)
+	if err != nil {
+		return fmt.Appendf(b, `,"made":{"error":%s}`, quoted(err.Error())), nil
+	}
+	recorded := e.Stream(name)
+	for i := range m.resampled.Streams {
+		a := &m.resampled.Streams[i]
+		if a.Recorded.Name != name && a.Name != name {
+			continue
+		}
+		c, err := m.curves[i].get(func() (*curve, error) {
+			values, err := a.Shown()
+			if err != nil {
+				return nil, err
+			}
+			return newCurve(&dataset.Stream{Name: a.Name, Times: a.Times, Values: values, Columns: a.Columns}, false)
+		})
+		if err != nil || c == nil {
+			return b, err
+		}
+		taken, which := []int{}, []int{}
+		for n, k := range columns {
+			if at := a.Column(recorded.Columns[k].Name); at >= 0 {
+				taken, which = append(taken, at), append(which, n)
+			}
+		}
+		p, err := c.draw(from, to, pixels, taken)
+		if err != nil {
+			return nil, err
+		}
+		b = fmt.Appendf(b, `,"made":{"columns":%s,`, strings.ReplaceAll(fmt.Sprint(which), " ", ","))
+		return append(p.appendTo(b, e.start), '}'), nil
+	}
+	why := "not among the plan's streams"
+	for _, l := range m.resampled.Report.LeftOut {
+		if l.Name == name {
+			why = l.Reason
+		}
+	}
+	return fmt.Appendf(b, `,"made":{"error":%s}`, quoted(why)), nil
+}
