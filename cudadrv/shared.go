@@ -51,8 +51,9 @@ func (c *Context) OpenShared(handle []byte, n int64) (*DeviceMem, error) {
 	}
 	return c.plain("OpenShared", n, true, func(f *frame) (slot, Code) {
 		const enablePeerAccess = 1 // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+		at := f.bufAddr()
 		copy(f.buf[:], handle)
-		return fnIpcOpenMemHandle, c.bound(fnIpcOpenMemHandle, f, f.outAddr(0), f.bufAddr(), enablePeerAccess)
+		return fnIpcOpenMemHandle, c.bound(fnIpcOpenMemHandle, f, f.outAddr(0), at, enablePeerAccess)
 	})
 }
 
