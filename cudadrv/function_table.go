@@ -7,6 +7,8 @@ import "fmt"
 //
 // A pointer argument is the address of memory that stays where it is, and stays alive, until Proc
 // returns; see [View] for reading and writing it from Go. Proc must not keep args.
+//
+// A structure that C takes by its value, as cuIpcOpenMemHandle does its handle, is a pointer here.
 type Proc func(args []uintptr) uintptr
 
 // FunctionTable is where a [Driver] gets its functions. [Open] fills one from the driver library; a test or a
@@ -69,6 +71,9 @@ const (
 	fnMemGetInfo
 	fnMemAlloc
 	fnMemFree
+	fnIpcGetMemHandle
+	fnIpcOpenMemHandle
+	fnIpcCloseMemHandle
 	fnMemHostAlloc
 	fnMemFreeHost
 	fnMemHostGetDevicePointer
@@ -156,6 +161,9 @@ var symbols = [slotCount]symbol{
 	fnMemGetInfo:                 {"cuMemGetInfo_v2", 3020, true},
 	fnMemAlloc:                   {"cuMemAlloc_v2", 3020, true},
 	fnMemFree:                    {"cuMemFree_v2", 3020, true},
+	fnIpcGetMemHandle:            {"cuIpcGetMemHandle", 4010, false},
+	fnIpcOpenMemHandle:           {"cuIpcOpenMemHandle_v2", 11000, false},
+	fnIpcCloseMemHandle:          {"cuIpcCloseMemHandle", 4010, false},
 	fnMemHostAlloc:               {"cuMemHostAlloc", 2020, true},
 	fnMemFreeHost:                {"cuMemFreeHost", 2000, true},
 	fnMemHostGetDevicePointer:    {"cuMemHostGetDevicePointer_v2", 3020, true},

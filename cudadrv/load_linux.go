@@ -3,6 +3,7 @@
 package cudadrv
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -122,6 +123,9 @@ func libraryFunctionTable(lib uintptr, path string) *FunctionTable {
 		if fn == 0 {
 			return nil, false
 		}
+		if name == symbols[fnIpcOpenMemHandle].name && runtime.GOARCH == "amd64" {
+			return func(args []uintptr) uintptr { return openHandle(fn, args) }, true
+		}
 		return func(args []uintptr) uintptr {
 			r, _, _ := purego.SyscallN(fn, args...)
 			return r
@@ -152,6 +156,17 @@ func openNCCL() (*FunctionTable, error) {
 			return r
 		}, err == nil
 	}}, nil
+}
+
+// openHandle calls cuIpcOpenMemHandle, which takes the handle by its value: on x86-64 it lies on the stack, behind the six arguments that registers hold,
+// of which there are two. On arm64 such a structure is passed by its address, as all of the calls here are.
+func openHandle(fn uintptr, args []uintptr) uintptr {
+	call := [6 + HandleBytes/8]uintptr{args[0], args[2]}
+	for i := range HandleBytes / 8 {
+		call[6+i] = uintptr(binary.NativeEndian.Uint64(View(args[1]+uintptr(8*i), 8)))
+	}
+	r, _, _ := purego.SyscallN(fn, call[:]...)
+	return r
 }
 
 // baseName takes the version suffix off: cuMemAlloc_v2 is cuMemAlloc.

@@ -3,6 +3,7 @@ package cudadrv
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -211,6 +212,12 @@ func View(addr uintptr, n int) []byte {
 	// SAFETY: addr is C memory, or heap memory kept alive by the caller's frame; reading the integer as a
 	// pointer is how it comes back.
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
+}
+
+// storeWord writes the word at an address of pinned memory, a multiple of 4, at once.
+func storeWord(addr uintptr, v uint32) {
+	// SAFETY: the caller has found the address within memory that is open; reading the integer as a pointer is how it comes back.
+	atomic.StoreUint32(*(**uint32)(unsafe.Pointer(&addr)), v)
 }
 
 // CString reads the zero-terminated text at an address, at most 64 KiB of it.

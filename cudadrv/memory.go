@@ -14,11 +14,12 @@ type DevicePtr uint64
 // DeviceMem is memory on the device, in bytes. [Array] is such memory as elements of a Go type.
 type DeviceMem struct {
 	child
-	mu     sync.RWMutex // held for reading while a call uses ptr
-	ptr    DevicePtr
-	size   int64
-	pooled bool
-	closed bool
+	mu      sync.RWMutex // held for reading while a call uses ptr
+	ptr     DevicePtr
+	size    int64
+	pooled  bool
+	foreign bool // another process has allocated it
+	closed  bool
 }
 
 // Malloc allocates n bytes, usable at once on every stream. Where the device has memory pools they come from
@@ -136,7 +137,11 @@ func (m *DeviceMem) release(s *Stream) error {
 					return err
 				}
 			}
-			gone = c.dev.check(fnMemFree, c.bound(fnMemFree, f, uintptr(m.ptr)))
+			free := fnMemFree
+			if m.foreign {
+				free = fnIpcCloseMemHandle
+			}
+			gone = c.dev.check(free, c.bound(free, f, uintptr(m.ptr)))
 		}
 	}
 	if stays(gone) {

@@ -23,6 +23,7 @@ type memory struct {
 	threshold uint64
 	blocks    map[uint64]*holding // by address, of every kind
 	peers     atomic.Uint64       // the devices that the pool is open to, a bit for each
+	adopted   map[uint64]uintptr  // handles of what lies in another driver's memory, by address
 }
 
 // holding is device memory that was given out.

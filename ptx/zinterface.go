@@ -1364,6 +1364,29 @@ func (f MatmulParamsFlags) Word() uint32 {
 		flagOf(f.Ahead, 6)
 }
 
+const MeetThreads = 32 // meet_threads of meet.cu: which is how many ranks there are at most
+
+// MeetParams is meet_params of meet.cu: 32 bytes.
+type MeetParams struct {
+	Flags  uint64 // offset 0: of this rank: how often each rank was here, as far as it has said so
+	Others uint64 // offset 8: the addresses of all ranks' flags
+	Left   uint64 // offset 16: in host memory: not 0 when nobody is to be waited for any more
+	Rank   uint32 // offset 24
+	Ranks  uint32 // offset 28
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *MeetParams) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+
+func (p *MeetParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Flags)
+	b = binary.LittleEndian.AppendUint64(b, p.Others)
+	b = binary.LittleEndian.AppendUint64(b, p.Left)
+	b = binary.LittleEndian.AppendUint32(b, p.Rank)
+	b = binary.LittleEndian.AppendUint32(b, p.Ranks)
+	return b
+}
+
 const NormThreads = 256 // norm_threads of norm.cu
 
 const NormBackwardThreads = 512 // norm_backward_threads of norm.cu

@@ -58,6 +58,8 @@ import "embed"
 //go:embed matmul_norm_back.sm_90.cubin.gz
 //go:embed matmul_norm_back.sm_90.ptx.gz
 //go:embed matmul_norm_back.sm_80.ptx.gz
+//go:embed meet.sm_90.ptx.gz
+//go:embed meet.sm_80.ptx.gz
 //go:embed norm.sm_90.cubin.gz
 //go:embed norm.sm_90.ptx.gz
 //go:embed norm.sm_80.ptx.gz
@@ -874,6 +876,33 @@ var manifest = []family{
 				Hash:    "e1776de9844d7a77bfd68661a9dd29e661ec56249aa34eb9259151a7ecd63155",
 				PTXHash: "e1776de9844d7a77bfd68661a9dd29e661ec56249aa34eb9259151a7ecd63155",
 				stored:  source{"matmul_norm_back.sm_80.ptx.gz", "c5b40b81b91a4c5a7a368d9f6031aa1bd274a960fd241ed51afb1c440a1190ea"},
+			},
+		},
+	},
+	{
+		name: "meet",
+		sources: []source{
+			{"meet.cu", "1cb568df31d94ef02951e929b7e3ccb8ff15f50951e8585c84c6243f6b957e2e"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "meet", MaxThreads: 32, Params: []Param{
+				{"b8", 32, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "meet.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "86b6525c27884f067493e0988efea99b20f555fa03f6a071699d1f4da33b37ed",
+				PTXHash: "86b6525c27884f067493e0988efea99b20f555fa03f6a071699d1f4da33b37ed",
+				stored:  source{"meet.sm_90.ptx.gz", "9c644b21fd3600ae1e907ce88fb104e78e3b4ad21c6b67160d0f1d75c28a671a"},
+			},
+			{
+				File: "meet.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "e1130b9c68f13eae576ff237754336a9a3caa362c1c27825fb259a6633e005f4",
+				PTXHash: "e1130b9c68f13eae576ff237754336a9a3caa362c1c27825fb259a6633e005f4",
+				stored:  source{"meet.sm_80.ptx.gz", "21c13dbb2cc1517573c3c7082ebfe9107571b9c5a9679ef339543471bd8ded42"},
 			},
 		},
 	},
