@@ -395,14 +395,23 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	}
 	kept, err := p.writer.Add(ctx, r.e)
 	var refused *RefusedError
-	if errors.As(err, &refused) {
+	switch {
+	case err == nil:
+	case p.ofOutput(err):
+		return err
+	case errors.As(err, &refused), !p.traits.Whole: // of which nothing was written, or that is not named
 		*r = p.unread(ctx, *r, err)
 		return r.err
-	}
-	if err != nil {
-		return err
+	default:
+		return &EpisodeError{Number: r.about.Number, Input: p.inputs[r.about.Input].path, Err: err}
 	}
 	return settle(r.about.Name, r.accounts, &kept)
+}
+
+// ofOutput reports whether an error is of a file below the output.
+func (p *piece) ofOutput(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && (path.Path == p.at || strings.HasPrefix(filepath.Clean(path.Path), filepath.Clean(p.at)))
 }
 
 // commit gives the piece its name, if there is anything in it.

@@ -184,7 +184,9 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 	switch next, stop := iter.Pull2(m.DecodeRange(ctx, 0, m.Len())); {
 	case video:
 		p.member = webdataset.Ext(m.Name) + ".jpg"
-		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error { return jpeg.Encode(b, picture(t), &jpeg.Options{Quality: jpegQuality}) })
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
+			return jpeg.Encode(b, picture(t), &jpeg.Options{Quality: jpegQuality})
+		})
 		return p, stop
 	case wide(m.Encoding):
 		p.member = webdataset.Ext(m.Name) + ".npy"
