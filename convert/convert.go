@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -405,6 +406,7 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	default:
 		return &EpisodeError{Number: r.about.Number, Input: p.inputs[r.about.Input].path, Err: err}
 	}
+	r.remarks = append(slices.Clip(r.remarks), kept.Remarks...)
 	return settle(r.about.Name, r.accounts, &kept)
 }
 

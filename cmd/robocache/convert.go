@@ -273,7 +273,10 @@ func (c *conversion) explain(err error) error {
 	)
 	switch {
 	case errors.As(err, &clock):
-		return usagef("--to %s: %v: --hz F, or --plan FILE", c.to, err)
+		if clock.A == "" {
+			return usagef("--to %s: episode %s has no stream with a clock", c.to, clock.Episode)
+		}
+		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE", c.to, clock.Episode, clock.A, clock.B)
 	case errors.As(err, &steps):
 		return usagef("--hz: %v, want --rate", err)
 	case errors.As(err, &option) && option.Arg == "output":
@@ -300,21 +303,26 @@ const mostReasons = 20
 // converted says what was done: a table of the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for i, r := range all.Shards {
+	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
+	total := convert.Total(all.Shards)
+	for i := range total {
+		s := &total[i]
+		for _, reason := range slices.Sorted(maps.Keys(s.Dropped)) {
+			a.remark("%s: %d of %d dropped: %s", s.Name, s.Dropped[reason], s.Read, reason)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
+	}
+	for _, r := range all.Shards {
 		a.about(r)
-		if i == 0 {
-			fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
-		}
-		for k := range r.Streams {
-			s := &r.Streams[k]
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
-		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i, r := range all.Shards {
-		bytes, before := int64(0), ""
+		bytes, before, rows := int64(0), "", ""
+		if r.Rows > 0 {
+			rows = fmt.Sprintf(", %d rows", r.Rows)
+		}
 		for _, p := range r.Pieces {
 			bytes += p.Bytes
 		}
@@ -325,7 +333,7 @@ func (a *app) converted(all *converted) error {
 		if r.Shards > 1 {
 			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
 		}
-		if _, err := fmt.Fprintf(a.out, "converted %s, %s, %d rows, into %s%s: %s%s\n", episodes(r.Converted), inspection.Counted(len(r.Streams), "stream"), r.Rows,
+		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", episodes(r.Converted), inspection.Counted(len(r.Streams), "stream"), rows,
 			all.Output, shard, megabytes(bytes), before); err != nil {
 			return err
 		}
@@ -353,12 +361,6 @@ func (a *app) about(r *convert.Report) {
 	}
 	if r.Filtered > 0 {
 		a.remark("%s do not pass the plan's filter", episodes(r.Filtered))
-	}
-	for i := range r.Streams {
-		s := &r.Streams[i]
-		for _, reason := range slices.Sorted(maps.Keys(s.Dropped)) {
-			a.remark("%s: %d of %d dropped: %s", s.Name, s.Dropped[reason], s.Read, reason)
-		}
 	}
 	list := []string{}
 	for _, l := range r.Losses {
