@@ -324,11 +324,37 @@ func (w *work) each(ctx context.Context, left []int, done func(*entry) error) er
 	return nil
 }
 
-// together makes one piece of all episodes: they are read ahead, and written in their order.
+// together makes one piece of all episodes: they are read ahead, and written in their order. One of which a part was written when it turned out to be
+// broken costs the piece's being made again without it.
 func (w *work) together(ctx context.Context, left []int, done func(*entry) error) error {
 	if len(left) == 0 {
 		return nil
 	}
+	broken := map[int]error{}
+	for {
+		n, err := w.attempt(ctx, broken)
+		var again *brokenError
+		switch {
+		case errors.As(err, &again):
+			broken[again.number] = again.err
+		case err != nil:
+			return err
+		default:
+			return done(n)
+		}
+	}
+}
+
+// brokenError is an episode of which a part was written.
+type brokenError struct {
+	number int
+	err    error
+}
+
+func (e *brokenError) Error() string { return e.err.Error() }
+
+// attempt makes the piece of all episodes but some.
+func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
 	p := &piece{work: w, n: &entry{Piece: 0}}
 	defer p.close()
 	limit := w.limit(w.opt.Workers)
@@ -336,10 +362,14 @@ func (w *work) together(ctx context.Context, left []int, done func(*entry) error
 		if err := ctx.Err(); err != nil {
 			return ready{err: err}
 		}
-		return w.prepare(ctx, w.first+i)
+		r := w.prepare(ctx, w.first+i)
+		if err := broken[w.first+i]; err != nil && r.err == nil {
+			r = w.unread(ctx, r, err)
+		}
+		return r
 	}) {
 		if err := p.add(ctx, &r); err != nil {
-			return err
+			return nil, err
 		}
 		if w.opt.Progress != nil {
 			now := w.progress
@@ -350,10 +380,7 @@ func (w *work) together(ctx context.Context, left []int, done func(*entry) error
 			w.opt.Progress(now)
 		}
 	}
-	if err := p.commit(ctx); err != nil {
-		return err
-	}
-	return done(p.n)
+	return p.n, p.commit(ctx)
 }
 
 // piece is one that is being made.
@@ -403,6 +430,8 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	case errors.As(err, &refused), !p.traits.Whole: // of which nothing was written, or that is not named
 		*r = p.unread(ctx, *r, err)
 		return r.err
+	case ofEpisode(err) && !p.opt.Reading.Strict:
+		return &brokenError{r.about.Number, err}
 	default:
 		return &EpisodeError{Number: r.about.Number, Input: p.inputs[r.about.Input].path, Err: err}
 	}
