@@ -273,9 +273,6 @@ func (c *conversion) explain(err error) error {
 	)
 	switch {
 	case errors.As(err, &clock):
-		if clock.A == "" {
-			return usagef("--to %s: episode %s has no stream with a clock", c.to, clock.Episode)
-		}
 		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE", c.to, clock.Episode, clock.A, clock.B)
 	case errors.As(err, &steps):
 		return usagef("--hz: %v, want --rate", err)
