@@ -91,7 +91,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, &OptionError{"shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1)}
 	}
 	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
-	w.report.Head = c.head
+	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Losses: []Loss{}, Remarks: []Remark{}, Pieces: []PieceReport{}}
 	w.report.Shard = shard
 	var err error
 	if w.report.Inputs, err = hashed(ctx, c.inputs, shard, c.opt.Shards); err != nil {
