@@ -147,6 +147,14 @@ func sum(all, list []StreamAccount) []StreamAccount {
 	return all
 }
 
+// Total returns the accounts of several shards together, streams of the same name as one.
+func Total(shards []*Report) (all []StreamAccount) {
+	for _, r := range shards {
+		all = sum(all, r.Streams)
+	}
+	return all
+}
+
 // Loss is what readers knew and could not give: content of no stream, what was broken, and what the recorder itself lost.
 type Loss struct {
 	What     string `json:"what"`

@@ -91,7 +91,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, &OptionError{"shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1)}
 	}
 	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
-	w.report.Head = c.head
+	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Losses: []Loss{}, Remarks: []Remark{}, Pieces: []PieceReport{}}
 	w.report.Shard = shard
 	var err error
 	if w.report.Inputs, err = hashed(ctx, c.inputs, shard, c.opt.Shards); err != nil {
@@ -323,11 +323,37 @@ func (w *work) each(ctx context.Context, left []int, done func(*entry) error) er
 	return nil
 }
 
-// together makes one piece of all episodes: they are read ahead, and written in their order.
+// together makes one piece of all episodes: they are read ahead, and written in their order. One of which a part was written when it turned out to be
+// broken costs the piece's being made again without it.
 func (w *work) together(ctx context.Context, left []int, done func(*entry) error) error {
 	if len(left) == 0 {
 		return nil
 	}
+	broken := map[int]error{}
+	for {
+		n, err := w.attempt(ctx, broken)
+		var again *brokenError
+		switch {
+		case errors.As(err, &again):
+			broken[again.number] = again.err
+		case err != nil:
+			return err
+		default:
+			return done(n)
+		}
+	}
+}
+
+// brokenError is an episode of which a part was written.
+type brokenError struct {
+	number int
+	err    error
+}
+
+func (e *brokenError) Error() string { return e.err.Error() }
+
+// attempt makes the piece of all episodes but some.
+func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
 	p := &piece{work: w, n: &entry{Piece: 0}}
 	defer p.close()
 	limit := w.limit(w.opt.Workers)
@@ -335,10 +361,14 @@ func (w *work) together(ctx context.Context, left []int, done func(*entry) error
 		if err := ctx.Err(); err != nil {
 			return ready{err: err}
 		}
-		return w.prepare(ctx, w.first+i)
+		r := w.prepare(ctx, w.first+i)
+		if err := broken[w.first+i]; err != nil && r.err == nil {
+			r = w.unread(ctx, r, err)
+		}
+		return r
 	}) {
 		if err := p.add(ctx, &r); err != nil {
-			return err
+			return nil, err
 		}
 		if w.opt.Progress != nil {
 			now := w.progress
@@ -349,82 +379,7 @@ func (w *work) together(ctx context.Context, left []int, done func(*entry) error
 			w.opt.Progress(now)
 		}
 	}
-	if err := p.commit(ctx); err != nil {
-		return err
-	}
-	return done(p.n)
-}
-
-// piece is one that is being made.
-type piece struct {
-	*work
-	n      *entry
-	writer Writer // nil before the first episode that there is
-}
-
-// add writes an episode, or notes why not.
-func (p *piece) add(ctx context.Context, r *ready) error {
-	if r.err != nil {
-		return r.err
-	}
-	if e := r.e; e != nil {
-		err := p.write(ctx, r)
-		e.close()
-		if err != nil {
-			return err
-		}
-	}
-	p.n.take(r)
-	return nil
-}
-
-func (p *piece) write(ctx context.Context, r *ready) (err error) {
-	if p.writer == nil {
-		first, end := p.episodesOf(p.n.Piece)
-		about := Piece{Shard: p.shard, Shards: p.shards, Episodes: end - first}
-		if p.opt.Plan != nil {
-			about.Rate = p.opt.Plan.Rate
-		}
-		for i := range p.inputs {
-			about.Inputs = append(about.Inputs, p.inputs[i].info)
-		}
-		p.n.Report.Path = p.name(p.n.Piece)
-		if p.writer, err = p.target.Create(ctx, p.path(&p.n.Report), about); err != nil {
-			return err
-		}
-	}
-	kept, err := p.writer.Add(ctx, r.e)
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		*r = p.unread(ctx, *r, err)
-		return r.err
-	}
-	if err != nil {
-		return err
-	}
-	return settle(r.about.Name, r.accounts, &kept)
-}
-
-// commit gives the piece its name, if there is anything in it.
-func (p *piece) commit(ctx context.Context) error {
-	converted := false
-	for _, e := range p.n.Report.Episodes {
-		converted = converted || e.Skipped == "" && e.Filtered == ""
-	}
-	if !converted || p.writer == nil {
-		p.n.Report.Path = ""
-		return nil
-	}
-	if err := p.writer.Commit(ctx); err != nil {
-		return err
-	}
-	return hash(ctx, p.path(&p.n.Report), &p.n.Report)
-}
-
-func (p *piece) close() {
-	if p.writer != nil {
-		p.writer.Close()
-	}
+	return p.n, p.commit(ctx)
 }
 
 // finish checks the whole account, and says that the shard is done.

@@ -54,8 +54,8 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 			}
 		}
 		episodes += d.Len()
-		list = append(list, in)
-		if in.files, err = sources.List(ctx, path); err != nil {
+		in.files, err = sources.List(ctx, path)
+		if list = append(list, in); err != nil {
 			return list, &InputError{path, err}
 		}
 	}

@@ -1,15 +1,22 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"image/jpeg"
+	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/video"
 )
 
 // MCAP is files of messages, one an episode: a topic of each stream, camera and series of clouds, as mcap.Writer.Episode writes them; by a plan a topic
-// NAME.valid of each stream too.
+// NAME.valid of each stream too. A video that cannot be there as it is, since its packets need the head of its file or others that the plan leaves out, is
+// there as images in JPEG, and a remark says so.
 func MCAP(encoding mcap.Encoding) Target { return messages{encoding} }
 
 type messages struct{ encoding mcap.Encoding }
@@ -59,12 +66,56 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 		own.Streams = with.Streams
 	}
+	own.Media = slices.Clone(e.Media)
+	for i := range own.Media {
+		m := &own.Media[i]
+		if stills := stillsOf(m); stills != nil {
+			defer stills.close()
+			m.Encoding, m.Source = "jpeg", stills
+			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: the frames of a video are images in JPEG of quality %d", m.Name, jpegQuality))
+		}
+	}
 	err := w.to.Episode(ctx, &own, w.encoding)
 	var message *mcap.Error
 	if errors.As(err, &message) {
 		err = &RefusedError{err}
 	}
 	return kept, err
+}
+
+// stillsOf gives the frames of a video one by one, where its packets cannot be messages; nil of other media.
+func stillsOf(m *dataset.Media) *stills {
+	if p, picked := m.Source.(*Picked); picked {
+		if p.Recorded.IsVideo() {
+			return &stills{p}
+		}
+		return nil
+	}
+	if _, packets := m.Source.(*video.Frames); packets || !m.IsVideo() {
+		return nil
+	}
+	p := &Picked{Recorded: m, Frames: make([]int, m.Len())}
+	for i := range p.Frames {
+		p.Frames[i] = i
+	}
+	own := *m
+	p.Recorded = &own
+	return &stills{p}
+}
+
+// stills is the source of a video's frames as JPEG.
+type stills struct{ *Picked }
+
+func (s *stills) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.decode(ctx, s.Frames[i])
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = jpeg.Encode(&b, picture(t), &jpeg.Options{Quality: jpegQuality})
+	return b.Bytes(), err
 }
 
 func (w *messagesWriter) Commit(context.Context) error {

@@ -127,15 +127,11 @@ func (e *EpisodeError) Unwrap() error { return e.Err }
 // ClockError says that a format needs all of an episode on one clock, and that a recording has several.
 type ClockError struct {
 	Target, Episode string
-	A, B            string // two streams whose timestamps differ; empty where there are no timestamps at all
+	A, B            string // two streams whose timestamps differ
 }
 
 func (e *ClockError) Error() string {
-	got := fmt.Sprintf("episode %s, whose %s and %s have clocks of their own", e.Episode, e.A, e.B)
-	if e.A == "" {
-		got = fmt.Sprintf("episode %s, without a stream that has a clock", e.Episode)
-	}
-	return fmt.Sprintf("convert: %s has one clock for all streams: got %s, want a rate or a plan", e.Target, got)
+	return fmt.Sprintf("convert: %s has one clock for all streams: got episode %s, whose %s and %s have clocks of their own, want a rate or a plan", e.Target, e.Episode, e.A, e.B)
 }
 
 // Unwrap returns dataset.ErrMissing.
@@ -170,11 +166,22 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	if a == "" && times != nil {
 		r.e.Times, r.e.Rate = times, rateOf(times, in.info.Rate)
 	}
-	if c.traits.Rows && r.e.Times == nil {
+	switch {
+	case len(own.Streams)+len(own.Media)+len(own.Clouds) == 0, c.traits.Rows && a == "" && len(times) == 0:
+		return &RefusedError{empty(&own)}
+	case c.traits.Rows && r.e.Times == nil:
 		return &ClockError{Target: c.target.Name(), Episode: own.Name, A: a, B: b}
 	}
 	r.about.Rows = len(r.e.Times)
 	return nil
+}
+
+// empty says that there is nothing in a recording, and what was lost of it.
+func empty(e *dataset.Episode) error {
+	if len(e.Damage) > 0 {
+		return fmt.Errorf("no samples; lost: %v", e.Damage)
+	}
+	return errors.New("no samples")
 }
 
 // The kinds of accounts.

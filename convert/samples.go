@@ -19,8 +19,8 @@ import (
 )
 
 // WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream, CAMERA.jpg or
-// CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG, and depth is CAMERA.npy
-// [H,W,1]. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the task, and by a plan which members are valid.
+// CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG, depth is CAMERA.npy
+// [H,W,1], and what nobody decodes is as it was recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the task, and by a plan which members are valid.
 func WebDataset() Target { return samples{} }
 
 type samples struct{}
@@ -181,10 +181,16 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 		p.member, p.next = webdataset.Ext(m.Name)+".png", frame
 		return p, func() {}
 	}
+	if !m.Decodes() {
+		p.member, p.next = webdataset.Ext(m.Name)+"."+webdataset.Ext(m.Encoding), frame
+		return p, func() {}
+	}
 	switch next, stop := iter.Pull2(m.DecodeRange(ctx, 0, m.Len())); {
 	case video:
 		p.member = webdataset.Ext(m.Name) + ".jpg"
-		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error { return jpeg.Encode(b, picture(t), &jpeg.Options{Quality: jpegQuality}) })
+		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
+			return jpeg.Encode(b, picture(t), &jpeg.Options{Quality: jpegQuality})
+		})
 		return p, stop
 	case wide(m.Encoding):
 		p.member = webdataset.Ext(m.Name) + ".npy"

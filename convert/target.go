@@ -57,6 +57,8 @@ type Kept struct {
 	Samples map[string]int
 	// LeftOut is what the format has no place for, by name, with its samples.
 	LeftOut []dataset.LeftOut
+	// Remarks say what was written otherwise than it was recorded.
+	Remarks []string
 }
 
 // RefusedError is an episode that a format cannot take.

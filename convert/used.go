@@ -26,9 +26,10 @@ type usage[T int64 | float64] struct {
 	windows       []span[T]
 }
 
-// span is a window kind's: how long it is, and up to which sample it was marked.
+// span is a window kind's: how long it is, and up to which sample it was looked at.
 type span[T int64 | float64] struct {
 	length T
+	last   bool // its kind takes the last sample of the window alone
 	next   int
 }
 
@@ -75,7 +76,7 @@ func newUsage[T int64 | float64](a *align.Aligned, times []T, of func(time.Durat
 		if !given {
 			w, _ = limit(a.How.Window)
 		}
-		u.windows = append(u.windows, span[T]{length: w})
+		u.windows = append(u.windows, span[T]{length: w, last: c.Interp == ops.InterpWindowLast})
 	}
 	return u
 }
@@ -110,19 +111,15 @@ func (u *usage[T]) tick(x T, k int) {
 	if n == 0 {
 		return
 	}
-	hit := u.hit(x, k)
-	for i := range u.windows {
-		u.window(&u.windows[i], x)
-	}
-	switch {
+	switch hit := u.hit(x, k); {
 	case hit >= 0:
-		if len(u.kinds) > 0 {
-			u.used[hit] = true
-		}
+		u.used[hit] = u.used[hit] || len(u.kinds) > 0
 	case k < 0:
 		u.outside(0, 1)
+		return
 	case k == n-1:
 		u.outside(k, -1)
+		return
 	default:
 		step := u.times[k+1] - u.times[k]
 		if u.gap > 0 && step > u.gap {
@@ -134,6 +131,9 @@ func (u *usage[T]) tick(x T, k int) {
 		for _, kind := range u.kinds {
 			u.between(kind, x, k)
 		}
+	}
+	for i := range u.windows {
+		u.window(&u.windows[i], x)
 	}
 }
 
@@ -184,32 +184,46 @@ func (u *usage[T]) between(kind ops.Interp, x T, k int) {
 
 // outside marks what a tick beyond the end of the samples is made of: end is the sample there, and step leads back into them.
 func (u *usage[T]) outside(end, step int) {
-	if len(u.kinds) == 0 {
-		return
-	}
+	linear := 0
 	switch u.edge {
-	case ops.EdgeClamp:
-		u.used[end] = true
 	case ops.EdgeHold:
 		u.used[end] = u.used[end] || step < 0
+		return
+	case ops.EdgeFill:
+		return
 	case ops.EdgeExtrapolate:
-		u.used[end] = true
-		for i := end + step; i >= 0 && i < len(u.times); i += step {
-			if u.times[i] != u.times[end] {
-				u.used[i] = true
-				return
+		for _, kind := range u.kinds {
+			if kind == ops.InterpLinear {
+				linear++
 			}
 		}
 	}
+	u.used[end] = u.used[end] || linear < len(u.kinds)+len(u.windows)
+	if linear == 0 {
+		return
+	}
+	i := end // to the nearest bracket of a length
+	for i+step >= 0 && i+step < len(u.times) && u.times[i+step] == u.times[end] {
+		i += step
+	}
+	if i+step < 0 || i+step >= len(u.times) {
+		i = end // of all samples at one time
+	} else {
+		u.used[i+step] = true
+	}
+	u.used[i] = true
 }
 
-// window marks the samples in (x-w, x], which begin and end later from tick to tick.
+// window marks the samples in (x-w, x], which begin and end later from tick to tick, or the last of them.
 func (u *usage[T]) window(w *span[T], x T) {
 	for w.next < len(u.times) && u.times[w.next] <= x-w.length+u.snap {
 		w.next++
 	}
-	for w.next < len(u.times) && u.times[w.next] <= x+u.snap {
-		u.used[w.next] = true
-		w.next++
+	begun := w.next
+	for ; w.next < len(u.times) && u.times[w.next] <= x+u.snap; w.next++ {
+		u.used[w.next] = u.used[w.next] || !w.last
+	}
+	if i := w.next - 1; w.last && i >= 0 && (i >= begun || u.times[i] > x-w.length+u.snap) {
+		u.used[i] = true
 	}
 }

@@ -253,9 +253,9 @@ func (c *cloud) set(points, features *tensor.Tensor) error {
 	var err error
 	switch points.DType() {
 	case tensor.F16:
-		points, _, err = convert(points, func(v tensor.Float16) (float32, bool) { return v.F32(), true })
+		points, _, err = numbersAs(points, func(v tensor.Float16) (float32, bool) { return v.F32(), true })
 	case tensor.BF16:
-		points, _, err = convert(points, func(v tensor.BFloat16) (float32, bool) { return v.F32(), true })
+		points, _, err = numbersAs(points, func(v tensor.BFloat16) (float32, bool) { return v.F32(), true })
 	}
 	if err != nil {
 		return err
@@ -278,11 +278,11 @@ func (c *cloud) set(points, features *tensor.Tensor) error {
 func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 	switch t.DType() {
 	case tensor.U8:
-		return convert(t, func(v uint8) (float32, bool) { return float32(v), true })
+		return numbersAs(t, func(v uint8) (float32, bool) { return float32(v), true })
 	case tensor.I32:
-		return convert(t, func(v int32) (float32, bool) { return dataset.Float[float32](int64(v)) })
+		return numbersAs(t, func(v int32) (float32, bool) { return dataset.Float[float32](int64(v)) })
 	case tensor.I64:
-		return convert(t, dataset.Float[float32, int64])
+		return numbersAs(t, dataset.Float[float32, int64])
 	}
 	return t, 0, nil
 }
@@ -303,7 +303,7 @@ func toI64(t *tensor.Tensor) (*tensor.Tensor, error) {
 	return tensor.Of(out, len(out))
 }
 
-func convert[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*tensor.Tensor, int, error) {
+func numbersAs[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*tensor.Tensor, int, error) {
 	t, err := t.Contiguous()
 	if err != nil {
 		return nil, 0, err

@@ -1,0 +1,380 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/storage"
+	"github.com/spf13/cobra"
+)
+
+// converted is what convert says of its work.
+type converted struct {
+	Output string            `json:"output"`
+	Shards []*convert.Report `json:"shards"` // those that were made, or were there
+	Before []int             `json:"before"` // of each, how many pieces were there already, whole
+}
+
+// conversion is a convert command as given.
+type conversion struct {
+	in       []string
+	out, to  string
+	planFile string
+	backend  string
+	shard    shardFlag
+	shards   int
+	opt      convert.Options
+	targets  map[string]func() (convert.Target, error)
+}
+
+func (a *app) convertCommand() *cobra.Command {
+	c := &conversion{}
+	hz, rate := positiveFlag{max: 1e9, unit: "HZ"}, positiveFlag{max: 1e9, unit: "HZ"}
+	encoding := choice[mcap.Encoding]{list: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, kind: "ENCODING"}
+	cmd := &cobra.Command{
+		Use:   "convert IN... -o OUT --to FORMAT",
+		Short: "Convert recordings and datasets to another format, on one clock or as they are",
+		Long: `Convert reads recordings and datasets of any format that robocache inspect reads, one after the other as
+one dataset, and writes their episodes in another.
+
+Without --plan and --hz every stream keeps the clock that it has, to the bit. --plan FILE puts each
+episode on one clock, as robocache resample does, and --hz F is the plan that takes everything at
+that rate; a camera's frame of a row is the one before it unless the plan says nearest or next. What
+has one clock for all, such as lerobot and webdataset, takes a log of several clocks only so.
+
+OUT is a folder, with a file for each episode or a file or dataset for each shard; for one recording
+it may be a file with the format's ending, which is replaced. Each file is there whole or not at all.
+A conversion that was ended is gone on with by running it again: what is whole stays, and the bytes
+in the end are those of one that was not disturbed. On a finished output it says so and ends well.
+
+--shard I/N makes one part of N, each a run of the episodes with about as many frames as any other;
+--shards N makes the one that the variables of Slurm's array, Kubernetes' Indexed Job or another
+launcher name, or all where there are none.
+
+Every sample is accounted for: used, or dropped and why; rows across gaps are counted. The account
+is balanced before anything is said to be done, and is in OUT/convert.json. An episode that is broken
+is skipped and listed; --strict makes it an error.`,
+		Example: "  robocache convert run1.mcap run2.mcap -o dataset/ --to lerobot --hz 30\n  robocache convert bags/ -o dataset/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("convert takes one or more recordings, got none")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args {
+				c.in = append(c.in, strings.TrimPrefix(arg, "file://"))
+			}
+			c.opt.Reading.Rate = rate.value
+			if encoding.set && c.to != "mcap" {
+				return usagef("--encoding is of messages, got --to %s, want --to mcap", c.to)
+			}
+			return a.convert(c, hz.value, cmd.Flags().Changed)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&c.out, "output", "o", "", "the folder to write, or the file")
+	f.StringVar(&c.to, "to", "", "`FORMAT` to write")
+	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` that says how streams are put on one clock; docs/plans.md has its keys")
+	f.Var(&hz, "hz", "put everything on one clock of this rate")
+	f.Var(&c.shard, "shard", "make one shard, I from 0, of N")
+	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this task's of an array or other launcher, or all")
+	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
+	f.Var(&encoding, "encoding", "of the messages of mcap: protobuf (default) or json")
+	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
+	clockFlag(f, &c.opt.Reading.Clock)
+	definitionsFlag(f, &c.opt.Reading.Definitions)
+	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse what is broken")
+	f.StringVar(&c.backend, "backend", "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
+	c.targets = map[string]func() (convert.Target, error){
+		"npz":         func() (convert.Target, error) { return convert.NPZ(), nil },
+		"safetensors": func() (convert.Target, error) { return convert.Safetensors(), nil },
+		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.value), nil },
+		"webdataset":  func() (convert.Target, error) { return convert.WebDataset(), nil },
+	}
+	complete(cmd, "to", c.formats)
+	complete(cmd, "encoding", encoding.names)
+	complete(cmd, "backend", backendNames)
+	files(cmd, map[string]string{"plan": "yaml yml"})
+	cmd.ValidArgsFunction = recordingFiles
+	return cmd
+}
+
+func (c *conversion) formats() []string { return slices.Sorted(maps.Keys(c.targets)) }
+
+// check finds what is wrong with the command line alone, and makes the target.
+func (c *conversion) check(hz float64) (convert.Target, error) {
+	make, known := c.targets[c.to]
+	switch {
+	case c.out == "":
+		return nil, usagef("no output given, want -o OUT")
+	case c.to == "":
+		return nil, usagef("no format given, want --to %s", strings.Join(c.formats(), ", "))
+	case !known:
+		return nil, usagef("--to: got %q, want %s", c.to, strings.Join(c.formats(), ", "))
+	case c.planFile != "" && hz > 0:
+		return nil, usagef("--hz with --plan: got both, want the rate in the plan file")
+	case slices.Contains(c.opt.Media, "none") && len(c.opt.Media) > 1:
+		return nil, usagef("--media: got none and others, want one or the other")
+	}
+	if err := notURL(c.out); err != nil {
+		return nil, err
+	}
+	for _, in := range c.in {
+		if err := outside(in, c.out); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.opt.Media) == 1 && c.opt.Media[0] == "none" {
+		c.opt.Media = []string{""}
+	}
+	if c.planFile != "" {
+		p, err := align.ReadPlan(c.planFile)
+		var bad *align.PlanError
+		switch {
+		case errors.As(err, &bad):
+			return nil, err
+		case err != nil:
+			return nil, readError(c.planFile, err)
+		}
+		c.opt.Plan = &p
+	} else if hz > 0 {
+		c.opt.Plan = &align.Plan{Rate: hz}
+	}
+	return make()
+}
+
+// outside refuses an output that is an input, or in one.
+func outside(in, out string) error {
+	if _, local := storage.Local(in); !local {
+		return nil
+	}
+	in, errIn := filepath.Abs(in)
+	at, errOut := filepath.Abs(out)
+	if errIn != nil || errOut != nil {
+		return nil // the work will say what is wrong
+	}
+	for ; ; at = filepath.Dir(at) {
+		if sameFile(in, at) {
+			return usagef("-o: %q is the input %q, or in it, want one elsewhere", out, in)
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}
+
+// which returns the shards that this program makes.
+func (c *conversion) which(given func(string) bool, remark func(string, ...any)) (begin, end int, err error) {
+	switch {
+	case given("shard"):
+		if given("shards") && c.shards != c.shard.count {
+			return 0, 0, usagef("--shards: got %d with --shard %v, want these equal, or one of them", c.shards, &c.shard)
+		}
+		c.opt.Shards = c.shard.count
+		return c.shard.index, c.shard.index + 1, nil
+	case given("shards"):
+		if c.shards < 1 || c.shards > convert.MostShards {
+			return 0, 0, usagef("--shards: got %d, want 1 to %d", c.shards, convert.MostShards)
+		}
+		c.opt.Shards = c.shards
+		begin, end, from, err := shardsOf(c.shards, os.Getenv)
+		if err == nil && from != "" {
+			remark("shard %d of %d, by %s", begin, c.shards, from)
+		}
+		return begin, end, err
+	}
+	return 0, 1, nil
+}
+
+func (a *app) convert(c *conversion, hz float64, given func(string) bool) error {
+	target, err := c.check(hz)
+	if err != nil {
+		return err
+	}
+	begin, end, err := c.which(given, a.remark)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if c.opt.Plan != nil {
+		device, err := ops.Open(c.backend)
+		if err != nil {
+			return err
+		}
+		defer device.Close()
+		c.opt.Device = device
+	}
+	var shown bar
+	garbage := newCollector()
+	c.opt.Progress = func(p convert.Progress) {
+		if shown.ProgressBar != nil {
+			_ = shown.Set(p.Done)
+		}
+		garbage.adjust()
+	}
+	done := a.step("opening the inputs")
+	work, err := convert.New(ctx, c.in, c.out, target, c.opt)
+	done()
+	if err != nil {
+		return c.explain(err)
+	}
+	defer work.Close()
+	all := &converted{Output: c.out}
+	for i := begin; i < end; i++ {
+		what := "converting"
+		if c.opt.Shards > 1 {
+			what = fmt.Sprintf("converting shard %d of %d", i, c.opt.Shards)
+		}
+		n := work.Episodes(i)
+		shown = a.rating(what, n, "episodes")
+		done := func() {}
+		if n == 1 {
+			done = a.step(what)
+		}
+		r, err := work.Shard(ctx, i)
+		shown.done()
+		done()
+		if err != nil {
+			return c.explain(err)
+		}
+		all.Shards, all.Before = append(all.Shards, r), append(all.Before, r.Before)
+	}
+	if a.json {
+		return a.writeJSON(all)
+	}
+	return a.converted(all)
+}
+
+// explain says what an error means on the command line.
+func (c *conversion) explain(err error) error {
+	var (
+		option  *convert.OptionError
+		input   *convert.InputError
+		episode *convert.EpisodeError
+		clock   *convert.ClockError
+		nothing *convert.NothingError
+		path    *fs.PathError
+		steps   *align.StepsError
+	)
+	switch {
+	case errors.As(err, &clock):
+		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE", c.to, clock.Episode, clock.A, clock.B)
+	case errors.As(err, &steps):
+		return usagef("--hz: %v, want --rate", err)
+	case errors.As(err, &option) && option.Arg == "output":
+		return usagef("-o: got %s, want %s", option.Got, option.Want)
+	case errors.As(err, &option) && option.Arg == "Plan" && c.planFile != "":
+		return &inputError{Path: c.planFile, Msg: fmt.Sprintf("got %s, want %s", option.Got, option.Want), Got: option.Got, Want: option.Want}
+	case errors.As(err, &option):
+		return usagef("--%s: got %s, want %s", strings.ToLower(option.Arg), option.Got, option.Want)
+	case errors.As(err, &input):
+		return readError(input.Path, input.Err)
+	case errors.As(err, &episode):
+		return &inputError{Path: episode.Input, Err: episode.Err}
+	case errors.As(err, &nothing):
+		return &inputError{Path: strings.Join(c.in, ", "), Err: err}
+	case errors.As(err, &path):
+		return unwritten(err)
+	}
+	return err
+}
+
+// mostReasons is how many skipped episodes, losses and remarks are told of each.
+const mostReasons = 20
+
+// converted says what was done: a table of the streams, and why samples were dropped.
+func (a *app) converted(all *converted) error {
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
+	total := convert.Total(all.Shards)
+	for i := range total {
+		s := &total[i]
+		for _, reason := range slices.Sorted(maps.Keys(s.Dropped)) {
+			a.remark("%s: %d of %d dropped: %s", s.Name, s.Dropped[reason], s.Read, reason)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
+	}
+	for _, r := range all.Shards {
+		a.about(r)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for i, r := range all.Shards {
+		bytes, before, rows := int64(0), "", ""
+		if r.Rows > 0 {
+			rows = fmt.Sprintf(", %d rows", r.Rows)
+		}
+		for _, p := range r.Pieces {
+			bytes += p.Bytes
+		}
+		if n := all.Before[i]; n > 0 {
+			before = fmt.Sprintf(", %d of %d were there already", n, len(r.Pieces))
+		}
+		shard := ""
+		if r.Shards > 1 {
+			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
+		}
+		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", episodes(r.Converted), inspection.Counted(len(r.Streams), "stream"), rows,
+			all.Output, shard, megabytes(bytes), before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// about tells what a person should know of a shard besides the table.
+func (a *app) about(r *convert.Report) {
+	told := 0
+	for _, p := range r.Pieces {
+		for _, e := range p.Episodes {
+			if e.Skipped == "" {
+				continue
+			}
+			if told++; told <= mostReasons {
+				a.remark("skipped: episode %d %s: %s", e.Number, e.Name, e.Skipped)
+			}
+		}
+	}
+	if told > mostReasons {
+		a.remark("%d episodes more were skipped", told-mostReasons)
+	}
+	if r.Filtered > 0 {
+		a.remark("%s do not pass the plan's filter", episodes(r.Filtered))
+	}
+	list := []string{}
+	for _, l := range r.Losses {
+		text := fmt.Sprintf("not read: %s", l.What)
+		if l.Reason != "" {
+			text += ", " + l.Reason
+		}
+		list = append(list, fmt.Sprintf("%s: %d (in %s)", text, l.Count, episodes(l.Episodes)))
+	}
+	for _, m := range r.Remarks {
+		list = append(list, fmt.Sprintf("%s (in %s)", m.Text, episodes(m.Episodes)))
+	}
+	for i, text := range list {
+		if i == mostReasons {
+			a.remark("%d remarks more, which %s has", len(list)-i, "the report")
+			break
+		}
+		a.remark("%s", text)
+	}
+}

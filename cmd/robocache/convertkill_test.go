@@ -1,0 +1,90 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tree is what is in a folder and beside it, but for what no output depends on: names and contents.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, dir)] = string(b)
+		return err
+	}))
+	return all
+}
+
+// A conversion that is killed at whatever moment leaves no file that is not whole, and whoever runs it again ends with what an undisturbed one writes, and
+// with nothing else. With ROBOCACHE_LONG=1 there are 200 moments.
+func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
+	moments := 8
+	if os.Getenv("ROBOCACHE_LONG") == "1" {
+		moments = 200
+	}
+	for _, c := range [][]string{
+		{"--to=safetensors", "--rate=10", "--hz=20"},
+		{"--to=webdataset", "--rate=10", "--hz=20", "--shards=2"},
+	} {
+		dir := t.TempDir()
+		args := append([]string{"convert", kindsRLDS, "-o"}, "")
+		run := func(out string) []string { return append(append(args[:len(args)-1:len(args)-1], out), c...) }
+		want := filepath.Join(dir, "want")
+		begin := time.Now()
+		good(t, run(want)...)
+		took := time.Since(begin)
+		undisturbed := tree(t, want)
+		random, parts, kept := rand.New(rand.NewPCG(1, 2)), 0, 0
+		for range moments / 2 {
+			root := filepath.Join(dir, "killed")
+			require.NoError(t, os.RemoveAll(root))
+			out := filepath.Join(root, "out")
+			cmd, _ := program(t, run(out)...)
+			require.NoError(t, cmd.Start())
+			ended := make(chan struct{})
+			go func() { cmd.Wait(); close(ended) }()
+			whenWriting(root, false, ended)
+			time.Sleep(time.Duration(random.Int64N(int64(took) + 1)))
+			cmd.Process.Kill() // which may have ended
+			<-ended
+			there := 0
+			if _, err := os.Stat(out); err == nil {
+				for name, content := range tree(t, out) {
+					if !strings.Contains(name, "/.") {
+						assert.True(t, content == undisturbed[name], "%s after a kill", name)
+						there++
+					}
+				}
+			}
+			if there > 0 && there < len(undisturbed) {
+				parts++
+			}
+			again, _ := program(t, append(run(out), "--json")...)
+			text, err := again.CombinedOutput()
+			require.NoError(t, err, string(text))
+			if !strings.Contains(string(text), "\"before\": [\n    0") {
+				kept++
+			}
+			assert.Equal(t, len(undisturbed), len(tree(t, root)), "what the killed one left is gone: %v", names(t, root))
+			for name, content := range tree(t, out) {
+				assert.True(t, content == undisturbed[name], "%s in the end", name)
+			}
+		}
+		t.Logf("%v: %d moments, %d with a part of the output there, %d with some that was kept", c, moments/2, parts, kept)
+	}
+}

@@ -1,0 +1,94 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// piece is one that is being made.
+type piece struct {
+	*work
+	n      *entry
+	writer Writer // nil before the first episode that there is
+}
+
+// add writes an episode, or notes why not.
+func (p *piece) add(ctx context.Context, r *ready) error {
+	if r.err != nil {
+		return r.err
+	}
+	if e := r.e; e != nil {
+		err := p.write(ctx, r)
+		e.close()
+		if err != nil {
+			return err
+		}
+	}
+	p.n.take(r)
+	return nil
+}
+
+func (p *piece) write(ctx context.Context, r *ready) (err error) {
+	if p.writer == nil {
+		first, end := p.episodesOf(p.n.Piece)
+		about := Piece{Shard: p.shard, Shards: p.shards, Episodes: end - first}
+		if p.opt.Plan != nil {
+			about.Rate = p.opt.Plan.Rate
+		}
+		for i := range p.inputs {
+			about.Inputs = append(about.Inputs, p.inputs[i].info)
+		}
+		p.n.Report.Path = p.name(p.n.Piece)
+		if p.writer, err = p.target.Create(ctx, p.path(&p.n.Report), about); err != nil {
+			return err
+		}
+	}
+	kept, err := p.writer.Add(ctx, r.e)
+	var refused *RefusedError
+	switch {
+	case err == nil:
+	case p.ofOutput(err):
+		return err
+	case errors.As(err, &refused), !p.traits.Whole: // of which nothing was written, or that is not named
+		*r = p.unread(ctx, *r, err)
+		return r.err
+	case ofEpisode(err) && !p.opt.Reading.Strict:
+		return &brokenError{r.about.Number, err}
+	default:
+		return &EpisodeError{Number: r.about.Number, Input: p.inputs[r.about.Input].path, Err: err}
+	}
+	r.remarks = append(slices.Clip(r.remarks), kept.Remarks...)
+	return settle(r.about.Name, r.accounts, &kept)
+}
+
+// ofOutput reports whether an error is of a file below the output.
+func (p *piece) ofOutput(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && (path.Path == p.at || strings.HasPrefix(filepath.Clean(path.Path), filepath.Clean(p.at)))
+}
+
+// commit gives the piece its name, if there is anything in it.
+func (p *piece) commit(ctx context.Context) error {
+	converted := false
+	for _, e := range p.n.Report.Episodes {
+		converted = converted || e.Skipped == "" && e.Filtered == ""
+	}
+	if !converted || p.writer == nil {
+		p.n.Report.Path = ""
+		return nil
+	}
+	if err := p.writer.Commit(ctx); err != nil {
+		return err
+	}
+	return hash(ctx, p.path(&p.n.Report), &p.n.Report)
+}
+
+func (p *piece) close() {
+	if p.writer != nil {
+		p.writer.Close()
+	}
+}
