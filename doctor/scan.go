@@ -9,7 +9,7 @@ import (
 )
 
 // number is what values are scanned as.
-type number interface{ ~float32 | ~float64 }
+type number interface{ float32 | float64 }
 
 // tally is what one pass over a stream's values counts.
 type tally struct {
@@ -92,7 +92,7 @@ func (v *values) scan() *tally {
 func scan[T number](data []T, width int) *tally {
 	rows := len(data) / width
 	t := &tally{columns: make([]columnTally, width)}
-	low, high, steps, equal := make([]T, width), make([]T, width), make([]T, width), make([]int, width)
+	low, high, up, down, equal := make([]T, width), make([]T, width), make([]T, width), make([]T, width), make([]int, width)
 	for c := range width {
 		low[c], high[c] = T(math.Inf(1)), T(math.Inf(-1))
 	}
@@ -110,7 +110,7 @@ func scan[T number](data []T, width int) *tally {
 				}
 			}
 		} else {
-			before, low, high, steps, equal := data[(i-1)*width:][:width], low[:width], high[:width], steps[:width], equal[:width]
+			before, low, high, up, down, equal := data[(i-1)*width:][:width], low[:width], high[:width], up[:width], down[:width], equal[:width]
 			for c, x := range row {
 				d := x - before[c]
 				if d == 0 { // nothing that the value before was not
@@ -118,6 +118,15 @@ func scan[T number](data []T, width int) *tally {
 					continue
 				}
 				same = false
+				if d > up[c] {
+					if d-d == 0 {
+						up[c] = d
+					}
+				} else if d < down[c] {
+					if d-d == 0 {
+						down[c] = d
+					}
+				}
 				if x-x != 0 {
 					finite = false
 					t.columns[c].bad++
@@ -125,15 +134,8 @@ func scan[T number](data []T, width int) *tally {
 				}
 				if x < low[c] {
 					low[c] = x
-				}
-				if x > high[c] {
+				} else if x > high[c] {
 					high[c] = x
-				}
-				if d < 0 {
-					d = -d
-				}
-				if d > steps[c] && d-d == 0 { // beside NaN it is NaN
-					steps[c] = d
 				}
 			}
 		}
@@ -150,7 +152,7 @@ func scan[T number](data []T, width int) *tally {
 	t.end(begin, rows, false)
 	for c := range t.columns {
 		k := &t.columns[c]
-		k.min, k.max, k.equal, k.step = float64(low[c]), float64(high[c]), equal[c], float64(steps[c])
+		k.min, k.max, k.equal, k.step = float64(low[c]), float64(high[c]), equal[c], float64(max(up[c], -down[c]))
 	}
 	return t
 }

@@ -221,6 +221,8 @@ func (v *values) abrupt(paces []pace, r run) bool {
 		return false
 	case 2*noisy > moving:
 		return true
+	case first: // robots begin at rest
+		return false
 	case last:
 		return 4*before >= 3*moving
 	}
