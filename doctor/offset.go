@@ -18,8 +18,10 @@ const (
 	mostStreams  = 8 // of an episode, that are compared with each other
 	mostCompared = 4 // columns of two streams that have the same names, or are the liveliest
 	sameMotion   = 0.9
-	otherPeaks   = 0.6 // of the peak: a motion that repeats itself has no one lag
-	sharper      = 4   // times what the correlation lacks at its peak, it must lack without the lag
+	otherPeaks   = 0.6   // of the peak: a motion that repeats itself has no one lag
+	over         = 5     // steps over which changes are taken, so that noise is less of them
+	leastLoss    = 0.005 // of correlation without the lag
+	sharper      = 4     // times what the correlation lacks at its peak, it must lack without the lag
 )
 
 // motion is a stream that may be compared with others.
@@ -137,10 +139,10 @@ func pairs(a, b *motion) (list [][2]int) {
 	return list
 }
 
-// changes puts a column on an even clock and returns its changes; nil if one is not finite, or too few are not 0.
+// changes puts a column on an even clock and returns its changes over some steps; nil if one is not finite, or too few are not 0.
 func (m *motion) changes(column int, from, step int64, n int) []float64 {
 	list := make([]float64, n)
-	k, last := 0, 0.0
+	k := 0
 	for i := range list {
 		at := from + int64(i)*step
 		for k+2 < len(m.times) && m.times[k+1] <= at {
@@ -151,10 +153,11 @@ func (m *motion) changes(column int, from, step int64, n int) []float64 {
 		if d := m.times[k+1] - m.times[k]; d > 0 {
 			share = min(max(float64(at-m.times[k])/float64(d), 0), 1)
 		}
-		value := v0 + share*(v1-v0)
-		list[i], last = value-last, value
+		list[i] = v0 + share*(v1-v0)
 	}
-	list[0] = 0
+	for i := n - 1; i >= 0; i-- {
+		list[i] -= list[max(i-over, 0)]
+	}
 	zeros := 0
 	for _, d := range list {
 		if math.IsNaN(d) || math.IsInf(d, 0) {
@@ -212,7 +215,7 @@ func compare(a, b []float64, lags int) *match {
 	if bend := before - 2*peak + after; bend < 0 {
 		m.lag += (before - after) / (2 * bend)
 	}
-	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= 0.02 && !echoes(curve, best)
+	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= leastLoss && !echoes(curve, best)
 	return m
 }
 

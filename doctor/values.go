@@ -209,7 +209,7 @@ func (v *values) abrupt(paces []pace, r run) bool {
 		if p.noise && p.typical > 3*p.least {
 			noisy++
 		}
-		if stop >= 1 {
+		if stop >= 0.5 {
 			before++
 		}
 		if start >= 3 {
@@ -224,7 +224,7 @@ func (v *values) abrupt(paces []pace, r run) bool {
 	case first: // robots begin at rest
 		return false
 	case last:
-		return 4*before >= 3*moving
+		return 3*before >= 2*moving
 	}
 	return 2*after > moving
 }
@@ -261,7 +261,8 @@ func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 		rate := dataset.StatsOf(times).Rate
 		why += fmt.Sprintf("; it is recorded at %s and measured at about %s", hertz(rate), hertz(rate/each))
 	}
-	f := x.add(Repeated, s.Name, several, why)
+	f := x.add(Repeated, s.Name, v.rows-all-2, why)
+	f.At = x.at(s.Name, []int{0})
 	f.WhatToDo = "Resample at the rate at which it is measured, or keep the first of each: linear interpolation makes steps of it, and velocities come out as 0 and twice the truth. A publisher that is faster than its sensor does this."
 	f.plot = x.series(s, v, v.moving(t), nil)
 }
