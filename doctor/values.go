@@ -11,7 +11,7 @@ import (
 
 // The rules of values.
 const (
-	leastStill    = 500 * time.Millisecond // a stream that holds still for less is not stuck
+	leastStill    = 250 * time.Millisecond // a stream that holds still for less is not stuck
 	leastMoves    = 20                     // changes that a stream must have, to be one that moves
 	leastRepeats  = 20                     // runs of equal values that make a habit
 	wrapRange     = 0.9                    // of a turn: angles that wrap cover so much
