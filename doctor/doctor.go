@@ -47,12 +47,11 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 			k.keep(unread(number, err, opt.Path))
 			continue
 		}
-		x := &examiner{e: e, n: number, info: &info, opt: &opt}
+		x := &examiner{e: e, n: number, info: &info, opt: &opt, stale: stated}
 		for _, f := range x.examine() {
 			k.keep(f)
 		}
 		sum.Add(e)
-		stated.add(e)
 		r.Checked.add(e, x.seen)
 	}
 	if ctx.Err() != nil {

@@ -25,7 +25,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	total, limits := 0, ""
 	for c := range s.Columns {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || k.equal < leastCut-leastPlateaus || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows {
+		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows {
 			continue
 		}
 		if rests(s.Columns[c].Name) || rests(s.Name) && v.width == 1 {

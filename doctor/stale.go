@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/stats"
 )
 
 // The rules of statistics: what a dataset states may be rounded, made in float32 or divided by one less, and differs by less than this then.
@@ -20,9 +19,35 @@ const (
 // stale compares the statistics that a dataset states with those of its data.
 type stale struct {
 	stated map[string]*dataset.Stated
-	of     map[string]*stats.Accumulator // nil of streams that cannot be compared
+	of     map[string][]moments // by column; empty of streams that cannot be compared
 	order  []string
 }
+
+// moments are what is compared of a column. What is stated is rounded, so sums of float64 are exact enough; package stats has exact ones.
+type moments struct {
+	n, bad         int
+	min, max, mean float64
+	squares        float64 // the sum of the squared distances from the mean
+}
+
+func (m *moments) add(k *columnTally, rows int) {
+	n := float64(rows - k.bad)
+	m.bad += k.bad
+	if n == 0 {
+		return
+	}
+	if m.n == 0 {
+		m.min, m.max = k.min, k.max
+	}
+	m.min, m.max = min(m.min, k.min), max(m.max, k.max)
+	mean, squares := k.shift+k.sum/n, max(0, k.square-k.sum*k.sum/n)
+	all, d := float64(m.n)+n, mean-m.mean
+	m.squares += squares + d*d*float64(m.n)*n/all
+	m.mean += d * n / all
+	m.n += int(n)
+}
+
+func (m *moments) std() float64 { return math.Sqrt(m.squares / float64(max(m.n, 1))) }
 
 // staleOf returns what a dataset states; nil if nothing.
 func staleOf(ctx context.Context, d dataset.Dataset) *stale {
@@ -34,7 +59,7 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 	if err != nil || len(list) == 0 {
 		return nil // a broken file is noted by who needs it
 	}
-	t := &stale{map[string]*dataset.Stated{}, map[string]*stats.Accumulator{}, nil}
+	t := &stale{map[string]*dataset.Stated{}, map[string][]moments{}, nil}
 	for i := range list {
 		t.stated[list[i].Stream] = &list[i]
 		t.order = append(t.order, list[i].Stream)
@@ -42,25 +67,22 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 	return t
 }
 
-// add takes an episode in.
-func (t *stale) add(e *dataset.Episode) {
-	if t == nil {
+// add takes a stream of an episode in.
+func (t *stale) add(name string, v *values, k *tally) {
+	if t == nil || t.stated[name] == nil {
 		return
 	}
-	for i := range e.Streams {
-		s := &e.Streams[i]
-		if t.stated[s.Name] == nil {
-			continue
-		}
-		a, seen := t.of[s.Name]
-		if !seen {
-			a, _ = stats.NewAccumulator(len(s.Columns), s.Values.DType(), nil)
-			t.of[s.Name] = a
-		}
-		if a != nil && a.Add(s.Values) != nil {
-			t.of[s.Name] = nil // episodes differ, which is another finding
-		}
+	of, seen := t.of[name]
+	if !seen {
+		of = make([]moments, v.width)
 	}
+	if len(of) != v.width { // episodes differ, which is another finding
+		of = of[:0]
+	}
+	for c := range of {
+		of[c].add(&k.columns[c], v.rows)
+	}
+	t.of[name] = of
 }
 
 // found returns the findings. They are of all episodes, so there are none if some could not be read.
@@ -69,49 +91,12 @@ func (t *stale) found(path string) (list []Finding) {
 		return nil
 	}
 	for _, name := range t.order {
-		a := t.of[name]
-		if a == nil {
+		st, of := t.stated[name], t.of[name]
+		if len(of) == 0 {
 			continue
 		}
-		if _, err := a.Next(); err != nil {
-			continue
-		}
-		st := t.stated[name]
-		wrong, n, columns := "", 0, a.Columns()
-		note := func(what string, c int, stated, is float64) {
-			if n++; wrong == "" {
-				wrong = fmt.Sprintf("the %s of column %d is stated as %s and is %s", what, c, short(stated), short(is))
-			}
-		}
-		for c, col := range columns {
-			size := max(math.Abs(col.Min), math.Abs(col.Max)) * float32Off
-			if col.Count == 0 || col.NotFinite > 0 {
-				continue
-			}
-			for _, k := range []struct {
-				what        string
-				stated      []float64
-				is, allowed float64
-			}{
-				{"least value", st.Min, col.Min, extremeOff*(col.Max-col.Min) + size},
-				{"greatest value", st.Max, col.Max, extremeOff*(col.Max-col.Min) + size},
-				{"mean", st.Mean, col.Mean, meanOff*col.Std + size},
-				{"standard deviation", st.Std, col.Std, stdOff*col.Std + 100*size},
-			} {
-				if k.stated == nil {
-					continue
-				}
-				if len(k.stated) != len(columns) {
-					note(fmt.Sprintf("number of columns of the %s", k.what), c, float64(len(k.stated)), float64(len(columns)))
-					break
-				}
-				if !(math.Abs(k.stated[c]-k.is) <= k.allowed) {
-					note(k.what, c, k.stated[c], k.is)
-					break
-				}
-			}
-		}
-		if rows := rowsOf(columns); st.Count > 0 && st.Count != rows {
+		wrong, n := compareStated(st, of)
+		if rows := of[0].n + of[0].bad; st.Count > 0 && st.Count != rows {
 			what := fmt.Sprintf("they are of %d samples, and there are %d", st.Count, rows)
 			if wrong != "" {
 				what += "; " + wrong
@@ -128,10 +113,37 @@ func (t *stale) found(path string) (list []Finding) {
 	return list
 }
 
-// rowsOf returns how many rows statistics are of.
-func rowsOf(columns []stats.Column) int {
-	if len(columns) == 0 {
-		return 0
+// compareStated returns what is not as stated, of the first column where something is not, and of how many columns.
+func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
+	for c := range of {
+		m := &of[c]
+		if m.n == 0 || m.bad > 0 {
+			continue
+		}
+		size := max(math.Abs(m.min), math.Abs(m.max)) * float32Off
+		for _, k := range []struct {
+			what        string
+			stated      []float64
+			is, allowed float64
+		}{
+			{"least value", st.Min, m.min, extremeOff*(m.max-m.min) + size},
+			{"greatest value", st.Max, m.max, extremeOff*(m.max-m.min) + size},
+			{"mean", st.Mean, m.mean, meanOff*m.std() + size},
+			{"standard deviation", st.Std, m.std(), stdOff*m.std() + 100*size},
+		} {
+			switch {
+			case k.stated == nil:
+				continue
+			case len(k.stated) != len(of):
+				return fmt.Sprintf("the %s has %d columns, and there are %d", k.what, len(k.stated), len(of)), len(of)
+			case math.Abs(k.stated[c]-k.is) <= k.allowed:
+				continue
+			}
+			if n++; wrong == "" {
+				wrong = fmt.Sprintf("the %s of column %d is stated as %s and is %s", k.what, c, short(k.stated[c]), short(k.is))
+			}
+			break
+		}
 	}
-	return int(columns[0].Count + columns[0].NotFinite)
+	return wrong, n
 }

@@ -29,6 +29,7 @@ func (x *examiner) stream(s *dataset.Stream) {
 	}
 	x.seen += v.rows * v.width
 	t := v.scan()
+	x.stale.add(s.Name, &v, t)
 	x.notFinite(s, &v, t)
 	x.stuck(s, &v, t)
 	x.repeated(s, &v, t)
@@ -76,18 +77,6 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 			f.WhatToDo = "Leave these columns out of the plan: the message has the fields, and nobody fills them."
 		}
 	}
-}
-
-// badRows returns the rows with a value that is not finite in some columns, the first MostTimes of them, and how many there are.
-func (v *values) badRows(columns []int) (rows []int, n int) {
-	for i := range v.rows {
-		if slices.ContainsFunc(columns, func(c int) bool { d := v.at(i, c); return d-d != 0 }) {
-			if n++; len(rows) < MostTimes {
-				rows = append(rows, i)
-			}
-		}
-	}
-	return rows, n
 }
 
 // columnsOf returns the places of columns.
@@ -271,7 +260,7 @@ func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 	k := &t.columns[c]
 	for _, turn := range []float64{2 * math.Pi, 360} {
-		if k.step < wrapStep*turn || k.step > turn*1.001 || k.max-k.min < wrapRange*turn {
+		if k.max-k.min < wrapRange*turn {
 			continue
 		}
 		if !(k.min >= -turn/2*1.001 && k.max <= turn/2*1.001 || k.min >= -turn*0.001 && k.max <= turn*1.001) {
@@ -292,7 +281,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 				small += d
 			}
 		}
-		if jumps > n/4 || small < turn/100 {
+		if n == 0 || jumps > n/4 || small < turn/100 {
 			return
 		}
 		unit := "2 pi"
