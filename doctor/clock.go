@@ -223,7 +223,7 @@ func (x *examiner) gaps(c *clock) {
 	f := x.add(Gap, c.stream, n, fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s; some %s missing%s",
 		count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median), count(int(lost)-n, "sample is", "samples are"), c.of()))
 	f.At, f.plot = at, x.steps(c, at)
-	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime(limit))
+	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
 }
 
 // fps compares a clock with the rate that the files declare.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -31,6 +32,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	info := d.Info()
 	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}}
 	var sum dataset.Summary
+	stated := staleOf(ctx, d)
 	number := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
 		number++
@@ -45,7 +47,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 			k.keep(unread(number, err, opt.Path))
 			continue
 		}
-		x := &examiner{e: e, n: number, info: &info, opt: &opt}
+		x := &examiner{e: e, n: number, info: &info, opt: &opt, stale: stated}
 		for _, f := range x.examine() {
 			k.keep(f)
 		}
@@ -58,6 +60,12 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	whole := Dataset(&info, opt)
 	for _, p := range sum.Problems {
 		whole = append(whole, problem(p, opt.Path))
+	}
+	if r.Checked.Unread == 0 {
+		whole = append(whole, stated.found(opt.Path)...)
+	}
+	if k.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which say the same of the episodes, and more
+		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}
 	sortFindings(whole)
 	r.Findings = append(whole, r.Findings...)
@@ -104,6 +112,16 @@ func (k *keeper) keep(f Finding) {
 	}
 	f.plot = nil // which holds the episode
 	k.report.Findings = append(k.report.Findings, f)
+}
+
+// has reports whether a finding of an episode is of one of these kinds.
+func (k *keeper) has(kinds ...Kind) bool {
+	for at := range k.listed {
+		if slices.Contains(kinds, at.kind) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Checked) add(e *dataset.Episode, values int) {

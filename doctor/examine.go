@@ -15,7 +15,8 @@ type examiner struct {
 	opt   *Options
 	times map[string][]int64 // of the streams that have several
 	list  []*Finding
-	seen  int // values
+	seen  int    // values
+	stale *stale // of the dataset; nil if it states no statistics, or only the episode is examined
 }
 
 // add notes a finding. What its kind says of it may be said better by the caller.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,6 +103,9 @@ func (x *examiner) noted() {
 		if !ok {
 			t = told{kind: Damaged}
 		}
+		if (t.kind == VideoDrift || t.kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
+			continue // of rows whose times are wrong; once these are mended, what is left is found
+		}
 		f := x.add(t.kind, x.streamIn(d.String()), max(d.Count, 1), d.String())
 		f.At = x.rowIn(d)
 	}
@@ -130,6 +134,11 @@ func (x *examiner) noted() {
 	if len(x.e.LeftOut) == 0 && len(x.e.Damage) == 0 && !x.holds() {
 		x.add(Empty, "", 1, "the episode has no samples, frames or clouds")
 	}
+}
+
+// has reports whether a finding of one of these kinds was made.
+func (x *examiner) has(kinds ...Kind) bool {
+	return slices.ContainsFunc(x.list, func(f *Finding) bool { return slices.Contains(kinds, f.Kind) })
 }
 
 // holds reports whether the episode has a sample of anything.

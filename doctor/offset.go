@@ -13,13 +13,15 @@ import (
 const (
 	mostLag      = time.Second // further apart, one motion follows another rather than being recorded late
 	leastLag     = 5 * time.Millisecond
-	mostPoints   = 2048 // of the common clock on which two streams are compared
+	mostPoints   = 1024 // of the common clock on which two streams are compared
 	leastPoints  = 128
-	mostStreams  = 8 // of an episode, that are compared with each other
-	mostCompared = 4 // columns of two streams that have the same names, or are the liveliest
+	mostStreams  = 6 // of an episode, that are compared with each other
+	mostCompared = 3 // columns of two streams that have the same names, or are the liveliest
 	sameMotion   = 0.9
-	otherPeaks   = 0.6 // of the peak: a motion that repeats itself has no one lag
-	sharper      = 4   // times what the correlation lacks at its peak, it must lack without the lag
+	otherPeaks   = 0.6   // of the peak: a motion that repeats itself has no one lag
+	over         = 5     // steps over which changes are taken, so that noise is less of them
+	leastLoss    = 0.005 // of correlation without the lag
+	sharper      = 4     // times what the correlation lacks at its peak, it must lack without the lag
 )
 
 // motion is a stream that may be compared with others.
@@ -137,10 +139,10 @@ func pairs(a, b *motion) (list [][2]int) {
 	return list
 }
 
-// changes puts a column on an even clock and returns its changes; nil if one is not finite, or too few are not 0.
+// changes puts a column on an even clock and returns its changes over some steps; nil if one is not finite, or too few are not 0.
 func (m *motion) changes(column int, from, step int64, n int) []float64 {
 	list := make([]float64, n)
-	k, last := 0, 0.0
+	k := 0
 	for i := range list {
 		at := from + int64(i)*step
 		for k+2 < len(m.times) && m.times[k+1] <= at {
@@ -151,10 +153,11 @@ func (m *motion) changes(column int, from, step int64, n int) []float64 {
 		if d := m.times[k+1] - m.times[k]; d > 0 {
 			share = min(max(float64(at-m.times[k])/float64(d), 0), 1)
 		}
-		value := v0 + share*(v1-v0)
-		list[i], last = value-last, value
+		list[i] = v0 + share*(v1-v0)
 	}
-	list[0] = 0
+	for i := n - 1; i >= 0; i-- {
+		list[i] -= list[max(i-over, 0)]
+	}
 	zeros := 0
 	for _, d := range list {
 		if math.IsNaN(d) || math.IsInf(d, 0) {
@@ -186,17 +189,11 @@ func compare(a, b []float64, lags int) *match {
 	}
 	curve := make([]float64, 2*lags+1)
 	best := 0
+	aa, bb := energies(a), energies(b)
 	for l := -lags; l <= lags; l++ {
 		lo, hi := max(0, -l), min(len(a), len(b)-l)
-		var ab, aa, bb float64
-		for i := lo; i < hi; i++ {
-			p, q := a[i], b[i+l]
-			ab += p * q
-			aa += p * p
-			bb += q * q
-		}
-		if aa > 0 && bb > 0 {
-			curve[l+lags] = ab / math.Sqrt(aa*bb)
+		if power := (aa[hi] - aa[lo]) * (bb[hi+l] - bb[lo+l]); power > 0 {
+			curve[l+lags] = product(a[lo:hi], b[lo+l:hi+l]) / math.Sqrt(power)
 		}
 		if curve[l+lags] > curve[best] {
 			best = l + lags
@@ -212,8 +209,34 @@ func compare(a, b []float64, lags int) *match {
 	if bend := before - 2*peak + after; bend < 0 {
 		m.lag += (before - after) / (2 * bend)
 	}
-	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= 0.02 && !echoes(curve, best)
+	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= leastLoss && !echoes(curve, best)
 	return m
+}
+
+// energies are the sums of the squares before each number, and of all.
+func energies(list []float64) []float64 {
+	sums := make([]float64, len(list)+1)
+	for i, v := range list {
+		sums[i+1] = sums[i] + v*v
+	}
+	return sums
+}
+
+// product is the sum of the products of two lists, in four sums at a time.
+func product(a, b []float64) float64 {
+	var s0, s1, s2, s3 float64
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1 + s2 + s3
 }
 
 // echoes reports whether a correlation is nearly as good at another lag, as it is of what repeats itself.

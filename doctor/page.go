@@ -1,6 +1,69 @@
 package doctor
 
-import "io"
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+)
 
-// WriteHTML writes the report as a page.
-func (r *Report) WriteHTML(w io.Writer) error { return nil }
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"svg":     func(p *plot) template.HTML { return template.HTML(p.svg()) }, // whose texts are escaped there
+	"moment":  moment,
+	"plural":  count,
+	"columns": names,
+}).Parse(pageText))
+
+// pageGroup is the findings of one kind on the page.
+type pageGroup struct {
+	Kind     Kind
+	Severity Severity // the worst
+	Count    int
+	Findings []pageFinding
+}
+
+type pageFinding struct {
+	Finding
+	Plot *plot
+}
+
+// Whole reports whether a finding is about the dataset.
+func (f pageFinding) Whole() bool { return f.Episode == Whole }
+
+// WriteHTML writes the report as a page of its own, which needs no network and no other file: the findings by kind, the worst first, with pictures of the
+// first of each kind and stream.
+func (r *Report) WriteHTML(w io.Writer) error {
+	data := struct {
+		*Report
+		Errors, Warnings int
+		Groups           []*pageGroup
+		Clean            bool
+	}{Report: r, Errors: r.Count(Error), Clean: len(r.Findings) == 0}
+	data.Warnings = len(r.Findings) - data.Errors
+	list := append([]Finding(nil), r.Findings...)
+	sortFindings(list)
+	for _, f := range list {
+		n := len(data.Groups)
+		if n == 0 || data.Groups[n-1].Kind != f.Kind {
+			data.Groups = append(data.Groups, &pageGroup{Kind: f.Kind, Severity: f.Severity})
+			n++
+		}
+		g := data.Groups[n-1]
+		g.Count += f.Count
+		g.Findings = append(g.Findings, pageFinding{f, f.drawn})
+	}
+	return page.Execute(w, data)
+}
+
+// moment writes a time on a recording's clock for a person: a date if it is one of this century, else seconds.
+func moment(ns int64) string {
+	const from2000, until2100 = 946_684_800e9, 4_102_444_800e9
+	if float64(ns) > from2000 && float64(ns) < until2100 {
+		return time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000000") + " UTC"
+	}
+	return strings.TrimRight(strings.TrimRight(short2(float64(ns)/1e9), "0"), ".") + " s"
+}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -24,7 +25,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	total, limits := 0, ""
 	for c := range s.Columns {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || k.equal < leastCut-leastPlateaus || k.bad > 0 || k.max <= k.min || 2*k.equal > v.rows {
+		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows {
 			continue
 		}
 		if rests(s.Columns[c].Name) || rests(s.Name) && v.width == 1 {
@@ -85,7 +86,9 @@ func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 		}
 		switch {
 		case value != limit:
-			elsewhere += j - i - 1
+			if value != k.min && value != k.max {
+				elsewhere += j - i - 1
+			}
 		case j-i >= plateau:
 			plateaus++
 			n += j - i
@@ -98,13 +101,11 @@ func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 	}
 	mean := sum / float64(max(moves, 1))
 	for _, i := range rows {
-		before := i == 0
-		if i > 0 {
-			d := v.at(i-1, c) - limit
-			before = max(d, -d) >= mean/4
-		}
-		if before {
-			steep++
+		for k := i - 1; k >= max(i-2, 0); k-- { // the last step before the limit is a part of one
+			if math.Abs(v.at(k, c)-v.at(k+1, c)) >= mean/4 {
+				steep++
+				break
+			}
 		}
 	}
 	if 3*steep < 2*plateaus || mean > (k.max-k.min)/2 { // a signal of two levels is a switch

@@ -9,15 +9,15 @@ import (
 )
 
 // number is what values are scanned as.
-type number interface{ ~float32 | ~float64 }
+type number interface{ float32 | float64 }
 
-// tally is what one pass over a stream's values counts.
+// tally is what a pass over a stream's values counts.
 type tally struct {
-	bad     []int // rows with a value that is not finite, the first MostTimes of them
-	badRows int
 	columns []columnTally
 	runs    []run   // of equal rows, those of at least leastRun
 	lengths [10]int // how many runs of equal rows are so long; the last is of all that are longer. The first and the last run are not counted
+	bad     []int   // rows with a value that is not finite, the first MostTimes of them
+	badRows int
 }
 
 // run is rows from to to-1 that are equal.
@@ -27,10 +27,13 @@ type run struct{ from, to int }
 const leastRun = 10
 
 type columnTally struct {
-	bad      int
 	min, max float64 // of the finite values; +Inf and -Inf if there is none
 	equal    int     // steps without a change
-	step     float64 // the greatest change
+	limit    int     // of these, steps at what was the least or the greatest value until then
+	bad      int     // values that are not finite
+	shift    float64 // the first finite value, from which the sums are taken so that they lose nothing
+	sum      float64
+	square   float64
 }
 
 // values are those of a stream, float32 or float64 in rows.
@@ -82,77 +85,122 @@ func (v *values) column(c int, into []float64) []float64 {
 }
 
 func (v *values) scan() *tally {
-	if v.f32 != nil {
-		return scan(v.f32, v.width)
+	t := &tally{columns: make([]columnTally, v.width)}
+	last := make([]float64, v.width)
+	for c := range t.columns {
+		t.columns[c].min, t.columns[c].max = math.Inf(1), math.Inf(-1)
+		for i := 0; i < v.rows; i++ {
+			if x := v.at(i, c); x-x == 0 {
+				t.columns[c].shift = x
+				break
+			}
+		}
+		last[c] = math.NaN() // the first value is not as one before it
 	}
-	return scan(v.f64, v.width)
+	for lo := 0; lo < v.rows; {
+		hi := min(v.rows, lo+max(8, block/v.width)) // so many lie in a processor's nearest cache
+		for c := range t.columns {
+			if v.f32 != nil {
+				last[c] = look(&t.columns[c], v.f32[lo*v.width+c:hi*v.width], v.width, last[c])
+			} else {
+				last[c] = look(&t.columns[c], v.f64[lo*v.width+c:hi*v.width], v.width, last[c])
+			}
+		}
+		lo = hi
+	}
+	v.findBad(t)
+	v.findRuns(t)
+	return t
 }
 
-// scan makes the pass. It is most of what looking at values costs, so it does little with each.
-func scan[T number](data []T, width int) *tally {
-	rows := len(data) / width
-	t := &tally{columns: make([]columnTally, width)}
-	low, high, steps, equal := make([]T, width), make([]T, width), make([]T, width), make([]int, width)
-	for c := range width {
-		low[c], high[c] = T(math.Inf(1)), T(math.Inf(-1))
-	}
-	begin := 0 // of the run of equal rows that lasts
-	for i := range rows {
-		row := data[i*width:][:width]
-		finite, same := true, true
-		if i == 0 {
-			for c, x := range row {
-				if x-x != 0 {
-					finite = false
-					t.columns[c].bad++
-				} else {
-					low[c], high[c] = x, x
-				}
+// block is how many values are looked at by column at a time.
+const block = 4096
+
+// look takes values of a column, which lie so far apart, and returns the last. It is most of what examining costs, so it does little with each.
+func look[T number](k *columnTally, list []T, apart int, before float64) float64 {
+	low, high, equal, limit := k.min, k.max, 0, 0
+	shift, sum, square := k.shift, k.sum, k.square
+	for i := 0; i < len(list); i += apart {
+		x := float64(list[i])
+		if x == before {
+			equal++
+			if x == low || x == high {
+				limit++
 			}
 		} else {
-			before, low, high, steps, equal := data[(i-1)*width:][:width], low[:width], high[:width], steps[:width], equal[:width]
-			for c, x := range row {
-				d := x - before[c]
-				if d == 0 { // nothing that the value before was not
-					equal[c]++
-					continue
-				}
-				same = false
-				if x-x != 0 {
-					finite = false
-					t.columns[c].bad++
-					continue
-				}
-				if x < low[c] {
-					low[c] = x
-				}
-				if x > high[c] {
-					high[c] = x
-				}
-				if d < 0 {
-					d = -d
-				}
-				if d > steps[c] && d-d == 0 { // beside NaN it is NaN
-					steps[c] = d
-				}
+			if x < low {
+				low = x
 			}
-		}
-		if !finite {
-			if t.badRows++; len(t.bad) < MostTimes {
-				t.bad = append(t.bad, i)
+			if x > high {
+				high = x
 			}
+			before = x
 		}
-		if !same {
-			t.end(begin, i, begin > 0)
-			begin = i
-		}
+		d := x - shift
+		sum += d
+		square += d * d
 	}
-	t.end(begin, rows, false)
+	k.min, k.max, k.equal, k.limit, k.sum, k.square = low, high, k.equal+equal, k.limit+limit, sum, square
+	return before
+}
+
+// findBad finds values that are not finite, which the sums tell of, and takes them out of what was counted.
+func (v *values) findBad(t *tally) {
+	var columns []int
 	for c := range t.columns {
-		k := &t.columns[c]
-		k.min, k.max, k.equal, k.step = float64(low[c]), float64(high[c]), equal[c], float64(steps[c])
+		if s := t.columns[c].sum; s-s != 0 || math.IsInf(t.columns[c].square, 0) {
+			columns = append(columns, c)
+		}
 	}
-	return t
+	if len(columns) == 0 {
+		return
+	}
+	for _, c := range columns {
+		k := &t.columns[c]
+		k.min, k.max, k.sum, k.square = math.Inf(1), math.Inf(-1), 0, 0
+		for i := range v.rows {
+			x := v.at(i, c)
+			if x-x != 0 {
+				k.bad++
+				continue
+			}
+			k.min, k.max = min(k.min, x), max(k.max, x)
+			k.sum += x - k.shift
+			k.square += (x - k.shift) * (x - k.shift)
+		}
+	}
+	t.bad, t.badRows = v.badRows(columns)
+}
+
+// findRuns finds rows that are equal to the one before, among those where the column that changes most does not.
+func (v *values) findRuns(t *tally) {
+	liveliest := 0
+	for c := range t.columns {
+		if t.columns[c].equal < t.columns[liveliest].equal {
+			liveliest = c
+		}
+	}
+	if t.columns[liveliest].equal == 0 {
+		t.lengths[1] = max(v.rows-2, 0)
+		return
+	}
+	begin := 0
+	for i := 1; i < v.rows; i++ {
+		if v.at(i, liveliest) == v.at(i-1, liveliest) && v.sameRow(i) {
+			continue
+		}
+		t.end(begin, i, begin > 0)
+		begin = i
+	}
+	t.end(begin, v.rows, false)
+}
+
+// sameRow reports whether a row is that before it.
+func (v *values) sameRow(i int) bool {
+	if v.f32 != nil {
+		return slices.Equal(v.f32[(i-1)*v.width:i*v.width], v.f32[i*v.width:(i+1)*v.width])
+	}
+	return slices.Equal(v.f64[(i-1)*v.width:i*v.width], v.f64[i*v.width:(i+1)*v.width])
 }
 
 // end takes a run of equal rows that is over.
@@ -163,4 +211,16 @@ func (t *tally) end(from, to int, inner bool) {
 	if to-from >= leastRun {
 		t.runs = append(t.runs, run{from, to})
 	}
+}
+
+// badRows returns the rows with a value that is not finite in some columns, the first MostTimes of them, and how many there are.
+func (v *values) badRows(columns []int) (rows []int, n int) {
+	for i := range v.rows {
+		if slices.ContainsFunc(columns, func(c int) bool { d := v.at(i, c); return d-d != 0 }) {
+			if n++; len(rows) < MostTimes {
+				rows = append(rows, i)
+			}
+		}
+	}
+	return rows, n
 }

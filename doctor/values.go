@@ -11,7 +11,7 @@ import (
 
 // The rules of values.
 const (
-	leastStill    = 500 * time.Millisecond // a stream that holds still for less is not stuck
+	leastStill    = 250 * time.Millisecond // a stream that holds still for less is not stuck
 	leastMoves    = 20                     // changes that a stream must have, to be one that moves
 	leastRepeats  = 20                     // runs of equal values that make a habit
 	wrapRange     = 0.9                    // of a turn: angles that wrap cover so much
@@ -29,6 +29,7 @@ func (x *examiner) stream(s *dataset.Stream) {
 	}
 	x.seen += v.rows * v.width
 	t := v.scan()
+	x.stale.add(s.Name, &v, t)
 	x.notFinite(s, &v, t)
 	x.stuck(s, &v, t)
 	x.repeated(s, &v, t)
@@ -76,18 +77,6 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 			f.WhatToDo = "Leave these columns out of the plan: the message has the fields, and nobody fills them."
 		}
 	}
-}
-
-// badRows returns the rows with a value that is not finite in some columns, the first MostTimes of them, and how many there are.
-func (v *values) badRows(columns []int) (rows []int, n int) {
-	for i := range v.rows {
-		if slices.ContainsFunc(columns, func(c int) bool { d := v.at(i, c); return d-d != 0 }) {
-			if n++; len(rows) < MostTimes {
-				rows = append(rows, i)
-			}
-		}
-	}
-	return rows, n
 }
 
 // columnsOf returns the places of columns.
@@ -209,7 +198,7 @@ func (v *values) abrupt(paces []pace, r run) bool {
 		if p.noise && p.typical > 3*p.least {
 			noisy++
 		}
-		if stop >= 1 {
+		if stop >= 0.5 {
 			before++
 		}
 		if start >= 3 {
@@ -221,8 +210,10 @@ func (v *values) abrupt(paces []pace, r run) bool {
 		return false
 	case 2*noisy > moving:
 		return true
+	case first: // robots begin at rest
+		return false
 	case last:
-		return 4*before >= 3*moving
+		return 3*before >= 2*moving
 	}
 	return 2*after > moving
 }
@@ -259,7 +250,8 @@ func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 		rate := dataset.StatsOf(times).Rate
 		why += fmt.Sprintf("; it is recorded at %s and measured at about %s", hertz(rate), hertz(rate/each))
 	}
-	f := x.add(Repeated, s.Name, several, why)
+	f := x.add(Repeated, s.Name, v.rows-all-2, why)
+	f.At = x.at(s.Name, []int{0})
 	f.WhatToDo = "Resample at the rate at which it is measured, or keep the first of each: linear interpolation makes steps of it, and velocities come out as 0 and twice the truth. A publisher that is faster than its sensor does this."
 	f.plot = x.series(s, v, v.moving(t), nil)
 }
@@ -268,7 +260,7 @@ func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 	k := &t.columns[c]
 	for _, turn := range []float64{2 * math.Pi, 360} {
-		if k.step < wrapStep*turn || k.step > turn*1.001 || k.max-k.min < wrapRange*turn {
+		if k.max-k.min < wrapRange*turn {
 			continue
 		}
 		if !(k.min >= -turn/2*1.001 && k.max <= turn/2*1.001 || k.min >= -turn*0.001 && k.max <= turn*1.001) {
@@ -289,7 +281,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 				small += d
 			}
 		}
-		if jumps > n/4 || small < turn/100 {
+		if n == 0 || jumps > n/4 || small < turn/100 {
 			return
 		}
 		unit := "2 pi"

@@ -73,3 +73,6 @@ func isCommand(name string) bool {
 	}
 	return false
 }
+
+// short2 writes a number with six decimals.
+func short2(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,7 +121,17 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	if err != nil {
 		return nil, readError(path, err)
 	}
-	defer d.Close()
+	defer func() { d.Close() }()
+	if info := d.Info(); p.opt.Clock == "" && info.Clock == "frame_index" && slices.Contains(info.Clocks, "timestamp") {
+		stamped := p.opt // the timestamps that are there are examined, not those that are counted
+		stamped.Clock = "timestamp"
+		again, err := inspection.Open(ctx, path, stamped)
+		if err != nil {
+			return nil, readError(path, err)
+		}
+		d.Close()
+		d = again
+	}
 	progress := a.counting("examining episodes", d.Len())
 	defer progress.done()
 	garbage := newCollector()

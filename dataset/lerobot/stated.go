@@ -1,0 +1,163 @@
+package lerobot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
+)
+
+// Stated returns the statistics of meta/stats.json, or of version 2.1 those of meta/episodes_stats.jsonl, joined over the episodes that there is data of.
+// Cameras and the columns of bookkeeping are left out. Without either file it is nil.
+func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, err error) {
+	if s.header.major == 2 && s.header.version != "v2.0" {
+		list, err = s.statedByEpisode(ctx)
+	} else {
+		list, err = s.statedOfAll()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// numeric reports whether a feature is a stream of numbers.
+func numeric(f *feature) bool {
+	switch f.DType {
+	case "video", "image", "string", "language":
+		return false
+	}
+	for _, name := range bookkeeping {
+		if f.Name == name {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Set) statedOfAll() (list []dataset.Stated, err error) {
+	const where = "meta/stats.json"
+	members, err := readObject(storage.Join(s.root, "meta", "stats.json"))
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.header.features {
+		f := &s.header.features[i]
+		if raw := get(members, f.Name); raw != nil && numeric(f) {
+			if st, ok := statedIn(raw); ok {
+				st.Stream, st.Where = f.Name, where
+				list = append(list, st)
+			}
+		}
+	}
+	return list, nil
+}
+
+// statedIn reads the statistics of one feature.
+func statedIn(raw json.RawMessage) (st dataset.Stated, ok bool) {
+	m, err := membersOf(raw)
+	if err != nil {
+		return st, false
+	}
+	st.Min, st.Max, st.Mean, st.Std = numbersIn(get(m, "min")), numbersIn(get(m, "max")), numbersIn(get(m, "mean")), numbersIn(get(m, "std"))
+	if n := numbersIn(get(m, "count")); len(n) == 1 && n[0] >= 0 && n[0] < 1<<53 {
+		st.Count = int(n[0])
+	}
+	return st, st.Min != nil || st.Max != nil || st.Mean != nil || st.Std != nil
+}
+
+// numbersIn returns the numbers of a list, or of lists in it, or one that is none; nil if anything else is among them.
+func numbersIn(raw json.RawMessage) (list []float64) {
+	if raw == nil {
+		return nil
+	}
+	var parts []json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil {
+		var v *float64
+		if json.Unmarshal(raw, &v) != nil || v == nil {
+			return nil
+		}
+		return []float64{*v}
+	}
+	for _, p := range parts {
+		inner := numbersIn(p)
+		if inner == nil {
+			return nil
+		}
+		list = append(list, inner...)
+	}
+	return list
+}
+
+func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err error) {
+	const where = "meta/episodes_stats.jsonl"
+	present := make(map[int64]bool, len(s.episodes))
+	for i := range s.episodes {
+		present[s.episodes[i].number] = s.episodes[i].err == nil
+	}
+	joined := map[string]*dataset.Stated{}
+	seen := map[string]int{}
+	episodes := 0
+	err = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []member) error {
+		if n, ok := wholeNumber(get(m, "episode_index")); !ok || !present[n] {
+			return ctx.Err()
+		}
+		episodes++
+		features, err := membersOf(get(m, "stats"))
+		if err != nil {
+			return err
+		}
+		for i := range s.header.features {
+			f := &s.header.features[i]
+			raw := get(features, f.Name)
+			if raw == nil || !numeric(f) {
+				continue
+			}
+			st, ok := statedIn(raw)
+			if !ok || st.Count == 0 {
+				continue
+			}
+			if joined[f.Name] == nil {
+				st.Stream, st.Where = f.Name, where
+				joined[f.Name] = &st
+				seen[f.Name] = 1
+			} else if join(joined[f.Name], &st) {
+				seen[f.Name]++
+			}
+		}
+		return ctx.Err()
+	}, func(*dataset.FormatError) {})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range s.header.features {
+		if seen[f.Name] == len(s.episodes) && episodes == len(s.episodes) && len(s.episodes) > 0 { // else they are not of all
+			list = append(list, *joined[f.Name])
+		}
+	}
+	return list, ctx.Err()
+}
+
+// join adds the statistics of further samples, and reports whether they are of as many columns.
+func join(to, st *dataset.Stated) bool {
+	n := len(to.Mean)
+	for _, l := range [][]float64{to.Min, to.Max, to.Std, st.Min, st.Max, st.Mean, st.Std} {
+		if len(l) != n {
+			return false
+		}
+	}
+	a, b := float64(to.Count), float64(st.Count)
+	for c := range n {
+		to.Min[c], to.Max[c] = min(to.Min[c], st.Min[c]), max(to.Max[c], st.Max[c])
+		mean := (a*to.Mean[c] + b*st.Mean[c]) / (a + b)
+		p, q := to.Mean[c]-mean, st.Mean[c]-mean
+		to.Std[c] = math.Sqrt((a*(to.Std[c]*to.Std[c]+p*p) + b*(st.Std[c]*st.Std[c]+q*q)) / (a + b))
+		to.Mean[c] = mean
+	}
+	to.Count += st.Count
+	return true
+}

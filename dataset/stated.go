@@ -1,0 +1,18 @@
+package dataset
+
+import "context"
+
+// Stated is the statistics that a dataset states of the columns of a stream, over all its episodes. Lists are of the columns, and nil where it does not
+// say.
+type Stated struct {
+	Stream              string
+	Where               string // the file that says so
+	Count               int    // samples; 0 where it does not say
+	Min, Max, Mean, Std []float64
+}
+
+// Stating is a Dataset that states statistics of its streams.
+type Stating interface {
+	// Stated returns them, nil if it has none after all; of what cannot be read, Info.Problems may say more.
+	Stated(ctx context.Context) ([]Stated, error)
+}

@@ -1,0 +1,280 @@
+package doctor
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// memory is a dataset of episodes in memory.
+type memory struct {
+	info     dataset.Info
+	episodes []*dataset.Episode
+	stated   []dataset.Stated
+}
+
+func (m *memory) Name() string       { return "memory" }
+func (m *memory) Format() string     { return "memory" }
+func (m *memory) Info() dataset.Info { return m.info }
+func (m *memory) Len() int           { return len(m.episodes) }
+func (m *memory) Close() error       { return nil }
+
+func (m *memory) Episode(_ context.Context, i int) (*dataset.Episode, error) {
+	if m.episodes[i] == nil {
+		return nil, &dataset.FormatError{Format: "memory", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "episode"}
+	}
+	return m.episodes[i], nil
+}
+
+func (m *memory) Stated(context.Context) ([]dataset.Stated, error) { return m.stated, nil }
+
+// tape is a stream that is being made.
+type tape struct {
+	name    string
+	times   []int64
+	rows    [][]float64
+	columns []dataset.Column
+}
+
+func (t *tape) stream(tt *testing.T) dataset.Stream {
+	flat := make([]float64, 0, len(t.rows)*len(t.columns))
+	for _, r := range t.rows {
+		flat = append(flat, r...)
+	}
+	s, err := dataset.NewStream(t.name, t.times, tensor.Must(tensor.Of(flat, len(t.rows), len(t.columns))), t.columns)
+	require.NoError(tt, err)
+	return s
+}
+
+// cut leaves samples out.
+func (t *tape) cut(from, to int) {
+	t.times = append(append([]int64{}, t.times[:from]...), t.times[to:]...)
+	t.rows = append(append([][]float64{}, t.rows[:from]...), t.rows[to:]...)
+}
+
+const epoch = int64(1_700_000_000_000_000_000)
+
+// recording is what a healthy robot records in twenty seconds: an inertial sensor, joints, a tracked pose, a gripper that is told where to be, and commands.
+func recording(seed uint64) map[string]*tape {
+	r := rand.New(rand.NewPCG(seed, 1))
+	motion := func(sec float64, k int) float64 { // no two columns move alike, and none repeats itself
+		f := float64(k)
+		return 0.8*math.Sin(0.7*sec*(1+0.13*f)+f) + 0.3*math.Sin(2.3*sec*(1+0.07*f)+2*f) + 0.1*math.Sin(5.1*sec*(1+0.05*f)+3*f)
+	}
+	columns := func(names ...string) (list []dataset.Column) {
+		for _, n := range names {
+			list = append(list, dataset.Column{Name: n, Type: "double"})
+		}
+		return list
+	}
+	make := func(name string, rate, jitter float64, cols []dataset.Column, row func(sec float64) []float64) *tape {
+		t := &tape{name: name, columns: cols}
+		for i := range int(20 * rate) {
+			sec := (float64(i) + jitter*(r.Float64()-0.5)) / rate
+			t.times = append(t.times, epoch+int64(sec*1e9))
+			t.rows = append(t.rows, row(sec))
+		}
+		return t
+	}
+	list := []*tape{
+		make("imu", 200, 0.1, columns("gx", "gy", "gz", "ax", "ay", "az"), func(sec float64) (row []float64) {
+			for k := range 6 {
+				row = append(row, motion(sec, 20+k)+0.05*r.NormFloat64())
+			}
+			return row
+		}),
+		make("joints", 100, 0.05, columns("shoulder", "elbow", "wrist"), func(sec float64) []float64 {
+			return []float64{motion(sec, 0), motion(sec, 1), motion(sec, 2)}
+		}),
+		make("tracker", 120, 0.05, columns("x", "y", "z", "qx", "qy", "qz", "qw"), func(sec float64) []float64 {
+			a, b := 0.6*motion(sec, 7), 0.5*motion(sec, 8)
+			return []float64{motion(sec, 4), motion(sec, 5), motion(sec, 6), math.Sin(a) * math.Cos(b), math.Sin(a) * math.Sin(b), 0, math.Cos(a)}
+		}),
+		make("gripper", 30, 0.05, columns("width"), func(sec float64) []float64 { return []float64{min(max(3*math.Sin(sec/2), 0.01), 0.08)} }),
+		make("heading", 20, 0.05, columns("yaw"), func(sec float64) []float64 { return []float64{0.9 * motion(sec, 30)} }),
+		make("action", 50, 0, columns("shoulder", "elbow", "wrist"), func(sec float64) []float64 {
+			return []float64{motion(sec+0.1, 0), motion(sec+0.1, 1), motion(sec+0.1, 2)}
+		}),
+	}
+	out := map[string]*tape{}
+	for _, t := range list {
+		out[t.name] = t
+	}
+	return out
+}
+
+func episodeOf(t *testing.T, tapes map[string]*tape) *dataset.Episode {
+	e := &dataset.Episode{Name: "0"}
+	for _, name := range []string{"imu", "joints", "tracker", "gripper", "heading", "action"} {
+		if tapes[name] != nil {
+			e.Streams = append(e.Streams, tapes[name].stream(t))
+		}
+	}
+	return e
+}
+
+func examined(t *testing.T, m *memory, opt Options) *Report {
+	r, err := Examine(context.Background(), m, opt)
+	require.NoError(t, err)
+	return r
+}
+
+func TestAHealthyRecordingHasNoFindings(t *testing.T) {
+	for seed := range uint64(20) {
+		m := &memory{episodes: []*dataset.Episode{episodeOf(t, recording(seed))}}
+		assert.Empty(t, examined(t, m, Options{}).Findings, "seed %d", seed)
+	}
+}
+
+// Each planted fault is found, where it is and as often as it is there, and nothing else is.
+func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
+	const at = 1000 // of the inertial sensor, and half of it of the joints
+	for _, c := range []struct {
+		name   string
+		kind   Kind
+		stream string
+		count  int
+		plant  func(map[string]*tape)
+	}{
+		{"samples lost", Gap, "joints", 1, func(r map[string]*tape) { r["joints"].cut(500, 520) }},
+		{"samples lost twice", Gap, "imu", 2, func(r map[string]*tape) { r["imu"].cut(2000, 2020); r["imu"].cut(at, at+10) }},
+		{"samples of a camera's clock lost", Gap, "heading", 1, func(r map[string]*tape) { r["heading"].cut(100, 104) }},
+		{"a timestamp twice", Duplicate, "joints", 1, func(r map[string]*tape) { r["joints"].times[500] = r["joints"].times[499] }},
+		{"a sample twice", Duplicate, "imu", 3, func(r map[string]*tape) {
+			for _, i := range []int{100, 900, 1500} {
+				r["imu"].times[i], r["imu"].rows[i] = r["imu"].times[i-1], r["imu"].rows[i-1]
+			}
+		}},
+		{"a step back", BackStep, "joints", 1, func(r map[string]*tape) { r["joints"].times[500] -= 15_000_000 }},
+		{"samples swapped", BackStep, "imu", 1, func(r map[string]*tape) {
+			r["imu"].times[at], r["imu"].times[at+1] = r["imu"].times[at+1], r["imu"].times[at]
+		}},
+		{"a clock set back", BackStep, "imu", 1, func(r map[string]*tape) {
+			for i := at; i < len(r["imu"].times); i++ {
+				r["imu"].times[i] -= 3_000_000_000
+			}
+		}},
+		{"a clock not set at first", StrayTime, "joints", 2, func(r map[string]*tape) { r["joints"].times[0], r["joints"].times[1] = 0, 0 }},
+		{"microseconds", TimeUnit, "joints", 2000, func(r map[string]*tape) {
+			for i := range r["joints"].times {
+				r["joints"].times[i] /= 1000
+			}
+		}},
+		{"seconds through float32", Float32Clock, "joints", 2000, func(r map[string]*tape) {
+			for i, ns := range r["joints"].times {
+				r["joints"].times[i] = int64(float64(float32(float64(ns-epoch)/1e9+20_000)) * 1e9)
+			}
+			for name, other := range r {
+				if name == "joints" {
+					continue
+				}
+				for i := range other.times {
+					other.times[i] -= epoch - 20_000_000_000_000
+				}
+			}
+		}},
+		{"milliseconds", CoarseClock, "tracker", 2400, func(r map[string]*tape) {
+			for i, ns := range r["tracker"].times {
+				r["tracker"].times[i] = (ns + 500_000) / 1_000_000 * 1_000_000
+			}
+		}},
+		{"NaN", NaN, "joints", 1, func(r map[string]*tape) { r["joints"].rows[500][1] = math.NaN() }},
+		{"infinite", NaN, "imu", 2, func(r map[string]*tape) { r["imu"].rows[7][0], r["imu"].rows[at][3] = math.Inf(1), math.Inf(-1) }},
+		{"a column of NaN", NaN, "imu", 4000, func(r map[string]*tape) {
+			for _, row := range r["imu"].rows {
+				row[2] = math.NaN()
+			}
+		}},
+		{"noise that stops", Stuck, "imu", 1, func(r map[string]*tape) { hold(r["imu"], at, at+200) }},
+		{"a motion that stops", Stuck, "joints", 1, func(r map[string]*tape) { hold(r["joints"], 500, 600) }},
+		{"a motion that stops for good", Stuck, "joints", 1, func(r map[string]*tape) { hold(r["joints"], 1500, 2000) }},
+		{"written twice as fast as measured", Repeated, "joints", 1000, func(r map[string]*tape) {
+			for i := 1; i < 2000; i += 2 {
+				hold(r["joints"], i-1, i+1)
+			}
+		}},
+		{"cut off", Saturation, "imu", 0, func(r map[string]*tape) {
+			for _, row := range r["imu"].rows {
+				row[3] = min(row[3], 0.6)
+			}
+		}},
+		{"a motion cut off on both sides", Saturation, "joints", 0, func(r map[string]*tape) {
+			for _, row := range r["joints"].rows {
+				row[1] = max(min(row[1], 0.5), -0.5)
+			}
+		}},
+		{"quaternions too long", QuaternionNorm, "tracker", 5, func(r map[string]*tape) {
+			for i := 700; i < 705; i++ {
+				scale(r["tracker"].rows[i][3:], 1.1)
+			}
+		}},
+		{"a tracker that lost its target", QuaternionNorm, "tracker", 30, func(r map[string]*tape) {
+			for i := 700; i < 730; i++ {
+				scale(r["tracker"].rows[i][3:], 0)
+			}
+		}},
+		{"a quaternion's sign", QuaternionFlip, "tracker", 2, func(r map[string]*tape) {
+			for i := 700; i < 900; i++ {
+				scale(r["tracker"].rows[i][3:], -1)
+			}
+		}},
+		{"an angle that wraps", AngleWrap, "heading", 0, func(r map[string]*tape) {
+			for i, row := range r["heading"].rows {
+				row[0] = math.Remainder(row[0]+float64(i)/20, 2*math.Pi)
+			}
+		}},
+		{"degrees that wrap", AngleWrap, "heading", 0, func(r map[string]*tape) {
+			for i, row := range r["heading"].rows {
+				row[0] = math.Mod(360+math.Mod(row[0]*57+float64(i)*3, 360), 360)
+			}
+		}},
+		{"an offset", ClockOffset, "tracker", 1, func(r map[string]*tape) {
+			for i := range r["tracker"].rows { // the same hand, seen by a camera that stamps what arrives
+				sec := float64(r["tracker"].times[i]-epoch) / 1e9
+				j := min(int(sec*100), 1999)
+				copy(r["tracker"].rows[i][:3], r["joints"].rows[j])
+			}
+			for i := range r["tracker"].times {
+				r["tracker"].times[i] += 80_000_000
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tapes := recording(3)
+			c.plant(tapes)
+			report := examined(t, &memory{episodes: []*dataset.Episode{episodeOf(t, tapes)}}, Options{Path: "here"})
+			require.NotEmpty(t, report.Findings)
+			for _, f := range report.Findings {
+				assert.Equal(t, []any{c.kind, c.stream}, []any{f.Kind, f.Stream}, "%s: %s", f.Kind, f.Why)
+			}
+			require.Len(t, report.Findings, 1)
+			f := report.Findings[0]
+			if c.count > 0 {
+				assert.Equal(t, c.count, f.Count)
+			}
+			assert.NotEmpty(t, f.At)
+			assert.NotEmpty(t, f.WhatToDo)
+			assert.Equal(t, "here", f.Path)
+		})
+	}
+}
+
+// hold repeats a row.
+func hold(t *tape, from, to int) {
+	for i := from + 1; i < to; i++ {
+		t.rows[i] = append([]float64{}, t.rows[from]...)
+	}
+}
+
+func scale(row []float64, by float64) {
+	for i := range row {
+		row[i] *= by
+	}
+}

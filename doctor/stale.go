@@ -1,0 +1,149 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// The rules of statistics: what a dataset states may be rounded, made in float32 or divided by one less, and differs by less than this then.
+const (
+	extremeOff = 1e-3 // of the range
+	meanOff    = 0.01 // of the standard deviation
+	stdOff     = 0.02 // of itself
+	float32Off = 1e-5 // of the greatest value
+)
+
+// stale compares the statistics that a dataset states with those of its data.
+type stale struct {
+	stated map[string]*dataset.Stated
+	of     map[string][]moments // by column; empty of streams that cannot be compared
+	order  []string
+}
+
+// moments are what is compared of a column. What is stated is rounded, so sums of float64 are exact enough; package stats has exact ones.
+type moments struct {
+	n, bad         int
+	min, max, mean float64
+	squares        float64 // the sum of the squared distances from the mean
+}
+
+func (m *moments) add(k *columnTally, rows int) {
+	n := float64(rows - k.bad)
+	m.bad += k.bad
+	if n == 0 {
+		return
+	}
+	if m.n == 0 {
+		m.min, m.max = k.min, k.max
+	}
+	m.min, m.max = min(m.min, k.min), max(m.max, k.max)
+	mean, squares := k.shift+k.sum/n, max(0, k.square-k.sum*k.sum/n)
+	all, d := float64(m.n)+n, mean-m.mean
+	m.squares += squares + d*d*float64(m.n)*n/all
+	m.mean += d * n / all
+	m.n += int(n)
+}
+
+func (m *moments) std() float64 { return math.Sqrt(m.squares / float64(max(m.n, 1))) }
+
+// staleOf returns what a dataset states; nil if nothing.
+func staleOf(ctx context.Context, d dataset.Dataset) *stale {
+	s, ok := d.(dataset.Stating)
+	if !ok {
+		return nil
+	}
+	list, err := s.Stated(ctx)
+	if err != nil || len(list) == 0 {
+		return nil // a broken file is noted by who needs it
+	}
+	t := &stale{map[string]*dataset.Stated{}, map[string][]moments{}, nil}
+	for i := range list {
+		t.stated[list[i].Stream] = &list[i]
+		t.order = append(t.order, list[i].Stream)
+	}
+	return t
+}
+
+// add takes a stream of an episode in.
+func (t *stale) add(name string, v *values, k *tally) {
+	if t == nil || t.stated[name] == nil {
+		return
+	}
+	of, seen := t.of[name]
+	if !seen {
+		of = make([]moments, v.width)
+	}
+	if len(of) != v.width { // episodes differ, which is another finding
+		of = of[:0]
+	}
+	for c := range of {
+		of[c].add(&k.columns[c], v.rows)
+	}
+	t.of[name] = of
+}
+
+// found returns the findings. They are of all episodes, so there are none if some could not be read.
+func (t *stale) found(path string) (list []Finding) {
+	if t == nil {
+		return nil
+	}
+	for _, name := range t.order {
+		st, of := t.stated[name], t.of[name]
+		if len(of) == 0 {
+			continue
+		}
+		wrong, n := compareStated(st, of)
+		if rows := of[0].n + of[0].bad; st.Count > 0 && st.Count != rows {
+			what := fmt.Sprintf("they are of %d samples, and there are %d", st.Count, rows)
+			if wrong != "" {
+				what += "; " + wrong
+			}
+			wrong, n = what, max(n, 1)
+		}
+		if n == 0 {
+			continue
+		}
+		f := newFinding(StaleStats, name, n, fmt.Sprintf("%s: %s (%s)", st.Where, wrong, count(n, "column differs", "columns differ")))
+		f.Path = path
+		list = append(list, *f)
+	}
+	return list
+}
+
+// compareStated returns what is not as stated, of the first column where something is not, and of how many columns.
+func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
+	for c := range of {
+		m := &of[c]
+		if m.n == 0 || m.bad > 0 {
+			continue
+		}
+		size := max(math.Abs(m.min), math.Abs(m.max)) * float32Off
+		for _, k := range []struct {
+			what        string
+			stated      []float64
+			is, allowed float64
+		}{
+			{"least value", st.Min, m.min, extremeOff*(m.max-m.min) + size},
+			{"greatest value", st.Max, m.max, extremeOff*(m.max-m.min) + size},
+			{"mean", st.Mean, m.mean, meanOff*m.std() + size},
+			{"standard deviation", st.Std, m.std(), stdOff*m.std() + 100*size},
+		} {
+			switch {
+			case k.stated == nil:
+				continue
+			case len(k.stated) != len(of):
+				return fmt.Sprintf("the %s has %d columns, and there are %d", k.what, len(k.stated), len(of)), len(of)
+			case math.Abs(k.stated[c]-k.is) <= k.allowed:
+				continue
+			}
+			if n++; wrong == "" {
+				wrong = fmt.Sprintf("the %s of column %d is stated as %s and is %s", k.what, c, short(k.stated[c]), short(k.is))
+			}
+			break
+		}
+	}
+	return wrong, n
+}

@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The size of a picture, and of what is around the plot, in pixels.
+const (
+	wide, high                        = 760, 190
+	left, right, above, below         = 62, 12, 10, 30
+	plotWide, plotHigh        float64 = wide - left - right, high - above - below
+	mostMarks                         = 200
+)
+
+// svg draws the plot: lines over x, with a mark at each time that was found.
+func (p *plot) svg() string {
+	x0, x1, y0, y1 := p.bounds()
+	px := func(x float64) float64 { return left + (x-x0)/(x1-x0)*plotWide }
+	py := func(y float64) float64 { return above + (y1-y)/(y1-y0)*plotHigh }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s over %s">`, wide, high, html.EscapeString(p.y), html.EscapeString(p.x))
+	for _, t := range ticks(y0, y1, 4) {
+		fmt.Fprintf(&b, `<path class="grid" d="M%d %.1fH%d"/><text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, left, py(t), wide-right, left-5, py(t)+3.5, tickText(t))
+	}
+	for _, t := range ticks(x0, x1, 8) {
+		fmt.Fprintf(&b, `<path class="grid" d="M%.1f %dV%d"/><text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, px(t), above, high-below, px(t), high-below+13, tickText(t))
+	}
+	for _, m := range p.marks[:min(len(p.marks), mostMarks)] {
+		if m >= x0 && m <= x1 {
+			fmt.Fprintf(&b, `<path class="mark" d="M%.1f %dV%d"/>`, px(m), above, high-below)
+		}
+	}
+	for i, l := range p.lines {
+		fmt.Fprintf(&b, `<path class="line c%d" d="`, i)
+		down := false // the pen
+		for k := range l.x {
+			y := l.y[k]
+			if y-y != 0 {
+				down = false
+				continue
+			}
+			if down {
+				b.WriteByte('L')
+			} else {
+				b.WriteByte('M')
+			}
+			down = true
+			b.WriteString(pixel(px(l.x[k])))
+			b.WriteByte(' ')
+			b.WriteString(pixel(py(y)))
+		}
+		b.WriteString(`"/>`)
+	}
+	fmt.Fprintf(&b, `<text class="axis" x="%d" y="%d" text-anchor="end">%s</text>`, wide-right, high-4, html.EscapeString(p.x))
+	if len(p.lines) > 0 {
+		at := float64(left)
+		for i, l := range p.lines {
+			name := l.name
+			if len(p.lines) == 1 {
+				name = p.y
+				if l.name != "" && l.name != p.y {
+					name += " (" + l.name + ")"
+				}
+			}
+			fmt.Fprintf(&b, `<text class="name c%d" x="%.0f" y="%d">%s</text>`, i, at, high-4, html.EscapeString(clipped(name, 34)))
+			at += float64(min(len(name), 34))*6.2 + 16
+		}
+	}
+	b.WriteString("</svg>")
+	return b.String()
+}
+
+func pixel(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+
+func clipped(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// bounds are those of the lines, with a little room above and below, and never empty.
+func (p *plot) bounds() (x0, x1, y0, y1 float64) {
+	x0, x1, y0, y1 = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+	for _, l := range p.lines {
+		for i, x := range l.x {
+			x0, x1 = min(x0, x), max(x1, x)
+			if y := l.y[i]; y-y == 0 {
+				y0, y1 = min(y0, y), max(y1, y)
+			}
+		}
+	}
+	if !(x1 > x0) {
+		if x0-x0 != 0 {
+			x0 = 0
+		}
+		x1 = x0 + 1
+	}
+	if !(y1 >= y0) {
+		y0, y1 = 0, 1
+	}
+	room := (y1 - y0) * 0.05
+	if !(room > 0) || math.IsInf(room, 0) {
+		room = max(math.Abs(y0)*0.05, 1e-9)
+	}
+	return x0, x1, y0 - room, y1 + room
+}
+
+// ticks are round numbers between two, about n of them.
+func ticks(from, to float64, n int) (list []float64) {
+	step := math.Pow(10, math.Floor(math.Log10((to-from)/float64(n))))
+	for _, k := range []float64{1, 2, 5, 10} {
+		if (to-from)/(step*k) <= float64(n) {
+			step *= k
+			break
+		}
+	}
+	if !(step > 0) || math.IsInf(step, 0) {
+		return nil
+	}
+	first := math.Ceil(from / step)
+	for i := range n + 2 {
+		if t := (first + float64(i)) * step; t <= to {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func tickText(v float64) string {
+	if math.Abs(v) < 1e-12 {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'g', 5, 64)
+}
