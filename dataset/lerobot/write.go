@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -36,6 +37,11 @@ type WriteOptions struct {
 	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file, whatever its
 	// size.
 	DataFileMB int
+	// VideoFileMB is how large a file of a video may grow before the next begins, in MiB; 0 is LeRobot's 200.
+	VideoFileMB int
+	// Codec, one of Codecs, makes videos of all media but those that can be copied: ffmpeg encodes them. Without it images stay images, and a video that
+	// cannot be copied is refused.
+	Codec string
 }
 
 // chunk is how many files a folder has, LeRobot's chunks_size.
@@ -69,6 +75,7 @@ type Writer struct {
 	episodes *episodeTable
 	proofs   []written
 	tasks    []string
+	parts    []part
 	numbers  map[string]int // of the tasks
 	report   WriteReport
 	limit    int64 // bytes of a table's file at which the next begins
@@ -83,6 +90,8 @@ type WriteReport struct {
 	Bytes                   int64
 	// Shift is the largest distance of a timestamp from its row's i/FPS after the episode's first: at most LeRobot's tolerance, 0.1 ms.
 	Shift time.Duration
+	// Moved is the largest distance of a video's frame, from the first of its episode, from where it is now: at i/FPS exactly.
+	Moved time.Duration
 	// Inexact counts the integers that the streams had already rounded.
 	Inexact int
 	// Renamed has the names that features got, by those of the streams and media, where they differ.
@@ -103,8 +112,19 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if opt.DataFileMB == 0 {
 		opt.DataFileMB = 100
 	}
-	if opt.DataFileMB < 0 || opt.DataFileMB > 1<<30 {
-		return nil, bad("DataFileMB", opt.DataFileMB, "MiB, or 0 for LeRobot's own")
+	if opt.VideoFileMB == 0 {
+		opt.VideoFileMB = 200
+	}
+	for _, size := range []struct {
+		arg string
+		mb  int
+	}{{"DataFileMB", opt.DataFileMB}, {"VideoFileMB", opt.VideoFileMB}} {
+		if size.mb < 0 || size.mb > 1<<30 {
+			return nil, bad(size.arg, size.mb, "MiB, or 0 for LeRobot's own")
+		}
+	}
+	if opt.Codec != "" && !slices.Contains(Codecs(), opt.Codec) {
+		return nil, bad("Codec", strconv.Quote(opt.Codec), strings.Join(Codecs(), ", ")+", or none")
 	}
 	if !utf8.ValidString(opt.RobotType) {
 		return nil, bad("RobotType", strconv.Quote(opt.RobotType), "UTF-8")
@@ -128,27 +148,14 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 // become int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode says what features the
 // dataset has, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte for byte, and raw ones become PNG.
 //
-// A video that was read from a LeRobot dataset stays one: its file is copied as it is, once for all episodes in it, and decoded for its statistics, by
-// ffmpeg. Each episode begins at the time of its own first frame, so that writing mends videos that were joined with a drift.
+// A video that was read from a LeRobot dataset stays one: its frames are copied as they are encoded, and decoded for its statistics, by ffmpeg. Episodes
+// lie in a file one behind the other, frame i of the file at i/FPS exactly, so that writing mends videos that were joined with a drift. Where rows lack
+// frames, or take one twice, as at another rate, they must be encoded anew, which takes WriteOptions.Codec.
 //
 // An episode that cannot be written is a *WriteError, costs itself only, and leaves the Writer as it was. After a failure to write the files, and after
 // the end of ctx while a video is copied, every call returns it.
 func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
-	if err := w.usable(); err != nil {
-		return err
-	}
-	if e == nil {
-		return &WriteError{Episode: w.report.Episodes, Kind: dataset.ErrMissing, Got: "nil", Want: "an episode"}
-	}
-	p, err := w.plan(ctx, e)
-	if err != nil {
-		return err
-	}
-	if err := w.write(ctx, p); err != nil {
-		w.err = err
-		return err
-	}
-	return nil
+	return w.AddWith(ctx, e, Beside{})
 }
 
 // usable returns the error of a Writer that takes no more.
@@ -184,6 +191,11 @@ func (w *Writer) Close() error {
 	if w.rows != nil {
 		w.rows.abandon()
 	}
+	for _, f := range w.features {
+		if f.dtype == dtypeVideo {
+			f.films.abandon()
+		}
+	}
 	if w.episodes != nil {
 		w.episodes.abandon()
 	}
@@ -201,6 +213,11 @@ func (w *Writer) Report() WriteReport {
 // begin makes the files that the first episode needs.
 func (w *Writer) begin(features []*writeFeature) {
 	w.features = features
+	for _, f := range features {
+		if f.dtype == dtypeVideo {
+			f.films = &films{dir: filepath.Join("videos", f.name), limit: int64(w.opt.VideoFileMB) << 20}
+		}
+	}
 	w.rows = &rowTable{w: w, series: series{dir: "data", limit: w.limit}}
 	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.limit}}
 }

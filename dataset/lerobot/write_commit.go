@@ -21,13 +21,15 @@ func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	from := w.report.Frames
 	index := w.report.Episodes
 	w.addTasks(p.tasks)
-	places := make([]copyPlace, len(w.features))
+	w.split(p.splits)
+	places := make([]videoPlace, len(w.features))
 	for i, f := range w.features {
 		if f.dtype == dtypeVideo {
 			var err error
-			if places[i], err = w.copyVideo(ctx, f, p.clips[i].path); err != nil {
+			if places[i], err = f.films.add(ctx, w, p.clips[i]); err != nil {
 				return err
 			}
+			w.report.Moved = max(w.report.Moved, p.clips[i].moved)
 		}
 	}
 	for i, f := range w.features {
@@ -67,6 +69,13 @@ func (w *Writer) complete(ctx context.Context) error {
 	if err := w.rows.finish(w); err != nil {
 		return err
 	}
+	for _, f := range w.features {
+		if f.dtype == dtypeVideo {
+			if err := f.films.finish(w); err != nil {
+				return err
+			}
+		}
+	}
 	if err := w.episodes.flush(); err != nil {
 		return err
 	}
@@ -81,6 +90,7 @@ func (w *Writer) complete(ctx context.Context) error {
 			return err
 		}
 	}
+	w.leaveSplits()
 	stats, err := w.stats()
 	if err != nil {
 		return err

@@ -19,23 +19,25 @@ import (
 
 // episodePlan is an episode that can be written: everything that could be wrong with it has been looked at.
 type episodePlan struct {
-	features []*writeFeature // its own, in the order of the dataset's; the standard ones last
-	data     []columns.Data  // of each
-	stats    []featureStats
-	clips    []clip // of each, the videos' alone not empty
-	rows     int
-	tasks    []string // in the order in which they come
-	taskOf   []int    // which of them each row has; nil if there is one
-	shift    time.Duration
-	inexact  int
-	names    map[string]string // features by streams
-	start    int64             // the first timestamp, ns
-	left     []string          // what has no place
+	features  []*writeFeature // its own, in the order of the dataset's; the standard ones last
+	data      []columns.Data  // of each
+	stats     []featureStats
+	clips     []clip // of each, the videos' alone not empty
+	rows      int
+	tasks     []string // in the order in which they come
+	taskOf    []int    // which of them each row has; nil if there is one
+	shift     time.Duration
+	inexact   int
+	names     map[string]string // features by streams
+	start     int64             // the first timestamp, ns
+	left      []string          // what has no place
+	splits    []string
+	temporary []string // files that are removed when it is written
 }
 
 // plan looks at an episode, and reads its images.
-func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, error) {
-	p := &episodePlan{tasks: []string{e.Attributes.Task}, names: map[string]string{}}
+func (w *Writer) plan(ctx context.Context, e *dataset.Episode, b Beside, p *episodePlan) error {
+	p.tasks, p.names = []string{e.Attributes.Task}, map[string]string{}
 	if p.tasks[0] == "" {
 		p.tasks[0] = w.opt.Task
 	}
@@ -44,24 +46,27 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 		return err
 	}
 	if err := p.clock(w.opt.FPS, e); err != nil {
-		return nil, fail(err.Feature, err)
+		return fail(err.Feature, err)
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
 		if s.Name == "task_index" && w.opt.Tasks != nil {
 			if bad := p.rowTasks(s, w.opt.Tasks); bad != nil {
-				return nil, fail(s.Name, bad)
+				return fail(s.Name, bad)
 			}
 			continue
 		}
 		name, bad := w.featureName(s.Name)
 		if bad != nil {
-			return nil, fail(s.Name, bad)
+			return fail(s.Name, bad)
 		}
 		p.names[s.Name] = name
 		if err := p.addStream(name, s); err != nil {
-			return nil, fail(name, err)
+			return fail(name, err)
 		}
+	}
+	if name, bad := p.addTimes(w, b.Times); bad != nil {
+		return fail(name, bad)
 	}
 	for i := range e.Media {
 		m := &e.Media[i]
@@ -70,34 +75,37 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 			bad = &WriteError{Kind: dataset.ErrMissing, Got: "no source of its frames", Want: "one"}
 		}
 		if bad != nil {
-			return nil, fail(m.Name, bad)
+			return fail(m.Name, bad)
 		}
 		p.names[m.Name] = name
 		var err error
-		if video, ok := m.Source.(*frameSource); ok {
-			err = p.addVideo(ctx, w.opt.FPS, name, m, video)
-		} else {
+		switch source, ok := m.Source.(*frameSource); {
+		case ok && (w.opt.Codec == "" || source.whole(p.rows)):
+			err = p.addVideo(ctx, w.opt.FPS, name, m, source)
+		case w.opt.Codec != "":
+			err = p.encodeVideo(ctx, w, name, m)
+		default:
 			err = p.addImages(ctx, name, m)
 		}
 		var failed *WriteError
 		if errors.As(err, &failed) {
-			return nil, fail(name, failed)
+			return fail(name, failed)
 		}
 		if err != nil {
-			return nil, err // the end of ctx
+			return err // the end of ctx
 		}
 	}
 	for _, task := range p.tasks {
 		if !utf8.ValidString(task) {
-			return nil, fail("", &WriteError{Kind: dataset.ErrOption, Got: fmt.Sprintf("the task %q", task), Want: "UTF-8"})
+			return fail("", &WriteError{Kind: dataset.ErrOption, Got: fmt.Sprintf("the task %q", task), Want: "UTF-8"})
 		}
 	}
 	if err := p.arrange(w.features); err != nil {
-		return nil, fail(err.Feature, err)
+		return fail(err.Feature, err)
 	}
 	p.addStandard(w)
-	p.leave(e)
-	return p, ctx.Err()
+	p.leave(e, b)
+	return ctx.Err()
 }
 
 // clock finds the number of rows, and returns a *WriteError unless all streams are on one clock of fps.
@@ -321,8 +329,8 @@ func (p *episodePlan) addStandard(w *Writer) {
 }
 
 // leave notes what the episode has and the format has no place for.
-func (p *episodePlan) leave(e *dataset.Episode) {
-	if p.start != 0 {
+func (p *episodePlan) leave(e *dataset.Episode, b Beside) {
+	if p.start != 0 && len(b.Times) == 0 {
 		p.left = append(p.left, "the time of the first row")
 	}
 	if e.Attributes.Success != nil {

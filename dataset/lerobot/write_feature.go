@@ -20,8 +20,9 @@ type writeFeature struct {
 	shape []int  // of one row: [26]; of images [height, width, channels]
 	names []string
 
-	codec  string               // of a video
-	copied map[string]copyPlace // the files of a video that were copied
+	codec  string // of a video
+	pixels string // the format of its pixels, where it is known
+	films  *films // its files
 
 	total  *summary.Total   // of numbers
 	levels []summary.Levels // of images, for each channel
@@ -69,8 +70,8 @@ func (f *writeFeature) column() columns.Column {
 	return c
 }
 
-// pixels reports whether it is of images, whose statistics are of channels.
-func (f *writeFeature) pixels() bool { return f.dtype == dtypeImage || f.dtype == dtypeVideo }
+// visual reports whether it is of images, whose statistics are of channels.
+func (f *writeFeature) visual() bool { return f.dtype == dtypeImage || f.dtype == dtypeVideo }
 
 // same returns a *WriteError unless another episode's feature is this one.
 func (f *writeFeature) same(o *writeFeature) *WriteError {

@@ -125,7 +125,7 @@ func (f *writeFeature) bin(b columns.Block) {
 
 // add takes an episode's numbers and pixels, for the dataset's statistics.
 func (f *writeFeature) add(d columns.Data, s featureStats) {
-	if f.pixels() {
+	if f.visual() {
 		if f.levels == nil {
 			f.levels = make([]summary.Levels, len(s.levels))
 		}

@@ -3,7 +3,6 @@ package lerobot
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -68,9 +67,9 @@ func (w *Writer) info() jsonObject {
 	return jsonObject{
 		{"codebase_version", "v3.0"}, {"fps", jsonNumber(w.opt.FPS)}, {"features", features},
 		{"total_episodes", w.report.Episodes}, {"total_frames", w.report.Frames}, {"total_tasks", len(w.tasks)},
-		{"chunks_size", chunk}, {"data_files_size_in_mb", w.opt.DataFileMB}, {"video_files_size_in_mb", 200},
+		{"chunks_size", chunk}, {"data_files_size_in_mb", w.opt.DataFileMB}, {"video_files_size_in_mb", w.opt.VideoFileMB},
 		{"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"}, {"video_path", videos}, {"robot_type", robot},
-		{"splits", jsonObject{{"train", fmt.Sprintf("0:%d", w.report.Episodes)}}},
+		{"splits", w.splits()},
 	}
 }
 
@@ -80,7 +79,7 @@ func (w *Writer) stats() (jsonObject, error) {
 	for _, f := range w.features {
 		var columns []summary.Column
 		count := f.frames
-		if f.pixels() {
+		if f.visual() {
 			for i := range f.levels {
 				columns = append(columns, f.levels[i].Column())
 			}
@@ -97,7 +96,7 @@ func (w *Writer) stats() (jsonObject, error) {
 			switch list := statValues(columns, name); {
 			case name == "count":
 				v = []int{count}
-			case f.pixels():
+			case f.visual():
 				pixels := make([][][]jsonFloat, len(list))
 				for i, x := range list {
 					pixels[i] = [][]jsonFloat{{jsonFloat(x)}}

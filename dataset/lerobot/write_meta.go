@@ -9,7 +9,7 @@ import (
 // episodeRow is a row of meta/episodes.
 type episodeRow struct {
 	index, from, chunk, file int
-	places                   []copyPlace // of videos, a place for each feature
+	places                   []videoPlace // of videos, one for each feature
 	plan                     *episodePlan
 }
 
@@ -40,13 +40,13 @@ func (t *episodeTable) add(r episodeRow) error {
 		if f.dtype == dtypeVideo {
 			b.whole("videos/"+f.name+"/chunk_index", r.places[i].chunk)
 			b.whole("videos/"+f.name+"/file_index", r.places[i].file)
-			b.number("videos/"+f.name+"/from_timestamp", p.clips[i].from)
-			b.number("videos/"+f.name+"/to_timestamp", p.clips[i].to)
+			b.number("videos/"+f.name+"/from_timestamp", float64(r.places[i].first)/t.w.opt.FPS)
+			b.number("videos/"+f.name+"/to_timestamp", float64(r.places[i].first+p.rows)/t.w.opt.FPS)
 		}
 	}
 	for i, f := range t.w.features {
 		shape := []int{len(p.stats[i].columns)}
-		if f.pixels() {
+		if f.visual() {
 			shape = append(shape, 1, 1)
 		}
 		for _, name := range statNames {

@@ -4,70 +4,220 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"io"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/summary"
-	"github.com/robocache/robocache/storage"
+	ffmpeg "github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/tensor"
 )
 
-// clip is where an episode's frames are: in a video file, from a time on.
+// clip is an episode's frames in a video file that is to be copied from.
 type clip struct {
-	path     string  // of the file that is to be copied
-	from, to float64 // seconds in it
+	open     func() (track *mp4.Track, done func(), err error)
+	from, to int // frames
+	moved    time.Duration
 }
 
-// copyPlace is which file of a video feature a source was copied to.
-type copyPlace struct{ chunk, file int }
+// Codecs lists what WriteOptions.Codec may be.
+func Codecs() []string { return ffmpeg.Encodings() }
 
-// addVideo takes a video of another LeRobot dataset: its file is copied as it is, once, and the episode says from when to when it is shown. So there
-// is no loss, and no drift by joining files.
+// Cut returns rows from to to-1 of a media stream that is the video of a LeRobot dataset, with their own times, so that a Writer copies its frames; and
+// false if it is no such stream, which nobody can copy from.
+func Cut(m *dataset.Media, from, to int) (cut dataset.Media, ok bool) {
+	source, ok := m.Source.(*frameSource)
+	if !ok || from < 0 || from > to || to > len(source.frames) {
+		return dataset.Media{}, false
+	}
+	cut = *m
+	cut.Times = m.Times[from:to]
+	cut.Source = &frameSource{source.set, source.path, source.frames[from:to]}
+	return cut, true
+}
+
+// addVideo takes a video of another LeRobot dataset, whose frames are copied as they are encoded. That needs them to follow each other in their file,
+// and not that their times there are those of the rows: writing mends videos that drifted or were joined with a drift.
 func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m *dataset.Media, source *frameSource) error {
-	if len(source.frames) != p.rows {
+	c := clip{from: int(source.frames[0]), to: int(source.frames[len(source.frames)-1]) + 1, open: source.track}
+	if !source.whole(p.rows) {
 		return &WriteError{
-			Kind: dataset.ErrShape, Got: fmt.Sprintf("%d frames of a video for %d times", len(source.frames), p.rows),
-			Want: "one each",
+			Kind: ErrNotAligned, Got: fmt.Sprintf("%d frames of a video, numbers %d to %d, for %d rows", len(source.frames), c.from, c.to-1, p.rows),
+			Want: "one for each row, which follow each other: WriteOptions.Codec encodes it anew",
 		}
 	}
-	open, err := source.set.videos.Get(source.path)
+	track, done, err := c.open()
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}
 	}
-	c, late := clipOf(open.File.track, source, fps)
-	source.set.videos.Give(open)
-	if late != nil {
-		return late
+	defer done()
+	for i := range p.rows {
+		ticks, scale := track.Time(c.from + i)
+		start, _ := track.Time(c.from)
+		off := math.Abs(float64(ticks-start)/float64(scale) - float64(i)/fps)
+		c.moved = max(c.moved, time.Duration(off*1e9))
 	}
-	f := &writeFeature{name: name, dtype: dtypeVideo, codec: m.Encoding, names: imageNames}
-	stats := featureStats{}
-	sampled := sampleFrames(p.rows)
-	i := 0
-	for t, err := range m.DecodeRange(ctx, 0, p.rows) {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	return p.addPixels(name, m.Encoding, c, p.pictures(ctx, m, p.rows), nil)
+}
+
+// whole reports whether there is a frame for each of so many rows, and no other between them.
+func (s *frameSource) whole(rows int) bool {
+	for i, f := range s.frames {
+		if f != s.frames[0]+int32(i) {
+			return false
 		}
+	}
+	return len(s.frames) == rows
+}
+
+// track opens the file that the frames are in.
+func (s *frameSource) track() (*mp4.Track, func(), error) {
+	open, err := s.set.videos.Get(s.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return open.File.track, func() { s.set.videos.Give(open) }, nil
+}
+
+// encodeVideo encodes the frames of any media stream into a video of its own, which is copied from and removed.
+func (p *episodePlan) encodeVideo(ctx context.Context, w *Writer, name string, m *dataset.Media) error {
+	path := filepath.Join(w.folder.Path(), fmt.Sprintf("encoding-%d.mp4", len(p.temporary)))
+	p.temporary = append(p.temporary, path)
+	c := clip{to: p.rows, open: func() (*mp4.Track, func(), error) {
+		file, err := mp4.Open(path)
 		if err != nil {
-			return &WriteError{Kind: dataset.ErrMissing, Got: fmt.Sprintf("no pixels of frame %d, which its statistics need", i), Err: err}
+			return nil, nil, err
 		}
-		if f.shape == nil {
-			f.shape = t.Shape()
-			stats.levels = make([]summary.Levels, f.shape[2])
+		track, err := file.Video()
+		if err != nil {
+			file.Close()
+			return nil, nil, err
 		}
-		if len(sampled) > 0 && sampled[0] == i {
-			sampled = sampled[1:]
-			stats.frames++
-			if err := countPixels(t, f.shape, stats.levels); err != nil {
-				return inFrame(i, err)
+		return track, func() { file.Close() }, nil
+	}}
+	encode := func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error {
+		err := ffmpeg.Encoding{Codec: w.opt.Codec, Width: width, Height: height, Rate: w.opt.FPS}.Encode(ctx, path, pictures)
+		if err != nil {
+			return err
+		}
+		track, done, err := c.open()
+		if err != nil {
+			return err
+		}
+		defer done()
+		if track.Len() != p.rows {
+			return &WriteError{Kind: ErrReadBack, Got: fmt.Sprintf("a video of %d frames from ffmpeg", track.Len()), Want: fmt.Sprint(p.rows)}
+		}
+		return nil
+	}
+	return p.addPixels(name, w.opt.Codec, c, p.pictures(ctx, m, p.rows), encode)
+}
+
+// pictures are a media stream's frames, each in colour.
+func (p *episodePlan) pictures(ctx context.Context, m *dataset.Media, n int) iter.Seq2[*tensor.Tensor, error] {
+	return func(yield func(*tensor.Tensor, error) bool) {
+		i := 0
+		for t, err := range m.DecodeRange(ctx, 0, n) {
+			if err == nil {
+				t, err = inColour(t)
+			}
+			if err != nil {
+				t, err = nil, atFrame(i, err)
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// atFrame says of an error which frame could not be decoded.
+func atFrame(i int, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var bad *WriteError
+	if errors.As(err, &bad) {
+		return inFrame(i, bad)
+	}
+	return &WriteError{Kind: dataset.ErrMissing, Got: fmt.Sprintf("no pixels of frame %d", i), Err: err}
+}
+
+// inColour returns a picture as red, green and blue: grey becomes all three, and alpha must be opaque.
+func inColour(t *tensor.Tensor) (*tensor.Tensor, error) {
+	bad := &WriteError{Kind: dataset.ErrUnsupported, Want: "grey or colour of 8 bits: leave the stream out"}
+	if t.Rank() != 3 || t.DType() != tensor.U8 {
+		bad.Got = "pixels that are " + t.DType().String() + " numbers"
+		return nil, bad
+	}
+	height, width, channels := t.Dim(0), t.Dim(1), t.Dim(2)
+	if channels == 3 {
+		return t, nil
+	}
+	from, err := tensor.Data[uint8](t)
+	if err != nil {
+		return nil, err
+	}
+	to := make([]uint8, height*width*3)
+	for i := range height * width {
+		px := from[i*channels:]
+		switch {
+		case channels == 1:
+			to[3*i], to[3*i+1], to[3*i+2] = px[0], px[0], px[0]
+		case channels == 4 && px[3] == 255:
+			copy(to[3*i:], px[:3])
+		default:
+			bad.Got = fmt.Sprintf("pixels of %d numbers, not opaque", channels)
+			return nil, bad
+		}
+	}
+	return tensor.Of(to, height, width, 3)
+}
+
+// addPixels adds a video, with statistics of its pictures. The first says what size they have; encode, if it is not nil, takes them all.
+func (p *episodePlan) addPixels(name, codec string, c clip, pictures iter.Seq2[*tensor.Tensor, error],
+	encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
+	f := &writeFeature{name: name, dtype: dtypeVideo, codec: codec, names: imageNames}
+	if encode != nil {
+		f.pixels = "yuv420p"
+	}
+	stats := featureStats{levels: make([]summary.Levels, 3)}
+	sampled, i := sampleFrames(p.rows), 0
+	counted := func(yield func(*tensor.Tensor, error) bool) {
+		for t, err := range pictures {
+			if err == nil && f.shape == nil {
+				f.shape = t.Shape()
+			}
+			if err == nil && len(sampled) > 0 && sampled[0] == i {
+				sampled = sampled[1:]
+				stats.frames++
+				if err = countPixels(t, f.shape, stats.levels); err != nil {
+					err = inFrame(i, err)
+				}
+			}
+			i++
+			if !yield(t, err) || err != nil {
+				return
 			}
 		}
-		i++
+	}
+	err := eachPicture(counted, encode)
+	if err == nil && i != p.rows {
+		err = &WriteError{Kind: dataset.ErrMissing, Got: fmt.Sprintf("%d pictures", i), Want: fmt.Sprint(p.rows)}
+	}
+	if err != nil {
+		var bad *WriteError
+		if errors.As(err, &bad) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return &WriteError{Kind: dataset.ErrMissing, Got: "no video", Err: err}
 	}
 	stats.finish()
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{}), append(p.stats, stats)
@@ -75,93 +225,45 @@ func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m 
 	return nil
 }
 
-// clipOf finds when an episode's frames are shown. From is the time of the first itself, whatever the dataset said that it was read from: so writing
-// mends videos that were joined with a drift. It returns a *WriteError where LeRobot would not find a frame at its row's time: it takes the frame
-// whose number is that time by the mean rate of the file, and compares the times.
-func clipOf(track *mp4.Track, source *frameSource, fps float64) (clip, *WriteError) {
-	seconds := func(frame int) float64 {
-		ticks, timescale := track.Time(frame)
-		return float64(ticks) / float64(timescale)
-	}
-	last := track.Len() - 1
-	rate := fps
-	if last > 0 && seconds(last) > seconds(0) {
-		rate = float64(last) / (seconds(last) - seconds(0))
-	}
-	from := seconds(int(source.frames[0]))
-	for i, f := range source.frames {
-		shown, row := seconds(int(f)), from+float64(i)/fps
-		if off := (shown - row) * 1e9; off > float64(tolerance) || off < -float64(tolerance) {
-			return clip{}, &WriteError{
-				Kind: ErrNotAligned, Got: fmt.Sprintf("frame %d shown %.0f ns from its row's time", i, off),
-				Want: "0.1 ms at most, as LeRobot asks for",
+// eachPicture goes through pictures, and has encode take them if it is not nil.
+func eachPicture(pictures iter.Seq2[*tensor.Tensor, error], encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
+	if encode == nil {
+		for _, err := range pictures {
+			if err != nil {
+				return err
 			}
-		}
-		if taken := math.Round(row * rate); taken != float64(f) {
-			return clip{}, &WriteError{
-				Kind: ErrNotAligned, Got: fmt.Sprintf("frame %d of the file at %g s, where LeRobot would take frame %.0f", f, shown, taken),
-				Want: "a video that begins at 0 and has frames at one rate: encode it anew",
-			}
-		}
-	}
-	return clip{path: source.path, from: from, to: from + float64(len(source.frames))/fps}, nil
-}
-
-// copyVideo copies the file of a clip, if that was not done for another episode, and returns where to.
-func (w *Writer) copyVideo(ctx context.Context, f *writeFeature, source string) (copyPlace, error) {
-	if at, ok := f.copied[source]; ok {
-		return at, nil
-	}
-	n := len(f.copied)
-	at := copyPlace{n / chunk, n % chunk}
-	path := filepath.Join("videos", f.name, fmt.Sprintf("chunk-%03d", at.chunk), fmt.Sprintf("file-%03d.mp4", at.file))
-	in, err := storage.Open(ctx, source)
-	if err != nil {
-		return at, &WriteError{Episode: w.report.Episodes, Feature: f.name, Kind: dataset.ErrMissing, Err: err}
-	}
-	defer in.Close()
-	out, err := w.open(filepath.Join(w.folder.Path(), path))
-	if err != nil {
-		return at, w.broken(path, err)
-	}
-	var sum maphash.Hash
-	seed := sum.Seed()
-	n64, err := io.Copy(io.MultiWriter(out, &sum), columns.WithContext(ctx, storage.Reader(storage.Bound(ctx, in))))
-	if closing := out.Close(); err == nil {
-		err = closing
-	}
-	if ctx.Err() != nil {
-		return at, ctx.Err()
-	}
-	if err != nil {
-		return at, w.broken(path, err)
-	}
-	want := sum.Sum64()
-	w.proofs = append(w.proofs, written{path, func(ctx context.Context, file *os.File, size int64) error {
-		var got maphash.Hash
-		got.SetSeed(seed)
-		if _, err := io.Copy(&got, columns.WithContext(ctx, file)); err != nil {
-			return err
-		}
-		if size != n64 || got.Sum64() != want {
-			return errors.New("not the bytes of the source")
 		}
 		return nil
-	}})
-	if f.copied == nil {
-		f.copied = map[string]copyPlace{}
 	}
-	f.copied[source] = at
-	return at, nil
+	next, stop := iter.Pull2(pictures)
+	defer stop()
+	first, err, ok := next()
+	if err != nil || !ok {
+		return err
+	}
+	return encode(first.Dim(1), first.Dim(0), func(yield func(*tensor.Tensor, error) bool) {
+		for t, err := first, error(nil); ok; t, err, ok = next() {
+			if !yield(t, err) {
+				return
+			}
+		}
+	})
+}
+
+// clean removes what was made for the episode alone.
+func (p *episodePlan) clean() {
+	for _, path := range p.temporary {
+		os.Remove(path)
+	}
 }
 
 // videoInfo returns what info.json says of a video beside its shape.
 func (f *writeFeature) videoInfo(fps float64) jsonObject {
-	return jsonObject{
-		{"video.height", f.shape[0]}, {"video.width", f.shape[1]}, {"video.codec", f.codec}, {"video.fps", jsonNumber(fps)},
-		{"video.channels", f.shape[2]},
-		{"is_depth_map", false},
+	info := jsonObject{{"video.height", f.shape[0]}, {"video.width", f.shape[1]}, {"video.codec", f.codec}}
+	if f.pixels != "" {
+		info = append(info, jsonMember{"video.pix_fmt", f.pixels})
 	}
+	return append(info, jsonObject{{"video.fps", jsonNumber(fps)}, {"video.channels", f.shape[2]}, {"is_depth_map", false}, {"has_audio", false}}...)
 }
 
 // jsonNumber is a number without an exponent, as LeRobot's whole fps.

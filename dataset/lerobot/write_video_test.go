@@ -1,20 +1,24 @@
 package lerobot
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/tensor"
 )
 
 // filmed makes a v2.1 dataset at 30 rows a second of which each episode's video is a file of dataset/mp4's tests, and opens it.
@@ -72,69 +76,191 @@ func filmed(t *testing.T, rows int, videos ...string) *Set {
 	return s
 }
 
-func TestAVideoOfAnEpisodeStaysAFile(t *testing.T) {
+// sameFrames checks that media have the frames of other media, byte for byte.
+func sameFrames(t *testing.T, want, got *dataset.Media) {
 	ctx := context.Background()
-	d := filmed(t, 24, "av1.mp4", "av1.mp4", "av1.mp4")
-	w, path := created(t, WriteOptions{FPS: 30})
+	require.Equal(t, want.Len(), got.Len())
+	for i := range want.Len() {
+		a, err := want.Frame(ctx, i)
+		require.NoError(t, err)
+		b, err := got.Frame(ctx, i)
+		require.NoError(t, err)
+		require.Equal(t, a, b, "frame %d", i)
+	}
+}
+
+// rewritten writes the episodes of a dataset, and opens what was written, refusing whatever is not right.
+func rewritten(t *testing.T, d dataset.Dataset, opt WriteOptions) (*Set, *Writer, string) {
+	ctx := context.Background()
+	w, path := created(t, opt)
 	for e, err := range dataset.Episodes(ctx, d) {
 		require.NoError(t, err)
 		require.NoError(t, w.Add(ctx, e))
 	}
 	require.NoError(t, w.Commit(ctx))
-	want, err := os.ReadFile("../mp4/testdata/av1.mp4")
+	got, err := Open(ctx, path, Options{Strict: true})
 	require.NoError(t, err)
-	for i := range 3 {
-		got, err := os.ReadFile(filepath.Join(path, fmt.Sprintf("videos/camera/chunk-000/file-%03d.mp4", i)))
+	t.Cleanup(func() { got.Close() })
+	assert.Empty(t, got.Info().Problems)
+	for e, err := range dataset.Episodes(ctx, got) {
 		require.NoError(t, err)
-		assert.Equal(t, want, got)
+		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.LeftOut)
 	}
+	return got, w, path
+}
+
+func TestVideosOfEpisodesAreJoinedAsTheyAreEncoded(t *testing.T) {
+	ctx := context.Background()
+	d := filmed(t, 24, "av1.mp4", "av1.mp4", "av1.mp4")
+	got, w, path := rewritten(t, d, WriteOptions{FPS: 30})
+	for i := range 3 {
+		a, err := d.Episode(ctx, i)
+		require.NoError(t, err)
+		b, err := got.Episode(ctx, i)
+		require.NoError(t, err)
+		sameFrames(t, &a.Media[0], &b.Media[0])
+		assert.Equal(t, "film", b.Attributes.Task)
+	}
+	assert.NoFileExists(t, filepath.Join(path, "videos/camera/chunk-000/file-001.mp4"))
+	assert.Zero(t, w.Report().Moved)
 	episodes := parquetColumns(t, filepath.Join(path, firstEpisodes))
-	assert.Equal(t, []any{int64(0), int64(1), int64(2)}, episodes["videos/camera/file_index"])
-	assert.Equal(t, []any{0.0, 0.0, 0.0}, episodes["videos/camera/from_timestamp"])
-	assert.Equal(t, []any{0.8, 0.8, 0.8}, episodes["videos/camera/to_timestamp"])
+	assert.Equal(t, []any{int64(0), int64(0), int64(0)}, episodes["videos/camera/file_index"])
+	assert.Equal(t, []any{0.0, 0.8, 1.6}, episodes["videos/camera/from_timestamp"])
+	assert.Equal(t, []any{0.8, 1.6, 2.4}, episodes["videos/camera/to_timestamp"])
 	assert.Equal(t, []any{int64(24), int64(24), int64(24)}, episodes["stats/camera/count"])
 	assert.NotContains(t, parquetColumns(t, filepath.Join(path, firstData)), "camera")
 	features := readJSON(t, filepath.Join(path, "meta/info.json"))["features"].(map[string]any)
 	assert.Equal(t, map[string]any{
 		"dtype": "video", "shape": []any{64.0, 64.0, 3.0}, "names": []any{"height", "width", "channels"}, "info": map[string]any{
 			"video.height": 64.0, "video.width": 64.0, "video.codec": "av1", "video.fps": 30.0, "video.channels": 3.0, "is_depth_map": false,
+			"has_audio": false,
 		},
 	}, features["camera"])
-	got, err := Open(ctx, path, Options{Strict: true})
-	require.NoError(t, err)
-	defer got.Close()
-	assert.Empty(t, got.Info().Problems)
-	for e, err := range dataset.Episodes(ctx, got) {
+}
+
+// TestAVideoThatDriftsIsPutOnTheRows has a video of 29.97 frames a second beside 30 rows a second, and one that begins at half a second.
+func TestAVideoThatDriftsIsPutOnTheRows(t *testing.T) {
+	for name, moved := range map[string]time.Duration{"sound.mov": 366666, "late.mp4": 0} {
+		d := filmed(t, map[string]int{"sound.mov": 12, "late.mp4": 24}[name], name)
+		got, w, _ := rewritten(t, d, WriteOptions{FPS: 30})
+		assert.InDelta(t, moved, w.Report().Moved, 1, name)
+		a, err := d.Episode(context.Background(), 0)
 		require.NoError(t, err)
-		assert.Equal(t, 24, e.Media[0].Len())
-		assert.Equal(t, "film", e.Attributes.Task)
+		b, err := got.Episode(context.Background(), 0)
+		require.NoError(t, err)
+		sameFrames(t, &a.Media[0], &b.Media[0])
 	}
 }
 
-// TestAVideoThatDriftsIsRefused has a video of 29.97 frames a second beside 30 rows a second: each frame is 33 us later than its row than the one
-// before.
-func TestAVideoThatDriftsIsRefused(t *testing.T) {
-	ctx := context.Background()
-	d := filmed(t, 12, "sound.mov")
-	e, err := d.Episode(ctx, 0)
-	require.NoError(t, err)
-	require.Len(t, e.Media, 1)
-	w, _ := created(t, WriteOptions{FPS: 30})
-	err = w.Add(ctx, e)
-	require.ErrorIs(t, err, ErrNotAligned)
-	assert.ErrorContains(t, err, "camera: not on one clock: got frame 4 shown 133333 ns from its row's time")
+func TestVideosThatDoNotGoTogetherAreFilesOfTheirOwn(t *testing.T) {
+	d := filmed(t, 24, "av1.mp4", "h264_back.mp4", "h264_back.mp4")
+	_, _, path := rewritten(t, d, WriteOptions{FPS: 30})
+	episodes := parquetColumns(t, filepath.Join(path, firstEpisodes))
+	assert.Equal(t, []any{int64(0), int64(1), int64(1)}, episodes["videos/camera/file_index"])
+	assert.Equal(t, []any{0.0, 0.0, 0.8}, episodes["videos/camera/from_timestamp"])
 }
 
-// TestAVideoThatLeRobotWouldNotFindIsRefused begins at half a second: LeRobot, asked for that time, takes frame 15.
-func TestAVideoThatLeRobotWouldNotFindIsRefused(t *testing.T) {
+func TestAVideoFileThatIsLargeEnoughIsFollowedByAnother(t *testing.T) {
+	d := filmed(t, 24, "av1.mp4", "av1.mp4", "av1.mp4")
 	ctx := context.Background()
-	e, err := filmed(t, 24, "late.mp4").Episode(ctx, 0)
+	w, path := created(t, WriteOptions{FPS: 30})
+	for e, err := range dataset.Episodes(ctx, d) {
+		require.NoError(t, err)
+		require.NoError(t, w.Add(ctx, e))
+		w.features[1].films.limit = 15_000 // of two, but not of three
+	}
+	require.NoError(t, w.Commit(ctx))
+	assert.Equal(t, []any{int64(0), int64(0), int64(1)}, parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/file_index"])
+}
+
+// TestACutVideoHasItsFramesAlone writes rows 7 to 18 of an episode.
+func TestACutVideoHasItsFramesAlone(t *testing.T) {
+	ctx := context.Background()
+	d := filmed(t, 24, "av1.mp4")
+	e, err := d.Episode(ctx, 0)
 	require.NoError(t, err)
-	require.Len(t, e.Media, 1)
-	w, _ := created(t, WriteOptions{FPS: 30})
-	err = w.Add(ctx, e)
+	cut, ok := Cut(&e.Media[0], 7, 19)
+	require.True(t, ok)
+	_, ok = Cut(&e.Media[0], 7, 25)
+	assert.False(t, ok)
+	times, err := dataset.StepTimes(12, 30)
+	require.NoError(t, err)
+	cut.Times = times
+	w, path := created(t, WriteOptions{FPS: 30})
+	require.NoError(t, w.Add(ctx, &dataset.Episode{Media: []dataset.Media{cut}}))
+	require.NoError(t, w.Commit(ctx))
+	got, err := Open(ctx, path, Options{Strict: true})
+	require.NoError(t, err)
+	defer got.Close()
+	b, err := got.Episode(ctx, 0)
+	require.NoError(t, err)
+	sameFrames(t, &cut, &b.Media[0])
+}
+
+// TestMediaAreEncoded has a camera of raw pixels, one of grey images, and a video whose rows take some frames twice.
+func TestMediaAreEncoded(t *testing.T) {
+	ctx := context.Background()
+	e, err := filmed(t, 24, "av1.mp4").Episode(ctx, 0)
+	require.NoError(t, err)
+	source := e.Media[0].Source.(*frameSource)
+	var raw, grey [][]byte
+	for i := range 24 {
+		pixels := bytes.Repeat([]byte{200, byte(10 * i), 30}, 64*64)
+		img := image.NewGray(image.Rect(0, 0, 64, 64))
+		for k := range img.Pix {
+			img.Pix[k] = byte(10 * i)
+		}
+		raw, grey = append(raw, pixels), append(grey, pngOf(t, img))
+	}
+	for _, codec := range []string{"av1", "h264"} {
+		twice := e.Media[0]
+		frames := make([]int32, 24)
+		for i := range frames {
+			frames[i] = source.frames[i/2]
+		}
+		twice.Source = &frameSource{source.set, source.path, frames}
+		media := []dataset.Media{e.Media[0], twice, e.Media[0], e.Media[0]}
+		media[1].Name, media[2].Name, media[3].Name = "twice", "raw", "grey"
+		media[2].Source, media[2].Encoding, media[2].Width, media[2].Height = frameList(raw), "rgb8", 64, 64
+		media[3].Source, media[3].Encoding = frameList(grey), "png"
+		w, path := created(t, WriteOptions{FPS: 30, Codec: codec})
+		require.NoError(t, w.Add(ctx, &dataset.Episode{Media: media}))
+		require.NoError(t, w.Commit(ctx))
+		got, err := Open(ctx, path, Options{Strict: true})
+		require.NoError(t, err)
+		defer got.Close()
+		b, err := got.Episode(ctx, 0)
+		require.NoError(t, err)
+		sameFrames(t, &e.Media[0], b.MediaStream("camera"))
+		assert.Equal(t, codec, b.MediaStream("raw").Encoding)
+		for name, want := range map[string]func(i int) []uint8{
+			"raw": func(i int) []uint8 { return []uint8{200, byte(10 * i), 30} }, "grey": func(i int) []uint8 { return bytes.Repeat([]byte{byte(10 * i)}, 3) },
+		} {
+			i := 0
+			for px, err := range b.MediaStream(name).DecodeRange(ctx, 0, 24) {
+				require.NoError(t, err)
+				rgb, err := tensor.Data[uint8](px)
+				require.NoError(t, err)
+				for c, v := range want(i) {
+					assert.InDelta(t, v, rgb[3*2080+c], 12, "%s of %s, frame %d", codec, name, i)
+				}
+				i++
+			}
+			assert.Equal(t, 24, i)
+		}
+		info := readJSON(t, filepath.Join(path, "meta/info.json"))["features"].(map[string]any)["raw"].(map[string]any)["info"].(map[string]any)
+		assert.Equal(t, []any{codec, "yuv420p"}, []any{info["video.codec"], info["video.pix_fmt"]})
+		left, err := filepath.Glob(filepath.Join(path, "*.mp4"))
+		require.NoError(t, err)
+		assert.Empty(t, left, "what was encoded apart is gone")
+	}
+	bare, _ := created(t, WriteOptions{FPS: 30})
+	again := e.Media[0]
+	again.Source = &frameSource{source.set, source.path, append([]int32{0, 0}, source.frames[2:]...)}
+	err = bare.Add(ctx, &dataset.Episode{Media: []dataset.Media{again}})
 	require.ErrorIs(t, err, ErrNotAligned)
-	assert.ErrorContains(t, err, "where LeRobot would take frame 15")
+	assert.ErrorContains(t, err, "WriteOptions.Codec encodes it anew")
 }
 
 // TestWritingMendsTimesThatDrifted has a dataset that says of each episode that its video begins 1 ms later than it does.
@@ -160,7 +286,7 @@ func TestWritingMendsTimesThatDrifted(t *testing.T) {
 		require.NoError(t, w.Add(ctx, e))
 	}
 	require.NoError(t, w.Commit(ctx))
-	assert.Equal(t, []any{0.0, 0.0}, parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/from_timestamp"])
+	assert.Equal(t, []any{0.0, 0.8}, parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/from_timestamp"])
 	mended, err := Open(ctx, path, Options{Strict: true})
 	require.NoError(t, err)
 	defer mended.Close()
@@ -178,7 +304,7 @@ func TestAVideoIsDecodedForItsStatistics(t *testing.T) {
 	w, _ := created(t, WriteOptions{FPS: 30})
 	err = w.Add(ctx, e)
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
-	assert.ErrorContains(t, err, "which its statistics need")
+	assert.ErrorContains(t, err, "no pixels of frame 0")
 	e.Media = nil
 	require.NoError(t, w.Add(ctx, e), "it costs itself only")
 }

@@ -277,3 +277,11 @@ func (f *File) timescale(b box, name string) (uint32, error) {
 	}
 	return scale, nil
 }
+
+// Bytes returns how many bytes frames from to to-1 have, those that they need not counted.
+func (t *Track) Bytes(from, to int) (n int64) {
+	for _, i := range t.order[from:to] {
+		n += int64(t.samples[i].size)
+	}
+	return n
+}

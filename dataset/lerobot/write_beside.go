@@ -1,0 +1,103 @@
+package lerobot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/summary"
+)
+
+// Beside is what an episode has that is no stream.
+type Beside struct {
+	// Splits are the parts of the dataset that the episode is in. Where no episode is in any, all are in "train". LeRobot has ranges of episodes: a split
+	// whose episodes do not follow each other is left out, and the report says so.
+	Splits []string
+	// Times are columns of whole numbers by their names, one for each row: times in nanoseconds, which a stream's float64 has no room for. LeRobot's own
+	// timestamp is i/FPS whatever was recorded; this is where the times of the recording may be kept.
+	Times map[string][]int64
+}
+
+// AddWith is Add, with what is beside the streams.
+func (w *Writer) AddWith(ctx context.Context, e *dataset.Episode, b Beside) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if e == nil {
+		return &WriteError{Episode: w.report.Episodes, Kind: dataset.ErrMissing, Got: "nil", Want: "an episode"}
+	}
+	p := &episodePlan{splits: b.Splits}
+	defer p.clean()
+	if err := w.plan(ctx, e, b, p); err != nil {
+		return err
+	}
+	if err := w.write(ctx, p); err != nil {
+		w.err = err
+		return err
+	}
+	return nil
+}
+
+// addTimes takes columns of times.
+func (p *episodePlan) addTimes(w *Writer, times map[string][]int64) (name string, bad *WriteError) {
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		list := times[name]
+		if len(list) != p.rows {
+			return name, &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d times", len(list)), Want: fmt.Sprintf("%d, one for each row", p.rows)}
+		}
+		named, bad := w.featureName(name)
+		if bad != nil {
+			return name, bad
+		}
+		p.features = append(p.features, &writeFeature{name: named, dtype: dtypeInt64, shape: []int{1}})
+		p.data, p.clips = append(p.data, columns.Data{Int64: list}), append(p.clips, clip{})
+		p.stats = append(p.stats, featureStats{frames: p.rows, columns: summary.Block(floatsOf(list), 1)})
+	}
+	return "", nil
+}
+
+// part is a split, and where in the dataset the run of its episodes is.
+type part struct {
+	name           string
+	from, to, size int
+}
+
+// split notes the parts that the next episode is in.
+func (w *Writer) split(names []string) {
+	for _, name := range names {
+		at := slices.IndexFunc(w.parts, func(p part) bool { return p.name == name })
+		if at < 0 {
+			at, w.parts = len(w.parts), append(w.parts, part{name: name, from: w.report.Episodes})
+		}
+		w.parts[at].to = w.report.Episodes + 1
+		w.parts[at].size++
+	}
+}
+
+// splits returns what info.json says of the parts.
+func (w *Writer) splits() jsonObject {
+	if len(w.parts) == 0 {
+		return jsonObject{{"train", fmt.Sprintf("0:%d", w.report.Episodes)}}
+	}
+	list := jsonObject{}
+	for _, p := range w.parts {
+		if p.size == p.to-p.from {
+			list = append(list, jsonMember{p.name, fmt.Sprintf("%d:%d", p.from, p.to)})
+		}
+	}
+	return list
+}
+
+// leaveSplits notes the parts that LeRobot cannot have.
+func (w *Writer) leaveSplits() {
+	for _, p := range w.parts {
+		if p.size != p.to-p.from {
+			w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{
+				Name: "split " + p.name, Count: p.size, Reason: fmt.Sprintf("its episodes do not follow each other from %d to %d", p.from, p.to-1),
+			})
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package video
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Encoding says how pictures become a video: as LeRobot encodes them, where every other picture is a key frame, so that any is soon found, and colours
+// are kept for four pixels together.
+type Encoding struct {
+	Codec         string // one of Encodings
+	Width, Height int    // of the pictures, pixels
+	Rate          float64
+}
+
+// encoders are the names of ffmpeg's encoders.
+var encoders = map[string]string{"av1": "libsvtav1", "h264": "libx264", "hevc": "libx265"}
+
+// Encodings lists what Encoding.Codec may be.
+func Encodings() []string { return slices.Sorted(maps.Keys(encoders)) }
+
+// Encode has ffmpeg write an mp4 file of pictures u8 [Height,Width,3], each of which it takes as it comes. The first error ends it, that of the pictures
+// too, and so does the end of ctx; what is in the file is nothing then. Without the program, or the encoder in it, the error is dataset.ErrUnsupported.
+func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*tensor.Tensor, error]) error {
+	job := &Job{Fail: func(int) *dataset.FormatError {
+		return &dataset.FormatError{Format: "video", Offset: -1, Msg: "encode " + e.Codec}
+	}}
+	program, err := job.program()
+	if err != nil {
+		return err
+	}
+	if e.Codec != "av1" && (e.Width%2 != 0 || e.Height%2 != 0) || e.Width < 1 || e.Height < 1 {
+		bad := job.Fail(-1)
+		bad.Kind, bad.Got, bad.Want = dataset.ErrShape, fmt.Sprintf("pictures of %dx%d pixels", e.Width, e.Height), "even numbers, as colours are kept of every second"
+		return bad
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	args := []string{
+		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", fmt.Sprintf("%dx%d", e.Width, e.Height),
+		"-framerate", strconv.FormatFloat(e.Rate, 'f', -1, 64), "-i", "pipe:0", "-c:v", encoders[e.Codec], "-g", "2", "-crf", "30", "-pix_fmt", "yuv420p",
+	}
+	if e.Codec != "av1" {
+		args = append(args, "-threads", "1") // the bytes depend on how many there are
+	}
+	cmd := exec.CommandContext(ctx, program, append(args, "-f", "mp4", "file:"+path)...)
+	var errs tail
+	cmd.Stderr, cmd.WaitDelay = &errs, 2*time.Second
+	cmd.Env = append(cmd.Environ(), "SVT_LOG=1") // errors only
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("ffmpeg: %w", err)
+	}
+	broken := e.feed(in, pictures)
+	in.Close()
+	if broken != nil && !errors.Is(broken, errPipe) {
+		cancel()
+	}
+	failed := cmd.Wait()
+	switch {
+	case ctx.Err() != nil && broken == nil:
+		return ctx.Err()
+	case broken != nil && !errors.Is(broken, errPipe):
+		return broken
+	case failed == nil && broken == nil:
+		return nil
+	}
+	bad := job.Fail(-1)
+	bad.Kind, bad.Got, bad.Err = dataset.ErrCorrupt, "a failure of ffmpeg", failed
+	if line := errs.line(); line != "" {
+		bad.Err = errors.New("ffmpeg: " + line)
+	}
+	if strings.Contains(string(errs.b), "Unknown encoder") {
+		bad.Kind, bad.Got, bad.Want = dataset.ErrUnsupported, "an ffmpeg without the encoder "+encoders[e.Codec], "one with it, or another codec of "+strings.Join(Encodings(), ", ")
+	}
+	return bad
+}
+
+// errPipe is a program that takes no more: it says itself why.
+var errPipe = errors.New("ffmpeg ended")
+
+// feed writes the pictures to the program.
+func (e Encoding) feed(in io.Writer, pictures iter.Seq2[*tensor.Tensor, error]) error {
+	for t, err := range pictures {
+		if err != nil {
+			return err
+		}
+		if got := t.Shape(); !slices.Equal(got, []int{e.Height, e.Width, 3}) {
+			return fmt.Errorf("video: %w: got a picture %s, want %s", dataset.ErrShape, tensor.FormatShape(got), tensor.FormatShape([]int{e.Height, e.Width, 3}))
+		}
+		b, err := tensor.Data[uint8](t)
+		if err != nil {
+			return err
+		}
+		if _, err := in.Write(b); err != nil {
+			return fmt.Errorf("%w: %w", errPipe, err)
+		}
+	}
+	return nil
+}
+
+// line returns the first line that tells of an error, which those that follow come from.
+func (t *tail) line() string {
+	for line := range bytes.Lines(t.b) {
+		if text := strings.TrimSpace(string(line)); text != "" && !strings.HasPrefix(text, "Svt[info]") {
+			return strings.ToValidUTF8(text, "?")
+		}
+	}
+	return ""
+}
