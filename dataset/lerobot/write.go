@@ -42,6 +42,8 @@ type WriteOptions struct {
 	// Codec, one of Codecs, makes videos of all media but those that can be copied: ffmpeg encodes them. Without it images stay images, and a video that
 	// cannot be copied is refused.
 	Codec string
+	// KeepImages leaves PNG and JPEG what they are, also with a Codec.
+	KeepImages bool
 }
 
 // chunk is how many files a folder has, LeRobot's chunks_size.
@@ -165,6 +167,9 @@ func (w *Writer) usable() error {
 	}
 	return w.err
 }
+
+// Err returns what broke the output, which every other call returns too; nil while episodes can be added.
+func (w *Writer) Err() error { return w.usable() }
 
 // Commit completes the files, reads them back, compares, and gives the dataset its name. Without episodes it is a *WriteError that is ErrNoEpisodes.
 // After an error there is nothing under the name, or what was there before, unless it says that the new folder has its name.

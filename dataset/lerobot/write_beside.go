@@ -19,6 +19,10 @@ type Beside struct {
 	// Times are columns of whole numbers by their names, one for each row: times in nanoseconds, which a stream's float64 has no room for. LeRobot's own
 	// timestamp is i/FPS whatever was recorded; this is where the times of the recording may be kept.
 	Times map[string][]int64
+	// Tasks are WriteOptions.Tasks for this episode alone: datasets that are merged have lists of their own.
+	Tasks []string
+	// Names goes before WriteOptions.Names.
+	Names map[string]string
 }
 
 // AddWith is Add, with what is beside the streams.
@@ -48,7 +52,7 @@ func (p *episodePlan) addTimes(w *Writer, times map[string][]int64) (name string
 		if len(list) != p.rows {
 			return name, &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d times", len(list)), Want: fmt.Sprintf("%d, one for each row", p.rows)}
 		}
-		named, bad := w.featureName(name)
+		named, bad := w.featureName(name, nil)
 		if bad != nil {
 			return name, bad
 		}

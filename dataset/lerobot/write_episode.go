@@ -48,15 +48,19 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode, b Beside, p *epis
 	if err := p.clock(w.opt.FPS, e); err != nil {
 		return fail(err.Feature, err)
 	}
+	tasks := b.Tasks
+	if tasks == nil {
+		tasks = w.opt.Tasks
+	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if s.Name == "task_index" && w.opt.Tasks != nil {
-			if bad := p.rowTasks(s, w.opt.Tasks); bad != nil {
+		if s.Name == "task_index" && tasks != nil {
+			if bad := p.rowTasks(s, tasks); bad != nil {
 				return fail(s.Name, bad)
 			}
 			continue
 		}
-		name, bad := w.featureName(s.Name)
+		name, bad := w.featureName(s.Name, b.Names)
 		if bad != nil {
 			return fail(s.Name, bad)
 		}
@@ -70,7 +74,7 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode, b Beside, p *epis
 	}
 	for i := range e.Media {
 		m := &e.Media[i]
-		name, bad := w.featureName(m.Name)
+		name, bad := w.featureName(m.Name, b.Names)
 		if bad == nil && m.Source == nil {
 			bad = &WriteError{Kind: dataset.ErrMissing, Got: "no source of its frames", Want: "one"}
 		}
@@ -82,7 +86,7 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode, b Beside, p *epis
 		switch source, ok := m.Source.(*frameSource); {
 		case ok && (w.opt.Codec == "" || source.whole(p.rows)):
 			err = p.addVideo(ctx, w.opt.FPS, name, m, source)
-		case w.opt.Codec != "":
+		case w.opt.Codec != "" && !(w.opt.KeepImages && (m.Encoding == "png" || m.Encoding == "jpeg")):
 			err = p.encodeVideo(ctx, w, name, m)
 		default:
 			err = p.addImages(ctx, name, m)

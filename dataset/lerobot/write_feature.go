@@ -89,8 +89,11 @@ func (f *writeFeature) same(o *writeFeature) *WriteError {
 }
 
 // featureName returns the name that a stream has in the dataset. LeRobot refuses names with a slash and puts a dot where other formats have one.
-func (w *Writer) featureName(stream string) (string, *WriteError) {
-	name, ok := w.opt.Names[stream]
+func (w *Writer) featureName(stream string, names map[string]string) (string, *WriteError) {
+	name, ok := names[stream]
+	if !ok {
+		name, ok = w.opt.Names[stream]
+	}
 	if !ok {
 		name = strings.ReplaceAll(stream, "/", ".")
 	}

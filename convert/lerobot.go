@@ -1,0 +1,269 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
+)
+
+// LeRobotOptions say how a LeRobot v3.0 dataset is written. The zero value is for most.
+type LeRobotOptions struct {
+	// FPS is how many rows a second there are; 0 is the plan's rate, or that of the first episode.
+	FPS float64 `json:"fps,omitempty"`
+	// RobotType is what info.json calls the robot; the inputs' own, where they agree, unless given.
+	RobotType string `json:"robot_type,omitempty"`
+	// Task is what is done in episodes that do not say.
+	Task string `json:"task,omitempty"`
+	// Names gives streams and media other names. A topic, "/arm/joint_states", is "arm.joint_states" unless it does, and a camera of one
+	// "observation.images.arm.camera"; others keep their names, with dots for slashes.
+	Names map[string]string `json:"names,omitempty"`
+	// State and Action are streams whose columns, side by side, are observation.state and action: what LeRobot's policies look for.
+	State  []string `json:"state,omitempty"`
+	Action []string `json:"action,omitempty"`
+	// Cameras is what media that are no video of a LeRobot dataset become: "video", "image", or "auto", which is the default: what is PNG or JPEG and
+	// needs no plan stays an image, byte for byte, and the rest becomes video.
+	Cameras string `json:"cameras,omitempty"`
+	// Codec is that of video: one of lerobot.Codecs, av1 unless given, as in LeRobot.
+	Codec string `json:"codec,omitempty"`
+	// DataFileMB and VideoFileMB are how large files may grow, MiB; 0 is LeRobot's own.
+	DataFileMB  int `json:"data_file_mb,omitempty"`
+	VideoFileMB int `json:"video_file_mb,omitempty"`
+}
+
+// Cameras are what LeRobotOptions.Cameras may be.
+var Cameras = []string{"auto", "video", "image"}
+
+// LeRobot is the target of LeRobot v3.0 datasets, of which a piece is one.
+//
+// Frame i of an episode is at i/FPS there, and nothing else. Where that is not when it was recorded, two kinds of columns say when: capture_time, of
+// the row, and capture_time.<camera>, of the frame that the camera's row shows; whole nanoseconds. They are there if the first episode is by a plan or
+// has other times than i/FPS. Videos of LeRobot datasets are copied as they are encoded wherever each row has the next frame.
+//
+// Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes.
+func LeRobot(opt LeRobotOptions) (Target, error) {
+	opt.Cameras, opt.Codec = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1")
+	switch {
+	case !slices.Contains(Cameras, opt.Cameras):
+		return nil, &OptionError{"Cameras", fmt.Sprintf("%q", opt.Cameras), strings.Join(Cameras, ", ")}
+	case !slices.Contains(lerobot.Codecs(), opt.Codec):
+		return nil, &OptionError{"Codec", fmt.Sprintf("%q", opt.Codec), strings.Join(lerobot.Codecs(), ", ")}
+	case opt.FPS != 0 && !dataset.IsRate(opt.FPS):
+		return nil, &OptionError{"FPS", fmt.Sprint(opt.FPS), "rows a second from 1e-6 to 1e9, or 0"}
+	}
+	for _, name := range opt.State {
+		if slices.Contains(opt.Action, name) {
+			return nil, &OptionError{"Action", name + ", which is in State", "each stream in one of them"}
+		}
+	}
+	return &toLeRobot{opt}, nil
+}
+
+type toLeRobot struct{ opt LeRobotOptions }
+
+func (t *toLeRobot) Name() string   { return "lerobot" }
+func (t *toLeRobot) Traits() Traits { return Traits{Rows: true, Whole: true} }
+func (t *toLeRobot) Settings() any  { return t.opt }
+
+func (t *toLeRobot) Create(_ context.Context, path string, p Piece) (Writer, error) {
+	return &leRobotWriter{opt: t.opt, path: path, piece: p}, nil
+}
+
+// leRobotWriter writes a dataset. It begins with the first episode, which says the rate.
+type leRobotWriter struct {
+	opt     LeRobotOptions
+	path    string
+	piece   Piece
+	w       *lerobot.Writer
+	fps     float64
+	capture bool // whether there are columns of when it was recorded
+}
+
+func (l *leRobotWriter) Commit(ctx context.Context) error {
+	if l.w == nil {
+		return &lerobot.WriteError{Episode: -1, Kind: lerobot.ErrNoEpisodes, Got: "none", Want: "at least one: LeRobot does not load a dataset without"}
+	}
+	return l.w.Commit(ctx)
+}
+
+func (l *leRobotWriter) Close() error {
+	if l.w == nil {
+		return nil
+	}
+	return l.w.Close()
+}
+
+func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
+	if e.Steps && l.opt.FPS == 0 {
+		return Kept{}, &RefusedError{&lerobot.WriteError{
+			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate",
+		}}
+	}
+	if l.w == nil {
+		if err := l.begin(e); err != nil {
+			return Kept{}, err
+		}
+	}
+	own, names, kept, err := l.arrange(e)
+	if err != nil {
+		return Kept{}, &RefusedError{err}
+	}
+	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: l.captured(e, own, names)}
+	if err := l.w.AddWith(ctx, own, b); err != nil {
+		var bad *lerobot.WriteError
+		if errors.As(err, &bad) && l.w.Err() == nil {
+			err = &RefusedError{err}
+		}
+		return Kept{}, err
+	}
+	return kept, nil
+}
+
+// begin begins the dataset with what its first episode says.
+func (l *leRobotWriter) begin(e *Episode) (err error) {
+	l.fps = cmp.Or(l.opt.FPS, l.piece.Rate, e.Rate)
+	opt := lerobot.WriteOptions{
+		FPS: l.fps, RobotType: l.robot(), Task: l.opt.Task, Overwrite: true, DataFileMB: l.opt.DataFileMB, VideoFileMB: l.opt.VideoFileMB,
+		Codec: l.opt.Codec, KeepImages: l.opt.Cameras == "auto" && e.Aligned == nil,
+	}
+	if l.opt.Cameras == "image" {
+		opt.Codec = ""
+	}
+	l.capture = e.Aligned != nil || !slices.Equal(e.Times, stepTimes(len(e.Times), l.fps))
+	l.w, err = lerobot.Create(l.path, opt)
+	return err
+}
+
+// stepTimes are the times that LeRobot gives to n rows.
+func stepTimes(n int, fps float64) []int64 {
+	times, _ := dataset.StepTimes(n, fps) // of a rate that cannot be, none, and lerobot.Create says so
+	return times
+}
+
+// robot is what all inputs call the robot, if the options do not.
+func (l *leRobotWriter) robot() string {
+	if l.opt.RobotType != "" {
+		return l.opt.RobotType
+	}
+	name := ""
+	for i, in := range l.piece.Inputs {
+		if own := in.Attributes["robot_type"]; i == 0 || own == name {
+			name = own
+		} else {
+			return ""
+		}
+	}
+	return name
+}
+
+// arrange makes the episode that is written, the names that its streams have in the dataset, and what becomes of those of e.
+func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[string]string, kept Kept, err error) {
+	kept.Samples = map[string]int{}
+	names = map[string]string{}
+	copied := *e.Episode
+	own = &copied
+	own.Streams, own.Media = nil, nil
+	for _, vector := range []struct {
+		name  string
+		parts []string
+	}{{"observation.state", l.opt.State}, {"action", l.opt.Action}} {
+		if len(vector.parts) == 0 {
+			continue
+		}
+		s, err := beside(e, vector.name, vector.parts)
+		if err != nil {
+			return nil, nil, kept, err
+		}
+		own.Streams = append(own.Streams, s)
+	}
+	for _, s := range e.Streams {
+		kept.Samples[s.Name] = s.Len()
+		if slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
+			continue
+		}
+		own.Streams = append(own.Streams, s)
+		names[s.Name] = l.name(s.Name, "")
+	}
+	for i := range e.Media {
+		m, reason := l.media(&e.Media[i], e.Times)
+		if reason != "" {
+			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: m.Name, Count: m.Len(), Reason: reason})
+			continue
+		}
+		own.Media = append(own.Media, m)
+		names[m.Name] = l.name(m.Name, "observation.images.")
+		kept.Samples[m.Name] = m.Len()
+	}
+	for _, c := range e.Clouds {
+		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: c.Name, Count: c.Len(), Reason: "LeRobot has no place for point clouds"})
+	}
+	return own, names, kept, nil
+}
+
+// name is what a stream is called in the dataset.
+func (l *leRobotWriter) name(stream, camera string) string {
+	if name, ok := l.opt.Names[stream]; ok {
+		return name
+	}
+	if topic, ok := strings.CutPrefix(stream, "/"); ok {
+		stream = camera + topic
+	}
+	return strings.ReplaceAll(stream, "/", ".")
+}
+
+// media is what is written of a media stream, or why it is left out.
+func (l *leRobotWriter) media(m *dataset.Media, times []int64) (out dataset.Media, reason string) {
+	recorded := m
+	p, picked := m.Source.(*Picked)
+	if picked {
+		recorded = p.Recorded
+	}
+	switch recorded.Encoding {
+	case "16UC1", "mono16", "16SC1", "32FC1":
+		return *m, "pixels of more than 8 bits: LeRobot has no place for them here"
+	}
+	if !recorded.Decodes() {
+		return *m, fmt.Sprintf("frames of encoding %q, which nothing here decodes", recorded.Encoding)
+	}
+	if !picked || len(p.Frames) == 0 {
+		return *m, ""
+	}
+	first := p.Frames[0]
+	for i, f := range p.Frames {
+		if f != first+i {
+			return *m, ""
+		}
+	}
+	if cut, ok := lerobot.Cut(recorded, first, first+len(p.Frames)); ok {
+		cut.Name, cut.Times = m.Name, times
+		return cut, ""
+	}
+	return *m, ""
+}
+
+// captured returns the columns of when it was recorded.
+func (l *leRobotWriter) captured(e *Episode, own *dataset.Episode, names map[string]string) map[string][]int64 {
+	const column = "capture_time"
+	if !l.capture || slices.Contains(slices.Collect(maps.Values(names)), column) {
+		return nil
+	}
+	list := map[string][]int64{column: e.Times}
+	for i := range e.Media {
+		m := &e.Media[i]
+		p, picked := m.Source.(*Picked)
+		if name, written := names[m.Name]; picked && written && own.MediaStream(m.Name) != nil {
+			times := make([]int64, len(p.Frames))
+			for k, f := range p.Frames {
+				times[k] = p.Recorded.Times[f]
+			}
+			list[column+"."+name] = times
+		}
+	}
+	return list
+}
