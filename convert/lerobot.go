@@ -13,10 +13,8 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 )
 
-// LeRobotOptions say how a LeRobot v3.0 dataset is written. The zero value is for most.
+// LeRobotOptions say how a LeRobot v3.0 dataset is written. The rate is the plan's, or that of the first episode.
 type LeRobotOptions struct {
-	// FPS is how many rows a second there are; 0 is the plan's rate, or that of the first episode.
-	FPS float64 `json:"fps,omitempty"`
 	// RobotType is what info.json calls the robot; the inputs' own, where they agree, unless given.
 	RobotType string `json:"robot_type,omitempty"`
 	// Task is what is done in episodes that do not say.
@@ -32,9 +30,6 @@ type LeRobotOptions struct {
 	Cameras string `json:"cameras,omitempty"`
 	// Codec is that of video: one of lerobot.Codecs, av1 unless given, as in LeRobot.
 	Codec string `json:"codec,omitempty"`
-	// DataFileMB and VideoFileMB are how large files may grow, MiB; 0 is LeRobot's own.
-	DataFileMB  int `json:"data_file_mb,omitempty"`
-	VideoFileMB int `json:"video_file_mb,omitempty"`
 }
 
 // Cameras are what LeRobotOptions.Cameras may be.
@@ -54,8 +49,6 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 		return nil, &OptionError{"Cameras", fmt.Sprintf("%q", opt.Cameras), strings.Join(Cameras, ", ")}
 	case !slices.Contains(lerobot.Codecs(), opt.Codec):
 		return nil, &OptionError{"Codec", fmt.Sprintf("%q", opt.Codec), strings.Join(lerobot.Codecs(), ", ")}
-	case opt.FPS != 0 && !dataset.IsRate(opt.FPS):
-		return nil, &OptionError{"FPS", fmt.Sprint(opt.FPS), "rows a second from 1e-6 to 1e9, or 0"}
 	}
 	for _, name := range opt.State {
 		if slices.Contains(opt.Action, name) {
@@ -100,7 +93,7 @@ func (l *leRobotWriter) Close() error {
 }
 
 func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
-	if e.Steps && l.opt.FPS == 0 {
+	if e.Steps {
 		return Kept{}, &RefusedError{&lerobot.WriteError{
 			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate",
 		}}
@@ -127,9 +120,9 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 
 // begin begins the dataset with what its first episode says.
 func (l *leRobotWriter) begin(e *Episode) (err error) {
-	l.fps = cmp.Or(l.opt.FPS, l.piece.Rate, e.Rate)
+	l.fps = cmp.Or(l.piece.Rate, e.Rate)
 	opt := lerobot.WriteOptions{
-		FPS: l.fps, RobotType: l.robot(), Task: l.opt.Task, Overwrite: true, DataFileMB: l.opt.DataFileMB, VideoFileMB: l.opt.VideoFileMB,
+		FPS: l.fps, RobotType: l.robot(), Task: l.opt.Task, Overwrite: true,
 		Codec: l.opt.Codec, KeepImages: l.opt.Cameras == "auto" && e.Aligned == nil,
 	}
 	if l.opt.Cameras == "image" {

@@ -44,6 +44,7 @@ type conversion struct {
 func (a *app) convertCommand() *cobra.Command {
 	c := &conversion{}
 	hz, rate := positiveFlag{max: 1e9, unit: "HZ"}, positiveFlag{max: 1e9, unit: "HZ"}
+	lerobot := &leRobotFlags{}
 	encoding := choice[mcap.Encoding]{list: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, kind: "ENCODING"}
 	cmd := &cobra.Command{
 		Use:   "convert IN... -o OUT --to FORMAT",
@@ -83,6 +84,9 @@ is skipped and listed; --strict makes it an error.`,
 			if encoding.set && c.to != "mcap" {
 				return usagef("--encoding is of messages, got --to %s, want --to mcap", c.to)
 			}
+			if err := lerobot.check(c.to, cmd.Flags().Changed); err != nil {
+				return err
+			}
 			return a.convert(c, hz.value, cmd.Flags().Changed)
 		},
 	}
@@ -95,12 +99,14 @@ is skipped and listed; --strict makes it an error.`,
 	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this task's of an array or other launcher, or all")
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
 	f.Var(&encoding, "encoding", "of the messages of mcap: protobuf (default) or json")
+	lerobot.add(f)
 	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
 	clockFlag(f, &c.opt.Reading.Clock)
 	definitionsFlag(f, &c.opt.Reading.Definitions)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse what is broken")
 	f.StringVar(&c.backend, "backend", "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
 	c.targets = map[string]func() (convert.Target, error){
+		"lerobot":     lerobot.target,
 		"npz":         func() (convert.Target, error) { return convert.NPZ(), nil },
 		"safetensors": func() (convert.Target, error) { return convert.Safetensors(), nil },
 		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.value), nil },
@@ -108,6 +114,7 @@ is skipped and listed; --strict makes it an error.`,
 	}
 	complete(cmd, "to", c.formats)
 	complete(cmd, "encoding", encoding.names)
+	lerobot.complete(cmd)
 	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"plan": "yaml yml"})
 	cmd.ValidArgsFunction = recordingFiles

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// leRobotFlags are the flags of convert that are for LeRobot datasets alone.
+type leRobotFlags struct {
+	opt   convert.LeRobotOptions
+	names []string // FROM=TO
+}
+
+// leRobotOnly are their names.
+var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec"}
+
+func (l *leRobotFlags) add(f *pflag.FlagSet) {
+	f.StringSliceVar(&l.opt.State, "state", nil, "of lerobot: streams that are observation.state, side by side in this order")
+	f.StringSliceVar(&l.opt.Action, "action", nil, "of lerobot: streams that are action, side by side")
+	f.StringArrayVar(&l.names, "name", nil, "of lerobot: `FROM=TO` gives a stream or camera another name; repeatable")
+	f.StringVar(&l.opt.Task, "task", "", "of lerobot: what is done in episodes that do not say")
+	f.StringVar(&l.opt.RobotType, "robot", "", "of lerobot: what the robot is called")
+	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "of lerobot: what cameras become, video or image; auto keeps png and jpeg that need no plan")
+	f.StringVar(&l.opt.Codec, "codec", "av1", "of lerobot: `CODEC` of videos that are encoded: "+strings.Join(lerobot.Codecs(), ", "))
+}
+
+// complete tells the shell what the flags may be.
+func (l *leRobotFlags) complete(cmd *cobra.Command) {
+	complete(cmd, "cameras", func() []string { return convert.Cameras })
+	complete(cmd, "codec", lerobot.Codecs)
+}
+
+// check refuses the flags for another format, and reads the names.
+func (l *leRobotFlags) check(to string, given func(string) bool) error {
+	if k := slices.IndexFunc(leRobotOnly, given); k >= 0 && to != "lerobot" {
+		return usagef("--%s is of LeRobot datasets, got --to %s, want --to lerobot", leRobotOnly[k], to)
+	}
+	l.opt.Names = map[string]string{}
+	for _, text := range l.names {
+		from, to, ok := strings.Cut(text, "=")
+		if !ok || from == "" || to == "" {
+			return usagef("--name: got %q, want FROM=TO", text)
+		}
+		if _, twice := l.opt.Names[from]; twice {
+			return usagef("--name: got %s twice, want each stream once", from)
+		}
+		l.opt.Names[from] = to
+	}
+	return nil
+}
+
+func (l *leRobotFlags) target() (convert.Target, error) {
+	t, err := convert.LeRobot(l.opt)
+	var bad *convert.OptionError
+	if errors.As(err, &bad) {
+		return nil, usagef("--%s: got %s, want %s", strings.ToLower(bad.Arg), bad.Got, bad.Want)
+	}
+	return t, err
+}
