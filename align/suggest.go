@@ -266,8 +266,8 @@ func (s *suggested) rate() float64 {
 func (s *suggested) constant() bool { return len(s.see.Constant()) == len(s.see.columns) }
 
 func (g *suggesting) leave(name, reason string) {
-	if !slices.ContainsFunc(g.out.LeftOut, func(l LeftOut) bool { return l.Name == name }) {
-		g.out.LeftOut = append(g.out.LeftOut, LeftOut{name, reason})
+	if l := (LeftOut{name, reason}); !slices.Contains(g.out.LeftOut, l) {
+		g.out.LeftOut = append(g.out.LeftOut, l)
 	}
 }
 
@@ -347,7 +347,7 @@ func (g *suggesting) common(can []*suggested) []*suggested {
 		return can
 	}
 	for _, s := range can {
-		in := fmt.Sprintf("in %d of %s that were looked at", s.episodes, counted(g.out.Looked, "episode"))
+		in := fmt.Sprintf("in %d of %s", s.episodes, counted(g.out.Looked, "episode"))
 		switch {
 		case 2*s.episodes < g.out.Looked:
 			g.leave(s.from, in)

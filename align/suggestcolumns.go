@@ -93,7 +93,11 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 		if a.Wraps > 0 {
 			why = fmt.Sprintf("an angle, which goes around %s", counted(a.Wraps, "time"))
 		}
-		if plain != linear || kinds[a.Column] == previous {
+		switch {
+		case plain != linear && a.Wraps > 0:
+			s.note("%s goes around %s, which is a jump of its value", s.see.columns[a.Column].Name, counted(a.Wraps, "time"))
+			continue
+		case plain != linear || kinds[a.Column] == previous:
 			continue
 		}
 		if a.Period != period {
@@ -161,7 +165,8 @@ func (s *suggested) groups() (list []group) {
 				list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
 			}
 		} else if own == slerp {
-			list = append(list, group{entries(cols, i, end)[0].name, slerp, s.causes[i]})
+			e := entries(cols, i, end)[0]
+			list = append(list, group{e.name, slerp, e.spoken(cols, s.causes[i])})
 		}
 		i = end
 	}
@@ -223,7 +228,7 @@ func (e *entry) spoken(cols []dataset.Column, why string) string {
 	}
 	names := several(runs(columnNames(cols), all))
 	switch {
-	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || cols[e.lo].Name == strconv.Itoa(e.lo): // the name itself, or one that says no more
+	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || strings.Trim(cols[e.lo].Name, "[]") == strconv.Itoa(e.lo): // the name itself, or one that says no more
 		return why
 	case why == "":
 		return names
