@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
@@ -48,7 +49,14 @@ func (t *planText) comment(margin, next, text string) {
 }
 
 // plainText is text that a comment may have: in one line.
-func plainText(text string) string { return strings.ToValidUTF8(printed.Text(text), "?") }
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, printed.Text(text))
+}
 
 // value writes a line of the plan with its reason behind it, or above it where there is no room.
 func (t *planText) value(indent int, text, why string) {
@@ -296,6 +304,9 @@ func (g *suggesting) writeKinds(t *planText, i int, s *suggested) {
 	if len(groups) == 1 {
 		t.value(4, fmt.Sprintf("kind: {%s: %s}", quoted(groups[0].entry, true), groups[0].kind), groups[0].why)
 		t.because(key+"."+groups[0].entry, s.from, groups[0].why)
+		return
+	}
+	if len(groups) == 0 {
 		return
 	}
 	t.value(4, "kind:", "")
