@@ -107,26 +107,16 @@ func uniqueNames(e *dataset.Episode) error {
 
 // mistake is a mistake in what the plan says of a stream, with its place if the plan was read from a file.
 func (j *job) mistake(stream int, key, got, want string) error {
-	place := j.plan.placeOf(stream)
-	e := &PlanError{Key: fmt.Sprintf("streams[%d].%s", place, key), Got: got, Want: want}
-	if stream >= len(j.plan.Streams) || place < 0 { // the plan names none, or not this one
-		e.Key = "defaults." + key
-	}
-	if o := j.plan.origin; o != nil {
-		e.Path = o.path
-		e.Line, e.Column = o.place(e.Key)
-	}
-	return e
+	return j.plan.Mistake(j.plan.Key(stream, key), got, want)
 }
 
 // at says where in a plan file a stream that cannot be taken is asked for.
 func (j *job) at(stream int, key string, err error) error {
-	place := j.plan.placeOf(stream)
-	if j.plan.origin == nil || stream >= len(j.plan.Streams) || place < 0 {
-		return err
+	var s *StreamError
+	if errors.As(err, &s) && s.key != "" {
+		key = s.key
 	}
-	line, column := j.plan.origin.place(fmt.Sprintf("streams[%d].%s", place, key))
-	return &InPlanError{Path: j.plan.origin.path, Line: line, Column: column, Err: err}
+	return j.plan.At(stream, key, err)
 }
 
 // makeClock makes the clock over what the streams cover, unless the plan has targets.

@@ -17,6 +17,8 @@ type StreamError struct {
 	Stream    string
 	Got, Want string
 	Err       error // the operation's own error, or nil
+
+	key string // of the plan's stream, where it is known more closely: "kind.gripper", "columns[1]"
 }
 
 func (e *StreamError) Error() string {
@@ -105,9 +107,13 @@ func find(cols []dataset.Column, entry string) []int {
 func FindColumns(s *dataset.Stream, entry string) ([]int, error) {
 	found := find(s.Columns, entry)
 	if len(found) == 0 {
-		return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
+		return nil, noColumn(s, entry)
 	}
 	return found, nil
+}
+
+func noColumn(s *dataset.Stream, entry string) *StreamError {
+	return &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + near.DidYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
 }
 
 func wantColumns(cols []dataset.Column) string {
@@ -124,14 +130,17 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 		return s, nil
 	}
 	var at []int
-	for _, entry := range entries {
-		found, err := FindColumns(s, entry)
-		if err != nil {
-			return nil, err
+	for k, entry := range entries {
+		key := fmt.Sprintf("columns[%d]", k)
+		found := find(s.Columns, entry)
+		if len(found) == 0 {
+			e := noColumn(s, entry)
+			e.key = key
+			return nil, e
 		}
 		for _, i := range found {
 			if slices.Contains(at, i) {
-				return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %s twice", s.Columns[i].Name), Want: "each once"}
+				return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %s twice", s.Columns[i].Name), Want: "each once", key: key}
 			}
 			at = append(at, i)
 		}
@@ -197,23 +206,25 @@ func isSet(c *ops.Channel) bool { return c != nil }
 func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.Channel, error) {
 	set := make([]*ops.Channel, len(s.Columns))
 	for _, k := range o.Kinds {
+		wrong := func(got, want string) error {
+			return &StreamError{Stream: s.Name, Got: got, Want: want, key: "kind." + k.Columns}
+		}
 		at := find(s.Columns, k.Columns)
 		if len(at) == 0 {
-			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("a kind for column %q", k.Columns) + near.DidYouMean(k.Columns, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
+			return nil, wrong(fmt.Sprintf("a kind for column %q", k.Columns)+near.DidYouMean(k.Columns, columnNames(s.Columns)), wantColumns(s.Columns))
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {
 			return nil, err
 		}
 		if at[len(at)-1]-at[0] != len(at)-1 || len(at)%kind.Width() != 0 {
-			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%s for the %d columns %s", kind, len(at), k.Columns),
-				Want: fmt.Sprintf("neighbours, a multiple of %d", kind.Width())}
+			return nil, wrong(fmt.Sprintf("%s for the %d columns %s", kind, len(at), k.Columns), fmt.Sprintf("neighbours, a multiple of %d", kind.Width()))
 		}
 		c := &ops.Channel{Lo: at[0], Hi: at[len(at)-1] + 1, Interp: kind}
 		o.finish(c, cmp.Or(s.Columns[c.Lo].Rotation, custom))
 		for _, i := range at {
 			if set[i] != nil {
-				return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("two kinds for column %s", s.Columns[i].Name), Want: "one"}
+				return nil, wrong(fmt.Sprintf("two kinds for column %s", s.Columns[i].Name), "one")
 			}
 			set[i] = c
 		}

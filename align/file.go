@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -35,7 +34,7 @@ const maxPlan = 1 << 20
 
 // ParsePlan reads a plan file's text. The path is for errors.
 func ParsePlan(path string, text []byte) (Plan, error) {
-	d := &decoder{path: path, at: map[string]ast.Node{}}
+	d := &decoder{path: path, at: map[string]ast.Node{}, keys: map[string]ast.Node{}}
 	if len(text) > maxPlan {
 		return Plan{}, &PlanError{Path: path, Got: fmt.Sprintf("%d bytes", len(text)), Want: fmt.Sprintf("a plan of at most %d", maxPlan)}
 	}
@@ -53,11 +52,7 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 	if d.err != nil {
 		return Plan{}, d.err
 	}
-	p.origin = &origin{path, map[string][2]int{}}
-	for key, n := range d.at {
-		line, column := position(n)
-		p.origin.at[key] = [2]int{line, column}
-	}
+	p.origin = newOrigin(path, d)
 	if err := p.Check(); err != nil {
 		var e *PlanError
 		if errors.As(err, &e) { // of a value that is itself of the right form
@@ -69,30 +64,11 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 	return p, nil
 }
 
-// origin is where in a file a plan's keys are.
-type origin struct {
-	path string
-	at   map[string][2]int // line and column
-}
-
-// place returns where a key is, or the nearest key around it.
-func (o *origin) place(key string) (line, column int) {
-	for {
-		if at, ok := o.at[key]; ok {
-			return at[0], at[1]
-		}
-		i := strings.LastIndexAny(key, ".[")
-		if i < 0 {
-			return 1, 1
-		}
-		key = key[:i]
-	}
-}
-
 // decoder turns nodes into values and keeps the first error.
 type decoder struct {
 	path string
 	at   map[string]ast.Node // the nodes by key, for the errors of Check
+	keys map[string]ast.Node // those of the keys themselves
 	err  error
 }
 
@@ -200,7 +176,7 @@ func (d *decoder) entries(n ast.Node, key string, each func(k ast.Node, name str
 			return
 		}
 		seen[name] = true
-		d.at[join(key, name)] = v.Value
+		d.at[join(key, name)], d.keys[join(key, name)] = v.Value, v.Key
 		each(v.Key, name, v.Value)
 		if d.err != nil {
 			return

@@ -264,7 +264,7 @@ func (p *Plan) said(stream int, key string) bool {
 	if p.origin == nil {
 		return false
 	}
-	_, ok := p.origin.at[fmt.Sprintf("streams[%d].%s", p.placeOf(stream), key)]
+	_, ok := p.origin.values[fmt.Sprintf("streams[%d].%s", p.placeOf(stream), key)]
 	return ok
 }
 

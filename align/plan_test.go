@@ -170,8 +170,14 @@ func TestWhatARecordingLacksIsToldWithThePlaceInThePlan(t *testing.T) {
 		want         []string
 	}{
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspede\n", 4, 11, []string{"p.yaml: line 4, column 11", `no stream "airspede"`, "did you mean airspeed?"}},
-		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v, w]\n", 5, 14, []string{`column "w"`, "one of v"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v, w]\n", 5, 18, []string{`column "w"`, "one of v"}},
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: slerp\n", 5, 11, []string{"an array of four floats"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v,\n      v]\n", 6, 7, []string{"column v twice"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind:\n      v: linear\n      gripper: previous\n", 7, 7, []string{`a kind for column "gripper"`, "one of v"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: {v: linear, \"0:1\": previous}\n", 5, 23, []string{"two kinds for column v"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: {v: slerp}\n", 5, 12, []string{"a multiple of 4"}},
+		{"version: 1\nrate: 5\ndefaults:\n  kind: {w: previous}\nstreams:\n  - name: airspeed\n", 4, 10, []string{`a kind for column "w"`}},
+		{"version: 1\nrate: 5\ndefaults:\n  kind: {w: previous}\n", 4, 10, []string{`a kind for column "w"`}},
 	} {
 		p, err := align.ParsePlan("p.yaml", []byte(c.text))
 		require.NoError(t, err)

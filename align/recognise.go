@@ -17,7 +17,7 @@ type Recogniser struct {
 	stream  string
 	columns []dataset.Column
 	facts   []facts
-	rows    int
+	maybe   []int // columns that may begin a quaternion
 	unit    []int // rows in which columns i to i+3 have the norm 1
 	set     []int // and those in which they are finite, and not all 0
 }
@@ -64,6 +64,9 @@ func (r *Recogniser) Add(s *dataset.Stream) error {
 		r.stream, r.columns = s.Name, s.Columns
 		r.facts = make([]facts, len(s.Columns))
 		r.unit, r.set = make([]int, len(s.Columns)), make([]int, len(s.Columns))
+		for i := range len(s.Columns) - 3 {
+			r.maybe = append(r.maybe, i)
+		}
 	}
 	if !dataset.SameColumns(r.columns, s.Columns) || s.Len() == 0 || len(s.Columns) == 0 {
 		return nil
@@ -115,30 +118,31 @@ func look[T float32 | float64](r *Recogniser, values []T) {
 		for i := range line {
 			r.facts[i].add(float64(line[i]), row > 0)
 		}
-		r.quaternions(func(i int) float64 { return float64(line[i]) })
+		for k := 0; k < len(r.maybe); k++ {
+			i := r.maybe[k]
+			if r.quaternion(i, float64(line[i]), float64(line[i+1]), float64(line[i+2]), float64(line[i+3])) {
+				continue
+			}
+			r.maybe = slices.Delete(r.maybe, k, k+1)
+			k--
+		}
 	}
-	r.rows += len(values) / d
 	for i := range r.facts {
 		r.facts[i].pause()
 	}
 }
 
-// quaternions measures each four neighbours of a row, as long as they may be a quaternion.
-func (r *Recogniser) quaternions(at func(i int) float64) {
-	for i := 0; i+4 <= len(r.columns); i++ {
-		if r.set[i] > few && float64(r.unit[i]) < mostUnit*float64(r.set[i]) {
-			continue
-		}
-		a, b, c, d := at(i), at(i+1), at(i+2), at(i+3)
-		square := a*a + b*b + c*c + d*d
-		if square == 0 || square-square != 0 {
-			continue
-		}
-		r.set[i]++
-		if math.Abs(math.Sqrt(square)-1) <= unitSlack {
-			r.unit[i]++
-		}
+// quaternion measures four neighbours of a row, and reports whether they may still be a quaternion.
+func (r *Recogniser) quaternion(i int, a, b, c, d float64) bool {
+	square := a*a + b*b + c*c + d*d
+	if square == 0 || square-square != 0 {
+		return true
 	}
+	r.set[i]++
+	if math.Abs(math.Sqrt(square)-1) <= unitSlack {
+		r.unit[i]++
+	}
+	return r.set[i] <= few || float64(r.unit[i]) >= mostUnit*float64(r.set[i])
 }
 
 func (f *facts) add(x float64, neighbour bool) {
@@ -146,10 +150,14 @@ func (f *facts) add(x float64, neighbour bool) {
 		f.pause()
 		return
 	}
-	if f.n == 0 {
+	switch {
+	case f.n == 0:
 		f.min, f.max = x, x
+	case x < f.min:
+		f.min = x
+	case x > f.max:
+		f.max = x
 	}
-	f.min, f.max = min(f.min, x), max(f.max, x)
 	if len(f.levels) <= mostLevels && !slices.Contains(f.levels, x) {
 		f.levels = append(f.levels, x)
 	}
@@ -172,6 +180,10 @@ func (f *facts) step(d float64) {
 		f.falls++
 	}
 	d = math.Abs(d)
+	if d <= math.Pi { // of any period
+		f.rest[0], f.rest[1] = max(f.rest[0], d), max(f.rest[1], d)
+		return
+	}
 	for i, period := range periods {
 		if d > .75*period {
 			f.wraps[i]++

@@ -44,7 +44,7 @@ type Reason struct {
 }
 
 // Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset of
-// states and actions the windows and the normalisation of a policy. What it recognises is in docs/plan.md. A dataset without a stream that can be put on a
+// states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be put on a
 // clock is a *NoStreamsError, one that counts steps a *StepsError; an episode that cannot be read is a remark, unless none can be.
 func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Suggestion, error) {
 	look := opt.Episodes
@@ -266,8 +266,8 @@ func (s *suggested) rate() float64 {
 func (s *suggested) constant() bool { return len(s.see.Constant()) == len(s.see.columns) }
 
 func (g *suggesting) leave(name, reason string) {
-	if !slices.ContainsFunc(g.out.LeftOut, func(l LeftOut) bool { return l.Name == name }) {
-		g.out.LeftOut = append(g.out.LeftOut, LeftOut{name, reason})
+	if l := (LeftOut{name, reason}); !slices.Contains(g.out.LeftOut, l) {
+		g.out.LeftOut = append(g.out.LeftOut, l)
 	}
 }
 
@@ -324,8 +324,12 @@ func (g *suggesting) usable() (list []*suggested) {
 					s.take = append(s.take, i)
 				}
 			}
-			s.note("without %s", several(names))
-			g.labelled = true
+			if !s.sayable() { // in a plan, for columns of one name
+				s.take = nil
+			} else {
+				s.note("without %s", several(names))
+				g.labelled = true
+			}
 		}
 		s.name, s.whole = s.from, true
 		for _, i := range s.taken() {
@@ -347,7 +351,7 @@ func (g *suggesting) common(can []*suggested) []*suggested {
 		return can
 	}
 	for _, s := range can {
-		in := fmt.Sprintf("in %d of %s that were looked at", s.episodes, counted(g.out.Looked, "episode"))
+		in := fmt.Sprintf("in %d of %s", s.episodes, counted(g.out.Looked, "episode"))
 		switch {
 		case 2*s.episodes < g.out.Looked:
 			g.leave(s.from, in)
@@ -379,11 +383,7 @@ func (s *suggested) taken() []int {
 	if s.take != nil {
 		return s.take
 	}
-	all := make([]int, len(s.see.columns))
-	for i := range all {
-		all[i] = i
-	}
-	return all
+	return indices(0, len(s.see.columns))
 }
 
 // roles finds the action, and with it whether the plan is for a policy, which takes no stream that is no state.

@@ -93,7 +93,11 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 		if a.Wraps > 0 {
 			why = fmt.Sprintf("an angle, which goes around %s", counted(a.Wraps, "time"))
 		}
-		if plain != linear || kinds[a.Column] == previous {
+		switch {
+		case plain != linear && a.Wraps > 0:
+			s.note("%s goes around %s, which is a jump of its value", s.see.columns[a.Column].Name, counted(a.Wraps, "time"))
+			continue
+		case plain != linear || kinds[a.Column] == previous:
 			continue
 		}
 		if a.Period != period {
@@ -156,12 +160,13 @@ func (s *suggested) groups() (list []group) {
 				end++
 			}
 		}
-		if own := s.own(i); s.kinds[i] != own {
+		if own := s.own(i); s.kinds[i] != own || own == slerp {
 			for _, e := range entries(cols, i, end) {
-				list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
+				whole := s.kinds[i] != slerp || e.hi-e.lo == 4
+				if whole && slices.Equal(find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot say it
+					list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
+				}
 			}
-		} else if own == slerp {
-			list = append(list, group{entries(cols, i, end)[0].name, slerp, s.causes[i]})
 		}
 		i = end
 	}
@@ -217,13 +222,9 @@ type entry struct {
 
 // spoken is why, with the names of the columns where a range has none.
 func (e *entry) spoken(cols []dataset.Column, why string) string {
-	all := make([]int, e.hi-e.lo)
-	for k := range all {
-		all[k] = e.lo + k
-	}
-	names := several(runs(columnNames(cols), all))
+	names := several(runs(columnNames(cols), indices(e.lo, e.hi)))
 	switch {
-	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || cols[e.lo].Name == strconv.Itoa(e.lo): // the name itself, or one that says no more
+	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || strings.Trim(cols[e.lo].Name, "[]") == strconv.Itoa(e.lo): // the name itself, or one that says no more
 		return why
 	case why == "":
 		return names
@@ -233,10 +234,7 @@ func (e *entry) spoken(cols []dataset.Column, why string) string {
 
 // entries calls neighbouring columns by the name of their array, else by a range, else each by its name.
 func entries(cols []dataset.Column, lo, hi int) []entry {
-	want := make([]int, hi-lo)
-	for k := range want {
-		want[k] = lo + k
-	}
+	want := indices(lo, hi)
 	for _, name := range []string{baseOf(cols[lo].Name), cols[lo].Name, fmt.Sprintf("%d:%d", lo, hi)} {
 		if name != "" && slices.Equal(find(cols, name), want) {
 			return []entry{{name, lo, hi}}
@@ -249,6 +247,15 @@ func entries(cols []dataset.Column, lo, hi int) []entry {
 			name = cols[k].Name
 		}
 		list = append(list, entry{name, k, k + 1})
+	}
+	return list
+}
+
+// indices are lo to hi-1.
+func indices(lo, hi int) []int {
+	list := make([]int, hi-lo)
+	for k := range list {
+		list[k] = lo + k
 	}
 	return list
 }
@@ -288,6 +295,15 @@ func (s *suggested) wanted() (list []entry) {
 		k = end
 	}
 	return list
+}
+
+// sayable reports whether the entries name the columns that are taken and no others.
+func (s *suggested) sayable() bool {
+	var all []int
+	for _, e := range s.wanted() {
+		all = append(all, find(s.see.columns, e.name)...)
+	}
+	return slices.Equal(all, s.take)
 }
 
 // mostEntries is how many names of columns a plan lists before ranges are easier to read.

@@ -36,7 +36,7 @@ const even = .1
 // chooseRate returns the rate of the clock and why: what the dataset declares, that of the fastest camera, of the action, or the middle one of the streams'.
 func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 	if g.info.Rate > 0 {
-		return g.info.Rate, map[string]string{"caller": "as --rate says", "file": "as the dataset declares", "known datasets": "as datasets of this name have"}[g.info.RateFrom]
+		return g.info.Rate, map[string]string{"caller": "as --rate says", "file": "as the dataset declares", "known datasets": "as is known of this dataset"}[g.info.RateFrom]
 	}
 	const slowest, fastest = 4, 121 // of a camera that one would have a row for each frame of
 	camera, name := 0.0, ""
@@ -72,7 +72,10 @@ func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 		}
 	}
 	rate := niceRate(middle, 2*alike >= len(rates))
-	why := fmt.Sprintf("about that of the samples, %s Hz", hertz(middle))
+	why := "that of its samples"
+	if math.Abs(rate-middle) > .005*rate {
+		why = fmt.Sprintf("about that of its samples, %s Hz", hertz(middle))
+	}
 	if len(rates) > 1 && rates[0] != rates[len(rates)-1] {
 		why = fmt.Sprintf("the middle one of the streams' rates, %s to %s Hz", hertz(rates[0]), hertz(rates[len(rates)-1]))
 	}
@@ -110,7 +113,7 @@ func (g *suggesting) windows() (past, ahead int, why string) {
 func ticksLong(n int, rate float64) time.Duration {
 	d := time.Duration(float64(n) / rate * 1e9)
 	for _, unit := range []time.Duration{time.Second, 10 * time.Millisecond, time.Millisecond, time.Microsecond} {
-		if t := d.Round(unit); t > 0 && float64(t)/1e9*rate > float64(n)-.5 && float64(t)/1e9*rate <= float64(n) {
+		if t := d.Truncate(unit); t > 0 && float64(t)/1e9*rate > float64(n)-.5 && float64(t)/1e9*rate <= float64(n) {
 			return t
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
@@ -48,7 +49,14 @@ func (t *planText) comment(margin, next, text string) {
 }
 
 // plainText is text that a comment may have: in one line.
-func plainText(text string) string { return strings.ToValidUTF8(printed.Text(text), "?") }
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, printed.Text(text))
+}
 
 // value writes a line of the plan with its reason behind it, or above it where there is no room.
 func (t *planText) value(indent int, text, why string) {
@@ -116,13 +124,13 @@ func (g *suggesting) write(chosen []*suggested) error {
 		t.value(0, "unordered: sort", why)
 		t.because("unordered", "", why)
 	}
-	shared := g.limits(t, chosen)
+	shared := g.defaults(t, chosen)
 	t.WriteString("\nstreams:\n")
 	for i, s := range chosen {
-		if i > 0 && (len(s.notes) > 0 || len(s.groups()) > 1) {
+		if i > 0 && (!g.policy || len(s.notes) > 0) {
 			t.WriteString("\n")
 		}
-		g.writeStream(t, i, s, shared)
+		g.writeStream(t, i, s, shared, len(chosen) == 1)
 	}
 	if g.policy {
 		g.writeWindows(t, chosen, past, ahead, short)
@@ -157,32 +165,56 @@ func (g *suggesting) head(t *planText, chosen []*suggested) {
 		t.above(0, "Whole numbers keep their last value, whatever the kind of their stream.")
 	}
 	if g.policy {
-		t.above(0, "It is for training a policy, which sees nothing later than its time: kinds are previous, the latest sample, or the mean of a window up to it. For resampling alone, linear (and slerp for quaternions) is better between samples.")
+		t.above(0, "It is for training a policy. For resampling alone, kinds that look ahead are better: linear, and slerp for quaternions.")
 	}
 }
 
-// limits writes the limit that all streams share, and returns it; 0 if each has one of its own.
-func (g *suggesting) limits(t *planText, chosen []*suggested) time.Duration {
-	var all []time.Duration
+const (
+	whyGap       = "three usual steps, 20 ms at least: values between samples that are further apart are not valid"
+	whyTolerance = "three usual steps, 20 ms at least: a sample that is older is not valid"
+	whyPrevious  = "the latest sample: a policy sees nothing later than its time"
+	whyMeanStd   = "(x - mean) / std of the episodes that are drawn from; train has its own"
+)
+
+// defaults writes what all streams share, and returns the limit that they do: 0 if each has one of its own.
+func (g *suggesting) defaults(t *planText, chosen []*suggested) (shared time.Duration) {
+	all := map[time.Duration]bool{}
 	for _, s := range chosen {
-		all = append(all, s.limit())
-	}
-	all = slices.Compact(all)
-	why := "three usual steps of a stream, and at least 20 ms: between samples that are further apart, values are not valid"
-	key := "max_gap"
-	if g.policy {
-		key, why = "tolerance", "three usual steps of a stream, and at least 20 ms: a sample that is older is not valid"
-	}
-	t.because("defaults."+key, "", why)
-	if len(all) > 1 || all[0] == 0 || len(chosen) == 1 {
-		if !slices.Equal(all, []time.Duration{0}) {
-			t.WriteString("\n")
-			t.above(0, key+" is "+why+".")
+		if d := s.limit(); d > 0 || !g.policy || !s.window {
+			all[d] = true
+			shared = d
 		}
-		return 0
 	}
-	t.value(0, fmt.Sprintf("defaults: {%s: %v}", key, all[0]), why)
-	return all[0]
+	key, why := "max_gap", whyGap
+	if g.policy {
+		key, why = "tolerance", whyTolerance
+	}
+	if len(all) != 1 || len(chosen) == 1 {
+		shared = 0
+	}
+	if g.policy || shared > 0 {
+		t.WriteString("\ndefaults:\n")
+	}
+	if g.policy {
+		t.value(2, "kind: "+previous, whyPrevious)
+		t.because("defaults.kind", "", whyPrevious)
+	}
+	switch {
+	case shared > 0:
+		t.value(2, fmt.Sprintf("%s: %v", key, shared), why)
+		t.because("defaults."+key, "", why)
+	case slices.ContainsFunc(chosen, func(s *suggested) bool { return s.limit() > 0 }):
+		t.because("streams."+key, "", why)
+	}
+	if g.policy {
+		t.value(2, "normalise: mean-std", whyMeanStd)
+		t.because("defaults.normalise", "", whyMeanStd)
+	}
+	if shared == 0 && len(all) > 1 {
+		t.WriteString("\n")
+		t.above(0, key+": "+why+".")
+	}
+	return shared
 }
 
 // limit is how long a gap of a stream may be, 0 for no limit.
@@ -194,7 +226,7 @@ func (s *suggested) limit() time.Duration {
 }
 
 // writeStream writes what the plan says of a stream.
-func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.Duration) {
+func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.Duration, alone bool) {
 	key := func(part string) string { return fmt.Sprintf("streams[%d].%s", i, part) }
 	about := fmt.Sprintf("%s Hz", hertz(s.rate()))
 	if n := len(s.columns()); n > 0 {
@@ -239,22 +271,25 @@ func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.D
 		t.value(4, "edge: hold", "")
 	}
 	if d := s.limit(); d != 0 && d != shared {
-		t.value(4, fmt.Sprintf("%s: %v", map[bool]string{true: "tolerance", false: "max_gap"}[g.policy], d), "")
-	}
-	if g.policy {
-		why := "(x - mean) / std of the episodes that are drawn from; train has its own"
-		if s.role == action { // which says it once
+		key, why := "max_gap", whyGap
+		if g.policy {
+			key, why = "tolerance", whyTolerance
+		}
+		if !alone { // else it is said above
 			why = ""
 		}
-		t.value(4, "normalise: mean-std", why)
-		t.because(key("normalise"), s.from, why)
+		t.value(4, fmt.Sprintf("%s: %v", key, d), why)
 	}
 }
 
 // writeKinds writes the kinds of a stream's columns.
 func (g *suggesting) writeKinds(t *planText, i int, s *suggested) {
 	key := fmt.Sprintf("streams[%d].kind", i)
-	if kind, ok := s.uniform(); ok {
+	kind, ok := s.uniform()
+	if ok && g.policy && kind == previous { // as all have it
+		return
+	}
+	if ok {
 		why := g.kindly(s, kind)
 		for _, c := range s.causes {
 			if c != "" && kind != linear && kind != mean {
@@ -269,6 +304,9 @@ func (g *suggesting) writeKinds(t *planText, i int, s *suggested) {
 	if len(groups) == 1 {
 		t.value(4, fmt.Sprintf("kind: {%s: %s}", quoted(groups[0].entry, true), groups[0].kind), groups[0].why)
 		t.because(key+"."+groups[0].entry, s.from, groups[0].why)
+		return
+	}
+	if len(groups) == 0 {
 		return
 	}
 	t.value(4, "kind:", "")

@@ -164,7 +164,7 @@ func TestAFileCanSwitchADefaultOff(t *testing.T) {
 	assert.Equal(t, []any{time.Duration(0), false, 5 * time.Second, true},
 		[]any{got.Streams[0].How.Offset, got.Streams[0].How.FillGaps, got.Streams[1].How.Offset, got.Streams[1].How.FillGaps})
 	_, err = align.Resample(ctx, cpu(t), recorded(t), plan)
-	assert.ErrorContains(t, err, "p.yaml: line 8, column 3: streams[1].offset: got 5s")
+	assert.ErrorContains(t, err, "p.yaml: line 3, column 20: defaults.offset: got 5s")
 	for text, want := range map[string]string{
 		"streams: []":                        "line 3, column 10: streams: got an empty list",
 		"streams:\n- name: a\n  columns: []": "streams[0].columns: got an empty list",

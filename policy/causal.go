@@ -3,13 +3,14 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/ops"
 )
 
 // causal makes a plan's streams those of a policy, which sees in training what it would see live: a stream whose kind the plan leaves open has its latest
-// sample, however old that is. What the plan says must look at nothing later than a target, or it is an *OptionError.
+// sample, however old that is. What the plan says must look at nothing later than a target, or it is an *align.PlanError.
 func causal(p *align.Plan) error {
 	const want = "previous, or one of the window kinds: a policy sees no sample later than its time"
 	for i := range p.Streams {
@@ -18,22 +19,18 @@ func causal(p *align.Plan) error {
 		if s.Kinds == nil {
 			s.Kinds = p.Defaults.Kinds
 		}
-		kinds := []string{s.Kind}
-		for _, k := range s.Kinds {
-			kinds = append(kinds, k.Kind)
-		}
-		for _, name := range kinds {
-			if kind, err := ops.ParseInterp(name); err != nil || !kind.LooksBack() {
-				return &OptionError{"Plan", fmt.Sprintf("kind: %s of stream %s, which looks ahead", name, s.Name), want}
+		for _, k := range append([]align.ColumnKind{{Kind: s.Kind}}, s.Kinds...) {
+			if kind, err := ops.ParseInterp(k.Kind); err != nil || !kind.LooksBack() {
+				return p.Mistake(p.Key(i, strings.TrimRight("kind."+k.Columns, ".")), k.Kind+", which looks ahead", want)
 			}
 		}
 		if edge := cmp.Or(s.Edge, p.Defaults.Edge, hold); edge != hold {
-			return &OptionError{"Plan", fmt.Sprintf("edge: %s of stream %s", edge, s.Name), "hold, or nothing: a policy sees the latest sample until there is a later one"}
+			return p.Mistake(p.Key(i, "edge"), edge, "hold, or nothing: a policy sees the latest sample until there is a later one")
 		}
 		s.Edge = hold
 		for _, limit := range []ops.Limit{s.MaxGap, p.Defaults.MaxGap} {
 			if d, given := limit.Get(); given {
-				return &OptionError{"Plan", fmt.Sprintf("max_gap: %v of stream %s, which looks ahead", d, s.Name), "tolerance: how old a sample may be; how long a gap is shows when it ends"}
+				return p.Mistake(p.Key(i, "max_gap"), fmt.Sprintf("%v, which looks ahead", d), "tolerance: how old a sample may be; how long a gap is shows when it ends")
 			}
 		}
 	}

@@ -184,7 +184,7 @@ func (c *Config) streams(p *align.Plan, o *Options) error {
 		in := &p.Streams[i]
 		names = append(names, in.Name)
 		if d := cmp.Or(in.DType, p.Defaults.DType, tensor.F32); d != tensor.F32 {
-			return &OptionError{"Plan", fmt.Sprintf("dtype: %v of stream %s", d, in.Name), "f32, or nothing"}
+			return p.Mistake(p.Key(i, "dtype"), d.String(), "f32, or nothing")
 		}
 		switch {
 		case !o.isAction(in.Name):
@@ -201,7 +201,7 @@ func (c *Config) streams(p *align.Plan, o *Options) error {
 	case len(c.States) == 0:
 		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources:
-		return &OptionError{"Plan", fmt.Sprintf("%d streams of states", len(c.States)), fmt.Sprintf("at most %d: a plan names those to take", backend.MaxTokenSources-2)}
+		return p.Mistake("streams", fmt.Sprintf("%d of states", len(c.States)), fmt.Sprintf("at most %d: a plan names those to take", backend.MaxTokenSources-2))
 	}
 	return nil
 }
@@ -217,22 +217,22 @@ func (c *Config) windows(p *align.Plan) error {
 		}
 		ticks := w.Ticks(p.Rate)
 		n := len(ticks)
-		arg := "Plan: windows." + name
+		wrong := func(got, want string) error { return p.Mistake("windows."+name, got, want) }
 		if name == c.Action.Name {
 			switch {
 			case n == 0 || ticks[0] != 0:
-				return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that begins at the anchor and ends after it: [0s, 1s]"}
+				return wrong(fmt.Sprintf("%v to %v", w.From, w.To), "one that begins at the anchor and ends after it: [0s, 1s]")
 			case c.Recipe.PerToken && n > 1:
-				return &OptionError{arg, fmt.Sprintf("%d ticks from the anchor on", n), "1, as size " + c.Recipe.Size + " predicts"}
+				return wrong(fmt.Sprintf("%d ticks from the anchor on", n), "1, as size "+c.Recipe.Size+" predicts")
 			}
 			c.Recipe.Chunk = n
 			continue
 		}
 		if n == 0 || ticks[n-1] != 0 {
-			return &OptionError{arg, fmt.Sprintf("%v to %v", w.From, w.To), "one that ends at the anchor: [-200ms, 0s]"}
+			return wrong(fmt.Sprintf("%v to %v", w.From, w.To), "one that ends at the anchor: [-200ms, 0s]")
 		}
 		if history != 0 && history != n {
-			return &OptionError{arg, fmt.Sprintf("%d ticks", n), fmt.Sprintf("%d, as other states have", history)}
+			return wrong(fmt.Sprintf("%d ticks", n), fmt.Sprintf("%d, as other states have", history))
 		}
 		history = n
 	}

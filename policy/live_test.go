@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/tensor"
@@ -105,14 +106,14 @@ func seesLive(t *testing.T, plan string) {
 func TestAPlanThatLooksAheadIsRefused(t *testing.T) {
 	store := build(t, robots(t, 80, 80))
 	for state, want := range map[string]string{
-		"kind: linear":          "kind: linear of stream state, which looks ahead, want previous, or one of the window kinds",
-		"kind: next":            "kind: next of stream state, which looks ahead",
-		"kind: nearest":         "kind: nearest of stream state",
-		"kind: pchip":           "kind: pchip of stream state",
-		"kind: {elbow: linear}": "kind: linear of stream state",
-		"edge: clamp":           "edge: clamp of stream state, want hold",
-		"edge: extrapolate":     "edge: extrapolate of stream state",
-		"max_gap: 1s":           "max_gap: 1s of stream state, which looks ahead, want tolerance",
+		"kind: linear":          "kind: got linear, which looks ahead, want previous, or one of the window kinds",
+		"kind: next":            "kind: got next, which looks ahead",
+		"kind: nearest":         "kind: got nearest, which looks ahead",
+		"kind: pchip":           "kind: got pchip, which looks ahead",
+		"kind: {elbow: linear}": "kind.elbow: got linear, which looks ahead",
+		"edge: clamp":           "edge: got clamp, want hold",
+		"edge: extrapolate":     "edge: got extrapolate",
+		"max_gap: 1s":           "max_gap: got 1s, which looks ahead, want tolerance",
 		"kind: previous":        "",
 		"edge: hold":            "",
 		"tolerance: 1s":         "",
@@ -127,8 +128,9 @@ func TestAPlanThatLooksAheadIsRefused(t *testing.T) {
 				require.NoError(t, tr.Close())
 				continue
 			}
-			var option *policy.OptionError
-			require.ErrorAs(t, err, &option, plan)
+			var wrong *align.PlanError
+			require.ErrorAs(t, err, &wrong, plan)
+			assert.Equal(t, 3, wrong.Line, "%v", err)
 			assert.ErrorContains(t, err, want)
 		}
 	}

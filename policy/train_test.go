@@ -253,7 +253,7 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 		"all are short":          {robots(t, 10, 20, 12), policy.Options{}, "episode e1: got 20 ticks of 30 Hz, the most that one of 3 episodes has, want 35 or more: 5 that are seen and 30 that are predicted, as the windows of a plan"},
 		"all held out are short": {robots(t, 80, 20), policy.Options{HoldOut: []int{1}}, "episode e1: got 20 ticks of 30 Hz, want 35 or more"},
 		"no plan":                {good, policy.Options{Plan: "version: 2"}, "version"},
-		"dtype":                  {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, dtype: f64}, {name: action}]\n"}, "dtype: f64 of stream state, want f32"},
+		"dtype":                  {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state, dtype: f64}, {name: action}]\n"}, "line 3, column 32: streams[0].dtype: got f64, want f32"},
 		"a stream that is not":   {good, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: legs}, {name: action}]\n"}, "legs"},
 		"a window of states":     {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {state: [-1s, 1s]}\n"}, "windows.state"},
 		"a window of actions":    {good, policy.Options{Plan: "version: 1\nrate: 30\n" + streams + "windows: {action: [-1s, -500ms]}\n"}, "windows.action"},

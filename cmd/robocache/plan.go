@@ -20,7 +20,7 @@ batches, train and convert take by --plan, to be looked over and changed. It say
 streams and columns, how each is put on the clock, and how long a gap may be, with the reasons as
 comments. Quaternions, angles that go around, flags and grippers, commands, sensors that are faster
 than the clock, times among the columns and topics that speak when something changes are recognised by
-the format, by names and by values; docs/plan.md says how.
+the format, by names and by values; docs/plans.md says how.
 
 Where there is a stream called action, or actions, and one of states, the plan is for a policy: states
 and action alone, with windows, normalisation, and kinds that look at nothing later than a target.

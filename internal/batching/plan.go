@@ -129,13 +129,15 @@ func (r *Request) Explain(err error) error {
 	var camera *loader.CameraError
 	var media *loader.MediaError
 	var lacking *loader.LackingError
+	var placed *align.InPlanError
+	errors.As(err, &placed)
 	switch {
 	case errors.As(err, &lacking):
 		msg := "episode " + lacking.Episode + " has no samples of it: "
 		if lacking.All {
 			msg = "no episode has samples of it: episode " + lacking.Episode + ": "
 		}
-		return &InputError{Path: r.Paths()[lacking.Dataset], Stream: lacking.Stream, Msg: msg + lacking.Reason}
+		return &InputError{Path: r.Paths()[lacking.Dataset], Plan: placed, Stream: lacking.Stream, Msg: msg + lacking.Reason}
 	case errors.As(err, &mixture) && mixture.What == "weight":
 		return Usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
 	case errors.As(err, &mixture):
@@ -168,6 +170,8 @@ func (r *Request) Explain(err error) error {
 		return &InputError{Path: r.Path, Err: fmt.Errorf("%w; %s", err, wantRate)}
 	case errors.As(err, &missing) && strings.Contains(missing.Stream, ","):
 		return &InputError{Path: r.Path, Err: fmt.Errorf("%w; each stream has a --stream of its own", err)}
+	case errors.As(err, &missing) && placed != nil:
+		return &InputError{Path: r.Path, Plan: placed, Err: missing}
 	case errors.As(err, &empty), errors.As(err, &missing):
 		return &InputError{Path: r.Path, Err: err}
 	}

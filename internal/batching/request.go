@@ -288,13 +288,13 @@ func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, op
 	if err != nil || s.PlanFile == "" && len(s.Taken) == 0 {
 		return l, err
 	}
-	for _, asked := range plan.Streams { // by their names
+	for i, asked := range plan.Streams { // by their names
 		if slices.ContainsFunc(l.Batch().Streams, func(b loader.BatchStream) bool { return b.Name == asked.Name }) {
 			continue
 		}
 		for _, k := range l.Report().Lacking {
 			if k.Stream == asked.Name {
-				return nil, errors.Join(&loader.LackingError{Lacking: k, All: true}, l.Close())
+				return nil, errors.Join(plan.At(i, "columns", &loader.LackingError{Lacking: k, All: true}), l.Close())
 			}
 		}
 	}

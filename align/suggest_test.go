@@ -1,0 +1,306 @@
+package align_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// recordings are a dataset in memory. A nil episode cannot be read.
+type recordings struct {
+	info     dataset.Info
+	episodes []*dataset.Episode
+	read     []int
+}
+
+func (r *recordings) Name() string       { return "made" }
+func (r *recordings) Format() string     { return "test" }
+func (r *recordings) Info() dataset.Info { return r.info }
+func (r *recordings) Len() int           { return len(r.episodes) }
+func (r *recordings) Close() error       { return nil }
+
+func (r *recordings) Episode(_ context.Context, i int) (*dataset.Episode, error) {
+	r.read = append(r.read, i)
+	if r.episodes[i] == nil {
+		return nil, errors.New("a broken file")
+	}
+	return r.episodes[i], nil
+}
+
+// sampledAt makes a stream of a rate, n samples of named columns; a name that ends in # is of whole numbers.
+func sampledAt(t *testing.T, name string, hz float64, n int, columns string, at func(row, column int) float64) dataset.Stream {
+	t.Helper()
+	var cols []dataset.Column
+	for _, c := range strings.Fields(columns) {
+		whole, integer := strings.CutSuffix(c, "#")
+		cols = append(cols, dataset.Column{Name: whole, Integer: integer})
+	}
+	times, values := make([]int64, n), make([]float64, 0, n*len(cols))
+	for i := range times {
+		times[i] = int64(math.Round(float64(i) * 1e9 / hz))
+		for k := range cols {
+			values = append(values, at(i, k))
+		}
+	}
+	s, err := dataset.NewStream(name, times, tensor.Must(tensor.Of(values, n, len(cols))), cols)
+	require.NoError(t, err)
+	return s
+}
+
+func wave(row, column int) float64 { return math.Sin(float64(row)/17 + float64(column)) }
+
+func suggestion(t *testing.T, info dataset.Info, episodes ...*dataset.Episode) *align.Suggestion {
+	t.Helper()
+	got, err := align.Suggest(ctx, &recordings{info: info, episodes: episodes}, align.SuggestOptions{})
+	require.NoError(t, err)
+	return got
+}
+
+// taken checks that a plan is taken as it is, with nothing in it that has no effect.
+func taken(t *testing.T, got *align.Suggestion, e *dataset.Episode) {
+	t.Helper()
+	apart, err := align.Resample(ctx, cpu(t), e, got.Plan)
+	require.NoError(t, err, "%s", got.Text)
+	for _, r := range apart.Report.Remarks {
+		assert.NotContains(t, r, "no effect", "%s", got.Text)
+	}
+	if len(got.Plan.Streams) <= ops.MaxStreams {
+		_, err = align.Fuse(ctx, cpu(t), e, got.Plan)
+		require.NoError(t, err, "%s", got.Text)
+	}
+}
+
+func TestAPlanOfALogSaysWhatItsColumnsAre(t *testing.T) {
+	turn := func(row, column int) float64 { // a heading that goes around, a switch, a quaternion, a measurement
+		a := float64(row) / 20
+		switch column {
+		case 0:
+			return math.Remainder(a, 2*math.Pi)
+		case 1:
+			return float64(row / 50 % 2)
+		case 2, 3, 4:
+			return []float64{math.Cos(a / 2), 0, math.Sin(a / 2)}[column-2] * 0.8
+		case 5:
+			return 0.6
+		}
+		return wave(row, column)
+	}
+	e := episode(
+		sampledAt(t, "base", 50, 500, "heading suction quat.w quat.x quat.y quat.z height", turn),
+		sampledAt(t, "/imu", 400, 4000, "stamp# acc[0] acc[1] acc[2] device_id#", func(row, column int) float64 {
+			return []float64{float64(row), wave(row, 1), wave(row, 2), wave(row, 3), 77}[column]
+		}),
+		sampledAt(t, "/cmd_vel", 10, 100, "linear angular", wave),
+		sampledAt(t, "mode", .5, 5, "mode#", func(row, _ int) float64 { return float64(row % 2) }),
+		sampledAt(t, "still", 50, 500, "a", func(int, int) float64 { return 3 }),
+	)
+	got := suggestion(t, dataset.Info{}, e)
+	assert.False(t, got.Policy)
+	assert.Equal(t, 50., got.Plan.Rate)
+	by := map[string]align.Stream{}
+	for _, s := range got.Plan.Streams {
+		by[s.Name] = s
+	}
+	require.Len(t, by, 5)
+	assert.Equal(t, []align.ColumnKind{{Columns: "heading", Kind: "angle"}, {Columns: "suction", Kind: "previous"}, {Columns: "quat", Kind: "slerp"}}, by["base"].Kinds)
+	assert.Equal(t, "wxyz", by["base"].Quat)
+	assert.Equal(t, ops.Within(60*time.Millisecond), by["base"].MaxGap)
+	assert.Equal(t, []any{[]string{"acc"}, "window-mean", ops.Within(20 * time.Millisecond)}, []any{by["/imu"].Columns, by["/imu"].Kind, by["/imu"].Window})
+	assert.Equal(t, "previous", by["/cmd_vel"].Kind)
+	assert.Equal(t, []string{"previous", "hold"}, []string{by["mode"].Kind, by["mode"].Edge})
+	taken(t, got, e)
+
+	why := map[string]string{}
+	for _, r := range got.Reasons {
+		why[r.Key] += r.Why
+		assert.Contains(t, strings.ToLower(string(got.Text)), strings.ToLower(strings.Fields(r.Why)[0]), "each reason is in the file")
+	}
+	assert.Contains(t, why["streams[0].kind.heading"], "goes around 4 times")
+	assert.Contains(t, why["streams[0].kind.quat"], "quaternion wxyz, by its name")
+	assert.Contains(t, why["rate"], "10 to 400 Hz")
+	for _, line := range strings.Split(string(got.Text), "\n") {
+		assert.LessOrEqual(t, len(line), 120)
+	}
+}
+
+// A plan of states and an action is one that a policy is trained by: it looks at nothing later than a target, and its windows fit the episodes.
+func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
+	yes, no := true, false
+	var list []*dataset.Episode
+	for i := range 4 {
+		e := episode(
+			sampledAt(t, "observation.state", 30, 300, "j0 j1 gripper", wave), sampledAt(t, "next.reward", 30, 300, "0", wave),
+			sampledAt(t, "action", 30, 300, "j0 j1 gripper", wave), sampledAt(t, "wrench", 300, 3000, "fx fy", wave))
+		e.Attributes.Success = &yes
+		if i == 2 {
+			e.Attributes.Success = &no
+		}
+		list = append(list, e)
+	}
+	got := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file", Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2}}, {Name: "val", Episodes: []int{3}}}}, list...)
+	assert.True(t, got.Policy)
+	p := got.Plan
+	assert.Equal(t, []string{"observation.state", "wrench", "action"}, []string{p.Streams[0].Name, p.Streams[1].Name, p.Streams[2].Name})
+	assert.Equal(t, []any{"previous", ops.Within(100 * time.Millisecond), "mean-std"}, []any{p.Defaults.Kind, p.Defaults.Tolerance, p.Defaults.Normalise})
+	assert.Equal(t, "window-mean", p.Streams[1].Kind)
+	assert.Len(t, p.Windows["observation.state"].Ticks(30), 6)
+	assert.Len(t, p.Windows["action"].Ticks(30), 30)
+	assert.Equal(t, align.Filter{Split: "train", Success: &yes}, p.Filter)
+	assert.Equal(t, []align.LeftOut{{Name: "next.reward", Reason: "no state: of the tick to come"}}, got.LeftOut)
+	taken(t, got, list[0])
+
+	short := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file"}, episode(sampledAt(t, "state", 30, 12, "a", wave), sampledAt(t, "/robot/action", 30, 12, "a", wave)))
+	assert.Equal(t, []string{"action", "/robot/action"}, []string{short.Plan.Streams[1].Name, short.Plan.Streams[1].From})
+	assert.Equal(t, []int{3, 6}, []int{len(short.Plan.Windows["state"].Ticks(30)), len(short.Plan.Windows["action"].Ticks(30))})
+}
+
+func TestWindowsHaveAsManyTicksAsTheirCommentsSay(t *testing.T) {
+	for _, rate := range []float64{1, 3, 5, 7.5, 10, 15, 20, 29.97, 30, 50, 60, 62.5, 100, 120, 240, 1000} {
+		for _, n := range []int{2, 5, 9, 40, 1000} {
+			got := suggestion(t, dataset.Info{Rate: rate, RateFrom: "file"}, episode(sampledAt(t, "state", rate, n, "a", wave), sampledAt(t, "action", rate, n, "a", wave)))
+			for name, w := range got.Plan.Windows {
+				ticks := w.Ticks(rate)
+				assert.Regexp(t, fmt.Sprintf(`%s: \[.*\] +# %d ticks?\n`, name, len(ticks)), string(got.Text))
+				assert.Contains(t, ticks, int64(0))
+			}
+			assert.LessOrEqual(t, len(got.Plan.Windows["state"].Ticks(rate))+len(got.Plan.Windows["action"].Ticks(rate)), max(n, 2))
+		}
+	}
+}
+
+func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
+	camera := func(hz float64) []dataset.Media {
+		times := make([]int64, 90)
+		for i := range times {
+			times[i] = int64(float64(i) * 1e9 / hz)
+		}
+		return []dataset.Media{{Name: "front", Times: times, Encoding: "jpeg"}}
+	}
+	for _, c := range []struct {
+		rates  []float64
+		camera float64
+		want   float64
+	}{
+		{[]float64{100.2}, 0, 100}, {[]float64{62.5}, 0, 62.5}, {[]float64{93.4, 10, 1000}, 0, 100}, {[]float64{1000, 500}, 30, 30}, {[]float64{50}, 29.97, 30},
+		{[]float64{.3}, 0, .3}, {[]float64{20000}, 0, 20000}, {[]float64{50}, 1, 50},
+	} {
+		e := episode()
+		for i, hz := range c.rates {
+			e.Streams = append(e.Streams, sampledAt(t, fmt.Sprint("s", i), hz, 200, "a", wave))
+		}
+		if c.camera > 0 {
+			e.Media = camera(c.camera)
+		}
+		assert.Equal(t, c.want, suggestion(t, dataset.Info{}, e).Plan.Rate, "%v %v", c.rates, c.camera)
+	}
+}
+
+func TestALogOfManyStreamsIsPlannedForOneFuse(t *testing.T) {
+	e := episode(sampledAt(t, "slow", 10, 100, "a", wave), sampledAt(t, "still", 100, 1000, "a", func(int, int) float64 { return 1 }), sampledAt(t, "estimator_status", 100, 1000, "a", wave))
+	for i := range 15 {
+		e.Streams = append(e.Streams, sampledAt(t, fmt.Sprint("s", i), 50, 500, "a", wave))
+	}
+	got := suggestion(t, dataset.Info{}, e)
+	require.Len(t, got.Plan.Streams, ops.MaxStreams)
+	assert.Equal(t, "slow", got.Plan.Streams[0].Name)
+	assert.Equal(t, []align.LeftOut{{Name: "still", Reason: "it never changes"}, {Name: "estimator_status", Reason: "of the robot's software, by its name"}}, got.LeftOut)
+	taken(t, got, e)
+}
+
+func TestSuggestLooksAtSomeEpisodesAndSaysWhatItCannotRead(t *testing.T) {
+	one := episode(sampledAt(t, "a", 10, 100, "x", wave))
+	d := &recordings{}
+	for range 100 {
+		d.episodes = append(d.episodes, one)
+	}
+	d.episodes[0] = nil
+	told := 0
+	got, err := align.Suggest(ctx, d, align.SuggestOptions{Episodes: 4, Progress: func(done, of int) { told += done; assert.Equal(t, 4, of) }})
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 33, 66, 99}, d.read)
+	assert.Equal(t, []any{100, 3, 10, []string{"episode 0 cannot be read: a broken file"}}, []any{got.Episodes, got.Looked, told, got.Remarks})
+	assert.Contains(t, string(got.Text), "looking at 3 of its 100 episodes")
+
+	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{nil}}, align.SuggestOptions{})
+	assert.ErrorContains(t, err, "a broken file")
+	var steps *align.StepsError
+	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{{Steps: true}}}, align.SuggestOptions{})
+	assert.ErrorAs(t, err, &steps)
+	var none *align.NoStreamsError
+	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{{}}}, align.SuggestOptions{})
+	assert.ErrorAs(t, err, &none)
+	_, err = align.Suggest(ctx, &recordings{}, align.SuggestOptions{})
+	assert.ErrorAs(t, err, &none)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = align.Suggest(ended, d, align.SuggestOptions{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestStreamsOutOfOrderAreSortedByTheirPlan(t *testing.T) {
+	s := sampledAt(t, "a", 10, 100, "x", wave)
+	times, err := tensor.Data[int64](s.Times)
+	require.NoError(t, err)
+	times[50], times[51] = times[51], times[50]
+	e := episode(s)
+	got := suggestion(t, dataset.Info{}, e)
+	assert.Equal(t, "sort", got.Plan.Unordered)
+	taken(t, got, e)
+}
+
+// Whatever names and values recordings have, the plan that is made for them is one, and is taken as it is.
+func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
+	names := []string{"a", "0", "1:3", "0:4", "a b", "it's", `q"q`, "ä#b", "x: y", "- z", "true", "null", "~", "1e3", "[0]", "[1]", "q[0]", "q[1]", "q[2]", "q[3]", "pose.x", "pose.y", "qx", "qy", "qz", "qw",
+		"yaw", "heading_deg", "timestamp", "stamp.sec", "device_id", "cmd", "gripper", "acc[0]", "acc[1]", "{", "a,b", "*p", "&p", "!t", "%d", "@", "`", "\u00a0", "\u2028x", "bad\x01", "action", "next.done", "imu"}
+	kinds := []func(r *rand.Rand, row int) float64{
+		func(r *rand.Rand, _ int) float64 { return r.NormFloat64() }, func(*rand.Rand, int) float64 { return 2 }, func(_ *rand.Rand, row int) float64 { return float64(row) },
+		func(r *rand.Rand, _ int) float64 { return float64(r.IntN(2)) }, func(_ *rand.Rand, row int) float64 { return math.Remainder(float64(row)/3, 2*math.Pi) },
+		func(_ *rand.Rand, row int) float64 { return math.Mod(float64(row)*7, 360) }, func(*rand.Rand, int) float64 { return .5 }, func(*rand.Rand, int) float64 { return math.NaN() },
+	}
+	rounds := 60
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		e := &dataset.Episode{Rotation: dataset.Rotation(r.IntN(3))}
+		for i := range 1 + r.IntN(20) {
+			var cols []string
+			of := make([]func(*rand.Rand, int) float64, 1+r.IntN(9))
+			for k := range of {
+				name := strings.ReplaceAll(names[r.IntN(len(names))], " ", "_")
+				if r.IntN(4) == 0 {
+					name += "#"
+				}
+				cols, of[k] = append(cols, name), kinds[r.IntN(len(kinds))]
+			}
+			s := sampledAt(t, fmt.Sprint(names[r.IntN(len(names))], i), []float64{.2, 5, 33, 200}[r.IntN(4)], []int{1, 2, 40}[r.IntN(3)], strings.Join(cols, " "), func(row, k int) float64 { return of[min(k, len(of)-1)](r, row) })
+			for k := 0; k+4 <= len(s.Columns) && r.IntN(2) == 0; k += 4 {
+				for j := k; j < k+4; j++ {
+					s.Columns[j].Rotation = dataset.RotationXYZW
+				}
+			}
+			e.Streams = append(e.Streams, s)
+		}
+		got, err := align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{e}}, align.SuggestOptions{})
+		var none *align.NoStreamsError
+		if errors.As(err, &none) {
+			continue
+		}
+		require.NoError(t, err, seed)
+		again, err := align.ParsePlan("", got.Text)
+		require.NoError(t, err)
+		assert.EqualExportedValues(t, got.Plan, again)
+		taken(t, got, e)
+	}
+}
