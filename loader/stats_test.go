@@ -130,7 +130,11 @@ func exactStats(list []float64) (s loader.ColumnStats) {
 		at := q * float64(n-1)
 		lo := int(at)
 		hi := min(lo+1, n-1)
-		return v[lo] + float64((v[hi]-v[lo])*(at-float64(lo)))
+		share := at - float64(lo)
+		if share >= 0.5 { // as numpy has it
+			return v[hi] - float64((v[hi]-v[lo])*(1-share))
+		}
+		return v[lo] + float64((v[hi]-v[lo])*share)
 	}
 	s.Q01, s.Q10, s.Q90, s.Q99 = quantile(.01), quantile(.1), quantile(.9), quantile(.99)
 	return s

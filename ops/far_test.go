@@ -232,6 +232,13 @@ func (f *far) Draw(j *backend.DrawJob) (backend.Plan, error) {
 	return &farPlan{p, j.Bound()}, err
 }
 
+func (f *far) Tally(j *backend.TallyJob) (backend.Plan, error) {
+	a := *j
+	f.all(&a.Counts, &a.Sums, &a.Src, &a.Prefixes)
+	p, err := f.cpu.Tally(&a)
+	return &farPlan{p, j.Bound()}, err
+}
+
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	dev, err := ops.Open("far")
 	backend := lastFar

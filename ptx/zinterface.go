@@ -1827,6 +1827,68 @@ const MaxStreams = 16 // max_streams of streams.cuh
 
 const FewStreams = 4 // few_streams of streams.cuh: most jobs have no more
 
+const TallyThreads = 512 // tally_threads of tally.cu
+
+const TallyColumns = 4 // tally_columns of tally.cu: of a block
+
+const TallySegments = 128 // tally_segments of tally.cu: runs of rows that a block takes at once
+
+const TallyRows = 128 // tally_rows of tally.cu: of a thread at once, at most
+
+const TallyDigits = 2048 // tally_digits of tally.cu: numbers of 11 bits
+
+const TallyBins = 512 // tally_bins of tally.cu: signs and exponents
+
+const TallyWords = 3 // tally_words of tally.cu: that are summed of a bin: see add
+
+const TallyPrefixes = 16 // tally_prefixes of tally.cu: of a column, at most
+
+const TallyShared = 82048 // tally_shared of tally.cu
+
+// The enumerators of tally_dtype, of tally.cu
+const (
+	TallyDtypeF32  = 0
+	TallyDtypeF16  = 1
+	TallyDtypeBf16 = 2
+)
+
+// TallyParams is tally_params of tally.cu: 72 bytes.
+type TallyParams struct {
+	Src         uint64 // offset 0
+	Step        uint64 // offset 8: elements from a row to the next
+	Counts      uint64 // offset 16: [d, prefix_count, tally_digits]
+	Sums        uint64 // offset 24: [d, tally_bins, tally_words]
+	Prefixes    uint64 // offset 32: [d, prefix_count]
+	N           uint32 // offset 40
+	D           uint32 // offset 44
+	Rows        uint32 // offset 48: of a thread at once
+	Groups      uint32 // offset 52: of columns
+	Blocks      uint32 // offset 56: of a group
+	Dtype       uint32 // offset 60
+	Known       uint32 // offset 64: bits of a prefix
+	PrefixCount uint32 // offset 68
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *TallyParams) Bytes() []byte { return p.append(make([]byte, 0, 72)) }
+
+func (p *TallyParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, p.Step)
+	b = binary.LittleEndian.AppendUint64(b, p.Counts)
+	b = binary.LittleEndian.AppendUint64(b, p.Sums)
+	b = binary.LittleEndian.AppendUint64(b, p.Prefixes)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, p.Rows)
+	b = binary.LittleEndian.AppendUint32(b, p.Groups)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, p.Dtype)
+	b = binary.LittleEndian.AppendUint32(b, p.Known)
+	b = binary.LittleEndian.AppendUint32(b, p.PrefixCount)
+	return b
+}
+
 const MaxPieces = 16 // max_pieces of thread_per_row.cuh
 
 // Piece is piece of thread_per_row.cuh: 16 bytes.

@@ -87,6 +87,8 @@ import "embed"
 //go:embed resample_thread_per_row.sm_90.cubin.gz
 //go:embed resample_thread_per_row.sm_90.ptx.gz
 //go:embed resample_thread_per_row.sm_80.ptx.gz
+//go:embed tally.sm_90.ptx.gz
+//go:embed tally.sm_80.ptx.gz
 //go:embed tokens.sm_90.cubin.gz
 //go:embed tokens.sm_90.ptx.gz
 //go:embed tokens.sm_80.ptx.gz
@@ -1279,6 +1281,36 @@ var manifest = []family{
 				Hash:    "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				PTXHash: "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
 				stored:  source{"resample_thread_per_row.sm_80.ptx.gz", "fdf60682e6eb2348ba3bd56d45516193c5b7872f8dacfc2952b50b64854472ec"},
+			},
+		},
+	},
+	{
+		name: "tally",
+		sources: []source{
+			{"tally.cu", "635106765f4984a6e30d1f00b8bb9e32ec64c98e292165499fde798844118903"},
+			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "tally", MaxThreads: 512, Params: []Param{
+				{"b8", 72, 8},
+			}},
+			{Name: "tally_next", MaxThreads: 512, Params: []Param{
+				{"b8", 72, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "tally.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "3e17cc3a877dee9d7f37bbac1340767cad307850e3f7e5be265a4788093be44b",
+				PTXHash: "3e17cc3a877dee9d7f37bbac1340767cad307850e3f7e5be265a4788093be44b",
+				stored:  source{"tally.sm_90.ptx.gz", "247220ca3d4b0e7d1f12ef771e43feb1c2cc39d7f0337036a85393f8fb7649e5"},
+			},
+			{
+				File: "tally.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "9e92b659edc8b4d18902fbea0bb14227cebb28551f90428fae80948a48fa7203",
+				PTXHash: "9e92b659edc8b4d18902fbea0bb14227cebb28551f90428fae80948a48fa7203",
+				stored:  source{"tally.sm_80.ptx.gz", "1e6f3ceecd3243f0dff4cc8f5d2720eb340320a4a3e08a6d871d8577ac23a4ce"},
 			},
 		},
 	},

@@ -51,6 +51,10 @@ type (
 	Drawer interface {
 		Draw(job *DrawJob) (Plan, error)
 	}
+	// Tallier has Tally.
+	Tallier interface {
+		Tally(job *TallyJob) (Plan, error)
+	}
 	// Connector opens its memory to other devices of its kind: their plans and copies may name it, their queues wait for its marks, and a capture of
 	// one takes queues of the other. It refuses devices that cannot be connected.
 	Connector interface {

@@ -44,7 +44,7 @@ type Config struct {
 	// no more behind than a few.
 	MemoryInUse func() int64
 	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "unaligned", "speculative", "fuse", "backward",
-	// "voxel", "draw". Fuse, backward, voxel and draw have groups of the same names, which are left out with them.
+	// "voxel", "draw", "tally". Fuse, backward, voxel, draw and tally have groups of the same names, which are left out with them.
 	Skip map[string]bool
 	// Only, if there is any, leaves out all groups but these. "voxel" is all of voxel's, "voxel-golden" that one, "*-life" that of each operation
 	// that has groups of its own.
@@ -174,6 +174,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"backward", (*suite).gradientGroup},
 		{"voxel", (*suite).voxel},
 		{"draw", (*suite).draw},
+		{"tally", (*suite).tally},
 	}
 	all := append(groups, operations...)
 	for _, named := range []map[string]bool{s.cfg.Skip, s.cfg.Only} {

@@ -101,6 +101,12 @@ func (b *Backend) Draw(j *backend.DrawJob) (backend.Plan, error) {
 	}), j.Bound())
 }
 
+func (b *Backend) Tally(j *backend.TallyJob) (backend.Plan, error) {
+	return b.plan(newJob("tally", j, func(b backend.Backend, j *backend.TallyJob) (backend.Plan, error) {
+		return b.(backend.Tallier).Tally(j)
+	}), j.Bound())
+}
+
 func (b *Backend) Voxelize(j *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	p, err := b.plan(newJob("voxelize", j, func(b backend.Backend, j *backend.VoxelizeJob) (backend.Plan, error) {
 		return b.(backend.Voxelizer).Voxelize(j)

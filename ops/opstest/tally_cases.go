@@ -1,0 +1,228 @@
+package opstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// robot is values [n,d] as a robot's: joints that move slowly, noise, a gripper, a constant, one that goes through zero.
+func robot(dtype tensor.DType, n, d int, seed uint64) *array {
+	g := &generator{Rand: rng(7000 + seed)}
+	list := make([]float64, n*d)
+	for i := range list {
+		row, c := i/d, i%d
+		switch c % 5 {
+		case 0:
+			list[i] = math.Sin(float64(row)/50) * float64(c+1)
+		case 1:
+			list[i] = g.NormFloat64()
+		case 2:
+			list[i] = float64(row / 37 % 2)
+		case 3:
+			list[i] = -0.75
+		default:
+			list[i] = math.Ldexp(g.Float64()-0.5, g.IntN(30)-20)
+		}
+	}
+	return vals(dtype, list, n, d)
+}
+
+// odd are the values at the ends of their kinds.
+func odd(dtype tensor.DType, n, d int) *array {
+	list := []float64{
+		0, math.Copysign(0, -1), 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1p-126, 0x1.fffffcp-127,
+		math.Inf(1), math.Inf(-1), math.NaN(), 0x1.fffffep0, 0x1p-24, 65504, -0x1p-14, 0x1.ff8p-15, 1 << 24, 3,
+	}
+	all := make([]float64, n*d)
+	for i := range all {
+		all[i] = list[(i/d+i%d*7)%len(list)]
+	}
+	a := vals(dtype, all, n, d)
+	return a
+}
+
+var tallyTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}
+
+func (s *suite) tallyNamed(t *testing.T) {
+	for _, dtype := range tallyTypes {
+		s.tallyPasses(t, &tallying{name: fmt.Sprint("values at the ends of ", dtype), src: odd(dtype, 61, 3)})
+	}
+	for _, n := range []int{0, 1, 2, 31, 32, 33, 127, 128, 129, 1000} {
+		for _, d := range []int{1, 4, 5} {
+			if n > 200 && d > 1 && s.rare() {
+				continue
+			}
+			s.tallyPasses(t, &tallying{name: fmt.Sprintf("%d rows of %d", n, d), src: robot(tensor.F32, n, d, uint64(n+d))})
+		}
+	}
+	s.tallied(t, &tallying{name: "no columns", src: robot(tensor.F32, 7, 0, 1)})
+	holes := robot(tensor.F32, 50, 6, 2)
+	s.tallyPasses(t, &tallying{name: "rows apart", src: holes.restride([]int{11, 1}, 3, 4, poison(tensor.F32))})
+	s.tallyPasses(t, &tallying{name: "halves of rows apart", src: robot(tensor.F16, 50, 6, 2).restride([]int{7, 1}, 1, 4, poison(tensor.F16))})
+	s.tallyPasses(t, &tallying{name: "one row many times", src: robot(tensor.F32, 1, 6, 2).restride([]int{0, 1}, 0, 0, 0).rows(700)})
+	s.tallyPasses(t, &tallying{name: "one value", src: robot(tensor.F32, 3000, 4, 2).column(3)})
+}
+
+// rows is the same row many times.
+func (a *array) rows(n int) *array {
+	b := *a
+	b.shape = []int{n, a.shape[1]}
+	return &b
+}
+
+// column is one column.
+func (a *array) column(c int) *array {
+	b := *a
+	b.shape, b.offset = []int{a.shape[0], 1}, a.offset+c
+	return &b
+}
+
+func (s *suite) tallyGenerated(t *testing.T) {
+	for i := range s.cfg.sample(60) {
+		name := fmt.Sprint("tally ", i)
+		if thin(i) || !s.cfg.picks(name) {
+			continue
+		}
+		g := &generator{Rand: rng(8000 + uint64(i))}
+		n, d := 1+g.IntN(1+g.IntN(3000)), 1+g.IntN(1+g.IntN(40))
+		dtype := tallyTypes[g.IntN(3)]
+		src := robot(dtype, n, d, uint64(i))
+		if g.one(3) {
+			src = odd(dtype, n, d)
+		}
+		if g.one(3) {
+			src = src.restride([]int{d + g.IntN(9), 1}, g.IntN(4), 3, poison(dtype))
+		}
+		s.tallyPasses(t, &tallying{name: name, src: src, runs: 1 + g.IntN(2)})
+	}
+}
+
+// tallyLarge has more rows than a block's sums have room for, and a device of one multiprocessor gives them all to one block.
+func (s *suite) tallyLarge(t *testing.T) {
+	src := robot(tensor.F32, 70_000, 5, 1)
+	for i := 3; i < len(src.raw); i += 5 { // the greatest mantissa, which fills the sums soonest
+		src.raw[i] = encode(tensor.F32, 0x1.fffffep0)
+	}
+	s.tallied(t, &tallying{name: "many rows", src: src})
+}
+
+// tallyMisuse: every wrong call is a typed error that names the argument before anything is written.
+func (s *suite) tallyMisuse(t *testing.T) {
+	type wrong struct {
+		name, arg string
+		kind      error
+		spoil     func(c *call, a *ops.TallyArgs, o *ops.TallyOptions)
+	}
+	var all []wrong
+	add := func(name, arg string, kind error, spoil func(*call, *ops.TallyArgs, *ops.TallyOptions)) {
+		all = append(all, wrong{name, arg, kind, spoil})
+	}
+	for _, slot := range []struct {
+		name  string
+		dtype tensor.DType
+		shape []int
+		known int
+		at    func(*ops.TallyArgs) **tensor.Tensor
+	}{
+		{"Src", tensor.F32, []int{4, 3}, 0, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Src }},
+		{"Counts", tensor.I64, []int{3, 1, 2048}, 0, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Counts }},
+		{"Sums", tensor.I64, []int{3, 512, 3}, 0, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Sums }},
+		{"Prefixes", tensor.I64, []int{3, 2}, 11, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Prefixes }},
+		{"Counts", tensor.I64, []int{3, 2, 2048}, 22, func(a *ops.TallyArgs) **tensor.Tensor { return &a.Counts }},
+	} {
+		set := func(what string, kind error, make func(*call) *tensor.Tensor) {
+			add(slot.name+" "+what, slot.name, kind, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
+				tallyOf(c, a, o, slot.known)
+				*slot.at(a) = make(c)
+			})
+		}
+		set("missing", ops.ErrMissing, func(*call) *tensor.Tensor { return nil })
+		set("closed", ops.ErrClosed, func(c *call) *tensor.Tensor { return c.closed(slot.dtype, slot.shape...) })
+		set("of another device", ops.ErrWrongDevice, func(c *call) *tensor.Tensor { return c.foreign(slot.dtype, slot.shape...) })
+		set("of f64", ops.ErrDType, func(c *call) *tensor.Tensor { return c.new(tensor.F64, slot.shape...) })
+		set("of i32", ops.ErrDType, func(c *call) *tensor.Tensor { return c.new(tensor.I32, slot.shape...) })
+		set("not contiguous", ops.ErrStride, func(c *call) *tensor.Tensor { return c.apart(slot.dtype, slot.shape...) })
+		set("of rank 1", ops.ErrShape, func(c *call) *tensor.Tensor { return c.new(slot.dtype, 12) })
+		if slot.name != "Src" {
+			set("of another width", ops.ErrShape, func(c *call) *tensor.Tensor {
+				return c.new(slot.dtype, append([]int{slot.shape[0] + 1}, slot.shape[1:]...)...)
+			})
+		}
+	}
+	for _, known := range []int{-1, 1, 10, 12, 32, 33} {
+		add(fmt.Sprint(known, " bits known"), "Options.Known", ops.ErrOption, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) { tallyOf(c, a, o, 0); o.Known = known })
+	}
+	add("17 prefixes", "Prefixes", ops.ErrShape, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
+		tallyOf(c, a, o, 11)
+		a.Prefixes = c.new(tensor.I64, 3, 17)
+	})
+	add("prefixes of nothing", "Prefixes", ops.ErrOption, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
+		tallyOf(c, a, o, 0)
+		a.Prefixes = c.new(tensor.I64, 3, 2)
+	})
+	add("sums of a later pass", "Sums", ops.ErrOption, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
+		tallyOf(c, a, o, 11)
+		a.Sums = c.new(tensor.I64, 3, 512, 3)
+	})
+	add("outputs in one memory", "Sums", ops.ErrOverlap, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
+		tallyOf(c, a, o, 0)
+		a.Sums = tensor.Must(a.Counts.AsStrided([]int{3, 512, 3}, []int{1536, 3, 1}, 0))
+	})
+	add("prefixes in the counts", "Counts", ops.ErrOverlap, func(c *call, a *ops.TallyArgs, o *ops.TallyOptions) {
+		tallyOf(c, a, o, 11)
+		a.Prefixes = tensor.Must(a.Counts.AsStrided([]int{3, 2}, []int{2, 1}, 5))
+	})
+	p := &placed{dev: s.dev}
+	defer func() { assert.NoError(t, p.close()) }()
+	for _, m := range all {
+		check := func(form string, put func(*array) *tensor.Tensor, run func(a ops.TallyArgs, o ops.TallyOptions) error) {
+			var a ops.TallyArgs
+			var o ops.TallyOptions
+			m.spoil(&call{put: put}, &a, &o)
+			var before []uint64
+			watch := a.Counts
+			if watch != nil && !watch.Closed() && (watch.OnHost() || watch.Device() == s.home()) && watch.IsContiguous() {
+				before = s.read(t, watch)
+			}
+			err := run(a, o)
+			var e *ops.ArgError
+			if !assert.True(t, errors.As(err, &e), "%s, %s: got %v, want an *ArgError", m.name, form, err) {
+				return
+			}
+			assert.ErrorIs(t, err, m.kind, "%s, %s", m.name, form)
+			assert.Equal(t, [2]string{"Tally", m.arg}, [2]string{e.Op, e.Arg}, "%s, %s: %v", m.name, form, err)
+			assert.NotEmpty(t, e.Want, "%s, %s", m.name, form)
+			if before != nil {
+				assert.Equal(t, before, s.read(t, watch), "%s, %s: something was written", m.name, form)
+			}
+		}
+		check("plan", p.put, func(a ops.TallyArgs, o ops.TallyOptions) error { _, err := s.dev.PlanTally(a, o); return err })
+		check("call", (*array).host, func(a ops.TallyArgs, o ops.TallyOptions) error { return s.dev.Tally(context.Background(), a, o) })
+	}
+	require.NoError(t, p.err)
+	for _, known := range []int{0, 11, 22} {
+		var a ops.TallyArgs
+		var o ops.TallyOptions
+		tallyOf(&call{put: (*array).host}, &a, &o, known)
+		require.NoError(t, s.dev.Tally(context.Background(), a, o), "the call that was spoiled")
+	}
+}
+
+// tallyOf is a Tally that would work, to be spoiled: 4 rows of 3.
+func tallyOf(c *call, a *ops.TallyArgs, o *ops.TallyOptions, known int) {
+	*a, *o = ops.TallyArgs{Src: c.new(tensor.F32, 4, 3)}, ops.TallyOptions{Known: known}
+	if known == 0 {
+		a.Counts, a.Sums = c.new(tensor.I64, 3, 1, 2048), c.new(tensor.I64, 3, 512, 3)
+		return
+	}
+	a.Counts, a.Prefixes = c.new(tensor.I64, 3, 2, 2048), c.new(tensor.I64, 3, 2)
+}
