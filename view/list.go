@@ -98,7 +98,7 @@ func (s *Server) summarise(i int, e *entry, err error) {
 // serveList sends the episodes that became known after the first so many, at most 2000 of them.
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	const most = 2000
-	after, err := whole(r, "after", 0, 0, 1<<40)
+	after, err := integer(r, "after", 0, 0, 1<<40)
 	if err != nil {
 		failWith(w, err)
 		return

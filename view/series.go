@@ -27,7 +27,7 @@ func (e *entry) window(r *http.Request) (from, to int64, pixels int, err error) 
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if pixels, err = whole(r, "width", 1000, 1, mostPixels); err != nil {
+	if pixels, err = integer(r, "width", 1000, 1, mostPixels); err != nil {
 		return 0, 0, 0, err
 	}
 	from, to = e.start+int64(math.Floor(a*1e9)), e.start+int64(math.Ceil(b*1e9))

@@ -142,7 +142,7 @@ const keys = {
   '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), '0': () => view(0, limits()), Escape: () => view(0, limits()),
   f: () => findings.step(1), F: () => findings.step(-1),
   m: mark, r: () => { $('made-on').checked = !$('made-on').checked; made(); },
-  '/': () => { $('filter').focus(); $('filter').select(); }, '?': () => $('help').showModal(),
+  '/': () => { $('filter').focus(); $('filter').select(); }, s: () => { $('which').focus(); $('which').select(); }, '?': () => $('help').showModal(),
 };
 
 addEventListener('keydown', e => {

@@ -105,13 +105,21 @@ export class Space {
     const [c, w, h] = fit(this.canvas);
     c.clearRect(0, 0, w, h);
     if (!this.box) return;
-    const middle = this.box.map(([a, b]) => (a + b) / 2), length = Math.hypot(...this.box.map(([a, b]) => b - a)) || 1;
-    const scale = Math.min(w, h) * 1.05 / length * this.zoom, { yaw, pitch } = turned;
+    const middle = this.box.map(([a, b]) => (a + b) / 2), { yaw, pitch } = turned;
     const cy = Math.cos(yaw), sy = Math.sin(yaw), cp = Math.cos(pitch), sp = Math.sin(pitch);
     // Seen along (cos yaw cos pitch, sin yaw cos pitch, sin pitch), which points at the eye.
+    const right = (x, y) => -sy * x + cy * y, up = (x, y, z) => -cy * sp * x - sy * sp * y + cp * z;
+    // As large as the corners of the box have room.
+    let wide = 0, high = 0;
+    for (let i = 0; i < 8; i++) {
+      const [x, y, z] = this.box.map(([a, b], k) => (i >> k & 1 ? 1 : -1) * (b - a) / 2);
+      wide = Math.max(wide, Math.abs(right(x, y)));
+      high = Math.max(high, Math.abs(up(x, y, z)));
+    }
+    const scale = (Math.min((w - 60) / 2 / (wide || 1e-9), (h - 44) / 2 / (high || 1e-9), 1e9)) * this.zoom;
     const project = (x, y, z) => {
       x -= middle[0]; y -= middle[1]; z -= middle[2];
-      return [w / 2 + (-sy * x + cy * y) * scale, h / 2 - (-cy * sp * x - sy * sp * y + cp * z) * scale, cy * cp * x + sy * cp * y + sp * z];
+      return [w / 2 + right(x, y) * scale, h / 2 - up(x, y, z) * scale, cy * cp * x + sy * cp * y + sp * z];
     };
     this.floor(c, project);
     if (this.points) this.splat(c, w, h, project, scale);
