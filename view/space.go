@@ -19,7 +19,7 @@ import (
 
 const (
 	mostPathPoints  = 4000
-	mostCloudPoints = 60000
+	mostCloudPoints = 100000
 	mostVoxels      = 20000
 )
 

@@ -34,6 +34,7 @@ export async function open(number, at = {}) {
   $('task').textContent = episode.task;
   $('mark').textContent = list.marked(number) ? '★' : '☆';
   document.title = `${episode.name} – robocache view`;
+  document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
   moved();
   if (number + 1 < state.dataset.episodes) fetch(`api/episodes/${number + 1}`).catch(() => {}); // so that it is there when it is wanted
