@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -21,7 +22,7 @@ type clock struct {
 	stats dataset.Stats
 }
 
-func newClock(times []int64) clock {
+func newClock(name string, times []int64) clock {
 	c := clock{times: times, stats: dataset.StatsOf(times)}
 	if len(times) == 0 {
 		return c
@@ -43,7 +44,7 @@ func newClock(times []int64) clock {
 		}
 	}
 	if c.stats.Median > 0 {
-		c.gaps = dataset.Gaps(c.times, max(dataset.GapFactor*c.stats.Median, minGap))
+		c.gaps, _ = doctor.Gaps(name, c.times, c.stats)
 	}
 	return c
 }

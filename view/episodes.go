@@ -54,10 +54,10 @@ func newEntry(number int, e *dataset.Episode) (*entry, error) {
 	}
 	n.bytes += n.bytes / 4 // for the extremes of blocks
 	for i := range e.Media {
-		n.mediaOrder = append(n.mediaOrder, newClock(e.Media[i].Times))
+		n.mediaOrder = append(n.mediaOrder, newClock(e.Media[i].Name, e.Media[i].Times))
 	}
 	for i := range e.Clouds {
-		n.cloudsOrder = append(n.cloudsOrder, newClock(e.Clouds[i].Times))
+		n.cloudsOrder = append(n.cloudsOrder, newClock(e.Clouds[i].Name, e.Clouds[i].Times))
 	}
 	for _, list := range [][]clock{n.mediaOrder, n.cloudsOrder} {
 		for _, c := range list {

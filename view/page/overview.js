@@ -3,7 +3,7 @@
 import { $, state, on, tell, fit, css, askJSON, query } from './common.js';
 
 const canvas = $('overview');
-let shape = null; // of the stream with most samples
+let shape = null; // of the stream with most samples, flags last
 const left = 66, right = 22; // as the plots below
 
 const width = () => canvas.clientWidth - left - right;
@@ -13,7 +13,8 @@ const t = px => Math.min(Math.max((px - left) / width(), 0), 1) * (state.episode
 async function load() {
   shape = null;
   draw();
-  const e = state.episode, s = e.streams.reduce((a, b) => b.samples > (a?.samples ?? 0) && b.columns.length ? b : a, null);
+  const e = state.episode, weigh = s => s.columns.length ? s.samples * (s.columns.every(c => c.integer) ? 1e-6 : 1) : 0;
+  const s = e.streams.reduce((a, b) => weigh(b) > (a ? weigh(a) : 0) ? b : a, null);
   if (!s) return;
   try {
     const got = await askJSON(`api/episodes/${e.number}/series?` + query({ stream: s.name, width: 600, columns: [...s.columns.keys()].slice(0, 3) }));

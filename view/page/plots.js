@@ -57,8 +57,18 @@ class Panel {
       this.dim();
       this.rebuild();
     });
+    // While the pointer is on a name, the other lines are faint.
+    chip.addEventListener('mouseenter', () => this.focus(k));
+    chip.addEventListener('mouseleave', () => this.focus(-1));
     this.legend.append(chip);
     return value;
+  }
+
+  focus(k) {
+    if (!this.chart || this.asked.length < 2) return;
+    const n = this.asked.indexOf(k);
+    this.chart.series.forEach((s, i) => { if (i) s.alpha = n < 0 || (i - 1) % this.asked.length === n ? 1 : 0.12; });
+    this.chart.redraw(false);
   }
 
   fold() {
@@ -282,11 +292,10 @@ const watch = new IntersectionObserver(entries => {
 
 // heights gives the plots the room that there is.
 function heights() {
-  const flat = panels.filter(p => p.flat), tall = panels.filter(p => !p.flat), each = 52;
-  const left = $('streams').clientHeight - panels.reduce((n, p) => n + each + (p.stream.columns.length > 6 ? 34 : 0), 0) - flat.length * 62;
-  const height = Math.min(Math.max(Math.floor(left / Math.max(tall.length, 1)), 132), 420);
-  flat.forEach(p => { p.height = 62; });
-  tall.forEach(p => { p.height = height; });
+  const tall = panels.filter(p => !p.flat && p.stream.samples);
+  panels.forEach(p => { p.height = !p.stream.samples ? 0 : p.flat ? 62 : 132; });
+  const left = $('streams').clientHeight - 10 - panels.reduce((n, p) => n + p.root.offsetHeight, 0);
+  if (left > 0) tall.forEach(p => { p.height = Math.min(132 + Math.floor(left / tall.length), 420); });
 }
 
 // some shows the streams that have all words in their names, types or columns, of logs with many.
