@@ -135,7 +135,7 @@ func (s *Server) get(ctx context.Context, i int, keep bool) (*entry, error) {
 		go func() {
 			defer s.working.Done()
 			r.err = caught.Do(func() error {
-				e, err := s.data.Episode(s.frames.ctx, i)
+				e, err := s.data.Episode(s.ctx, i)
 				if err == nil {
 					r.entry, err = newEntry(i, e)
 				}
