@@ -60,6 +60,7 @@ var rules = map[string][]string{
 	"loader":                   {"dataset/...", "storage", "align", "ops", "tensor", "internal/atomicfile", "internal/caught", "internal/errs", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/video"},
 	"convert":                  {"tensor", "dataset/...", "align", "ops", "storage", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/sources", "internal/video"},
 	"stats":                    {"tensor", "dataset/...", "align", "internal/atomicfile", "internal/inorder", "internal/summary"},
+	"view":                     {"tensor", "dataset", "align", "doctor", "ops", "internal/caught"},
 	"viz":                      {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                      {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
 	"examples":                 {"public", "internal/..."},
@@ -69,6 +70,7 @@ var rules = map[string][]string{
 	"internal/caught":          {},
 	"internal/decimal":         {},
 	"internal/device":          {"cudadrv", "internal/raw", "ops/backend", "tensor"},
+	"internal/browsertest":     {"github.com/stretchr/testify/..."},
 	"internal/batching":        {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
 	"internal/benchmark":       {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":            {},
@@ -104,7 +106,7 @@ var unsafeFiles = map[string]string{
 }
 
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
-var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings"}
+var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings", "Chromium"}
 
 // ruleOf returns the rule for a folder: its own, or that of the nearest folder above.
 func ruleOf(dir string) ([]string, bool) {

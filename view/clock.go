@@ -8,19 +8,21 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/tensor"
 )
 
 // clock is the timestamps of frames or clouds in order.
 type clock struct {
-	times []int64 // ascending
-	which []int   // the frame at each; nil where these are in order
-	core  align.Cover
+	times []int64     // ascending
+	which []int       // the frame at each; nil where these are in order
+	core  align.Cover // where sound
+	sound bool        // all of them are times
 	gaps  []dataset.Span
 	stats dataset.Stats
 }
 
-func newClock(times []int64) clock {
+func newClock(name string, times []int64) clock {
 	c := clock{times: times, stats: dataset.StatsOf(times)}
 	if len(times) == 0 {
 		return c
@@ -36,14 +38,13 @@ func newClock(times []int64) clock {
 			c.times[i] = times[k]
 		}
 	}
-	c.core = align.Cover{First: c.times[0], Last: c.times[len(c.times)-1]}
 	if t, err := tensor.Of(c.times, len(c.times)); err == nil {
-		if _, core, err := align.CoversOf(&dataset.Stream{Times: t}); err == nil { // else they are beyond 2^62 ns
-			c.core = core
+		if _, core, err := align.CoversOf(&dataset.Stream{Times: t}); err == nil {
+			c.core, c.sound = core, true
 		}
 	}
 	if c.stats.Median > 0 {
-		c.gaps = dataset.Gaps(c.times, max(dataset.GapFactor*c.stats.Median, minGap))
+		c.gaps, _ = doctor.Gaps(name, c.times, c.stats)
 	}
 	return c
 }

@@ -8,14 +8,12 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/tensor"
 )
 
 // fan is how many blocks make one of the next level.
 const fan = 16
-
-// minGap is the shortest step that is shown as a gap, ns, as in package doctor.
-const minGap = 20e6
 
 // curve is a stream as it is drawn: its samples in the order of their times, with the extremes of blocks of them.
 type curve struct {
@@ -61,8 +59,7 @@ func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	seconds := float64(c.core.Last-c.core.First) / 1e9
 	c.held = s.AllInteger() && float64(len(c.times)) < seconds
 	if recorded && !c.held && c.stats.Median > 0 {
-		c.limit = max(dataset.GapFactor*c.stats.Median, minGap)
-		c.gaps = dataset.Gaps(c.times, c.limit)
+		c.gaps, c.limit = doctor.Gaps(s.Name, c.times, c.stats)
 	}
 	return c, nil
 }

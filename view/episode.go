@@ -142,7 +142,7 @@ func (e *entry) streamJSON(i int) streamJSON {
 
 func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
 	j := mediaJSON{Name: name, Type: kind, Frames: len(c.times), Gaps: e.pairs(c.gaps)}
-	if len(c.times) > 0 {
+	if c.sound {
 		j.Rate, j.From, j.To = c.stats.Rate, e.seconds(c.core.First), e.seconds(c.core.Last)
 	}
 	return j

@@ -1,9 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"context"
-	"math"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/align"
@@ -40,35 +41,58 @@ func (o *once[T]) get(do func() (T, error)) (T, error) {
 
 // newEntry looks at an episode's clocks.
 func newEntry(number int, e *dataset.Episode) (*entry, error) {
-	n := &entry{number: number, Episode: e, start: math.MaxInt64, end: math.MinInt64, bytes: e.Bytes(), curves: make([]*curve, len(e.Streams)), made: map[float64]*once[*made]{}}
-	cover := func(c align.Cover) { n.start, n.end = min(n.start, c.First), max(n.end, c.Last) }
+	n := &entry{number: number, Episode: e, bytes: e.Bytes(), curves: make([]*curve, len(e.Streams)), made: map[float64]*once[*made]{}}
+	var covers []covered
 	for i := range e.Streams {
 		c, err := newCurve(&e.Streams[i], true)
 		if err != nil {
 			return nil, err
 		}
 		if n.curves[i] = c; c != nil {
-			cover(c.core)
+			covers = append(covers, covered{c.core, len(c.times)})
 		}
 	}
 	n.bytes += n.bytes / 4 // for the extremes of blocks
 	for i := range e.Media {
-		n.mediaOrder = append(n.mediaOrder, newClock(e.Media[i].Times))
+		n.mediaOrder = append(n.mediaOrder, newClock(e.Media[i].Name, e.Media[i].Times))
 	}
 	for i := range e.Clouds {
-		n.cloudsOrder = append(n.cloudsOrder, newClock(e.Clouds[i].Times))
+		n.cloudsOrder = append(n.cloudsOrder, newClock(e.Clouds[i].Name, e.Clouds[i].Times))
 	}
 	for _, list := range [][]clock{n.mediaOrder, n.cloudsOrder} {
 		for _, c := range list {
-			if len(c.times) > 0 {
-				cover(c.core)
+			if c.sound {
+				covers = append(covers, covered{c.core, len(c.times)})
 			}
 		}
 	}
-	if n.start > n.end {
-		n.start, n.end = 0, 0
-	}
+	n.start, n.end = whole(covers)
 	return n, nil
+}
+
+// covered is the time that so many samples cover.
+type covered struct {
+	align.Cover
+	samples int
+}
+
+// few is how many samples of a stream are too few to say how long an episode is.
+const few = 10
+
+// whole returns the time of an episode: all that streams cover, but that those of a few samples count only where they lie near the others, since such a
+// topic may have been stamped by another clock.
+func whole(covers []covered) (from, to int64) {
+	slices.SortStableFunc(covers, func(a, b covered) int { return cmp.Compare(b.samples, a.samples) })
+	for i, c := range covers {
+		length := max(float64(to)-float64(from), 1e9)
+		switch {
+		case i == 0:
+			from, to = c.First, c.Last
+		case c.samples >= few || float64(c.First) >= float64(from)-length && float64(c.Last) <= float64(to)+length:
+			from, to = min(from, c.First), max(to, c.Last)
+		}
+	}
+	return from, to
 }
 
 // episodes are those that were looked at last.
@@ -111,7 +135,7 @@ func (s *Server) get(ctx context.Context, i int, keep bool) (*entry, error) {
 		go func() {
 			defer s.working.Done()
 			r.err = caught.Do(func() error {
-				e, err := s.data.Episode(s.frames.ctx, i)
+				e, err := s.data.Episode(s.ctx, i)
 				if err == nil {
 					r.entry, err = newEntry(i, e)
 				}

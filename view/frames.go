@@ -145,7 +145,7 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 	if err == nil && len(e.mediaOrder[k].times) == 0 {
 		err = &missing{"frame of " + e.Media[k].Name}
 	}
-	height, bad := whole(r, "height", 480, 16, 4320)
+	height, bad := integer(r, "height", 480, 16, 4320)
 	if err == nil {
 		err = bad
 	}

@@ -98,7 +98,7 @@ func (s *Server) summarise(i int, e *entry, err error) {
 // serveList sends the episodes that became known after the first so many, at most 2000 of them.
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	const most = 2000
-	after, err := whole(r, "after", 0, 0, 1<<40)
+	after, err := integer(r, "after", 0, 0, 1<<40)
 	if err != nil {
 		failWith(w, err)
 		return
@@ -163,20 +163,27 @@ func (s *Server) thumbnail(ctx context.Context, e *entry) *shot {
 	return &shot{kind: "image/svg+xml", bytes: e.sparkline()}
 }
 
-// sparkline draws the first columns of the stream with most samples, each from its least to its greatest value.
+// sparkline draws the first columns of the stream with most samples, of flags only where there is nothing else, each from its least to its greatest value.
 func (e *entry) sparkline() []byte {
-	const width, height, most = 128, 96, 3
+	const width, height, lines = 128, 96, 3
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" preserveAspectRatio="none">`, width, height)
-	longest := -1
+	longest, most := -1, 0
 	for i, c := range e.curves {
-		if c != nil && c.width > 0 && (longest < 0 || len(c.times) > len(e.curves[longest].times)) {
-			longest = i
+		if c == nil || c.width == 0 {
+			continue
+		}
+		n := len(c.times)
+		if e.Streams[i].AllInteger() { // flags, if there is nothing else
+			n = 1
+		}
+		if n > most {
+			longest, most = i, n
 		}
 	}
 	if longest >= 0 {
 		c := e.curves[longest]
-		columns := make([]int, min(c.width, most))
+		columns := make([]int, min(c.width, lines))
 		for k := range columns {
 			columns[k] = k
 		}

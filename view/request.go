@@ -66,8 +66,8 @@ func number(r *http.Request, arg string, fallback, least, most float64) (float64
 	return v, nil
 }
 
-// whole reads a whole number of a request.
-func whole(r *http.Request, arg string, fallback, least, most int) (int, error) {
+// integer reads a whole number of a request.
+func integer(r *http.Request, arg string, fallback, least, most int) (int, error) {
 	v, err := number(r, arg, float64(fallback), float64(least), float64(most))
 	if err == nil && v != math.Trunc(v) {
 		err = &badRequest{arg, r.FormValue(arg), "a whole number"}

@@ -1,16 +1,20 @@
 package view
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 )
+
+// mostMade is how many numbers may be made of an episode for its curves.
+const mostMade = 30_000_000
 
 // mostPixels is the widest picture that is asked for.
 const mostPixels = 8192
@@ -27,7 +31,7 @@ func (e *entry) window(r *http.Request) (from, to int64, pixels int, err error) 
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if pixels, err = whole(r, "width", 1000, 1, mostPixels); err != nil {
+	if pixels, err = integer(r, "width", 1000, 1, mostPixels); err != nil {
 		return 0, 0, 0, err
 	}
 	from, to = e.start+int64(math.Floor(a*1e9)), e.start+int64(math.Ceil(b*1e9))
@@ -100,7 +104,7 @@ func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
 	}
 	b = append(b, ']')
 	if rate >= 0 {
-		if b, err = s.appendMade(r.Context(), b, e, rate, e.Streams[i].Name, from, to, pixels, columns); err != nil {
+		if b, err = s.appendMade(b, e, rate, e.Streams[i].Name, from, to, pixels, columns); err != nil {
 			return nil, err
 		}
 	}
@@ -132,11 +136,12 @@ func (e *entry) stream(name string) (int, error) {
 // made is what a plan makes of an episode.
 type made struct {
 	resampled *align.Resampled
+	from      []string       // the recorded streams that its streams are made of
 	curves    []once[*curve] // of its streams
 }
 
 // made returns what a plan makes of the episode at a rate, 0 for the server's plan as it is.
-func (s *Server) made(ctx context.Context, e *entry, rate float64) (*made, error) {
+func (s *Server) made(e *entry, rate float64) (*made, error) {
 	plan := align.Plan{Rate: rate}
 	if s.opt.Plan != nil {
 		plan = *s.opt.Plan
@@ -157,27 +162,45 @@ func (s *Server) made(ctx context.Context, e *entry, rate float64) (*made, error
 	}
 	e.mu.Unlock()
 	return o.get(func() (*made, error) {
-		ctx = context.WithoutCancel(ctx) // others may wait for it
-		got, err := align.Resample(ctx, s.device, e.Episode, plan)
+		columns := 0
+		for i := range e.Streams {
+			columns += len(e.Streams[i].Columns)
+		}
+		if n := plan.Rate * e.seconds(e.end) * float64(columns); n > mostMade {
+			return nil, &badRequest{"rate", fmt.Sprintf("%g Hz, which gives %.0f million numbers", plan.Rate, n/1e6), fmt.Sprintf("at most %d million", mostMade/1_000_000)}
+		}
+		got, err := align.Resample(s.ctx, s.device, e.Episode, plan) // not of the request alone: others may wait for it
 		if err != nil {
 			return nil, err
 		}
-		return &made{got, make([]once[*curve], len(got.Streams))}, nil
+		m := &made{resampled: got, curves: make([]once[*curve], len(got.Streams))}
+		for i := range got.Streams {
+			from := got.Streams[i].Name
+			for _, p := range plan.Streams {
+				if p.Name == from {
+					from = cmp.Or(p.From, p.Name)
+					break
+				}
+			}
+			m.from = append(m.from, from)
+		}
+		return m, nil
 	})
 }
 
 // appendMade adds what a plan makes of a stream, columns by their names.
-func (s *Server) appendMade(ctx context.Context, b []byte, e *entry, rate float64, name string, from, to int64, pixels int, columns []int) ([]byte, error) {
-	m, err := s.made(ctx, e, rate)
+func (s *Server) appendMade(b []byte, e *entry, rate float64, name string, from, to int64, pixels int, columns []int) ([]byte, error) {
+	m, err := s.made(e, rate)
 	if err != nil {
 		return fmt.Appendf(b, `,"made":{"error":%s}`, quoted(err.Error())), nil
 	}
-	recorded := e.Stream(name)
+	recorded, which := e.Stream(name), []int{}
+	var all points
 	for i := range m.resampled.Streams {
-		a := &m.resampled.Streams[i]
-		if a.Recorded.Name != name && a.Name != name {
+		if m.from[i] != name {
 			continue
 		}
+		a := &m.resampled.Streams[i]
 		c, err := m.curves[i].get(func() (*curve, error) {
 			values, err := a.Shown()
 			if err != nil {
@@ -185,21 +208,28 @@ func (s *Server) appendMade(ctx context.Context, b []byte, e *entry, rate float6
 			}
 			return newCurve(&dataset.Stream{Name: a.Name, Times: a.Times, Values: values, Columns: a.Columns}, false)
 		})
-		if err != nil || c == nil {
-			return b, err
+		if err != nil {
+			return nil, err
 		}
-		taken, which := []int{}, []int{}
+		var taken []int
 		for n, k := range columns {
-			if at := a.Column(recorded.Columns[k].Name); at >= 0 {
+			if at := a.Column(recorded.Columns[k].Name); at >= 0 && !slices.Contains(which, n) {
 				taken, which = append(taken, at), append(which, n)
 			}
+		}
+		if c == nil {
+			continue
 		}
 		p, err := c.draw(from, to, pixels, taken)
 		if err != nil {
 			return nil, err
 		}
+		p.values = append(all.values, p.values...) // a plan's streams share their clock
+		all = p
+	}
+	if all.values != nil {
 		b = fmt.Appendf(b, `,"made":{"columns":%s,`, strings.ReplaceAll(fmt.Sprint(which), " ", ","))
-		return append(p.appendTo(b, e.start), '}'), nil
+		return append(all.appendTo(b, e.start), '}'), nil
 	}
 	why := "not among the plan's streams"
 	for _, l := range m.resampled.Report.LeftOut {

@@ -41,7 +41,8 @@ type Server struct {
 	episodes episodes
 	list     listing
 	frames   frames
-	end      context.CancelFunc // of what goes on in the background
+	ctx      context.Context // of what goes on in the background, for more than one request
+	end      context.CancelFunc
 	working  sync.WaitGroup
 }
 
@@ -57,14 +58,13 @@ func New(d dataset.Dataset, opt Options) (*Server, error) {
 	s := &Server{data: d, info: d.Info(), opt: opt, device: device, mux: http.NewServeMux()}
 	s.episodes.most = opt.Memory
 	s.routes()
-	ctx, cancel := context.WithCancel(context.Background())
-	s.end = cancel
-	s.frames.init(ctx, &s.working)
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.frames.init(s.ctx, &s.working)
 	s.list.init(d.Len())
 	s.working.Add(1)
 	go func() {
 		defer s.working.Done()
-		s.scan(ctx)
+		s.scan(s.ctx)
 	}()
 	return s, nil
 }

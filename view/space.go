@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 
 const (
 	mostPathPoints  = 4000
-	mostCloudPoints = 60000
+	mostCloudPoints = 100000
 	mostVoxels      = 20000
 )
 
@@ -33,7 +34,7 @@ var (
 	lastAxis   = regexp.MustCompile(`^(.*?)([xX])([^a-zA-Z]*)$`)
 	firstOf3   = regexp.MustCompile(`^(.*)\[0\]$|^(.*[._])0$`)
 	isPosition = regexp.MustCompile(`(?i)pos|translation|trans|point|location|xyz|eef|(^|[._/])(t|p|ee|tcp|odom)?$`)
-	isOther    = regexp.MustCompile(`(?i)vel|acc|gyro|mag|force|torque|wrench|effort|angular|orient|rot|quat|euler|rpy|joint|linear|twist|gravity|covariance|scale|position\[\d+\]\[`)
+	isOther    = regexp.MustCompile(`(?i)vel|acc|gyro|mag|force|torque|wrench|effort|angular|orient|rot|quat|euler|rpy|joint|linear|twist|gravity|covariance|scale|control|setpoint|stick|joy|input|position\[\d+\]\[`)
 )
 
 // tracks returns the positions in space that an episode has, by their names: columns x, y and z, or an array of three that is called a position.
@@ -51,7 +52,20 @@ func (e *entry) tracks() []track {
 			}
 		}
 	}
+	// The likeliest first, and of these the one with most samples.
+	slices.SortStableFunc(list, func(a, b track) int {
+		return cmp.Or(-cmp.Compare(likely(a), likely(b)), cmp.Compare(e.Stream(b.Stream).Len(), e.Stream(a.Stream).Len()))
+	})
 	return list
+}
+
+var isLikely = regexp.MustCompile(`(?i)pos|odom|truth|trajectory|eef`)
+
+func likely(t track) int {
+	if isLikely.MatchString(t.Stream + " " + t.Name) {
+		return 1
+	}
+	return 0
 }
 
 // position reports whether three columns are a position, and what it is called.
@@ -63,7 +77,7 @@ func position(s *dataset.Stream, k int) (string, bool) {
 			y, z = "Y", "Z"
 		}
 		name := m[1]
-		return strings.Trim(name, "._/"), b == name+y+m[3] && c == name+z+m[3] && isPosition.MatchString(name) && !isOther.MatchString(s.Type+" "+name)
+		return strings.Trim(name, "._/"), b == name+y+m[3] && c == name+z+m[3] && isPosition.MatchString(name) && !isOther.MatchString(s.Name+" "+s.Type+" "+name)
 	}
 	m := firstOf3.FindStringSubmatch(a)
 	if m == nil {
@@ -76,7 +90,7 @@ func position(s *dataset.Stream, k int) (string, bool) {
 	if b != numbered(1) || c != numbered(2) || k+3 < len(s.Columns) && s.Columns[k+3].Name == numbered(3) {
 		return "", false
 	}
-	return strings.Trim(name, "._/"), isPosition.MatchString(name) && !isOther.MatchString(name)
+	return strings.Trim(name, "._/"), isPosition.MatchString(name) && !isOther.MatchString(s.Name+" "+name)
 }
 
 // servePath sends a path in space, at most so many points of it, evenly of its samples: {"t":[...],"x":[...],"y":[...],"z":[...]}.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/view"
 	"github.com/spf13/cobra"
 )
@@ -80,9 +79,9 @@ func (a *app) view(v *viewer) error {
 		return err
 	}
 	defer clean()
-	d, err := inspection.Open(ctx, v.path, v.opt)
+	d, err := openViewed(ctx, v.path, v.opt)
 	if err != nil {
-		return readError(v.path, err)
+		return err
 	}
 	defer d.Close()
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.port)))

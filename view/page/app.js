@@ -34,6 +34,7 @@ export async function open(number, at = {}) {
   $('task').textContent = episode.task;
   $('mark').textContent = list.marked(number) ? '★' : '☆';
   document.title = `${episode.name} – robocache view`;
+  document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
   moved();
   if (number + 1 < state.dataset.episodes) fetch(`api/episodes/${number + 1}`).catch(() => {}); // so that it is there when it is wanted
@@ -142,7 +143,7 @@ const keys = {
   '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), '0': () => view(0, limits()), Escape: () => view(0, limits()),
   f: () => findings.step(1), F: () => findings.step(-1),
   m: mark, r: () => { $('made-on').checked = !$('made-on').checked; made(); },
-  '/': () => { $('filter').focus(); $('filter').select(); }, '?': () => $('help').showModal(),
+  '/': () => { $('filter').focus(); $('filter').select(); }, s: () => { $('which').focus(); $('which').select(); }, '?': () => $('help').showModal(),
 };
 
 addEventListener('keydown', e => {

@@ -41,7 +41,8 @@ async function poll() {
 
 function facts() {
   const d = state.dataset, found = known.filter(e => e && e.errors + e.warnings).length;
-  $('facts').textContent = `${d.format} · ${count(d.episodes, 'episode')}` + (received < known.length ? ` · ${received} read` : ` · ${found} with findings`);
+  $('facts').textContent = `${d.format} · ${count(d.episodes, 'episode')}` + (received < known.length ? ` · ${received} read` : '');
+  $('only-found').textContent = found ? `findings ${found}` : 'findings';
 }
 
 export const marked = number => marks.has(number);

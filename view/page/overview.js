@@ -3,8 +3,8 @@
 import { $, state, on, tell, fit, css, askJSON, query } from './common.js';
 
 const canvas = $('overview');
-let shape = null; // of the stream with most samples
-const left = 66, right = 12; // as the plots below
+let shape = null; // of the stream with most samples, flags last
+const left = 66, right = 22; // as the plots below
 
 const width = () => canvas.clientWidth - left - right;
 const x = t => left + t / (state.episode.seconds || 1e-3) * width();
@@ -13,7 +13,8 @@ const t = px => Math.min(Math.max((px - left) / width(), 0), 1) * (state.episode
 async function load() {
   shape = null;
   draw();
-  const e = state.episode, s = e.streams.reduce((a, b) => b.samples > (a?.samples ?? 0) && b.columns.length ? b : a, null);
+  const e = state.episode, weigh = s => s.columns.length ? s.samples * (s.columns.every(c => c.integer) ? 1e-6 : 1) : 0;
+  const s = e.streams.reduce((a, b) => weigh(b) > (a ? weigh(a) : 0) ? b : a, null);
   if (!s) return;
   try {
     const got = await askJSON(`api/episodes/${e.number}/series?` + query({ stream: s.name, width: 600, columns: [...s.columns.keys()].slice(0, 3) }));
@@ -27,8 +28,7 @@ function draw() {
   if (!e) return;
   c.fillStyle = css('--panel');
   c.fillRect(left, 0, width(), h);
-  c.fillStyle = css('--gap');
-  for (const s of [...e.streams, ...e.media, ...e.clouds]) for (const [a, b] of s.gaps) c.fillRect(x(a), 10, Math.max(x(b) - x(a), 1), h - 10);
+  gaps(c, h);
   if (shape) {
     c.globalAlpha = 0.55;
     shape.v.forEach((list, k) => {
@@ -63,6 +63,25 @@ function draw() {
   }
   c.fillStyle = css('--accent');
   c.fillRect(x(state.cursor) - 1, 0, 2, h);
+}
+
+// gaps shades where streams have gaps, the darker the more of them.
+function gaps(c, h) {
+  const all = [...state.episode.streams, ...state.episode.media, ...state.episode.clouds], n = Math.max(Math.ceil(width()), 1), steps = new Int32Array(n + 2);
+  for (const s of all) {
+    for (const [a, b] of s.gaps) {
+      const from = Math.min(Math.max(Math.round(x(a) - left), 0), n), to = Math.min(Math.max(Math.round(x(b) - left), from + 1), n + 1);
+      steps[from]++;
+      steps[to]--;
+    }
+  }
+  c.fillStyle = css('--c1');
+  for (let i = 0, now = 0; i < n; i++) {
+    now += steps[i];
+    c.globalAlpha = now ? 0.08 + 0.3 * now / all.length : 0;
+    if (now) c.fillRect(left + i, 10, 1, h - 10);
+  }
+  c.globalAlpha = 1;
 }
 
 let dragging = false;

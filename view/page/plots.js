@@ -1,11 +1,12 @@
 // The streams, each with its columns in one plot. Only the plots that are on the screen ask for data.
 
-import { $, state, on, tell, ask, make, query, css, count, rate, short, place, later } from './common.js';
+import { state, on, tell, ask, make, query, css, count, rate, short, place, later, clock, $ } from './common.js';
 
-const colours = 8, shownAtFirst = 32, plotHeight = 132, axisWidth = 56;
+const colours = 8, shownAtFirst = 32, axisWidth = 56;
 let panels = [];
 const hidden = new Map(); // the columns that someone hid, by stream: they stay so in the next episode
 const shut = new Set();   // the streams that someone folded
+const known = new Set();  // those whose columns were looked at for what dwarfs the others
 
 class Panel {
   constructor(stream) {
@@ -17,6 +18,7 @@ class Panel {
     const facts = make('span', { className: 'facts' });
     facts.textContent = [stream.type, rate(stream.rate), count(stream.samples, 'sample'), stream.held ? 'on change' : ''].filter(x => x).join(' · ');
     const wrong = [stream.gap_count ? count(stream.gap_count, 'gap') : '', stream.back_steps ? count(stream.back_steps, 'step') + ' back (sorted here)' : '', stream.no_times ? count(stream.no_times, 'sample') + ' without a time' : ''].filter(x => x);
+    if (stream.samples && (stream.to < 0 || stream.from > state.episode.seconds)) wrong.push(`at ${clock(stream.from)}, away from all others`);
     if (wrong.length) facts.append(' · ', make('span', { className: 'warning', textContent: wrong.join(' · ') }));
     this.note = make('span', { className: 'facts wrong-text' });
     const name = make('span', { className: 'name', textContent: stream.name, title: 'fold' });
@@ -29,6 +31,17 @@ class Panel {
     this.load = later(25, () => this.fetch());
   }
 
+  // flat is a stream of flags and the like, which needs little height.
+  get flat() { return this.stream.columns.length <= 4 && this.stream.columns.every(c => c.integer); }
+
+  set height(pixels) {
+    this.tall = pixels;
+    this.plot.style.height = pixels + 'px';
+    this.chart?.setSize({ width: this.plot.clientWidth, height: pixels });
+  }
+
+  get height() { return this.tall; }
+
   chip(column, k) {
     const value = make('b');
     const chip = make('span', { title: 'hide; with shift show it alone', className: this.off.has(k) ? 'off' : '' }, make('i'), column.name + ' ', value);
@@ -40,11 +53,22 @@ class Panel {
         this.off.clear();
         if (!alone) others.forEach(i => this.off.add(i));
       } else if (!this.off.delete(k)) this.off.add(k);
-      [...this.legend.children].forEach((c, i) => c.classList.toggle('off', this.off.has(i)));
+      known.add(this.stream.name);
+      this.dim();
       this.rebuild();
     });
+    // While the pointer is on a name, the other lines are faint.
+    chip.addEventListener('mouseenter', () => this.focus(k));
+    chip.addEventListener('mouseleave', () => this.focus(-1));
     this.legend.append(chip);
     return value;
+  }
+
+  focus(k) {
+    if (!this.chart || this.asked.length < 2) return;
+    const n = this.asked.indexOf(k);
+    this.chart.series.forEach((s, i) => { if (i) s.alpha = n < 0 || (i - 1) % this.asked.length === n ? 1 : 0.12; });
+    this.chart.redraw(false);
   }
 
   fold() {
@@ -82,6 +106,7 @@ class Panel {
     this.note.textContent = got.made?.error ? 'not resampled: ' + got.made.error : '';
     this.got = got;
     this.asked = columns;
+    if (!this.looked && this.dwarfed(got)) return;
     const data = joined(got, columns.length), drawn = !!got.made?.t;
     this.data = data;
     if (this.chart && this.drawn !== drawn) { this.chart.destroy(); this.chart = null; }
@@ -91,6 +116,23 @@ class Panel {
     this.follow();
   }
 
+  // dwarfed hides columns beside which the others would be flat lines, such as a timestamp, unless someone has chosen already.
+  dwarfed(got) {
+    this.looked = true;
+    if (known.has(this.stream.name)) return false;
+    known.add(this.stream.name);
+    const sizes = this.asked.map((k, n) => [got.v[n].reduce((m, v) => v == null ? m : Math.max(m, Math.abs(v)), 0), k]).filter(([size]) => size > 0).sort((a, b) => b[0] - a[0]);
+    let at = 0;
+    while (at + 1 < sizes.length && sizes[at][0] < 1000 * sizes[at + 1][0]) at++;
+    if (at + 1 >= sizes.length || at >= 4) return false;
+    sizes.slice(0, at + 1).forEach(([, k]) => this.off.add(k));
+    this.dim();
+    this.rebuild();
+    return true;
+  }
+
+  dim() { [...this.legend.children].forEach((c, i) => c.classList.toggle('off', this.off.has(i))); }
+
   create(data, columns, drawn) {
     const soft = css('--soft'), line = css('--line');
     const series = [{}];
@@ -98,7 +140,7 @@ class Panel {
     if (drawn) for (const k of columns) series.push(this.line(k, '', 1.5, true));
     const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 }, font: '11px system-ui, sans-serif' };
     this.chart = new uPlot({
-      width: this.plot.clientWidth, height: plotHeight, legend: { show: false }, padding: [6, 12, 0, 0],
+      width: this.plot.clientWidth, height: this.height, legend: { show: false }, padding: [6, 12, 0, 0],
       scales: { x: { time: false, auto: false, range: (u, min, max) => [min, max] }, y: { range: (u, low, high) => {
         if (low == null) return [0, 1];
         const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
@@ -187,7 +229,7 @@ class Panel {
   // follow moves the cursor's line.
   follow() {
     if (!this.chart || !this.seen) return;
-    const px = this.chart.valToPos(state.cursor, 'x'), inside = state.cursor >= state.from && state.cursor <= state.to;
+    const px = (state.cursor - state.from) / (state.to - state.from) * this.chart.over.clientWidth, inside = state.cursor >= state.from && state.cursor <= state.to;
     this.cursor.style.display = inside ? '' : 'none';
     this.cursor.style.transform = `translateX(${px}px)`;
     if (!(this.chart.cursor.left >= 0)) this.show(null);
@@ -248,17 +290,47 @@ const watch = new IntersectionObserver(entries => {
   }
 }, { root: $('streams'), rootMargin: '100px' });
 
+// heights gives the plots the room that there is.
+function heights() {
+  const tall = panels.filter(p => !p.flat && p.stream.samples);
+  panels.forEach(p => { p.height = !p.stream.samples ? 0 : p.flat ? 62 : 132; });
+  const left = $('streams').clientHeight - 10 - panels.reduce((n, p) => n + p.root.offsetHeight, 0);
+  if (left > 0) tall.forEach(p => { p.height = Math.min(132 + Math.floor(left / tall.length), 420); });
+}
+
+// some shows the streams that have all words in their names, types or columns, of logs with many.
+function some() {
+  const words = $('which').value.toLowerCase().split(/\s+/).filter(w => w);
+  let n = 0;
+  for (const p of panels) {
+    const text = [p.stream.name, p.stream.type, ...p.stream.columns.map(c => c.name)].join(' ').toLowerCase();
+    n += !(p.root.hidden = !words.every(w => text.includes(w)));
+  }
+  $('which-count').textContent = words.length ? `${n} of ${count(panels.length, 'stream')}` : count(panels.length, 'stream');
+}
+
+function foldAll(yes) {
+  for (const p of panels) if (!p.root.hidden && p.root.classList.contains('shut') !== yes) p.fold();
+}
+
+$('which').addEventListener('input', some);
+$('fold').addEventListener('click', () => foldAll(true));
+$('unfold').addEventListener('click', () => foldAll(false));
+
 function clear() {
   for (const p of panels) { watch.unobserve(p.root); p.close(); }
   panels = [];
 }
 
-on('closed', clear);
+on('closed', () => { clear(); $('choose').hidden = true; });
 on('episode', () => {
   const top = $('streams').scrollTop;
   clear();
   panels = state.episode.streams.map(s => new Panel(s));
   $('streams').replaceChildren(...panels.map(p => p.root));
+  $('choose').hidden = panels.length < 6;
+  some();
+  heights();
   $('streams').scrollTop = top;
   for (const p of panels) watch.observe(p.root);
 });
@@ -283,6 +355,7 @@ $('streams').addEventListener('wheel', e => {
 }, { passive: false });
 
 addEventListener('resize', later(100, () => {
-  for (const p of panels) { p.chart?.setSize({ width: p.plot.clientWidth, height: plotHeight }); p.fetch(); }
+  heights();
+  for (const p of panels) { p.chart?.setSize({ width: p.plot.clientWidth, height: p.height }); p.fetch(); }
 }));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (state.episode) tell('episode'); });

@@ -11,9 +11,9 @@ class Camera {
     this.media = media;
     this.kept = new Map(); // by the frame's time: {at, until, frame, picture}
     this.canvas = make('canvas');
-    this.caption = make('div', { className: 'caption', textContent: media.name });
+    this.caption = make('div', { className: 'caption' });
     this.wrong = make('div', { className: 'wrong', hidden: true });
-    this.root = make('div', { className: 'scene camera' }, this.canvas, this.caption, this.wrong);
+    this.root = make('div', { className: 'scene camera' }, this.canvas, make('div', { className: 'top', textContent: media.name.replace(/^observation[./]images?[./]?/, '') || media.name }), this.caption, this.wrong);
     this.root.dataset.camera = media.name;
     this.busy = this.again = false;
   }
@@ -70,7 +70,7 @@ class Camera {
 
   tell(k) {
     const age = state.cursor - k.at;
-    this.caption.textContent = `${this.media.name} · frame ${k.frame} of ${this.media.frames} · ${clock(k.at)}${age > 1.5 / (this.media.rate || 1) ? ` · ${age.toFixed(2)} s ago` : age < -1e-6 ? ` · ${(-age).toFixed(2)} s ahead` : ''}`;
+    this.caption.textContent = `${clock(k.at)} · frame ${k.frame}${age > 1.5 / (this.media.rate || 1) ? ` · ${age.toFixed(2)} s ago` : age < -1e-6 ? ` · ${(-age).toFixed(2)} s ahead` : ''}`;
   }
 
   close() { for (const k of this.kept.values()) k.picture.close(); this.kept.clear(); }
@@ -97,7 +97,7 @@ on('episode', () => {
     c.canvas.getContext('2d').drawImage(old, 0, 0);
   }
   $('scenes').append(...cameras.map(c => c.root));
-  for (const c of cameras) c.root.title = [c.media.encoding, c.media.width ? `${c.media.width} × ${c.media.height}` : '', rate(c.media.rate), count(c.media.frames, 'frame')].filter(x => x).join(' · ');
+  for (const c of cameras) c.root.title = [c.media.name, c.media.encoding, c.media.width ? `${c.media.width} × ${c.media.height}` : '', rate(c.media.rate), count(c.media.frames, 'frame')].filter(x => x).join(' · ');
   if (e.paths.length || e.clouds.length) {
     space = new Space(e);
     $('scenes').append(space.root);

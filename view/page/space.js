@@ -105,16 +105,25 @@ export class Space {
     const [c, w, h] = fit(this.canvas);
     c.clearRect(0, 0, w, h);
     if (!this.box) return;
-    const middle = this.box.map(([a, b]) => (a + b) / 2), length = Math.hypot(...this.box.map(([a, b]) => b - a)) || 1;
-    const scale = Math.min(w, h) * 1.05 / length * this.zoom, { yaw, pitch } = turned;
+    const middle = this.box.map(([a, b]) => (a + b) / 2), { yaw, pitch } = turned;
     const cy = Math.cos(yaw), sy = Math.sin(yaw), cp = Math.cos(pitch), sp = Math.sin(pitch);
     // Seen along (cos yaw cos pitch, sin yaw cos pitch, sin pitch), which points at the eye.
+    const right = (x, y) => -sy * x + cy * y, up = (x, y, z) => -cy * sp * x - sy * sp * y + cp * z;
+    // As large as the corners of the box have room.
+    let wide = 0, high = 0;
+    for (let i = 0; i < 8; i++) {
+      const [x, y, z] = this.box.map(([a, b], k) => (i >> k & 1 ? 1 : -1) * (b - a) / 2);
+      wide = Math.max(wide, Math.abs(right(x, y)));
+      high = Math.max(high, Math.abs(up(x, y, z)));
+    }
+    const scale = (Math.min((w - 60) / 2 / (wide || 1e-9), (h - 44) / 2 / (high || 1e-9), 1e9)) * this.zoom;
     const project = (x, y, z) => {
       x -= middle[0]; y -= middle[1]; z -= middle[2];
-      return [w / 2 + (-sy * x + cy * y) * scale, h / 2 - (-cy * sp * x - sy * sp * y + cp * z) * scale, cy * cp * x + sy * cp * y + sp * z];
+      return [w / 2 + right(x, y) * scale, h / 2 - up(x, y, z) * scale, cy * cp * x + sy * cp * y + sp * z];
     };
     this.floor(c, project);
-    if (this.points) this.splat(c, w, h, project, scale);
+    if (this.points && this.shown.size) this.cubes(c, project, [cy * cp, sy * cp, sp]);
+    else if (this.points) this.splat(c, project);
     if (this.path) this.line(c, project);
     this.axes(c, project, middle, h, scale);
   }
@@ -135,26 +144,49 @@ export class Space {
     this.step = step;
   }
 
-  // splat draws points, or voxels as squares of their size, the far ones first; colours are of the height.
-  splat(c, w, h, project, scale) {
+  colour(z) {
+    const [low, high] = this.box[2];
+    return mapped[Math.min(Math.max(Math.round((z - low) / (high - low || 1) * 255), 0), 255)];
+  }
+
+  // splat draws points, the near over the far; colours are of the height.
+  splat(c, project) {
     const { data, width, n } = this.points, ratio = devicePixelRatio || 1, W = this.canvas.width, H = this.canvas.height;
     const image = c.getImageData(0, 0, W, H), pixels = new Uint32Array(image.data.buffer), far = new Float32Array(W * H).fill(-Infinity);
-    const side = Math.max(1, Math.round((this.shown.size ? this.shown.size * scale : n < 3000 ? 2.5 : 1.2) * ratio)), [low, high] = this.box[2];
+    const side = Math.max(1, Math.round((n * 20 < W * H ? 1.6 : 1) * ratio));
     for (let i = 0; i < n; i++) {
-      const z = data[i * width + 2], [x, y, depth] = project(data[i * width], data[i * width + 1], z);
-      const [r, g, b] = mapped[Math.min(Math.max(Math.round((z - low) / (high - low || 1) * 255), 0), 255)];
+      const z = data[i * width + 2], [x, y, depth] = project(data[i * width], data[i * width + 1], z), [r, g, b] = this.colour(z);
       const px = Math.round(x * ratio - side / 2), py = Math.round(y * ratio - side / 2);
       for (let v = Math.max(py, 0); v < Math.min(py + side, H); v++) {
         for (let u = Math.max(px, 0); u < Math.min(px + side, W); u++) {
           const at = v * W + u;
           if (depth <= far[at]) continue;
           far[at] = depth;
-          const f = side > 4 && (u === px || v === py) ? 0.7 : 1; // an edge, so that neighbours can be told apart
-          pixels[at] = (255 << 24 | b * f << 16 | g * f << 8 | r * f) >>> 0;
+          pixels[at] = (255 << 24 | b << 16 | g << 8 | r) >>> 0;
         }
       }
     }
     c.putImageData(image, 0, 0);
+  }
+
+  // cubes draws voxels from the farthest to the nearest, each by the three faces that the eye sees, which are the same for all.
+  cubes(c, project, eye) {
+    const { data, width, n } = this.points, half = this.shown.size / 2, middle = this.box.map(([a, b]) => (a + b) / 2), o = project(...middle);
+    const edge = [0, 1, 2].map(k => { const p = project(...middle.map((m, i) => m + (i === k ? half : 0))); return [p[0] - o[0], p[1] - o[1]]; });
+    const faces = [0, 1, 2].map(k => {
+      const s = eye[k] < 0 ? -1 : 1, [u, v] = [edge[(k + 1) % 3], edge[(k + 2) % 3]], f = edge[k];
+      return { light: [0.72, 0.86, 1][k], corners: [[1, 1], [1, -1], [-1, -1], [-1, 1]].map(([a, b]) => [s * f[0] + a * u[0] + b * v[0], s * f[1] + a * u[1] + b * v[1]]) };
+    });
+    const list = Array.from({ length: n }, (_, i) => [...project(data[i * width], data[i * width + 1], data[i * width + 2]), i]).sort((a, b) => a[2] - b[2]);
+    for (const [x, y, , i] of list) {
+      const [r, g, b] = this.colour(data[i * width + 2]);
+      for (const { light, corners } of faces) {
+        c.fillStyle = `rgb(${r * light},${g * light},${b * light})`;
+        c.beginPath();
+        for (const [dx, dy] of corners) c.lineTo(x + dx, y + dy);
+        c.fill();
+      }
+    }
   }
 
   // line draws the path: what has been is bold, and where it is now is a dot.
