@@ -79,8 +79,8 @@ func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOp
 		return g, err
 	}
 	meet := g.joined.meet
-	all.Watch(func() { _ = meet.Leave() }) // which is closed after a Close, when nobody waits any more
-	_, err = all.Exchange(ctx, "begin", nil)        // all have what they wanted of the first
+	all.Watch(func() { _ = meet.Leave() })   // which is closed after a Close, when nobody waits any more
+	_, err = all.Exchange(ctx, "begin", nil) // all have what they wanted of the first
 	return g, err
 }
 
