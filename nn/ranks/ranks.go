@@ -1,0 +1,212 @@
+// Package ranks is how the processes of one machine that train together know each other: they join at a socket in the file system, tell each other
+// what each has to say, and learn within moments that one of them has ended. Rank 0 is in the middle, the others talk to it alone.
+//
+// Nothing here knows of devices: what processes share on these is for package nn.
+package ranks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// MaxCount is how many ranks there can be.
+const MaxCount = 16
+
+// Group is the processes as one of them knows them. Exchange is for one goroutine at a time; the other methods may be called from any.
+type Group struct {
+	rank, count int
+	links       []*link // of rank 0 to each other, by rank; of the others one, to rank 0
+
+	mu      sync.Mutex
+	err     error
+	watches []func()
+	broken  chan struct{} // closed with err
+	readers sync.WaitGroup
+}
+
+// LostError says that a rank is not there any more, which ends the group.
+type LostError struct {
+	Rank int
+	Why  string // its own words; empty where it ended without any, as who is killed does
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("ranks: rank %d has ended: %s", e.Rank, cmp.Or(e.Why, "without a word, as a process that was killed does"))
+}
+
+// ApartError says that ranks do not do the same.
+type ApartError struct {
+	Ranks     [2]int
+	Got, Want string // what the second does, and what the first does
+}
+
+func (e *ApartError) Error() string {
+	return fmt.Sprintf("ranks: rank %d is at %q, rank %d at %q, want all to do the same", e.Ranks[0], e.Want, e.Ranks[1], e.Got)
+}
+
+// Rank is the number of this process.
+func (g *Group) Rank() int { return g.rank }
+
+// Count is how many processes there are.
+func (g *Group) Count() int { return g.count }
+
+// Err is why the group has ended: a *LostError or an *ApartError; nil while it has not.
+func (g *Group) Err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// Watch makes the group call fn once, on a goroutine of its own, when it ends: at once if it has.
+func (g *Group) Watch(fn func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-g.broken:
+		go fn()
+	default:
+		g.watches = append(g.watches, fn)
+	}
+}
+
+// fail ends the group, the first time; rank 0 tells the others, before it does anything else.
+func (g *Group) fail(err error) {
+	g.end(err, func(l *link) error {
+		if g.rank != 0 {
+			return nil
+		}
+		lost := &LostError{Why: err.Error()}
+		errors.As(err, &lost)
+		return l.write(left, appendLeft(nil, lost))
+	})
+}
+
+// end ends the group, the first time, and returns when it has. Who does not hear what is told is gone, or will find that this rank is.
+func (g *Group) end(err error, tell func(l *link) error) {
+	g.mu.Lock()
+	first := g.err == nil
+	if first {
+		g.err = err
+	}
+	g.mu.Unlock()
+	if !first {
+		<-g.broken
+		return
+	}
+	for _, l := range g.links {
+		if l != nil {
+			_ = tell(l)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.broken)
+	for _, fn := range g.watches {
+		go fn()
+	}
+	g.watches = nil
+}
+
+// Exchange gives what this rank has to say to all, and returns what each has said, by rank: it waits for all. what names the occasion, which has to be
+// the same for all: else it is an *ApartError, and the group has ended. After a *LostError, or when ctx ends, it has too.
+func (g *Group) Exchange(ctx context.Context, what string, mine []byte) ([][]byte, error) {
+	if len(what)+len(mine) > maxFrame/MaxCount {
+		return nil, fmt.Errorf("ranks: %s: got %d bytes, want at most %d", what, len(mine), maxFrame/MaxCount-len(what))
+	}
+	all, err := g.exchange(ctx, what, mine)
+	if err != nil {
+		g.fail(err)
+		return nil, g.Err()
+	}
+	return all, nil
+}
+
+func (g *Group) exchange(ctx context.Context, what string, mine []byte) ([][]byte, error) {
+	said := appendPart(appendPart(nil, []byte(what)), mine)
+	if g.rank != 0 {
+		if err := g.links[0].write(speak, said); err != nil {
+			return nil, &LostError{Rank: 0}
+		}
+		frame, err := g.next(ctx, g.links[0])
+		if err != nil {
+			return nil, err
+		}
+		return parts(frame, g.count)
+	}
+	all := make([][]byte, g.count)
+	all[0] = mine
+	for rank, l := range g.links {
+		if l == nil {
+			continue
+		}
+		frame, err := g.next(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		said, err := parts(frame, 2)
+		if err != nil {
+			return nil, err
+		}
+		if string(said[0]) != what {
+			return nil, &ApartError{Ranks: [2]int{0, rank}, Got: string(said[0]), Want: what}
+		}
+		all[rank] = said[1]
+	}
+	var frame []byte
+	for _, part := range all {
+		frame = appendPart(frame, part)
+	}
+	for rank, l := range g.links {
+		if l == nil {
+			continue
+		}
+		if err := l.write(speak, frame); err != nil {
+			return nil, &LostError{Rank: rank}
+		}
+	}
+	return all, nil
+}
+
+// next is what a link brings next. What was said before the group ended is still heard.
+func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
+	var err error
+	select {
+	case frame := <-l.said:
+		return frame, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.done:
+		err = &LostError{Rank: l.rank, Why: "it is done"}
+	case <-g.broken:
+		err = g.Err()
+	}
+	select {
+	case frame := <-l.said:
+		return frame, nil
+	default:
+		return nil, err
+	}
+}
+
+// Leave ends this rank's part in the group: with why, if it is not nil, the others' too, who learn of it. Leave twice is fine.
+func (g *Group) Leave(why error) {
+	if why == nil {
+		g.end(&LostError{Rank: g.rank, Why: "it has left"}, func(l *link) error { return l.write(done, nil) })
+	} else {
+		lost := &LostError{Rank: g.rank, Why: why.Error()}
+		errors.As(why, &lost) // of which the others know
+		g.fail(lost)
+		if g.rank != 0 {
+			_ = g.links[0].write(left, appendLeft(nil, lost))
+		}
+	}
+	for _, l := range g.links {
+		if l != nil {
+			_ = l.conn.Close()
+		}
+	}
+	g.readers.Wait()
+}
