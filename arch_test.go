@@ -57,7 +57,7 @@ var rules = map[string][]string{
 	"internal/summary":         {},
 	"align":                    {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/near", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"loader":                   {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/errs", "internal/inorder", "internal/near", "internal/raw", "internal/video"},
-	"stats":                    {"tensor", "dataset/...", "align", "internal/atomicfile", "internal/inorder", "internal/summary"},
+	"stats":                    {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/summary"},
 	"viz":                      {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                      {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
 	"examples":                 {"public", "internal/..."},
