@@ -191,7 +191,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, some, 26)
 	_, err = Jobs("copys")
-	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, windows, copies, launch, pipeline, train`)
+	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, tally, windows, copies, launch, pipeline, train`)
 }
 
 func TestShapesComeFromAFile(t *testing.T) {
