@@ -52,7 +52,9 @@ RC_HOST struct tally_params {
 RC_FN u32 value(const tally_params &p, u64 at) {
     if (p.dtype == tally_dtype_f32) return ld_nc_u32((const u32 *)p.src + at);
     const u16 half = ld_nc_u16((const u16 *)p.src + at);
-    return p.dtype == tally_dtype_f16 ? bits(f16_to_f32(half)) : (u32)half << 16;
+    if (p.dtype == tally_dtype_bf16) return (u32)half << 16;
+    if ((half & 0x7c00) == 0x7c00) return (half & 0x8000u) << 16 | 0x7f800000u | (half & 0x3ffu) << 13; // a NaN keeps its bits
+    return bits(f16_to_f32(half));
 }
 
 constexpr u32 deep = 8; // values that a thread loads before it looks at the first

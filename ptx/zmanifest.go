@@ -1287,7 +1287,7 @@ var manifest = []family{
 	{
 		name: "tally",
 		sources: []source{
-			{"tally.cu", "635106765f4984a6e30d1f00b8bb9e32ec64c98e292165499fde798844118903"},
+			{"tally.cu", "61364fa3d591892e5c9ab8a98f3003083daacbcc58279243c5e92e7239bf35b9"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -1302,15 +1302,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "tally.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3e17cc3a877dee9d7f37bbac1340767cad307850e3f7e5be265a4788093be44b",
-				PTXHash: "3e17cc3a877dee9d7f37bbac1340767cad307850e3f7e5be265a4788093be44b",
-				stored:  source{"tally.sm_90.ptx.gz", "247220ca3d4b0e7d1f12ef771e43feb1c2cc39d7f0337036a85393f8fb7649e5"},
+				Hash:    "8317dc7ca7aca5b1177018ed990057976826366cf98ed954d9a4e4b51c7423c7",
+				PTXHash: "8317dc7ca7aca5b1177018ed990057976826366cf98ed954d9a4e4b51c7423c7",
+				stored:  source{"tally.sm_90.ptx.gz", "4b2d3bfa9bb40d5cc5cb5fff1464d7f70384e55af4a22ebcf16c46b51a8ff6c6"},
 			},
 			{
 				File: "tally.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "9e92b659edc8b4d18902fbea0bb14227cebb28551f90428fae80948a48fa7203",
-				PTXHash: "9e92b659edc8b4d18902fbea0bb14227cebb28551f90428fae80948a48fa7203",
-				stored:  source{"tally.sm_80.ptx.gz", "1e6f3ceecd3243f0dff4cc8f5d2720eb340320a4a3e08a6d871d8577ac23a4ce"},
+				Hash:    "0e14c5b1374025c8a35411a404f214046c6371e06672d02a2a0fbd9dd395f6e8",
+				PTXHash: "0e14c5b1374025c8a35411a404f214046c6371e06672d02a2a0fbd9dd395f6e8",
+				stored:  source{"tally.sm_80.ptx.gz", "12bc602ef82504c85a224450cfb0711b1c4f5bd829cec0455c7b614d9066269a"},
 			},
 		},
 	},

@@ -3,7 +3,8 @@
 // Command stats computes the statistics of rows that it makes as they are read, so that they need no memory and no disk, and says how long it took:
 //
 //	go run ./bench/stats -rows 1e8 -columns 26
-//	bench/peers/stats_peer.py -- go run ./bench/stats -rows 1e8    # numpy beside it, in the same run
+//	bench/peers/stats_peer.py -- go run ./bench/stats   # numpy beside it, in the same run
+//	go run ./bench/stats -rows 1e8 -device cuda         # on a device, to which the rows are copied first, and whether the bits are the same
 //
 // The rows are those of a robot of the given columns, float32: joints that follow a sum of sines with noise, a gripper of two values, a constant. Times
 // are of the processor, user's and system's, and by the wall; what making the rows costs is measured too, in passes of their own, and given apart.
@@ -19,6 +20,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
@@ -26,6 +28,9 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open knows them
+	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/stats"
 	"github.com/robocache/robocache/tensor"
 )
@@ -48,6 +53,8 @@ type found struct {
 	Making     float64       `json:"making_s"`    // processor time of making the rows so often, measured apart
 	Statistics *stats.Report `json:"statistics"`
 	PeakBytes  int64         `json:"peak_bytes"` // resident
+	Device     string        `json:"device,omitempty"`
+	Resident   []float64     `json:"resident_s,omitempty"` // by the wall, of rows that lie on the device; the first time its kernels are loaded too
 }
 
 func run(args []string, out io.Writer) error {
@@ -56,6 +63,7 @@ func run(args []string, out io.Writer) error {
 	columns := flags.Int("columns", 26, "columns")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "goroutines")
 	write := flags.String("write", "", "write the rows to this .npy file too")
+	device := flags.String("device", "", "compute the statistics on this device too: cuda")
 	profile := flags.String("profile", "", "write a CPU profile to this file")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -89,10 +97,61 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	f := found{d.rows, d.width, *workers, passes, processor() - before - float64(passes)*making, time.Since(began).Seconds(), making, r, peak()}
+	f := found{Rows: d.rows, Columns: d.width, Workers: *workers, Passes: passes, Processor: processor() - before - float64(passes)*making, Wall: time.Since(began).Seconds(),
+		Making: making, Statistics: r, PeakBytes: peak()}
+	if *device != "" {
+		if err := d.onDevice(*device, &f); err != nil {
+			return err
+		}
+	}
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	return e.Encode(f)
+}
+
+// onDevice computes the statistics of rows that lie on a device, and compares them.
+func (d *made) onDevice(name string, f *found) error {
+	ctx := context.Background()
+	dev, err := ops.Open(name)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	f.Device = dev.Info().Product
+	all, err := dev.Alloc(tensor.F32, d.rows, d.width)
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	for i := range d.Len() {
+		n := min(length, d.rows-i*length)
+		host, err := tensor.Of(d.values(i, n), n, d.width)
+		if err != nil {
+			return err
+		}
+		part, err := all.Slice(0, i*length, i*length+n)
+		if err != nil {
+			return err
+		}
+		if err := dev.Copy(ctx, part, host); err != nil {
+			return err
+		}
+	}
+	want := f.Statistics.Streams[0].Columns
+	for range 5 {
+		began := time.Now()
+		got, err := stats.Resident(ctx, dev, all, stats.Quantiles)
+		if err != nil {
+			return err
+		}
+		f.Resident = append(f.Resident, time.Since(began).Seconds())
+		for i := range got {
+			if got[i].Name = want[i].Name; !reflect.DeepEqual(got[i], want[i]) {
+				return fmt.Errorf("column %d: got %+v on %s, want %+v", i, got[i], name, want[i])
+			}
+		}
+	}
+	return nil
 }
 
 // processor returns how long the program has been on a processor, seconds.

@@ -31,7 +31,7 @@ func small() []Job {
 		&BackwardJob{B: 2, S: 9, T: 5, D: 3, Times: "i64"},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
-		&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &WindowsJob{Windows: 5, Episodes: 3, Ticks: 4, D: 2},
+		&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &TallyJob{Rows: 40, Columns: 3, Values: "robot"}, &TallyJob{Rows: 40, Columns: 3, Known: 11, Values: "normal"}, &WindowsJob{Windows: 5, Episodes: 3, Ticks: 4, D: 2},
 		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "shared", Goroutines: 64},
 		&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5}, &LaunchJob{Form: "chain", Plans: 4}, &LaunchJob{Form: "replay", Plans: 4},
 		&TrainJob{B: 2, S: 5, T: 3, D: 32, Layers: 1, Heads: 1, FFN: 16, Out: 2},
@@ -98,6 +98,8 @@ func TestTheLeastBytesAreCounted(t *testing.T) {
 		{&VoxelizeJob{Points: 10, Cells: 4, Features: 2, Reduce: "max", Cloud: "uniform"}, 10 * 4 * 5, 64 * 2 * 4},
 		{&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, 16 + 8*(11+10+2*11), 16 + 5*8*7},
 		{&DrawJob{Windows: 5, Episodes: 10, Streams: 2, Trusted: true}, 16 + 5*8*7, 16 + 5*8*7},
+		{&TallyJob{Rows: 40, Columns: 3, Values: "robot"}, 4*40*3 + 3*8*(2048+1536), 3 * 8 * (2048 + 1536)},
+		{&TallyJob{Rows: 40, Columns: 3, Known: 22, Values: "normal"}, 4*40*3 + 3*8*12*2049, 3 * 8 * 12 * 2048},
 		{&CopyJob{"d2d", 77}, 77, 77},
 		{&PipelineJob{1, 4, 3, 2, 2}, 4*2*2 + 4*4 + 4*3, 3 * 2 * 2},
 	} {
@@ -189,7 +191,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, some, 26)
 	_, err = Jobs("copys")
-	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, windows, copies, launch, pipeline, train`)
+	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, tally, windows, copies, launch, pipeline, train`)
 }
 
 func TestShapesComeFromAFile(t *testing.T) {

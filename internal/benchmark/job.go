@@ -47,7 +47,7 @@ type suite struct {
 	random func(rng *rand.Rand) Job // for a sweep; nil if the suite has none
 }
 
-var suites = []suite{resampleSuite, formsSuite, fuseSuite, backwardSuite, voxelizeSuite, drawSuite, windowsSuite, copiesSuite, launchSuite, pipelineSuite, trainSuite}
+var suites = []suite{resampleSuite, formsSuite, fuseSuite, backwardSuite, voxelizeSuite, drawSuite, tallySuite, windowsSuite, copiesSuite, launchSuite, pipelineSuite, trainSuite}
 
 // Suites are the names of the suites, each with a sentence about it.
 func Suites() [][2]string {

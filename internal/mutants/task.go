@@ -55,7 +55,7 @@ func pinned(suite string) string {
 
 // mostCases is how many generated cases a trial runs at most, by suite: half a minute's.
 // Of a group of package nntest it runs all: they are its only cases.
-var mostCases = map[string]int{"resample": 600, "fuse": 300, "backward": 300, "voxel": 200, "draw": 300}
+var mostCases = map[string]int{"resample": 600, "fuse": 300, "backward": 300, "voxel": 200, "draw": 300, "tally": 100}
 
 // casesAt lists the generated cases that run a line, evenly picked if they are more than a trial runs.
 func (c *Coverage) casesAt(family string, line int) []string {

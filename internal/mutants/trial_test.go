@@ -20,21 +20,22 @@ import (
 )
 
 // more is how many times the generated cases of a fast device a trial chooses from, by suite.
-var more = map[string]int{"resample": 6, "fuse": 16, "backward": 16, "voxel": 8, "draw": 4}
+var more = map[string]int{"resample": 6, "fuse": 16, "backward": 16, "voxel": 8, "draw": 4, "tally": 2}
 
 // generatedOf and the rest of the groups that look at results, by suite.
 var (
-	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "backward": "backward-generated", "voxel": "voxel-generated", "draw": "draw-generated"}
+	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "backward": "backward-generated", "voxel": "voxel-generated", "draw": "draw-generated", "tally": "tally-generated"}
 	groupsOf    = map[string][]string{
 		"resample": {"named", "values", "golden", "properties", "generated", "unaligned"},
 		"fuse":     {"fuse", "unaligned"},
 		"backward": {"backward"},
 		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
 		"draw":     {"draw-named", "draw-values", "draw-golden", "draw-order", "draw-generated"},
+		"tally":    {"tally-named", "tally-generated"},
 	}
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
 	largeOf = map[string][]string{"resample": {"unaligned", "speculative"}, "fuse": {"unaligned"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles", "backward-dtypes"},
-		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}}
+		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}, "tally": {"tally-large"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
 )

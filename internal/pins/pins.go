@@ -56,6 +56,12 @@ var shapes = map[string]string{
 		{"suite": "draw", "windows": 32, "episodes": 100000, "streams": 2, "trusted": true},
 		{"suite": "draw", "windows": 124, "episodes": 3000, "streams": 2},
 		{"suite": "draw", "windows": 4, "episodes": 100, "streams": 16}`,
+	"tally": `
+		{"suite": "tally", "rows": 1000, "columns": 26, "values": "normal"},
+		{"suite": "tally", "rows": 5000, "columns": 4, "values": "robot"},
+		{"suite": "tally", "rows": 20000, "columns": 1, "values": "robot"},
+		{"suite": "tally", "rows": 1000, "columns": 26, "known": 11, "values": "normal"},
+		{"suite": "tally", "rows": 1000, "columns": 7, "known": 22, "values": "robot"}`,
 	"nn": `
 		{"suite": "train", "B": 2, "S": 40, "T": 20, "D": 64, "layers": 1, "heads": 2, "ffn": 128, "out": 26},
 		{"suite": "train", "B": 1, "S": 200, "T": 100, "D": 256, "layers": 1, "heads": 8, "ffn": 512, "out": 26},
@@ -65,7 +71,9 @@ var shapes = map[string]string{
 }
 
 // Operations are those that have shapes: what Count takes.
-func Operations() []string { return []string{"resample", "fuse", "backward", "voxel", "draw", "nn"} }
+func Operations() []string {
+	return []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "nn"}
+}
 
 // Count runs an operation's shapes, each once on a device of its own, and returns their launches by name, in order. cfg's multiprocessors are set here.
 func Count(operation string, cfg cudasim.Config) (map[string][]Launch, error) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 )
 
 // ExactColumn is the statistics of a column.
@@ -81,29 +82,18 @@ func (s *sums) add64(b uint64) {
 
 // flush empties the bins.
 func (s *sums) flush() {
-	var f, v big.Int
 	words := func(list ...uint64) *big.Int {
-		v.SetUint64(0)
-		for i := len(list) - 1; i >= 0; i-- {
-			v.Lsh(&v, 64).Add(&v, f.SetUint64(list[i]))
+		v, word := new(big.Int), new(big.Int)
+		for _, w := range slices.Backward(list) {
+			v.Lsh(v, 64).Add(v, word.SetUint64(w))
 		}
-		return &v
-	}
-	put := func(negative bool, exponent int, sum *big.Int, squares func() *big.Int) {
-		shift := uint(max(exponent, 1) - 1)
-		if sum.Lsh(sum, shift); negative {
-			s.total.Sub(&s.total, sum)
-		} else {
-			s.total.Add(&s.total, sum)
-		}
-		sum = squares()
-		s.squares.Add(&s.squares, sum.Lsh(sum, 2*shift))
+		return v
 	}
 	if s.narrow != nil {
 		for i := range s.narrow {
 			bin := &s.narrow[i]
 			if exponent := i & 255; exponent != 255 && bin[1] != 0 {
-				put(i>>8 == 1, exponent, words(bin[0]), func() *big.Int { return words(bin[1]) })
+				s.put(i>>8 == 1, exponent, words(bin[0]), words(bin[1]))
 			}
 			*bin = [2]uint64{}
 		}
@@ -115,13 +105,23 @@ func (s *sums) flush() {
 			for i := range page {
 				bin := &page[i]
 				if exponent := p<<4&0x7ff | i; exponent != 0x7ff && *bin != [5]uint64{} {
-					put(p>>7 == 1, exponent, words(bin[0], bin[1]), func() *big.Int { return words(bin[2], bin[3], bin[4]) })
+					s.put(p>>7 == 1, exponent, words(bin[0], bin[1]), words(bin[2], bin[3], bin[4]))
 				}
 			}
 			s.wide[p] = nil
 		}
 	}
 	s.pending = 0
+}
+
+// put adds the sums of the mantissas and of their squares of a sign and exponent, which it changes.
+func (s *sums) put(negative bool, exponent int, sum, squares *big.Int) {
+	shift := uint(max(exponent, 1) - 1)
+	if sum.Lsh(sum, shift); negative {
+		sum.Neg(sum)
+	}
+	s.total.Add(&s.total, sum)
+	s.squares.Add(&s.squares, squares.Lsh(squares, 2*shift))
 }
 
 // moments returns mean and standard deviation of n numbers, at least one.

@@ -26,6 +26,7 @@ type whole interface {
 	backend.Differentiator
 	backend.Voxelizer
 	backend.Drawer
+	backend.Tallier
 	backend.Batcher
 }
 

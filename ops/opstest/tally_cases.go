@@ -87,7 +87,7 @@ func (a *array) column(c int) *array {
 }
 
 func (s *suite) tallyGenerated(t *testing.T) {
-	for i := range s.cfg.sample(60) {
+	for i := range s.cfg.sample(20) {
 		name := fmt.Sprint("tally ", i)
 		if thin(i) || !s.cfg.picks(name) {
 			continue

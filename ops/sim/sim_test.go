@@ -67,7 +67,7 @@ func TestSim(t *testing.T) {
 		launches[l.Kernel]++
 	}
 	large := map[string]bool{"speculative": true, "backward-edges": true, "backward-shapes": true, "backward-dtypes": true, "unaligned-lone infinities": true, "unaligned-lone infinities in a fusion": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true,
-		"draw-values": true}
+		"draw-values": true, "tally-large": true}
 	t.Run("devices", func(t *testing.T) {
 		t.Run("resample", func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +78,7 @@ func TestSim(t *testing.T) {
 			require.NoError(t, err)
 			d.Watch(saw)
 			defer d.Watch(nil)
-			opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "fuse": true, "voxel": true,
+			opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "fuse": true, "voxel": true, "tally-large": true,
 				"backward-generated": true}}) // TestAnyOrderOfBlocksAndWarpsGivesTheSameBits has them
 		})
 		t.Run("others", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestOlderImage(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
 	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "backward-generated": true, "voxel-golden": true,
-		"voxel-generated": true, "draw-golden": true, "draw-generated": true}})
+		"voxel-generated": true, "draw-golden": true, "draw-generated": true, "tally-generated": true}})
 }
 
 // handmade are the groups that a second run of the suite leaves out, those of Voxelize as well.
