@@ -235,4 +235,8 @@ func CString(addr uintptr) string {
 }
 
 // cstring is s with a zero byte at its end.
-func cstring(s string) []byte { return append([]byte(s), 0) }
+func cstring[T string | []byte](s T) []byte {
+	b := make([]byte, len(s)+1)
+	copy(b, s)
+	return b
+}

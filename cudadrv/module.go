@@ -58,7 +58,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 	f := getFrame()
 	defer f.put()
 	defer runtime.KeepAlive(m.jit)
-	code := f.bytesAddr(0, cstring(string(image))) // PTX must end in a zero byte
+	code := f.bytesAddr(0, cstring(image)) // PTX must end in a zero byte
 	options, values := Addr(wordBytes(m.jit.options)), Addr(wordBytes(m.jit.values))
 	fail := func(s slot, code Code) error {
 		err := c.dev.check(s, code)

@@ -66,7 +66,7 @@ func known(hash uint64, text []byte) *program {
 
 var versionLine = regexp.MustCompile(`(?m)^\s*\.version\s+(\d+)\.(\d+)`)
 
-// compile gives the program of an image, or a code and what the compiler says.
+// compile gives the program of an image, which it does not keep, or a code and what the compiler says.
 func (d *Device) compile(image []byte) (*program, code, string) {
 	if bytes.HasPrefix(image, []byte("\x7fELF")) {
 		return nil, cudadrv.ErrNoBinaryForGPU, "machine code does not run on a simulated device"
@@ -85,6 +85,7 @@ func (d *Device) compile(image []byte) (*program, code, string) {
 	if p := known(hash, image); p != nil {
 		return p, cudadrv.Success, ""
 	}
+	image = bytes.Clone(image)
 	p, err := loadProgram(image, d.space)
 	switch {
 	case errors.Is(err, errNoMemory):
@@ -103,7 +104,7 @@ func (d *Device) compile(image []byte) (*program, code, string) {
 	return p, cudadrv.Success, ""
 }
 
-// image reads the bytes that a pointer to an image means. Of machine code only the first are wanted.
+// image returns the bytes that a pointer to an image means, where they are. Of machine code only the first are wanted.
 func image(addr uintptr) []byte {
 	if addr == 0 {
 		return nil

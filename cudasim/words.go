@@ -40,18 +40,18 @@ func putText(addr uintptr, n int, s string) {
 	b[copy(b[:n-1], s)] = 0
 }
 
-// cText copies a C string of any length. It reads by aligned words, which lie within the memory of their first byte.
+// cText returns a C string of any length where it is. It reads by aligned words, which lie within the memory of their first byte.
 func cText(addr uintptr) []byte {
 	n := 0
 	for (addr+uintptr(n))%8 != 0 {
 		if cudadrv.View(addr+uintptr(n), 1)[0] == 0 {
-			return bytes.Clone(cudadrv.View(addr, n))
+			return cudadrv.View(addr, n)
 		}
 		n++
 	}
 	for {
 		if i := bytes.IndexByte(cudadrv.View(addr+uintptr(n), 8), 0); i >= 0 {
-			return bytes.Clone(cudadrv.View(addr, n+i))
+			return cudadrv.View(addr, n+i)
 		}
 		n += 8
 	}

@@ -34,6 +34,7 @@ func (e *Episode) Remark(what string, about ...string) {
 
 // RemarksOf returns the remarks that bear on some streams, media or clouds: those about them or their topics, and those about nothing in particular.
 func (e *Episode) RemarksOf(names []string) (list []string) {
+	sorted := slices.Sorted(slices.Values(names))
 	notes := e.Notes // in the order of the remarks
 	for i, text := range e.Remarks {
 		if len(notes) == 0 || notes[0].Remark != i {
@@ -44,7 +45,7 @@ func (e *Episode) RemarksOf(names []string) (list []string) {
 		notes = notes[1:]
 		var about []string
 		for _, a := range n.About {
-			if slices.ContainsFunc(names, func(name string) bool { return isOf(name, a) }) {
+			if anyIsOf(sorted, a) {
 				about = append(about, a)
 			}
 		}
@@ -55,8 +56,15 @@ func (e *Episode) RemarksOf(names []string) (list []string) {
 	return list
 }
 
-// isOf reports whether a stream is a topic's, or the stream itself.
-func isOf(stream, topic string) bool {
-	rest, ok := strings.CutPrefix(stream, topic)
-	return ok && (rest == "" || rest[0] == '.' || strings.HasPrefix(rest, " ("))
+// anyIsOf reports whether one of some streams, which are sorted, is a topic's, or the stream itself.
+func anyIsOf(sorted []string, topic string) bool {
+	if _, is := slices.BinarySearch(sorted, topic); is {
+		return true
+	}
+	for _, more := range []string{".", " ("} {
+		if i, _ := slices.BinarySearch(sorted, topic+more); i < len(sorted) && strings.HasPrefix(sorted[i], topic+more) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,7 +1,9 @@
 package dataset_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -19,4 +21,22 @@ func TestRemarksAreOfTheStreamsThatAreTaken(t *testing.T) {
 	assert.Equal(t, []string{"took one of two clocks"}, e.RemarksOf(nil))
 	e.Remarks = append(e.Remarks, "another")
 	assert.Equal(t, []string{"took one of two clocks", "another"}, e.RemarksOf([]string{"/x"}))
+}
+
+// Fifty thousand streams take a second at most; were the time that of their square, it would be many.
+func TestRemarksAreFoundInTimeThatGrowsWithTheStreams(t *testing.T) {
+	const n = 50_000
+	e := &dataset.Episode{}
+	var names []string
+	for i := range n {
+		topic := fmt.Sprintf("/topic/of/a/robot/%d", i)
+		e.Remark("it is odd", topic)
+		names = append(names, topic+[]string{"", ".a", " (pkg/Type)", "0-"}[i%4])
+	}
+	start := time.Now()
+	got := e.RemarksOf(names)
+	took := time.Since(start)
+	assert.Len(t, got, n/4*3, "the last of four is of another topic")
+	assert.Equal(t, "/topic/of/a/robot/4: it is odd", got[3])
+	assert.Less(t, took, 5*time.Second)
 }

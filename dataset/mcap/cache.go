@@ -15,12 +15,24 @@ type cache struct {
 	most int        // of these that stay, unless one alone has more
 }
 
-// cached is a chunk, whose lock is held while it is read and used.
+// cached is a chunk.
 type cached struct {
-	sync.Mutex
+	lock    chan struct{} // full while it is read and used
 	part    int
 	records []byte  // nil before they are read
 	room    *[]byte // of buffers, which they are in
+}
+
+func (k *cached) unlock() { <-k.lock }
+
+// free locks a chunk that nobody has locked.
+func (k *cached) free() bool {
+	select {
+	case k.lock <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // with calls use with the records of a part, which may not keep them.
@@ -31,13 +43,17 @@ func (c *cache) with(ctx context.Context, part int, use func(records []byte) err
 		k = c.list[i]
 		c.list = slices.Delete(c.list, i, i+1)
 	} else {
-		k = &cached{part: part}
+		k = &cached{part: part, lock: make(chan struct{}, 1)}
 	}
 	c.list = append(c.list, k)
 	c.mu.Unlock()
 
-	k.Lock()
-	defer k.Unlock()
+	select {
+	case k.lock <- struct{}{}:
+		defer k.unlock()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if k.records == nil {
 		if err := c.read(ctx, k); err != nil {
 			c.mu.Lock()
@@ -71,7 +87,7 @@ func (c *cache) read(ctx context.Context, k *cached) error {
 	c.size += len(b)
 	for i := 0; c.size > c.most && i < len(c.list); {
 		old := c.list[i]
-		if old == k || !old.TryLock() {
+		if old == k || !old.free() {
 			i++ // in use
 			continue
 		}
@@ -81,7 +97,7 @@ func (c *cache) read(ctx context.Context, k *cached) error {
 			buffers.Put(old.room)
 		}
 		old.records, old.room = nil, nil // who waits for it reads it again
-		old.Unlock()
+		old.unlock()
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func NewLog(ctx context.Context, file storage.File, path string, damage *dataset
 }
 
 func (l *Log) open(ctx context.Context, damage *dataset.Damages) error {
-	w := &walker{log: l, damage: damage}
+	w := &walker{log: l, file: storage.Bound(ctx, l.file), damage: damage}
 	magic, err := w.bytes(0, len(Magic))
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (w *walker) header() (int64, error) {
 		return at, err
 	}
 	op, n := recordHead(head)
-	if op != OpHeader || n > maxSaid || at+headSize+int64(n) > w.log.file.Size() {
+	if op != OpHeader || n > maxSaid || at+headSize+int64(n) > w.file.Size() {
 		return at, nil // what it is the walk will say
 	}
 	b, err := w.bytes(at, headSize+int(n))
@@ -200,7 +200,7 @@ func (l *Log) records(ctx context.Context, p part, file, room *[]byte) ([]byte, 
 		return nil, broken(dataset.ErrTooLarge, p.at, "record", fmt.Sprintf("%d bytes", p.size), fmt.Sprintf("at most %d", maxChunk))
 	}
 	b := grown(file, int(p.size))
-	if err := readAt(l.file, b, p.at); err != nil {
+	if err := readAt(storage.Bound(ctx, l.file), b, p.at); err != nil {
 		return nil, err
 	}
 	if !p.chunk {
@@ -359,8 +359,8 @@ func (l *Log) message(ctx context.Context, at topics.At) ([]byte, error) {
 		if at.Offset < 0 || at.Offset > p.size-headSize-messageHead {
 			return nil, wrong
 		}
-		head := make([]byte, headSize)
-		if err := readAt(l.file, head, p.at+at.Offset); err != nil {
+		file, head := storage.Bound(ctx, l.file), make([]byte, headSize)
+		if err := readAt(file, head, p.at+at.Offset); err != nil {
 			return nil, err
 		}
 		op, n := recordHead(head)
@@ -368,7 +368,7 @@ func (l *Log) message(ctx context.Context, at topics.At) ([]byte, error) {
 			return nil, wrong
 		}
 		b := make([]byte, n-messageHead)
-		return b, readAt(l.file, b, p.at+at.Offset+headSize+messageHead)
+		return b, readAt(file, b, p.at+at.Offset+headSize+messageHead)
 	}
 	var data []byte
 	err := l.cache.with(ctx, at.Part, func(b []byte) error {

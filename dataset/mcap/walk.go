@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
 const (
@@ -36,6 +37,7 @@ type span struct {
 // walker finds the parts of a file.
 type walker struct {
 	log    *Log
+	file   storage.File // the log's, whose reads end with who opens it
 	damage *dataset.Damages
 	buf    []byte
 	from   int64 // of buf
@@ -46,7 +48,7 @@ type walker struct {
 
 // bytes returns n bytes at a place, or fewer at the end of the file.
 func (w *walker) bytes(at int64, n int) ([]byte, error) {
-	if left := w.log.file.Size() - at; left < int64(n) {
+	if left := w.file.Size() - at; left < int64(n) {
 		n = int(max(left, 0))
 	}
 	if off := at - w.from; off >= 0 && off+int64(n) <= int64(len(w.buf)) {
@@ -57,12 +59,12 @@ func (w *walker) bytes(at int64, n int) ([]byte, error) {
 	} else {
 		w.ahead = 4 << 10
 	}
-	size := min(int64(max(n, w.ahead)), w.log.file.Size()-at)
+	size := min(int64(max(n, w.ahead)), w.file.Size()-at)
 	if int64(cap(w.buf)) < size {
 		w.buf = make([]byte, size)
 	}
 	w.buf, w.from = w.buf[:size], at
-	if err := readAt(w.log.file, w.buf, at); err != nil {
+	if err := readAt(w.file, w.buf, at); err != nil {
 		w.buf = nil
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func (w *walker) step(at, end int64) (next int64, last bool, err error) {
 		return end, false, w.lost(at, end, "record", "opcode 0", "1 or more")
 	case op == OpDataEnd || op == OpFooter:
 		return at, true, nil
-	case size > left && op == OpChunk && !w.log.whole && end == w.log.file.Size():
+	case size > left && op == OpChunk && !w.log.whole && end == w.file.Size():
 		w.open = false
 		w.add(part{at: at, size: left, chunk: true, cut: true})
 		return end, false, nil
@@ -178,7 +180,7 @@ func (w *walker) run(at, size int64) {
 // lost counts bytes that are no whole record.
 func (w *walker) lost(at, end int64, msg, got, want string) error {
 	what, kind := "stretches of bytes that are no records", dataset.ErrCorrupt
-	if !w.log.whole && end == w.log.file.Size() {
+	if !w.log.whole && end == w.file.Size() {
 		what, kind = "records that the end of the file cuts", dataset.ErrTruncated
 	}
 	w.open, w.lostTo = false, end
@@ -270,7 +272,7 @@ func (w *walker) noIndex(bad *dataset.FormatError) error {
 
 // end finds the footer, and returns its place; without one the file is not whole, and its size is.
 func (w *walker) end() (int64, *Footer, error) {
-	size := w.log.file.Size()
+	size := w.file.Size()
 	b, err := w.bytes(max(size-footerSize-int64(len(Magic)), 0), footerSize+len(Magic))
 	if err != nil {
 		return 0, nil, err
@@ -323,7 +325,7 @@ func (w *walker) summaryBytes(start, footerAt int64, f *Footer) ([]byte, error) 
 		return nil, broken(dataset.ErrTooLarge, footerAt+headSize, "summary", fmt.Sprintf("%d bytes", footerAt-start), fmt.Sprintf("at most %d", maxChunk))
 	}
 	b := make([]byte, footerAt-start)
-	if err := readAt(w.log.file, b, start); err != nil {
+	if err := readAt(w.file, b, start); err != nil {
 		return nil, err
 	}
 	if f.SummaryCRC != 0 {

@@ -50,7 +50,8 @@ type part struct {
 
 // open reads where a bag's parts are, and its connections. The bag keeps the file.
 func open(ctx context.Context, file storage.File, path string) (*bag, error) {
-	b := &bag{file: file, path: path, byConn: map[uint32]int{}, counts: map[uint32]int{}}
+	b := &bag{file: storage.Bound(ctx, file), path: path, byConn: map[uint32]int{}, counts: map[uint32]int{}}
+	defer func() { b.file = file }() // which is read when ctx has ended
 	b.cache.most = cacheBytes
 	b.buffers.New = func() any { return new(buffers) }
 	head, err := b.header()

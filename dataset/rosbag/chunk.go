@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/bz2"
+	"github.com/robocache/robocache/storage"
 )
 
 // maxChunk is how much a chunk may take, bytes, packed and unpacked.
@@ -39,7 +40,7 @@ func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func
 	buf := b.buffers.Get().(*buffers)
 	defer b.buffers.Put(buf)
 	p := &b.parts[i]
-	plain, err := b.load(i, buf, damage)
+	plain, err := b.load(ctx, i, buf, damage)
 	if err != nil {
 		if bad, ok := dataset.AsDamage(err); ok || errors.Is(err, dataset.ErrUnsupported) && errors.As(err, &bad) {
 			b.damaged(damage, brokenChunks, p.end-p.at, bad)
@@ -72,14 +73,14 @@ func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func
 
 // load reads a part, and unpacks it. What it returns is good until buf is used again. A chunk that is lost is a *dataset.FormatError; one that ends early
 // is damage.
-func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) (plain []byte, err error) {
+func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Damages) (plain []byte, err error) {
 	var failed error // to be unpacked
 	p := &b.parts[i]
 	if p.bare {
 		b.raw[i].Store(p.at)
-		return b.read(&buf.packed, p.at, p.end)
+		return b.read(ctx, &buf.packed, p.at, p.end)
 	}
-	r, data, end, err := b.chunkHead(p)
+	r, data, end, err := b.chunkHead(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (b *bag) load(i int, buf *buffers, damage *dataset.Damages) (plain []byte, 
 	if stop-data > maxChunk {
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrTooLarge, Msg: "chunk", Got: fmt.Sprintf("%d bytes", stop-data), Want: fmt.Sprintf("at most %d", maxChunk)}
 	}
-	packed, err := b.read(&buf.packed, data, stop)
+	packed, err := b.read(ctx, &buf.packed, data, stop)
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +149,8 @@ type chunk struct {
 }
 
 // chunkHead reads a chunk's header, and returns where its data begins and ends.
-func (b *bag) chunkHead(p *part) (c chunk, data, end int64, err error) {
-	w := window{file: b.file, size: b.file.Size(), least: 256}
+func (b *bag) chunkHead(ctx context.Context, p *part) (c chunk, data, end int64, err error) {
+	w := window{file: storage.Bound(ctx, b.file), size: b.file.Size(), least: 256}
 	r, end, wrong, err := w.head(p.at)
 	switch {
 	case err != nil:
@@ -164,13 +165,13 @@ func (b *bag) chunkHead(p *part) (c chunk, data, end int64, err error) {
 }
 
 // read reads a stretch of the file into buf.
-func (b *bag) read(buf *[]byte, from, to int64) ([]byte, error) {
+func (b *bag) read(ctx context.Context, buf *[]byte, from, to int64) ([]byte, error) {
 	n := int(to - from)
 	if cap(*buf) < n {
 		*buf = make([]byte, n+n/8) // some more, for chunks that are a little larger
 	}
 	*buf = (*buf)[:n]
-	if got, err := b.file.ReadAt(*buf, from); got < n {
+	if got, err := storage.Bound(ctx, b.file).ReadAt(*buf, from); got < n {
 		return nil, readError(err)
 	}
 	return *buf, nil

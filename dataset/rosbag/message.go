@@ -3,11 +3,13 @@ package rosbag
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/storage"
 )
 
 // cacheBytes is how much of unpacked chunks is kept for messages that are read again; of a larger chunk, that one.
@@ -26,7 +28,7 @@ func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
 			Msg: fmt.Sprintf("message at byte %d of a chunk", at.Offset), Got: got, Want: "the message that was there"}
 	}
 	if raw := b.raw[at.Part].Load(); raw > 0 {
-		w := window{file: b.file, size: b.parts[at.Part].end, least: 256}
+		w := window{file: storage.Bound(ctx, b.file), size: b.parts[at.Part].end, least: 256}
 		if at.Offset < 0 || at.Offset >= w.size-raw {
 			return nil, fail("the chunk's end")
 		}
@@ -39,10 +41,10 @@ func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
 		}
 		return w.bytes(w.data, end)
 	}
-	plain, err := b.cache.get(at.Part, func() ([]byte, error) {
+	plain, err := b.cache.get(ctx, at.Part, func() ([]byte, error) {
 		buf := b.buffers.Get().(*buffers)
 		defer b.buffers.Put(buf)
-		plain, err := b.load(at.Part, buf, new(dataset.Damages))
+		plain, err := b.load(ctx, at.Part, buf, new(dataset.Damages))
 		return bytes.Clone(plain), err
 	})
 	if err != nil {
@@ -68,16 +70,37 @@ type cache struct {
 
 type cached struct {
 	part int
-	once sync.Once // of what follows
-	data []byte
+	data []byte // what follows is written by who loads it, and read after loaded is closed
 	err  error
 	done bool // under the cache's mutex
+	// loaded is closed when it is.
+	loaded chan struct{}
 }
 
-// get returns a chunk's bytes, which load unpacks: once for all who ask, while others are unpacked.
-func (c *cache) get(part int, load func() ([]byte, error)) ([]byte, error) {
-	e := c.entry(part)
-	e.once.Do(func() { e.data, e.err = load() })
+// get returns a chunk's bytes, which load unpacks: once for all who ask, while others are unpacked. Who waits for another's load may end before it,
+// and loads the chunk itself if that other is ended.
+func (c *cache) get(ctx context.Context, part int, load func() ([]byte, error)) ([]byte, error) {
+	for {
+		e, fresh := c.entry(part)
+		if fresh {
+			e.data, e.err = load()
+			c.trim(e)
+			close(e.loaded)
+			return e.data, e.err
+		}
+		select {
+		case <-e.loaded:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if !errors.Is(e.err, context.Canceled) && !errors.Is(e.err, context.DeadlineExceeded) {
+			return e.data, e.err
+		}
+	}
+}
+
+// trim drops what is too much once a chunk is loaded, and one that cannot be.
+func (c *cache) trim(e *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.done = true
@@ -91,19 +114,19 @@ func (c *cache) get(part int, load func() ([]byte, error)) ([]byte, error) {
 			c.list = append(c.list[:i], c.list[i+1:]...)
 		}
 	}
-	return e.data, e.err
 }
 
-func (c *cache) entry(part int) *cached {
+// entry returns a chunk of the list, and whether it is new there and to be loaded.
+func (c *cache) entry(part int) (e *cached, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, e := range c.list {
 		if e.part == part {
 			c.list = append(append(c.list[:i], c.list[i+1:]...), e)
-			return e
+			return e, false
 		}
 	}
-	e := &cached{part: part}
+	e = &cached{part: part, loaded: make(chan struct{})}
 	c.list = append(c.list, e)
-	return e
+	return e, true
 }

@@ -97,12 +97,17 @@ type source struct {
 }
 
 func (s *source) ReadAt(b []byte, at int64) (int, error) {
+	return s.ReadAtContext(context.Background(), b, at)
+}
+
+// ReadAtContext is a read that ends with ctx too, of files that can be read so.
+func (s *source) ReadAtContext(ctx context.Context, b []byte, at int64) (int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return 0, fmt.Errorf("rosbag: %w", dataset.ErrClosed)
 	}
-	return s.file.ReadAt(b, at)
+	return storage.Bound(ctx, s.file).ReadAt(b, at)
 }
 
 func (s *source) Size() int64 { return s.file.Size() }

@@ -38,6 +38,7 @@ type bag struct {
 	paths    []string
 	parts    []part
 	metadata *metadata // nil if there is none
+	counts   map[typed]int
 	distro   string
 	define   func(name string) string
 	said     map[string]string // what the files say of themselves, the first of them that says a thing
@@ -46,6 +47,23 @@ type bag struct {
 	channels []topics.Channel
 	known    map[string]int // the channels by all that they say
 	tallies  []tally        // of the parts that were read
+}
+
+// typed is a topic with the type of its messages.
+type typed struct{ topic, kind string }
+
+// describe keeps what metadata.yaml says, if there is one.
+func (b *bag) describe(m *metadata) {
+	if b.metadata = m; m == nil {
+		return
+	}
+	b.distro, b.counts = cmp.Or(b.distro, m.Distro), map[typed]int{}
+	for _, t := range m.Topics {
+		of := typed{t.Topic.Name, t.Topic.Type}
+		if _, known := b.counts[of]; !known {
+			b.counts[of] = int(t.Count)
+		}
+	}
 }
 
 // tally is what a part has.
@@ -179,14 +197,7 @@ func begins(f storage.File) (string, error) {
 // Count returns how many messages a channel has, as metadata.yaml says of its topic.
 func (b *bag) Count(channel int) int {
 	c := &b.Channels()[channel]
-	if b.metadata != nil {
-		for _, t := range b.metadata.Topics {
-			if t.Topic.Name == c.Topic && t.Topic.Type == c.Schema.Name {
-				return int(t.Count)
-			}
-		}
-	}
-	return 0
+	return b.counts[typed{c.Topic, c.Schema.Name}]
 }
 
 // number returns the bag's number of a file's channel. Channels that say the same are one. Channel -1 numbers all that the file has.

@@ -23,8 +23,12 @@ func (b *bag) Definition(name string) string { return b.define(name) }
 
 // undefined returns the types of ROS 2 that the bag does not define, of those that there is a definition for.
 func (b *bag) undefined(set *defs.Set) (known []string) {
+	seen := map[string]bool{}
 	for _, c := range b.Channels() {
-		if c.Encoding == "cdr" && len(c.Schema.Data) == 0 && !slices.Contains(known, c.Schema.Name) && set.Choices(c.Schema.Name) != nil {
+		if c.Encoding != "cdr" || len(c.Schema.Data) > 0 || seen[c.Schema.Name] {
+			continue
+		}
+		if seen[c.Schema.Name] = true; set.Choices(c.Schema.Name) != nil {
 			known = append(known, c.Schema.Name)
 		}
 	}
@@ -111,12 +115,20 @@ func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err
 
 func title(distro string) string { return strings.ToUpper(distro[:1]) + distro[1:] }
 
-// lacks says of a topic that is left out because there is no definition of its type how to have one.
-func (b *bag) lacks(left *dataset.LeftOut) {
+// lacks says of the topics that are left out because there is no definition of their type how to have one.
+func (b *bag) lacks(list []dataset.LeftOut) {
+	if len(list) == 0 {
+		return
+	}
+	missing := map[string]string{} // the types of topics, the first without a definition
 	for _, c := range b.Channels() {
-		if c.Topic == left.Name && left.Count > 0 && c.Encoding == "cdr" && len(c.Schema.Data) == 0 && b.define(c.Schema.Name) == "" {
-			left.Reason = fmt.Sprintf("the recording lacks the definition of %s, which is not built in: name the folder that has it (--msg-path, Options.Definitions)", c.Schema.Name)
-			return
+		if _, known := missing[c.Topic]; !known && c.Encoding == "cdr" && len(c.Schema.Data) == 0 && b.define(c.Schema.Name) == "" {
+			missing[c.Topic] = c.Schema.Name
+		}
+	}
+	for i := range list {
+		if kind, is := missing[list[i].Name]; is && list[i].Count > 0 {
+			list[i].Reason = fmt.Sprintf("the recording lacks the definition of %s, which is not built in: name the folder that has it (--msg-path, Options.Definitions)", kind)
 		}
 	}
 }

@@ -32,19 +32,22 @@ type metadata struct {
 	Start struct {
 		Nanoseconds int64 `yaml:"nanoseconds_since_epoch"` // of no messages, the greatest there is
 	} `yaml:"starting_time"`
-	Count  int64 `yaml:"message_count"`
-	Topics []struct {
-		Topic struct {
-			Name   string `yaml:"name"`
-			Type   string `yaml:"type"`
-			Format string `yaml:"serialization_format"`
-		} `yaml:"topic_metadata"`
-		Count int64 `yaml:"message_count"`
-	} `yaml:"topics_with_message_count"`
+	Count       int64             `yaml:"message_count"`
+	Topics      []countedTopic    `yaml:"topics_with_message_count"`
 	Compression string            `yaml:"compression_format"`
 	Mode        string            `yaml:"compression_mode"` // FILE, MESSAGE, NONE or nothing
 	Paths       []string          `yaml:"relative_file_paths"`
 	Custom      map[string]string `yaml:"custom_data"`
+}
+
+// countedTopic is a topic with its messages.
+type countedTopic struct {
+	Topic struct {
+		Name   string `yaml:"name"`
+		Type   string `yaml:"type"`
+		Format string `yaml:"serialization_format"`
+	} `yaml:"topic_metadata"`
+	Count int64 `yaml:"message_count"`
 }
 
 // empty reports whether it says that there are no messages.

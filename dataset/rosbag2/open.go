@@ -140,9 +140,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if s.opt.Strict && damage != nil {
 		return nil, damage[0].First
 	}
-	if b.metadata = s.metadata; b.distro == "" && b.metadata != nil {
-		b.distro = b.metadata.Distro
-	}
+	b.describe(s.metadata)
 	e, remarks, err := s.read(ctx, b)
 	if err != nil {
 		return nil, s.named(err)
@@ -157,9 +155,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		e.Remarks = append(e.Remarks, s.remark)
 	}
 	e.Remarks = append(e.Remarks, remarks...)
-	for i := range e.LeftOut {
-		b.lacks(&e.LeftOut[i])
-	}
+	b.lacks(e.LeftOut)
 	if b.metadata != nil {
 		maps.Copy(b.said, b.metadata.Custom)
 		e.Remarks = append(e.Remarks, b.metadata.disagreements(b)...)

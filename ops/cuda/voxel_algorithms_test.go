@@ -35,7 +35,7 @@ func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Ba
 			dev, err := ops.NewDevice(by(b))
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-			config := opstest.Config{Slow: 20, Only: map[string]bool{}}
+			config := opstest.Config{Slow: 20, OneOf: 4, Only: map[string]bool{}}
 			for _, group := range simulatedGroups {
 				config.Only[group] = true
 			}

@@ -3,6 +3,7 @@ package nntest
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,6 +141,17 @@ func matMulCases() (list []matMulCase) {
 		add("everything_back", 130, n, 80, rest|plain|normBack)
 	}
 	return list
+}
+
+// inOtherLayout tells the large products that are made in both layouts, in the one of them that takes longer or is had by the others: each layout has
+// three of the six.
+func inOtherLayout(name string) bool {
+	for _, other := range []string{"nn/large/", "nt/large_rows/", "nn/large_depth/", "nt/large_gate/", "nt/large_everything/", "nn/large_gelu/"} {
+		if strings.HasPrefix(name, other) {
+			return true
+		}
+	}
+	return false
 }
 
 func matMul(t *testing.T, d *Bench) {

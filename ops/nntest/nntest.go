@@ -3,6 +3,7 @@ package nntest
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -23,10 +24,12 @@ type group struct {
 	run  func(t *testing.T, d *Bench)
 }
 
-// Run runs the suite on a device, or only the groups of it that are named.
+// Run runs the suite on a device, or only the groups of it that are named. Other devices than a GPU make each large product in one layout of the two,
+// unless ROBOCACHE_LONG=1.
 func Run(t *testing.T, d *ops.Device, only ...string) {
 	t.Helper()
-	Pick(t, d, func(string) bool { return true }, only...)
+	all := d.Info().Backend == "cuda" || os.Getenv("ROBOCACHE_LONG") == "1"
+	Pick(t, d, func(name string) bool { return all || !inOtherLayout(name) }, only...)
 }
 
 // Pick runs those cases that pick takes, by their names within the group.

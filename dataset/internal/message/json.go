@@ -185,14 +185,18 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 		case jsonStructs:
 			l := &b.lists[f.at]
 			l.element = append(l.element[:0], f.row...)
-			if s.next() == 'n' {
-				if !f.keyed {
-					l.add(l.element...)
+			if s.next() == 'n' { // as one without members
+				if err := s.word("null"); err != nil {
+					return err
 				}
+				if f.keyed {
+					return l.move(moving{}, l.element)
+				}
+				l.add(l.element...)
 				if f.named {
 					l.names = append(l.names, nil)
 				}
-				return s.word("null")
+				return nil
 			}
 			in := jsonField{what: jsonObject, members: f.members}
 			outer := b.moving

@@ -125,6 +125,19 @@ func TestQuaternionsOfJSONAreRotations(t *testing.T) {
 	}
 }
 
+func TestANullAmongTransformsIsCountedAsOneWithoutNames(t *testing.T) {
+	const one = `{"child_frame_id":"a","parent_frame_id":"b","translation":{"x":1,"y":2,"z":3}}`
+	for _, odd := range []string{"null", "{}"} {
+		s, rows := jsonRows(t, Schema{Name: "foxglove.FrameTransforms"}, `{"transforms":[`+one+`,`+odd+`]}`)
+		require.Len(t, s.Lists, 1)
+		l := &rows.Lists[0]
+		assert.True(t, s.Lists[0].Keyed)
+		assert.Equal(t, []int32{2}, l.Lengths, odd)
+		assert.Equal(t, []int32{0, -1}, l.Keys, odd)
+		assert.Equal(t, fmt.Sprint([]float64{1, 2, 3, math.NaN(), math.NaN(), math.NaN()}), fmt.Sprint(l.F64), odd)
+	}
+}
+
 func TestTheTimestampOfJSONIsNoColumn(t *testing.T) {
 	for text, want := range map[string]int64{
 		`{"timestamp":{"sec":1,"nsec":2},"v":1}`:                                    1000000002,

@@ -66,7 +66,7 @@ func TestSim(t *testing.T) {
 		launches[l.Kernel]++
 	}
 	others := map[string]bool{"unaligned": true, "fuse": true, "voxel": true}
-	skip := map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true}
+	skip := map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true, "voxel-named": true, "voxel-sorted": true, "draw-named": true}
 	rest := maps.Clone(skip)
 	maps.Copy(rest, others)
 	t.Run("devices", func(t *testing.T) {

@@ -1,0 +1,41 @@
+package rosbag2
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/dataset/internal/topics"
+)
+
+// Fifty thousand topics take a second at most; were the time that of their square, it would be many.
+func TestTimeGrowsAsTheNumberOfTopics(t *testing.T) {
+	const n = 50_000
+	b := &bag{define: func(name string) string { return "" }}
+	m := &metadata{Distro: "humble"}
+	left := make([]dataset.LeftOut, n)
+	for i := range n {
+		topic, kind := fmt.Sprintf("/topic/of/a/robot/%d", i), fmt.Sprintf("own_msgs/msg/Kind%d", i)
+		b.channels = append(b.channels, topics.Channel{Topic: topic, Encoding: "cdr", Schema: message.Schema{Name: kind}})
+		left[n-1-i] = dataset.LeftOut{Name: topic, Count: i, Reason: "before"}
+		m.Topics = append(m.Topics, countedTopic{Count: int64(i)})
+		m.Topics[i].Topic.Name, m.Topics[i].Topic.Type = topic, kind
+	}
+	start := time.Now()
+	b.describe(m)
+	b.lacks(left)
+	sum := 0
+	for i := range n {
+		sum += b.Count(i)
+	}
+	took := time.Since(start)
+	assert.Equal(t, n*(n-1)/2, sum)
+	assert.Equal(t, "humble", b.distro)
+	assert.Equal(t, "before", left[n-1].Reason, "it has no messages")
+	assert.Contains(t, left[0].Reason, "lacks the definition of own_msgs/msg/Kind49999,")
+	assert.Less(t, took, 5*time.Second)
+}
