@@ -212,8 +212,10 @@ func (c *compiler) tables(p *product) {
 
 // sums makes where the gradients go: zeros, as nobody writes padding.
 func (c *compiler) sums() {
-	if c.sum == nil {
+	if c.sum == nil { // else it is memory that processes share
 		c.sum = c.zeros(tensor.F32, c.model.size)
+	}
+	if c.jobs.Gradient == nil {
 		c.jobs.Splits, c.jobs.Gradient = splits(c.b*c.t), c.sum
 	}
 }

@@ -2,12 +2,14 @@ package nn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -15,11 +17,14 @@ import (
 // gradient is the mean of theirs. Each device does AdamW for a part of the parameters, reading the others' gradients and writing their parameters
 // itself, so that all have the same bits after each step, and the same in each run. With [Training.NCCL] that library adds up the gradients, and each
 // device does AdamW for all parameters. Its methods are for one goroutine at a time.
+//
+// Where the devices are those of several processes, [NewRank] makes a group of each.
 type Group struct {
-	steps  []*Step
+	steps  []*Step // of this process
 	queues []*ops.Queue
 	graph  *ops.Graph
 	nccl   *halves // instead of the graph
+	joined *joined // nil if all ranks are of this process
 }
 
 // NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others unless NCCL is asked for, for b rows of t tokens each.
@@ -29,8 +34,8 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 	fail := func(arg string, kind error, got any, want string) (*Group, error) {
 		return nil, &Error{Op: "NewGroup", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
 	}
-	if len(models) < 1 || len(models) > maxRanks {
-		return fail("models", ops.ErrOption, len(models), fmt.Sprintf("1 to %d", maxRanks))
+	if len(models) < 1 || len(models) > backend.MaxRanks {
+		return fail("models", ops.ErrOption, len(models), fmt.Sprintf("1 to %d", backend.MaxRanks))
 	}
 	if len(opts) != len(models) {
 		return fail("opts", ops.ErrOption, len(opts), fmt.Sprintf("%d, one for each model", len(models)))
@@ -98,9 +103,6 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 	return g, err
 }
 
-// maxRanks is how many devices a group has at most.
-const maxRanks = 16
-
 // phases are what a rank does in a step: what it does by itself; its part of the norm of all ranks' gradients; and its part of the optimiser's step.
 // Before the second and the third all ranks have done the one before.
 var phases = []func(s *Step, q *ops.Queue) error{
@@ -133,11 +135,17 @@ func (g *Group) record(phases []func(s *Step, q *ops.Queue) error) error {
 			}
 		}
 	}
+	if g.joined != nil { // whose next step begins when all have written the parameters, as a graph's does by itself
+		return g.meet()
+	}
 	return nil
 }
 
 // meet makes every queue wait for all others.
 func (g *Group) meet() error {
+	if g.joined != nil {
+		return g.joined.meet.Run(g.queues[0])
+	}
 	for i, q := range g.queues {
 		for j, other := range g.queues {
 			if i != j {
@@ -152,14 +160,20 @@ func (g *Group) meet() error {
 
 // spread copies the first rank's parameters, moments and state to the others, by the host.
 func (g *Group) spread(ctx context.Context) error {
-	first := g.steps[0].model
 	for _, s := range g.steps[1:] {
-		m := s.model
 		s.first = g.steps[0].first
-		for _, pair := range [][2]*tensor.Tensor{{m.params, first.params}, {m.working, first.working}, {m.m, first.m}, {m.v, first.v}, {m.state, first.state}} {
-			if err := across(ctx, m.device, pair[0], first.device, pair[1]); err != nil {
-				return err
-			}
+		if err := s.model.become(ctx, g.steps[0].model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// become copies another model's parameters, moments and state.
+func (m *Model) become(ctx context.Context, first *Model) error {
+	for _, pair := range [][2]*tensor.Tensor{{m.params, first.params}, {m.working, first.working}, {m.m, first.m}, {m.v, first.v}, {m.state, first.state}} {
+		if err := across(ctx, m.device, pair[0], first.device, pair[1]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -188,13 +202,21 @@ func (g *Group) Run() error {
 	case g.nccl != nil:
 		return g.nccl.run(g.queues)
 	}
-	return g.graph.Launch(g.queues[0])
+	err := g.graph.Launch(g.queues[0])
+	if err != nil && g.joined != nil {
+		g.joined.Leave(err) // the others wait for this step
+	}
+	return err
 }
 
 // Progress waits for the steps and is what Step.Progress is; losses are the mean of the ranks'.
 func (g *Group) Progress(ctx context.Context) (Progress, error) {
 	if g.queues == nil {
 		return Progress{}, &Error{Op: "Progress", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
+	}
+	if g.joined != nil {
+		p, err := g.steps[0].Progress(ctx, g.queues[0])
+		return g.joined.progress(ctx, p, err)
 	}
 	var all Progress
 	var errs []error
@@ -226,32 +248,66 @@ func (g *Group) Forgive(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit.
+// SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit. Of several processes the first
+// writes.
 func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
-	first := g.steps[0].model
-	for i, s := range g.steps[1:] { // each rank has the moments of its part, or of all
-		from, to := s.part(len(g.steps), i+1)
-		for _, pair := range [][2]*tensor.Tensor{{first.m, s.model.m}, {first.v, s.model.v}} {
-			dst, err1 := pair[0].Slice(0, from, to)
-			src, err2 := pair[1].Slice(0, from, to)
-			if err := errors.Join(err1, err2); err != nil {
-				return err
-			}
-			if err := across(ctx, first.device, dst, s.model.device, src); err != nil {
-				return err
+	views := g.steps
+	if g.joined != nil {
+		if _, err := g.joined.Exchange(ctx, "what to save", nil); err != nil { // all have done their steps
+			return err
+		}
+		views = g.joined.views
+	}
+	_, err := g.First(ctx, "what was saved", func() ([]byte, error) {
+		first := views[0].model
+		for i, s := range views[1:] { // each rank has the moments of its part, or of all
+			from, to := s.part(len(views), i+1)
+			for _, pair := range [][2]*tensor.Tensor{{first.m, s.model.m}, {first.v, s.model.v}} {
+				dst, err1 := pair[0].Slice(0, from, to)
+				src, err2 := pair[1].Slice(0, from, to)
+				if err := errors.Join(err1, err2); err != nil {
+					return nil, err
+				}
+				if err := across(ctx, first.device, dst, s.model.device, src); err != nil {
+					return nil, err
+				}
 			}
 		}
-	}
-	return g.steps[0].SaveState(ctx, path, texts)
+		return nil, g.steps[0].SaveState(ctx, path, texts)
+	})
+	return err
 }
 
-// LoadState goes on from what SaveState wrote.
-func (g *Group) LoadState(ctx context.Context, path string) (map[string]string, error) {
-	texts, err := g.steps[0].LoadState(ctx, path)
+// LoadState goes on from what SaveState wrote. Of several processes the first reads it.
+func (g *Group) LoadState(ctx context.Context, path string) (texts map[string]string, err error) {
+	said, err := g.First(ctx, "what to go on from", func() (said []byte, err error) {
+		if texts, err = g.steps[0].LoadState(ctx, path); err == nil {
+			said, err = json.Marshal(loaded{texts, g.steps[0].first})
+		}
+		return said, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return texts, g.spread(ctx)
+	if g.joined == nil {
+		return texts, g.spread(ctx)
+	}
+	var l loaded
+	if err := json.Unmarshal(said, &l); err != nil {
+		return nil, err
+	}
+	g.steps[0].first = l.First
+	if err := g.joined.take(ctx); err != nil {
+		return nil, err
+	}
+	_, err = g.joined.Exchange(ctx, "what was taken over", nil)
+	return l.Texts, err
+}
+
+// loaded is what the first of several processes has read.
+type loaded struct {
+	Texts map[string]string
+	First int64 // steps that were done
 }
 
 // Close releases the group. Close twice is fine.
@@ -269,6 +325,10 @@ func (g *Group) Close() error {
 	g.nccl = nil
 	for _, s := range g.steps {
 		errs = append(errs, s.Close())
+	}
+	if g.joined != nil {
+		errs = append(errs, g.joined.close())
+		g.joined = nil
 	}
 	return errors.Join(errs...)
 }

@@ -30,7 +30,7 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 	// The norm is wanted to clip; and with several ranks so that a number that is not finite in the gradient of one is seen by all.
 	if t.MaxNorm > 0 || group > 1 {
 		sum := c.alloc(tensor.F32, m.size)
-		if rank == 0 {
+		if rank == 0 && s.squares == nil { // of several processes the first shares them
 			s.squares = c.zeros(tensor.F32, m.chunks())
 		}
 		s.norm = c.zeros(tensor.F32, 1)

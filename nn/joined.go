@@ -1,0 +1,295 @@
+package nn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/nn/ranks"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// joined is what a Group has besides whose other ranks are other processes.
+type joined struct {
+	*ranks.Group
+	views []*Step       // of each rank: the own, and of the others what they share
+	meet  *ops.MeetPlan // of the ranks' queues
+	own   held          // what this process shares, but for the model's
+	held  held          // what it has of the others, and the meeting
+}
+
+// RankError is an error that another process of a group has had.
+type RankError struct {
+	Rank int
+	Text string
+}
+
+func (e *RankError) Error() string { return fmt.Sprintf("nn: rank %d: %s", e.Rank, e.Text) }
+
+// NewRank is NewGroup where each rank is a process with a device of its own, this one with the model's: all call it with the same network, batch and
+// settings, and so all methods of the group, as often and in the same order; what is another in one of them is an error in all. It has the bits of a
+// NewGroup of as many devices. A rank that ends is a *ranks.LostError in the others. The model's parameters lie from here on in memory that the ranks
+// share, so the caller closes the group, and only then the model. Close waits for the other ranks: who ends by an error of its own calls all.Leave before.
+func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOptions) (g *Group, err error) {
+	fail := func(arg string, kind error, got, want string) (*Group, error) {
+		return nil, &Error{Op: "NewRank", Arg: arg, Kind: kind, Got: got, Want: want}
+	}
+	switch {
+	case all == nil:
+		return fail("all", ops.ErrMissing, "nil", "the processes")
+	case m == nil:
+		return fail("m", ops.ErrMissing, "nil", "a model")
+	case o.Train == nil:
+		return fail("o.Train", ops.ErrMissing, "nil", "how to train")
+	}
+	s := &Step{model: m, opts: o, b: b, t: t}
+	g = &Group{steps: []*Step{s}, joined: &joined{Group: all}}
+	defer func() {
+		if err != nil {
+			all.Leave(err) // so that nobody waits
+			g, err = nil, errors.Join(err, g.Close())
+		}
+	}()
+	if err := s.check(); err != nil {
+		return g, err
+	}
+	same := sha256.Sum256(fmt.Appendf(nil, "%+v %v %+v %v %d %d %d %d", m.Parameters(), m.working.DType(), *o.Train, o.Loss, s.opts.Chunk, s.opts.Ring, b, t))
+	s.opts.Train.Seed += uint64(all.Rank()) // which was copied
+	if err := g.joined.share(ctx, s, same[:]); err != nil {
+		return g, err
+	}
+	if err := s.compile(ctx); err != nil {
+		return g, err
+	}
+	q, err := m.device.NewQueue()
+	if err != nil {
+		return g, err
+	}
+	g.queues = []*ops.Queue{q}
+	if err := s.update(ctx, g.joined.views, all.Rank(), all.Count()); err != nil {
+		return g, err
+	}
+	if g.graph, err = q.Capture(func() error { return g.record(phases) }); err != nil {
+		return g, err
+	}
+	meet := g.joined.meet
+	all.Watch(func() { _ = meet.Leave() })   // which is closed after a Close, when nobody waits any more
+	_, err = all.Exchange(ctx, "begin", nil) // all have what they wanted of the first
+	return g, err
+}
+
+// shared is what a rank tells the others.
+type shared struct {
+	Same    []byte   // a hash of what has to be the same
+	Handles [][]byte // of the tensors
+}
+
+// share moves what the ranks share into memory that all reach, opens the others', and takes the first rank's parameters over.
+func (j *joined) share(ctx context.Context, s *Step, same []byte) error {
+	m := s.model
+	if err := m.moments(ctx); err != nil {
+		return err
+	}
+	alone := m.working == m.params
+	mine := shared{Same: same}
+	for _, p := range []**tensor.Tensor{&m.params, &m.working, &m.m, &m.v, &m.state} {
+		if alone && p == &m.working {
+			m.working = m.params
+			continue
+		}
+		handle, err := m.held.share(ctx, m.device, p)
+		if err != nil {
+			return err
+		}
+		mine.Handles = append(mine.Handles, handle)
+	}
+	var flags *tensor.Tensor
+	for _, z := range []struct {
+		at    **tensor.Tensor
+		dtype tensor.DType
+		n     int
+	}{{&s.sum, tensor.F32, m.size}, {&s.squares, tensor.F32, m.chunks()}, {&flags, tensor.I32, j.Count()}} {
+		var err error
+		if *z.at, err = tensor.New(z.dtype, z.n); err != nil {
+			return err
+		}
+		handle, err := j.own.share(ctx, m.device, z.at)
+		if err != nil {
+			return err
+		}
+		mine.Handles = append(mine.Handles, handle)
+	}
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return err
+	}
+	all, err := j.Exchange(ctx, "what they share", text)
+	if err != nil {
+		return err
+	}
+	var meeting []*tensor.Tensor
+	for rank, text := range all {
+		if rank == j.Rank() {
+			j.views, meeting = append(j.views, s), append(meeting, flags)
+			continue
+		}
+		var theirs shared
+		if err := json.Unmarshal(text, &theirs); err != nil {
+			return err
+		}
+		if !slices.Equal(theirs.Same, same) || len(theirs.Handles) != len(mine.Handles) {
+			return &Error{Op: "NewRank", Arg: "m", Kind: ops.ErrOption, Got: fmt.Sprintf("another network or other settings than rank %d", rank), Want: "the same in all"}
+		}
+		view, f, err := j.view(s, theirs.Handles)
+		if err != nil {
+			return fmt.Errorf("rank %d's memory: %w", rank, err)
+		}
+		j.views, meeting = append(j.views, view), append(meeting, f)
+	}
+	if j.meet, err = m.device.PlanMeet(j.Rank(), meeting); err != nil {
+		return err
+	}
+	j.held = append(j.held, j.meet)
+	return j.take(ctx)
+}
+
+// share moves a tensor, of the host or of the device, into memory that other processes may open, and closes it where it was.
+func (h *held) share(ctx context.Context, d *ops.Device, t **tensor.Tensor) (handle []byte, err error) {
+	old := *t
+	moved, handle, err := d.AllocShared(old.DType(), old.Shape()...)
+	if err != nil {
+		return nil, err
+	}
+	if err := across(ctx, d, moved, d, old); err != nil {
+		return nil, errors.Join(err, moved.Close())
+	}
+	*t, *h = moved, append(*h, moved)
+	return handle, old.Close()
+}
+
+// view opens what another rank shares, of tensors as those of s.
+func (j *joined) view(s *Step, handles [][]byte) (view *Step, flags *tensor.Tensor, err error) {
+	m := s.model
+	view = &Step{model: &Model{device: m.device, net: m.net, size: m.size}}
+	v := view.model
+	open := func(dtype tensor.DType, n int) (t *tensor.Tensor) {
+		if err == nil {
+			if t, err = m.device.OpenShared(handles[0], dtype, n); err == nil {
+				handles, j.held = handles[1:], append(j.held, t)
+			}
+		}
+		return t
+	}
+	v.params = open(tensor.F32, m.size)
+	v.working = v.params
+	if m.working != m.params {
+		v.working = open(m.working.DType(), m.size)
+	}
+	v.m, v.v, v.state = open(tensor.F32, m.size), open(tensor.F32, m.size), open(tensor.I64, backend.StateWords)
+	view.sum, view.squares, flags = open(tensor.F32, m.size), open(tensor.F32, m.chunks()), open(tensor.I32, j.Count())
+	return view, flags, err
+}
+
+// take copies the first rank's parameters, moments and state.
+func (j *joined) take(ctx context.Context) error {
+	if j.Rank() == 0 {
+		return nil
+	}
+	return j.views[j.Rank()].model.become(ctx, j.views[0].model)
+}
+
+// told is what a rank says of its progress.
+type told struct {
+	Losses []uint32 // their bits
+	Err    string
+}
+
+// progress is Group.Progress, of the own step's p and err.
+func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress, error) {
+	if lost := j.Err(); lost != nil { // what the step found since is of no use
+		return Progress{}, lost
+	}
+	var mine told
+	for _, loss := range p.Losses {
+		mine.Losses = append(mine.Losses, math.Float32bits(loss))
+	}
+	if err != nil {
+		mine.Err = err.Error()
+	}
+	text, errText := json.Marshal(mine)
+	if errText != nil {
+		return Progress{}, errText
+	}
+	all, errAll := j.Exchange(ctx, fmt.Sprintf("the end of step %d", p.Step), text)
+	if errAll != nil {
+		return Progress{}, errAll
+	}
+	clear(p.Losses)
+	for rank, text := range all {
+		var theirs told
+		if err := json.Unmarshal(text, &theirs); err != nil {
+			return Progress{}, err
+		}
+		if err == nil && theirs.Err != "" {
+			err = &RankError{Rank: rank, Text: theirs.Err}
+		}
+		for k := range min(len(p.Losses), len(theirs.Losses)) {
+			p.Losses[k] += math.Float32frombits(theirs.Losses[k])
+		}
+	}
+	for k := range p.Losses {
+		p.Losses[k] /= float32(j.Count())
+	}
+	return p, err
+}
+
+// First makes the first rank do something, such as write a file, while the others wait, and gives all what it returned. An error of the first is a *RankError
+// in the others. In a group of one process it does no more than call fn. what names it, in errors too.
+func (g *Group) First(ctx context.Context, what string, fn func() ([]byte, error)) ([]byte, error) {
+	j := g.joined
+	if j == nil {
+		return fn()
+	}
+	var said, data []byte
+	var err error
+	if j.Rank() == 0 {
+		if data, err = fn(); err != nil {
+			said = append([]byte{1}, err.Error()...)
+		} else {
+			said = append([]byte{0}, data...)
+		}
+	}
+	all, errAll := j.Exchange(ctx, what, said)
+	switch {
+	case err != nil:
+		return nil, err
+	case errAll != nil:
+		return nil, errAll
+	case j.Rank() == 0:
+		return data, nil
+	case len(all[0]) == 0 || all[0][0] != 0:
+		return nil, &RankError{Rank: 0, Text: string(all[0][min(1, len(all[0])):])}
+	}
+	return all[0][1:], nil
+}
+
+// close releases what is shared once nobody uses it any more.
+func (j *joined) close() error {
+	var errs []error
+	if j.Err() == nil {
+		_, err := j.Exchange(context.Background(), "the end", nil) // nobody writes to another any more
+		errs = append(errs, err)
+	}
+	errs = append(errs, j.held.close())
+	if j.Err() == nil {
+		_, err := j.Exchange(context.Background(), "the very end", nil) // nobody has another's memory open
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, j.own.close())...)
+}

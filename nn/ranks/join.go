@@ -1,0 +1,193 @@
+package ranks
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// JoinError says why ranks did not come together.
+type JoinError struct {
+	Path      string // of the socket
+	Got, Want string
+	Err       error // nil if there is none beneath
+}
+
+func (e *JoinError) Error() string {
+	text := fmt.Sprintf("ranks: at %s: got %s, want %s", e.Path, e.Got, e.Want)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *JoinError) Unwrap() error { return e.Err }
+
+const (
+	again    = 20 * time.Millisecond // between two tries to reach rank 0
+	greeting = 10 * time.Second      // in which who connects has said who it is
+)
+
+// Join waits until all ranks have joined at a path, the same for all, where rank 0 makes a socket in a folder that is the user's alone; it is gone once all
+// are there. A rank that has joined already, or that counts otherwise, is refused. The caller sets ctx an end and calls Leave. The error is a *JoinError.
+func Join(ctx context.Context, path string, rank, count int) (*Group, error) {
+	if count < 1 || count > MaxCount || rank < 0 || rank >= count {
+		return nil, &JoinError{Path: path, Got: fmt.Sprintf("rank %d of %d", rank, count), Want: fmt.Sprintf("a rank of 1 to %d", MaxCount)}
+	}
+	g := &Group{rank: rank, count: count, broken: make(chan struct{})}
+	var err error
+	if rank == 0 {
+		g.links = make([]*link, count)
+		err = g.gather(ctx, path)
+	} else {
+		g.links = make([]*link, 1)
+		err = g.reach(ctx, path)
+	}
+	if err != nil {
+		for _, l := range g.links {
+			if l != nil {
+				_ = l.conn.Close()
+			}
+		}
+		return nil, err
+	}
+	for i, l := range g.links {
+		if l != nil {
+			g.readers.Go(func() { g.listen(l, i) })
+		}
+	}
+	return g, nil
+}
+
+// gather is Join of rank 0.
+func (g *Group) gather(ctx context.Context, path string) error {
+	if g.count == 1 {
+		return nil
+	}
+	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fail("no folder for the socket", "one that can be made", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { // which only its owner may
+		return fail("a folder of somebody else", "one of this user", err)
+	}
+	if conn, err := net.Dial("unix", path); err == nil {
+		_ = conn.Close()
+		return fail("a rank 0 that is there already", "one", nil)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fail("something that is there already", "nothing", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	if err != nil {
+		return fail("no socket", "one", err)
+	}
+	defer listener.Close()
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	var refused error
+	for there := 1; there < g.count; {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return fail(fmt.Sprintf("no rank %d", g.missing()), fmt.Sprintf("%d ranks, all of this machine and of one launcher", g.count), errors.Join(refused, ctx.Err()))
+			}
+			return fail("no connection", "one", err)
+		}
+		l := newLink(conn)
+		rank, err := g.greet(l)
+		if err != nil {
+			refused = err
+			_ = l.write(left, appendLeft(nil, &LostError{Why: err.Error()})) // it may be gone
+			_ = conn.Close()
+			continue
+		}
+		g.links[rank] = l
+		there++
+	}
+	for rank, l := range g.links {
+		if l == nil {
+			continue
+		}
+		if err := l.write(hello, nil); err != nil {
+			return fail(fmt.Sprintf("a rank %d that has ended", rank), "one that is there", err)
+		}
+	}
+	return nil
+}
+
+// missing is the first rank that has not come.
+func (g *Group) missing() int {
+	for rank, l := range g.links {
+		if rank > 0 && l == nil {
+			return rank
+		}
+	}
+	return 0
+}
+
+// greet reads who has connected.
+func (g *Group) greet(l *link) (int, error) {
+	if err := l.conn.SetReadDeadline(time.Now().Add(greeting)); err != nil {
+		return 0, err
+	}
+	kind, data, err := l.read()
+	if err != nil {
+		return 0, err
+	}
+	if kind != hello || len(data) != 8 {
+		return 0, errors.New("somebody who is no rank")
+	}
+	rank, count := int(binary.LittleEndian.Uint32(data)), int(binary.LittleEndian.Uint32(data[4:]))
+	switch {
+	case count != g.count || rank < 1 || rank >= g.count:
+		return 0, fmt.Errorf("got rank %d of %d, want one of %d", rank, count, g.count)
+	case g.links[rank] != nil:
+		return 0, fmt.Errorf("got a second rank %d", rank)
+	}
+	return rank, l.conn.SetReadDeadline(time.Time{})
+}
+
+// reach is Join of the others.
+func (g *Group) reach(ctx context.Context, path string) error {
+	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		if err == nil {
+			g.links[0] = newLink(conn)
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fail("no rank 0", "one, of this machine and of the same launcher", errors.Join(err, ctx.Err()))
+		case <-time.After(again):
+		}
+	}
+	l := g.links[0]
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
+	defer stop()
+	data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(g.rank)), uint32(g.count))
+	if err := l.write(hello, data); err != nil {
+		return fail("no rank 0", "one", err)
+	}
+	kind, data, err := l.read()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fail("ranks that are missing", fmt.Sprintf("all %d", g.count), ctx.Err())
+	case err != nil:
+		return fail("a rank 0 that has ended", "one that is there", err)
+	case kind == left:
+		lost, err := parseLeft(data)
+		if err != nil {
+			return fail("an answer that is cut short", "a whole one", err)
+		}
+		return fail("to be refused", "to be let in", errors.New(lost.Why))
+	}
+	return nil
+}

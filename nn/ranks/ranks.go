@@ -1,0 +1,198 @@
+// Package ranks is how the processes of one machine that train together know each other: they join at a socket in the file system, tell each other
+// what each has to say, and learn within moments that one of them has ended. Rank 0 is in the middle, the others talk to it alone.
+//
+// Nothing here knows of devices: what processes share on these is for package nn.
+package ranks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// MaxCount is how many ranks there can be.
+const MaxCount = 16
+
+// Group is the processes as one of them knows them. Exchange is for one goroutine at a time; the other methods may be called from any.
+type Group struct {
+	rank, count int
+	links       []*link // of rank 0 to each other, by rank; of the others one, to rank 0
+
+	mu      sync.Mutex
+	err     error
+	watches []func()
+	broken  chan struct{} // closed with err
+	readers sync.WaitGroup
+}
+
+// LostError says that a rank is not there any more, which ends the group.
+type LostError struct {
+	Rank int
+	Why  string // its own words; empty where it ended without any, as who is killed does
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("ranks: rank %d has ended: %s", e.Rank, cmp.Or(e.Why, "without a word, as a process that was killed does"))
+}
+
+// ApartError says that ranks do not do the same.
+type ApartError struct {
+	Ranks     [2]int
+	Got, Want string // what the second does, and what the first does
+}
+
+func (e *ApartError) Error() string {
+	return fmt.Sprintf("ranks: rank %d is at %q, rank %d at %q, want all to do the same", e.Ranks[0], e.Want, e.Ranks[1], e.Got)
+}
+
+// Rank is the number of this process.
+func (g *Group) Rank() int { return g.rank }
+
+// Count is how many processes there are.
+func (g *Group) Count() int { return g.count }
+
+// Err is why the group has ended: a *LostError or an *ApartError; nil while it has not.
+func (g *Group) Err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// Watch makes the group call fn once, on a goroutine of its own, when it ends: at once if it has.
+func (g *Group) Watch(fn func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		go fn()
+		return
+	}
+	g.watches = append(g.watches, fn)
+}
+
+// fail ends the group, the first time. Rank 0 tells the others.
+func (g *Group) fail(err error) {
+	g.mu.Lock()
+	if g.err != nil {
+		g.mu.Unlock()
+		return
+	}
+	g.err = err
+	close(g.broken)
+	for _, fn := range g.watches {
+		go fn()
+	}
+	g.watches = nil
+	g.mu.Unlock()
+	if g.rank != 0 {
+		return
+	}
+	lost := &LostError{Why: err.Error()}
+	errors.As(err, &lost)
+	for _, l := range g.links {
+		if l != nil {
+			_ = l.write(left, appendLeft(nil, lost)) // who does not hear it finds that rank 0 is gone
+		}
+	}
+}
+
+// Exchange gives what this rank has to say to all, and returns what each has said, by rank: it waits for all. what names the occasion, which has to be
+// the same for all: else it is an *ApartError, and the group has ended. After a *LostError, or when ctx ends, it has too.
+func (g *Group) Exchange(ctx context.Context, what string, mine []byte) ([][]byte, error) {
+	if len(what)+len(mine) > maxFrame/MaxCount {
+		return nil, fmt.Errorf("ranks: %s: got %d bytes, want at most %d", what, len(mine), maxFrame/MaxCount-len(what))
+	}
+	all, err := g.exchange(ctx, what, mine)
+	if err != nil {
+		g.fail(err)
+		return nil, cmp.Or(g.Err(), err)
+	}
+	return all, nil
+}
+
+func (g *Group) exchange(ctx context.Context, what string, mine []byte) ([][]byte, error) {
+	said := appendPart(appendPart(nil, []byte(what)), mine)
+	if g.rank != 0 {
+		if err := g.links[0].write(speak, said); err != nil {
+			return nil, &LostError{Rank: 0}
+		}
+		frame, err := g.next(ctx, g.links[0])
+		if err != nil {
+			return nil, err
+		}
+		return parts(frame, g.count)
+	}
+	all := make([][]byte, g.count)
+	all[0] = mine
+	for rank, l := range g.links {
+		if l == nil {
+			continue
+		}
+		frame, err := g.next(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		said, err := parts(frame, 2)
+		if err != nil {
+			return nil, err
+		}
+		if string(said[0]) != what {
+			return nil, &ApartError{Ranks: [2]int{0, rank}, Got: string(said[0]), Want: what}
+		}
+		all[rank] = said[1]
+	}
+	var frame []byte
+	for _, part := range all {
+		frame = appendPart(frame, part)
+	}
+	for rank, l := range g.links {
+		if l == nil {
+			continue
+		}
+		if err := l.write(speak, frame); err != nil {
+			return nil, &LostError{Rank: rank}
+		}
+	}
+	return all, nil
+}
+
+// next is what a link brings next. What was said before the group ended is still heard.
+func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
+	select {
+	case frame := <-l.said:
+		return frame, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-g.broken:
+	}
+	select {
+	case frame := <-l.said:
+		return frame, nil
+	default:
+		return nil, g.Err()
+	}
+}
+
+// Leave ends this rank's part in the group: the others learn of it, with why, if it is no nil. Leave twice is fine.
+func (g *Group) Leave(why error) {
+	lost := &LostError{Rank: g.rank, Why: "it is done"}
+	if why != nil {
+		lost.Why = why.Error()
+		if other := (*LostError)(nil); errors.As(why, &other) { // they know
+			lost = other
+		}
+	}
+	if g.rank == 0 {
+		g.fail(lost)
+	} else {
+		_ = g.links[0].write(left, appendLeft(nil, lost)) // rank 0 may be gone
+		g.fail(lost)
+	}
+	for _, l := range g.links {
+		if l != nil {
+			_ = l.conn.Close()
+		}
+	}
+	g.readers.Wait()
+}
