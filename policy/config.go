@@ -275,14 +275,14 @@ func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.S
 	return loader.New(ctx, device, store, p, loader.Options{Batch: evaluated, Seed: c.Seed, Episodes: [][]int{episodes}, Last: ops.LastShort})
 }
 
-// drawn draws windows of the training episodes, a batch for each device.
-func (c *Config) drawn(ctx context.Context, devices []*ops.Device, store *loader.Store) (*loader.Group, error) {
+// drawn draws windows of the training episodes, a batch for each device, of which the first is that of a rank of all.
+func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, store *loader.Store) (*loader.Group, error) {
 	p, err := c.plan(true)
 	if err != nil {
 		return nil, err
 	}
 	p.Shuffle = cmp.Or(p.Shuffle, "windows")
-	o := loader.Options{Batch: c.Recipe.Batch, Seed: c.Seed, Episodes: [][]int{c.Trained}, Last: ops.LastDrop}
+	o := loader.Options{Batch: c.Recipe.Batch, Seed: c.Seed, Episodes: [][]int{c.Trained}, Last: ops.LastDrop, Rank: rank, Ranks: c.Devices}
 	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 

@@ -1,14 +1,19 @@
 package policy
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -33,6 +38,9 @@ type Options struct {
 	Floor   float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
 	// NCCL has the gradients of several devices added up by that library, for GPUs that do not reach each other's memory; see [nn.Training.NCCL].
 	NCCL bool
+	// Ranks are the processes that train together, each with one device; nil for this one alone. All have the same options and store, and call the
+	// methods of their trainers as often and in the same order. The checkpoint is the first's to write, and has the bytes of one process with all devices.
+	Ranks *ranks.Group
 }
 
 // Trainer trains a policy. Its methods are for one goroutine at a time.
@@ -43,6 +51,7 @@ type Trainer struct {
 	models []*nn.Model // one a device, with the same parameters
 	held   constants
 	group  *nn.Group
+	ranks  *ranks.Group
 	at     int64
 	losses []float32 // of all steps
 	broken error     // of a step
@@ -53,7 +62,7 @@ type Trainer struct {
 // share the order of the windows. The caller closes it, before the devices. What cannot be trained on is an *OptionError, *StreamError or
 // *EpisodeError, an error of the loader, or one of package nn.
 func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store, o Options) (_ *Trainer, err error) {
-	t := &Trainer{store: store}
+	t := &Trainer{store: store, ranks: o.Ranks}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -63,6 +72,13 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store,
 		return nil, err
 	}
 	t.config.Devices, t.config.NCCL = len(devices), o.NCCL && len(devices) > 1
+	rank := 0
+	if t.ranks != nil {
+		if len(devices) != 1 || o.NCCL {
+			return nil, &OptionError{"Ranks", fmt.Sprintf("processes with %d devices, NCCL %t", len(devices), o.NCCL), "one device each, without NCCL"}
+		}
+		rank, t.config.Devices = t.ranks.Rank(), t.ranks.Count()
+	}
 	if len(devices) > 1 && !o.NCCL {
 		if err := ops.Connect(devices...); err != nil {
 			return nil, err
@@ -71,7 +87,10 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store,
 	if err := t.config.learn(ctx, store); err != nil {
 		return nil, err
 	}
-	if t.loader, err = t.config.drawn(ctx, devices, store); err != nil {
+	if err := t.alike(ctx); err != nil {
+		return nil, err
+	}
+	if t.loader, err = t.config.drawn(ctx, devices, rank, store); err != nil {
 		return nil, err
 	}
 	r := &t.config.Recipe
@@ -90,8 +109,34 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store,
 		o.Train.NCCL = t.config.NCCL
 		all = append(all, o)
 	}
+	if t.ranks != nil {
+		t.group, err = nn.NewRank(ctx, t.ranks, t.models[0], r.Batch, r.History, all[0])
+		return t, err
+	}
 	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.History, all)
 	return t, err
+}
+
+// alike finds out whether all processes train the same.
+func (t *Trainer) alike(ctx context.Context) error {
+	if t.ranks == nil {
+		return nil
+	}
+	text, err := json.Marshal(t.config)
+	if err != nil {
+		return err
+	}
+	mine := sha256.Sum256(text)
+	all, err := t.ranks.Exchange(ctx, "what is trained", mine[:])
+	if err != nil {
+		return err
+	}
+	for rank, theirs := range all {
+		if !bytes.Equal(theirs, mine[:]) {
+			return &OptionError{"Ranks", fmt.Sprintf("another dataset or other options in rank %d than in rank %d", rank, t.ranks.Rank()), "the same in all"}
+		}
+	}
+	return nil
 }
 
 // ring is how many losses are kept on the device.
@@ -144,7 +189,7 @@ func (t *Trainer) Steps() int { return int(t.at) }
 func (t *Trainer) Done() bool { return t.Steps() >= t.config.Recipe.Steps }
 
 // Run trains so many steps, but no more than the recipe has, and returns the loss of each: the mean over the targets of the batch that there are. It
-// ends early with the context, after whole steps. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since:
+// ends early with the context, after whole steps, unless there are several processes, which train as many each. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since:
 // training ends there, and goes on from what was saved before.
 func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	if err := t.usable("Run"); err != nil {
@@ -152,7 +197,7 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	}
 	steps = min(steps, t.config.Recipe.Steps-t.Steps(), ring)
 	given := 0
-	for ; given < steps && ctx.Err() == nil; given++ {
+	for ; given < steps && (ctx.Err() == nil || t.ranks != nil); given++ {
 		if err := t.group.Run(); err != nil {
 			t.broken = err
 			return nil, err
@@ -202,10 +247,13 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text), lossesText: lossesTo(t.losses)}); err != nil {
 		return err
 	}
-	if err := t.models[0].SaveFile(ctx, in(dir, modelFile), nil); err != nil {
-		return err
-	}
-	return t.config.write(dir)
+	_, err = t.group.First(ctx, "the checkpoint", func() ([]byte, error) {
+		if err := t.models[0].SaveFile(ctx, in(dir, modelFile), nil); err != nil {
+			return nil, err
+		}
+		return nil, t.config.write(dir)
+	})
+	return err
 }
 
 // Resume goes on from a checkpoint, to the bit. One of other options, or of another number of devices, is a *CheckpointError.
@@ -254,7 +302,8 @@ func (t *Trainer) usable(op string) error {
 	return t.broken
 }
 
-// Close releases what is on the devices. Close twice is fine.
+// Close releases what is on the devices. Close twice is fine. Of several processes it waits for the others, unless Options.Ranks has ended: who ends by an
+// error of its own calls its Leave before.
 func (t *Trainer) Close() error {
 	var errs []error
 	if t.group != nil {
