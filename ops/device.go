@@ -83,20 +83,30 @@ func OpenAll(names string) (devices []*Device, err error) {
 			devices = nil
 		}
 	}()
-	for name := range strings.SplitSeq(names, ",") {
-		each, err := named(name)
+	list, err := Names(names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range list {
+		d, err := Open(name)
 		if err != nil {
 			return devices, err
 		}
-		for _, name := range each {
-			d, err := Open(name)
-			if err != nil {
-				return devices, err
-			}
-			devices = append(devices, d)
-		}
+		devices = append(devices, d)
 	}
 	return devices, nil
+}
+
+// Names returns the names of the devices that OpenAll opens, and opens none.
+func Names(names string) (list []string, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		each, err := named(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, each...)
+	}
+	return list, nil
 }
 
 // named returns the names of the devices that a name stands for.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"

@@ -55,6 +55,7 @@ type app struct {
 	out, err   io.Writer
 	announce   func(step string) (done func()) // tells a person at a terminal what takes long
 	json       bool
+	quiet      bool // remarks are for another program to make
 	interrupts interrupts
 	pipe       *pipe
 }
@@ -162,7 +163,7 @@ func (a *app) writeJSON(v any) error {
 
 // remark tells the user something that is not the result. With --json the result carries it.
 func (a *app) remark(format string, args ...any) {
-	if !a.json {
+	if !a.json && !a.quiet {
 		fmt.Fprintf(a.err, "robocache: %s\n", printed.Text(fmt.Sprintf(format, args...)))
 	}
 }

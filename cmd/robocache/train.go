@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/viz"
@@ -33,7 +34,11 @@ type training struct {
 	clock                string
 	definitions          []string
 	resume, anew         bool // anew: there is nothing to resume
+	rank, world          int  // of the programs that train together
 }
+
+// writes reports whether this program is the one that writes.
+func (t *training) writes() bool { return t.out != "" && t.rank == 0 }
 
 // trained is what train says of its work, in the last line of --json.
 type trained struct {
@@ -106,7 +111,10 @@ others; --floor gives another. Train says which columns are measured by that.
 
 --backend cuda:0,cuda:1, or cuda:all, trains on several devices of this machine together: each takes
 a batch of its own of the shared order, and the gradient is the mean of theirs. So a step has as many
-times more windows: a learning rate that is right for one device may want to be higher.
+times more windows: a learning rate that is right for one device may want to be higher. So do
+programs that torchrun or srun has started on one machine, each with a device, or those with --rank
+and --world: they write one checkpoint, the same as that of one program with all devices. Where one
+of them ends, so do the others, with what was written before.
 
 Under --json there is a line for each tenth of the steps, with step, loss and steps_per_second, and
 a last one with the result.`
@@ -126,8 +134,11 @@ func (a *app) trainCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			t.path = args[0]
+			if err := a.ranked(&t.rank, &t.world, cmd.Flags().Changed); err != nil {
+				return err
+			}
 			return a.train(&t)
 		},
 	}
@@ -151,6 +162,8 @@ func (a *app) trainCommand() *cobra.Command {
 	definitionsFlag(f, &t.definitions)
 	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
+	f.IntVar(&t.rank, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
+	f.IntVar(&t.world, "world", 1, "how many programs of this machine train together, each with a device; told with the rank unless given")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "size", func() []string { return policy.Sizes })
 	complete(cmd, "policy", func() []string { return []string{policy.Kind} })
@@ -203,7 +216,7 @@ func (t *training) check() error {
 
 // outputs finds out whether the checkpoint can be written, and takes away what a program that was killed has left of one.
 func (t *training) outputs() error {
-	if t.out == "" {
+	if !t.writes() {
 		return nil
 	}
 	if err := notURL(t.out); err != nil {
@@ -228,7 +241,19 @@ func (a *app) train(t *training) (err error) {
 	if err := t.check(); err != nil {
 		return err
 	}
-	devices, err := ops.OpenAll(t.backend)
+	ctx := context.Background()
+	all, err := a.join(ctx, t)
+	if err != nil {
+		return err
+	}
+	if t.Ranks = all; all != nil {
+		defer func() { all.Leave(err) }()
+	}
+	own, err := t.ownDevice()
+	if err != nil {
+		return err
+	}
+	devices, err := ops.OpenAll(own)
 	if err != nil {
 		return err
 	}
@@ -242,14 +267,16 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil && t.out != "" && absent != nil {
+		if err != nil && t.writes() && absent != nil {
 			_ = os.Remove(t.out) // which fails if there is something in it
 		}
 	}()
-	ctx := context.Background()
-	w := &trainer{app: a, training: t, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
+	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, Remarks: []string{}}}
 	for _, d := range devices {
 		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
+	}
+	if err := w.devicesOfAll(ctx); err != nil {
+		return err
 	}
 	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value, Clock: t.clock, Definitions: t.definitions}}
 	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
@@ -264,7 +291,13 @@ func (a *app) train(t *training) (err error) {
 		return w.explain(explainDrawn(&w.request, err))
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
-	return w.run(ctx, tr, source.Store)
+	if err := w.run(ctx, tr, source.Store); err != nil {
+		if all != nil {
+			all.Leave(err) // the others are not to wait
+		}
+		return err
+	}
+	return nil
 }
 
 // counted is a bar for what is opened.
@@ -277,6 +310,8 @@ func (a *app) counted(what string, of int) (one, done func()) {
 type trainer struct {
 	*training
 	app     *app
+	ranks   *ranks.Group // nil if this program trains alone
+	unread  error        // of the output: nobody reads it any more
 	request batching.Request
 	out     *trained
 }
@@ -309,8 +344,14 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Sto
 	if err := w.save(ctx, tr); err != nil {
 		return err
 	}
+	if w.unread != nil {
+		return w.unread
+	}
 	if w.out.Ended {
 		return w.ended(tr)
+	}
+	if w.rank > 0 {
+		return nil
 	}
 	if len(w.HoldOut) > 0 {
 		if err := w.compare(ctx, tr, store); err != nil {
@@ -331,12 +372,22 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	begin, saved := time.Now(), time.Now()
 	some := 1 // steps until the host looks, about a tenth of a second
 	for !tr.Done() {
-		if w.out.Ended = ended(); w.out.Ended {
+		next, err := w.agree(ctx, turn{Steps: some, Save: time.Since(saved) > time.Minute, End: ended() || w.unread != nil})
+		if err != nil {
+			return err
+		}
+		if w.out.Ended = next.End; w.out.Ended {
 			break
+		}
+		if next.Save {
+			if err := w.save(ctx, tr); err != nil {
+				return err
+			}
+			saved = time.Now()
 		}
 		tenth := ((tr.Steps()*10/total+1)*total + 9) / 10 // the step that the next tenth ends with
 		at := time.Now()
-		losses, err := tr.Run(ctx, min(some, tenth-tr.Steps()))
+		losses, err := tr.Run(ctx, min(next.Steps, tenth-tr.Steps()))
 		if err != nil {
 			return w.explain(err)
 		}
@@ -350,15 +401,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 		o.Steps, o.Seconds = tr.Steps(), time.Since(begin).Seconds()
 		o.Speed, o.Loss = float64(o.Steps-first)/max(o.Seconds, 1e-9), recent(tr)
 		if o.Steps == tenth {
-			if err := w.progress(); err != nil { // nobody reads it any more
-				return errors.Join(err, w.save(ctx, tr))
-			}
-		}
-		if time.Since(saved) > time.Minute {
-			if err := w.save(ctx, tr); err != nil {
-				return err
-			}
-			saved = time.Now()
+			w.unread = w.progress()
 		}
 	}
 	w.out.Steps, w.out.Loss = tr.Steps(), recent(tr)
@@ -404,7 +447,7 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 	if err := tr.Save(ctx, dir); err != nil {
 		return unwritten(err)
 	}
-	if tr.Steps() == 0 {
+	if tr.Steps() == 0 || w.rank > 0 {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {

@@ -58,7 +58,8 @@ func Join(ctx context.Context, path string, rank, count int) (*Group, error) {
 	}
 	for i, l := range g.links {
 		if l != nil {
-			g.readers.Go(func() { g.listen(l, i) })
+			l.rank = i
+			g.readers.Go(func() { g.listen(l) })
 		}
 	}
 	return g, nil

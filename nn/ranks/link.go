@@ -15,6 +15,7 @@ const (
 	hello byte = 'h' // of a rank to rank 0: its number and how many there are
 	speak byte = 's' // in an Exchange: to rank 0 the occasion and what is said, from it what all said
 	left  byte = 'l' // somebody has ended: the rank, and why
+	done  byte = 'd' // who says it is no part of the group any more, and all is well
 
 	maxFrame   = 16 << 20
 	writeLimit = time.Minute // after which who does not read counts as gone
@@ -23,11 +24,15 @@ const (
 // link is a connection between two ranks.
 type link struct {
 	conn net.Conn
+	rank int // of who is at the other end
 	mu   sync.Mutex
-	said chan []byte // the frames of Exchange, of which there is one at a time, and one more of who is ahead
+	said chan []byte   // the frames of Exchange, of which there is one at a time, and one more of who is ahead
+	done chan struct{} // closed when the other has left
 }
 
-func newLink(conn net.Conn) *link { return &link{conn: conn, said: make(chan []byte, 2)} }
+func newLink(conn net.Conn) *link {
+	return &link{conn: conn, said: make(chan []byte, 2), done: make(chan struct{})}
+}
 
 func (l *link) write(kind byte, data []byte) error {
 	l.mu.Lock()
@@ -57,22 +62,25 @@ func (l *link) read() (kind byte, data []byte, err error) {
 }
 
 // listen reads what a rank says until it, or the group, ends.
-func (g *Group) listen(l *link, rank int) {
+func (g *Group) listen(l *link) {
 	for {
 		kind, data, err := l.read()
 		switch {
 		case err != nil:
-			g.fail(&LostError{Rank: rank})
+			g.fail(&LostError{Rank: l.rank})
+			return
+		case kind == done:
+			close(l.done)
 			return
 		case kind == left:
 			lost, err := parseLeft(data)
 			if err != nil {
-				lost = &LostError{Rank: rank, Why: err.Error()}
+				lost = &LostError{Rank: l.rank, Why: err.Error()}
 			}
 			g.fail(lost)
 			return
 		case kind != speak:
-			g.fail(&LostError{Rank: rank, Why: fmt.Sprintf("it said %q", kind)})
+			g.fail(&LostError{Rank: l.rank, Why: fmt.Sprintf("it said %q", kind)})
 			return
 		}
 		select {

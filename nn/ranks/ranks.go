@@ -73,19 +73,7 @@ func (g *Group) Watch(fn func()) {
 
 // fail ends the group, the first time. Rank 0 tells the others.
 func (g *Group) fail(err error) {
-	g.mu.Lock()
-	if g.err != nil {
-		g.mu.Unlock()
-		return
-	}
-	g.err = err
-	close(g.broken)
-	for _, fn := range g.watches {
-		go fn()
-	}
-	g.watches = nil
-	g.mu.Unlock()
-	if g.rank != 0 {
+	if !g.end(err) || g.rank != 0 {
 		return
 	}
 	lost := &LostError{Why: err.Error()}
@@ -97,6 +85,22 @@ func (g *Group) fail(err error) {
 	}
 }
 
+// end is fail without a word, and reports whether it was the first time.
+func (g *Group) end(err error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		return false
+	}
+	g.err = err
+	close(g.broken)
+	for _, fn := range g.watches {
+		go fn()
+	}
+	g.watches = nil
+	return true
+}
+
 // Exchange gives what this rank has to say to all, and returns what each has said, by rank: it waits for all. what names the occasion, which has to be
 // the same for all: else it is an *ApartError, and the group has ended. After a *LostError, or when ctx ends, it has too.
 func (g *Group) Exchange(ctx context.Context, what string, mine []byte) ([][]byte, error) {
@@ -106,7 +110,7 @@ func (g *Group) Exchange(ctx context.Context, what string, mine []byte) ([][]byt
 	all, err := g.exchange(ctx, what, mine)
 	if err != nil {
 		g.fail(err)
-		return nil, cmp.Or(g.Err(), err)
+		return nil, g.Err()
 	}
 	return all, nil
 }
@@ -159,35 +163,42 @@ func (g *Group) exchange(ctx context.Context, what string, mine []byte) ([][]byt
 
 // next is what a link brings next. What was said before the group ended is still heard.
 func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
+	var err error
 	select {
 	case frame := <-l.said:
 		return frame, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-l.done:
+		err = &LostError{Rank: l.rank, Why: "it is done"}
 	case <-g.broken:
+		err = g.Err()
 	}
 	select {
 	case frame := <-l.said:
 		return frame, nil
 	default:
-		return nil, g.Err()
+		return nil, err
 	}
 }
 
-// Leave ends this rank's part in the group: the others learn of it, with why, if it is no nil. Leave twice is fine.
+// Leave ends this rank's part in the group: with why, if it is not nil, the others' too, who learn of it. Leave twice is fine.
 func (g *Group) Leave(why error) {
-	lost := &LostError{Rank: g.rank, Why: "it is done"}
-	if why != nil {
-		lost.Why = why.Error()
-		if other := (*LostError)(nil); errors.As(why, &other) { // they know
-			lost = other
+	if why == nil {
+		if g.end(&LostError{Rank: g.rank, Why: "it has left"}) {
+			for _, l := range g.links {
+				if l != nil {
+					_ = l.write(done, nil) // it may be gone
+				}
+			}
 		}
-	}
-	if g.rank == 0 {
-		g.fail(lost)
 	} else {
-		_ = g.links[0].write(left, appendLeft(nil, lost)) // rank 0 may be gone
+		lost := &LostError{Rank: g.rank, Why: why.Error()}
+		errors.As(why, &lost) // of which the others know
 		g.fail(lost)
+		if g.rank != 0 {
+			_ = g.links[0].write(left, appendLeft(nil, lost))
+		}
 	}
 	for _, l := range g.links {
 		if l != nil {

@@ -1,0 +1,182 @@
+package ranks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// socket is a path that is short enough for one.
+func socket(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ranks")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "in", "s")
+}
+
+// run makes n ranks that do fn each, and returns their errors.
+func run(t *testing.T, n int, fn func(ctx context.Context, g *Group) error) []error {
+	t.Helper()
+	path := socket(t)
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for rank := range n {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			g, err := Join(ctx, path, rank, n)
+			if err == nil {
+				err = fn(ctx, g)
+				g.Leave(err)
+				g.Leave(err)
+			}
+			errs[rank] = err
+		})
+	}
+	all.Wait()
+	list, err := os.ReadDir(filepath.Dir(path))
+	if n > 1 {
+		require.NoError(t, err)
+	}
+	assert.Empty(t, list, "the socket is gone")
+	return errs
+}
+
+func TestAllHearWhatEachSays(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		for rank, err := range run(t, n, func(ctx context.Context, g *Group) error {
+			for turn := range 50 {
+				all, err := g.Exchange(ctx, fmt.Sprint("turn ", turn), fmt.Append(nil, turn, g.Rank()))
+				if err != nil {
+					return err
+				}
+				for rank, said := range all {
+					assert.Equal(t, fmt.Sprint(turn, rank), string(said))
+				}
+			}
+			return nil
+		}) {
+			assert.NoError(t, err, "rank %d of %d", rank, n)
+		}
+	}
+}
+
+// A rank that ends, in order or not, is an error in who still waits for it, and in who watches.
+func TestALostRankIsKnownToAll(t *testing.T) {
+	why := errors.New("the disk is full")
+	for lost := range 3 {
+		for _, killed := range []bool{false, true} {
+			errs := run(t, 3, func(ctx context.Context, g *Group) error {
+				if _, err := g.Exchange(ctx, "begin", nil); err != nil {
+					return err
+				}
+				if g.Rank() == lost {
+					if killed {
+						g.end(why) // who is dead says nothing
+						for _, l := range g.links {
+							if l != nil {
+								_ = l.conn.Close()
+							}
+						}
+					}
+					return why
+				}
+				heard := make(chan struct{})
+				g.Watch(func() { close(heard) })
+				<-heard
+				_, err := g.Exchange(ctx, "after", nil)
+				return err
+			})
+			for rank, err := range errs {
+				var e *LostError
+				switch {
+				case rank == lost:
+					assert.Equal(t, why, err)
+				case assert.ErrorAs(t, err, &e):
+					assert.Equal(t, lost, e.Rank)
+					if !killed {
+						assert.Equal(t, why.Error(), e.Why)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestRanksThatAreApartAreToldSo(t *testing.T) {
+	errs := run(t, 3, func(ctx context.Context, g *Group) error {
+		_, err := g.Exchange(ctx, []string{"save", "save", "train"}[g.Rank()], nil)
+		return err
+	})
+	var apart *ApartError
+	require.ErrorAs(t, errs[0], &apart)
+	assert.Equal(t, [2]int{0, 2}, apart.Ranks)
+	for _, err := range errs[1:] {
+		assert.ErrorContains(t, err, `rank 0 is at "save", rank 2 at "train"`)
+	}
+	errs = run(t, 2, func(ctx context.Context, g *Group) error {
+		if g.Rank() == 1 {
+			return nil
+		}
+		_, err := g.Exchange(ctx, "one more", nil)
+		return err
+	})
+	assert.ErrorContains(t, errs[0], "rank 1 has ended: it is done")
+	assert.NoError(t, errs[1])
+}
+
+// Who does not come, comes twice, or is somebody else, is told of; a socket that a program has left is no obstacle.
+func TestJoinsThatCannotBe(t *testing.T) {
+	path := socket(t)
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	for _, c := range [][2]int{{-1, 2}, {2, 2}, {0, 0}, {0, MaxCount + 1}} {
+		_, err := Join(short(), path, c[0], c[1])
+		assert.Error(t, err)
+	}
+	_, err := Join(short(), path, 1, 2)
+	var e *JoinError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, "no rank 0", e.Got)
+
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	stale.SetUnlinkOnClose(false)
+	require.NoError(t, stale.Close())
+	var all sync.WaitGroup
+	var first, wrong error
+	all.Go(func() { _, first = Join(short(), path, 0, 3) })
+	all.Go(func() { _, wrong = Join(short(), path, 1, 2) })
+	all.Go(func() {
+		conn, err := net.Dial("unix", path)
+		for range 10 {
+			if err == nil {
+				break
+			}
+			time.Sleep(again)
+			conn, err = net.Dial("unix", path)
+		}
+		if assert.NoError(t, err) {
+			_, _ = conn.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
+			assert.NoError(t, conn.Close())
+		}
+	})
+	all.Wait()
+	assert.ErrorContains(t, first, "no rank 1")
+	assert.ErrorIs(t, first, context.DeadlineExceeded)
+	assert.ErrorContains(t, wrong, "got rank 1 of 2, want one of 3")
+}
