@@ -64,41 +64,50 @@ func (g *Group) Err() error {
 func (g *Group) Watch(fn func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.err != nil {
+	select {
+	case <-g.broken:
 		go fn()
-		return
+	default:
+		g.watches = append(g.watches, fn)
 	}
-	g.watches = append(g.watches, fn)
 }
 
-// fail ends the group, the first time. Rank 0 tells the others.
+// fail ends the group, the first time; rank 0 tells the others, before it does anything else.
 func (g *Group) fail(err error) {
-	if !g.end(err) || g.rank != 0 {
+	g.end(err, func(l *link) error {
+		if g.rank != 0 {
+			return nil
+		}
+		lost := &LostError{Why: err.Error()}
+		errors.As(err, &lost)
+		return l.write(left, appendLeft(nil, lost))
+	})
+}
+
+// end ends the group, the first time, and returns when it has. Who does not hear what is told is gone, or will find that this rank is.
+func (g *Group) end(err error, tell func(l *link) error) {
+	g.mu.Lock()
+	first := g.err == nil
+	if first {
+		g.err = err
+	}
+	g.mu.Unlock()
+	if !first {
+		<-g.broken
 		return
 	}
-	lost := &LostError{Why: err.Error()}
-	errors.As(err, &lost)
 	for _, l := range g.links {
 		if l != nil {
-			_ = l.write(left, appendLeft(nil, lost)) // who does not hear it finds that rank 0 is gone
+			_ = tell(l)
 		}
 	}
-}
-
-// end is fail without a word, and reports whether it was the first time.
-func (g *Group) end(err error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.err != nil {
-		return false
-	}
-	g.err = err
 	close(g.broken)
 	for _, fn := range g.watches {
 		go fn()
 	}
 	g.watches = nil
-	return true
 }
 
 // Exchange gives what this rank has to say to all, and returns what each has said, by rank: it waits for all. what names the occasion, which has to be
@@ -185,13 +194,7 @@ func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
 // Leave ends this rank's part in the group: with why, if it is not nil, the others' too, who learn of it. Leave twice is fine.
 func (g *Group) Leave(why error) {
 	if why == nil {
-		if g.end(&LostError{Rank: g.rank, Why: "it has left"}) {
-			for _, l := range g.links {
-				if l != nil {
-					_ = l.write(done, nil) // it may be gone
-				}
-			}
-		}
+		g.end(&LostError{Rank: g.rank, Why: "it has left"}, func(l *link) error { return l.write(done, nil) })
 	} else {
 		lost := &LostError{Rank: g.rank, Why: why.Error()}
 		errors.As(why, &lost) // of which the others know

@@ -82,7 +82,7 @@ func TestALostRankIsKnownToAll(t *testing.T) {
 				}
 				if g.Rank() == lost {
 					if killed {
-						g.end(why) // who is dead says nothing
+						g.end(why, func(*link) error { return nil }) // who is dead says nothing
 						for _, l := range g.links {
 							if l != nil {
 								_ = l.conn.Close()
