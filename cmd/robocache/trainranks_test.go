@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// rankProgram is a rank of several, as torchrun starts it.
+type rankProgram struct {
+	*exec.Cmd
+	out, err said
+}
+
+// said is what a program has written so far.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// whenTraining waits until the first of the ranks, which stand in order, trains.
+func whenTraining(t *testing.T, all []*rankProgram) {
+	t.Helper()
+	require.Eventually(t, func() bool { return strings.Contains(all[0].out.String(), "states:") }, time.Minute, 20*time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
+}
+
+// upTo are the numbers below n.
+func upTo(n int) (list []int) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
+
+// launched starts a command line in so many ranks, in the order of the list.
+func launched(t *testing.T, ranks []int, world int, args ...string) []*rankProgram {
+	t.Helper()
+	temp, err := os.MkdirTemp("", "rc") // whose name is short enough for a socket
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(temp)) })
+	var all []*rankProgram
+	for _, rank := range ranks {
+		cmd, _ := program(t, args...)
+		p := &rankProgram{Cmd: cmd}
+		p.Env = append(p.Env, "TMPDIR="+temp, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", world), fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", world),
+			"MASTER_ADDR=localhost", "MASTER_PORT=29500", "TORCHELASTIC_RUN_ID="+t.Name())
+		p.Stdout, p.Stderr = &p.out, &p.err
+		require.NoError(t, p.Start())
+		t.Cleanup(func() { _ = p.Process.Kill() })
+		all = append(all, p)
+	}
+	return all
+}
+
+// ended waits for all, and returns their exit codes.
+func ended(t *testing.T, all []*rankProgram) (codes []int) {
+	t.Helper()
+	codes = make([]int, len(all))
+	var wait sync.WaitGroup
+	for i, p := range all {
+		wait.Go(func() {
+			late := time.AfterFunc(3*time.Minute, func() { _ = p.Process.Kill() })
+			_ = p.Wait() // whose error is the code
+			late.Stop()
+			codes[i] = p.ProcessState.ExitCode()
+		})
+	}
+	wait.Wait()
+	return codes
+}
+
+// hashesOf are those of the files of a folder.
+func hashesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range listed(t, dir) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		all[name] = fmt.Sprintf("%x", sha256.Sum256(data))
+	}
+	return all
+}
+
+// onRanks runs a test with the CPU in two ranks, and with the GPUs, up to four of them, a rank each; where there is one it is in two.
+func onRanks(t *testing.T, test func(t *testing.T, world int, backend, together string)) {
+	t.Run("cpu", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("processes share the host's memory on Linux alone")
+		}
+		test(t, 2, "cpu:exact", "cpu:exact,cpu:exact")
+	})
+	t.Run("cuda", func(t *testing.T) {
+		names, err := ops.Names("cuda:all")
+		if err != nil {
+			if os.Getenv("ROBOCACHE_REQUIRE_GPU") == "1" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+		if len(names) == 1 {
+			names = append(names, names[0])
+		}
+		names = names[:min(len(names), 4)]
+		test(t, len(names), "cuda", strings.Join(names, ","))
+	})
+}
+
+// Programs of one launcher train together: the files of the checkpoint are those of one program with all devices, byte for byte, and so are they where
+// they go on from a checkpoint. The first alone says what was done.
+func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
+	onRanks(t, func(t *testing.T, world int, backend, together string) {
+		dir := t.TempDir()
+		args := func(out, backend string, more ...string) []string {
+			return append([]string{"train", g1, "--hold-out=2", "--steps=20", "--batch=4", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
+		}
+		one, _ := program(t, args("one", together)...)
+		text, err := one.CombinedOutput()
+		require.NoError(t, err, string(text))
+		ranks := upTo(world)
+		slices.Reverse(ranks) // the first comes last
+		began := time.Now()
+		all := launched(t, ranks, world, args("ranks", backend)...)
+		codes := ended(t, all)
+		t.Logf("%d ranks of %s: %.1f s", world, backend, time.Since(began).Seconds())
+		for i, p := range all {
+			require.Zero(t, codes[i], "rank %d: %s%s", ranks[i], p.err.String(), p.out.String())
+			if ranks[i] > 0 {
+				assert.Empty(t, p.out.String(), "rank %d", ranks[i])
+			}
+		}
+		want := hashesOf(t, filepath.Join(dir, "one"))
+		assert.Len(t, want, 4)
+		assert.Equal(t, want, hashesOf(t, filepath.Join(dir, "ranks")))
+		lines := strings.Split(strings.TrimSpace(all[world-1].out.String()), "\n")
+		var last trained
+		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
+		assert.Len(t, last.Devices, world)
+		assert.Equal(t, 20, last.Steps)
+		assert.NotEmpty(t, last.Skill)
+	})
+}
+
+// A rank that is killed within a step ends the others within seconds, with an error that names it and the checkpoint of before.
+func TestAKilledRankEndsTheOthers(t *testing.T) {
+	onRanks(t, func(t *testing.T, world int, backend, _ string) {
+		for _, killed := range []int{0, world - 1} {
+			dir := filepath.Join(t.TempDir(), "out")
+			all := launched(t, upTo(world), world, "train", g1, "--steps=1000000", "--batch=1", "--backend", backend, "--out", dir)
+			whenTraining(t, all)
+			require.NoError(t, all[killed].Process.Kill())
+			began := time.Now()
+			codes := ended(t, all)
+			assert.Less(t, time.Since(began), 20*time.Second)
+			t.Logf("rank %d of %d killed: the others ended after %.2f s", killed, world, time.Since(began).Seconds())
+			for rank, p := range all {
+				if rank != killed {
+					assert.Equal(t, exitOther, codes[rank], "rank %d: %s", rank, p.err.String())
+					assert.Contains(t, p.err.String(), fmt.Sprintf("rank %d has ended", killed))
+				}
+			}
+		}
+	})
+}
+
+// A signal to one of the ranks ends all after the same step, with a checkpoint.
+func TestASignalToARankEndsAll(t *testing.T) {
+	onRanks(t, func(t *testing.T, world int, backend, _ string) {
+		dir := filepath.Join(t.TempDir(), "out")
+		all := launched(t, upTo(world), world, "train", g1, "--steps=1000000", "--batch=1", "--backend", backend, "--out", dir)
+		whenTraining(t, all)
+		require.NoError(t, all[world-1].Process.Signal(syscall.SIGTERM))
+		for i, code := range ended(t, all) {
+			assert.Zero(t, code, "rank %d: %s", i, all[i].err.String())
+		}
+		assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, listed(t, dir))
+	})
+}
+
+// What cannot be is told at once.
+func TestRanksThatCannotBe(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--rank 2 --world 2", "--rank and --world: got 2 of 2"},
+		{"--rank 0 --world 99", "--rank and --world: got 0 of 99"},
+		{"--rank 0", "--rank"},
+	} {
+		cmd, _ := program(t, append([]string{"train", g1}, strings.Fields(c.args)...)...)
+		text, err := cmd.CombinedOutput()
+		assert.Error(t, err)
+		assert.Contains(t, string(text), c.want)
+		assert.Equal(t, exitUsage, cmd.ProcessState.ExitCode())
+	}
+	cmd, _ := program(t, "train", g1)
+	cmd.Env = append(cmd.Env, "RANK=0", "WORLD_SIZE=16", "LOCAL_WORLD_SIZE=8")
+	text, err := cmd.CombinedOutput()
+	assert.Error(t, err)
+	assert.Contains(t, string(text), "training on several machines is not there yet")
+}
