@@ -190,6 +190,8 @@ func (t *training) check() error {
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
 	case t.planFile != "" && (t.hz.value > 0 || t.Action != "" || len(t.States) > 0):
 		return usagef("--plan: got it with --hz, --action or --state, want what they say in the plan")
+	case t.NCCL && t.world > 1:
+		return usagef("--nccl: got it in a program of %d, want one program with several devices: several share their memory", t.world)
 	case t.Rate < 0:
 		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
 	}

@@ -31,8 +31,10 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	if t.world < 1 || t.world > ranks.MaxCount || t.rank < 0 || t.rank >= t.world {
 		return nil, usagef("--rank and --world: got %d of %d, want a rank of 1 to %d", t.rank, t.world, ranks.MaxCount)
 	}
-	if here := os.Getenv("LOCAL_WORLD_SIZE"); here != "" && here != fmt.Sprint(t.world) {
-		return nil, usagef("--world: got %d programs, %s of them on this machine, want all on one: training on several machines is not there yet", t.world, here)
+	for _, name := range []string{"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"} {
+		if here := os.Getenv(name); here != "" && here != fmt.Sprint(t.world) {
+			return nil, usagef("--world: got %d programs, of which %s says that %s are on this machine, want all of them there", t.world, name, here)
+		}
 	}
 	path, err := t.meetingPoint()
 	if err != nil {
