@@ -27,9 +27,9 @@ type Group struct {
 	joined *joined // nil if all ranks are of this process
 }
 
-// NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others, unless NCCL is asked for, for b
-// rows of t tokens each. Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are
-// made those of the first model. Dropout differs from rank to rank. The caller closes the group before the models.
+// NewGroup compiles models, of one network, each on a device of its own that [ops.Connect] has connected to the others unless NCCL is asked for, for b rows of t tokens each.
+// Options are one for each model: Before, Tokens, IDs and Pad are its device's, the others are the same in all. Parameters are made those of the
+// first model. Dropout differs from rank to rank. The caller closes the group before the models.
 func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions) (g *Group, err error) {
 	fail := func(arg string, kind error, got any, want string) (*Group, error) {
 		return nil, &Error{Op: "NewGroup", Arg: arg, Kind: kind, Got: fmt.Sprint(got), Want: want}
@@ -248,8 +248,8 @@ func (g *Group) Forgive(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit. Of several processes the
-// first writes.
+// SaveState writes what training goes on from, as Step.SaveState does; a group of as many devices goes on from it to the bit. Of several processes the first
+// writes.
 func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
 	views := g.steps
 	if g.joined != nil {

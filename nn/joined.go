@@ -72,7 +72,7 @@ func NewRank(ctx context.Context, all *ranks.Group, m *Model, b, t int, o StepOp
 		return g, err
 	}
 	g.queues = []*ops.Queue{q}
-	if err := s.update(ctx, g.joined.views, all.Rank(), len(g.joined.views)); err != nil {
+	if err := s.update(ctx, g.joined.views, all.Rank(), all.Count()); err != nil {
 		return g, err
 	}
 	if g.graph, err = q.Capture(func() error { return g.record(phases) }); err != nil {

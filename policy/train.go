@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
@@ -74,8 +73,8 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store,
 	t.config.Devices, t.config.NCCL = len(devices), o.NCCL && len(devices) > 1
 	rank := 0
 	if t.ranks != nil {
-		if len(devices) != 1 {
-			return nil, &OptionError{"devices", strconv.Itoa(len(devices)), "one, of each of several processes"}
+		if len(devices) != 1 || o.NCCL {
+			return nil, &OptionError{"Ranks", fmt.Sprintf("processes with %d devices, NCCL %t", len(devices), o.NCCL), "one device each, without NCCL"}
 		}
 		rank, t.config.Devices = t.ranks.Rank(), t.ranks.Count()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,9 +139,6 @@ func (a *app) trainCommand() *cobra.Command {
 			if err := a.ranked(&t.rank, &t.world, cmd.Flags().Changed); err != nil {
 				return err
 			}
-			if t.world > 1 && t.NCCL {
-				return usagef("--nccl: got it with --world %d, want one program with several devices", t.world)
-			}
 			return a.train(&t)
 		},
 	}
@@ -191,6 +190,8 @@ func (t *training) check() error {
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
 	case t.planFile != "" && (t.hz.value > 0 || t.Action != "" || len(t.States) > 0):
 		return usagef("--plan: got it with --hz, --action or --state, want what they say in the plan")
+	case t.NCCL && t.world > 1:
+		return usagef("--nccl: got it in a program of %d, want one program with several devices: several share their memory", t.world)
 	case t.Rate < 0:
 		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
 	}
@@ -491,4 +492,28 @@ func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *loader
 	}
 	w.out.Ridge, w.out.RidgeSkill = &ridge, skillOf(&ridge)
 	return nil
+}
+
+// write prints the result.
+func (w *trainer) write() error {
+	o := w.out
+	if w.app.json {
+		return w.line(o)
+	}
+	var b bytes.Buffer
+	n := len(o.Devices)
+	names := make([]string, n)
+	for i, d := range o.Devices {
+		names[i] = d.Name
+	}
+	fmt.Fprintf(&b, "trained %s %s, %d parameters, %d steps of %d windows of %s, %.0f MFLOP a step, on %s\n%s\n",
+		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, n*o.Recipe.Batch, episodes(o.Episodes), float64(n)*o.MFLOP, strings.Join(names, " and "), o.Says)
+	if o.Evaluation != nil {
+		writeSkills(&b, o.Evaluation, o.Ridge)
+	}
+	if o.Output != "" {
+		fmt.Fprintf(&b, "wrote %s\n", o.Output)
+	}
+	_, err := w.app.out.Write(b.Bytes())
+	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -79,28 +78,4 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 			inspection.Counted(n, "column"), turned[0], turned[n-1])
 	}
 	return nil
-}
-
-// write prints the result.
-func (w *trainer) write() error {
-	o := w.out
-	if w.app.json {
-		return w.line(o)
-	}
-	var b bytes.Buffer
-	n := len(o.Devices)
-	names := make([]string, n)
-	for i, d := range o.Devices {
-		names[i] = d.Name
-	}
-	fmt.Fprintf(&b, "trained %s %s, %d parameters, %d steps of %d windows of %s, %.0f MFLOP a step, on %s\n%s\n",
-		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, n*o.Recipe.Batch, episodes(o.Episodes), float64(n)*o.MFLOP, strings.Join(names, " and "), o.Says)
-	if o.Evaluation != nil {
-		writeSkills(&b, o.Evaluation, o.Ridge)
-	}
-	if o.Output != "" {
-		fmt.Fprintf(&b, "wrote %s\n", o.Output)
-	}
-	_, err := w.app.out.Write(b.Bytes())
-	return err
 }
