@@ -101,6 +101,11 @@ func (n *entry) take(r *ready) {
 	}
 }
 
+// converted reports whether there is an episode in the piece.
+func (n *entry) converted() bool {
+	return slices.ContainsFunc(n.Report.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
+}
+
 func remark(all []Remark, r Remark) []Remark {
 	if k := slices.IndexFunc(all, func(o Remark) bool { return o.Text == r.Text }); k >= 0 {
 		all[k].Episodes += r.Episodes
