@@ -64,7 +64,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
 		return nil, errors.Join(&OptionError{"output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder"}, c.Close())
 	}
-	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
+	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock, Definitions: opt.Reading.Definitions,
 		Media: opt.Media, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }
@@ -254,21 +254,23 @@ func (w *work) make(ctx context.Context, j *journal) error {
 	if w.traits.Whole {
 		write = w.together
 	}
-	err := write(ctx, j, left, func(n *entry) error {
-		done[n.Piece] = n
+	next := 0
+	settled := func() { // so that what is known of a piece is not kept until the last one is done
+		for ; next < len(done) && done[next] != nil; next++ {
+			w.report.add(done[next])
+			done[next] = nil
+		}
+	}
+	settled()
+	return write(ctx, j, left, func(n *entry) error {
 		if err := j.add(n); err != nil {
 			return err
 		}
 		w.tell(n, false)
+		done[n.Piece] = n
+		settled()
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, n := range done {
-		w.report.add(n)
-	}
-	return nil
 }
 
 // tell says how far the shard is.
