@@ -182,6 +182,10 @@ func losses(e *dataset.Episode) (list []Loss) {
 func join(all, list []Loss) []Loss {
 	for _, l := range list {
 		k := slices.IndexFunc(all, func(a Loss) bool { return a.What == l.What && a.Reason == l.Reason })
+		if k < 0 && len(all) >= most {
+			l.What, l.Reason = others, ""
+			k = slices.IndexFunc(all, func(a Loss) bool { return a.What == others })
+		}
 		if k < 0 {
 			all = append(all, l)
 			continue

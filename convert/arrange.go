@@ -74,11 +74,12 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 		a.origin[m.Name] = source{m.Name, m.Len(), m}
 		k := slices.IndexFunc(a.plan.Streams, func(s align.Stream) bool { return fromOf(&s) == m.Name })
 		if k >= 0 {
-			if s := &a.plan.Streams[k]; !slices.Contains(frameKinds, s.Kind) || len(s.Kinds)+len(s.Columns) > 0 {
+			s := &a.plan.Streams[k]
+			if s.Normalise = "none"; !slices.Contains(frameKinds, s.Kind) || len(s.Kinds)+len(s.Columns) > 0 {
 				return nil, &OptionError{"Plan", fmt.Sprintf("kind %q of the camera %s, or columns of it", s.Kind, s.Name), "previous, nearest or next: there is nothing between two frames"}
 			}
 		} else if named {
-			a.plan.Streams = append(a.plan.Streams, align.Stream{Name: m.Name, Sampling: align.Sampling{Kind: "previous"}})
+			a.plan.Streams = append(a.plan.Streams, align.Stream{Name: m.Name, Sampling: align.Sampling{Kind: "previous", Normalise: "none"}})
 		}
 	}
 	if err := a.shift(); err != nil {

@@ -64,7 +64,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
 		return nil, errors.Join(&OptionError{"output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder"}, c.Close())
 	}
-	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
+	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock, Definitions: opt.Reading.Definitions,
 		Media: opt.Media, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }
@@ -153,8 +153,14 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 		for _, i := range stand {
-			w.entries = append(w.entries, before.entries[i])
-			w.tell(&before.entries[i], true)
+			n := &before.entries[i]
+			if n.Report.SHA256 == "" { // of no episode, or it was just whole
+				if err := w.hash(ctx, n); err != nil {
+					return nil, err
+				}
+			}
+			w.entries = append(w.entries, *n)
+			w.tell(n, true)
 		}
 	}
 	w.report.Before = len(w.entries)
@@ -248,21 +254,23 @@ func (w *work) make(ctx context.Context, j *journal) error {
 	if w.traits.Whole {
 		write = w.together
 	}
-	err := write(ctx, left, func(n *entry) error {
-		done[n.Piece] = n
+	next := 0
+	settled := func() { // so that what is known of a piece is not kept until the last one is done
+		for ; next < len(done) && done[next] != nil; next++ {
+			w.report.add(done[next])
+			done[next] = nil
+		}
+	}
+	settled()
+	return write(ctx, j, left, func(n *entry) error {
 		if err := j.add(n); err != nil {
 			return err
 		}
 		w.tell(n, false)
+		done[n.Piece] = n
+		settled()
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, n := range done {
-		w.report.add(n)
-	}
-	return nil
 }
 
 // tell says how far the shard is.
@@ -292,7 +300,7 @@ func (w *work) limit(most int) func(r *ready) int {
 }
 
 // each makes pieces of an episode each, several at a time.
-func (w *work) each(ctx context.Context, left []int, done func(*entry) error) error {
+func (w *work) each(ctx context.Context, _ *journal, left []int, done func(*entry) error) error {
 	type made struct {
 		n   *entry
 		r   ready // without the episode
@@ -310,6 +318,9 @@ func (w *work) each(ctx context.Context, left []int, done func(*entry) error) er
 		if m.err = p.add(ctx, &m.r); m.err == nil {
 			m.err = p.commit(ctx)
 		}
+		if m.err == nil {
+			m.err = w.hash(ctx, p.n)
+		}
 		m.n, m.r.e = p.n, nil
 		return m
 	}) {
@@ -325,7 +336,7 @@ func (w *work) each(ctx context.Context, left []int, done func(*entry) error) er
 
 // together makes one piece of all episodes: they are read ahead, and written in their order. One of which a part was written when it turned out to be
 // broken costs the piece's being made again without it.
-func (w *work) together(ctx context.Context, left []int, done func(*entry) error) error {
+func (w *work) together(ctx context.Context, j *journal, left []int, done func(*entry) error) error {
 	if len(left) == 0 {
 		return nil
 	}
@@ -339,9 +350,23 @@ func (w *work) together(ctx context.Context, left []int, done func(*entry) error
 		case err != nil:
 			return err
 		default:
+			if err := j.add(n); err != nil { // before its hash is known, which may take a while
+				return err
+			}
+			if err := w.hash(ctx, n); err != nil {
+				return err
+			}
 			return done(n)
 		}
 	}
+}
+
+// hash fills in the hash of a piece that has its name.
+func (w *work) hash(ctx context.Context, n *entry) error {
+	if n.Report.Path == "" && !n.converted() {
+		return nil
+	}
+	return hash(ctx, w.path(&n.Report), &n.Report)
 }
 
 // brokenError is an episode of which a part was written.

@@ -116,6 +116,9 @@ func journalOf(r io.Reader) (*doneBefore, error) {
 		if json.Unmarshal(line, &n) != nil {
 			return d, nil
 		}
+		if k := len(d.entries) - 1; k >= 0 && d.entries[k].Piece == n.Piece { // the same, before its hash was known
+			d.entries = d.entries[:k]
+		}
 		d.entries = append(d.entries, n)
 	}
 }
@@ -197,7 +200,7 @@ func otherwise(is, want Head) string {
 		got, want any
 	}{
 		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
-		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
+		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media}, {"definitions", is.Definitions, want.Definitions},
 		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"strictness", is.Strict, want.Strict},
 	} {
 		if a, b := text(c.got), text(c.want); a != b {
@@ -291,8 +294,9 @@ func isReport(name string) bool { return name == "convert.json" }
 
 // stands reports whether a piece is there as it was written.
 func (p *place) stands(ctx context.Context, r *PieceReport) bool {
-	if r.SHA256 == "" {
-		return true // of no episode
+	if r.SHA256 == "" { // of no episode, or it was just whole
+		_, err := os.Stat(p.path(r))
+		return err == nil || !slices.ContainsFunc(r.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
 	}
 	now := *r
 	return hash(ctx, p.path(r), &now) == nil && now.SHA256 == r.SHA256 && now.Bytes == r.Bytes

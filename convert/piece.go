@@ -73,18 +73,11 @@ func (p *piece) ofOutput(err error) bool {
 
 // commit gives the piece its name, if there is anything in it.
 func (p *piece) commit(ctx context.Context) error {
-	converted := false
-	for _, e := range p.n.Report.Episodes {
-		converted = converted || e.Skipped == "" && e.Filtered == ""
-	}
-	if !converted || p.writer == nil {
+	if !p.n.converted() || p.writer == nil {
 		p.n.Report.Path = ""
 		return nil
 	}
-	if err := p.writer.Commit(ctx); err != nil {
-		return err
-	}
-	return hash(ctx, p.path(&p.n.Report), &p.n.Report)
+	return p.writer.Commit(ctx)
 }
 
 func (p *piece) close() {

@@ -38,11 +38,13 @@ type Head struct {
 	Rate     float64         `json:"rate,omitempty"`  // of recordings without times
 	Clock    string          `json:"clock,omitempty"` // of those that recordings have
 	Media    []string        `json:"media,omitempty"`
-	Plan     string          `json:"plan,omitempty"`
-	Shard    int             `json:"shard"` // from 0
-	Shards   int             `json:"shards"`
-	Episodes int             `json:"episodes"` // of the inputs, in all shards
-	Listing  string          `json:"listing"`  // SHA-256 of the names and sizes of all files of the inputs
+	// Definitions are folders and files of message definitions, as they were given.
+	Definitions []string `json:"definitions,omitempty"`
+	Plan        string   `json:"plan,omitempty"`
+	Shard       int      `json:"shard"` // from 0
+	Shards      int      `json:"shards"`
+	Episodes    int      `json:"episodes"` // of the inputs, in all shards
+	Listing     string   `json:"listing"`  // SHA-256 of the names and sizes of all files of the inputs
 }
 
 // InputReport is an input.
@@ -101,10 +103,26 @@ func (n *entry) take(r *ready) {
 	}
 }
 
+// converted reports whether there is an episode in the piece.
+func (n *entry) converted() bool {
+	return slices.ContainsFunc(n.Report.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
+}
+
+// most is how many different remarks and losses a report lists, since texts may have numbers in them that differ in each episode. The others are counted
+// together.
+const most = 1000
+
+// others is what stands for remarks and losses beyond most.
+const others = "others, which are not listed"
+
 func remark(all []Remark, r Remark) []Remark {
 	if k := slices.IndexFunc(all, func(o Remark) bool { return o.Text == r.Text }); k >= 0 {
 		all[k].Episodes += r.Episodes
 		return all
+	}
+	if len(all) >= most && r.Text != others {
+		r.Text = others
+		return remark(all, r)
 	}
 	return append(all, r)
 }

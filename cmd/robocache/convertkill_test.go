@@ -33,13 +33,14 @@ func tree(t *testing.T, dir string) map[string]string {
 // A conversion that is killed at whatever moment leaves no file that is not whole, and whoever runs it again ends with what an undisturbed one writes, and
 // with nothing else. With ROBOCACHE_LONG=1 there are 200 moments.
 func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
-	moments := 8
+	moments := 9
 	if os.Getenv("ROBOCACHE_LONG") == "1" {
 		moments = 200
 	}
 	for _, c := range [][]string{
 		{"--to=safetensors", "--rate=10", "--hz=20"},
 		{"--to=webdataset", "--rate=10", "--hz=20", "--shards=2"},
+		{"--to=lerobot", "--rate=10", "--hz=20", "--media=none"},
 	} {
 		dir := t.TempDir()
 		args := append([]string{"convert", kindsRLDS, "-o"}, "")
@@ -50,7 +51,7 @@ func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 		took := time.Since(begin)
 		undisturbed := tree(t, want)
 		random, parts, kept := rand.New(rand.NewPCG(1, 2)), 0, 0
-		for range moments / 2 {
+		for range moments / 3 {
 			root := filepath.Join(dir, "killed")
 			require.NoError(t, os.RemoveAll(root))
 			out := filepath.Join(root, "out")
@@ -85,6 +86,6 @@ func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 				assert.True(t, content == undisturbed[name], "%s in the end", name)
 			}
 		}
-		t.Logf("%v: %d moments, %d with a part of the output there, %d with some that was kept", c, moments/2, parts, kept)
+		t.Logf("%v: %d moments, %d with a part of the output there, %d with some that was kept", c, moments/3, parts, kept)
 	}
 }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/convert"
+)
+
+// A conversion that cannot be is the command line's fault, or the input's, and nothing is written.
+func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 50\nstreams:\n- {name: airspeed, kind: lineer}\n"), 0o600))
+	out := filepath.Join(dir, "new", "out")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-o", out, "--to=npz"}, exitUsage, "convert takes one or more recordings, got none"},
+		{[]string{flight, "--to=npz"}, exitUsage, "no output given, want -o OUT"},
+		{[]string{flight, "-o", out}, exitUsage, "no format given, want --to lerobot, mcap, npz, safetensors, webdataset"},
+		{[]string{flight, "-o", out, "--to=zarr"}, exitUsage, `--to: got "zarr", want lerobot, mcap`},
+		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--plan", plan}, exitUsage, "--hz with --plan"},
+		{[]string{flight, "-o", out, "--to=npz", "--plan", plan}, exitInput, "line 4, column 26"},
+		{[]string{flight, "-o", out, "--to=npz", "--plan", plan + "x"}, exitInput, "no such file"},
+		{[]string{flight, "-o", out, "--to=npz", "--encoding=json"}, exitUsage, "--encoding is of messages"},
+		{[]string{flight, "-o", out, "--to=npz", "--shard=2/2"}, exitUsage, "want a shard of so many"},
+		{[]string{flight, "-o", out, "--to=npz", "--shard=1/2", "--shards=3"}, exitUsage, "want these equal"},
+		{[]string{flight, "-o", out, "--to=npz", "--shards=0"}, exitUsage, "--shards: got 0, want 1 to 99999"},
+		{[]string{flight, "-o", out, "--to=npz", "--media=none", "--media=x"}, exitUsage, "--media: got none and others"},
+		{[]string{flight, "-o", out, "--to=npz", "--clock=log"}, exitUsage, "--clock"},
+		{[]string{flight, "-o", out, "--to=webdataset"}, exitUsage, "want --hz F or --plan FILE"},
+		{[]string{flight, "-o", "s3://bucket/x", "--to=npz"}, exitUsage, "is read and not written"},
+		{[]string{kindsRLDS, "-o", kindsRLDS + "/out", "--to=npz", "--rate=10"}, exitUsage, "or in it"},
+		{[]string{kindsRLDS, "-o", out, "--to=npz", "--hz=10"}, exitInput, "no episode could be converted"},
+		{[]string{dir + "/none", "-o", out, "--to=npz"}, exitInput, "none: cannot be read: no such file"},
+		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--backend=tpu"}, exitUsage, "tpu"},
+	} {
+		code, _, stderr := cli(append([]string{"convert"}, c.args...)...)
+		assert.Equal(t, c.code, code, "%v: %s", c.args, stderr)
+		assert.Contains(t, stderr, c.want, "%v", c.args)
+	}
+	assert.NoDirExists(t, out)
+	if _, err := os.Stat(filepath.Dir(out)); err == nil {
+		assert.Empty(t, names(t, filepath.Dir(out)), "no journal either")
+	}
+}
+
+// What convert says under --json has each of its keys, and says what the report in the output does.
+func TestConvertSaysWhatItsReportDoes(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	stdout, _ := good(t, "convert", kindsRLDS, "-o", out, "--to=safetensors", "--rate=10", "--json")
+	checkKeys(t, stdout, reflect.TypeFor[converted]())
+	var said struct{ Shards []json.RawMessage }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &said))
+	require.Len(t, said.Shards, 1)
+	written, err := os.ReadFile(filepath.Join(out, "convert.json"))
+	require.NoError(t, err)
+	assert.JSONEq(t, string(written), string(said.Shards[0]))
+	var keys map[string]any
+	require.NoError(t, json.Unmarshal(written, &keys))
+	for _, key := range []string{"streams", "losses", "remarks", "pieces", "inputs"} {
+		assert.NotNil(t, keys[key], key)
+	}
+	var r convert.Report
+	require.NoError(t, json.Unmarshal(written, &r))
+	assert.Equal(t, r.Read, r.Converted)
+	text, _ := good(t, "convert", kindsRLDS, "-o", out, "--to=safetensors", "--rate=10")
+	assert.Contains(t, text, "were there already")
+	before, err := os.Stat(filepath.Join(out, r.Pieces[0].Path))
+	require.NoError(t, err)
+	good(t, "convert", kindsRLDS, "-o", out, "--to=safetensors", "--rate=10")
+	after, err := os.Stat(filepath.Join(out, r.Pieces[0].Path))
+	require.NoError(t, err)
+	assert.True(t, os.SameFile(before, after))
+}
+
+// A task of an array makes its shard.
+func TestATaskOfAnArrayMakesItsShard(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	t.Setenv("SLURM_ARRAY_TASK_ID", "1")
+	t.Setenv("SLURM_ARRAY_TASK_COUNT", "2")
+	_, stderr := good(t, "convert", kindsRLDS, "-o", out, "--to=npz", "--rate=10", "--shards=2")
+	assert.Contains(t, stderr, "shard 1 of 2, by SLURM_ARRAY_TASK_ID")
+	assert.FileExists(t, filepath.Join(out, "convert-00001-of-00002.json"))
+	assert.NoFileExists(t, filepath.Join(out, "convert-00000-of-00002.json"))
+}
