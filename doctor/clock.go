@@ -197,31 +197,31 @@ func (x *examiner) duplicates(c *clock) {
 }
 
 func (x *examiner) gaps(c *clock) {
-	limit := int64(max(leastGap, time.Duration(3*min(c.stats.Median, math.MaxInt64/3))))
+	times := c.times[c.lo:c.hi]
+	gaps, limit := Gaps(c.stream, times, c.stats)
 	if x.opt.MaxStep > 0 {
 		limit = int64(x.opt.MaxStep)
-	} else if !c.steady {
+		gaps = dataset.Gaps(times, limit)
+	}
+	if len(gaps) == 0 {
 		return
 	}
 	var at []int64
-	n, longest, lost := 0, int64(0), int64(0)
-	for i := c.lo + 1; i < c.hi; i++ {
-		d := c.times[i] - c.times[i-1]
-		if d <= limit {
-			continue
-		}
-		n++
+	longest, lost := int64(0), int64(0)
+	for _, g := range gaps {
+		d := g.To - g.From
 		longest = max(longest, d)
-		lost += d / max(c.stats.Median, 1)
+		lost += d/max(c.stats.Median, 1) - 1
 		if len(at) < MostTimes {
-			at = append(at, c.times[i-1])
+			at = append(at, g.From)
 		}
 	}
-	if n == 0 || x.opt.MaxStep == 0 && isCommand(c.stream) && n > len(c.times)/100 { // who sends commands stops now and then
-		return
+	n := len(gaps)
+	why := fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s", count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median))
+	if lost > 0 {
+		why += fmt.Sprintf("; some %s missing", count(int(lost), "sample is", "samples are"))
 	}
-	f := x.add(Gap, c.stream, n, fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s; some %s missing%s",
-		count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median), count(int(lost)-n, "sample is", "samples are"), c.of()))
+	f := x.add(Gap, c.stream, n, why+c.of())
 	f.At, f.plot = at, x.steps(c, at)
 	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
 }
