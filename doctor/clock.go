@@ -20,6 +20,7 @@ const (
 	rateDiffers = 0.01                  // a rate that is so far from the declared one is another
 	tooCoarse   = 0.1                   // of the median step: timestamps rounded to so much of it
 	unevenShare = 0.25                  // of the steps must show it
+	sameLength  = 0.02                  // streams of one recording cover the same time but for so much
 	float32Part = 0.01                  // of the median step: what float32 tells apart, if it is more
 )
 
@@ -198,6 +199,12 @@ func (x *examiner) duplicates(c *clock) {
 
 func (x *examiner) gaps(c *clock) {
 	times := c.times[c.lo:c.hi]
+	if c.stats.BackSteps > 0 { // the way back to where it was is no gap
+		times = slices.Clone(times)
+		for i := 1; i < len(times); i++ {
+			times[i] = max(times[i], times[i-1])
+		}
+	}
 	gaps, limit := Gaps(c.stream, times, c.stats)
 	if x.opt.MaxStep > 0 {
 		limit = int64(x.opt.MaxStep)
@@ -260,11 +267,35 @@ func (x *examiner) timeUnit(c *clock) bool {
 		}
 	}
 	if why == "" {
+		why = x.besideOthers(c)
+	}
+	if why == "" {
 		return false
 	}
 	f := x.add(TimeUnit, c.stream, len(c.times), why+c.of())
 	f.At = []int64{c.times[c.lo]}
 	return true
+}
+
+// besideOthers tells a clock that covers a thousandth, or another such part, of what each of the other streams covers, though these agree.
+func (x *examiner) besideOthers(c *clock) string {
+	longest, others := int64(0), 0
+	for _, o := range x.clocked {
+		if o != c && len(o.times) >= leastSteps {
+			longest = max(longest, o.times[len(o.times)-1]-o.times[0])
+			others++
+		}
+	}
+	length := float64(c.times[c.hi-1] - c.times[c.lo])
+	if others == 0 || !(length > 0) || c.hi-c.lo < 4*leastSteps || !c.steady {
+		return ""
+	}
+	for _, k := range []float64{1e3, 1e6, 1e9} {
+		if r := float64(longest) / length / k; math.Abs(r-1) <= sameLength {
+			return fmt.Sprintf("its timestamps cover %s, and those of other streams %s, which is %g times that", span(int64(length)), span(longest), k)
+		}
+	}
+	return ""
 }
 
 // farSeconds tells seconds that are no seconds: beyond the year 2100, where in another unit they would be of this century.
@@ -309,8 +340,13 @@ func (x *examiner) float32Clock(c *clock) bool {
 	if spacing < float32Part*mean || mean < 0 {
 		return false
 	}
-	f := x.add(Float32Clock, c.stream, len(times), fmt.Sprintf("every timestamp is a float32 number of seconds; around %.6g s these lie %s apart, where a step takes %s%s",
-		most, span(int64(spacing)), span(int64(mean)), c.of()))
+	why := fmt.Sprintf("every timestamp is a float32 number of seconds; around %.6g s these lie %s apart", most, span(int64(spacing)))
+	if c.stats.Duplicates > 0 {
+		why += fmt.Sprintf(", so that %s the one before", count(c.stats.Duplicates, "timestamp repeats", "timestamps repeat"))
+	} else {
+		why += ", where a step takes " + span(int64(mean))
+	}
+	f := x.add(Float32Clock, c.stream, len(times), why+c.of())
 	f.At, f.plot = []int64{times[0]}, x.steps(c, nil)
 	return true
 }
