@@ -248,7 +248,7 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 			changing, levels = changing+1, max(levels, len(f.levels))
 		}
 	}
-	if order, named := quaternionNames(r.stream, r.columns[i:i+4]); named {
+	if order, named := QuaternionNames(r.stream, r.columns[i:i+4]); named {
 		return Quaternion{i, order, ByName}, true
 	}
 	return Quaternion{At: i, By: ByValue}, r.set[i] >= few && changing >= 3 && levels > mostLevels
@@ -256,9 +256,9 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 
 var aQuaternion = regexp.MustCompile(`quat|orient|rotation|(^|[^a-z])(q|rot)([^a-z]|$)`)
 
-// quaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array of
+// QuaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array of
 // four whose name, or else the stream's, says so. The order is RotationNone where the scalar is neither first nor last, or not known.
-func quaternionNames(stream string, columns []dataset.Column) (order dataset.Rotation, named bool) {
+func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rotation, named bool) {
 	letters, before := "", ""
 	for i, c := range columns {
 		name := strings.TrimRight(strings.ToLower(c.Name), "])")

@@ -17,7 +17,7 @@ func Units(times *tensor.Tensor, st dataset.Stats) string {
 		return ""
 	}
 	const (
-		fast      = 1e5             // samples a second: no sensor that is resampled has as many
+		fast      = 6e4             // samples a second: no sensor that is resampled has as many, nor has sound
 		quick     = 5e3             // few have as many
 		from2000  = 946_684_800e9   // nanoseconds of the year 2000
 		until2100 = 4_102_444_800e9 // and of 2100

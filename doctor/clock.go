@@ -20,6 +20,7 @@ const (
 	rateDiffers = 0.01                  // a rate that is so far from the declared one is another
 	tooCoarse   = 0.1                   // of the median step: timestamps rounded to so much of it
 	unevenShare = 0.25                  // of the steps must show it
+	sameLength  = 0.02                  // streams of one recording cover the same time but for so much
 	float32Part = 0.01                  // of the median step: what float32 tells apart, if it is more
 )
 
@@ -197,31 +198,37 @@ func (x *examiner) duplicates(c *clock) {
 }
 
 func (x *examiner) gaps(c *clock) {
-	limit := int64(max(leastGap, time.Duration(3*min(c.stats.Median, math.MaxInt64/3))))
+	times := c.times[c.lo:c.hi]
+	if c.stats.BackSteps > 0 { // the way back to where it was is no gap
+		times = slices.Clone(times)
+		for i := 1; i < len(times); i++ {
+			times[i] = max(times[i], times[i-1])
+		}
+	}
+	gaps, limit := Gaps(c.stream, times, c.stats)
 	if x.opt.MaxStep > 0 {
 		limit = int64(x.opt.MaxStep)
-	} else if !c.steady {
+		gaps = dataset.Gaps(times, limit)
+	}
+	if len(gaps) == 0 {
 		return
 	}
 	var at []int64
-	n, longest, lost := 0, int64(0), int64(0)
-	for i := c.lo + 1; i < c.hi; i++ {
-		d := c.times[i] - c.times[i-1]
-		if d <= limit {
-			continue
-		}
-		n++
+	longest, lost := int64(0), int64(0)
+	for _, g := range gaps {
+		d := g.To - g.From
 		longest = max(longest, d)
-		lost += d / max(c.stats.Median, 1)
+		lost += d/max(c.stats.Median, 1) - 1
 		if len(at) < MostTimes {
-			at = append(at, c.times[i-1])
+			at = append(at, g.From)
 		}
 	}
-	if n == 0 || x.opt.MaxStep == 0 && isCommand(c.stream) && n > len(c.times)/100 { // who sends commands stops now and then
-		return
+	n := len(gaps)
+	why := fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s", count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median))
+	if lost > 0 {
+		why += fmt.Sprintf("; some %s missing", count(int(lost), "sample is", "samples are"))
 	}
-	f := x.add(Gap, c.stream, n, fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s; some %s missing%s",
-		count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median), count(int(lost)-n, "sample is", "samples are"), c.of()))
+	f := x.add(Gap, c.stream, n, why+c.of())
 	f.At, f.plot = at, x.steps(c, at)
 	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
 }
@@ -260,11 +267,35 @@ func (x *examiner) timeUnit(c *clock) bool {
 		}
 	}
 	if why == "" {
+		why = x.besideOthers(c)
+	}
+	if why == "" {
 		return false
 	}
 	f := x.add(TimeUnit, c.stream, len(c.times), why+c.of())
 	f.At = []int64{c.times[c.lo]}
 	return true
+}
+
+// besideOthers tells a clock that covers a thousandth, or another such part, of what each of the other streams covers, though these agree.
+func (x *examiner) besideOthers(c *clock) string {
+	longest, others := int64(0), 0
+	for _, o := range x.clocked {
+		if o != c && len(o.times) >= leastSteps {
+			longest = max(longest, o.times[len(o.times)-1]-o.times[0])
+			others++
+		}
+	}
+	length := float64(c.times[c.hi-1] - c.times[c.lo])
+	if others == 0 || !(length > 0) || c.hi-c.lo < 4*leastSteps || !c.steady {
+		return ""
+	}
+	for _, k := range []float64{1e3, 1e6, 1e9} {
+		if r := float64(longest) / length / k; math.Abs(r-1) <= sameLength {
+			return fmt.Sprintf("its timestamps cover %s, and those of other streams %s, which is %g times that", span(int64(length)), span(longest), k)
+		}
+	}
+	return ""
 }
 
 // farSeconds tells seconds that are no seconds: beyond the year 2100, where in another unit they would be of this century.
@@ -309,8 +340,13 @@ func (x *examiner) float32Clock(c *clock) bool {
 	if spacing < float32Part*mean || mean < 0 {
 		return false
 	}
-	f := x.add(Float32Clock, c.stream, len(times), fmt.Sprintf("every timestamp is a float32 number of seconds; around %.6g s these lie %s apart, where a step takes %s%s",
-		most, span(int64(spacing)), span(int64(mean)), c.of()))
+	why := fmt.Sprintf("every timestamp is a float32 number of seconds; around %.6g s these lie %s apart", most, span(int64(spacing)))
+	if c.stats.Duplicates > 0 {
+		why += fmt.Sprintf(", so that %s the one before", count(c.stats.Duplicates, "timestamp repeats", "timestamps repeat"))
+	} else {
+		why += ", where a step takes " + span(int64(mean))
+	}
+	f := x.add(Float32Clock, c.stream, len(times), why+c.of())
 	f.At, f.plot = []int64{times[0]}, x.steps(c, nil)
 	return true
 }

@@ -9,14 +9,15 @@ import (
 
 // examiner looks at one episode.
 type examiner struct {
-	e     *dataset.Episode
-	n     int
-	info  *dataset.Info
-	opt   *Options
-	times map[string][]int64 // of the streams that have several
-	list  []*Finding
-	seen  int    // values
-	stale *stale // of the dataset; nil if it states no statistics, or only the episode is examined
+	e       *dataset.Episode
+	n       int
+	info    *dataset.Info
+	opt     *Options
+	times   map[string][]int64 // of the streams that have several
+	clocked []*clock
+	list    []*Finding
+	seen    int    // values
+	stale   *stale // of the dataset; nil if it states no statistics, or only the episode is examined
 }
 
 // add notes a finding. What its kind says of it may be said better by the caller.
@@ -35,9 +36,9 @@ func newFinding(kind Kind, stream string, count int, why string) *Finding {
 // examine looks at an episode.
 func (x *examiner) examine() []Finding {
 	x.times = map[string][]int64{}
-	clocks := x.clocks()
+	x.clocked = x.clocks()
 	if !x.e.Steps {
-		for _, c := range clocks {
+		for _, c := range x.clocked {
 			x.clock(c)
 		}
 	}

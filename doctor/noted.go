@@ -85,6 +85,7 @@ var leftOut = []told{
 	{"fits its type", Undecoded, ""},
 	{"which the schema lacks", Undecoded, ""},
 	{"no definition", Undecoded, ""},
+	{"float32 seconds", Float32Clock, ""},
 }
 
 func tellingOf(list []told, text string) (t told, ok bool) {

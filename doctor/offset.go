@@ -17,8 +17,10 @@ const (
 	leastPoints  = 128
 	mostStreams  = 6 // of an episode, that are compared with each other
 	mostCompared = 3 // columns of two streams that have the same names, or are the liveliest
-	sameMotion   = 0.9
+	sameMotion   = 0.95
+	sameStill    = 0.5   // without the lag: it is less than a sixth of the motion's period, and no speed beside a position
 	otherPeaks   = 0.6   // of the peak: a motion that repeats itself has no one lag
+	otherTimes   = 0.9   // of the peak, where the correlation is good without the lag
 	over         = 5     // steps over which changes are taken, so that noise is less of them
 	leastLoss    = 0.005 // of correlation without the lag
 	sharper      = 4     // times what the correlation lacks at its peak, it must lack without the lag
@@ -209,7 +211,7 @@ func compare(a, b []float64, lags int) *match {
 	if bend := before - 2*peak + after; bend < 0 {
 		m.lag += (before - after) / (2 * bend)
 	}
-	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= leastLoss && !echoes(curve, best)
+	m.sharp = 1-m.still >= sharper*(1-peak) && peak-m.still >= leastLoss && !echoes(curve, best, m.still >= sameStill)
 	return m
 }
 
@@ -239,17 +241,21 @@ func product(a, b []float64) float64 {
 	return s0 + s1 + s2 + s3
 }
 
-// echoes reports whether a correlation is nearly as good at another lag, as it is of what repeats itself.
-func echoes(curve []float64, best int) bool {
+// echoes reports whether a correlation is nearly as good at another lag, as it is of what repeats itself. Where the lag is short beside the motion, what
+// is opposite half a period away is no echo.
+func echoes(curve []float64, best int, short bool) bool {
 	left, right := best, best
-	for left > 0 && curve[left-1] < curve[left] && curve[left] > 0 {
+	for left > 0 && curve[left] > curve[best]/2 {
 		left--
 	}
-	for right < len(curve)-1 && curve[right+1] < curve[right] && curve[right] > 0 {
+	for right < len(curve)-1 && curve[right] > curve[best]/2 {
 		right++
 	}
 	for i, r := range curve {
-		if (i < left || i > right) && math.Abs(r) > otherPeaks*curve[best] {
+		if i >= left && i <= right {
+			continue
+		}
+		if short && r > otherTimes*curve[best] || !short && math.Abs(r) > otherPeaks*curve[best] {
 			return true
 		}
 	}

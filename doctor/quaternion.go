@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 )
 
@@ -21,7 +22,11 @@ func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) map[int]b
 	for lo := 0; lo+4 <= len(s.Columns); lo++ {
 		told := s.Columns[lo].Rotation
 		is := told != dataset.RotationNone && s.Columns[lo+3].Rotation == told
-		if !is && (told != dataset.RotationNone || !v.unit(s, t, lo)) {
+		if !is && told == dataset.RotationNone {
+			_, is = align.QuaternionNames(s.Name, s.Columns[lo:lo+4])
+			is = is && v.nearUnit(lo) || v.unit(s, t, lo)
+		}
+		if !is {
 			continue
 		}
 		x.quaternion(s, v, lo)
@@ -33,8 +38,22 @@ func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) map[int]b
 	return found
 }
 
-// unit reports whether four columns are a quaternion by their values: of length 1 nearly always, and neither a choice of one of four nor of two numbers
-// that never change.
+// nearUnit reports whether four columns that are called a quaternion may be one: most are about as long as one, if they were scaled a little.
+func (v *values) nearUnit(lo int) bool {
+	n, near := 0, 0
+	every := max(1, v.rows/500)
+	for i := 0; i < v.rows; i += every {
+		if norm := v.norm(i, lo); norm > 0 {
+			if n++; norm > 0.5 && norm < 2 {
+				near++
+			}
+		}
+	}
+	return n > 0 && 10*near >= 9*n
+}
+
+// unit reports whether four columns are a quaternion by their values alone: of length 1 nearly always, of which at least two change, and no
+// choice of one of four.
 func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 	moving := 0
 	for c := lo; c < lo+4; c++ {

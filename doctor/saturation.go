@@ -52,8 +52,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	if total == 0 {
 		return
 	}
-	why := fmt.Sprintf("%s of %d cut off at exactly the least or greatest value, in plateaus that are met steeply: %s", count(total, "value is", "values are"),
-		v.rows*len(columns), limits)
+	why := fmt.Sprintf("%d of %d values lie at exactly the least or greatest value, in plateaus that are met steeply: %s", total, v.rows*len(columns), limits)
 	if len(columns) > 1 {
 		why += fmt.Sprintf(", and %d more", len(columns)-1)
 	}

@@ -31,9 +31,8 @@ type columnTally struct {
 	equal    int     // steps without a change
 	limit    int     // of these, steps at what was the least or the greatest value until then
 	bad      int     // values that are not finite
-	shift    float64 // the first finite value, from which the sums are taken so that they lose nothing
-	sum      float64
-	square   float64
+	// The sums of the values less shift, and of their squares, if they were asked for; NaN of a column that has values that are not finite.
+	shift, sum, square float64
 }
 
 // values are those of a stream, float32 or float64 in rows.
@@ -84,92 +83,101 @@ func (v *values) column(c int, into []float64) []float64 {
 	return into
 }
 
-func (v *values) scan() *tally {
+// scan makes the pass. The sums are made if they are asked for.
+func (v *values) scan(sums bool) *tally {
 	t := &tally{columns: make([]columnTally, v.width)}
-	last := make([]float64, v.width)
+	if v.f32 != nil {
+		scan(t, v.f32, v.width, sums)
+	} else {
+		scan(t, v.f64, v.width, sums)
+	}
+	var bad []int
 	for c := range t.columns {
-		t.columns[c].min, t.columns[c].max = math.Inf(1), math.Inf(-1)
-		for i := 0; i < v.rows; i++ {
-			if x := v.at(i, c); x-x == 0 {
-				t.columns[c].shift = x
-				break
-			}
+		if t.columns[c].bad > 0 {
+			bad = append(bad, c)
 		}
-		last[c] = math.NaN() // the first value is not as one before it
 	}
-	for lo := 0; lo < v.rows; {
-		hi := min(v.rows, lo+max(8, block/v.width)) // so many lie in a processor's nearest cache
-		for c := range t.columns {
-			if v.f32 != nil {
-				last[c] = look(&t.columns[c], v.f32[lo*v.width+c:hi*v.width], v.width, last[c])
-			} else {
-				last[c] = look(&t.columns[c], v.f64[lo*v.width+c:hi*v.width], v.width, last[c])
-			}
-		}
-		lo = hi
+	if len(bad) > 0 {
+		t.bad, t.badRows = v.badRows(bad)
 	}
-	v.findBad(t)
 	v.findRuns(t)
 	return t
 }
 
-// block is how many values are looked at by column at a time.
+// block is how many values are looked at by column at a time: as many as lie in a processor's nearest cache.
 const block = 4096
 
-// look takes values of a column, which lie so far apart, and returns the last. It is most of what examining costs, so it does little with each.
-func look[T number](k *columnTally, list []T, apart int, before float64) float64 {
-	low, high, equal, limit := k.min, k.max, 0, 0
-	shift, sum, square := k.shift, k.sum, k.square
+func scan[T number](t *tally, data []T, width int, sums bool) {
+	before, limits := make([]T, width), make([][2]T, width)
+	for c := range width {
+		before[c], limits[c] = T(math.NaN()), [2]T{T(math.Inf(1)), T(math.Inf(-1))} // nothing is as the value before the first
+	}
+	for len(data) > 0 {
+		part := data[:min(len(data), max(8, block/width)*width)]
+		data = data[len(part):]
+		for c := range t.columns {
+			k := &t.columns[c]
+			before[c], limits[c][0], limits[c][1] = look(k, part[c:], width, before[c], limits[c][0], limits[c][1])
+			if sums {
+				total(k, part[c:], width)
+			}
+		}
+	}
+	for c := range t.columns {
+		t.columns[c].min, t.columns[c].max = float64(limits[c][0]), float64(limits[c][1])
+	}
+}
+
+// look takes values of a column, which lie so far apart, after another, and returns the last, and the least and greatest until then. It is most of what
+// examining costs, so it does little with each.
+func look[T number](k *columnTally, list []T, apart int, before, low, high T) (last, least, most T) {
+	equal, limit := 0, 0
 	for i := 0; i < len(list); i += apart {
-		x := float64(list[i])
-		if x == before {
+		x := list[i]
+		switch {
+		case x == before:
 			equal++
 			if x == low || x == high {
 				limit++
 			}
-		} else {
+			continue
+		case x >= low && x <= high:
+		case x-x != 0:
+			k.bad++
+		default:
 			if x < low {
 				low = x
 			}
 			if x > high {
 				high = x
 			}
-			before = x
 		}
-		d := x - shift
-		sum += d
-		square += d * d
+		before = x
 	}
-	k.min, k.max, k.equal, k.limit, k.sum, k.square = low, high, k.equal+equal, k.limit+limit, sum, square
-	return before
+	k.equal, k.limit = k.equal+equal, k.limit+limit
+	return before, low, high
 }
 
-// findBad finds values that are not finite, which the sums tell of, and takes them out of what was counted.
-func (v *values) findBad(t *tally) {
-	var columns []int
-	for c := range t.columns {
-		if s := t.columns[c].sum; s-s != 0 || math.IsInf(t.columns[c].square, 0) {
-			columns = append(columns, c)
+// total adds values of a column to its sums, two at a time.
+func total[T number](k *columnTally, list []T, apart int) {
+	if k.sum == 0 && k.square == 0 {
+		if x := float64(list[0]); x-x == 0 {
+			k.shift = x // so that the sums lose nothing
 		}
 	}
-	if len(columns) == 0 {
-		return
+	shift := k.shift
+	var s0, s1, q0, q1 float64
+	i := 0
+	for ; i+apart < len(list); i += 2 * apart {
+		a, b := float64(list[i])-shift, float64(list[i+apart])-shift
+		s0, q0 = s0+a, q0+a*a
+		s1, q1 = s1+b, q1+b*b
 	}
-	for _, c := range columns {
-		k := &t.columns[c]
-		k.min, k.max, k.sum, k.square = math.Inf(1), math.Inf(-1), 0, 0
-		for i := range v.rows {
-			x := v.at(i, c)
-			if x-x != 0 {
-				k.bad++
-				continue
-			}
-			k.min, k.max = min(k.min, x), max(k.max, x)
-			k.sum += x - k.shift
-			k.square += (x - k.shift) * (x - k.shift)
-		}
+	if i < len(list) {
+		a := float64(list[i]) - shift
+		s0, q0 = s0+a, q0+a*a
 	}
-	t.bad, t.badRows = v.badRows(columns)
+	k.sum, k.square = k.sum+s0+s1, k.square+q0+q1
 }
 
 // findRuns finds rows that are equal to the one before, among those where the column that changes most does not.

@@ -20,6 +20,7 @@ const (
 type stale struct {
 	stated map[string]*dataset.Stated
 	of     map[string][]moments // by column; empty of streams that cannot be compared
+	rows   map[string]int
 	order  []string
 }
 
@@ -31,9 +32,8 @@ type moments struct {
 }
 
 func (m *moments) add(k *columnTally, rows int) {
-	n := float64(rows - k.bad)
-	m.bad += k.bad
-	if n == 0 {
+	n := float64(rows)
+	if m.bad += k.bad; k.bad > 0 { // nothing is compared then
 		return
 	}
 	if m.n == 0 {
@@ -59,7 +59,7 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 	if err != nil || len(list) == 0 {
 		return nil // a broken file is noted by who needs it
 	}
-	t := &stale{map[string]*dataset.Stated{}, map[string][]moments{}, nil}
+	t := &stale{map[string]*dataset.Stated{}, map[string][]moments{}, map[string]int{}, nil}
 	for i := range list {
 		t.stated[list[i].Stream] = &list[i]
 		t.order = append(t.order, list[i].Stream)
@@ -67,11 +67,12 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 	return t
 }
 
+// wants reports whether a stream is compared.
+func (t *stale) wants(name string) bool { return t != nil && t.stated[name] != nil }
+
 // add takes a stream of an episode in.
 func (t *stale) add(name string, v *values, k *tally) {
-	if t == nil || t.stated[name] == nil {
-		return
-	}
+	t.rows[name] += v.rows
 	of, seen := t.of[name]
 	if !seen {
 		of = make([]moments, v.width)
@@ -96,7 +97,7 @@ func (t *stale) found(path string) (list []Finding) {
 			continue
 		}
 		wrong, n := compareStated(st, of)
-		if rows := of[0].n + of[0].bad; st.Count > 0 && st.Count != rows {
+		if rows := t.rows[name]; st.Count > 0 && st.Count != rows {
 			what := fmt.Sprintf("they are of %d samples, and there are %d", st.Count, rows)
 			if wrong != "" {
 				what += "; " + wrong

@@ -20,7 +20,7 @@ const (
 func (p *plot) svg() string {
 	x0, x1, y0, y1 := p.bounds()
 	px := func(x float64) float64 { return left + (x-x0)/(x1-x0)*plotWide }
-	py := func(y float64) float64 { return above + (y1-y)/(y1-y0)*plotHigh }
+	py := func(y float64) float64 { return above + (y1/2-y/2)/(y1/2-y0/2)*plotHigh } // halves do not overflow
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s over %s">`, wide, high, html.EscapeString(p.y), html.EscapeString(p.x))
 	for _, t := range ticks(y0, y1, 4) {
@@ -103,8 +103,8 @@ func (p *plot) bounds() (x0, x1, y0, y1 float64) {
 	if !(y1 >= y0) {
 		y0, y1 = 0, 1
 	}
-	room := (y1 - y0) * 0.05
-	if !(room > 0) || math.IsInf(room, 0) {
+	room := (y1/2 - y0/2) * 0.1
+	if !(room > 0) {
 		room = max(math.Abs(y0)*0.05, 1e-9)
 	}
 	return x0, x1, y0 - room, y1 + room

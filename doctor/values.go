@@ -28,8 +28,11 @@ func (x *examiner) stream(s *dataset.Stream) {
 		return
 	}
 	x.seen += v.rows * v.width
-	t := v.scan()
-	x.stale.add(s.Name, &v, t)
+	stated := x.stale.wants(s.Name)
+	t := v.scan(stated)
+	if stated {
+		x.stale.add(s.Name, &v, t)
+	}
 	x.notFinite(s, &v, t)
 	x.stuck(s, &v, t)
 	x.repeated(s, &v, t)

@@ -36,8 +36,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	report := describe(err)
 	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.
-	var cut *cutError // of which the JSON that was written tells
-	if !errors.As(err, &cut) && (app.json || wantsJSON(args)) {
+	var cut *cutError // of which the JSON that was written tells, as it does of what was found
+	var found *foundError
+	if !errors.As(err, &cut) && !errors.As(err, &found) && (app.json || wantsJSON(args)) {
 		if failed := app.writeJSON(map[string]any{"error": report}); failed == nil {
 			return report.Code
 		}
