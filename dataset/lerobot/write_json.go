@@ -12,9 +12,10 @@ import (
 
 // featureStats is the statistics of a feature in an episode.
 type featureStats struct {
-	columns []summary.Column // of each column, or channel
-	levels  []summary.Levels // of images
-	frames  int              // that they are of
+	columns []summary.Column        // of each column, or channel
+	of      func() []summary.Column // computes them, where that is not done yet
+	levels  []summary.Levels        // of images
+	frames  int                     // that they are of
 }
 
 // statNames are the statistics in LeRobot's order.
