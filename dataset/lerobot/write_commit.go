@@ -14,7 +14,7 @@ import (
 // write adds an episode that was looked at.
 func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	if w.features == nil {
-		w.begin(p.features)
+		w.begin(p)
 	}
 	var wait sync.WaitGroup
 	wait.Go(func() {

@@ -87,7 +87,7 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode, b Beside, p *epis
 		var err error
 		switch source, ok := m.Source.(*frameSource); {
 		case ok && (w.opt.Codec == "" || source.whole(p.rows)):
-			err = p.addVideo(ctx, w.opt.FPS, name, m, source)
+			err = p.addVideo(ctx, w, name, m, source)
 		case w.opt.Codec != "" && !(w.opt.KeepImages && (m.Encoding == "png" || m.Encoding == "jpeg")):
 			err = p.encodeVideo(ctx, w, name, m)
 		default:

@@ -127,12 +127,13 @@ func (f *writeFeature) bin(b columns.Block) {
 func (f *writeFeature) add(d columns.Data, s featureStats) {
 	if f.visual() {
 		if f.levels == nil {
-			f.levels = make([]summary.Levels, len(s.levels))
+			f.levels = make([]summary.Levels, len(s.columns))
 		}
 		for i := range s.levels {
 			f.levels[i].Merge(&s.levels[i])
 		}
 		f.frames += s.frames
+		f.pool.add(s)
 		return
 	}
 	if f.total == nil {
