@@ -72,6 +72,7 @@ type Set struct {
 	episodes []episode
 	data     openfiles.Cache[*table.File]
 	videos   openfiles.Cache[*footage]
+	tellings tellings
 }
 
 // How many data files and videos stay open while nobody reads them. An episode has a video for each camera.

@@ -125,7 +125,7 @@ func (r *reader) video(ctx context.Context, name string) error {
 	}
 	r.e.Media = append(r.e.Media, dataset.Media{
 		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height,
-		Source: &frameSource{r.set, open.Path, frames},
+		Source: &frameSource{set: r.set, path: open.Path, frames: frames, of: toldOf{r.of.number, name}, all: len(frames) == r.rows},
 	})
 	return nil
 }
@@ -267,6 +267,9 @@ type frameSource struct {
 	set    *Set
 	path   string
 	frames []int32 // of the file, ascending
+	// Which episode's video they are, and whether they are all of it: then what the dataset tells of it is true of them.
+	of  toldOf
+	all bool
 }
 
 // ReadFrame returns a frame as it is encoded.

@@ -63,7 +63,7 @@ const chunk = 1000
 // The statistics of an episode, in meta/episodes, are to the bit those that LeRobot computes of the same rows. stats.json is of all rows, and exact:
 // LeRobot merges those of the episodes, so that its means and deviations have the rounding errors of float32 sums, and its quantiles are the least or
 // the largest of the episodes'. Statistics of images and videos are of the frames and pixels that LeRobot samples, in exact arithmetic; JPEG and
-// video decoders differ by a level here and there.
+// video decoders differ by a level here and there. Those of videos that were copied are merged as LeRobot does, where the dataset told them.
 //
 // Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images; a file's list of row groups, which is
 // written at its end, takes about 1 kB for each column of each episode in it, and an episode that is in a finished file a few hundred bytes.
@@ -150,9 +150,10 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 // become int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode says what features the
 // dataset has, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte for byte, and raw ones become PNG.
 //
-// A video that was read from a LeRobot dataset stays one: its frames are copied as they are encoded, and decoded for its statistics, by ffmpeg. Episodes
-// lie in a file one behind the other, frame i of the file at i/FPS exactly, so that writing mends videos that were joined with a drift. Where rows lack
-// frames, or take one twice, as at another rate, they must be encoded anew, which takes WriteOptions.Codec.
+// A video that was read from a LeRobot dataset stays one: its frames are copied as they are encoded. Its statistics are what that dataset tells of them;
+// where it tells none, or what cannot be, ffmpeg decodes it. Episodes lie in a file one behind the other, frame i of the file at i/FPS exactly, so that
+// writing mends videos that were joined with a drift. Where rows lack frames, or take one twice, as at another rate, they must be encoded anew, which
+// takes WriteOptions.Codec.
 //
 // An episode that cannot be written is a *WriteError, costs itself only, and leaves the Writer as it was. After a failure to write the files, and after
 // the end of ctx while a video is copied, every call returns it.
@@ -216,9 +217,10 @@ func (w *Writer) Report() WriteReport {
 }
 
 // begin makes the files that the first episode needs.
-func (w *Writer) begin(features []*writeFeature) {
-	w.features = features
-	for _, f := range features {
+func (w *Writer) begin(p *episodePlan) {
+	w.features = p.features
+	for i, f := range w.features {
+		f.bare = p.stats[i].bare
 		if f.dtype == dtypeVideo {
 			f.films = &films{dir: filepath.Join("videos", f.name), limit: int64(w.opt.VideoFileMB) << 20}
 		}

@@ -58,7 +58,7 @@ func (p *episodePlan) addTimes(w *Writer, times map[string][]int64) (name string
 		}
 		p.features = append(p.features, &writeFeature{name: named, dtype: dtypeInt64, shape: []int{1}})
 		p.data, p.clips = append(p.data, columns.Data{Int64: list}), append(p.clips, clip{})
-		p.stats = append(p.stats, featureStats{frames: p.rows, columns: summary.Block(floatsOf(list), 1)})
+		p.stats = append(p.stats, featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(floatsOf(list), 1) }})
 	}
 	return "", nil
 }

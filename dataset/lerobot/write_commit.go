@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -13,9 +14,16 @@ import (
 // write adds an episode that was looked at.
 func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	if w.features == nil {
-		w.begin(p.features)
+		w.begin(p)
 	}
-	if err := w.rows.write(p); err != nil {
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for i, f := range w.features {
+			f.add(p.data[i], p.stats[i])
+		}
+	})
+	err := w.rows.write(p)
+	if wait.Wait(); err != nil {
 		return err
 	}
 	from := w.report.Frames
@@ -31,9 +39,6 @@ func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 			}
 			w.report.Moved = max(w.report.Moved, p.clips[i].moved)
 		}
-	}
-	for i, f := range w.features {
-		f.add(p.data[i], p.stats[i])
 	}
 	w.report.Episodes++
 	w.report.Frames += p.rows

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sort"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -85,7 +87,7 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode, b Beside, p *epis
 		var err error
 		switch source, ok := m.Source.(*frameSource); {
 		case ok && (w.opt.Codec == "" || source.whole(p.rows)):
-			err = p.addVideo(ctx, w.opt.FPS, name, m, source)
+			err = p.addVideo(ctx, w, name, m, source)
 		case w.opt.Codec != "" && !(w.opt.KeepImages && (m.Encoding == "png" || m.Encoding == "jpeg")):
 			err = p.encodeVideo(ctx, w, name, m)
 		default:
@@ -108,6 +110,9 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode, b Beside, p *epis
 		return fail(err.Feature, err)
 	}
 	p.addStandard(w)
+	if err := p.summarise(); err != nil {
+		return fail(err.Feature, err)
+	}
 	p.leave(e, b)
 	return ctx.Err()
 }
@@ -190,11 +195,34 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	}
 	p.inexact += s.Inexact
 	p.addNumbers(f, values)
-	for i, c := range p.stats[len(p.stats)-1].columns {
-		if math.IsNaN(c.Std) || math.IsInf(c.Std, 0) || math.IsInf(c.Mean, 0) {
-			return &WriteError{
-				Kind: ErrNotFinite, Got: fmt.Sprintf("column %s to %g: its squares are infinite in %s", s.Columns[i].Name, c.Max, f.dtype),
-				Want: "smaller numbers",
+	return nil
+}
+
+// summarise computes the statistics of the numbers, of several features at a time.
+func (p *episodePlan) summarise() *WriteError {
+	var wait sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range p.stats {
+		if s := &p.stats[i]; s.of != nil {
+			free <- struct{}{}
+			wait.Go(func() {
+				s.columns, s.of = s.of(), nil
+				<-free
+			})
+		}
+	}
+	wait.Wait()
+	for i, f := range p.features {
+		for k, c := range p.stats[i].columns {
+			if math.IsNaN(c.Std) || math.IsInf(c.Std, 0) || math.IsInf(c.Mean, 0) {
+				name := strconv.Itoa(k)
+				if f.names != nil {
+					name = f.names[k]
+				}
+				return &WriteError{
+					Feature: f.name, Kind: ErrNotFinite, Got: fmt.Sprintf("column %s to %g: its squares are infinite in %s", name, c.Max, f.dtype),
+					Want: "smaller numbers",
+				}
 			}
 		}
 	}
@@ -237,19 +265,19 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 	switch f.dtype {
 	case dtypeFloat32:
 		d.Float32 = convert[float32](values)
-		stats.columns = summary.Block(d.Float32, width)
+		stats.of = func() []summary.Column { return summary.Block(d.Float32, width) }
 	case dtypeFloat64:
 		d.Float64 = values
-		stats.columns = summary.Block(values, width)
+		stats.of = func() []summary.Column { return summary.Block(values, width) }
 	case dtypeInt64:
 		d.Int64 = convert[int64](values)
-		stats.columns = summary.Block(values, width)
+		stats.of = func() []summary.Column { return summary.Block(values, width) }
 	case dtypeBool:
 		d.Bool = make([]bool, len(values))
 		for i, v := range values {
 			d.Bool[i] = v != 0
 		}
-		stats.columns = summary.Block(convert[float32](values), width)
+		stats.of = func() []summary.Column { return summary.Block(convert[float32](values), width) }
 	}
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, d), append(p.stats, stats)
 	p.clips = append(p.clips, clip{})

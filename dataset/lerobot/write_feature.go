@@ -26,7 +26,9 @@ type writeFeature struct {
 
 	total  *summary.Total   // of numbers
 	levels []summary.Levels // of images, for each channel
-	frames int              // that levels are of
+	frames int              // that they are of
+	pool   pool             // of images and videos
+	bare   bool             // there are no quantiles
 }
 
 // The dtypes that are written.

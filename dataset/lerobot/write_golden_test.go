@@ -161,6 +161,9 @@ func TestG1AsLeRobotHasIt(t *testing.T) {
 		if strings.HasPrefix(k, "videos/") || strings.HasPrefix(k, "stats/observation.images.") {
 			continue // painted videos, which were not added
 		}
+		if k == "data/file_index" {
+			continue // rows take fewer bytes here, where a dictionary would be larger than the values
+		}
 		// numpy's first edge is 1e-10 below the minimum, which float32 can tell where the minimum is nearly 0. The shared file has the minimum
 		// itself.
 		if feature, quantile := path.Split(k); strings.HasPrefix(quantile, "q") {

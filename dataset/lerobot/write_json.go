@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/summary"
@@ -12,15 +13,42 @@ import (
 
 // featureStats is the statistics of a feature in an episode.
 type featureStats struct {
-	columns []summary.Column // of each column, or channel
-	levels  []summary.Levels // of images
-	frames  int              // that they are of
+	columns []summary.Column        // of each column, or channel
+	of      func() []summary.Column // computes them, where that is not done yet
+	levels  []summary.Levels        // of images
+	frames  int                     // that they are of
+	bare    bool                    // there are no quantiles: they were told, and none were among them
+	told    bool                    // they are what the video's dataset tells
 }
 
 // statNames are the statistics in LeRobot's order.
 var statNames = append([]string{"min", "max", "mean", "std", "count"}, summary.QuantileNames[:]...)
 
-// values returns one of the statistics of every column.
+// setStat sets one of the statistics.
+func setStat(c *summary.Column, name string, v float64) {
+	switch name {
+	case "min":
+		c.Min = v
+	case "max":
+		c.Max = v
+	case "mean":
+		c.Mean = v
+	case "std":
+		c.Std = v
+	default:
+		c.Quantiles[slices.Index(summary.QuantileNames[:], name)] = v
+	}
+}
+
+// statNames are those of the statistics that a feature has: of videos whose statistics were told, there may be no quantiles.
+func (f *writeFeature) statNames() []string {
+	if f.bare {
+		return statNames[:len(statNames)-len(summary.QuantileNames)]
+	}
+	return statNames
+}
+
+// statValues returns one of the statistics of every column.
 func statValues(columns []summary.Column, name string) []float64 {
 	out := make([]float64, len(columns))
 	for i, c := range columns {
@@ -80,9 +108,7 @@ func (w *Writer) stats() (jsonObject, error) {
 		var columns []summary.Column
 		count := f.frames
 		if f.visual() {
-			for i := range f.levels {
-				columns = append(columns, f.levels[i].Column())
-			}
+			columns = f.pool.columns(f.levels)
 		} else {
 			var ok bool
 			if columns, ok = f.total.Columns(); !ok {
@@ -91,7 +117,7 @@ func (w *Writer) stats() (jsonObject, error) {
 			count = f.total.Rows()
 		}
 		one := jsonObject{}
-		for _, name := range statNames {
+		for _, name := range f.statNames() {
 			var v any
 			switch list := statValues(columns, name); {
 			case name == "count":

@@ -49,7 +49,7 @@ func (t *episodeTable) add(r episodeRow) error {
 		if f.visual() {
 			shape = append(shape, 1, 1)
 		}
-		for _, name := range statNames {
+		for _, name := range f.statNames() {
 			column := "stats/" + f.name + "/" + name
 			if name == "count" {
 				b.wholes(column, []int64{int64(p.stats[i].frames)})

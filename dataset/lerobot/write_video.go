@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,13 +39,16 @@ func Cut(m *dataset.Media, from, to int) (cut dataset.Media, ok bool) {
 	}
 	cut = *m
 	cut.Times = m.Times[from:to]
-	cut.Source = &frameSource{source.set, source.path, source.frames[from:to]}
+	part := *source
+	part.frames, part.all = source.frames[from:to], source.all && to-from == len(source.frames)
+	cut.Source = &part
 	return cut, true
 }
 
 // addVideo takes a video of another LeRobot dataset, whose frames are copied as they are encoded. That needs them to follow each other in their file,
-// and not that their times there are those of the rows: writing mends videos that drifted or were joined with a drift.
-func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m *dataset.Media, source *frameSource) error {
+// and not that their times there are those of the rows: writing mends videos that drifted or were joined with a drift. Its statistics are what that
+// dataset tells, if it does and they can be true; else its frames are decoded.
+func (p *episodePlan) addVideo(ctx context.Context, w *Writer, name string, m *dataset.Media, source *frameSource) error {
 	c := clip{from: int(source.frames[0]), to: int(source.frames[len(source.frames)-1]) + 1, open: source.track}
 	if !source.whole(p.rows) {
 		return &WriteError{
@@ -60,8 +64,13 @@ func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m 
 	for i := range p.rows {
 		ticks, scale := track.Time(c.from + i)
 		start, _ := track.Time(c.from)
-		off := math.Abs(float64(ticks-start)/float64(scale) - float64(i)/fps)
+		off := math.Abs(float64(ticks-start)/float64(scale) - float64(i)/w.opt.FPS)
 		c.moved = max(c.moved, time.Duration(off*1e9))
+	}
+	if stats, ok := source.set.toldStats(ctx, source.of); ok && source.all && !(stats.bare && w.quantiles(name)) {
+		f := &writeFeature{name: name, dtype: dtypeVideo, codec: m.Encoding, names: imageNames, shape: []int{track.Height, track.Width, 3}}
+		p.addClip(f, stats, c)
+		return nil
 	}
 	return p.addPixels(name, m.Encoding, c, p.pictures(ctx, m, p.rows), nil)
 }
@@ -220,9 +229,19 @@ func (p *episodePlan) addPixels(name, codec string, c clip, pictures iter.Seq2[*
 		return &WriteError{Kind: dataset.ErrMissing, Got: "no video", Err: err}
 	}
 	stats.finish()
+	p.addClip(f, stats, c)
+	return nil
+}
+
+func (p *episodePlan) addClip(f *writeFeature, stats featureStats, c clip) {
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{}), append(p.stats, stats)
 	p.clips = append(p.clips, c)
-	return nil
+}
+
+// quantiles reports whether a feature has them in the episodes so far, so that all must.
+func (w *Writer) quantiles(name string) bool {
+	i := slices.IndexFunc(w.features, func(f *writeFeature) bool { return f.name == name })
+	return i >= 0 && !w.features[i].bare
 }
 
 // eachPicture goes through pictures, and has encode take them if it is not nil.

@@ -219,7 +219,7 @@ func TestMediaAreEncoded(t *testing.T) {
 		for i := range frames {
 			frames[i] = source.frames[i/2]
 		}
-		twice.Source = &frameSource{source.set, source.path, frames}
+		twice.Source = &frameSource{set: source.set, path: source.path, frames: frames}
 		media := []dataset.Media{e.Media[0], twice, e.Media[0], e.Media[0]}
 		media[1].Name, media[2].Name, media[3].Name = "twice", "raw", "grey"
 		media[2].Source, media[2].Encoding, media[2].Width, media[2].Height = frameList(raw), "rgb8", 64, 64
@@ -257,7 +257,7 @@ func TestMediaAreEncoded(t *testing.T) {
 	}
 	bare, _ := created(t, WriteOptions{FPS: 30})
 	again := e.Media[0]
-	again.Source = &frameSource{source.set, source.path, append([]int32{0, 0}, source.frames[2:]...)}
+	again.Source = &frameSource{set: source.set, path: source.path, frames: append([]int32{0, 0}, source.frames[2:]...)}
 	err = bare.Add(ctx, &dataset.Episode{Media: []dataset.Media{again}})
 	require.ErrorIs(t, err, ErrNotAligned)
 	assert.ErrorContains(t, err, "WriteOptions.Codec encodes it anew")

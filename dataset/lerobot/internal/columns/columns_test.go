@@ -111,7 +111,7 @@ func TestZerosAreNotNull(t *testing.T) {
 			for k, v := range groups[g] {
 				assert.False(t, v.IsNull(), "%s %d: null", c.Name, k)
 				assert.Equal(t, c.definition(), v.DefinitionLevel(), c.Name)
-				assert.True(t, parquet.Equal(v, want[i].leaves(c.Kind)[0].appendTo(nil, make([]byte, n*c.width()), 0, 0)[k]), "%s %d: %v", c.Name, k, v)
+				assert.True(t, parquet.Equal(v, valueOf(want[i].leaves(c.Kind)[0], k)), "%s %d: %v", c.Name, k, v)
 			}
 		}
 	}
@@ -200,30 +200,66 @@ func TestTheSameTwiceIsTheSameBytes(t *testing.T) {
 	assert.Equal(t, a, b)
 }
 
-// TestAFullDictionaryGoesOnWithoutOne writes more different values than a dictionary takes: some pages have it and some not.
-func TestAFullDictionaryGoesOnWithoutOne(t *testing.T) {
-	columns := []Column{{Name: "x", Kind: Float64, Shape: []int{50}}}
+// valueOf is value i as the library has it.
+func valueOf(d leafData, i int) parquet.Value {
+	switch {
+	case d.float32 != nil:
+		return parquet.FloatValue(d.float32[i])
+	case d.float64 != nil:
+		return parquet.DoubleValue(d.float64[i])
+	case d.int64 != nil:
+		return parquet.Int64Value(d.int64[i])
+	case d.bool != nil:
+		return parquet.BooleanValue(d.bool[i])
+	}
+	return parquet.ByteArrayValue(d.bytes[i])
+}
+
+// TestADictionaryIsThereWhereItIsSmaller writes columns of several pages whose values are all different, some different, and all the same.
+func TestADictionaryIsThereWhereItIsSmaller(t *testing.T) {
+	shape := []int{50}
+	columns := []Column{
+		{Name: "different", Kind: Float64, Shape: shape}, {Name: "some", Kind: Float64, Shape: shape}, {Name: "same", Kind: Float32, Shape: shape},
+		{Name: "whole", Kind: Int64, Shape: shape}, {Name: "zeros", Kind: Float64, Shape: shape}, {Name: "first half", Kind: Float64, Shape: shape},
+	}
+	const n = 50 * 6000
+	data := make([]Data, len(columns))
+	for i := range n {
+		data[0].Float64 = append(data[0].Float64, math.Sqrt(float64(i)))
+		data[1].Float64 = append(data[1].Float64, math.Sqrt(float64(i%1000)))
+		data[2].Float32 = append(data[2].Float32, 7)
+		data[3].Int64 = append(data[3].Int64, int64(i%3)-1)
+		data[4].Float64 = append(data[4].Float64, math.Copysign(0, float64(i%2)-0.5))
+		data[5].Float64 = append(data[5].Float64, math.Sqrt(float64(max(i-n/2, 0))))
+	}
 	var out bytes.Buffer
 	w := NewWriter(&out, columns, nil)
-	values := make([]float64, 50*6000)
-	for i := range values {
-		values[i] = math.Sqrt(float64(i))
-	}
 	for range 2 {
-		require.NoError(t, w.WriteGroup(6000, []Data{{Float64: values}}))
+		require.NoError(t, w.WriteGroup(6000, data))
 	}
 	proof, err := w.Close()
 	require.NoError(t, err)
-	var got []float64
+	got := make([]Data, len(columns))
 	require.NoError(t, proof.Check(context.Background(), bytes.NewReader(out.Bytes()), int64(out.Len()), func(b Block) {
-		assert.Zero(t, len(b.Float64)%50, "blocks have whole rows")
-		got = append(got, b.Float64...)
+		assert.Zero(t, (len(b.Float32)+len(b.Float64)+len(b.Int64))%50, "blocks have whole rows")
+		d := &got[b.Column]
+		d.Float32, d.Float64, d.Int64 = append(d.Float32, b.Float32...), append(d.Float64, b.Float64...), append(d.Int64, b.Int64...)
 	}))
-	assert.Equal(t, append(values, values...), got)
 	f, err := parquet.OpenFile(bytes.NewReader(out.Bytes()), int64(out.Len()))
 	require.NoError(t, err)
-	chunk := f.Metadata().RowGroups[1].Columns[0].MetaData
-	assert.Less(t, chunk.DataPageOffset-chunk.DictionaryPageOffset, int64(dictionaryBytes+1<<18), "the dictionary is no larger")
+	for i, d := range data {
+		assert.Equal(t, append(d.Float32, d.Float32...), got[i].Float32)
+		assert.Equal(t, append(d.Int64, d.Int64...), got[i].Int64)
+		for k, v := range append(d.Float64, d.Float64...) {
+			if math.Float64bits(v) != math.Float64bits(got[i].Float64[k]) {
+				t.Fatalf("%s %d: %v, want %v", columns[i].Name, k, got[i].Float64[k], v)
+			}
+		}
+		meta := f.Metadata().RowGroups[1].Columns[i].MetaData
+		assert.Equal(t, i != 0 && i != 5, meta.DictionaryPageOffset > 0, columns[i].Name)
+		assert.Less(t, meta.DataPageOffset-max(meta.DictionaryPageOffset, meta.DataPageOffset-1), int64(dictionaryBytes+1<<18), "the dictionary is no larger")
+	}
+	assert.Less(t, f.Metadata().RowGroups[0].Columns[2].MetaData.TotalCompressedSize, int64(2000), "of one value a page is a few bytes and the levels")
 }
 
 func TestAnotherFileIsNoProof(t *testing.T) {

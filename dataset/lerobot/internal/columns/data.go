@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"io"
-	"math"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -79,26 +78,6 @@ func cut[T any](list []T, from, to int) []T {
 	return list[from:to]
 }
 
-// appendTo appends the values as the library takes them, with their levels. Leaf is the number of the file's column.
-func (d leafData) appendTo(list []parquet.Value, reps []byte, def, leaf int) []parquet.Value {
-	for i, v := range d.float32 {
-		list = append(list, parquet.FloatValue(v).Level(int(reps[i]), def, leaf))
-	}
-	for i, v := range d.float64 {
-		list = append(list, parquet.DoubleValue(v).Level(int(reps[i]), def, leaf))
-	}
-	for i, v := range d.int64 {
-		list = append(list, parquet.Int64Value(v).Level(int(reps[i]), def, leaf))
-	}
-	for i, v := range d.bool {
-		list = append(list, parquet.BooleanValue(v).Level(int(reps[i]), def, leaf))
-	}
-	for i, v := range d.bytes {
-		list = append(list, parquet.ByteArrayValue(v).Level(int(reps[i]), def, leaf))
-	}
-	return list
-}
-
 // read takes the values of a page that are not null, whose kind is that of the column that the leaf belongs to. Bytes are the page's own.
 func (d *leafData) read(page parquet.Page, k Kind, buf []parquet.Value) error {
 	*d = leafData{d.float32[:0], d.float64[:0], d.int64[:0], d.bool[:0], d.bytes[:0]}
@@ -169,16 +148,7 @@ func newSum() *sum { return &sum{values: newHash(), reps: newHash(), defs: newHa
 
 // add takes values that are there.
 func (s *sum) add(d leafData) {
-	b := s.buf[:0]
-	for _, v := range d.float32 {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	for _, v := range d.float64 {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
-	for _, v := range d.int64 {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
-	}
+	b := d.appendBytes(s.buf[:0])
 	for _, v := range d.bool {
 		if v {
 			b = append(b, 1)

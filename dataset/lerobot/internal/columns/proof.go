@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -27,7 +29,8 @@ type Block struct {
 var errDiffers = errors.New("read back, the file is not what was written")
 
 // Check reads a file and compares its bytes, and then every value and where it stands in its row, with what was written. It hands the numbers to
-// visit, if it is not nil, row group by row group and there column by column; a block has whole rows, and is gone when visit returns.
+// visit, if it is not nil: those of a column row group by row group, and of several columns at the same time. A block has whole rows, and is gone when
+// visit returns.
 func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit func(Block)) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // the library panics at some broken files
@@ -51,7 +54,6 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 	if got := len(f.RowGroups()); got != len(p.groups) {
 		return fmt.Errorf("%w: %d row groups, want %d", errDiffers, got, len(p.groups))
 	}
-	r := leafReader{visit: visit, sum: newSum(), values: make([]parquet.Value, 4096)}
 	for i, group := range f.RowGroups() {
 		want := p.groups[i]
 		if got := int(group.NumRows()); got != want.rows {
@@ -60,20 +62,53 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 		if got := len(group.ColumnChunks()); got != len(want.leaves) {
 			return fmt.Errorf("%w: %d columns, want %d", errDiffers, got, len(want.leaves))
 		}
-		leaf := 0
-		for k, c := range p.columns {
-			for range c.leaves() {
-				if err := ctx.Err(); err != nil {
-					return err
+	}
+	return p.checkColumns(ctx, f, visit)
+}
+
+// checkColumns compares the values of the columns, several at a time.
+func (p Proof) checkColumns(ctx context.Context, f *parquet.File, visit func(Block)) error {
+	var wait sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	errs := make([]error, 0, len(p.columns))
+	leaf := 0
+	for k, c := range p.columns {
+		errs = append(errs, nil)
+		first, failed := leaf, &errs[k]
+		leaf += c.leaves()
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() {
+				if r := recover(); r != nil { // the library panics at some broken files
+					*failed = fmt.Errorf("%w: %v", errDiffers, r)
 				}
-				got, err := r.read(group.ColumnChunks()[leaf], k, c.Kind)
-				if err != nil {
-					return err
-				}
-				if got != want.leaves[leaf] {
-					return fmt.Errorf("%w: row group %d, column %s", errDiffers, i, c.Name)
-				}
-				leaf++
+				<-free
+			}()
+			*failed = p.checkColumn(ctx, f, visit, k, first)
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// checkColumn compares the values of column k, which begins with a leaf.
+func (p Proof) checkColumn(ctx context.Context, f *parquet.File, visit func(Block), k, first int) error {
+	c := p.columns[k]
+	r := leafReader{visit: visit, sum: newSum()}
+	if c.Kind == Bool || c.Kind == String || c.Kind == Image {
+		r.values = make([]parquet.Value, 4096)
+	}
+	for i, group := range f.RowGroups() {
+		for leaf := first; leaf < first+c.leaves(); leaf++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			got, err := r.read(group.ColumnChunks()[leaf], k, c.Kind)
+			if err != nil {
+				return err
+			}
+			if got != p.groups[i].leaves[leaf] {
+				return fmt.Errorf("%w: row group %d, column %s", errDiffers, i, c.Name)
 			}
 		}
 	}

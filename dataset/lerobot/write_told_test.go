@@ -1,0 +1,71 @@
+package lerobot
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// telling has a dataset of v2.1 tell statistics of its episodes' videos: JSON of each.
+func telling(t *testing.T, s *Set, stats ...string) {
+	text := ""
+	for i, one := range stats {
+		text += fmt.Sprintf(`{"episode_index": %d, "stats": {"camera": %s}}`+"\n", i, one)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.root, "meta/episodes_stats.jsonl"), []byte(text), 0o666))
+}
+
+const (
+	dark   = `{"min": [[[0.0]],[[0.1]],[[0]]], "max": [[[0.5]],[[0.5]],[[0.5]]], "mean": [[[0.25]],[[0.25]],[[0.25]]], "std": [[[0.1]],[[0.1]],[[0.1]]], "count": [10]}`
+	bright = `{"min": [[[0.5]],[[0.5]],[[0.5]]], "max": [[[1]],[[0.9]],[[1]]], "mean": [[[0.75]],[[0.75]],[[0.75]]], "std": [[[0.1]],[[0.1]],[[0.1]]], "count": [30]}`
+	broken = `{"min": [[[0]],[[0]],[[0]]], "max": [[[1]],[[1]],[[1]]], "mean": [[[0.5]],[[0.5]],[[0.5]]], "std": [[[0]],[[0]],[[0]]], "count": [10]}`
+)
+
+// TestWhatADatasetTellsOfItsVideosIsKept copies videos without decoding them. Version 2.1 tells no quantiles, and so none are written; what is written is
+// told to the next.
+func TestWhatADatasetTellsOfItsVideosIsKept(t *testing.T) {
+	ctx := context.Background()
+	d := filmed(t, 24, "av1.mp4", "av1.mp4")
+	telling(t, d, dark, bright)
+	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))
+	for range 2 {
+		got, _, path := rewritten(t, d, WriteOptions{FPS: 30})
+		episodes := parquetColumns(t, filepath.Join(path, firstEpisodes))
+		assert.Equal(t, []any{0.0, 0.1, 0.0, 0.5, 0.5, 0.5}, episodes["stats/camera/min"])
+		assert.Equal(t, []any{int64(10), int64(30)}, episodes["stats/camera/count"])
+		assert.NotContains(t, episodes, "stats/camera/q50")
+		stats := readJSON(t, filepath.Join(path, "meta/stats.json"))["camera"].(map[string]any)
+		assert.NotContains(t, stats, "q50")
+		assert.Equal(t, []any{40.0}, stats["count"])
+		assert.Equal(t, []any{[]any{[]any{0.0}}, []any{[]any{0.1}}, []any{[]any{0.0}}}, stats["min"])
+		for name, want := range map[string]float64{"mean": 0.625, "std": 0.23848480035423} { // sqrt(0.01 + 3/16*0.25)
+			for _, v := range stats[name].([]any) {
+				assert.InDelta(t, want, v.([]any)[0].([]any)[0], 1e-12, name)
+			}
+		}
+		d = got
+	}
+	e, err := d.Episode(ctx, 1)
+	require.NoError(t, err)
+	cut, ok := Cut(&e.Media[0], 0, 12)
+	require.True(t, ok)
+	w, _ := created(t, WriteOptions{FPS: 30})
+	assert.ErrorContains(t, w.Add(ctx, &dataset.Episode{Media: []dataset.Media{cut}}), "no pixels of frame 0", "what is told is of all frames")
+}
+
+func TestStatisticsThatCannotBeAreComputed(t *testing.T) {
+	d := filmed(t, 24, "av1.mp4", "av1.mp4", "av1.mp4")
+	telling(t, d, broken, dark, `{"min": 3, "max": "x"}`)
+	_, _, path := rewritten(t, d, WriteOptions{FPS: 30})
+	episodes := parquetColumns(t, filepath.Join(path, firstEpisodes))
+	assert.Equal(t, []any{int64(24), int64(24), int64(24)}, episodes["stats/camera/count"], "the first has quantiles, so that all must")
+	assert.NotEqual(t, 0.0, episodes["stats/camera/std"][0])
+	assert.Contains(t, episodes, "stats/camera/q50")
+}
