@@ -271,7 +271,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	})
 	one, two := episode(micro, deg), episode(deg)
 	got := suggestion(t, dataset.Info{}, one, two)
-	text := string(got.Text)
+	text := strings.ReplaceAll(string(got.Text), "\n  # ", " ")
 	assert.Contains(t, strings.Join(got.Remarks, "\n"), "fast: its timestamps are taken as nanoseconds")
 	assert.Contains(t, text, "as microseconds they would be 200")
 	assert.Contains(t, text, "In 1 of 2 episodes")
