@@ -95,7 +95,6 @@ type facts struct {
 	n              int // that are finite
 	min, max, last float64
 	steps, same    int // between finite neighbours, and those of 0
-	changed        bool
 	alone          int // changes with none before or after
 	run            int // changes without a pause up to the last sample
 	falls          int

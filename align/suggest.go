@@ -127,7 +127,6 @@ type suggested struct {
 	single    bool
 	whole     bool // all of the columns that are taken are whole numbers
 	seldom    bool // it speaks when something changes, in each episode
-	doubles   bool
 
 	name   string // in the plan
 	role   role
@@ -218,7 +217,6 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	s.episodes++
 	s.samples += st.Samples
 	s.backs += st.BackSteps
-	s.doubles = s.doubles || in.Values.DType().Size() == 8
 	s.seldom = s.seldom && float64(st.Samples) < recording.Seconds()
 	if st.Samples-st.Duplicates >= 2 {
 		s.single = false

@@ -261,6 +261,49 @@ func TestStreamsOutOfOrderAreSortedByTheirPlan(t *testing.T) {
 	taken(t, got, e)
 }
 
+func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
+	micro := sampledAt(t, "fast", 200e3, 100, "a", wave) // microseconds of 200 Hz, taken as nanoseconds
+	deg := sampledAt(t, "gps", 20, 300, "cog speed", func(row, k int) float64 {
+		if k == 0 {
+			return math.Mod(float64(row)*5, 360)
+		}
+		return wave(row, 1)
+	})
+	one, two := episode(micro, deg), episode(deg)
+	got := suggestion(t, dataset.Info{}, one, two)
+	text := strings.ReplaceAll(string(got.Text), "\n  # ", " ")
+	assert.Contains(t, strings.Join(got.Remarks, "\n"), "fast: its timestamps are taken as nanoseconds")
+	assert.Contains(t, text, "as microseconds they would be 200")
+	assert.Contains(t, text, "In 1 of 2 episodes")
+	assert.Contains(t, text, "kind: {cog: angle}           # an angle, which goes around 8 times")
+	assert.Equal(t, 360., got.Plan.Streams[1].Period)
+
+	three := suggestion(t, dataset.Info{}, one, two, two)
+	require.Len(t, three.Plan.Streams, 1)
+	assert.Equal(t, []align.LeftOut{{Name: "fast", Reason: "in 1 of 3 episodes"}}, three.LeftOut)
+	apart := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "a", wave)), episode(sampledAt(t, "b", 10, 30, "a", wave)), episode(sampledAt(t, "c", 10, 30, "a", wave)))
+	assert.Len(t, apart.Plan.Streams, 3)
+	assert.Contains(t, apart.Remarks[0], "the recordings differ")
+
+	turning := sampledAt(t, "state", 30, 300, "heading qx qy qz qw", func(row, k int) float64 {
+		if k == 0 {
+			return math.Remainder(float64(row)*.1, 2*math.Pi)
+		}
+		return rotating(row)[k-1]
+	})
+	policy := suggestion(t, dataset.Info{Rate: 30}, episode(turning, sampledAt(t, "action", 30, 300, "a", wave)))
+	assert.Contains(t, string(policy.Text), "Heading goes around 5 times, which is a jump of its value. A quaternion xyzw, by its name: qx,")
+	assert.Empty(t, policy.Plan.Streams[0].Kinds, "which would look ahead")
+
+	gap := sampledAt(t, "s", 100, 300, "a b", wave)
+	times, err := tensor.Data[int64](gap.Times)
+	require.NoError(t, err)
+	for i := 100; i < 300; i++ {
+		times[i] += 1e9
+	}
+	assert.Contains(t, string(suggestion(t, dataset.Info{}, episode(gap)).Text), "# 100 Hz, 2 columns. 1 gap longer than 30ms, the longest 1.01 s")
+}
+
 // Whatever names and values recordings have, the plan that is made for them is one, and is taken as it is.
 func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 	names := []string{"a", "0", "1:3", "0:4", "a b", "it's", `q"q`, "ä#b", "x: y", "- z", "true", "null", "~", "1e3", "[0]", "[1]", "q[0]", "q[1]", "q[2]", "q[3]", "pose.x", "pose.y", "qx", "qy", "qz", "qw",

@@ -199,12 +199,9 @@ func (g *suggesting) defaults(t *planText, chosen []*suggested) (shared time.Dur
 		t.value(2, "kind: "+previous, whyPrevious)
 		t.because("defaults.kind", "", whyPrevious)
 	}
-	switch {
-	case shared > 0:
+	if shared > 0 {
 		t.value(2, fmt.Sprintf("%s: %v", key, shared), why)
 		t.because("defaults."+key, "", why)
-	case slices.ContainsFunc(chosen, func(s *suggested) bool { return s.limit() > 0 }):
-		t.because("streams."+key, "", why)
 	}
 	if g.policy {
 		t.value(2, "normalise: mean-std", whyMeanStd)
@@ -271,14 +268,15 @@ func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.D
 		t.value(4, "edge: hold", "")
 	}
 	if d := s.limit(); d != 0 && d != shared {
-		key, why := "max_gap", whyGap
+		name, why := "max_gap", whyGap
 		if g.policy {
-			key, why = "tolerance", whyTolerance
+			name, why = "tolerance", whyTolerance
 		}
-		if !alone { // else it is said above
+		t.because(key(name), s.from, why)
+		if !alone { // it is said above
 			why = ""
 		}
-		t.value(4, fmt.Sprintf("%s: %v", key, d), why)
+		t.value(4, fmt.Sprintf("%s: %v", name, d), why)
 	}
 }
 

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -267,6 +268,26 @@ func TestWhatCannotBeTrainedOnIsNamed(t *testing.T) {
 	var option *policy.OptionError
 	_, err := policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, good), policy.Options{Size: "large"})
 	assert.True(t, errors.As(err, &option))
+}
+
+// A plan that is for batches too may normalise: a policy leaves that out, says so, and is the same.
+func TestWhatAPlanNormalisesIsLeftToThePolicy(t *testing.T) {
+	store := build(t, robots(t, 80, 80))
+	const plan = "version: 1\nrate: 30\n%sstreams: [{name: state%s}, {name: action}]\n"
+	o := policy.Options{Plan: fmt.Sprintf(plan, "", ""), Steps: 3, Batch: 4}
+	want := train(t, trainer(t, "cpu", store, o), 3)
+	for text, says := range map[string][]string{
+		fmt.Sprintf(plan, "", ", normalise: min-max"):                              {"min-max of state"},
+		fmt.Sprintf(plan, "defaults: {normalise: q01-q99}\n", ", normalise: none"): {"q01-q99 of action"},
+		"version: 1\nrate: 30\ndefaults: {normalise: lerobot}\n":                   {"lerobot of all"},
+	} {
+		o.Plan = text
+		tr := trainer(t, "cpu", store, o)
+		got, err := tr.Config().Normalised()
+		require.NoError(t, err)
+		assert.Equal(t, says, got)
+		assert.Equal(t, want, train(t, tr, 3), text)
+	}
 }
 
 // Episodes that are shorter than the windows cost themselves, those held out too: they are listed, and all else is as without them.

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The plan that is written for a recording is taken as it is by the commands that take plans.
+func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
+	type recorded struct {
+		path    string
+		args    []string
+		several bool // episodes
+	}
+	list := []recorded{
+		{path: flight}, {path: "../../examples/data/turtles.bag"}, {path: "../../examples/data/g1", several: true},
+		{path: "../../dataset/rlds/testdata/kinds", args: []string{"--rate=10"}, several: true},
+		{path: "../../dataset/robomimic/testdata/kinds.hdf5", several: true}, {path: "../../dataset/calvin/testdata/small", several: true},
+		{path: "../../dataset/aloha/testdata/raw.hdf5", args: []string{"--rate=50"}},
+	}
+	for _, name := range []string{"bridge_rlds", "lerobot_v21_g1", "lerobot_v2_gr1_sim", "lerobot_studio/lerobotv3", "tum_rgbd"} {
+		list = append(list, recorded{path: "../../../shared/data/" + name, several: true})
+	}
+	for _, name := range []string{"mcap_generated/robot_protobuf_zstd_unordered.mcap", "mcap_generated/imu_json_unchunked.mcap", "rosbag2_sqlite/cdr_test", "tum_vi"} {
+		list = append(list, recorded{path: "../../../shared/data/" + name})
+	}
+	for _, c := range list {
+		t.Run(filepath.Base(c.path), func(t *testing.T) {
+			if _, err := os.Stat(c.path); err != nil {
+				t.Skip("the shared recordings are not here: ", c.path)
+			}
+			plan, out := filepath.Join(t.TempDir(), "plan.yaml"), filepath.Join(t.TempDir(), "o.npz")
+			stdout, _ := good(t, append([]string{"plan", c.path, "-o", plan, "--json"}, c.args...)...)
+			made := unmarshal(t, stdout)
+			text, err := os.ReadFile(plan)
+			require.NoError(t, err)
+			assert.Equal(t, string(text), made["plan"])
+			common := append([]string{"--plan", plan, "--backend=cpu"}, c.args...)
+			one := common
+			if c.several {
+				one = append([]string{"--episode=0"}, common...)
+			}
+			for _, command := range []string{"resample", "fuse"} {
+				_, stderr := good(t, append([]string{command, c.path, "-o", out}, one...)...)
+				assert.NotContains(t, stderr, "no effect")
+			}
+			good(t, append([]string{"batches", c.path, "--batch=2", "--steps=1"}, common...)...)
+			if made["policy"] == true {
+				_, stderr := good(t, append([]string{"train", c.path, "--batch=2", "--steps=1"}, common...)...)
+				assert.Contains(t, stderr, "normalise of the plan is left out")
+			}
+		})
+	}
+}
+
+func TestPlanPrintsWhereNoFileIsNamedAndRefusesWhatCannotBe(t *testing.T) {
+	stdout, _ := good(t, "plan", flight)
+	assert.True(t, strings.HasPrefix(stdout, "# A first plan for sample_log_small (ulog)"))
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	said, _ := good(t, "plan", flight, "-o", path)
+	assert.Contains(t, said, "wrote "+path+": 100 Hz, 16 streams; ")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, stdout, string(text))
+
+	for want, args := range map[string][]string{
+		"want --rate":                      {"plan", "../../dataset/aloha/testdata/raw.hdf5"},
+		"plan takes one recording":         {"plan"},
+		"is the input":                     {"plan", flight, "-o", flight},
+		"--rate: got 5, want none: ":       {"plan", flight, "--rate=5"},
+		"no such file":                     {"plan", "none.ulg", "-o", path},
+		"no stream that can be put on a":   {"plan", writeLog(t)},
+		"write " + path + "/x/plan.yaml: ": {"plan", flight, "-o", path + "/x/plan.yaml"},
+	} {
+		code, _, stderr := cli(args...)
+		assert.NotEqual(t, exitGood, code, args)
+		assert.Contains(t, stderr, want, args)
+	}
+}
+
+func TestAPlanIsMadeForAStoreToo(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "g1.safetensors")
+	good(t, "pack", "../../examples/data/g1", "-o", store)
+	of, _ := good(t, "plan", "../../examples/data/g1")
+	stdout, _ := good(t, "plan", store)
+	cut := func(s string) string { return s[strings.Index(s, "version:"):strings.Index(s, "windows:")] }
+	assert.Equal(t, cut(of), cut(stdout))
+	code, _, stderr := cli("plan", store, "--rate=5")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "got the store")
+}
