@@ -90,6 +90,11 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 	return list
 }
 
+// newFinding is a finding without its times.
+func newFinding(f *doctor.Finding) findingJSON {
+	return findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+}
+
 // seconds is a timestamp on the page's clock.
 func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
 
@@ -111,7 +116,7 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 		out.Clouds = append(out.Clouds, e.mediaJSON(e.Clouds[i].Name, e.Clouds[i].Type, &e.cloudsOrder[i]))
 	}
 	for _, f := range s.findings(e) {
-		j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+		j := newFinding(&f)
 		for _, t := range f.At {
 			j.At = append(j.At, e.seconds(t))
 		}

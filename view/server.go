@@ -8,13 +8,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -181,10 +181,10 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	if s.opt.Plan != nil {
 		rate = s.opt.Plan.Rate
 	}
-	problems := slices.Clone(s.info.Problems)
-	if problems == nil {
-		problems = []dataset.Problem{}
+	found := []findingJSON{}
+	for _, f := range doctor.Dataset(&s.info, doctor.Options{}) {
+		found = append(found, newFinding(&f))
 	}
 	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "version": s.info.Version, "episodes": s.data.Len(),
-		"plan": s.opt.Plan != nil, "rate": rate, "problems": len(problems)})
+		"plan": s.opt.Plan != nil, "rate": rate, "findings": found})
 }

@@ -149,6 +149,15 @@ func TestOneBrokenEpisodeCostsItself(t *testing.T) {
 	assert.Equal(t, list.Episodes[3:], rest.Episodes)
 }
 
+func TestWhatTheDatasetDeclaresAndIsNotSoIsFound(t *testing.T) {
+	m := robots(t, 1)
+	m.info.Problems = []dataset.Problem{{Where: "videos/front.mp4", What: "not there"}}
+	s := serve(t, m, Options{})
+	d := getJSON[struct{ Findings []findingJSON }](t, s, "/api/dataset")
+	require.Len(t, d.Findings, 1)
+	assert.Contains(t, d.Findings[0].Why, "not there")
+}
+
 func TestAnEpisodeSaysWhatItHolds(t *testing.T) {
 	s := serve(t, robots(t, 1), Options{})
 	e := getJSON[episodeJSON](t, s, "/api/episodes/0")

@@ -84,7 +84,7 @@ const remember = later(300, () => {
 });
 
 function moved() {
-  $('time').textContent = state.episode ? `${clock(state.cursor)} / ${clock(limits(), limits() / 10)}` : '';
+  $('time').textContent = state.episode ? `${clock(state.cursor)} / ${clock(limits())}` : '';
   $('out').classList.toggle('on', state.from > 0 || state.to < limits());
   remember();
 }

@@ -49,7 +49,7 @@ export function rate(hz) { return hz === 0 ? '' : (hz >= 100 ? hz.toFixed(0) : h
 export function clock(t, shown = state.to - state.from) {
   if (state.episode?.steps) return 'step ' + Math.round(t);
   const decimals = Math.max(1, Math.min(6, Math.ceil(2 - Math.log10(Math.max(shown, 1e-9)))));
-  const abs = Math.abs(t), h = Math.floor(abs / 3600), m = Math.floor(abs / 60) % 60, sign = t < 0 ? '-' : '';
+  const abs = +Math.abs(t).toFixed(decimals), h = Math.floor(abs / 3600), m = Math.floor(abs / 60) % 60, sign = t < 0 ? '-' : '';
   if (abs < 60) return sign + abs.toFixed(decimals) + ' s';
   const s = (abs % 60).toFixed(decimals).padStart(decimals + 3, '0');
   return sign + (h ? h + ':' + String(m).padStart(2, '0') : m) + ':' + s;

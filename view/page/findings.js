@@ -7,6 +7,9 @@ let chosen = -1, nth = 0; // the finding, and which of its places
 function draw() {
   const side = $('side'), e = state.episode;
   side.replaceChildren();
+  const all = state.dataset.findings;
+  if (all.length) side.append(make('h2', { textContent: count(all.length, 'finding') + ' about the dataset' }), ...all.slice(0, 30).map(f => card(f, -2)));
+  if (all.length > 30) side.append(make('p', { className: 'soft', textContent: `and ${all.length - 30} more, which robocache doctor lists` }));
   if (!e) return;
   side.append(make('h2', { textContent: e.findings.length ? count(e.findings.length, 'finding') : 'No findings' }));
   e.findings.forEach((f, i) => side.append(card(f, i)));
@@ -43,7 +46,8 @@ function card(f, i) {
   const c = make('div', { className: `finding ${f.severity}${chosen === i ? ' on' : ''}` }, head,
     make('div', { className: 'stream-name', textContent: where }), make('p', { textContent: f.why }), make('p', { className: 'what', textContent: f.what_to_do }));
   c.dataset.kind = f.kind;
-  c.addEventListener('click', () => choose(i, 0));
+  if (i >= 0) c.addEventListener('click', () => choose(i, 0));
+  else c.addEventListener('click', () => c.classList.toggle('on'));
   return c;
 }
 

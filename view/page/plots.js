@@ -92,7 +92,7 @@ class Panel {
     this.asking?.abort();
     if (!columns.length || !this.stream.samples) return;
     const asking = this.asking = new AbortController();
-    const width = Math.max(50, this.plot.clientWidth - axisWidth - 12);
+    const width = Math.max(50, this.wide());
     const q = { stream: this.stream.name, from: state.from, to: state.to, width, columns };
     if (state.made) q.hz = state.dataset.plan && state.hz === state.dataset.rate ? 0 : state.hz;
     let got;
@@ -220,16 +220,19 @@ class Panel {
       return '–';
     }
     // The least and the greatest of a pixel stand half a pixel apart.
-    const pixel = (state.to - state.from) / Math.max(1, this.chart.over.clientWidth);
+    const pixel = (state.to - state.from) / Math.max(1, this.wide());
     let low = Infinity, high = -Infinity;
     for (const j of [i - 1, i, i + 1]) if (y[j] != null && Math.abs(x[j] - x[i]) < 0.75 * pixel) low = Math.min(low, y[j]), high = Math.max(high, y[j]);
     return low > high ? '–' : low === high ? short(low) : short(low) + ' … ' + short(high);
   }
 
+  // wide is the width of what is drawn in, between the axis and the margin.
+  wide() { return this.plot.clientWidth - axisWidth - 12; }
+
   // follow moves the cursor's line.
   follow() {
     if (!this.chart || !this.seen) return;
-    const px = (state.cursor - state.from) / (state.to - state.from) * this.chart.over.clientWidth, inside = state.cursor >= state.from && state.cursor <= state.to;
+    const px = (state.cursor - state.from) / (state.to - state.from) * this.wide(), inside = state.cursor >= state.from && state.cursor <= state.to;
     this.cursor.style.display = inside ? '' : 'none';
     this.cursor.style.transform = `translateX(${px}px)`;
     if (!(this.chart.cursor.left >= 0)) this.show(null);
@@ -276,7 +279,9 @@ function number(v) {
 
 function moment(t, step) {
   if (state.episode.steps || Math.abs(t) < 60 && state.episode.seconds < 120) return +t.toFixed(9) + '';
-  const decimals = step >= 1 ? 0 : Math.min(6, Math.ceil(-Math.log10(step))), h = Math.floor(t / 3600), m = Math.floor(t / 60) % 60, s = (t % 60).toFixed(decimals);
+  const decimals = step >= 1 ? 0 : Math.min(6, Math.ceil(-Math.log10(step)));
+  t = +t.toFixed(decimals);
+  const h = Math.floor(t / 3600), m = Math.floor(t / 60) % 60, s = (t % 60).toFixed(decimals);
   return (h ? h + ':' + String(m).padStart(2, '0') : m) + ':' + s.padStart(decimals ? decimals + 3 : 2, '0');
 }
 
@@ -354,8 +359,9 @@ $('streams').addEventListener('wheel', e => {
   }
 }, { passive: false });
 
-addEventListener('resize', later(100, () => {
+// The room changes with the window, and with what stands above.
+new ResizeObserver(later(60, () => {
   heights();
   for (const p of panels) { p.chart?.setSize({ width: p.plot.clientWidth, height: p.height }); p.fetch(); }
-}));
+})).observe($('streams'));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { if (state.episode) tell('episode'); });

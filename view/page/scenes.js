@@ -13,7 +13,7 @@ class Camera {
     this.canvas = make('canvas');
     this.caption = make('div', { className: 'caption' });
     this.wrong = make('div', { className: 'wrong', hidden: true });
-    this.root = make('div', { className: 'scene camera' }, this.canvas, make('div', { className: 'top', textContent: media.name.replace(/^observation[./]images?[./]?/, '') || media.name }), this.caption, this.wrong);
+    this.root = make('div', { className: 'scene camera' }, this.canvas, make('div', { className: 'top', textContent: media.name.replace(/^observation[./](images?[./])?/, '') }), this.caption, this.wrong);
     this.root.dataset.camera = media.name;
     this.busy = this.again = false;
   }

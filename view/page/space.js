@@ -73,16 +73,16 @@ export class Space {
   // follow shows the cloud at the cursor, or where the path is there.
   async follow() {
     if (this.kind === 'path') { this.draw(); return; }
-    const t = state.cursor;
-    if (this.shown && t < this.shown.until && (t >= this.shown.at || this.shown.first)) return;
+    const t = state.cursor, size = +this.voxel.value || 0;
+    if (this.shown?.size === size && this.shown.name === this.name && t < this.shown.until && (t >= this.shown.at || this.shown.first)) return;
     if (this.busy) { this.again = true; return; }
     this.busy = true;
-    const size = +this.voxel.value || 0;
+    const name = this.name;
     try {
-      const answer = await ask(`api/episodes/${this.episode.number}/cloud?` + query({ cloud: this.name, at: t, voxel: size }));
+      const answer = await ask(`api/episodes/${this.episode.number}/cloud?` + query({ cloud: name, at: t, voxel: size }));
       const head = JSON.parse(answer.headers.get('Cloud')), data = new Float32Array(await answer.arrayBuffer());
       if (this.closed || this.kind !== 'cloud') return;
-      this.shown = { ...head, first: t < head.at, size };
+      this.shown = { ...head, first: t < head.at, size, name };
       this.points = { data, width: head.width, n: data.length / head.width };
       if (!this.box) this.frame();
       const what = size ? count(this.points.n, 'voxel') + (head.cut ? ' (the first of more)' : '') + ` of ${count(head.points, 'point')}` : this.points.n < head.points - head.not_finite ? `${this.points.n.toLocaleString('en')} of ${count(head.points, 'point')}` : count(head.points, 'point');
