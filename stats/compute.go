@@ -60,7 +60,7 @@ func Begin(d dataset.Dataset, opt Options) (*State, error) {
 	if _, err := NewAccumulator(0, tensor.F32, quantiles); err != nil {
 		return nil, err
 	}
-	return &State{about: about{Dataset: d.Name(), Format: d.Format(), Episodes: d.Len(), Quantiles: quantiles, Selection: selection(&opt)}}, nil
+	return &State{about: about{Dataset: d.Name(), Format: d.Format(), Episodes: d.Len(), Quantiles: quantiles, Selection: selection(&opt), Streams: opt.Streams}}, nil
 }
 
 // selection tells what a plan and names choose, so that states of different choices are not merged.
@@ -154,7 +154,7 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 	if first && failed != nil && s.Read == 0 && s.Filtered == 0 {
 		return failed
 	}
-	return s.found(&opt)
+	return nil
 }
 
 // streamError is values that do not fit a state.
@@ -202,7 +202,10 @@ func (p *pass) passes(i int, e *dataset.Episode) bool {
 // pieces returns the streams of an episode that are taken and have samples.
 func (p *pass) pieces(e *dataset.Episode) (list []piece, err error) {
 	take := func(s *dataset.Stream) {
-		if (p.opt.Streams == nil || slices.Contains(p.opt.Streams, s.Name)) && s.Values != nil && s.Values.Rank() == 2 {
+		switch {
+		case p.opt.Streams != nil && !slices.Contains(p.opt.Streams, s.Name):
+			p.state.passedOver(s.Name)
+		case s.Values != nil && s.Values.Rank() == 2:
 			list = append(list, piece{s.Name, s.ColumnNames(), s.Values})
 		}
 	}

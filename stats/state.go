@@ -25,6 +25,8 @@ type about struct {
 	Episodes        int       // of the dataset
 	Quantiles       []float64 // the shares
 	Selection       string    // the streams, columns and episodes that were asked for
+	Streams         []string  // the names that were asked for; nil for all
+	Others          []string  // names of streams that were not asked for, sorted
 	Shards          int       // that there are; 0 where there is one, of all episodes
 	Have            []int     // of them, which the pass has added, ascending
 	Read, Filtered  int       // episodes that were added, and those that the plan does not take
@@ -145,14 +147,21 @@ func (s *State) keep(i int, pieces []piece, room int) int {
 	return room
 }
 
-// found looks whether there are all streams that were asked for, once all shards are there.
-func (s *State) found(opt *Options) error {
-	if !s.whole() || s.Read == 0 {
-		return nil
+// passedOver notes the name of a stream that was not asked for.
+func (s *State) passedOver(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, found := slices.BinarySearch(s.Others, name); !found {
+		s.Others = slices.Insert(s.Others, at, name)
 	}
-	for _, name := range opt.Streams {
-		if !slices.ContainsFunc(s.streams(), func(own *stream) bool { return own.Name == name }) {
-			return &dataset.StreamError{Stream: name, Arg: "name", Got: "no such stream", Want: fmt.Sprintf("one of those there are: %q", s.names())}
+}
+
+// missing returns an error unless there are all streams that were asked for.
+func (s *State) missing() error {
+	there := s.names()
+	for _, name := range s.Streams {
+		if s.Read > 0 && !slices.Contains(there, name) {
+			return &dataset.StreamError{Stream: name, Arg: "name", Got: "no such stream", Want: fmt.Sprintf("one of those there are: %q", append(there, s.Others...))}
 		}
 	}
 	return nil
@@ -189,6 +198,11 @@ func (s *State) Next() (more bool, err error) {
 		return false, nil
 	case !s.whole():
 		return false, fmt.Errorf("stats: shards %w: got %v, want all %d", ErrMismatch, s.Have, max(1, s.Shards))
+	}
+	if s.number == 0 {
+		if err := s.missing(); err != nil {
+			return false, err
+		}
 	}
 	for _, own := range s.by {
 		again, err := own.acc.Next()
@@ -250,6 +264,9 @@ func (s *State) Merge(o *State) error {
 	slices.Sort(s.Have)
 	if s.number == 0 {
 		s.Read, s.Filtered = s.Read+o.Read, s.Filtered+o.Filtered
+		for _, name := range o.Others {
+			s.passedOver(name)
+		}
 		s.Skipped = append(s.Skipped, o.Skipped...)
 		slices.SortFunc(s.Skipped, func(a, b Skipped) int { return a.Episode - b.Episode })
 	}

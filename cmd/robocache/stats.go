@@ -156,9 +156,11 @@ func (a *app) stats(s *statistics) error {
 		if s.form.Keep, err = s.earlier(); err != nil {
 			return err
 		}
-		fill = func(w io.Writer) (err error) {
-			r.Kept, err = r.WriteForm(w, s.form)
-			r.Kept = append([]string{}, r.Kept...)
+		fill = func(w io.Writer) error {
+			kept, err := r.WriteForm(w, s.form)
+			if r.Kept = append(r.Kept, kept...); len(kept) > 0 {
+				r.Remarks = append(r.Remarks, "taken over from the statistics that there were: "+strings.Join(kept, ", "))
+			}
 			return err
 		}
 	}
@@ -268,9 +270,6 @@ func (a *app) computed(r *computed) error {
 	}
 	for _, text := range r.Remarks {
 		a.remark("%s", text)
-	}
-	if len(r.Kept) > 0 {
-		a.remark("taken over from the statistics that there were: %s", strings.Join(r.Kept, ", "))
 	}
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
