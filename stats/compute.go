@@ -28,6 +28,8 @@ type Options struct {
 	Shard, Shards int
 	// Workers is how many goroutines read and add; 0 for one a processor. The result does not depend on it.
 	Workers int
+	// Binned computes the quantiles as LeRobot does, too: Column.Binned.
+	Binned bool
 	// Strict makes an episode that cannot be read an error. Else it is one of State.Skipped.
 	Strict bool
 	// Progress is told after each episode of a pass, counted from 1, how many are done.
@@ -229,7 +231,10 @@ func (p *pass) add(i int, pieces []piece) error {
 	for at, piece := range pieces {
 		s, err := p.state.stream(i, at, &piece)
 		if err == nil {
-			err = s.add(piece.values, p.workers)
+			err = s.acc.add(piece.values, p.workers)
+		}
+		if err == nil && p.opt.Binned && p.state.number == 0 {
+			err = p.state.bin(s, piece.values)
 		}
 		if err != nil {
 			return &streamError{piece.name, err}

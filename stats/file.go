@@ -82,7 +82,7 @@ func parse(b []byte) (*State, error) {
 	s := &State{about: h.about, number: h.Number, by: map[string]*stream{}}
 	for _, about := range h.Streams {
 		exact, left, err := summary.ReadExact(rest)
-		if err != nil || exact.Width() != len(about.Columns) || exact.Wide() != about.F64 || s.by[about.key()] != nil {
+		if err != nil || exact.Width() != len(about.Columns) || exact.Wide() != about.F64 || s.by[about.key()] != nil || !about.Binned.fits(len(about.Columns)) {
 			return nil, ErrState
 		}
 		rest = left

@@ -78,7 +78,7 @@ func TestSharedRecordingsHaveTheStatisticsThatLeRobotComputed(t *testing.T) {
 	d, err := dataset.Open(t.Context(), path, dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
-	r, err := Compute(t.Context(), d, Options{})
+	r, err := Compute(t.Context(), d, Options{Binned: true})
 	require.NoError(t, err)
 	for _, name := range []string{"observation.state", "action"} {
 		s := r.Stream(name)
@@ -95,8 +95,11 @@ func TestSharedRecordingsHaveTheStatisticsThatLeRobotComputed(t *testing.T) {
 			assert.Equal(t, numbers["max"][i], c.Max, c.Name)
 			assert.InDelta(t, numbers["mean"][i], c.Mean, 1e-5*(1+math.Abs(c.Mean)), c.Name)
 			assert.InDelta(t, numbers["std"][i], c.Std, 1e-3*(1e-2+c.Std), c.Name)
-			assert.LessOrEqual(t, numbers["q01"][i], c.Quantiles[0]+1e-3*(c.Max-c.Min), "theirs is the least of the episodes': %s", c.Name)
-			assert.GreaterOrEqual(t, numbers["q99"][i], c.Quantiles[4]-1e-3*(c.Max-c.Min), "theirs is the greatest of the episodes': %s", c.Name)
+			for k, q := range Quantiles {
+				assert.InDelta(t, numbers[QuantileName(q)][i], c.Binned[k], 2e-10+1e-12*math.Abs(c.Binned[k]), "%s, %v", c.Name, q)
+			}
+			assert.Less(t, c.Binned[0], c.Quantiles[0]+1e-3*(c.Max-c.Min), "theirs is the least of the episodes': %s", c.Name)
+			assert.Greater(t, c.Binned[4], c.Quantiles[4]-1e-3*(c.Max-c.Min), "theirs is the greatest of the episodes': %s", c.Name)
 		}
 	}
 }

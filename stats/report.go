@@ -40,6 +40,7 @@ func (s *State) Report() *Report {
 			if c.Name = own.Columns[i]; !r.Known {
 				c.Quantiles = nil
 			}
+			c.Binned = own.Binned.column(i)
 		}
 		r.Streams = append(r.Streams, out)
 	}
@@ -86,7 +87,8 @@ func (c Column) MarshalJSON() ([]byte, error) {
 		Min       *float64   `json:"min"`
 		Max       *float64   `json:"max"`
 		Quantiles []*float64 `json:"quantiles"`
-	}{c.Name, c.Count, c.NotFinite, known(c.Mean), known(c.Std), known(c.Min), known(c.Max), nil}
+		Binned    []float64  `json:"lerobot_quantiles,omitempty"`
+	}{c.Name, c.Count, c.NotFinite, known(c.Mean), known(c.Std), known(c.Min), known(c.Max), nil, c.Binned}
 	for _, q := range c.Quantiles {
 		out.Quantiles = append(out.Quantiles, known(q))
 	}

@@ -54,6 +54,7 @@ type streamAbout struct {
 	Rows     int64
 	First    int // the lowest number of an episode that has it
 	At       int // its place there
+	Binned   binned
 }
 
 // key is what must be the same for values to be added together.
@@ -84,7 +85,7 @@ func (s *State) begin(d dataset.Dataset, opt *Options) error {
 }
 
 // stream returns the one that a piece is added to: in the first pass a new one if there is none yet.
-func (s *State) stream(episode, at int, p *piece) (*Accumulator, error) {
+func (s *State) stream(episode, at int, p *piece) (*stream, error) {
 	about := streamAbout{Name: p.name, Columns: p.columns, F64: p.values.DType() == tensor.F64}
 	key := about.key()
 	s.mu.Lock()
@@ -94,7 +95,7 @@ func (s *State) stream(episode, at int, p *piece) (*Accumulator, error) {
 		if own == nil {
 			return nil, ErrChanged
 		}
-		return own.acc, nil
+		return own, nil
 	}
 	if own == nil {
 		acc, err := NewAccumulator(len(p.columns), p.values.DType(), s.Quantiles)
@@ -113,7 +114,7 @@ func (s *State) stream(episode, at int, p *piece) (*Accumulator, error) {
 	if episode < own.First {
 		own.First, own.At = episode, at
 	}
-	return own.acc, nil
+	return own, nil
 }
 
 // count takes up what became of an episode in the first pass.
@@ -253,6 +254,7 @@ func (s *State) Merge(o *State) error {
 			continue
 		}
 		if s.number == 0 {
+			own.Binned.merge(&other.Binned)
 			own.Episodes += other.Episodes
 			own.Rows += other.Rows
 			if other.First < own.First {

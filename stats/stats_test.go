@@ -117,10 +117,10 @@ func TestStatisticsAreThoseOfAllSamples(t *testing.T) {
 }
 
 func TestNoNumberOfWorkersOrShardsChangesABit(t *testing.T) {
-	want, err := Compute(t.Context(), &robots{episodes: 9}, Options{Workers: 1})
+	want, err := Compute(t.Context(), &robots{episodes: 9}, Options{Workers: 1, Binned: true})
 	require.NoError(t, err)
 	for _, workers := range []int{2, 3, 8} {
-		got, err := Compute(t.Context(), &robots{episodes: 9}, Options{Workers: workers})
+		got, err := Compute(t.Context(), &robots{episodes: 9}, Options{Workers: workers, Binned: true})
 		require.NoError(t, err)
 		assert.Equal(t, text(t, want), text(t, got))
 	}
@@ -152,7 +152,7 @@ func inShards(t *testing.T, d dataset.Dataset, shards int) *State {
 		var all *State
 		for i := range shards {
 			one := copied(t, merged)
-			require.NoError(t, one.Pass(t.Context(), d, Options{Shard: i, Shards: shards}))
+			require.NoError(t, one.Pass(t.Context(), d, Options{Shard: i, Shards: shards, Binned: true}))
 			one = copied(t, one)
 			if all == nil {
 				all = one

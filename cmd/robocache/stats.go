@@ -210,6 +210,7 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 		}
 		s.opt.Plan = &plan
 	}
+	s.opt.Binned = s.form.Name == "lerobot"
 	ctx := context.Background()
 	d, err := inspection.Open(ctx, path, s.read)
 	if err != nil {
