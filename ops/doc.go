@@ -13,7 +13,7 @@
 //
 // [Device.Resample] puts one stream on a clock, [Device.Fuse] several, side by side; [Device.ResampleBackward] and [Device.FuseBackward] give their
 // gradients with respect to values. [Device.Draw] draws windows from the episodes of a store, in an order of its own each epoch: all of them
-// shuffled, or shards of them, or those of a weighted mixture of datasets.
+// shuffled, or shards of them, or those of a weighted mixture of datasets. [Device.Tally] makes a pass of exact statistics over the columns of a matrix.
 //
 // Every operation has two forms. The convenient one (Device.Resample) takes tensors on the host or on the device,
 // allocates what is not given and returns when the result is there, or when its context ends. The other is a plan (Device.PlanResample): arguments
@@ -45,6 +45,6 @@
 // documented here.
 //
 // Arithmetic: each step rounds on its own, without fused multiply-add. f16 and bf16 are computed in float32, f64 in
-// float64, and the result is rounded once to the output's dtype, to nearest even. Resample, Fuse, their gradients and Draw give equal bits on every
+// float64, and the result is rounded once to the output's dtype, to nearest even. Resample, Fuse, their gradients, Draw and Tally give equal bits on every
 // backend, except that a NaN made by arithmetic equals any NaN.
 package ops
