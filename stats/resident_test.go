@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestADeviceGivesTheBitsOfTheAccumulator(t *testing.T) {
+func TestASimulatedDeviceHasTheBitsOfTheAccumulator(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const n, width = 300, 7
 	list := make([]float32, n*width)

@@ -26,7 +26,6 @@ type robots struct {
 	episodes int
 	broken   int                  // an episode that cannot be read, if it is not 0
 	changed  func(int) (more int) // rows more than there were
-	reads    []int
 }
 
 func (d *robots) Name() string   { return "robots" }

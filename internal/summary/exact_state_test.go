@@ -45,7 +45,7 @@ func sharded[T Float](t testing.TB, rows []T, width, shards int, add func(*Exact
 }
 
 func TestShardsTogetherHaveTheBitsOfAll(t *testing.T) {
-	for _, n := range []int{1, 2, 37, 700} {
+	for _, n := range []int{1, 2, 37, 300} {
 		rows, width := generated[float32](n)
 		doubles, _ := generated[float64](n)
 		for _, shards := range []int{1, 2, 5} {
@@ -60,11 +60,11 @@ func TestShardsTogetherHaveTheBitsOfAll(t *testing.T) {
 
 func TestShardsOfManyValuesInABin(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	doubles := make([]float64, 3*listed)
+	doubles := make([]float64, listed+5000)
 	for i := range doubles {
 		doubles[i] = -1 - r.Float64()/(1<<18)
 	}
-	sameColumn(t, wanted(doubles, 1, 0), sharded(t, doubles, 1, 2, (*Exact).Add64)[0])
+	sameQuantiles(t, doubles, sharded(t, doubles, 1, 2, (*Exact).Add64)[0])
 }
 
 func TestAPassOverOtherRowsIsAnError(t *testing.T) {
