@@ -269,6 +269,7 @@ func replaceable(path string) error {
 type written struct {
 	path  string
 	check func(ctx context.Context, file *os.File, size int64) error
+	rows  bool // it has the episodes' rows, which checking gives to the statistics
 }
 
 // output is a file that is being written.

@@ -90,20 +90,36 @@ func (w *Writer) complete(ctx context.Context) error {
 	if err := w.writeTasks(); err != nil {
 		return err
 	}
+	if _, err := w.next(); err != nil {
+		return err
+	}
 	for _, file := range w.proofs {
-		if err := w.check(ctx, file); err != nil {
+		size, err := w.check(ctx, file)
+		if err != nil {
 			return err
+		}
+		w.report.Files++
+		w.report.Bytes += size
+	}
+	for {
+		if more, err := w.next(); err != nil {
+			return err
+		} else if !more {
+			break
+		}
+		for _, file := range w.proofs {
+			if file.rows {
+				if _, err := w.check(ctx, file); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	w.leaveSplits()
-	stats, err := w.stats()
-	if err != nil {
-		return err
-	}
 	for _, file := range []struct {
 		path    string
 		content any
-	}{{"meta/info.json", w.info()}, {"meta/stats.json", stats}} {
+	}{{"meta/info.json", w.info()}, {"meta/stats.json", w.stats()}} {
 		if err := w.writeJSON(filepath.FromSlash(file.path), file.content); err != nil {
 			return err
 		}
@@ -111,26 +127,24 @@ func (w *Writer) complete(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// check reads a file back.
-func (w *Writer) check(ctx context.Context, file written) error {
+// check reads a file back and returns its size.
+func (w *Writer) check(ctx context.Context, file written) (int64, error) {
 	f, err := os.Open(filepath.Join(w.folder.Path(), file.path))
 	if err != nil {
-		return w.broken(file.path, err)
+		return 0, w.broken(file.path, err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return w.broken(file.path, err)
+		return 0, w.broken(file.path, err)
 	}
 	if err := file.check(ctx, f, st.Size()); err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return 0, ctx.Err()
 		}
-		return &WriteError{Episode: -1, Kind: ErrReadBack, Got: file.path, Err: err}
+		return 0, &WriteError{Episode: -1, Kind: ErrReadBack, Got: file.path, Err: err}
 	}
-	w.report.Files++
-	w.report.Bytes += st.Size()
-	return nil
+	return st.Size(), nil
 }
 
 // broken says which file could not be written, by the name that it would have.

@@ -24,7 +24,7 @@ type writeFeature struct {
 	pixels string // the format of its pixels, where it is known
 	films  *films // its files
 
-	total  *summary.Total   // of numbers
+	total  *summary.Exact   // of numbers
 	levels []summary.Levels // of images, for each channel
 	frames int              // that they are of
 	pool   pool             // of images and videos

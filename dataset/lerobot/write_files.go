@@ -74,7 +74,7 @@ func (s *series) finish(w *Writer) error {
 	visit := s.visit
 	w.proofs = append(w.proofs, written{s.path, func(ctx context.Context, file *os.File, size int64) error {
 		return proof.Check(ctx, file, size, visit)
-	}})
+	}, visit != nil})
 	return nil
 }
 
@@ -113,13 +113,13 @@ func (t *rowTable) write(p *episodePlan) error {
 func (f *writeFeature) bin(b columns.Block) {
 	switch {
 	case len(b.Float32) > 0:
-		summary.Bin(f.total, b.Float32)
+		f.total.Add32(b.Float32)
 	case len(b.Float64) > 0:
-		summary.Bin(f.total, b.Float64)
+		f.total.Add64(b.Float64)
 	case len(b.Int64) > 0:
-		summary.Bin(f.total, floatsOf(b.Int64))
+		f.total.Add64(floatsOf(b.Int64))
 	default:
-		summary.Bin(f.total, truths(b.Bool))
+		f.total.Add32(truths(b.Bool))
 	}
 }
 
@@ -137,28 +137,9 @@ func (f *writeFeature) add(d columns.Data, s featureStats) {
 		return
 	}
 	if f.total == nil {
-		f.total = summary.NewTotal(f.shape[0])
+		f.total = summary.NewExact(f.shape[0], f.dtype == dtypeFloat64 || f.dtype == dtypeInt64, summary.Quantiles[:])
 	}
-	switch f.dtype {
-	case dtypeFloat32:
-		addRows(f.total, d.Float32, f.shape[0])
-	case dtypeFloat64:
-		addRows(f.total, d.Float64, f.shape[0])
-	case dtypeInt64:
-		addRows(f.total, floatsOf(d.Int64), f.shape[0])
-	case dtypeBool:
-		addRows(f.total, truths(d.Bool), f.shape[0])
-	}
-}
-
-// cached is how many values are added at a time: few enough to stay in a processor's cache, for they are read column by column.
-const cached = 1 << 15
-
-func addRows[T summary.Float](total *summary.Total, values []T, width int) {
-	step := max(cached/width, 1) * width
-	for i := 0; i < len(values); i += step {
-		summary.Add(total, values[i:min(i+step, len(values))])
-	}
+	f.bin(columns.Block{Data: d})
 }
 
 func floatsOf(list []int64) []float64 {

@@ -99,7 +99,7 @@ func (s *films) finish(w *Writer) error {
 			return errors.New("not the bytes that were written")
 		}
 		return nil
-	}})
+	}, false})
 	return nil
 }
 

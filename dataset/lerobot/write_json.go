@@ -101,8 +101,24 @@ func (w *Writer) info() jsonObject {
 	}
 }
 
+// next ends a pass of the statistics over all rows: the first while they were written, the second while they are read back. It reports whether another
+// is needed, as there is where many numbers of 64 bits begin alike.
+func (w *Writer) next() (more bool, err error) {
+	for _, f := range w.features {
+		if f.total == nil {
+			continue
+		}
+		again, err := f.total.Next()
+		if err != nil {
+			return false, &WriteError{Episode: -1, Feature: f.name, Kind: ErrReadBack, Got: "other rows than were written"}
+		}
+		more = more || again
+	}
+	return more, nil
+}
+
 // stats returns stats.json: of all rows, exactly, and of the sampled frames.
-func (w *Writer) stats() (jsonObject, error) {
+func (w *Writer) stats() jsonObject {
 	all := jsonObject{}
 	for _, f := range w.features {
 		var columns []summary.Column
@@ -110,11 +126,10 @@ func (w *Writer) stats() (jsonObject, error) {
 		if f.visual() {
 			columns = f.pool.columns(f.levels)
 		} else {
-			var ok bool
-			if columns, ok = f.total.Columns(); !ok {
-				return nil, &WriteError{Episode: -1, Feature: f.name, Kind: ErrReadBack, Got: "other rows than were written"}
+			for _, c := range f.total.Columns() {
+				columns = append(columns, summary.Column{Min: c.Min, Max: c.Max, Mean: c.Mean, Std: c.Std, Quantiles: [len(summary.Quantiles)]float64(c.Quantiles)})
 			}
-			count = f.total.Rows()
+			count = w.report.Frames
 		}
 		one := jsonObject{}
 		for _, name := range f.statNames() {
@@ -139,7 +154,7 @@ func (w *Writer) stats() (jsonObject, error) {
 		}
 		all = append(all, jsonMember{f.name, one})
 	}
-	return all, nil
+	return all
 }
 
 // writeJSON writes a file and reads it back.

@@ -464,3 +464,21 @@ func TestTheNameIsTakenAtCommitOnly(t *testing.T) {
 	assert.ErrorContains(t, err, "is no LeRobot dataset", "nothing else is removed")
 	assert.DirExists(t, path)
 }
+
+// TestQuantilesOfManyNumbersThatBeginAlike needs a third pass over the rows, which reads them back once more.
+func TestQuantilesOfManyNumbersThatBeginAlike(t *testing.T) {
+	const n = 70_000
+	list, times := make([]float64, n), make([]int64, n)
+	for i := range list {
+		list[i], times[i] = 1+float64(i*7919%n)*0x1p-40, int64(i)*1e8
+	}
+	s, err := dataset.NewStream("phase", times, tensor.Must(tensor.Of(list, n, 1)), nil)
+	require.NoError(t, err)
+	w, path := created(t, WriteOptions{})
+	require.NoError(t, w.Add(t.Context(), &dataset.Episode{Streams: []dataset.Stream{s}}))
+	require.NoError(t, w.Commit(t.Context()))
+	stats := readJSON(t, filepath.Join(path, "meta/stats.json"))["phase"].(map[string]any)
+	assert.Equal(t, []any{1 + 34999.5*0x1p-40}, stats["q50"])
+	assert.Equal(t, []any{1 + 699.99*0x1p-40}, stats["q01"])
+	assert.Equal(t, len(files(t, path)), w.Report().Files, "files that are read back again count once")
+}

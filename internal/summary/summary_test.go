@@ -20,7 +20,7 @@ type golden struct {
 		Scale, Offset float64
 		Width, Rows   int
 		Seed          uint64
-		Block, Total  columnsOf
+		Block         columnsOf
 	}
 	Images []struct {
 		Scale, Offset float64
@@ -88,56 +88,6 @@ func TestBlockHasTheBitsOfNumpy(t *testing.T) {
 	}
 }
 
-// TestTotalIsExactHoweverTheRowsAreCut compares with exact sums. A mean differs by the rounding of two sums and a division, 2^-52 of the largest
-// value; a variance by that of a difference squared.
-func TestTotalIsExactHoweverTheRowsAreCut(t *testing.T) {
-	for _, c := range load(t).Cases {
-		x := draw(c.Rows*c.Width, c.Seed, c.Scale, c.Offset)
-		switch c.DType {
-		case "float32":
-			for i, v := range narrow(x) {
-				x[i] = float64(v)
-			}
-		case "int64":
-			for i := range x {
-				x[i] = math.Trunc(x[i])
-			}
-		}
-		want := c.Total.list()
-		for _, cut := range []int{1, 7, 1 << 20} {
-			total := NewTotal(c.Width)
-			pieces(x, cut*c.Width, func(rows []float64) { Add(total, rows) })
-			_, ok := total.Columns()
-			assert.False(t, ok, "not binned yet")
-			pieces(x, 100*c.Width, func(rows []float64) { Bin(total, rows) })
-			got, ok := total.Columns()
-			require.True(t, ok)
-			require.Equal(t, c.Rows, total.Rows())
-			for i := range got {
-				where := fmt.Sprintf("%s scale=%g offset=%g rows=%d width=%d cut=%d", c.DType, c.Scale, c.Offset, c.Rows, c.Width, cut)
-				g, w := got[i], want[i]
-				largest := max(math.Abs(w.Min), math.Abs(w.Max))
-				assert.Equal(t, [2]float64{w.Min, w.Max}, [2]float64{g.Min, g.Max}, where)
-				assert.InDelta(t, w.Mean, g.Mean, largest*0x1p-52, where)
-				assert.InDelta(t, w.Std, g.Std, w.Std*1e-13+largest*0x1p-50, where)
-				if w.Min == w.Max {
-					assert.Equal(t, w.Min, g.Quantiles[0], where)
-					continue
-				}
-				assert.Equal(t, w.Quantiles, g.Quantiles, where)
-			}
-		}
-	}
-}
-
-func pieces(x []float64, size int, use func([]float64)) {
-	for len(x) > 0 {
-		n := min(size, len(x))
-		use(x[:n])
-		x = x[n:]
-	}
-}
-
 func TestPixelsAreCountedNotAdded(t *testing.T) {
 	for _, c := range load(t).Images {
 		var a, b Levels
@@ -172,17 +122,6 @@ func TestANarrowRangeInFloat32(t *testing.T) {
 	assert.LessOrEqual(t, tiny.Quantiles[4], 1.1e-10)
 }
 
-func TestTotalLosesNoDigits(t *testing.T) {
-	for _, cut := range []int{1, 2, 4} {
-		total := NewTotal(1)
-		pieces([]float64{1, 1e100, 1, -1e100}, cut, func(rows []float64) { Add(total, rows) })
-		Bin(total, []float64{1, 1e100, 1, -1e100})
-		got, ok := total.Columns()
-		require.True(t, ok)
-		assert.Equal(t, 0.5, got[0].Mean, cut)
-	}
-}
-
 // TestAValueIsInTheLastBinThatItReaches has the edges themselves and their neighbours, where a rounded quotient is often one off.
 func TestAValueIsInTheLastBinThatItReaches(t *testing.T) {
 	for _, r := range [][2]float32{{0, 1}, {-1, 1}, {0.1, 0.7}, {1000, 1001}, {-3e-5, 7e-5}, {1, 1.0001}, {-1e30, 1e30}} {
@@ -198,16 +137,6 @@ func TestAValueIsInTheLastBinThatItReaches(t *testing.T) {
 			}
 		}
 	}
-}
-
-func BenchmarkTotal(b *testing.B) {
-	x := narrow(draw(1000*26, 1, 1, 0))
-	for b.Loop() {
-		total := NewTotal(26)
-		Add(total, x)
-		Bin(total, x)
-	}
-	b.ReportMetric(float64(len(x))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mvalues/s")
 }
 
 // TestAQuickBinIsTheRightOne compares with the definitions, where steps are so small that their inverse is infinite, or cannot be told from values.
