@@ -104,6 +104,7 @@ type pass struct {
 type done struct {
 	name     string
 	filtered bool
+	damaged  bool
 	pieces   []piece
 	err      error
 }
@@ -180,7 +181,7 @@ func (p *pass) episode(ctx context.Context, i int) (r done) {
 	if err != nil {
 		return done{name: strconv.Itoa(i), err: err}
 	}
-	r.name = e.Name
+	r.name, r.damaged = e.Name, len(e.Damage) > 0
 	if r.filtered = !p.passes(i, e); r.filtered {
 		return r
 	}

@@ -51,6 +51,9 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 	if !r.Known {
 		return nil, bad("", "statistics whose quantiles need another pass", "all passes")
 	}
+	if len(r.Streams) == 0 {
+		return nil, bad("", "no streams of numbers", "one at least")
+	}
 	var out object
 	switch f.Name {
 	case "lerobot", "gr00t":

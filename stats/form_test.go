@@ -66,6 +66,7 @@ func TestWhatAFormCannotHoldIsAnError(t *testing.T) {
 		"no such form":              func(_ *Report, f *Form) { f.Name = "rlds" },
 		"quantiles not known":       func(r *Report, _ *Form) { r.Known = false },
 		"other quantiles":           func(r *Report, _ *Form) { r.Quantiles = []float64{.02, .1, .5, .9, .99} },
+		"no streams":                func(r *Report, _ *Form) { r.Streams = nil },
 		"no finite value":           func(r *Report, _ *Form) { r.Streams[0].Columns[1].Mean = math.NaN() },
 		"streams of other columns":  func(r *Report, _ *Form) { r.Streams = append(r.Streams, r.Streams[0]) },
 		"no state":                  func(r *Report, f *Form) { f.Name = "openpi"; r.Streams = r.Streams[1:] },

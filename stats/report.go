@@ -14,6 +14,7 @@ type Report struct {
 	Episodes  int       `json:"episodes"` // of the dataset
 	Read      int       `json:"read"`     // those that the statistics are of
 	Filtered  int       `json:"filtered"` // those that the plan does not take
+	Damaged   int       `json:"damaged"`  // of those read, of which something could not be read
 	Skipped   []Skipped `json:"skipped"`  // those that could not be read
 	Quantiles []float64 `json:"quantiles"`
 	Known     bool      `json:"known"` // the quantiles are: no other pass is needed
@@ -31,7 +32,7 @@ type Stream struct {
 
 // Report returns the statistics as far as they are known.
 func (s *State) Report() *Report {
-	r := &Report{Dataset: s.Dataset, Format: s.Format, Episodes: s.Episodes, Read: s.Read, Filtered: s.Filtered, Skipped: append([]Skipped{}, s.Skipped...),
+	r := &Report{Dataset: s.Dataset, Format: s.Format, Episodes: s.Episodes, Read: s.Read, Filtered: s.Filtered, Damaged: s.Damaged, Skipped: append([]Skipped{}, s.Skipped...),
 		Quantiles: s.Quantiles, Known: s.number < 0, Streams: []Stream{}}
 	for _, own := range s.streams() {
 		out := Stream{Name: own.Name, F64: own.F64, Episodes: own.Episodes, Rows: own.Rows, Columns: own.acc.Columns()}

@@ -30,6 +30,7 @@ type about struct {
 	Shards          int       // that there are; 0 where there is one, of all episodes
 	Have            []int     // of them, which the pass has added, ascending
 	Read, Filtered  int       // episodes that were added, and those that the plan does not take
+	Damaged         int       // of those that were added, of which something could not be read
 	Skipped         []Skipped // episodes that could not be read, by their numbers
 }
 
@@ -126,6 +127,9 @@ func (s *State) count(i int, r *done) {
 		s.Filtered++
 	default:
 		s.Read++
+		if r.damaged {
+			s.Damaged++
+		}
 	}
 }
 
@@ -265,7 +269,7 @@ func (s *State) Merge(o *State) error {
 	s.Have = append(s.Have, o.Have...)
 	slices.Sort(s.Have)
 	if s.number == 0 {
-		s.Read, s.Filtered = s.Read+o.Read, s.Filtered+o.Filtered
+		s.Read, s.Filtered, s.Damaged = s.Read+o.Read, s.Filtered+o.Filtered, s.Damaged+o.Damaged
 		for _, name := range o.Others {
 			s.passedOver(name)
 		}

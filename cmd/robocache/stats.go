@@ -144,6 +144,12 @@ func (a *app) stats(s *statistics) error {
 	if !r.Known && s.shard.count == 0 {
 		r.Remarks = append(r.Remarks, "quantiles are not known yet: run each shard again with --after and this state, and merge")
 	}
+	if len(r.Streams) == 0 {
+		r.Remarks = append(r.Remarks, "no streams of numbers: robocache inspect says what there is")
+	}
+	if r.Damaged > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("something could not be read of %s, which robocache inspect tells", episodes(r.Damaged)))
+	}
 	for _, k := range r.Skipped {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %d %s: %s", k.Episode, k.Name, k.Reason))
 	}
