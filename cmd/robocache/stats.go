@@ -216,13 +216,13 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 		}
 		s.opt.Plan = &plan
 	}
-	s.opt.Binned = s.form.Name == "lerobot"
 	ctx := context.Background()
 	d, err := inspection.Open(ctx, path, s.read)
 	if err != nil {
 		return nil, readError(path, err)
 	}
 	defer d.Close()
+	s.opt.Binned = d.Format() == "lerobot"
 	var state *stats.State
 	if s.after != "" {
 		if state, err = stats.Read(s.after); err != nil {
