@@ -47,9 +47,6 @@ func (x *Exact) Width() int { return x.width }
 // Wide reports whether values are of float64.
 func (x *Exact) Wide() bool { return x.wide }
 
-// Pass returns how many passes have ended, or -1 when nothing more is to be added.
-func (x *Exact) Pass() int { return x.pass }
-
 // rowsAtOnce is how many rows a column is taken of at a time: of 26 columns they fit the processor's nearer caches.
 const rowsAtOnce = 512
 
