@@ -312,6 +312,8 @@ func TestStreamingStopsWhenItIsTold(t *testing.T) {
 	gone()
 
 	f.slow = make(chan struct{}) // and it is closed while workers wait
+	soon, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
 	l, err = loader.NewStreaming(soon, d, f, shards(), opt)
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.Nil(t, l)
