@@ -130,7 +130,7 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "backward-generated": true, "voxel-golden": true,
+	opstest.Run(t, dev, opstest.Config{Slow: thorough.Of(3, 1) * slow, OneOf: of, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "backward-generated": true, "voxel-golden": true,
 		"voxel-generated": true, "draw-golden": true, "draw-generated": true, "tally-generated": true}})
 }
 
