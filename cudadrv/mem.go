@@ -234,9 +234,9 @@ func CString(addr uintptr) string {
 	return string(View(addr, 1<<16))
 }
 
-// cstring is s with a zero byte at its end.
+// cstring is s with a zero byte at its end, in whole words of 8 bytes, so that who looks for the zero may read by these.
 func cstring[T string | []byte](s T) []byte {
-	b := make([]byte, len(s)+1)
+	b := make([]byte, (len(s)+8)&^7)
 	copy(b, s)
-	return b
+	return b[:len(s)+1]
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/internal/tensorcore"
+	"github.com/robocache/robocache/internal/thorough"
 )
 
 // onDevice runs kernel k(in, out) of text in so many blocks of one warp, and gives the n bytes that it writes.
@@ -178,7 +179,7 @@ func (p product) put(buf []byte, f factors) []byte {
 
 func TestTensorCoresSumAsTheirRuleSays(t *testing.T) {
 	const batch = 2500
-	batches := 10 // of each of four instructions: 100,000
+	batches := thorough.Of(2, 10) // of each of four instructions: 100,000
 	if testing.Short() {
 		batches = 1
 	}

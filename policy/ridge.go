@@ -145,24 +145,27 @@ func chosen(folds []*gram) (float64, []float64, error) {
 	lambdas := ridgeLambdas()
 	best, least := lambdas[len(lambdas)/2], math.Inf(1)
 	if len(folds) > 1 {
-		for _, lambda := range lambdas {
-			left := 0.0
-			for _, g := range folds {
-				rest := newGram(all.inputs, all.outputs)
-				rest.plus(all, 1)
-				rest.plus(g, -1)
-				fit, err := rest.ridge(lambda)
+		left := make([]float64, len(lambdas))
+		for _, g := range folds {
+			rest := newGram(all.inputs, all.outputs)
+			rest.plus(all, 1)
+			rest.plus(g, -1)
+			r := rest.regression()
+			for i, lambda := range lambdas {
+				fit, err := r.ridge(lambda)
 				if err != nil {
 					return 0, nil, err
 				}
-				left += g.squared(fit)
+				left[i] += g.squared(fit)
 			}
-			if left < least {
-				best, least = lambda, left
+		}
+		for i, lambda := range lambdas {
+			if left[i] < least {
+				best, least = lambda, left[i]
 			}
 		}
 	}
-	fit, err := all.ridge(best)
+	fit, err := all.regression().ridge(best)
 	return best, fit, err
 }
 
@@ -185,12 +188,13 @@ func (g *gram) add(x, y []float64) {
 		if v == 0 {
 			return
 		}
-		to := g.zz[i*(g.inputs+1):]
+		to, x := g.zz[i*(g.inputs+1):][:i+1], x[:i]
 		to[0] += v
-		for j, u := range x[:i] {
-			to[j+1] += v * u
+		to = to[1:][:len(x)]
+		for j, u := range x {
+			to[j] += v * u
 		}
-		out := g.zy[i*g.outputs:]
+		out := g.zy[i*g.outputs:][:len(y)]
 		for j, u := range y {
 			out[j] += v * u
 		}
@@ -222,42 +226,58 @@ func (g *gram) at(i, j int) float64 {
 	return g.zz[i*(g.inputs+1)+j]
 }
 
-// ridge is what minimises the squares plus lambda times the squares of the coefficients of inputs that have mean 0 and deviation 1, [Z,outputs] for inputs
-// as they are. Inputs that do not vary have the coefficient 0.
-func (g *gram) ridge(lambda float64) ([]float64, error) {
-	n, out := g.inputs, g.outputs
-	fit := make([]float64, (n+1)*out)
-	if g.n == 0 {
-		return fit, nil
-	}
-	var use []int
-	var mean, std []float64
-	for i := 1; i <= n; i++ {
+// regression is the sums' for inputs that have mean 0 and deviation 1, without those that do not vary.
+type regression struct {
+	*gram
+	use       []int // which inputs, from 1
+	mean, std []float64
+	a, b      []float64 // [D,D], of which the lower triangle counts, and [D,outputs]
+	room      [2][]float64
+}
+
+func (g *gram) regression() *regression {
+	r := &regression{gram: g}
+	for i := 1; i <= g.inputs && g.n > 0; i++ {
 		m := g.at(i, 0) / g.n
 		if s := math.Sqrt(max(g.at(i, i)/g.n-m*m, 0)); s > constant {
-			use, mean, std = append(use, i), append(mean, m), append(std, s)
+			r.use, r.mean, r.std = append(r.use, i), append(r.mean, m), append(r.std, s)
 		}
 	}
-	d := len(use)
-	a, b := make([]float64, d*d), make([]float64, d*out)
-	for i, p := range use {
-		for j, q := range use[:i+1] {
-			a[i*d+j] = (g.at(p, q) - g.n*mean[i]*mean[j]) / (std[i] * std[j])
+	d, out := len(r.use), g.outputs
+	r.a, r.b = make([]float64, d*d), make([]float64, d*out)
+	for i, p := range r.use {
+		for j, q := range r.use[:i+1] {
+			r.a[i*d+j] = (g.at(p, q) - g.n*r.mean[i]*r.mean[j]) / (r.std[i] * r.std[j])
 		}
-		a[i*d+i] += lambda
 		for k := range out {
-			b[i*out+k] = (g.zy[p*out+k] - mean[i]*g.zy[k]) / std[i]
+			r.b[i*out+k] = (g.zy[p*out+k] - r.mean[i]*g.zy[k]) / r.std[i]
 		}
+	}
+	return r
+}
+
+// ridge is what minimises the squares plus lambda times the squares of the coefficients, [Z,outputs] for inputs as they are. Inputs that do not vary
+// have the coefficient 0.
+func (r *regression) ridge(lambda float64) ([]float64, error) {
+	out, d := r.outputs, len(r.use)
+	fit := make([]float64, (r.inputs+1)*out)
+	if r.n == 0 {
+		return fit, nil
+	}
+	a, b := append(r.room[0][:0], r.a...), append(r.room[1][:0], r.b...)
+	r.room = [2][]float64{a, b}
+	for i := range d {
+		a[i*d+i] += lambda
 	}
 	if err := cholesky(a, b, d, out); err != nil {
 		return nil, err
 	}
 	for k := range out {
-		fit[k] = g.zy[k] / g.n
-		for i, p := range use {
-			v := b[i*out+k] / std[i]
+		fit[k] = r.zy[k] / r.n
+		for i, p := range r.use {
+			v := b[i*out+k] / r.std[i]
 			fit[p*out+k] = v
-			fit[k] -= v * mean[i]
+			fit[k] -= v * r.mean[i]
 		}
 	}
 	return fit, nil
@@ -265,20 +285,36 @@ func (g *gram) ridge(lambda float64) ([]float64, error) {
 
 // cholesky solves a·x = b in place of b: a is symmetric, positive definite and [d,d], of which the lower triangle counts and is lost.
 func cholesky(a, b []float64, d, columns int) error {
-	for i := range d {
-		for j := range i + 1 {
-			s := a[i*d+j]
-			for k, v := range a[i*d : i*d+j] {
-				s -= v * a[j*d+k]
+	for j := range d { // a column after the other, of four rows at a time, whose sums do not wait for each other
+		top := a[j*d:][:j]
+		s := a[j*d+j]
+		for _, v := range top {
+			s -= v * v
+		}
+		if !(s > 0) {
+			return &OptionError{"Ridge", "inputs that are not finite, or depend on each other", "finite ones"}
+		}
+		root := math.Sqrt(s)
+		a[j*d+j] = root
+		i := j + 1
+		for ; i+4 <= d; i += 4 {
+			r0, r1, r2, r3 := a[i*d:][:j+1], a[(i+1)*d:][:j+1], a[(i+2)*d:][:j+1], a[(i+3)*d:][:j+1]
+			s0, s1, s2, s3 := r0[j], r1[j], r2[j], r3[j]
+			for k, v := range top {
+				s0 -= r0[k] * v
+				s1 -= r1[k] * v
+				s2 -= r2[k] * v
+				s3 -= r3[k] * v
 			}
-			switch {
-			case j < i:
-				a[i*d+j] = s / a[j*d+j]
-			case s > 0:
-				a[i*d+i] = math.Sqrt(s)
-			default:
-				return &OptionError{"Ridge", "inputs that are not finite, or depend on each other", "finite ones"}
+			r0[j], r1[j], r2[j], r3[j] = s0/root, s1/root, s2/root, s3/root
+		}
+		for ; i < d; i++ {
+			row := a[i*d:][:j+1]
+			s := row[j]
+			for k, v := range top {
+				s -= row[k] * v
 			}
+			row[j] = s / root
 		}
 	}
 	axpy := func(to, from int, v float64) {
@@ -309,19 +345,25 @@ func cholesky(a, b []float64, d, columns int) error {
 
 // squared is the sum of squares that a fit leaves in the windows of the sums.
 func (g *gram) squared(fit []float64) float64 {
-	left := g.yy
-	for k := range g.outputs {
-		for i := range g.inputs + 1 {
-			v := fit[i*g.outputs+k]
-			if v == 0 {
-				continue
+	terms := make([]float64, g.outputs*(g.inputs+1)) // summed in the order of the outputs
+	half := make([]float64, g.outputs)
+	for i := range g.inputs + 1 {
+		clear(half)
+		row := g.zz[i*(g.inputs+1):][:i+1]
+		for j, z := range row[:i] {
+			for k, v := range fit[j*g.outputs:][:len(half)] {
+				half[k] += z * v
 			}
-			half := 0.0
-			for j := range i {
-				half += g.zz[i*(g.inputs+1)+j] * fit[j*g.outputs+k]
-			}
-			left += v * (2*half + g.zz[i*(g.inputs+1)+i]*v - 2*g.zy[i*g.outputs+k])
 		}
+		for k, h := range half {
+			if v := fit[i*g.outputs+k]; v != 0 {
+				terms[k*(g.inputs+1)+i] = v * (2*h + row[i]*v - 2*g.zy[i*g.outputs+k])
+			}
+		}
+	}
+	left := g.yy
+	for _, t := range terms {
+		left += t
 	}
 	return max(left, 0)
 }

@@ -42,7 +42,7 @@ func predict(fit, x []float64, outputs int) []float64 {
 // The squares that sums give are those of the rows, one by one.
 func TestSquaresOfSumsAreThoseOfRows(t *testing.T) {
 	x, y := rowsOf(200)
-	fit, err := gramOf(x[:120], y[:120]).ridge(3)
+	fit, err := gramOf(x[:120], y[:120]).regression().ridge(3)
 	require.NoError(t, err)
 	want := 0.0
 	for i := 120; i < 200; i++ {
@@ -58,7 +58,7 @@ func TestRidgeMinimisesErrorAndPenalty(t *testing.T) {
 	x, y := rowsOf(150)
 	g := gramOf(x, y)
 	for _, lambda := range []float64{1, 100} {
-		fit, err := g.ridge(lambda)
+		fit, err := g.regression().ridge(lambda)
 		require.NoError(t, err)
 		cost := func(f []float64) float64 {
 			c := g.squared(f)

@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/cloudtest"
+	"github.com/robocache/robocache/internal/thorough"
 )
 
 // found returns how many columns are found in rows, 0 for an error.
@@ -81,8 +82,8 @@ func TestTheColumnsOfAScanAreFound(t *testing.T) {
 	rows := realScan(t)
 	r := rand.New(rand.NewPCG(3, 1))
 	for width := 3; width <= 6; width++ {
-		right := 0
-		for range 100 {
+		right, parts := 0, thorough.Of(30, 100)
+		for range parts {
 			part := slices.Clone(rows)
 			r.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
 			if got := found(t, cut(part[:300+r.IntN(1000)], width)); got == width {
@@ -95,7 +96,7 @@ func TestTheColumnsOfAScanAreFound(t *testing.T) {
 			assert.Zero(t, right, "without their order times are none")
 			continue
 		}
-		assert.Greater(t, right, 90, "parts of the scan, of %d columns", width)
+		assert.Greater(t, right, parts*9/10, "parts of the scan, of %d columns", width)
 	}
 }
 
@@ -137,7 +138,7 @@ func TestTheColumnsFoundAreNeverWrong(t *testing.T) {
 	right, files := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		shape := shapes[name]
-		for range 400 {
+		for range thorough.Of(120, 400) {
 			width, n := 3+r.IntN(4), 1+r.IntN(4)
 			if r.IntN(4) > 0 {
 				n = int(math.Exp(r.Float64() * 7.5))
@@ -162,7 +163,7 @@ func TestTheColumnsFoundAreNeverWrong(t *testing.T) {
 				name, n, width, got, intensity, ring, zeros, shuffled)
 		}
 	}
-	assert.Greater(t, right, files/5, "many are of few points, alike along all axes, or out of order")
+	assert.Greater(t, right, files/6, "many are of few points, alike along all axes, or out of order")
 }
 
 func TestNumbersOfOtherTypesAreNone(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/thorough"
 )
 
 // maker makes the columns of a point. It is given what is known of the point, and what it has so far.
@@ -103,7 +105,7 @@ func TestOtherColumnsAreNotTakenForThese(t *testing.T) {
 		recorded = append(recorded, scan(t, path))
 	}
 	names, kinds := slices.Sorted(maps.Keys(makers)), slices.Sorted(maps.Keys(shapes))
-	for range 1500 {
+	for range thorough.Of(400, 1500) {
 		n, from := 3+int(math.Exp(r.Float64()*8.5)), "a scan"
 		var points [][]float64
 		if r.IntN(4) > 0 {
@@ -137,7 +139,10 @@ func TestOtherColumnsAreNotTakenForThese(t *testing.T) {
 func TestManyPointsOfOtherColumnsAreAskedFor(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	all := scan(t, scans[1])
-	for _, n := range []int{1000, 2000, 5000, 10000, 20000} {
+	for i, n := range []int{1000, 2000, 5000, 10000, 20000} {
+		if i%2 == 1 && !thorough.Long {
+			continue
+		}
 		points := all[:n]
 		for _, others := range [][]string{{"rgb of 0..1"}, {"rgb of 0..255"}, {"5 of 0..1"}, {"grey", "ring", "time"}, {"normal to walls"}, {"normal"}, {"scaled"},
 			{"direction"}, {"copies"}, {"zeros"}, {"intensity", "time"}, {"intensity", "copies"}, {"normal to boxes", "rgb of 0..255"}} {

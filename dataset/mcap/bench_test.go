@@ -144,7 +144,7 @@ func BenchmarkRead(b *testing.B) {
 		b.SetBytes(int64(total))
 		for b.Loop() {
 			var damage dataset.Damages
-			l, err := NewLog(ctx, fileOf(file), "", &damage)
+			l, err := newLog(ctx, fileOf(file), "", &damage)
 			require.NoError(b, err)
 			for part := range l.Parts() {
 				require.NoError(b, l.Each(ctx, part, &damage, func(topics.Message) error { return nil }))

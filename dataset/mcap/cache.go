@@ -8,7 +8,7 @@ import (
 
 // cache keeps the records of the chunks whose messages were read last.
 type cache struct {
-	log  *Log
+	log  *fileLog
 	mu   sync.Mutex // may be locked under that of one of the list, not around it
 	list []*cached  // the last used is last
 	size int        // bytes of their records

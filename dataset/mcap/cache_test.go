@@ -20,7 +20,7 @@ func TestMessagesAreReadAgainWhateverElseIsRead(t *testing.T) {
 		b, want := written(t, opt, 5000)
 		ctx := context.Background()
 		var damage dataset.Damages
-		l, err := NewLog(ctx, fileOf(b), "", &damage)
+		l, err := newLog(ctx, fileOf(b), "", &damage)
 		require.NoError(t, err)
 		l.cache.most = 50_000
 		var at []topics.At

@@ -27,7 +27,7 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 			before := 0
 			for n := range len(b) {
 				var damage dataset.Damages
-				l, err := NewLog(ctx, fileOf(b[:n]), "a.mcap", &damage)
+				l, err := newLog(ctx, fileOf(b[:n]), "a.mcap", &damage)
 				if n < len(Magic) {
 					require.ErrorIs(t, err, dataset.ErrTruncated)
 					continue
@@ -135,7 +135,7 @@ func TestDefinitionsAreFoundInOtherChunks(t *testing.T) {
 	ctx := context.Background()
 	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 1, 3, 0}} {
 		var damage dataset.Damages
-		l, err := NewLog(ctx, fileOf(b), "", &damage)
+		l, err := newLog(ctx, fileOf(b), "", &damage)
 		require.NoError(t, err)
 		got := map[int64]string{}
 		for _, part := range order {
@@ -323,7 +323,7 @@ func TestChunksThatSayTooMuchAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 	k := packed(a, m)
 	k.Compression = "snappy"
 	var damage dataset.Damages
-	l, err := NewLog(context.Background(), fileOf(remade(&Header{}, k, &DataEnd{}, &Footer{})), "", &damage)
+	l, err := newLog(context.Background(), fileOf(remade(&Header{}, k, &DataEnd{}, &Footer{})), "", &damage)
 	require.NoError(t, err)
 	err = l.Each(context.Background(), 0, &damage, nil)
 	require.ErrorIs(t, err, dataset.ErrUnsupported)

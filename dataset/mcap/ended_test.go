@@ -42,11 +42,11 @@ func TestAReadThatIsNotAnsweredEndsWithItsContext(t *testing.T) {
 			assert.ErrorIs(t, do(ctx), context.DeadlineExceeded, "%s: %s", path, what)
 		}
 		ended("open", func(ctx context.Context) error {
-			_, err := NewLog(ctx, file, path, new(dataset.Damages))
+			_, err := newLog(ctx, file, path, new(dataset.Damages))
 			return err
 		})
 		file.silent.Store(false)
-		log, err := NewLog(t.Context(), file, path, new(dataset.Damages))
+		log, err := newLog(t.Context(), file, path, new(dataset.Damages))
 		require.NoError(t, err)
 		var at topics.At
 		var want []byte

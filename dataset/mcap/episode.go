@@ -219,7 +219,7 @@ func columnsText(columns []dataset.Column) (string, error) {
 }
 
 // restore gives the streams of channels that an episode was written to the columns and the dtype that they had, and the episode its attributes.
-func (l *Log) restore(e *dataset.Episode) error {
+func (l *fileLog) restore(e *dataset.Episode) error {
 	for _, c := range l.Channels() {
 		text, s := c.Metadata[columnsKey], e.Stream(c.Topic)
 		if text == "" || s == nil {

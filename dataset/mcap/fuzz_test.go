@@ -69,7 +69,7 @@ func exercise(t *testing.T, data []byte) {
 	}
 	ctx := context.Background()
 	var damage dataset.Damages
-	l, failed := NewLog(ctx, fileOf(data), "a.mcap", &damage)
+	l, failed := newLog(ctx, fileOf(data), "a.mcap", &damage)
 	if failed != nil {
 		return
 	}

@@ -15,9 +15,8 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// Log is the messages of a file, for the readers of this module that make episodes of them. Its parts are chunks, and runs of messages outside chunks.
-// Its methods may be called from any goroutine.
-type Log struct {
+// fileLog is the messages of a file, which is mcaplog.Log to other packages.
+type fileLog struct {
 	Header      Header
 	Metadata    []*Metadata
 	Attachments []*AttachmentIndex // what they say of themselves
@@ -34,10 +33,9 @@ type Log struct {
 	names   names
 }
 
-// NewLog finds the parts of a file, by its index where there is one. Records that are outside the index are found too. What is broken is counted in
-// damage. The file stays the caller's, who closes it when the log is done with; path is for errors.
-func NewLog(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (*Log, error) {
-	l := &Log{file: file, path: path, indexed: map[uint16]int{}}
+// newLog is mcaplog.Open.
+func newLog(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (*fileLog, error) {
+	l := &fileLog{file: file, path: path, indexed: map[uint16]int{}}
 	l.names.log, l.cache.log, l.cache.most = l, l, 16<<20
 	if err := l.open(ctx, damage); err != nil {
 		return nil, l.named(err)
@@ -46,7 +44,7 @@ func NewLog(ctx context.Context, file storage.File, path string, damage *dataset
 	return l, nil
 }
 
-func (l *Log) open(ctx context.Context, damage *dataset.Damages) error {
+func (l *fileLog) open(ctx context.Context, damage *dataset.Damages) error {
 	w := &walker{log: l, file: storage.Bound(ctx, l.file), damage: damage}
 	magic, err := w.bytes(0, len(Magic))
 	if err != nil {
@@ -151,7 +149,7 @@ func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
 }
 
 // named puts the path into an error of the format.
-func (l *Log) named(err error) error {
+func (l *fileLog) named(err error) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
 		bad.Path = l.path
@@ -162,15 +160,25 @@ func (l *Log) named(err error) error {
 	return err
 }
 
+// Note returns a value of the first metadata of a name.
+func (l *fileLog) Note(name, key string) string {
+	for _, m := range l.Metadata {
+		if m.Name == name {
+			return m.Metadata[key]
+		}
+	}
+	return ""
+}
+
 // Channels are those of the messages that were read so far.
-func (l *Log) Channels() []topics.Channel {
+func (l *fileLog) Channels() []topics.Channel {
 	l.names.mu.Lock()
 	defer l.names.mu.Unlock()
 	return slices.Clip(l.names.channels)
 }
 
 // Count returns how many messages a channel has, as the statistics say, or where there are none, the message indexes of chunks that were looked for.
-func (l *Log) Count(channel int) int {
+func (l *fileLog) Count(channel int) int {
 	l.names.mu.Lock()
 	defer l.names.mu.Unlock()
 	id := l.names.ids[channel]
@@ -181,7 +189,7 @@ func (l *Log) Count(channel int) int {
 }
 
 // count returns how many messages there are in the parts that were read.
-func (l *Log) count() (n uint64) {
+func (l *fileLog) count() (n uint64) {
 	for i := range l.counts {
 		n += l.counts[i].Load()
 	}
@@ -189,10 +197,10 @@ func (l *Log) count() (n uint64) {
 }
 
 // Parts returns how many there are.
-func (l *Log) Parts() int { return len(l.parts) }
+func (l *fileLog) Parts() int { return len(l.parts) }
 
 // records reads the schemas, channels and messages of a part, in the rooms where they fit.
-func (l *Log) records(ctx context.Context, p part, file, room *[]byte) ([]byte, error) {
+func (l *fileLog) records(ctx context.Context, p part, file, room *[]byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -234,7 +242,7 @@ func (k *Chunk) whatIsLeft(body []byte, room *[]byte, at int64) ([]byte, error) 
 
 // reading is one pass over a part.
 type reading struct {
-	log    *Log
+	log    *fileLog
 	part   int
 	damage *dataset.Damages
 	defs   *defs
@@ -243,11 +251,11 @@ type reading struct {
 }
 
 // Each calls use for each message of a part, in its order.
-func (l *Log) Each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
+func (l *fileLog) Each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
 	return l.named(l.each(ctx, number, damage, use))
 }
 
-func (l *Log) each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
+func (l *fileLog) each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
 	p := l.parts[number]
 	file, room := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
 	defer buffers.Put(file)
@@ -344,12 +352,12 @@ func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Mess
 const messageHead = 2 + 4 + 8 + 8
 
 // Message returns the data of one message again.
-func (l *Log) Message(ctx context.Context, at topics.At) ([]byte, error) {
+func (l *fileLog) Message(ctx context.Context, at topics.At) ([]byte, error) {
 	b, err := l.message(ctx, at)
 	return b, l.named(err)
 }
 
-func (l *Log) message(ctx context.Context, at topics.At) ([]byte, error) {
+func (l *fileLog) message(ctx context.Context, at topics.At) ([]byte, error) {
 	if at.Part < 0 || at.Part >= len(l.parts) {
 		return nil, &dataset.RangeError{What: "part", Got: at.Part, Len: len(l.parts)}
 	}

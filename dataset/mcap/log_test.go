@@ -30,11 +30,11 @@ type seen struct {
 }
 
 // readLog reads all messages of a log, part by part, and each again.
-func readLog(t testing.TB, b []byte) (*Log, []seen, dataset.Damages) {
+func readLog(t testing.TB, b []byte) (*fileLog, []seen, dataset.Damages) {
 	t.Helper()
 	ctx := context.Background()
 	var damage dataset.Damages
-	l, err := NewLog(ctx, fileOf(b), "a.mcap", &damage)
+	l, err := newLog(ctx, fileOf(b), "a.mcap", &damage)
 	require.NoError(t, err)
 	var list []seen
 	for part := range l.Parts() {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/mcaplog"
 	"github.com/robocache/robocache/dataset/internal/topics"
 	"github.com/robocache/robocache/storage"
 )
@@ -19,6 +20,13 @@ func init() {
 		Match: func(head []byte) bool { return len(head) >= 5 && string(head[:5]) == Magic[:5] },
 		Open:  Open,
 	})
+	mcaplog.Open = func(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (mcaplog.Log, error) {
+		l, err := newLog(ctx, file, path, damage)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
 }
 
 // Open opens a file, which is one episode.
@@ -63,7 +71,7 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 		return nil, fmt.Errorf("mcap: %s: %w", r.path, dataset.ErrClosed)
 	}
 	var damage dataset.Damages
-	log, err := NewLog(ctx, r.file, r.path, &damage)
+	log, err := newLog(ctx, r.file, r.path, &damage)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +98,7 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 }
 
 // Said returns what the file says of itself: its profile and library, its metadata as "NAME.KEY", and its attachments by their names.
-func (l *Log) Said() map[string]string {
+func (l *fileLog) Said() map[string]string {
 	said := map[string]string{}
 	times := map[string]int{}
 	add := func(key, value string) {

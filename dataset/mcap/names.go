@@ -15,7 +15,7 @@ import (
 // names are the schemas and channels of a file. A chunk mostly defines those of its messages, or the summary does; where neither does, they are looked
 // for in the other parts, from the first on: the first definition of an id counts, in whatever order parts are read.
 type names struct {
-	log *Log
+	log *fileLog
 
 	mu       sync.Mutex // of what follows
 	records  map[string]Record

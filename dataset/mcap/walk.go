@@ -36,7 +36,7 @@ type span struct {
 
 // walker finds the parts of a file.
 type walker struct {
-	log    *Log
+	log    *fileLog
 	file   storage.File // the log's, whose reads end with who opens it
 	damage *dataset.Damages
 	buf    []byte

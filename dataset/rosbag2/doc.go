@@ -3,7 +3,9 @@
 // A folder is one episode of all its files, in the order in which metadata.yaml lists them; its topics become streams, media and clouds as the package
 // topics says. Without metadata.yaml, a folder is a bag if its .db3 files are one, or the numbered pieces of one: run_0.db3, run_1.db3. Files that are
 // compressed, .db3.zstd and .mcap.zstd, are decompressed to temporary files without a name where the system allows that, which are gone with the
-// dataset; messages that are compressed one by one are decompressed as they are read.
+// dataset; messages that are compressed one by one are decompressed as they are read. Of the decompressed files the eight that were used last stay, so
+// that a bag takes no more room than these: images and clouds that are read here and there in more of them cost a decompressed file each, and in the
+// order of the recording each file once.
 //
 // .db3 files are read by [github.com/robocache/robocache/dataset/rosbag2/sqlite], which a program has to import, as dataset/all does. Those that older
 // versions of ROS wrote lack the definitions of their messages: these are then of Options.Definitions, or the built-in ones of ROS' common messages, by

@@ -4,7 +4,8 @@ import (
 	"context"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/dataset/internal/mcaplog"
+	_ "github.com/robocache/robocache/dataset/mcap" // which opens logs
 	"github.com/robocache/robocache/dataset/rosbag2/internal/store"
 	"github.com/robocache/robocache/storage"
 )
@@ -13,12 +14,12 @@ func init() { store.Register(".mcap", openMCAP) }
 
 // mcapFile is an MCAP file of a bag.
 type mcapFile struct {
-	*mcap.Log
+	mcaplog.Log
 	file storage.File
 }
 
 func openMCAP(ctx context.Context, from store.Source, damage *dataset.Damages) (store.File, error) {
-	log, err := mcap.NewLog(ctx, from.File, from.Path, damage)
+	log, err := mcaplog.Open(ctx, from.File, from.Path, damage)
 	if err != nil {
 		return nil, err
 	}
@@ -26,13 +27,6 @@ func openMCAP(ctx context.Context, from store.Source, damage *dataset.Damages) (
 }
 
 // Distro is the distribution that rosbag2 notes in files, from ROS 2 Iron on.
-func (f *mcapFile) Distro() string {
-	for _, m := range f.Metadata {
-		if m.Name == "rosbag2" {
-			return m.Metadata["ROS_DISTRO"]
-		}
-	}
-	return ""
-}
+func (f *mcapFile) Distro() string { return f.Note("rosbag2", "ROS_DISTRO") }
 
 func (f *mcapFile) Close() error { return f.file.Close() }

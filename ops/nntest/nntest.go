@@ -3,7 +3,6 @@ package nntest
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/fp32"
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
@@ -28,7 +28,7 @@ type group struct {
 // unless ROBOCACHE_LONG=1.
 func Run(t *testing.T, d *ops.Device, only ...string) {
 	t.Helper()
-	all := d.Info().Backend == "cuda" || os.Getenv("ROBOCACHE_LONG") == "1"
+	all := d.Info().Backend == "cuda" || thorough.Long
 	Pick(t, d, func(name string) bool { return all || !inOtherLayout(name) }, only...)
 }
 

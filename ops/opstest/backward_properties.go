@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -79,7 +80,7 @@ func (s *suite) gradientDifferences(t *testing.T) {
 // gradientDraws calls f for a seeded sample of gradients of fusions and resamplings.
 func gradientDraws(cfg Config, f func(number int, b *backward)) {
 	n := 96 * max(cfg.More, 1)
-	if Long {
+	if thorough.Long {
 		n *= 12
 	}
 	for i := range n {

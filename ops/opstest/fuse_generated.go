@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -16,7 +17,7 @@ import (
 // fuseDraws calls f for a seeded sample of fusions: every clock with every form of target clock in turn, the rest drawn.
 func fuseDraws(cfg Config, f func(number int, c *fusing)) {
 	n := 96 * max(cfg.More, 1)
-	if Long {
+	if thorough.Long {
 		n *= 12
 	}
 	for i := range n {

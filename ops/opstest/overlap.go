@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -16,6 +17,9 @@ import (
 // wait between: plans that shared scratch memory, or kernels that counted on being alone, would give something else.
 func (s *suite) overlap(t *testing.T) {
 	n, rounds := s.cfg.scaled(40_000), 2+s.cfg.scaled(20)
+	if s.isCPU() { // whose queues are threads, of which few points are enough
+		n = thorough.Of(n/4, n)
+	}
 	type job struct {
 		plan  *ops.Plan
 		on    *ops.Queue

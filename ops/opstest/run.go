@@ -10,11 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 )
-
-// Long makes Run take a sample of generated cases twenty times larger. It is set by ROBOCACHE_LONG=1.
-var Long = os.Getenv("ROBOCACHE_LONG") == "1"
 
 // tool is the memory checker that slows every launch down; the bundle's run.sh names it.
 var tool = os.Getenv("ROBOCACHE_SANITIZER")
@@ -104,12 +102,9 @@ func (s *suite) forms(plansOnly bool, ls []layout) (call bool, plans []layout) {
 	return true, ls
 }
 
-// sample is how many generated cases of a kind there are, where a fast device has n.
+// sample is how many generated cases of a kind there are, where a fast device has n, and twenty times as many with ROBOCACHE_LONG=1.
 func (c Config) sample(n int) int {
-	if Long {
-		n *= 20
-	}
-	return c.scaled(n * max(c.More, 1))
+	return c.scaled(thorough.Of(n, 20*n) * max(c.More, 1))
 }
 
 // picks reports whether a generated case is to run.

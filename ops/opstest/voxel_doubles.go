@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -289,7 +290,7 @@ func doubled(r *rand.Rand, c *voxelizing) *voxelizing {
 
 func (s *suite) doubleGenerated(t *testing.T) {
 	n := 90 * max(s.cfg.More, 1)
-	if Long {
+	if thorough.Long {
 		n *= 20
 	}
 	for i := range n {

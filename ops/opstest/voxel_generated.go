@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -109,7 +110,7 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 
 func (s *suite) voxelGenerated(t *testing.T) {
 	n := 150 * max(s.cfg.More, 1)
-	if Long {
+	if thorough.Long {
 		n *= 20
 	}
 	for i := range n {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
@@ -56,7 +57,7 @@ func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
 const slow = 20
 
 // of is of how many of the cases made by hand one is run, where what differs is not how they are computed.
-var of = map[bool]int{false: 3, true: 1}[opstest.Long]
+var of = thorough.Of(3, 1)
 
 // The conformance suite, on a device as large as a GPU and on one of a single multiprocessor, which takes some ways that are else for large jobs. Together they
 // launch every kernel.
@@ -103,7 +104,7 @@ func TestSim(t *testing.T) {
 	}
 	for _, family := range ptx.Families() {
 		for _, entry := range ptx.Images(family)[0].Entries {
-			if family != "copy" && !slices.Contains(networks, family) { // which no operation launches
+			if family != "copy" && family != "meet" && !slices.Contains(networks, family) { // which no operation launches
 				assert.GreaterOrEqual(t, launches[entry.Name], 5, entry.Name)
 			}
 		}
@@ -129,7 +130,7 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "backward-generated": true, "voxel-golden": true,
+	opstest.Run(t, dev, opstest.Config{Slow: thorough.Of(3, 1) * slow, OneOf: of, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "backward-generated": true, "voxel-golden": true,
 		"voxel-generated": true, "draw-golden": true, "draw-generated": true, "tally-generated": true}})
 }
 

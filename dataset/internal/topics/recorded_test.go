@@ -16,14 +16,15 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/mcaplog"
 	"github.com/robocache/robocache/dataset/internal/topics"
-	"github.com/robocache/robocache/dataset/mcap"
+	_ "github.com/robocache/robocache/dataset/mcap" // which opens logs
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
 // recorded opens a log of the shared recordings.
-func recorded(t *testing.T, name string) *mcap.Log {
+func recorded(t *testing.T, name string) mcaplog.Log {
 	t.Helper()
 	path := filepath.Join("../../../../shared/data/mcap_generated", name)
 	if _, err := os.Stat(path); err != nil {
@@ -33,7 +34,7 @@ func recorded(t *testing.T, name string) *mcap.Log {
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	var damage dataset.Damages
-	log, err := mcap.NewLog(context.Background(), f, path, &damage)
+	log, err := mcaplog.Open(context.Background(), f, path, &damage)
 	require.NoError(t, err)
 	require.Empty(t, damage)
 	return log
