@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -112,19 +111,14 @@ func hashesOf(t *testing.T, dir string) map[string]string {
 
 // onRanks runs a test with the CPU in two ranks, and with the GPUs, up to four of them, a rank each; where there is one it is in two.
 func onRanks(t *testing.T, test func(t *testing.T, world int, backend, together string)) {
-	t.Run("cpu", func(t *testing.T) {
-		if runtime.GOOS != "linux" {
-			t.Skip("processes share the host's memory on Linux alone")
-		}
-		test(t, 2, "cpu", "cpu,cpu")
-	})
+	t.Run("cpu", func(t *testing.T) { test(t, 2, "cpu", "cpu,cpu") })
 	t.Run("cuda", func(t *testing.T) {
 		names, err := ops.Names("cuda:all")
 		if err != nil {
 			if os.Getenv("ROBOCACHE_REQUIRE_GPU") == "1" {
 				t.Fatal(err)
 			}
-			t.Skip(err)
+			t.Skipf("no GPU: %v", err)
 		}
 		if len(names) == 1 {
 			names = append(names, names[0])
