@@ -351,15 +351,14 @@ func TestRulesNameWhatExists(t *testing.T) {
 var layers = map[string][]string{
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark", "staging",
-		"resample_device fuse_device backward_device voxelize_device draw_device batch connect sum",
-		"resample_device fuse_device backward_device voxelize_device draw_device tally batch connect",
+		"resample_device fuse_device backward_device voxelize_device draw_device tally batch connect sum shared",
 	},
-	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw tally nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend", "nn"},
+	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw tally nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend shared", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
-		"fuse resample voxelize backward draw tally nn nn_matmul nn_attention nn_gradient nn_rows", "backend explain tune",
+		"fuse resample voxelize backward draw tally nn nn_matmul nn_attention nn_gradient nn_rows meet", "backend explain tune",
 	},
 }
 

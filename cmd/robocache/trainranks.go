@@ -19,6 +19,9 @@ import (
 // joining is how long a rank waits for the others to begin.
 const joining = 2 * time.Minute
 
+// longestSocket is how long the path of a socket can be, in bytes, on all systems.
+const longestSocket = 100
+
 // launch is by what variables the programs of one launcher know that they belong together.
 var launch = []string{"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID",
 	"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}
@@ -69,7 +72,12 @@ func (t *training) meetingPoint() (string, error) {
 		key = append(key, fmt.Sprint(os.Getppid())) // who has started all of them
 	}
 	hash := sha256.Sum256([]byte(strings.Join(key, "\x00")))
-	return filepath.Join(os.TempDir(), fmt.Sprintf("robocache-%d", os.Getuid()), fmt.Sprintf("%x", hash[:8])), nil
+	name := filepath.Join(fmt.Sprintf("robocache-%d", os.Getuid()), fmt.Sprintf("%x", hash[:8]))
+	path := filepath.Join(os.TempDir(), name)
+	if len(path) > longestSocket {
+		path = filepath.Join("/tmp", name)
+	}
+	return path, nil
 }
 
 // ownDevice is which device this program takes of those that --backend names, where each of several programs has one: of a list as long as there are

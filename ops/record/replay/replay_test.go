@@ -88,7 +88,7 @@ func TestSim(t *testing.T) {
 	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		return
 	}
-	// What no operation launches: copies, and what networks are made of, which are trained by the process that makes them.
+	// What no operation launches: copies, meetings of processes, and what networks are made of, which are trained by the process that makes them.
 	left := strings.Fields("copy meet matmul matmul_norm matmul_norm_back attention attention_backward gradient adamw norm tokens embed loss")
 	for _, family := range ptx.Families() {
 		for _, entry := range ptx.Images(family)[0].Entries {

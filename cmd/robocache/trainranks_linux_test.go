@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/sim"
 )
 
 // rankProgram is a rank of several, as torchrun starts it.
@@ -112,19 +112,14 @@ func hashesOf(t *testing.T, dir string) map[string]string {
 
 // onRanks runs a test with the CPU in two ranks, and with the GPUs, up to four of them, a rank each; where there is one it is in two.
 func onRanks(t *testing.T, test func(t *testing.T, world int, backend, together string)) {
-	t.Run("cpu", func(t *testing.T) {
-		if runtime.GOOS != "linux" {
-			t.Skip("processes share the host's memory on Linux alone")
-		}
-		test(t, 2, "cpu", "cpu,cpu")
-	})
+	t.Run("cpu", func(t *testing.T) { test(t, 2, "cpu", "cpu,cpu") })
 	t.Run("cuda", func(t *testing.T) {
 		names, err := ops.Names("cuda:all")
 		if err != nil {
 			if os.Getenv("ROBOCACHE_REQUIRE_GPU") == "1" {
 				t.Fatal(err)
 			}
-			t.Skip(err)
+			t.Skipf("no GPU: %v", err)
 		}
 		if len(names) == 1 {
 			names = append(names, names[0])
@@ -223,4 +218,42 @@ func TestRanksThatCannotBe(t *testing.T) {
 	text, err := cmd.CombinedOutput()
 	assert.Error(t, err)
 	assert.Contains(t, string(text), "of which LOCAL_WORLD_SIZE says that 8 are on this machine")
+}
+
+// Each program takes the device of its rank, of those that the launcher or --backend shows it.
+func TestEachRankTakesADeviceOfItsOwn(t *testing.T) {
+	t.Setenv(sim.CountEnv, "4")
+	for _, c := range []struct {
+		backend     string
+		rank, world int
+		want        string // empty: an error
+	}{
+		{"sim", 2, 4, "sim:2"}, {"sim:all", 3, 4, "sim:3"}, {"sim", 1, 2, "sim:1"}, {"sim", 4, 8, ""}, {"cuda:5,cuda:3", 1, 2, "cuda:3"},
+		{"cuda:5,cuda:3", 1, 3, ""}, {"cuda:7", 1, 2, "cuda:7"}, {"cpu", 1, 2, "cpu"}, {"cpu,cpu", 0, 1, "cpu,cpu"},
+	} {
+		train := &training{backend: c.backend, rank: c.rank, world: c.world}
+		got, err := train.ownDevice()
+		assert.Equal(t, c.want, got, "%+v", c)
+		assert.Equal(t, c.want == "", err != nil, "%+v: %v", c, err)
+	}
+}
+
+// Programs of one launcher meet where those of another do not.
+func TestTheProgramsOfALauncherMeet(t *testing.T) {
+	for _, name := range launch {
+		t.Setenv(name, "")
+	}
+	point := func(out, id string) string {
+		t.Setenv("TORCHELASTIC_RUN_ID", id)
+		path, err := (&training{path: "data", out: out, world: 2}).meetingPoint()
+		require.NoError(t, err)
+		return path
+	}
+	all := []string{point("a", "1"), point("a", "2"), point("b", "1"), point("a", "")}
+	for i, path := range all {
+		assert.NotContains(t, all[:i], path)
+	}
+	assert.Equal(t, all[0], point("a", "1"))
+	t.Setenv("TMPDIR", "/"+strings.Repeat("long", 25))
+	assert.LessOrEqual(t, len(point("a", "1")), longestSocket)
 }
