@@ -153,6 +153,36 @@ func TestInputsMergeAndShardsAreTheSameBytes(t *testing.T) {
 	assert.Equal(t, 40+9+70+20+12, rows)
 }
 
+// Programs may make the shards of an output at the same time.
+func TestShardsMayBeMadeAtOnce(t *testing.T) {
+	var list []*dataset.Episode
+	for i := range 12 {
+		list = append(list, recorded(t, i+1, 20, false))
+	}
+	in := write(t, list...)
+	one := filepath.Join(t.TempDir(), "out")
+	_, err := all(one, NPZ(), Options{Shards: 6}, in)
+	require.NoError(t, err)
+	for range 5 {
+		out := filepath.Join(t.TempDir(), "out")
+		failed := make(chan error, 6)
+		for i := range 6 {
+			go func() {
+				c, err := New(context.Background(), []string{in}, out, NPZ(), Options{Shards: 6})
+				if err == nil {
+					_, err = c.Shard(context.Background(), i)
+					err = errors.Join(err, c.Close())
+				}
+				failed <- err
+			}()
+		}
+		for range 6 {
+			require.NoError(t, <-failed)
+		}
+		assert.Equal(t, tree(t, one), tree(t, out))
+	}
+}
+
 func TestShardsHaveAboutAsManyFramesAsAnyOther(t *testing.T) {
 	weights := make([]float64, 100)
 	for i := range weights {
