@@ -107,6 +107,21 @@ func TestByAPlanEpisodesAreOnItsClock(t *testing.T) {
 	assert.Equal(t, "Plan", option.Arg)
 }
 
+// A plan may give a stream the name that another one has, which it does not take.
+func TestANameMayBeGivenToAnotherStream(t *testing.T) {
+	in := write(t, recorded(t, 1, 40, true))
+	plan := &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "state", From: "action"}}}
+	r := converts(t, filepath.Join(t.TempDir(), "out"), Safetensors(), Options{Plan: plan, Device: cpu(t), Media: []string{"back"}}, in)
+	names := []string{}
+	for _, s := range r.Streams {
+		names = append(names, s.Name)
+		assert.Equal(t, s.Read, s.Used+s.dropped())
+	}
+	assert.ElementsMatch(t, []string{"state", "state (as recorded)", "imu", "front"}, names)
+	require.Len(t, r.Remarks, 1)
+	assert.Equal(t, Remark{"media back, which was asked for, is not there", 0, 1}, r.Remarks[0])
+}
+
 func TestALogOfSeveralClocksNeedsOneForRows(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, true))
 	out := filepath.Join(t.TempDir(), "out")
