@@ -23,7 +23,8 @@ import (
 
 // WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream, CAMERA.jpg or
 // CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG, depth is CAMERA.npy
-// [H,W,1], and what nobody decodes is as it was recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the task, and by a plan which members are valid.
+// [H,W,1], and what nobody decodes is as it was recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the
+// task, and by a plan which members are valid.
 func WebDataset() Target { return samples{} }
 
 type samples struct{}
@@ -262,7 +263,9 @@ func (p *buffers) Put(b *png.EncoderBuffer) { p.Pool.Put(b) }
 
 var pngs buffers
 
-func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error) func() (func() ([]byte, error), error) {
+// decoded gives the decoded frames of a camera in order, to be encoded.
+func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error,
+) func() (func() ([]byte, error), error) {
 	return func() (func() ([]byte, error), error) {
 		t, err, ok := next()
 		if !ok {
