@@ -62,10 +62,11 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	st, failed := os.Stat(out)
 	c.single = c.traits.Ext != "" && strings.EqualFold(filepath.Ext(out), c.traits.Ext) && (failed != nil || !st.IsDir())
 	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
-		return nil, errors.Join(&OptionError{"output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder"}, c.Close())
+		err := &OptionError{"output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder"}
+		return nil, errors.Join(err, c.Close())
 	}
-	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock, Definitions: opt.Reading.Definitions,
-		Media: opt.Media, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
+	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
+		Definitions: opt.Reading.Definitions, Media: opt.Media, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }
 
@@ -169,7 +170,8 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 
 // standing returns which of some pieces are there as they were written.
 func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceReport) (list []int, err error) {
-	for i, stands := range inorder.Each(ctx, n, w.opt.Workers, 4*w.opt.Workers, func(bool) int { return 4 * w.opt.Workers }, func(ctx context.Context, i int) bool {
+	ahead := 4 * w.opt.Workers
+	for i, stands := range inorder.Each(ctx, n, w.opt.Workers, ahead, func(bool) int { return ahead }, func(ctx context.Context, i int) bool {
 		return w.stands(ctx, piece(i))
 	}) {
 		if stands {
@@ -179,7 +181,8 @@ func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceRepo
 	return list, ctx.Err()
 }
 
-// clear makes the folders that are needed, and removes what a conversion that was killed has left of this shard.
+// clear makes the folders that are needed, and removes what of this shard is not whole: what a conversion that was killed has left, and pieces that were
+// made of inputs as they are no more, of which an episode may be one that is skipped now.
 func (w *work) clear() error {
 	parent := filepath.Dir(filepath.Clean(w.out))
 	if err := os.MkdirAll(parent, 0o777); err != nil {
@@ -194,8 +197,17 @@ func (w *work) clear() error {
 		return err
 	}
 	names = map[string]bool{filepath.Base(w.marker): true}
+	stands := map[string]bool{}
+	for i := range w.entries {
+		stands[w.entries[i].Report.Path] = true
+	}
 	for piece := range w.pieces() {
-		names[w.name(piece)] = true
+		name := w.name(piece)
+		if names[name] = true; !stands[name] { // it was made of other inputs, or is not whole
+			if err := os.RemoveAll(filepath.Join(w.out, name)); err != nil {
+				return err
+			}
+		}
 	}
 	return errors.Join(atomicfile.Sweep(w.out, own), w.remove(w.marker))
 }

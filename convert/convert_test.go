@@ -107,6 +107,21 @@ func TestByAPlanEpisodesAreOnItsClock(t *testing.T) {
 	assert.Equal(t, "Plan", option.Arg)
 }
 
+// A plan may give a stream the name that another one has, which it does not take.
+func TestANameMayBeGivenToAnotherStream(t *testing.T) {
+	in := write(t, recorded(t, 1, 40, true))
+	plan := &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "state", From: "action"}}}
+	r := converts(t, filepath.Join(t.TempDir(), "out"), Safetensors(), Options{Plan: plan, Device: cpu(t), Media: []string{"back"}}, in)
+	names := []string{}
+	for _, s := range r.Streams {
+		names = append(names, s.Name)
+		assert.Equal(t, s.Read, s.Used+s.dropped())
+	}
+	assert.ElementsMatch(t, []string{"state", "state (as recorded)", "imu", "front"}, names)
+	require.Len(t, r.Remarks, 1)
+	assert.Equal(t, Remark{"media back, which was asked for, is not there", 0, 1}, r.Remarks[0])
+}
+
 func TestALogOfSeveralClocksNeedsOneForRows(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, true))
 	out := filepath.Join(t.TempDir(), "out")
@@ -151,6 +166,36 @@ func TestInputsMergeAndShardsAreTheSameBytes(t *testing.T) {
 		rows += r.Rows
 	}
 	assert.Equal(t, 40+9+70+20+12, rows)
+}
+
+// Programs may make the shards of an output at the same time.
+func TestShardsMayBeMadeAtOnce(t *testing.T) {
+	var list []*dataset.Episode
+	for i := range 12 {
+		list = append(list, recorded(t, i+1, 20, false))
+	}
+	in := write(t, list...)
+	one := filepath.Join(t.TempDir(), "out")
+	_, err := all(one, NPZ(), Options{Shards: 6}, in)
+	require.NoError(t, err)
+	for range 5 {
+		out := filepath.Join(t.TempDir(), "out")
+		failed := make(chan error, 6)
+		for i := range 6 {
+			go func() {
+				c, err := New(context.Background(), []string{in}, out, NPZ(), Options{Shards: 6})
+				if err == nil {
+					_, err = c.Shard(context.Background(), i)
+					err = errors.Join(err, c.Close())
+				}
+				failed <- err
+			}()
+		}
+		for range 6 {
+			require.NoError(t, <-failed)
+		}
+		assert.Equal(t, tree(t, one), tree(t, out))
+	}
 }
 
 func TestShardsHaveAboutAsManyFramesAsAnyOther(t *testing.T) {
@@ -221,6 +266,21 @@ func TestWhatIsWholeIsNotMadeAgain(t *testing.T) {
 	converts(t, out, NPZ(), Options{}, in)
 	assert.Equal(t, want, tree(t, out))
 	assert.Len(t, tree(t, filepath.Dir(out)), len(want), "no journal stays")
+}
+
+// Of inputs that changed, with the same names and sizes, all is made anew, and nothing stays of what they were.
+func TestChangedInputsAreConvertedAnew(t *testing.T) {
+	in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 40, false))
+	out := filepath.Join(t.TempDir(), "out")
+	converts(t, out, NPZ(), Options{}, in)
+	second := filepath.Join(in, "run2.mcap")
+	b, err := os.ReadFile(second)
+	require.NoError(t, err)
+	rubbish := append([]byte(mcap.Magic+"rubbish"), make([]byte, len(b)-len(mcap.Magic)-7)...)
+	require.NoError(t, os.WriteFile(second, rubbish, 0o666))
+	r := converts(t, out, NPZ(), Options{}, in)
+	assert.Equal(t, [3]int{1, 1, 0}, [3]int{r.Converted, r.Skipped, r.Before})
+	assert.ElementsMatch(t, []string{"episode-000000.npz", "convert.json"}, keys(tree(t, out)))
 }
 
 func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {

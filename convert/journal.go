@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -141,7 +142,7 @@ func (p *place) foreign(head Head) error {
 	if len(there) == 0 {
 		return nil
 	}
-	heads, err := p.heads(there)
+	heads, err := p.heads()
 	if err != nil {
 		return err
 	}
@@ -157,40 +158,46 @@ func (p *place) foreign(head Head) error {
 	return nil
 }
 
-// heads are those of the shards of an output of which there is something: reports in it, and journals beside it.
-func (p *place) heads(there []os.DirEntry) (list []Head, err error) {
+// heads are those of the shards of an output of which there is something: journals beside it, and reports in it. Another program may be about to end one:
+// it writes the report before it removes the journal, so that journals are looked for first.
+func (p *place) heads() (list []Head, err error) {
 	dir, base := filepath.Split(filepath.Clean(p.at))
-	beside, err := os.ReadDir(filepath.Clean(dir + "."))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range there {
-		if strings.HasPrefix(e.Name(), "convert") && strings.HasSuffix(e.Name(), ".json") {
-			b, err := os.ReadFile(filepath.Join(p.at, e.Name()))
-			if err != nil {
-				return nil, err
+	look := func(dir, before, after string, read func(b []byte) Head) error {
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range names {
+			if !strings.HasPrefix(e.Name(), before) || !strings.HasSuffix(e.Name(), after) {
+				continue
 			}
-			var h Head
-			if json.Unmarshal(b, &h) == nil && h.Version > 0 {
+			b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if h := read(b); h.Version > 0 {
 				list = append(list, h)
 			}
 		}
+		return nil
 	}
-	for _, e := range beside {
-		if strings.HasPrefix(e.Name(), "."+base+".convert") && strings.HasSuffix(e.Name(), ".journal") {
-			f, err := os.Open(filepath.Join(dir, e.Name()))
-			if err != nil {
-				return nil, err
-			}
-			line, _ := bufio.NewReader(f).ReadBytes('\n')
-			f.Close()
-			var o opening
-			if json.Unmarshal(line, &o) == nil && o.Head.Version > 0 {
-				list = append(list, o.Head)
-			}
-		}
+	err = look(filepath.Clean(dir+"."), "."+base+".convert", ".journal", func(b []byte) Head {
+		line, _, _ := bytes.Cut(b, []byte("\n"))
+		var o opening
+		_ = json.Unmarshal(line, &o) // which has no version where it is none
+		return o.Head
+	})
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	err = look(p.at, "convert", ".json", func(b []byte) (h Head) {
+		_ = json.Unmarshal(b, &h)
+		return h
+	})
+	return list, err
 }
 
 // otherwise says in what two heads differ.
@@ -200,7 +207,8 @@ func otherwise(is, want Head) string {
 		got, want any
 	}{
 		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
-		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media}, {"definitions", is.Definitions, want.Definitions},
+		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
+		{"definitions", is.Definitions, want.Definitions},
 		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"strictness", is.Strict, want.Strict},
 	} {
 		if a, b := text(c.got), text(c.want); a != b {

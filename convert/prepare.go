@@ -131,7 +131,8 @@ type ClockError struct {
 }
 
 func (e *ClockError) Error() string {
-	return fmt.Sprintf("convert: %s has one clock for all streams: got episode %s, whose %s and %s have clocks of their own, want a rate or a plan", e.Target, e.Episode, e.A, e.B)
+	return fmt.Sprintf("convert: %s has one clock for all streams: got episode %s, whose %s and %s have clocks of their own, want a rate or a plan",
+		e.Target, e.Episode, e.A, e.B)
 }
 
 // Unwrap returns dataset.ErrMissing.
@@ -162,6 +163,7 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 		account(own.Clouds[i].Name, cloudsKind, own.Clouds[i].Len())
 	}
 	r.e.Episode = &own
+	r.unknown(c)
 	times, a, b := oneClock(&own)
 	if a == "" && times != nil {
 		r.e.Times, r.e.Rate = times, rateOf(times, in.info.Rate)
@@ -284,6 +286,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 		r.accounts = append(r.accounts, account)
 	}
 	r.untaken(taken, got.Report.LeftOut, c)
+	r.unknown(c)
 	r.e.Episode, r.e.Aligned, r.e.Rate = &own, got, a.plan.Rate
 	r.about.Rows = len(r.e.Times)
 	return ctx.Err()
@@ -299,6 +302,9 @@ func (r *ready) untaken(taken map[string]bool, left []align.LeftOut, c *Conversi
 			reason = left[k].Reason
 		}
 		a := StreamAccount{Name: name, Kind: kind, Episodes: 1, Read: n, Dropped: map[string]int{}}
+		if slices.ContainsFunc(r.accounts, func(o StreamAccount) bool { return o.Name == name }) { // the plan gives that name to another
+			a.Name += " (as recorded)"
+		}
 		a.drop(reason, n)
 		r.accounts = append(r.accounts, a)
 	}
@@ -317,6 +323,15 @@ func (r *ready) untaken(taken map[string]bool, left []align.LeftOut, c *Conversi
 	for i := range r.e.Recorded.Clouds {
 		s := &r.e.Recorded.Clouds[i]
 		add(s.Name, cloudsKind, s.Len(), cloudsByPlan)
+	}
+}
+
+// unknown remarks on media that were asked for and are not there.
+func (r *ready) unknown(c *Conversion) {
+	for _, name := range c.opt.Media {
+		if name != "" && r.e.Recorded.MediaStream(name) == nil {
+			r.remarks = append(slices.Clip(r.remarks), "media "+name+", which was asked for, is not there")
+		}
 	}
 }
 

@@ -10,17 +10,21 @@ import (
 	"image/jpeg"
 	"image/png"
 	"iter"
+	"runtime"
+	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/webdataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/tensor"
 )
 
 // WebDataset is tar files of samples, one a shard. Each row of an episode is a sample EPISODE-ROW: STREAM.npy [D] of each stream, CAMERA.jpg or
 // CAMERA.png of each camera, as it was recorded or, of raw pixels, in a PNG of the same pixels; a video's frames are JPEG, depth is CAMERA.npy
-// [H,W,1], and what nobody decodes is as it was recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the task, and by a plan which members are valid.
+// [H,W,1], and what nobody decodes is as it was recorded, CAMERA.ENCODING. EPISODE-ROW.json has the numbers of episode and row, the row's time in ns, the
+// task, and by a plan which members are valid.
 func WebDataset() Target { return samples{} }
 
 type samples struct{}
@@ -65,8 +69,18 @@ type part struct {
 	name   string
 	member string
 	valid  []uint8 // nil without a plan
-	next   func() ([]byte, error)
+	// next takes the next row, in order, and returns what encodes it, which may be called from any goroutine.
+	next func() (encode func() ([]byte, error), err error)
 }
+
+// encoded are a row's members while they are made.
+type encoded struct {
+	members []webdataset.Member
+	err     error
+}
+
+// atOnce is how many rows are encoded at a time.
+const atOnce = 16
 
 func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error) {
 	kept.Samples = map[string]int{}
@@ -88,44 +102,63 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 		p, stop := mediaPart(ctx, &e.Media[i])
 		parts, stops = append(parts, p), append(stops, stop)
 	}
-	for row, at := range e.Times {
-		if err := ctx.Err(); err != nil {
-			return kept, err
+	for first := 0; first < len(e.Times); first += atOnce {
+		n := min(atOnce, len(e.Times)-first)
+		jobs := make([][]func() ([]byte, error), n)
+		for k := range jobs {
+			for i := range parts {
+				job, err := parts[i].next()
+				if err != nil {
+					return kept, err
+				}
+				jobs[k] = append(jobs[k], job)
+			}
 		}
-		about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: at, Task: e.Attributes.Task, Success: e.Attributes.Success}
-		members := make([]webdataset.Member, 0, len(parts)+1)
-		for i := range parts {
-			p := &parts[i]
-			data, err := p.next()
+		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encoded) int { return n }, func(ctx context.Context, k int) encoded {
+			return encode(ctx, e, parts, jobs[k], first+k)
+		}) {
+			if made.err != nil {
+				return kept, made.err
+			}
+			err := w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, first+k), made.members...)
+			var format *dataset.FormatError
+			if errors.As(err, &format) && first+k == 0 { // names that no sample of the episode can have
+				err = &RefusedError{err}
+			}
 			if err != nil {
 				return kept, err
 			}
-			members = append(members, webdataset.Member{Ext: p.member, Data: data})
-			if p.valid != nil {
-				if about.Valid == nil {
-					about.Valid = map[string]bool{}
-				}
-				about.Valid[webdataset.Ext(p.name)] = p.valid[row] == 1
-			}
-		}
-		text, err := json.Marshal(about)
-		if err != nil {
-			return kept, err
-		}
-		members = append(members, webdataset.Member{Ext: "json", Data: text})
-		err = w.to.Add(fmt.Sprintf("%06d-%06d", e.Number, row), members...)
-		var format *dataset.FormatError
-		if errors.As(err, &format) && row == 0 { // names that no sample of the episode can have
-			err = &RefusedError{err}
-		}
-		if err != nil {
-			return kept, err
 		}
 	}
 	for i := range parts {
 		kept.Samples[parts[i].name] = len(e.Times)
 	}
 	return kept, nil
+}
+
+// encode makes the members of a row.
+func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte, error), row int) (made encoded) {
+	if made.err = ctx.Err(); made.err != nil {
+		return made
+	}
+	about := sample{Episode: e.Number, Name: e.Name, Row: row, Time: e.Times[row], Task: e.Attributes.Task, Success: e.Attributes.Success}
+	for i := range parts {
+		data, err := jobs[i]()
+		if err != nil {
+			return encoded{err: err}
+		}
+		made.members = append(made.members, webdataset.Member{Ext: parts[i].member, Data: data})
+		if parts[i].valid != nil {
+			if about.Valid == nil {
+				about.Valid = map[string]bool{}
+			}
+			about.Valid[webdataset.Ext(parts[i].name)] = parts[i].valid[row] == 1
+		}
+	}
+	text, err := json.Marshal(about)
+	made.members = append(made.members, webdataset.Member{Ext: "json", Data: text})
+	made.err = err
+	return made
 }
 
 // streamPart gives a stream's rows as .npy [D].
@@ -141,18 +174,21 @@ func streamPart(e *Episode, i int) (part, error) {
 			return p, err
 		}
 	}
-	row := 0
-	p.next = func() ([]byte, error) {
-		values, err := s.Values.Slice(0, row, row+1)
-		if err == nil {
-			values, err = values.Reshape(len(s.Columns))
-		}
-		var b bytes.Buffer
-		if err == nil {
-			err = npy.Write(&b, values)
-		}
-		row++
-		return b.Bytes(), err
+	next := 0
+	p.next = func() (func() ([]byte, error), error) {
+		row := next
+		next++
+		return func() ([]byte, error) {
+			values, err := s.Values.Slice(0, row, row+1)
+			if err == nil {
+				values, err = values.Reshape(len(s.Columns))
+			}
+			var b bytes.Buffer
+			if err == nil {
+				err = npy.Write(&b, values)
+			}
+			return b.Bytes(), err
+		}, nil
 	}
 	return p, nil
 }
@@ -169,9 +205,10 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 		video = picked.Recorded.IsVideo()
 	}
 	row := 0
-	frame := func() ([]byte, error) {
+	frame := func() (func() ([]byte, error), error) {
+		data, err := m.Frame(ctx, row)
 		row++
-		return m.Frame(ctx, row-1)
+		return func() ([]byte, error) { return data, nil }, err
 	}
 	switch m.Encoding {
 	case "jpeg":
@@ -199,7 +236,7 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 	default:
 		p.member = webdataset.Ext(m.Name) + ".png"
 		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
-			return (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(b, picture(t))
+			return (&png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &pngs}).Encode(b, picture(t))
 		})
 		return p, stop
 	}
@@ -214,18 +251,31 @@ func wide(encoding string) bool {
 	return false
 }
 
-func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error) func() ([]byte, error) {
-	return func() ([]byte, error) {
+// buffers keeps what encoders of PNG work with: about a megabyte each.
+type buffers struct{ sync.Pool }
+
+func (p *buffers) Get() *png.EncoderBuffer {
+	b, _ := p.Pool.Get().(*png.EncoderBuffer)
+	return b
+}
+
+func (p *buffers) Put(b *png.EncoderBuffer) { p.Pool.Put(b) }
+
+var pngs buffers
+
+// decoded gives the decoded frames of a camera in order, to be encoded.
+func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error,
+) func() (func() ([]byte, error), error) {
+	return func() (func() ([]byte, error), error) {
 		t, err, ok := next()
 		if !ok {
 			err = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
 		}
-		if err != nil {
-			return nil, err
-		}
-		var b bytes.Buffer
-		err = encode(&b, t)
-		return b.Bytes(), err
+		return func() ([]byte, error) {
+			var b bytes.Buffer
+			err := encode(&b, t)
+			return b.Bytes(), err
+		}, err
 	}
 }
 

@@ -125,7 +125,7 @@ func (c *conversion) formats() []string { return slices.Sorted(maps.Keys(c.targe
 
 // check finds what is wrong with the command line alone, and makes the target.
 func (c *conversion) check(hz float64) (convert.Target, error) {
-	make, known := c.targets[c.to]
+	target, known := c.targets[c.to]
 	switch {
 	case c.out == "":
 		return nil, usagef("no output given, want -o OUT")
@@ -162,7 +162,7 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 	} else if hz > 0 {
 		c.opt.Plan = &align.Plan{Rate: hz}
 	}
-	return make()
+	return target()
 }
 
 // outside refuses an output that is an input, or in one.
@@ -280,7 +280,8 @@ func (c *conversion) explain(err error) error {
 	)
 	switch {
 	case errors.As(err, &clock):
-		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE", c.to, clock.Episode, clock.A, clock.B)
+		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE",
+			c.to, clock.Episode, clock.A, clock.B)
 	case errors.As(err, &steps):
 		return usagef("--hz: %v, want --rate", err)
 	case errors.As(err, &option) && option.Arg == "output":
