@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	r := &Report{Findings: []Finding{}, Checked: Checked{Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	info := d.Info()
-	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}}
+	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}, still: map[string][]Finding{}, resting: map[string]int{}, moving: map[string]int{}}
 	var sum dataset.Summary
 	stated := staleOf(ctx, d)
 	number := -1
@@ -51,6 +52,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		for _, f := range x.examine() {
 			k.keep(f)
 		}
+		k.rest(x)
 		sum.Add(e)
 		r.Checked.add(e, x.seen)
 	}
@@ -67,8 +69,9 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	if k.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which say the same of the episodes, and more
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}
-	sortFindings(whole)
+	k.awake()
 	r.Findings = append(whole, r.Findings...)
+	sortFindings(r.Findings)
 	return r, nil
 }
 
@@ -98,6 +101,41 @@ type place struct {
 type keeper struct {
 	report        *Report
 	listed, drawn map[place]int
+	still         map[string][]Finding // streams that never change in an episode, as many of each as are listed
+	resting       map[string]int       // in how many episodes they do not
+	moving        map[string]int       // and in how many they do
+}
+
+// rest notes which streams of an episode change.
+func (k *keeper) rest(x *examiner) {
+	for _, f := range x.still {
+		if k.resting[f.Stream]++; k.resting[f.Stream] <= MostOfKind {
+			if len(k.still[f.Stream]) < mostDrawn {
+				f.drawn = f.plot()
+			}
+			f.plot = nil
+			k.still[f.Stream] = append(k.still[f.Stream], f)
+		}
+	}
+	for _, name := range x.moved {
+		k.moving[name]++
+	}
+}
+
+// stillRare is how many times as often a stream must change as it does not, so that it is stuck where it does not: an arm may be used now and then.
+const stillRare = 4
+
+// awake keeps the findings of streams that change in nearly all other episodes.
+func (k *keeper) awake() {
+	for _, name := range slices.Sorted(maps.Keys(k.still)) {
+		if k.moving[name] < stillRare*k.resting[name] {
+			continue
+		}
+		for _, f := range k.still[name] {
+			k.keep(f)
+		}
+		k.report.Checked.Unlisted += k.resting[name] - len(k.still[name])
+	}
 }
 
 func (k *keeper) keep(f Finding) {

@@ -16,8 +16,10 @@ type examiner struct {
 	times   map[string][]int64 // of the streams that have several
 	clocked []*clock
 	list    []*Finding
-	seen    int    // values
-	stale   *stale // of the dataset; nil if it states no statistics, or only the episode is examined
+	still   []Finding // streams that never change
+	moved   []string  // streams that do
+	seen    int       // values
+	stale   *stale    // of the dataset; nil if it states no statistics, or only the episode is examined
 }
 
 // add notes a finding. What its kind says of it may be said better by the caller.
@@ -62,13 +64,14 @@ func (x *examiner) found() []Finding {
 	return list
 }
 
+// sortFindings sorts by episode, those of the dataset first; then errors first, then by kind.
 func sortFindings(list []Finding) {
 	place := map[Kind]int{}
 	for i, k := range Kinds() {
 		place[k] = i
 	}
 	slices.SortStableFunc(list, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), place[a.Kind]-place[b.Kind])
+		return cmp.Or(a.Episode-b.Episode, cmp.Compare(a.Severity, b.Severity), place[a.Kind]-place[b.Kind])
 	})
 }
 

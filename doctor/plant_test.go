@@ -266,6 +266,22 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 	}
 }
 
+// A stream that is still in one episode and moves in the others is stuck there; one that is still in most of them is meant so.
+func TestAStreamThatIsStillInOneEpisodeOnlyIsStuck(t *testing.T) {
+	m := &memory{}
+	for i := range uint64(6) {
+		tapes := recording(i)
+		hold(tapes["heading"], 0, len(tapes["heading"].rows))
+		if i == 2 {
+			hold(tapes["joints"], 0, len(tapes["joints"].rows))
+		}
+		m.episodes = append(m.episodes, episodeOf(t, tapes))
+	}
+	found := examined(t, m, Options{}).Findings
+	require.Len(t, found, 1)
+	assert.Equal(t, []any{Stuck, "joints", 2}, []any{found[0].Kind, found[0].Stream, found[0].Episode})
+}
+
 // hold repeats a row.
 func hold(t *tape, from, to int) {
 	for i := from + 1; i < to; i++ {

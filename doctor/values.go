@@ -93,7 +93,17 @@ func columnsOf(s *dataset.Stream, names []string) (list []int) {
 // stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
 // comes to rest slows down first, and starts again from where it stood.
 func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
-	if len(t.runs) == 0 || s.AllInteger() || isCommand(s.Name) {
+	if s.AllInteger() || isCommand(s.Name) {
+		return
+	}
+	if len(t.runs) == 1 && t.runs[0] == (run{0, v.rows}) {
+		if v.rows >= 2*leastRun {
+			x.still = append(x.still, x.unmoved(s, v, t))
+		}
+		return
+	}
+	x.moved = append(x.moved, s.Name)
+	if len(t.runs) == 0 {
 		return
 	}
 	moves := 0
@@ -134,6 +144,15 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, and stop or start in the middle of a motion; %.3g %% of the samples",
 		count(v.width, "column", "columns"), count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
 	f.At, f.plot = at, x.series(s, v, v.moving(t), at)
+}
+
+// unmoved is the finding of a stream that never changes, which is one only if it does in other episodes.
+func (x *examiner) unmoved(s *dataset.Stream, v *values, t *tally) Finding {
+	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
+		count(v.width, "column", "columns"), count(v.rows, "sample", "samples")))
+	f.Path, f.Episode, f.At = x.opt.Path, x.n, x.at(s.Name, []int{0})
+	f.plot = x.series(s, v, v.moving(t), nil)
+	return *f
 }
 
 // pace is how a column changes from sample to sample.
