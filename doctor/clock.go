@@ -42,11 +42,13 @@ func (x *examiner) clocks() (list []*clock) {
 		for _, c := range list {
 			if len(c.times) == len(times) && (&c.times[0] == &times[0] || slices.Equal(c.times, times)) {
 				c.others = append(c.others, name)
+				x.clockOf[name] = c
 				return nil
 			}
 		}
 		c := &clock{stream: name, times: times}
 		list = append(list, c)
+		x.clockOf[name] = c
 		return c
 	}
 	for i := range x.e.Streams {

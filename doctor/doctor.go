@@ -32,7 +32,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	info := d.Info()
 	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}, still: map[string][]Finding{}, resting: map[string]int{}, moving: map[string]int{}}
-	var sum dataset.Summary
+	columns := schema{}
 	stated := staleOf(ctx, d)
 	number := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
@@ -53,16 +53,14 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 			k.keep(f)
 		}
 		k.rest(x)
-		sum.Add(e)
+		columns.add(e, number)
 		r.Checked.add(e, x.seen)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	whole := Dataset(&info, opt)
-	for _, p := range sum.Problems {
-		whole = append(whole, problem(p, opt.Path))
-	}
+	whole = append(whole, columns.found(opt.Path)...)
 	if r.Checked.Unread == 0 {
 		whole = append(whole, stated.found(opt.Path)...)
 	}

@@ -15,6 +15,7 @@ type examiner struct {
 	opt     *Options
 	times   map[string][]int64 // of the streams that have several
 	clocked []*clock
+	clockOf map[string]*clock
 	list    []*Finding
 	still   []Finding // streams that never change
 	moved   []string  // streams that do
@@ -37,7 +38,7 @@ func newFinding(kind Kind, stream string, count int, why string) *Finding {
 
 // examine looks at an episode.
 func (x *examiner) examine() []Finding {
-	x.times = map[string][]int64{}
+	x.times, x.clockOf = map[string][]int64{}, map[string]*clock{}
 	x.clocked = x.clocks()
 	if !x.e.Steps {
 		for _, c := range x.clocked {

@@ -268,8 +268,8 @@ func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 	}
 	each := float64(rows) / float64(several)
 	why := fmt.Sprintf("each value comes %s times in a row: %d changes in %d samples", short(math.Round(each*100)/100), all+1, v.rows)
-	if times := x.times[s.Name]; !x.e.Steps && len(times) > 1 {
-		rate := dataset.StatsOf(times).Rate
+	if c := x.clockOf[s.Name]; !x.e.Steps && c != nil {
+		rate := c.stats.Rate
 		why += fmt.Sprintf("; it is recorded at %s and measured at about %s", hertz(rate), hertz(rate/each))
 	}
 	f := x.add(Repeated, s.Name, v.rows-all-2, why)
