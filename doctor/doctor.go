@@ -28,10 +28,10 @@ type Options struct {
 
 // Examine reads every episode of d and returns what it found. An episode that cannot be read is a finding, and no error: only the end of ctx is.
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
-	r := &Report{Findings: []Finding{}, Checked: Checked{Kinds: Kinds()}}
+	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	info := d.Info()
-	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}, still: map[string][]Finding{}, resting: map[string]int{}, moving: map[string]int{}}
+	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}, still: map[string][]Finding{}, resting: map[string]int{}, rates: map[string]int{}, moving: map[string]int{}}
 	columns := schema{}
 	stated := staleOf(ctx, d)
 	number := -1
@@ -53,6 +53,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 			k.keep(f)
 		}
 		k.rest(x)
+		k.rate(x)
 		columns.add(e, number)
 		r.Checked.add(e, x.seen)
 	}
@@ -100,6 +101,7 @@ type keeper struct {
 	report        *Report
 	listed, drawn map[place]int
 	still         map[string][]Finding // streams that never change in an episode, as many of each as are listed
+	rates         map[string]int       // where each is in the report
 	resting       map[string]int       // in how many episodes they do not
 	moving        map[string]int       // and in how many they do
 }
@@ -117,6 +119,24 @@ func (k *keeper) rest(x *examiner) {
 	}
 	for _, name := range x.moved {
 		k.moving[name]++
+	}
+}
+
+// rate notes how fast the streams of an episode are.
+func (k *keeper) rate(x *examiner) {
+	for _, c := range x.clocked {
+		if c.stats.Median == 0 || x.e.Steps {
+			continue
+		}
+		at, seen := k.rates[c.stream]
+		if !seen {
+			at = len(k.report.Checked.Rates)
+			k.rates[c.stream] = at
+			k.report.Checked.Rates = append(k.report.Checked.Rates, Rate{Path: x.opt.Path, Stream: c.stream, Lowest: c.stats.Rate})
+		}
+		r := &k.report.Checked.Rates[at]
+		r.Episodes++
+		r.Lowest, r.Highest, r.Jitter = min(r.Lowest, c.stats.Rate), max(r.Highest, c.stats.Rate), max(r.Jitter, c.stats.Jitter)
 	}
 }
 

@@ -185,6 +185,11 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 				r["tracker"].times[i] = (ns + 500_000) / 1_000_000 * 1_000_000
 			}
 		}},
+		{"jitter", Jitter, "joints", 2000, func(r map[string]*tape) {
+			for i := range r["joints"].times {
+				r["joints"].times[i] += int64(i*7919%10) * 700_000
+			}
+		}},
 		{"NaN", NaN, "joints", 1, func(r map[string]*tape) { r["joints"].rows[500][1] = math.NaN() }},
 		{"infinite", NaN, "imu", 2, func(r map[string]*tape) { r["imu"].rows[7][0], r["imu"].rows[at][3] = math.Inf(1), math.Inf(-1) }},
 		{"a column of NaN", NaN, "imu", 4000, func(r map[string]*tape) {
