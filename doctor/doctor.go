@@ -74,6 +74,13 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	return r, nil
 }
 
+// Unopened is the report on what could not be opened.
+func Unopened(path string, err error) *Report {
+	f := newFinding(Unreadable, "", 1, err.Error())
+	f.Path = path
+	return &Report{Findings: []Finding{*f}, Checked: Checked{Paths: []Source{{Path: path, Name: dataset.BaseName(path)}}, Unread: 1, Rates: []Rate{}, Kinds: Kinds()}}
+}
+
 // Episode looks at one episode, whose number in its dataset is given, and of which info is what the dataset says of itself; nil if nothing. The findings
 // are in order, errors first.
 func Episode(e *dataset.Episode, number int, info *dataset.Info, opt Options) []Finding {

@@ -90,3 +90,15 @@ func TestDoctorLooksAtSeveralRecordingsAndWritesOnePage(t *testing.T) {
 	assert.NotEqual(t, exitGood, code)
 	assert.NotEmpty(t, stderr)
 }
+
+func TestOneBrokenRecordingOfSeveralCostsItself(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "broken.ulg")
+	require.NoError(t, os.WriteFile(broken, []byte("no recording at all"), 0o600))
+	stdout, _ := good(t, "doctor", broken, "../../examples/data/g1")
+	assert.Contains(t, stdout, "unreadable      "+broken)
+	assert.Contains(t, stdout, "1 error and 0 warnings in 3 episodes")
+	code, _, _ := cli("doctor", broken)
+	assert.Equal(t, exitInput, code)
+	code, _, _ = cli("doctor", filepath.Join(t.TempDir(), "none"), "../../examples/data/g1")
+	assert.Equal(t, exitInput, code)
+}
