@@ -58,7 +58,9 @@ func (x *examiner) offsets() {
 	}
 	for i, a := range list {
 		for _, b := range list[i+1:] {
-			x.offset(a, b)
+			if !areSides(a.s.Name, b.s.Name) {
+				x.offset(a, b)
+			}
 		}
 	}
 }
