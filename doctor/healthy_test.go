@@ -1,13 +1,16 @@
 package doctor
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
 )
 
 // trip moves between resting places: with a speed that swells and fades, or at once at full speed as simulated robots do.
@@ -72,7 +75,9 @@ func TestWhatRobotsDoAllDayIsNoFault(t *testing.T) {
 				}
 				return []float64{9 + r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
 			})),
-			recorded("sonar_range", 20, column(400, func(i int) []float64 { return []float64{min(4*math.Abs(math.Sin(float64(i)/40))+0.01*r.NormFloat64(), 3)} })),
+			recorded("sonar_range", 20, column(400, func(i int) []float64 {
+				return []float64{min(4*math.Abs(math.Sin(float64(i)/40))+0.01*r.NormFloat64(), 3)}
+			})),
 			recorded("battery", 10, column(200, func(i int) []float64 {
 				if r.IntN(6) == 0 {
 					voltage -= 0.01
@@ -105,5 +110,48 @@ func TestWhatRobotsDoAllDayIsNoFault(t *testing.T) {
 		for _, f := range Episode(e, 0, nil, Options{}) {
 			assert.Fail(t, "a healthy recording has a finding", "seed %d: %s %s: %s", seed, f.Kind, f.Stream, f.Why)
 		}
+	}
+}
+
+// Whatever clock and values a stream has, examining and drawing it ends, and what it says can be written.
+func TestNoStreamStopsTheExamination(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	odd := []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-40}
+	clocks := []int64{math.MinInt64, math.MaxInt64, 0, 1, -1, 1 << 62, -(1 << 62), epoch}
+	for n := range 300 {
+		e := &dataset.Episode{Steps: n%7 == 0, Frames: n % 3}
+		for s := range 1 + r.IntN(4) {
+			rows, width := []int{0, 1, 2, 3, 9, 20, 200}[r.IntN(7)], r.IntN(6)
+			times, values := make([]int64, rows), make([]float64, rows*width)
+			for i := range times {
+				switch r.IntN(20) {
+				case 0:
+					times[i] = clocks[r.IntN(len(clocks))]
+				default:
+					times[i] = int64(i) * 1_000_000
+				}
+			}
+			for i := range values {
+				if values[i] = r.NormFloat64(); r.IntN(8) == 0 {
+					values[i] = odd[r.IntN(len(odd))]
+				}
+			}
+			columns := make([]dataset.Column, width)
+			for c := range columns {
+				columns[c] = dataset.Column{Name: []string{"q[0]", "qx", "", "yaw"}[r.IntN(4)], Integer: r.IntN(5) == 0, Rotation: dataset.Rotation(r.IntN(3))}
+			}
+			data, err := tensor.Of(values, rows, width)
+			require.NoError(t, err)
+			if stream, err := dataset.NewStream(string(rune('a'+s)), times, data, columns); err == nil {
+				e.Streams = append(e.Streams, stream)
+			}
+		}
+		e.Media = []dataset.Media{{Name: "camera", Times: clocks}, {Name: "none"}}
+		m := &memory{info: dataset.Info{Declared: 30}, episodes: []*dataset.Episode{e}}
+		report := examined(t, m, Options{})
+		_, text := written(t, report)
+		assert.NotContains(t, text, "%!")
+		_, err := json.Marshal(report)
+		require.NoError(t, err)
 	}
 }

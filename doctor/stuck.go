@@ -12,9 +12,12 @@ import (
 // The rules of streams that are stuck.
 const (
 	leastStill   = 250 * time.Millisecond // a stream that holds still for less is not stuck
-	leastMoves   = 20                     // changes that a stream must have, to be one that moves
-	mostRests    = 5                      // stretches without a change; more are a habit
-	movesPerRest = 200                    // unless they are rare
+	longStill    = time.Second            // while the commands go on for a good part of their range, it is stuck if it holds still for so long
+	goodPart     = 0.1
+	mostIgnored  = 2   // stretches: a robot that rests more often ignores small commands
+	leastMoves   = 20  // changes that a stream must have, to be one that moves
+	mostRests    = 5   // stretches without a change; more are a habit
+	movesPerRest = 200 // unless they are rare
 )
 
 // stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
@@ -39,10 +42,7 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	var worst run
 	n, rows := 0, 0
 	for _, r := range t.runs {
-		if !x.e.Steps && (len(times) < v.rows || times[r.to-1]-times[r.from] < int64(leastStill)) {
-			continue
-		}
-		if x.e.Steps && r.to-r.from < 2*leastRun || v.atRest(t, paces, r) || !v.abrupt(paces, r) || r.to == v.rows && !x.othersMove(s.Name, r) {
+		if !x.isStuck(s, v, t, paces, r) {
 			continue
 		}
 		n++
@@ -61,7 +61,7 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	if len(times) >= v.rows && !x.e.Steps {
 		longest += ", " + span(times[worst.to-1]-times[worst.from])
 	}
-	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, and stop or start in the middle of a motion; %.3g %% of the samples",
+	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, in the middle of a motion; %.3g %% of the samples",
 		count(v.width, "column", "columns"), count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
 	f.At, f.plot = at, x.series(s, v, v.moving(t), at)
 }
@@ -73,6 +73,22 @@ func (x *examiner) unmoved(s *dataset.Stream, v *values, t *tally) Finding {
 	f.Path, f.Episode, f.At = x.opt.Path, x.n, x.at(s.Name, []int{0})
 	f.plot = x.series(s, v, v.moving(t), nil)
 	return *f
+}
+
+// isStuck reports whether a run of equal rows is one of a stream that is stuck.
+func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, paces []pace, r run) bool {
+	times := x.times[s.Name]
+	if x.e.Steps || len(times) < v.rows {
+		return r.to-r.from >= 2*leastRun && r.to < v.rows && !v.atRest(t, paces, r) && v.abrupt(paces, r)
+	}
+	from, to := times[r.from], times[r.to-1]
+	switch {
+	case to-from < int64(leastStill) || v.atRest(t, paces, r):
+		return false
+	case r.from > 0 && len(t.runs) <= mostIgnored && x.ignored(s, from, to):
+		return true
+	}
+	return v.abrupt(paces, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
 }
 
 // lively reports whether a stream changes as a measurement does: at least every other step apart from the stretches in which it rests, of which there are
@@ -99,43 +115,73 @@ func (v *values) atRest(t *tally, paces []pace, r run) bool {
 	return zero || limit
 }
 
-// othersMove reports whether what else there is in the episode moves in a stretch: the commands, or where there are none any other stream.
-func (x *examiner) othersMove(name string, r run) bool {
-	times := x.times[name]
-	if len(times) < r.to {
-		return false
+// during returns which samples of a stream are within a stretch of another, and its values; ok is false if it says nothing.
+func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi int, ok bool) {
+	clock := x.times[s.Name]
+	if v, ok = valuesOf(s); !ok || len(clock) != v.rows || s.AllInteger() {
+		return v, 0, 0, false
 	}
-	from, to := times[r.from], times[r.to-1]
-	moving := func(s *dataset.Stream) bool {
-		v, ok := valuesOf(s)
-		clock := x.times[s.Name]
-		if !ok || len(clock) != v.rows || s.AllInteger() {
-			return false
+	lo, _ = slices.BinarySearch(clock, from)
+	hi, _ = slices.BinarySearch(clock, to)
+	return v, lo, hi, hi-lo > 2
+}
+
+// othersMove reports whether what else there is in the episode changes most of the time in a stretch: the commands, or where there are none any other
+// stream.
+func (x *examiner) othersMove(name string, from, to int64) bool {
+	told, any := false, false
+	for i := range x.e.Streams {
+		s := &x.e.Streams[i]
+		v, lo, hi, ok := x.during(s, from, to)
+		if s.Name == name || !ok {
+			continue
 		}
-		lo, _ := slices.BinarySearch(clock, from)
-		hi, _ := slices.BinarySearch(clock, to)
 		changes := 0
 		for i := lo + 1; i < hi; i++ {
 			if !v.sameRow(i) {
 				changes++
 			}
 		}
-		return hi-lo > 2 && 2*changes > hi-lo
-	}
-	told, any := false, false
-	for i := range x.e.Streams {
-		s := &x.e.Streams[i]
-		switch {
-		case s.Name == name:
-		case isCommand(s.Name):
-			if told = true; moving(s) {
+		moves := 2*changes > hi-lo
+		if any = any || moves; isCommand(s.Name) {
+			if told = true; moves {
 				return true
 			}
-		default:
-			any = any || moving(s)
 		}
 	}
 	return !told && any
+}
+
+// ignored reports whether the commands of a stream's own columns, by their names, went on for a good part of their range in a long stretch.
+func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
+	if to-from < int64(longStill) {
+		return false
+	}
+	for i := range x.e.Streams {
+		s := &x.e.Streams[i]
+		v, lo, hi, ok := x.during(s, from, to)
+		if !ok || !isCommand(s.Name) {
+			continue
+		}
+		for c := range v.width {
+			if of.Column(s.Columns[c].Name) < 0 {
+				continue
+			}
+			if all := v.reach(c, 0, v.rows); all > 0 && v.reach(c, lo, hi) >= goodPart*all {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reach is how far apart the values of a column are in some rows; NaN if one is.
+func (v *values) reach(c, lo, hi int) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := lo; i < hi; i++ {
+		low, high = min(low, v.at(i, c)), max(high, v.at(i, c))
+	}
+	return high - low
 }
 
 // pace is how a column changes from sample to sample.
