@@ -49,23 +49,55 @@ func StatsOf(times []int64) Stats {
 	if len(steps) == 0 {
 		return s
 	}
-	slices.Sort(steps)
-	s.Median = steps[(len(steps)-1)/2]
+	s.Median = nth(steps, (len(steps)-1)/2)
 	s.Rate = 1e9 / float64(s.Median)
-	if limit := gapLimit(s.Median); steps[len(steps)-1] > limit {
-		at, found := slices.BinarySearch(steps, limit)
-		for found && at < len(steps) && steps[at] == limit {
-			at++
-		}
-		s.Gaps, s.LongestGap = len(steps)-at, steps[len(steps)-1]
-	}
+	limit := gapLimit(s.Median)
 	for i, d := range steps {
+		if d > limit {
+			s.Gaps++
+			s.LongestGap = max(s.LongestGap, d)
+		}
 		steps[i] = max(d-s.Median, s.Median-d)
 	}
-	slices.Sort(steps)
-	s.Jitter = steps[(95*len(steps)+99)/100-1]
+	s.Jitter = nth(steps, (95*len(steps)+99)/100-1)
 	return s
 }
+
+// nth returns what would be at k if a list were sorted, and leaves the list in another order. It takes time in proportion to the list: where the pivots are
+// bad, what is left is sorted.
+func nth(list []int64, k int) int64 {
+	for tries := 0; len(list) > 32; tries++ {
+		if tries > 64 {
+			break
+		}
+		pivot := middle(list[0], list[len(list)/2], list[len(list)-1])
+		i, j := 0, len(list)-1
+		for i <= j {
+			for list[i] < pivot {
+				i++
+			}
+			for list[j] > pivot {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch { // up to j there is nothing above the pivot, from i on nothing below it, and between them it
+		case k <= j:
+			list = list[:j+1]
+		case k >= i:
+			list, k = list[i:], k-i
+		default:
+			return pivot
+		}
+	}
+	slices.Sort(list)
+	return list[k]
+}
+
+func middle(a, b, c int64) int64 { return max(min(a, b), min(max(a, b), c)) }
 
 // evenly returns the step of timestamps that are all one step apart, 0 of others.
 func evenly(times []int64) int64 {

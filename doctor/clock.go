@@ -18,6 +18,8 @@ const (
 	evenShare   = 0.9                   // of the steps of a regular clock, so many are between half and twice the median
 	leastSteps  = 8                     // fewer say nothing about a clock
 	rateDiffers = 0.01                  // a rate that is so far from the declared one is another
+	leastJitter = 100                   // samples, under which a few odd steps are many
+	wideJitter  = 0.5                   // of the median step
 	tooCoarse   = 0.1                   // of the median step: timestamps rounded to so much of it
 	unevenShare = 0.25                  // of the steps must show it
 	sameLength  = 0.02                  // streams of one recording cover the same time but for so much
@@ -42,11 +44,13 @@ func (x *examiner) clocks() (list []*clock) {
 		for _, c := range list {
 			if len(c.times) == len(times) && (&c.times[0] == &times[0] || slices.Equal(c.times, times)) {
 				c.others = append(c.others, name)
+				x.clockOf[name] = c
 				return nil
 			}
 		}
 		c := &clock{stream: name, times: times}
 		list = append(list, c)
+		x.clockOf[name] = c
 		return c
 	}
 	for i := range x.e.Streams {
@@ -99,6 +103,7 @@ func (x *examiner) clock(c *clock) {
 	x.backSteps(c)
 	x.duplicates(c)
 	x.gaps(c)
+	x.jitter(c)
 	x.fps(c)
 	x.coarse(c)
 }
@@ -231,6 +236,15 @@ func (x *examiner) gaps(c *clock) {
 	f := x.add(Gap, c.stream, n, why+c.of())
 	f.At, f.plot = at, x.steps(c, at)
 	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
+}
+
+// jitter tells a clock whose steps scatter, though it has a rate.
+func (x *examiner) jitter(c *clock) {
+	if !c.steady || c.hi-c.lo < leastJitter || isCommand(c.stream) || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) {
+		return
+	}
+	f := x.add(Jitter, c.stream, c.hi-c.lo, fmt.Sprintf("one step in twenty is %s or more away from the median of %s%s", span(c.stats.Jitter), span(c.stats.Median), c.of()))
+	f.At, f.plot = []int64{c.times[c.lo]}, x.steps(c, nil)
 }
 
 // fps compares a clock with the rate that the files declare.

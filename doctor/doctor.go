@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -27,11 +28,11 @@ type Options struct {
 
 // Examine reads every episode of d and returns what it found. An episode that cannot be read is a finding, and no error: only the end of ctx is.
 func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, error) {
-	r := &Report{Findings: []Finding{}, Checked: Checked{Kinds: Kinds()}}
+	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	info := d.Info()
-	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}}
-	var sum dataset.Summary
+	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}, still: map[string][]Finding{}, resting: map[string]int{}, rates: map[string]int{}, moving: map[string]int{}}
+	columns := schema{}
 	stated := staleOf(ctx, d)
 	number := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
@@ -51,25 +52,33 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		for _, f := range x.examine() {
 			k.keep(f)
 		}
-		sum.Add(e)
+		k.rest(x)
+		k.rate(x)
+		columns.add(e, number)
 		r.Checked.add(e, x.seen)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	whole := Dataset(&info, opt)
-	for _, p := range sum.Problems {
-		whole = append(whole, problem(p, opt.Path))
-	}
+	whole = append(whole, columns.found(opt.Path)...)
 	if r.Checked.Unread == 0 {
 		whole = append(whole, stated.found(opt.Path)...)
 	}
 	if k.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which say the same of the episodes, and more
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}
-	sortFindings(whole)
+	k.awake()
 	r.Findings = append(whole, r.Findings...)
+	sortFindings(r.Findings)
 	return r, nil
+}
+
+// Unopened is the report on what could not be opened.
+func Unopened(path string, err error) *Report {
+	f := newFinding(Unreadable, "", 1, err.Error())
+	f.Path = path
+	return &Report{Findings: []Finding{*f}, Checked: Checked{Paths: []Source{{Path: path, Name: dataset.BaseName(path)}}, Unread: 1, Rates: []Rate{}, Kinds: Kinds()}}
 }
 
 // Episode looks at one episode, whose number in its dataset is given, and of which info is what the dataset says of itself; nil if nothing. The findings
@@ -98,6 +107,60 @@ type place struct {
 type keeper struct {
 	report        *Report
 	listed, drawn map[place]int
+	still         map[string][]Finding // streams that never change in an episode, as many of each as are listed
+	rates         map[string]int       // where each is in the report
+	resting       map[string]int       // in how many episodes they do not
+	moving        map[string]int       // and in how many they do
+}
+
+// rest notes which streams of an episode change.
+func (k *keeper) rest(x *examiner) {
+	for _, f := range x.still {
+		if k.resting[f.Stream]++; k.resting[f.Stream] <= MostOfKind {
+			if len(k.still[f.Stream]) < mostDrawn {
+				f.drawn = f.plot()
+			}
+			f.plot = nil
+			k.still[f.Stream] = append(k.still[f.Stream], f)
+		}
+	}
+	for _, name := range x.moved {
+		k.moving[name]++
+	}
+}
+
+// rate notes how fast the streams of an episode are.
+func (k *keeper) rate(x *examiner) {
+	for _, c := range x.clocked {
+		if c.stats.Median == 0 || x.e.Steps {
+			continue
+		}
+		at, seen := k.rates[c.stream]
+		if !seen {
+			at = len(k.report.Checked.Rates)
+			k.rates[c.stream] = at
+			k.report.Checked.Rates = append(k.report.Checked.Rates, Rate{Path: x.opt.Path, Stream: c.stream, Lowest: c.stats.Rate})
+		}
+		r := &k.report.Checked.Rates[at]
+		r.Episodes++
+		r.Lowest, r.Highest, r.Jitter = min(r.Lowest, c.stats.Rate), max(r.Highest, c.stats.Rate), max(r.Jitter, c.stats.Jitter)
+	}
+}
+
+// stillRare is how many times as often a stream must change as it does not, so that it is stuck where it does not: an arm may be used now and then.
+const stillRare = 4
+
+// awake keeps the findings of streams that change in nearly all other episodes.
+func (k *keeper) awake() {
+	for _, name := range slices.Sorted(maps.Keys(k.still)) {
+		if k.moving[name] < stillRare*k.resting[name] {
+			continue
+		}
+		for _, f := range k.still[name] {
+			k.keep(f)
+		}
+		k.report.Checked.Unlisted += k.resting[name] - len(k.still[name])
+	}
 }
 
 func (k *keeper) keep(f Finding) {

@@ -15,9 +15,12 @@ type examiner struct {
 	opt     *Options
 	times   map[string][]int64 // of the streams that have several
 	clocked []*clock
+	clockOf map[string]*clock
 	list    []*Finding
-	seen    int    // values
-	stale   *stale // of the dataset; nil if it states no statistics, or only the episode is examined
+	still   []Finding // streams that never change
+	moved   []string  // streams that do
+	seen    int       // values
+	stale   *stale    // of the dataset; nil if it states no statistics, or only the episode is examined
 }
 
 // add notes a finding. What its kind says of it may be said better by the caller.
@@ -35,7 +38,7 @@ func newFinding(kind Kind, stream string, count int, why string) *Finding {
 
 // examine looks at an episode.
 func (x *examiner) examine() []Finding {
-	x.times = map[string][]int64{}
+	x.times, x.clockOf = map[string][]int64{}, map[string]*clock{}
 	x.clocked = x.clocks()
 	if !x.e.Steps {
 		for _, c := range x.clocked {
@@ -62,13 +65,14 @@ func (x *examiner) found() []Finding {
 	return list
 }
 
+// sortFindings sorts by episode, those of the dataset first; then errors first, then by kind.
 func sortFindings(list []Finding) {
 	place := map[Kind]int{}
 	for i, k := range Kinds() {
 		place[k] = i
 	}
 	slices.SortStableFunc(list, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity, b.Severity), place[a.Kind]-place[b.Kind])
+		return cmp.Or(a.Episode-b.Episode, cmp.Compare(a.Severity, b.Severity), place[a.Kind]-place[b.Kind])
 	})
 }
 

@@ -73,8 +73,19 @@ type Checked struct {
 	Samples  int      `json:"samples"`  // of the streams
 	Frames   int      `json:"frames"`   // of the cameras
 	Values   int      `json:"values"`   // numbers that were looked at
+	Rates    []Rate   `json:"rates"`    // of each clock, those that streams share once
 	Kinds    []Kind   `json:"kinds"`    // that were looked for
 	Unlisted int      `json:"unlisted"` // findings beyond MostOfKind of one kind and stream, which are counted only
+}
+
+// Rate is how fast a stream is, over its episodes.
+type Rate struct {
+	Path     string  `json:"path,omitempty"`
+	Stream   string  `json:"stream"` // the first of those that share the clock
+	Episodes int     `json:"episodes"`
+	Lowest   float64 `json:"lowest_hz"`  // 1e9 by the median step of the slowest episode
+	Highest  float64 `json:"highest_hz"` // and of the fastest
+	Jitter   int64   `json:"jitter_ns"`  // the most of an episode: the 95th percentile of |step - median|
 }
 
 // Source is one recording or dataset.
@@ -109,6 +120,7 @@ func (r *Report) Add(o *Report) {
 	c.Frames += d.Frames
 	c.Values += d.Values
 	c.Unlisted += d.Unlisted
+	c.Rates = append(c.Rates, d.Rates...)
 	c.Kinds = d.Kinds
 }
 

@@ -8,6 +8,7 @@ const (
 	Gap          Kind = "gap"           // a step far longer than the others
 	Duplicate    Kind = "duplicate"     // two samples of one timestamp
 	BackStep     Kind = "back-step"     // a timestamp before the one that precedes it
+	Jitter       Kind = "jitter"        // steps that scatter widely about their median
 	StrayTime    Kind = "stray-time"    // timestamps far from all others, such as 0
 	TimeUnit     Kind = "time-unit"     // timestamps in another unit than they are taken for
 	Float32Clock Kind = "float32-clock" // timestamps that went through float32
@@ -41,7 +42,7 @@ const (
 
 // Kinds returns the kinds that are looked for.
 func Kinds() []Kind {
-	return []Kind{Gap, Duplicate, BackStep, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, ClockOffset, Dropout,
+	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
 		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, Declaration, Undecoded, Damaged, Unreadable, Empty}
 }

@@ -44,12 +44,12 @@ func (x *examiner) offsets() {
 		if len(times) < leastPoints || isCommand(s.Name) || s.AllInteger() {
 			continue
 		}
-		st := dataset.StatsOf(times)
-		if st.BackSteps > 0 || !steady(times, st.Median) {
+		c := x.clockOf[s.Name]
+		if c == nil || c.stats.BackSteps > 0 || !c.steady {
 			continue
 		}
 		if v, ok := valuesOf(s); ok {
-			list = append(list, &motion{s, v, times, st.Median})
+			list = append(list, &motion{s, v, times, c.stats.Median})
 		}
 	}
 	if len(list) > mostStreams {
@@ -58,7 +58,9 @@ func (x *examiner) offsets() {
 	}
 	for i, a := range list {
 		for _, b := range list[i+1:] {
-			x.offset(a, b)
+			if !areSides(a.s.Name, b.s.Name) {
+				x.offset(a, b)
+			}
 		}
 	}
 }

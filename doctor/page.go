@@ -44,17 +44,25 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Clean            bool
 	}{Report: r, Errors: r.Count(Error), Clean: len(r.Findings) == 0}
 	data.Warnings = len(r.Findings) - data.Errors
-	list := append([]Finding(nil), r.Findings...)
-	sortFindings(list)
-	for _, f := range list {
-		n := len(data.Groups)
-		if n == 0 || data.Groups[n-1].Kind != f.Kind {
-			data.Groups = append(data.Groups, &pageGroup{Kind: f.Kind, Severity: f.Severity})
-			n++
+	groups := map[Kind]*pageGroup{}
+	for _, f := range r.Findings {
+		g := groups[f.Kind]
+		if g == nil {
+			g = &pageGroup{Kind: f.Kind, Severity: f.Severity}
+			groups[f.Kind] = g
 		}
-		g := data.Groups[n-1]
+		if f.Severity == Error {
+			g.Severity = Error
+		}
 		g.Count += f.Count
 		g.Findings = append(g.Findings, pageFinding{f, f.drawn})
+	}
+	for _, severity := range []Severity{Error, Warning} {
+		for _, k := range Kinds() {
+			if g := groups[k]; g != nil && g.Severity == severity {
+				data.Groups = append(data.Groups, g)
+			}
+		}
 	}
 	return page.Execute(w, data)
 }

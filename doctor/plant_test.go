@@ -2,8 +2,11 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -185,6 +188,11 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 				r["tracker"].times[i] = (ns + 500_000) / 1_000_000 * 1_000_000
 			}
 		}},
+		{"jitter", Jitter, "joints", 2000, func(r map[string]*tape) {
+			for i := range r["joints"].times {
+				r["joints"].times[i] += int64(i*7919%10) * 700_000
+			}
+		}},
 		{"NaN", NaN, "joints", 1, func(r map[string]*tape) { r["joints"].rows[500][1] = math.NaN() }},
 		{"infinite", NaN, "imu", 2, func(r map[string]*tape) { r["imu"].rows[7][0], r["imu"].rows[at][3] = math.Inf(1), math.Inf(-1) }},
 		{"a column of NaN", NaN, "imu", 4000, func(r map[string]*tape) {
@@ -266,6 +274,22 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 	}
 }
 
+// A stream that is still in one episode and moves in the others is stuck there; one that is still in most of them is meant so.
+func TestAStreamThatIsStillInOneEpisodeOnlyIsStuck(t *testing.T) {
+	m := &memory{}
+	for i := range uint64(6) {
+		tapes := recording(i)
+		hold(tapes["heading"], 0, len(tapes["heading"].rows))
+		if i == 2 {
+			hold(tapes["joints"], 0, len(tapes["joints"].rows))
+		}
+		m.episodes = append(m.episodes, episodeOf(t, tapes))
+	}
+	found := examined(t, m, Options{}).Findings
+	require.Len(t, found, 1)
+	assert.Equal(t, []any{Stuck, "joints", 2}, []any{found[0].Kind, found[0].Stream, found[0].Episode})
+}
+
 // hold repeats a row.
 func hold(t *tape, from, to int) {
 	for i := from + 1; i < to; i++ {
@@ -277,4 +301,94 @@ func scale(row []float64, by float64) {
 	for i := range row {
 		row[i] *= by
 	}
+}
+
+// endless is a dataset whose episodes are made when they are asked for, each with a fault.
+type endless struct {
+	memory
+	n, rows int
+}
+
+func (d *endless) Len() int { return d.n }
+
+func (d *endless) Episode(_ context.Context, i int) (*dataset.Episode, error) {
+	times, values := make([]int64, d.rows), make([]float32, 8*d.rows)
+	for k := range times {
+		times[k] = int64(k) * 10_000_000
+		if k > d.rows/2 {
+			times[k] += 1_000_000_000
+		}
+		for c := range 8 {
+			values[8*k+c] = float32(math.Sin(float64(k*(c+1)+i) / 50))
+		}
+	}
+	s, err := dataset.NewStream("state", times, tensor.Must(tensor.Of(values, d.rows, 8)), nil)
+	return &dataset.Episode{Streams: []dataset.Stream{s}}, err
+}
+
+// Examining a hundred times as much takes no more memory, though every episode has a finding: 1000 are listed, and the others counted.
+func TestMemoryDoesNotGrowWithTheDataset(t *testing.T) {
+	kept := func(n int) (int, *Report) {
+		r, err := Examine(context.Background(), &endless{n: n, rows: 500}, Options{})
+		require.NoError(t, err)
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc), r
+	}
+	few, _ := kept(100)
+	many, r := kept(3000)
+	assert.Less(t, many-few, 4<<20)
+	assert.Len(t, r.Findings, MostOfKind)
+	assert.Equal(t, 2000, r.Checked.Unlisted)
+	assert.Equal(t, 3000, r.Checked.Episodes)
+	drawn := 0
+	for _, f := range r.Findings {
+		assert.Nil(t, f.plot, "it holds the episode")
+		if f.drawn != nil {
+			drawn++
+		}
+	}
+	assert.Equal(t, mostDrawn, drawn)
+	runtime.KeepAlive(r)
+}
+
+func TestTheEndOfTheContextEndsExamining(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := 0
+	r, err := Examine(ctx, &endless{n: 1000, rows: 50}, Options{Next: func() {
+		if n++; n == 5 {
+			cancel()
+		}
+	}})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Nil(t, r)
+	assert.Less(t, n, 50)
+}
+
+func TestFindingsAreInOrderAndTheSameEachTime(t *testing.T) {
+	a, err := json.Marshal(ill(t))
+	require.NoError(t, err)
+	b, err := json.Marshal(ill(t))
+	require.NoError(t, err)
+	assert.Equal(t, string(a), string(b))
+	last := Whole
+	for _, f := range ill(t).Findings {
+		assert.GreaterOrEqual(t, f.Episode, last)
+		last = f.Episode
+	}
+	assert.Contains(t, string(a), `"episode":null,"at_ns":[]`)
+}
+
+func TestEveryKindHasAdviceAndItsOwnName(t *testing.T) {
+	text, err := os.ReadFile("../docs/doctor.md")
+	require.NoError(t, err)
+	seen := map[Kind]bool{}
+	for _, k := range Kinds() {
+		assert.False(t, seen[k], k)
+		seen[k] = true
+		assert.NotEmpty(t, advice[k].severity, k)
+		assert.Contains(t, string(text), "| `"+string(k)+"` | "+string(advice[k].severity), k)
+	}
+	assert.Len(t, advice, len(seen))
 }

@@ -10,7 +10,7 @@ import (
 
 // grips are words in the names of columns that rest at their limits by nature.
 var grips = map[string]bool{"gripper": true, "grip": true, "finger": true, "thumb": true, "hand": true, "claw": true, "trigger": true,
-	"throttle": true, "button": true, "pedal": true, "brake": true, "door": true, "drawer": true, "switch": true, "flag": true, "statu": true,
+	"throttle": true, "axe": true, "range": true, "distance": true, "depth": true, "lidar": true, "touch": true, "tactile": true, "contact": true, "button": true, "pedal": true, "brake": true, "door": true, "drawer": true, "switch": true, "flag": true, "statu": true,
 	"confidence": true, "quality": true, "percent": true, "battery": true}
 
 // saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other

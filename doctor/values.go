@@ -4,19 +4,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/robocache/robocache/dataset"
 )
 
 // The rules of values.
 const (
-	leastStill    = 250 * time.Millisecond // a stream that holds still for less is not stuck
-	leastMoves    = 20                     // changes that a stream must have, to be one that moves
-	leastRepeats  = 20                     // runs of equal values that make a habit
-	wrapRange     = 0.9                    // of a turn: angles that wrap cover so much
-	wrapStep      = 0.8                    // of a turn: a step so long is a wrap
-	plateau       = 3                      // equal values at a limit that are cut off rather than a peak
+	leastRepeats  = 20  // runs of equal values that make a habit
+	wrapRange     = 0.9 // of a turn: angles that wrap cover so much
+	wrapStep      = 0.8 // of a turn: a step so long is a wrap
+	plateau       = 3   // equal values at a limit that are cut off rather than a peak
 	leastPlateaus = 2
 	leastCut      = 6 // samples at a limit, in all plateaus
 )
@@ -90,137 +87,6 @@ func columnsOf(s *dataset.Stream, names []string) (list []int) {
 	return list
 }
 
-// stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
-// comes to rest slows down first, and starts again from where it stood.
-func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
-	if len(t.runs) == 0 || s.AllInteger() || isCommand(s.Name) {
-		return
-	}
-	moves := 0
-	for _, n := range t.lengths {
-		moves += n
-	}
-	if moves < leastMoves {
-		return
-	}
-	paces := v.paces()
-	times := x.times[s.Name]
-	var at []int64
-	var worst run
-	n, rows := 0, 0
-	for _, r := range t.runs {
-		if !x.e.Steps && (len(times) < v.rows || times[r.to-1]-times[r.from] < int64(leastStill)) {
-			continue
-		}
-		if x.e.Steps && r.to-r.from < 2*leastRun || !v.abrupt(paces, r) {
-			continue
-		}
-		n++
-		rows += r.to - r.from
-		if r.to-r.from > worst.to-worst.from {
-			worst = r
-		}
-		if len(at) < MostTimes && r.from < len(times) {
-			at = append(at, times[r.from])
-		}
-	}
-	if n == 0 {
-		return
-	}
-	longest := count(worst.to-worst.from, "sample", "samples")
-	if len(times) >= v.rows && !x.e.Steps {
-		longest += ", " + span(times[worst.to-1]-times[worst.from])
-	}
-	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, and stop or start in the middle of a motion; %.3g %% of the samples",
-		count(v.width, "column", "columns"), count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
-	f.At, f.plot = at, x.series(s, v, v.moving(t), at)
-}
-
-// pace is how a column changes from sample to sample.
-type pace struct {
-	typical float64 // the median of the changes, those of 0 apart; 0 of a column that does not change
-	least   float64 // the smallest: what the column tells apart
-	noise   bool    // a change is followed by one back, rather than by one that goes on
-}
-
-// paces looks at as many stretches of rows as tell.
-func (v *values) paces() []pace {
-	const most = 2000
-	list := make([]pace, v.width)
-	every := max(1, v.rows/most)
-	steps := make([]float64, 0, most+1)
-	for c := range list {
-		steps = steps[:0]
-		on, back := 0, 0
-		for i := 1; i < v.rows; i += every {
-			d := v.at(i, c) - v.at(i-1, c)
-			if d == 0 || d-d != 0 {
-				continue
-			}
-			steps = append(steps, math.Abs(d))
-			if i+1 < v.rows {
-				switch next := v.at(i+1, c) - v.at(i, c); {
-				case next*d > 0:
-					on++
-				case next*d < 0:
-					back++
-				}
-			}
-		}
-		if len(steps) > 0 {
-			slices.Sort(steps)
-			list[c] = pace{steps[len(steps)/2], steps[0], back > on}
-		}
-	}
-	return list
-}
-
-// abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on
-// from where it stood; what is stuck stops in the middle of a motion, and is elsewhere afterwards. What is noise is never at rest.
-func (v *values) abrupt(paces []pace, r run) bool {
-	first, last := r.from <= 1, r.to == v.rows
-	var moving, before, after, noisy int
-	for c, p := range paces {
-		if p.typical == 0 {
-			continue
-		}
-		moving++
-		change := func(a, b int) float64 {
-			if d := math.Abs(v.at(a, c) - v.at(b, c)); d > 1.5*p.least { // a robot at rest makes changes of the least that there is
-				return d / p.typical
-			}
-			return 0
-		}
-		stop, start := 0.0, 0.0
-		if !first {
-			stop = change(r.from, r.from-1)
-		}
-		if !last {
-			start = change(r.to, r.to-1)
-		}
-		if p.noise && p.typical > 3*p.least {
-			noisy++
-		}
-		if stop >= 0.5 {
-			before++
-		}
-		if start >= 3 {
-			after++
-		}
-	}
-	switch {
-	case moving == 0 || first && last:
-		return false
-	case 2*noisy > moving:
-		return true
-	case first: // robots begin at rest
-		return false
-	case last:
-		return 3*before >= 2*moving
-	}
-	return 2*after > moving
-}
-
 // moving returns columns that change most often, at most as many as are drawn.
 func (v *values) moving(t *tally) []int {
 	list := make([]int, v.width)
@@ -249,8 +115,8 @@ func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 	}
 	each := float64(rows) / float64(several)
 	why := fmt.Sprintf("each value comes %s times in a row: %d changes in %d samples", short(math.Round(each*100)/100), all+1, v.rows)
-	if times := x.times[s.Name]; !x.e.Steps && len(times) > 1 {
-		rate := dataset.StatsOf(times).Rate
+	if c := x.clockOf[s.Name]; !x.e.Steps && c != nil {
+		rate := c.stats.Rate
 		why += fmt.Sprintf("; it is recorded at %s and measured at about %s", hertz(rate), hertz(rate/each))
 	}
 	f := x.add(Repeated, s.Name, v.rows-all-2, why)

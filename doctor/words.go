@@ -76,3 +76,25 @@ func isCommand(name string) bool {
 
 // short2 writes a number with six decimals.
 func short2(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
+
+// sides are words for the sides of a body.
+var sides = map[string]bool{"left": true, "right": true, "l": true, "r": true, "front": true, "rear": true, "back": true, "fl": true, "fr": true, "rl": true, "rr": true, "bl": true, "br": true}
+
+// areSides reports whether two streams are of two sides of a body, which move alike and one after the other: their names differ by that.
+func areSides(a, b string) bool {
+	p, q := tokens(a), tokens(b)
+	if len(p) != len(q) {
+		return false
+	}
+	other := false
+	for i := range p {
+		if p[i] == q[i] {
+			continue
+		}
+		if !sides[p[i]] || !sides[q[i]] {
+			return false
+		}
+		other = true
+	}
+	return other
+}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +87,10 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	all := &doctor.Report{Findings: []doctor.Finding{}}
 	for _, path := range p.paths {
 		r, err := a.examine(ctx, p, path)
+		var input *inputError
+		if len(p.paths) > 1 && errors.As(err, &input) && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil { // one broken file costs itself
+			r, err = doctor.Unopened(path, cause(err)), nil
+		}
 		if err != nil {
 			return err
 		}

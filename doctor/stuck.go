@@ -1,0 +1,270 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// The rules of streams that are stuck.
+const (
+	leastStill   = 250 * time.Millisecond // a stream that holds still for less is not stuck
+	longStill    = time.Second            // while the commands go on for a good part of their range, it is stuck if it holds still for so long
+	goodPart     = 0.1
+	mostIgnored  = 2   // stretches: a robot that rests more often ignores small commands
+	leastMoves   = 20  // changes that a stream must have, to be one that moves
+	mostRests    = 5   // stretches without a change; more are a habit
+	movesPerRest = 200 // unless they are rare
+)
+
+// stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
+// comes to rest slows down first, and starts again from where it stood.
+func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
+	if s.AllInteger() || isCommand(s.Name) {
+		return
+	}
+	if len(t.runs) == 1 && t.runs[0] == (run{0, v.rows}) {
+		if v.rows >= 2*leastRun {
+			x.still = append(x.still, x.unmoved(s, v, t))
+		}
+		return
+	}
+	x.moved = append(x.moved, s.Name)
+	if len(t.runs) == 0 || !v.lively(t) {
+		return
+	}
+	paces := v.paces()
+	times := x.times[s.Name]
+	var at []int64
+	var worst run
+	n, rows := 0, 0
+	for _, r := range t.runs {
+		if !x.isStuck(s, v, t, paces, r) {
+			continue
+		}
+		n++
+		rows += r.to - r.from
+		if r.to-r.from > worst.to-worst.from {
+			worst = r
+		}
+		if len(at) < MostTimes && r.from < len(times) {
+			at = append(at, times[r.from])
+		}
+	}
+	if n == 0 {
+		return
+	}
+	longest := count(worst.to-worst.from, "sample", "samples")
+	if len(times) >= v.rows && !x.e.Steps {
+		longest += ", " + span(times[worst.to-1]-times[worst.from])
+	}
+	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, in the middle of a motion; %.3g %% of the samples",
+		count(v.width, "column", "columns"), count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
+	f.At, f.plot = at, x.series(s, v, v.moving(t), at)
+}
+
+// unmoved is the finding of a stream that never changes, which is one only if it does in other episodes.
+func (x *examiner) unmoved(s *dataset.Stream, v *values, t *tally) Finding {
+	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
+		count(v.width, "column", "columns"), count(v.rows, "sample", "samples")))
+	f.Path, f.Episode, f.At = x.opt.Path, x.n, x.at(s.Name, []int{0})
+	f.plot = x.series(s, v, v.moving(t), nil)
+	return *f
+}
+
+// isStuck reports whether a run of equal rows is one of a stream that is stuck.
+func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, paces []pace, r run) bool {
+	times := x.times[s.Name]
+	if x.e.Steps || len(times) < v.rows {
+		return r.to-r.from >= 2*leastRun && r.to < v.rows && !v.atRest(t, paces, r) && v.abrupt(paces, r)
+	}
+	from, to := times[r.from], times[r.to-1]
+	switch {
+	case to-from < int64(leastStill) || v.atRest(t, paces, r):
+		return false
+	case r.from > 0 && len(t.runs) <= mostIgnored && x.ignored(s, from, to):
+		return true
+	}
+	return v.abrupt(paces, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
+}
+
+// lively reports whether a stream changes as a measurement does: at least every other step apart from the stretches in which it rests, of which there are
+// few. What is set now and then, or rests by habit, is not stuck when it does so.
+func (v *values) lively(t *tally) bool {
+	moves, rest := 0, 0
+	for _, n := range t.lengths {
+		moves += n
+	}
+	for _, r := range t.runs {
+		rest += r.to - r.from
+	}
+	return moves >= leastMoves && 2*moves >= v.rows-rest && len(t.runs) <= max(mostRests, moves/movesPerRest)
+}
+
+// atRest reports whether a stream is 0 in a stretch, as what measures contact often is, or each column that moves is at its own limit.
+func (v *values) atRest(t *tally, paces []pace, r run) bool {
+	zero, limit := true, true
+	for c := range v.width {
+		x := v.at(r.from, c)
+		zero = zero && x == 0
+		limit = limit && (paces[c].typical == 0 || x == t.columns[c].min || x == t.columns[c].max)
+	}
+	return zero || limit
+}
+
+// during returns which samples of a stream are within a stretch of another, and its values; ok is false if it says nothing.
+func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi int, ok bool) {
+	clock := x.times[s.Name]
+	if v, ok = valuesOf(s); !ok || len(clock) != v.rows || s.AllInteger() {
+		return v, 0, 0, false
+	}
+	lo, _ = slices.BinarySearch(clock, from)
+	hi, _ = slices.BinarySearch(clock, to)
+	return v, lo, hi, hi-lo > 2
+}
+
+// othersMove reports whether what else there is in the episode changes most of the time in a stretch: the commands, or where there are none any other
+// stream.
+func (x *examiner) othersMove(name string, from, to int64) bool {
+	told, any := false, false
+	for i := range x.e.Streams {
+		s := &x.e.Streams[i]
+		v, lo, hi, ok := x.during(s, from, to)
+		if s.Name == name || !ok {
+			continue
+		}
+		changes := 0
+		for i := lo + 1; i < hi; i++ {
+			if !v.sameRow(i) {
+				changes++
+			}
+		}
+		moves := 2*changes > hi-lo
+		if any = any || moves; isCommand(s.Name) {
+			if told = true; moves {
+				return true
+			}
+		}
+	}
+	return !told && any
+}
+
+// ignored reports whether the commands of a stream's own columns, by their names, went on for a good part of their range in a long stretch.
+func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
+	if to-from < int64(longStill) {
+		return false
+	}
+	for i := range x.e.Streams {
+		s := &x.e.Streams[i]
+		v, lo, hi, ok := x.during(s, from, to)
+		if !ok || !isCommand(s.Name) {
+			continue
+		}
+		for c := range v.width {
+			if of.Column(s.Columns[c].Name) < 0 {
+				continue
+			}
+			if all := v.reach(c, 0, v.rows); all > 0 && v.reach(c, lo, hi) >= goodPart*all {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reach is how far apart the values of a column are in some rows; NaN if one is.
+func (v *values) reach(c, lo, hi int) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := lo; i < hi; i++ {
+		low, high = min(low, v.at(i, c)), max(high, v.at(i, c))
+	}
+	return high - low
+}
+
+// pace is how a column changes from sample to sample.
+type pace struct {
+	typical float64 // the median of the changes, those of 0 apart; 0 of a column that does not change
+	least   float64 // the smallest: what the column tells apart
+	noise   bool    // a change is followed by one back, rather than by one that goes on
+}
+
+// paces looks at as many stretches of rows as tell.
+func (v *values) paces() []pace {
+	const most = 2000
+	list := make([]pace, v.width)
+	every := max(1, v.rows/most)
+	steps := make([]float64, 0, most+1)
+	for c := range list {
+		steps = steps[:0]
+		on, back := 0, 0
+		for i := 1; i < v.rows; i += every {
+			d := v.at(i, c) - v.at(i-1, c)
+			if d == 0 || d-d != 0 {
+				continue
+			}
+			steps = append(steps, math.Abs(d))
+			if i+1 < v.rows {
+				switch next := v.at(i+1, c) - v.at(i, c); {
+				case next*d > 0:
+					on++
+				case next*d < 0:
+					back++
+				}
+			}
+		}
+		if len(steps) > 0 {
+			slices.Sort(steps)
+			list[c] = pace{steps[len(steps)/2], steps[0], back > on}
+		}
+	}
+	return list
+}
+
+// abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on
+// from where it stood; what is stuck stops in the middle of a motion, and is elsewhere afterwards. What is noise is never at rest.
+func (v *values) abrupt(paces []pace, r run) bool {
+	first, last := r.from <= 1, r.to == v.rows
+	var moving, before, after, noisy int
+	for c, p := range paces {
+		if p.typical == 0 {
+			continue
+		}
+		moving++
+		change := func(a, b int) float64 {
+			if d := math.Abs(v.at(a, c) - v.at(b, c)); d > 1.5*p.least { // a robot at rest makes changes of the least that there is
+				return d / p.typical
+			}
+			return 0
+		}
+		stop, start := 0.0, 0.0
+		if !first {
+			stop = change(r.from, r.from-1)
+		}
+		if !last {
+			start = change(r.to, r.to-1)
+		}
+		if p.noise && p.typical > 3*p.least {
+			noisy++
+		}
+		if stop >= 0.5 {
+			before++
+		}
+		if start >= 3 {
+			after++
+		}
+	}
+	switch {
+	case moving == 0 || first && last:
+		return false
+	case 2*noisy > moving:
+		return true
+	case first: // robots begin at rest
+		return false
+	case last:
+		return 3*before >= 2*moving
+	}
+	return 2*after > moving
+}
