@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
@@ -108,6 +109,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		return Kept{}, &RefusedError{err}
 	}
 	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: l.captured(e, own, names)}
+	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {
 		var bad *lerobot.WriteError
 		if errors.As(err, &bad) && l.w.Err() == nil {
@@ -115,7 +117,21 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 		return Kept{}, err
 	}
+	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil
+}
+
+// changed says what an episode lost or gained on its way into the dataset, by the reports before and after it.
+func changed(before, after lerobot.WriteReport) (remarks []string) {
+	if after.Moved > before.Moved && after.Moved > 100*time.Microsecond {
+		remarks = append(remarks, "frames of a copied video were moved to the times of their rows")
+	}
+	for i, l := range after.LeftOut {
+		if i >= len(before.LeftOut) || l.Count > before.LeftOut[i].Count {
+			remarks = append(remarks, fmt.Sprintf("left out: %s: %s", l.Name, l.Reason))
+		}
+	}
+	return remarks
 }
 
 // begin begins the dataset with what its first episode says.
@@ -189,6 +205,9 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: m.Name, Count: m.Len(), Reason: reason})
 			continue
 		}
+		if _, video := lerobot.Cut(&m, 0, m.Len()); !video && l.encodes(&m, e.Aligned != nil) {
+			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: its frames are encoded as %s", m.Name, l.opt.Codec))
+		}
 		own.Media = append(own.Media, m)
 		names[m.Name] = l.name(m.Name, "observation.images.")
 		kept.Samples[m.Name] = m.Len()
@@ -208,6 +227,11 @@ func (l *leRobotWriter) name(stream, camera string) string {
 		stream = camera + topic
 	}
 	return strings.ReplaceAll(stream, "/", ".")
+}
+
+// encodes reports whether frames that cannot be copied become video.
+func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
+	return l.opt.Cameras == "video" || l.opt.Cameras == "auto" && (byPlan || m.Encoding != "png" && m.Encoding != "jpeg")
 }
 
 // media is what is written of a media stream, or why it is left out.
