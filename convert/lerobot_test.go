@@ -346,3 +346,9 @@ func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 type deepFrames struct{}
 
 func (deepFrames) ReadFrame(context.Context, int) ([]byte, error) { return []byte{1, 2, 3, 4}, nil }
+
+func TestTimesOfTheRecordingAreNoState(t *testing.T) {
+	for _, name := range []string{"capture_time", "capture_time.observation.images.front"} {
+		assert.Equal(t, "a time or an index", align.NotState(name))
+	}
+}
