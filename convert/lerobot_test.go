@@ -315,6 +315,7 @@ func TestDatasetsAreMergedWithTheirTasks(t *testing.T) {
 func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 	ctx := context.Background()
 	nan := recorded(t, 1, 20, false)
+	nan.Streams[0].Name = "observation.state"
 	values, err := tensor.Data[float32](nan.Streams[0].Values)
 	require.NoError(t, err)
 	values[7] = float32(math.NaN())
@@ -322,9 +323,22 @@ func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 	var nothing *NothingError
 	require.ErrorAs(t, err, &nothing)
 	assert.Contains(t, nothing.First, "not finite")
-	out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, recorded(t, 2, 20, false)))
+	whole := recorded(t, 2, 20, false)
+	whole.Streams[0].Name = "observation.state"
+	out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, whole))
 	assert.Equal(t, []int{1, 1}, []int{r.Skipped, r.Converted})
 	assert.Equal(t, 1, opened(t, out, dataset.Options{Strict: true}).Len())
+
+	// A stream that no policy looks for is left out of all episodes.
+	nan.Streams[0].Name = "estimator"
+	other := recorded(t, 2, 20, false)
+	other.Streams[0].Name = "estimator"
+	out, r = made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, other))
+	assert.Equal(t, 2, r.Converted)
+	assert.Contains(t, text(r.Streams), "NaN in column")
+	left, err := opened(t, out, dataset.Options{Strict: true}).Episode(ctx, 1)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"action", "capture_time"}, left.Names())
 
 	deep := recorded(t, 1, 20, false)
 	deep.Media = []dataset.Media{{Name: "depth", Times: deep.Streams[0].Nanoseconds(), Encoding: "16UC1", Width: 2, Height: 1, Source: deepFrames{}}}
