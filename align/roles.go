@@ -22,7 +22,7 @@ var notStates = []struct {
 	{"a reward, or where an episode ends", regexp.MustCompile(`^(rewards?|discount|dones?|terminals?|terminated|truncated|success)$|^is_`)},
 	{"a form of the action", regexp.MustCompile(`^(rel_|abs_|delta_)?actions?($|_)`)},
 	{"language", regexp.MustCompile(`^(language|instruction)|(^|_)embeddings?$`)},
-	{"a time or an index", regexp.MustCompile(`(^|_)(timestamps?|index)$|^(time|step|tick)s?$`)},
+	{"a time or an index", regexp.MustCompile(`(^|_)(timestamps?|index)$|^(capture_)?times?$|^(step|tick)s?$`)},
 }
 
 // NotState returns why a stream is no state that a policy may see; "" if it can be one.

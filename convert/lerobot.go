@@ -8,9 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/tensor"
 )
 
 // LeRobotOptions say how a LeRobot v3.0 dataset is written. The rate is the plan's, or that of the first episode.
@@ -41,7 +44,9 @@ var Cameras = []string{"auto", "video", "image"}
 // the row, and capture_time.<camera>, of the frame that the camera's row shows; whole nanoseconds. They are there if the first episode is by a plan or
 // has other times than i/FPS. Videos of LeRobot datasets are copied as they are encoded wherever each row has the next frame.
 //
-// Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes.
+// Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes. So is a stream with NaN or an
+// infinity in the first episode, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or
+// does; else such numbers refuse the episode.
 func LeRobot(opt LeRobotOptions) (Target, error) {
 	opt.Cameras, opt.Codec = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1")
 	switch {
@@ -75,7 +80,8 @@ type leRobotWriter struct {
 	piece   Piece
 	w       *lerobot.Writer
 	fps     float64
-	capture bool // whether there are columns of when it was recorded
+	capture bool              // whether there are columns of when it was recorded
+	left    map[string]string // why streams are left out, by their names in the first episode; nil before it
 }
 
 func (l *leRobotWriter) Commit(ctx context.Context) error {
@@ -95,7 +101,7 @@ func (l *leRobotWriter) Close() error {
 func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if e.Steps {
 		return Kept{}, &RefusedError{&lerobot.WriteError{
-			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate",
+			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate: --rate, dataset.Options.Rate",
 		}}
 	}
 	if l.w == nil {
@@ -108,6 +114,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		return Kept{}, &RefusedError{err}
 	}
 	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: l.captured(e, own, names)}
+	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {
 		var bad *lerobot.WriteError
 		if errors.As(err, &bad) && l.w.Err() == nil {
@@ -115,7 +122,21 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 		return Kept{}, err
 	}
+	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil
+}
+
+// changed says what an episode lost or gained on its way into the dataset, by the reports before and after it.
+func changed(before, after lerobot.WriteReport) (remarks []string) {
+	if after.Moved > before.Moved && after.Moved > 100*time.Microsecond {
+		remarks = append(remarks, "frames of a copied video were moved to the times of their rows")
+	}
+	for i, l := range after.LeftOut {
+		if i >= len(before.LeftOut) || l.Count > before.LeftOut[i].Count {
+			remarks = append(remarks, fmt.Sprintf("left out: %s: %s", l.Name, l.Reason))
+		}
+	}
+	return remarks
 }
 
 // begin begins the dataset with what its first episode says.
@@ -175,7 +196,16 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		}
 		own.Streams = append(own.Streams, s)
 	}
+	if l.left == nil {
+		if l.left, err = l.notFinite(e); err != nil {
+			return nil, nil, kept, err
+		}
+	}
 	for _, s := range e.Streams {
+		if reason, left := l.left[s.Name]; left {
+			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: s.Name, Count: s.Len(), Reason: reason})
+			continue
+		}
 		kept.Samples[s.Name] = s.Len()
 		if slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
 			continue
@@ -189,6 +219,9 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: m.Name, Count: m.Len(), Reason: reason})
 			continue
 		}
+		if _, video := lerobot.Cut(&m, 0, m.Len()); !video && l.encodes(&m, e.Aligned != nil) {
+			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: its frames are encoded as %s", m.Name, l.opt.Codec))
+		}
 		own.Media = append(own.Media, m)
 		names[m.Name] = l.name(m.Name, "observation.images.")
 		kept.Samples[m.Name] = m.Len()
@@ -197,6 +230,26 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: c.Name, Count: c.Len(), Reason: "LeRobot has no place for point clouds"})
 	}
 	return own, names, kept, nil
+}
+
+// notFinite finds the streams of the first episode that are left out of all.
+func (l *leRobotWriter) notFinite(e *Episode) (map[string]string, error) {
+	left := map[string]string{}
+	for _, s := range e.Streams {
+		name := l.name(s.Name, "")
+		if _, named := l.opt.Names[s.Name]; named || slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) ||
+			align.IsAction(name) || strings.HasPrefix(name, "observation.") {
+			continue
+		}
+		values, err := tensor.Floats(s.Values)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); i >= 0 {
+			left[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", values[i], s.Columns[i%len(s.Columns)].Name)
+		}
+	}
+	return left, nil
 }
 
 // name is what a stream is called in the dataset.
@@ -208,6 +261,11 @@ func (l *leRobotWriter) name(stream, camera string) string {
 		stream = camera + topic
 	}
 	return strings.ReplaceAll(stream, "/", ".")
+}
+
+// encodes reports whether frames that cannot be copied become video.
+func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
+	return l.opt.Cameras == "video" || l.opt.Cameras == "auto" && (byPlan || m.Encoding != "png" && m.Encoding != "jpeg")
 }
 
 // media is what is written of a media stream, or why it is left out.

@@ -1,10 +1,14 @@
 package convert
 
 import (
+	"bytes"
 	"context"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sort"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,9 +16,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	_ "github.com/robocache/robocache/dataset/all"
-	"github.com/robocache/robocache/dataset/lerobot"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/dataset/mcap"
 	_ "github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
 )
@@ -37,20 +39,11 @@ func needsFFmpeg(t *testing.T) {
 // made converts inputs into a folder, as one shard.
 func made(t *testing.T, to Target, opt Options, in ...string) (string, *Report) {
 	t.Helper()
-	ctx := context.Background()
 	out := filepath.Join(t.TempDir(), "out")
 	if opt.Plan != nil {
-		device, err := ops.Open("cpu")
-		require.NoError(t, err)
-		defer device.Close()
-		opt.Device = device
+		opt.Device = cpu(t)
 	}
-	c, err := New(ctx, in, out, to, opt)
-	require.NoError(t, err)
-	defer c.Close()
-	r, err := c.Shard(ctx, 0)
-	require.NoError(t, err)
-	return out, r
+	return out, converts(t, out, to, opt, in...)
 }
 
 func leRobot(t *testing.T, opt LeRobotOptions) Target {
@@ -127,18 +120,249 @@ func TestEveryVersionOfLeRobotBecomesV3(t *testing.T) {
 	}
 }
 
-func TestALogBecomesADatasetByARate(t *testing.T) {
+// TestRLDSBecomesLeRobot has images in JPEG, truth values and tasks.
+func TestRLDSBecomesLeRobot(t *testing.T) {
 	ctx := context.Background()
-	for _, name := range []string{"mcap_generated/robot_protobuf_zstd.mcap", "ros1_bag/example.bag", "mcap_generated/turtlesim_ros1_lz4.mcap"} {
-		from := sharedFile(t, name)
-		out, r := made(t, leRobot(t, LeRobotOptions{Task: "drive"}), Options{Plan: &align.Plan{Rate: 20}}, from)
-		b := opened(t, out, dataset.Options{Strict: true})
-		e, err := b.Episode(ctx, 0)
+	from := sharedFile(t, "bridge_rlds")
+	a := opened(t, from, dataset.Options{})
+	out, r := made(t, leRobot(t, LeRobotOptions{Names: map[string]string{"observation/image_0": "observation.images.front"}}), Options{}, from)
+	assert.Equal(t, []int{25, 250}, []int{r.Converted, r.Rows})
+	b := opened(t, out, dataset.Options{Strict: true})
+	assert.Equal(t, 5.0, b.Info().Rate)
+	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: a.Info().Splits[0].Episodes}}, b.Info().Splits)
+	for i := range a.Len() {
+		x, err := a.Episode(ctx, i)
 		require.NoError(t, err)
-		t.Log(name, r.Rows, e.Names(), b.Info().Frames)
-		assert.Equal(t, "drive", e.Attributes.Task)
-		assert.NotNil(t, e.Stream("capture_time"))
+		y, err := b.Episode(ctx, i)
+		require.NoError(t, err)
+		sameStreams(t, x, y, func(name string) string { return strings.ReplaceAll(name, "/", ".") })
+		assert.Nil(t, y.Stream("capture_time"), "the steps have no other times")
+		assert.Equal(t, x.Attributes.Task, y.Attributes.Task)
+		require.Len(t, y.Media, 4)
+		m := y.MediaStream("observation.images.front")
+		require.NotNil(t, m)
+		for f := range m.Len() {
+			p, err := x.MediaStream("observation/image_0").Frame(ctx, f)
+			require.NoError(t, err)
+			q, err := m.Frame(ctx, f)
+			require.NoError(t, err)
+			require.Equal(t, p, q)
+		}
 	}
 }
 
-var _ = lerobot.Codecs
+// TestALogBecomesWhatItsPlanMakesOfIt compares with the streams of align.Resample.
+func TestALogBecomesWhatItsPlanMakesOfIt(t *testing.T) {
+	ctx := context.Background()
+	from := sharedFile(t, "ros1_bag/example.bag")
+	plan := align.Plan{Rate: 20}
+	out, _ := made(t, leRobot(t, LeRobotOptions{
+		Task: "follow", RobotType: "turtle", State: []string{"/turtle1/pose", "/turtle2/pose"}, Action: []string{"/turtle2/cmd_vel"},
+	}), Options{Plan: &plan}, from)
+	b := opened(t, out, dataset.Options{Strict: true})
+	assert.Equal(t, "turtle", b.Info().Attributes["robot_type"])
+	got, err := b.Episode(ctx, 0)
+	require.NoError(t, err)
+	recorded, err := opened(t, from, dataset.Options{}).Episode(ctx, 0)
+	require.NoError(t, err)
+	want, err := align.Resample(ctx, cpu(t), recorded, plan)
+	require.NoError(t, err)
+	assert.Equal(t, "follow", got.Attributes.Task)
+	widths := map[string]int{}
+	for i := range want.Streams {
+		s := &want.Streams[i]
+		at, name := 0, strings.ReplaceAll(strings.TrimPrefix(s.Name, "/"), "/", ".")
+		switch s.Name {
+		case "/turtle1/pose", "/turtle2/pose":
+			at, name = widths["observation.state"], "observation.state"
+		case "/turtle2/cmd_vel":
+			name = "action"
+		}
+		stream := got.Stream(name)
+		require.NotNil(t, stream, "%s of %v", name, got.Names())
+		a, b, wide := numbersOf(t, s.Values), numbersOf(t, stream.Values), len(stream.Columns)
+		for row := range s.Len() {
+			n := len(s.Columns)
+			require.Equal(t, a[row*n:(row+1)*n], b[row*wide+at:row*wide+at+n], "%s row %d", s.Name, row)
+		}
+		widths[name] += len(s.Columns)
+	}
+	assert.Equal(t, []string{"/turtle1/pose.x", "/turtle1/pose.y"}, got.Stream("observation.state").ColumnNames()[:2])
+	assert.Equal(t, "linear.x", got.Stream("action").Columns[0].Name)
+	// The times of the recording, which float64 has to a quarter of a microsecond.
+	times, err := tensor.Data[int64](want.Times)
+	require.NoError(t, err)
+	for i, v := range numbersOf(t, got.Stream("capture_time").Values) {
+		require.Equal(t, float64(times[i]), v)
+	}
+}
+
+// TestALogOfACameraBecomesAVideo puts an imu, a camera of 15 frames a second and a table on 20 Hz. Each row's frame is the one before it.
+func TestALogOfACameraBecomesAVideo(t *testing.T) {
+	needsFFmpeg(t)
+	ctx := context.Background()
+	e := recorded(t, 3, 60, true)
+	e.Media[0].Width, e.Media[0].Height, e.Media[0].Name = 64, 64, "/front/image_raw"
+	e.Media[0].Source = squares(64)
+	out, r := made(t, leRobot(t, LeRobotOptions{Codec: "h264"}), Options{Plan: &align.Plan{Rate: 20}}, write(t, e))
+	b := opened(t, out, dataset.Options{Strict: true})
+	got, err := b.Episode(ctx, 0)
+	require.NoError(t, err)
+	m := got.MediaStream("observation.images.front.image_raw")
+	require.NotNil(t, m)
+	assert.Equal(t, []any{"h264", r.Rows}, []any{m.Encoding, m.Len()})
+	rows := numbersOf(t, got.Stream("capture_time").Values)
+	frames := numbersOf(t, got.Stream("capture_time.observation.images.front.image_raw").Values)
+	recordedTimes, i := e.Media[0].Times, 0
+	for px, err := range m.DecodeRange(ctx, 0, m.Len()) {
+		require.NoError(t, err)
+		n := sort.Search(len(recordedTimes), func(k int) bool { return recordedTimes[k] > int64(rows[i])+1000 }) - 1
+		assert.Equal(t, float64(recordedTimes[n]), frames[i])
+		b, err := tensor.Data[uint8](px)
+		require.NoError(t, err)
+		assert.InDelta(t, 8*n%256, b[0], 6, "row %d shows frame %d", i, n)
+		i++
+	}
+	assert.Equal(t, r.Rows, i)
+	assert.Contains(t, text(r.Remarks), "encoded as h264")
+}
+
+// squares are grey frames of that many pixels on a side, each 8 levels brighter than the one before.
+type squares int
+
+func (s squares) ReadFrame(_ context.Context, i int) ([]byte, error) {
+	return bytes.Repeat([]byte{byte(8 * i)}, int(s*s)), nil
+}
+
+// TestLeRobotThroughMessagesIsTheSame goes from LeRobot to MCAP and back.
+func TestLeRobotThroughMessagesIsTheSame(t *testing.T) {
+	ctx := context.Background()
+	from := sharedFile(t, "lerobot_v21_g1")
+	messages, _ := made(t, MCAP(mcap.Protobuf), Options{}, from)
+	out, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, messages)
+	a, b := opened(t, from, dataset.Options{}), opened(t, out, dataset.Options{Strict: true})
+	require.Equal(t, a.Len(), b.Len())
+	for i := range a.Len() {
+		x, err := a.Episode(ctx, i)
+		require.NoError(t, err)
+		y, err := b.Episode(ctx, i)
+		require.NoError(t, err)
+		sameStreams(t, x, y, asIs)
+		assert.Equal(t, x.Attributes.Task, y.Attributes.Task)
+	}
+}
+
+// TestVideosAtAnotherRateAreEncodedAnew takes every third frame.
+func TestVideosAtAnotherRateAreEncodedAnew(t *testing.T) {
+	needsFFmpeg(t)
+	ctx := context.Background()
+	from := sharedFile(t, "lerobot_studio/lerobotv3")
+	a := opened(t, from, dataset.Options{})
+	rate := a.Info().Rate
+	out, _ := made(t, leRobot(t, LeRobotOptions{Codec: "h264"}), Options{Plan: &align.Plan{Rate: rate / 2}, Reading: dataset.Options{}}, from)
+	b := opened(t, out, dataset.Options{Strict: true})
+	assert.Equal(t, rate/2, b.Info().Rate)
+	x, err := a.Episode(ctx, 0)
+	require.NoError(t, err)
+	y, err := b.Episode(ctx, 0)
+	require.NoError(t, err)
+	require.Len(t, y.Media, len(x.Media))
+	assert.Equal(t, (x.Media[0].Len()+1)/2, y.Media[0].Len())
+	for i := range y.Media[0].Len() {
+		p, err := x.Media[0].Decode(ctx, 2*i)
+		require.NoError(t, err)
+		q, err := y.Media[0].Decode(ctx, i)
+		require.NoError(t, err)
+		pb, _ := tensor.Data[uint8](p)
+		qb, _ := tensor.Data[uint8](q)
+		assert.InDelta(t, pb[len(pb)/2], qb[len(qb)/2], 12)
+	}
+	// At the same rate the plan takes every frame, and the video is copied.
+	same, r := made(t, leRobot(t, LeRobotOptions{}), Options{Plan: &align.Plan{Rate: rate}}, from)
+	z, err := opened(t, same, dataset.Options{Strict: true}).Episode(ctx, 0)
+	require.NoError(t, err)
+	for i := range x.Media[0].Len() {
+		p, err := x.Media[0].Frame(ctx, i)
+		require.NoError(t, err)
+		q, err := z.Media[0].Frame(ctx, i)
+		require.NoError(t, err)
+		require.Equal(t, p, q)
+	}
+	assert.NotContains(t, text(r.Remarks), "encoded as")
+}
+
+// TestDatasetsAreMergedWithTheirTasks has the same tasks by other numbers in both.
+func TestDatasetsAreMergedWithTheirTasks(t *testing.T) {
+	ctx := context.Background()
+	one, two := write(t, recorded(t, 1, 20, false), recorded(t, 2, 20, false)), write(t, recorded(t, 2, 10, false))
+	first, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, one)
+	second, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, two)
+	out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, second, first)
+	assert.Equal(t, []int{3, 50}, []int{r.Converted, r.Rows})
+	b := opened(t, out, dataset.Options{Strict: true})
+	assert.Equal(t, []string{"task 0", "task 1"}, b.Info().Tasks)
+	for i, want := range []struct {
+		task string
+		rows int
+	}{{"task 0", 10}, {"task 1", 20}, {"task 0", 20}} {
+		e, err := b.Episode(ctx, i)
+		require.NoError(t, err)
+		assert.Equal(t, want.task, e.Attributes.Task)
+		assert.Equal(t, want.rows, e.Frames)
+	}
+}
+
+func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
+	ctx := context.Background()
+	nan := recorded(t, 1, 20, false)
+	nan.Streams[0].Name = "observation.state"
+	values, err := tensor.Data[float32](nan.Streams[0].Values)
+	require.NoError(t, err)
+	values[7] = float32(math.NaN())
+	_, err = all(filepath.Join(t.TempDir(), "out"), leRobot(t, LeRobotOptions{}), Options{}, write(t, nan))
+	var nothing *NothingError
+	require.ErrorAs(t, err, &nothing)
+	assert.Contains(t, nothing.First, "not finite")
+	whole := recorded(t, 2, 20, false)
+	whole.Streams[0].Name = "observation.state"
+	out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, whole))
+	assert.Equal(t, []int{1, 1}, []int{r.Skipped, r.Converted})
+	assert.Equal(t, 1, opened(t, out, dataset.Options{Strict: true}).Len())
+
+	// A stream that no policy looks for is left out of all episodes.
+	nan.Streams[0].Name = "estimator"
+	other := recorded(t, 2, 20, false)
+	other.Streams[0].Name = "estimator"
+	out, r = made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, other))
+	assert.Equal(t, 2, r.Converted)
+	assert.Contains(t, text(r.Streams), "NaN in column")
+	left, err := opened(t, out, dataset.Options{Strict: true}).Episode(ctx, 1)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"action", "capture_time"}, left.Names())
+
+	deep := recorded(t, 1, 20, false)
+	deep.Media = []dataset.Media{{Name: "depth", Times: deep.Streams[0].Nanoseconds(), Encoding: "16UC1", Width: 2, Height: 1, Source: deepFrames{}}}
+	out, r = made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, deep))
+	assert.Contains(t, text(r.Streams), "more than 8 bits")
+	e, err := opened(t, out, dataset.Options{Strict: true}).Episode(ctx, 0)
+	require.NoError(t, err)
+	assert.Empty(t, e.Media)
+
+	for _, opt := range []LeRobotOptions{{Cameras: "film"}, {Codec: "theora"}, {State: []string{"a", "b"}, Action: []string{"b"}}} {
+		_, err := LeRobot(opt)
+		assert.ErrorIs(t, err, dataset.ErrOption)
+	}
+	_, err = all(filepath.Join(t.TempDir(), "out"), leRobot(t, LeRobotOptions{State: []string{"stat"}}), Options{}, write(t, recorded(t, 2, 20, false)))
+	assert.ErrorContains(t, err, `no stream "stat"`)
+}
+
+// deepFrames are depth images of two pixels.
+type deepFrames struct{}
+
+func (deepFrames) ReadFrame(context.Context, int) ([]byte, error) { return []byte{1, 2, 3, 4}, nil }
+
+func TestTimesOfTheRecordingAreNoState(t *testing.T) {
+	for _, name := range []string{"capture_time", "capture_time.observation.images.front"} {
+		assert.Equal(t, "a time or an index", align.NotState(name))
+	}
+}

@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -66,7 +67,46 @@ func (r *reader) clock(ctx context.Context, f *table.File) error {
 		return formatError(dataset.ErrTooLarge, r.e.Attributes.Source, -1, "rows of an episode without any column of bookkeeping that can be read",
 			strconv.Itoa(r.rows), "at most "+strconv.Itoa(maxUnseen))
 	}
+	if r.set.info.Clock == clockCaptured {
+		list, err := r.capturedOf(ctx, clockCaptured)
+		if err != nil {
+			return err
+		}
+		r.captured = list
+	}
 	return r.setTimes(frames, stamps, typ)
+}
+
+// captures reports whether the dataset has a column of times in nanoseconds.
+func (s *Set) captures(name string) bool {
+	k := slices.IndexFunc(s.header.features, func(f feature) bool { return f.Name == name })
+	return k >= 0 && s.header.features[k].DType == "int64" && s.header.features[k].width == 1
+}
+
+// capturedOf returns a column of times in nanoseconds, nil if there is none that can be used.
+func (r *reader) capturedOf(ctx context.Context, name string) ([]int64, error) {
+	if !r.set.captures(name) {
+		return nil, nil
+	}
+	v, err := r.values(ctx, name)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	list, ok := wholes(v)
+	if !ok || slices.ContainsFunc(list, func(t int64) bool { return t < -1<<62 || t > 1<<62 }) {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// frameTimes returns the times of a camera's frames, one for each row: when they were recorded, if that is the clock and the dataset says it.
+func (r *reader) frameTimes(ctx context.Context, camera string) ([]int64, error) {
+	if r.set.info.Clock == clockCaptured {
+		if list, err := r.capturedOf(ctx, clockCaptured+"."+camera); list != nil || err != nil {
+			return list, err
+		}
+	}
+	return r.times, nil
 }
 
 // counts checks that a column of bookkeeping goes on as it should.
@@ -110,6 +150,13 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 	case info.Rate == 0 && stamps == nil:
 		r.e.Steps = true
 		r.times = counted
+		return nil
+	case info.Clock == clockCaptured:
+		r.shown = r.counted(frames, cmp.Or(r.set.header.fps, info.Rate))
+		if r.times = r.captured; r.times == nil {
+			r.times = counted
+			return r.damage("episodes without times of their recording, whose rows are counted instead", 1, "no column capture_time that can be used", "one")
+		}
 		return nil
 	case info.Clock == clockStamps && stamps == nil:
 		r.times = counted

@@ -51,15 +51,16 @@ func (r *reader) empty() {
 
 // reader reads an episode.
 type reader struct {
-	set   *Set
-	of    *episode
-	rows  int
-	files []*openfiles.File[*table.File] // of the runs, those of one file once
-	e     *dataset.Episode
-	times []int64
-	shown []int64 // when the rows' frames are in a video, ns from its beginning: times, unless the caller chose another rate
-	good  bool    // a column could be read
-	first error   // why the first could not
+	set      *Set
+	of       *episode
+	rows     int
+	files    []*openfiles.File[*table.File] // of the runs, those of one file once
+	e        *dataset.Episode
+	times    []int64
+	captured []int64 // of the clock capture_time
+	shown    []int64 // when the rows' frames are in a video, ns from its beginning: times, unless the caller chose another rate
+	good     bool    // a column could be read
+	first    error   // why the first could not
 }
 
 func (r *reader) close() {

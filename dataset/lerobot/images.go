@@ -22,6 +22,10 @@ func (s *Set) path(name string) string { return storage.Join(s.root, filepath.Fr
 func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	source := &images{set: r.set, column: name}
 	m := dataset.Media{Name: name, Source: source}
+	own, err := r.frameTimes(ctx, name)
+	if err != nil {
+		return err
+	}
 	row, absent := 0, 0
 	for _, at := range r.of.runs {
 		file, err := r.file(at)
@@ -43,7 +47,7 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 				without = without[1:]
 				absent++
 			} else {
-				m.Times = append(m.Times, r.times[row])
+				m.Times = append(m.Times, own[row])
 				source.frames = append(source.frames, place{at.file, at.group, i})
 			}
 			row++

@@ -2,6 +2,7 @@ package lerobot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ import (
 const (
 	clockFrames = "frame_index" // the row's number, or that of frame_index, divided by the rate
 	clockStamps = "timestamp"   // the column timestamp
+	// The column capture_time, if there is one: when a row was recorded, in nanoseconds; capture_time.<camera> of a camera's frame.
+	clockCaptured = "capture_time"
 )
 
 func init() {
@@ -54,7 +57,7 @@ func headOf(path string) []byte {
 }
 
 // Options are dataset's. Strict refuses a dataset with any of Info.Problems, and an episode with Damage. Rate goes before fps of info.json, and the
-// timestamps are not compared with it then. Clock is "frame_index" or "timestamp".
+// timestamps are not compared with it then. Clock is "frame_index" or "timestamp", or "capture_time" where there is such a column.
 type Options = dataset.Options
 
 // Set is an open dataset. Its methods may be called from any goroutine.
@@ -106,11 +109,10 @@ func (s *Set) open(ctx context.Context, header string) error {
 		return err
 	}
 	s.info.Clocks = []string{clockFrames, clockStamps}
-	switch s.info.Clock = s.opt.Clock; s.info.Clock {
-	case "":
-		s.info.Clock = clockFrames
-	case clockFrames, clockStamps:
-	default:
+	if s.captures(clockCaptured) {
+		s.info.Clocks = append(s.info.Clocks, clockCaptured)
+	}
+	if s.info.Clock = cmp.Or(s.opt.Clock, clockFrames); !slices.Contains(s.info.Clocks, s.info.Clock) {
 		return &dataset.OptionError{Arg: "Clock", Got: fmt.Sprintf("%q", s.opt.Clock), Want: strings.Join(s.info.Clocks, " or ")}
 	}
 	if err := s.info.ChooseRate(s.opt.Rate, s.header.fps, 0); err != nil {

@@ -58,7 +58,9 @@ func (s *Set) toldStats(ctx context.Context, of toldOf) (stats featureStats, ok 
 		}
 	}
 	for _, c := range stats.columns {
-		if !(0 <= c.Min && c.Min <= c.Mean && c.Mean <= c.Max && c.Max <= 1) || !(c.Std >= 0 && c.Std <= (c.Max-c.Min)/2+1e-6) || c.Std < (c.Max-c.Min)*1e-4 {
+		const rounded = 1e-6 // by sums in float32
+		within := 0 <= c.Min && c.Min <= c.Mean+rounded && c.Mean <= c.Max+rounded && c.Max <= 1
+		if reach := c.Max - c.Min; !within || !(c.Std >= reach*1e-4 && c.Std <= reach/2+rounded) {
 			return stats, false
 		}
 	}

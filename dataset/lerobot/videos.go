@@ -119,7 +119,11 @@ func (r *reader) video(ctx context.Context, name string) error {
 	}
 	defer r.set.videos.Give(open)
 	track := open.File.track
-	frames, times, err := r.pair(name, track, at)
+	own, err := r.frameTimes(ctx, name)
+	if err != nil {
+		return err
+	}
+	frames, times, err := r.pair(name, track, at, own)
 	if err != nil || len(frames) == 0 {
 		return err
 	}
@@ -133,7 +137,7 @@ func (r *reader) video(ctx context.Context, name string) error {
 // pair finds the frame of each row, and returns the rows that have one: the frame whose time in the file is nearest to that of the row, from where the
 // episode begins, if it is within half the time of a frame. Where frames are left over that should have rows, the times of the video are not those of
 // the rows, and frames are counted.
-func (r *reader) pair(name string, track *mp4.Track, at video) (frames []int32, times []int64, err error) {
+func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (frames []int32, times []int64, err error) {
 	begin, half := int64(math.Round(at.from*1e9)), halfFrame(r.set.header.fps, track)
 	first, off := track.Nearest(begin)
 	if first < 0 {
@@ -164,7 +168,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video) (frames []int32, 
 			}
 		}
 		last = int32(frame)
-		frames, times = append(frames, last), append(times, r.times[i])
+		frames, times = append(frames, last), append(times, own[i])
 	}
 	there := max(min(r.rows, end-first), 0)
 	if want == "" && len(frames) < there {
@@ -181,7 +185,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video) (frames []int32, 
 		if err := r.damage("videos whose times are not those of the rows: their frames are counted", 1, got, want); err != nil {
 			return nil, nil, err
 		}
-		frames, times, drifts = frames[:0], r.times[:there], 0
+		frames, times, drifts = frames[:0], own[:there], 0
 		for i := range there {
 			frames = append(frames, int32(first+i))
 		}

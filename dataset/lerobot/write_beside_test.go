@@ -40,6 +40,13 @@ func TestTimesOfTheRecordingAreKeptToTheNanosecond(t *testing.T) {
 	assert.ErrorIs(t, w.AddWith(ctx, e, Beside{Times: map[string][]int64{"index": times}}), dataset.ErrOption)
 	require.NoError(t, w.Commit(ctx))
 	assert.Equal(t, []any{times[0], times[1], times[2]}, parquetColumns(t, filepath.Join(path, firstData))["capture_time"])
+	got, err := Open(ctx, path, Options{Strict: true, Clock: "capture_time"})
+	require.NoError(t, err)
+	defer got.Close()
+	assert.Equal(t, []string{"frame_index", "timestamp", "capture_time"}, got.Info().Clocks)
+	read, err := got.Episode(ctx, 0)
+	require.NoError(t, err)
+	assert.Equal(t, times, read.Streams[0].Nanoseconds())
 	feature := readJSON(t, filepath.Join(path, "meta/info.json"))["features"].(map[string]any)["capture_time"]
 	assert.Equal(t, map[string]any{"dtype": "int64", "shape": []any{1.0}, "names": nil}, feature)
 }

@@ -175,27 +175,51 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	if bad != nil {
 		return bad
 	}
+	p.inexact += s.Inexact
+	if s.Values.DType() == tensor.F32 && f.dtype == dtypeFloat32 {
+		t, err := s.Values.Contiguous()
+		if err != nil {
+			return &WriteError{Kind: dataset.ErrMissing, Err: err}
+		}
+		list, err := tensor.Data[float32](t)
+		if err != nil {
+			return &WriteError{Kind: dataset.ErrMissing, Err: err}
+		}
+		for i, v := range list {
+			if v-v != 0 {
+				return notFinite(s, i, float64(v))
+			}
+		}
+		p.addFloats(f, list)
+		return nil
+	}
 	values, err := tensor.Floats(s.Values)
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}
 	}
-	width := len(s.Columns)
 	for i, v := range values {
-		where := func() string {
-			return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
-		}
 		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
-			return &WriteError{Kind: ErrNotFinite, Got: where(), Want: "finite numbers: fill or leave out such rows or columns first"}
+		case v-v != 0:
+			return notFinite(s, i, v)
 		case f.dtype == dtypeBool && v != 0 && v != 1:
-			return &WriteError{Kind: dataset.ErrDType, Got: where(), Want: "0 or 1, as its type is bool"}
+			return &WriteError{Kind: dataset.ErrDType, Got: valueIn(s, i, v), Want: "0 or 1, as its type is bool"}
 		case f.dtype == dtypeInt64 && (v != math.Trunc(v) || v < -1<<63 || v >= 1<<63):
-			return &WriteError{Kind: dataset.ErrDType, Got: where(), Want: "a whole number of 64 bits, as its type is one"}
+			return &WriteError{Kind: dataset.ErrDType, Got: valueIn(s, i, v), Want: "a whole number of 64 bits, as its type is one"}
 		}
 	}
-	p.inexact += s.Inexact
 	p.addNumbers(f, values)
 	return nil
+}
+
+// notFinite refuses value i of a stream, which is NaN or an infinity.
+func notFinite(s *dataset.Stream, i int, v float64) *WriteError {
+	return &WriteError{Kind: ErrNotFinite, Got: valueIn(s, i, v), Want: "finite numbers: fill or leave out such rows or columns first"}
+}
+
+// valueIn says which value of a stream one is.
+func valueIn(s *dataset.Stream, i int, v float64) string {
+	width := len(s.Columns)
+	return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
 }
 
 // summarise computes the statistics of the numbers, of several features at a time.
@@ -264,8 +288,8 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 	stats := featureStats{frames: p.rows}
 	switch f.dtype {
 	case dtypeFloat32:
-		d.Float32 = convert[float32](values)
-		stats.of = func() []summary.Column { return summary.Block(d.Float32, width) }
+		p.addFloats(f, convert[float32](values))
+		return
 	case dtypeFloat64:
 		d.Float64 = values
 		stats.of = func() []summary.Column { return summary.Block(values, width) }
@@ -280,6 +304,13 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 		stats.of = func() []summary.Column { return summary.Block(convert[float32](values), width) }
 	}
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, d), append(p.stats, stats)
+	p.clips = append(p.clips, clip{})
+}
+
+// addFloats is addNumbers of float32 as it is.
+func (p *episodePlan) addFloats(f *writeFeature, values []float32) {
+	stats := featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(values, f.shape[0]) }}
+	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{Float32: values}), append(p.stats, stats)
 	p.clips = append(p.clips, clip{})
 }
 

@@ -69,3 +69,54 @@ func TestStatisticsThatCannotBeAreComputed(t *testing.T) {
 	assert.NotEqual(t, 0.0, episodes["stats/camera/std"][0])
 	assert.Contains(t, episodes, "stats/camera/q50")
 }
+
+// TestAFullDiskOfVideosLeavesNothingUnderTheName has the disk full at every part of two videos.
+func TestAFullDiskOfVideosLeavesNothingUnderTheName(t *testing.T) {
+	ctx := context.Background()
+	d := filmed(t, 24, "av1.mp4", "h264_back.mp4")
+	telling(t, d, dark, bright)
+	whole, failed := 0, 0
+	for space := 0; whole == 0; space += 1999 {
+		w, path := created(t, WriteOptions{FPS: 30})
+		left := space
+		w.open = func(path string) (output, error) {
+			out, err := createFile(path)
+			return limited{out, &left}, err
+		}
+		var err error
+		for i := 0; i < 2 && err == nil; i++ {
+			e, failed := d.Episode(ctx, i)
+			require.NoError(t, failed)
+			err = w.Add(ctx, e)
+		}
+		if err == nil {
+			err = w.Commit(ctx)
+		}
+		if err == nil {
+			whole++
+			continue
+		}
+		failed++
+		require.ErrorIs(t, err, errFull)
+		require.ErrorIs(t, w.Err(), errFull)
+		require.NoError(t, w.Close())
+		list, err := os.ReadDir(filepath.Dir(path))
+		require.NoError(t, err)
+		assert.Empty(t, list)
+	}
+	assert.Greater(t, failed, 8)
+}
+
+// TestAVideoThatIsGoneCostsItsEpisode closes the dataset of an episode that was read already.
+func TestAVideoThatIsGoneCostsItsEpisode(t *testing.T) {
+	ctx := context.Background()
+	d := filmed(t, 24, "av1.mp4", "av1.mp4")
+	telling(t, d, dark, bright)
+	w, _ := created(t, WriteOptions{FPS: 30})
+	e, err := d.Episode(ctx, 0)
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+	assert.ErrorIs(t, w.Add(ctx, e), dataset.ErrMissing)
+	require.NoError(t, w.Err(), "nothing was written of it")
+	assert.Zero(t, w.Report().Episodes)
+}

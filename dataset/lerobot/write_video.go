@@ -49,13 +49,13 @@ func Cut(m *dataset.Media, from, to int) (cut dataset.Media, ok bool) {
 // and not that their times there are those of the rows: writing mends videos that drifted or were joined with a drift. Its statistics are what that
 // dataset tells, if it does and they can be true; else its frames are decoded.
 func (p *episodePlan) addVideo(ctx context.Context, w *Writer, name string, m *dataset.Media, source *frameSource) error {
-	c := clip{from: int(source.frames[0]), to: int(source.frames[len(source.frames)-1]) + 1, open: source.track}
 	if !source.whole(p.rows) {
 		return &WriteError{
-			Kind: ErrNotAligned, Got: fmt.Sprintf("%d frames of a video, numbers %d to %d, for %d rows", len(source.frames), c.from, c.to-1, p.rows),
+			Kind: ErrNotAligned, Got: fmt.Sprintf("%d frames of a video for %d rows, not one behind the other", len(source.frames), p.rows),
 			Want: "one for each row, which follow each other: WriteOptions.Codec encodes it anew",
 		}
 	}
+	c := clip{from: int(source.frames[0]), to: int(source.frames[0]) + p.rows, open: source.track}
 	track, done, err := c.open()
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}

@@ -24,13 +24,26 @@ type Float interface{ ~float32 | ~float64 }
 func Block[T Float](rows []T, width int) []Column {
 	n := len(rows) / width
 	out := make([]Column, width)
-	column, squares, h := make([]T, n), make([]T, n), &histogram[T]{}
-	for c := range out {
-		for i := range column {
-			column[i] = rows[i*width+c]
-			squares[i] = column[i] * column[i]
+	// Some columns at a time, whose values lie side by side in the rows.
+	const together = 8
+	var columns [together][]T
+	for c := range min(together, width) {
+		columns[c] = make([]T, n)
+	}
+	squares, h := make([]T, n), &histogram[T]{}
+	for first := 0; first < width; first += together {
+		some := min(together, width-first)
+		for i := range n {
+			for c, v := range rows[i*width+first : i*width+first+some] {
+				columns[c][i] = v
+			}
 		}
-		out[c] = ofBlock(column, squares, width == 1, h)
+		for c, column := range columns[:some] {
+			for i, v := range column {
+				squares[i] = v * v
+			}
+			out[first+c] = ofBlock(column, squares, width == 1, h)
+		}
 	}
 	return out
 }
