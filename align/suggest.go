@@ -17,6 +17,8 @@ import (
 type SuggestOptions struct {
 	// Episodes is how many episodes of a dataset are read, evenly over it, the first and the last among them; 16 unless given.
 	Episodes int
+	// Action is the stream that a policy predicts; one that is called action or actions unless given.
+	Action string
 	// Progress is told how many are read, after each.
 	Progress func(done, of int)
 }
@@ -45,13 +47,13 @@ type Reason struct {
 
 // Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset of
 // states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be put on a
-// clock is a *NoStreamsError, one that counts steps a *StepsError; an episode that cannot be read is a remark, unless none can be.
+// clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is a remark, unless none can be.
 func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Suggestion, error) {
 	look := opt.Episodes
 	if look <= 0 {
 		look = 16
 	}
-	g := &suggesting{info: d.Info(), at: map[string]int{}, out: &Suggestion{Episodes: d.Len()}, name: d.Name(), format: d.Format()}
+	g := &suggesting{action: opt.Action, info: d.Info(), at: map[string]int{}, out: &Suggestion{Episodes: d.Len()}, name: d.Name(), format: d.Format()}
 	numbers := spread(d.Len(), look)
 	var failed error
 	for k, i := range numbers {
@@ -95,6 +97,7 @@ func spread(n, k int) []int {
 // suggesting is a plan in the making.
 type suggesting struct {
 	name, format string
+	action       string // that was asked for
 	info         dataset.Info
 	summary      dataset.Summary
 	streams      []*suggested // in the order in which they came
@@ -130,6 +133,7 @@ type suggested struct {
 
 	name   string // in the plan
 	role   role
+	policy bool     // the plan is for one
 	take   []int    // the columns that are taken; nil for all
 	kinds  []string // of these
 	causes []string // of the kinds, by column, in words; empty for what is plain
@@ -282,7 +286,11 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 		}
 		return nil, e
 	}
-	chosen := g.some(g.roles(g.without(g.common(can))))
+	can, err := g.roles(g.without(g.common(can)))
+	if err != nil {
+		return nil, err
+	}
+	chosen := g.some(can)
 	g.rate, g.why = g.chooseRate(chosen)
 	for _, s := range chosen {
 		g.columns(s)
@@ -385,32 +393,25 @@ func (s *suggested) taken() []int {
 }
 
 // roles finds the action, and with it whether the plan is for a policy, which takes no stream that is no state.
-func (g *suggesting) roles(can []*suggested) []*suggested {
-	at := slices.IndexFunc(can, func(s *suggested) bool { return IsAction(s.from) })
-	if at < 0 {
-		for i, s := range can {
-			if last := path.Base(s.from); IsAction(last) {
-				if at >= 0 { // which of them is a person's choice
-					at = -1
-					break
-				}
-				at = i
-			}
-		}
+func (g *suggesting) roles(can []*suggested) ([]*suggested, error) {
+	at, err := g.actionOf(can)
+	if err != nil {
+		return nil, err
 	}
 	var states []*suggested
 	for i, s := range can {
+		if isCommand(s.from) {
+			s.role = command
+		}
 		if i != at && NotState(s.from) == "" {
 			states = append(states, s)
 		}
 	}
 	if g.policy = at >= 0 && len(states) > 0; !g.policy {
-		for _, s := range can {
-			if isCommand(s.from) {
-				s.role = command
-			}
+		if g.action != "" {
+			return nil, &StreamError{Stream: g.action, Got: "no stream of states beside it", Want: "one that a policy may see"}
 		}
-		return can
+		return can, nil
 	}
 	g.out.Policy = true
 	for i, s := range can {
@@ -423,7 +424,34 @@ func (g *suggesting) roles(can []*suggested) []*suggested {
 		act.name = "action"
 		act.note("called action, the name of what a policy predicts")
 	}
-	return append(states, act)
+	return append(states, act), nil
+}
+
+// actionOf returns which stream is the action, -1 for none.
+func (g *suggesting) actionOf(can []*suggested) (at int, err error) {
+	if g.action != "" {
+		if at = slices.IndexFunc(can, func(s *suggested) bool { return s.from == g.action }); at >= 0 {
+			return at, nil
+		}
+		var names []string
+		for _, s := range can {
+			names = append(names, s.from)
+		}
+		return -1, &MissingError{Stream: g.action, Near: meant(g.action, names), Names: names}
+	}
+	if at = slices.IndexFunc(can, func(s *suggested) bool { return IsAction(s.from) }); at >= 0 {
+		return at, nil
+	}
+	for i, s := range can {
+		switch {
+		case !IsAction(path.Base(s.from)):
+		case at >= 0: // which of them is a person's choice
+			return -1, nil
+		default:
+			at = i
+		}
+	}
+	return at, nil
 }
 
 // mostStates is how many streams of states a policy takes.

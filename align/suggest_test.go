@@ -167,6 +167,43 @@ func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
 	assert.Equal(t, []int{3, 6}, []int{len(short.Plan.Windows["state"].Ticks(30)), len(short.Plan.Windows["action"].Ticks(30))})
 }
 
+// Of a log the action is the stream that is asked for, which may be silent at times.
+func TestAnyStreamCanBeTheAction(t *testing.T) {
+	cmd := sampledAt(t, "/cmd_vel", 10, 100, "linear angular", wave)
+	times, err := tensor.Data[int64](cmd.Times)
+	require.NoError(t, err)
+	for i := 30; i < 100; i++ {
+		times[i] += int64(i/30) * 2e9
+	}
+	e := episode(
+		sampledAt(t, "/odom", 50, 800, "x heading", wave), cmd, sampledAt(t, "/other_cmd", 20, 300, "a", wave), sampledAt(t, "/next_goal", 20, 300, "a", wave),
+		sampledAt(t, "/arm", 100, 1600, "q[0] q[1] force.x force.y mode#", wave),
+	)
+	d := &recordings{episodes: []*dataset.Episode{e}}
+	got, err := align.Suggest(ctx, d, align.SuggestOptions{Action: "/cmd_vel"})
+	require.NoError(t, err)
+	assert.True(t, got.Policy)
+	assert.Equal(t, 10., got.Plan.Rate)
+	last := got.Plan.Streams[len(got.Plan.Streams)-1]
+	assert.Equal(t, []any{"action", "/cmd_vel", ops.Limit{}}, []any{last.Name, last.From, last.Tolerance})
+	for _, s := range got.Plan.Streams {
+		assert.NotContains(t, []string{"linear", "angle", "slerp"}, s.Kind)
+		if s.Name == "/arm" {
+			assert.Equal(t, []align.ColumnKind{{Columns: "force", Kind: "window-mean"}}, s.Kinds)
+		}
+	}
+	taken(t, got, e)
+	assert.False(t, suggestion(t, dataset.Info{}, e).Policy, "unless its name says so")
+
+	var missing *align.MissingError
+	_, err = align.Suggest(ctx, d, align.SuggestOptions{Action: "cmd_vel"})
+	require.ErrorAs(t, err, &missing)
+	assert.Equal(t, "/cmd_vel", missing.Near)
+	var alone *align.StreamError
+	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(cmd)}}, align.SuggestOptions{Action: "/cmd_vel"})
+	assert.ErrorAs(t, err, &alone)
+}
+
 func TestWindowsHaveAsManyTicksAsTheirCommentsSay(t *testing.T) {
 	for _, rate := range []float64{1, 3, 5, 7.5, 10, 15, 20, 29.97, 30, 50, 60, 62.5, 100, 120, 240, 1000} {
 		for _, n := range []int{2, 5, 9, 40, 1000} {

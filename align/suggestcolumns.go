@@ -31,13 +31,13 @@ func (g *suggesting) columns(s *suggested) {
 	if s.role == command || g.policy {
 		plain = previous
 	}
+	s.policy = g.policy
 	for i, c := range all {
 		kinds[i] = plain
-		name := s.from + "." + c.Name
 		switch {
 		case c.Integer:
 			kinds[i] = previous
-		case s.rate() >= lowered*g.rate && (isSensor(name) || isSensor(s.typ)):
+		case s.rate() >= lowered*g.rate && isSensor(s.from, s.typ, c.Name):
 			kinds[i] = mean
 		case plain == linear && isCommand(c.Name):
 			kinds[i], causes[i] = previous, "a command, which holds until the next"
@@ -67,7 +67,7 @@ func (g *suggesting) columns(s *suggested) {
 	case s.seldom:
 		s.silent = true
 		s.note("it speaks when something changes, and holds its value until then")
-	case s.role == command && s.gaps > s.steps/50:
+	case isCommand(s.from) && s.gaps > s.steps/50:
 		s.silent = true
 		s.note("it is silent at times, and its last value holds meanwhile")
 	case s.gaps > 0:
@@ -185,7 +185,7 @@ func (s *suggested) columns() []dataset.Column {
 // own is the kind that a column has where a plan says none.
 func (s *suggested) own(i int) string {
 	cols := s.columns()
-	if cols[i].Integer {
+	if cols[i].Integer || s.policy { // of which the defaults say so
 		return previous
 	}
 	for k := max(0, i-3); k <= i; k++ {

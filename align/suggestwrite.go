@@ -126,8 +126,9 @@ func (g *suggesting) write(chosen []*suggested) error {
 	}
 	shared := g.defaults(t, chosen)
 	t.WriteString("\nstreams:\n")
+	airy := slices.ContainsFunc(chosen, func(s *suggested) bool { return !g.policy || len(s.notes) > 0 || s.limit() != shared })
 	for i, s := range chosen {
-		if i > 0 && (!g.policy || len(s.notes) > 0) {
+		if i > 0 && airy {
 			t.WriteString("\n")
 		}
 		g.writeStream(t, i, s, shared, len(chosen) == 1)

@@ -16,9 +16,10 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 		path    string
 		args    []string
 		several bool // episodes
+		action  string
 	}
 	list := []recorded{
-		{path: flight}, {path: "../../examples/data/turtles.bag"}, {path: "../../examples/data/g1", several: true},
+		{path: flight}, {path: "../../examples/data/turtles.bag"}, {path: "../../examples/data/turtles.bag", action: "/turtle1/cmd_vel"}, {path: "../../examples/data/g1", several: true},
 		{path: "../../dataset/rlds/testdata/kinds", args: []string{"--rate=10"}, several: true},
 		{path: "../../dataset/robomimic/testdata/kinds.hdf5", several: true}, {path: "../../dataset/calvin/testdata/small", several: true},
 		{path: "../../dataset/aloha/testdata/raw.hdf5", args: []string{"--rate=50"}},
@@ -35,7 +36,7 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 				t.Skip("the shared recordings are not here: ", c.path)
 			}
 			plan, out := filepath.Join(t.TempDir(), "plan.yaml"), filepath.Join(t.TempDir(), "o.npz")
-			stdout, _ := good(t, append([]string{"plan", c.path, "-o", plan, "--json"}, c.args...)...)
+			stdout, _ := good(t, append([]string{"plan", c.path, "-o", plan, "--json", "--action", c.action}, c.args...)...)
 			made := unmarshal(t, stdout)
 			text, err := os.ReadFile(plan)
 			require.NoError(t, err)
@@ -70,6 +71,7 @@ func TestPlanPrintsWhereNoFileIsNamedAndRefusesWhatCannotBe(t *testing.T) {
 
 	for want, args := range map[string][]string{
 		"want --rate":                      {"plan", "../../dataset/aloha/testdata/raw.hdf5"},
+		"--action: no stream \"cmd\"":      {"plan", flight, "--action=cmd"},
 		"plan takes one recording":         {"plan"},
 		"is the input":                     {"plan", flight, "-o", flight},
 		"--rate: got 5, want none: ":       {"plan", flight, "--rate=5"},
