@@ -245,6 +245,21 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 	}
 }
 
+// What is said of all is said of cameras too, so a limit that a camera would not keep is said of each stream.
+func TestALimitThatACameraWouldNotKeepIsNoDefault(t *testing.T) {
+	for hz, shared := range map[float64]bool{30: true, 5: false} {
+		e := episode(sampledAt(t, "a", 30, 90, "x", wave), sampledAt(t, "b", 30, 90, "x", wave))
+		e.Media = []dataset.Media{{Name: "front", Encoding: "jpeg"}}
+		for i := range 15 {
+			e.Media[0].Times = append(e.Media[0].Times, int64(float64(i)*1e9/hz))
+		}
+		p := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file"}, e).Plan
+		_, every := p.Defaults.MaxGap.Get()
+		_, own := p.Streams[1].MaxGap.Get()
+		assert.Equal(t, []bool{shared, !shared}, []bool{every, own})
+	}
+}
+
 func TestALogOfManyStreamsIsPlannedForOneFuse(t *testing.T) {
 	e := episode(sampledAt(t, "slow", 10, 100, "a", wave), sampledAt(t, "still", 100, 1000, "a", func(int, int) float64 { return 1 }), sampledAt(t, "estimator_status", 100, 1000, "a", wave))
 	for i := range 15 {

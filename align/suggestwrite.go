@@ -186,6 +186,11 @@ func (g *suggesting) defaults(t *planText, chosen []*suggested) (shared time.Dur
 			shared = d
 		}
 	}
+	for i := range g.summary.Media { // of which the defaults are too
+		if r := g.summary.Media[i].Rate(); r > 0 {
+			all[max(shared, upTo(gapOf(int64(1e9/r))))] = true
+		}
+	}
 	key, why := "max_gap", whyGap
 	if g.policy {
 		key, why = "tolerance", whyTolerance
