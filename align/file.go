@@ -131,8 +131,10 @@ func describe(n ast.Node) string {
 }
 
 func shortened(s string) string {
-	if len(s) > 60 {
-		s = s[:60] + "..."
+	for i := range s {
+		if i > 60 {
+			return s[:i] + "..."
+		}
 	}
 	return s
 }

@@ -45,9 +45,10 @@ type Reason struct {
 	Why    string `json:"why"`
 }
 
-// Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset of
-// states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be put on a
-// clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is a remark, unless none can be.
+// Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
+// of states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be
+// put on a clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is
+// a remark, unless none can be.
 func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Suggestion, error) {
 	look := opt.Episodes
 	if look <= 0 {
@@ -457,7 +458,8 @@ func (g *suggesting) actionOf(can []*suggested) (at int, err error) {
 // mostStates is how many streams of states a policy takes.
 const mostStates = 14
 
-// some returns the streams to take, in their order: as many as one Fuse, or a policy, takes. Those that say most come first: that change at all, and often.
+// some returns the streams to take, in their order: as many as one Fuse, or a policy, takes. Those that say most come first: that change at all, and
+// often.
 func (g *suggesting) some(can []*suggested) []*suggested {
 	most := ops.MaxStreams
 	if g.policy {

@@ -224,7 +224,9 @@ type entry struct {
 func (e *entry) spoken(cols []dataset.Column, why string) string {
 	names := several(runs(columnNames(cols), indices(e.lo, e.hi)))
 	switch {
-	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || strings.Trim(cols[e.lo].Name, "[]") == strconv.Itoa(e.lo): // the name itself, or one that says no more
+	case !strings.Contains(e.name, ":"), e.name == cols[e.lo].Name:
+		return why
+	case strings.Trim(cols[e.lo].Name, "[]") == strconv.Itoa(e.lo): // a name that says no more
 		return why
 	case why == "":
 		return names

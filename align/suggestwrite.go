@@ -85,12 +85,15 @@ func (t *planText) because(key, stream, why string) {
 // bare is a name that YAML takes as a text without quotes.
 var bare = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./\[\]-]*$`)
 
+// noText are names that YAML takes as something else.
+var noText = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
 // quoted writes a name as YAML takes it; inside says that it is within brackets.
 func quoted(name string, inside bool) string {
-	if bare.MatchString(name) && !(inside && strings.ContainsAny(name, "[]")) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(name)) {
-		return name
+	if !bare.MatchString(name) || inside && strings.ContainsAny(name, "[]") || slices.Contains(noText, strings.ToLower(name)) {
+		return strconv.Quote(name)
 	}
-	return strconv.Quote(name)
+	return name
 }
 
 // writable reports whether a plan file can have a name: a text without control characters.
@@ -155,7 +158,7 @@ func (g *suggesting) head(t *planText, chosen []*suggested) {
 	}
 	t.above(0, what)
 	if g.info.RateFrom == "caller" {
-		t.above(0, fmt.Sprintf("The recordings count steps: commands that take this plan need --rate %s too.", strconv.FormatFloat(g.info.Rate, 'g', -1, 64)))
+		t.above(0, fmt.Sprintf("The recordings count steps: commands that take this plan need --rate %v too.", g.info.Rate))
 	}
 	if g.labelled {
 		t.above(0, "Columns that are times or identifiers are left out, as no measurements.")

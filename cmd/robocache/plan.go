@@ -53,10 +53,11 @@ func (a *app) planCommand() *cobra.Command {
 	var p planning
 	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
-		Use:     "plan PATH -o PLAN.yaml",
-		Short:   "Write a first plan for a recording or dataset",
-		Long:    planHelp,
-		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
+		Use:   "plan PATH -o PLAN.yaml",
+		Short: "Write a first plan for a recording or dataset",
+		Long:  planHelp,
+		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n" +
+			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("plan takes one recording or dataset, got %d: %q", len(args), args)
@@ -99,8 +100,9 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	if err != nil {
 		return err
 	}
-	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked, Streams: []string{},
-		Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: []inspection.LeftOut{}, Remarks: append([]string{}, found.Remarks...), Plan: string(found.Text)}
+	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked,
+		Streams: []string{}, Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: []inspection.LeftOut{},
+		Remarks: append([]string{}, found.Remarks...), Plan: string(found.Text)}
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
 	}
