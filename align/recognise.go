@@ -92,7 +92,7 @@ func (r *Recogniser) Add(s *dataset.Stream) error {
 
 // facts are what a column's values have shown.
 type facts struct {
-	n              int // that are finite
+	n, unfinite    int // that are finite, and not
 	min, max, last float64
 	steps, same    int // between finite neighbours, and those of 0
 	alone          int // changes with none before or after
@@ -146,6 +146,7 @@ func (r *Recogniser) quaternion(i int, a, b, c, d float64) bool {
 
 func (f *facts) add(x float64, neighbour bool) {
 	if x-x != 0 {
+		f.unfinite++
 		f.pause()
 		return
 	}
@@ -376,6 +377,18 @@ func (r *Recogniser) labels() []int {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// NotFinite returns how many samples of each column are NaN or infinite, and which columns have no other.
+func (r *Recogniser) NotFinite() (counts []int, never []int) {
+	for i := range r.facts {
+		f := &r.facts[i]
+		counts = append(counts, f.unfinite)
+		if f.n == 0 && f.unfinite > 0 {
+			never = append(never, i)
+		}
+	}
+	return counts, never
 }
 
 // Constant returns the columns that have one finite value and no other.

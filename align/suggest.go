@@ -287,7 +287,7 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 		}
 		return nil, e
 	}
-	can, err := g.roles(g.without(g.common(can)))
+	can, err := g.roles(g.unlogged(g.common(can)))
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +303,9 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 func (g *suggesting) usable() (list []*suggested) {
 	for _, s := range g.streams {
 		columns := s.see.columns
-		times := s.see.labels()
+		labels := s.see.labels()
+		_, never := s.see.NotFinite()
+		rest := slices.DeleteFunc(indices(0, len(columns)), func(i int) bool { return slices.Contains(labels, i) || slices.Contains(never, i) })
 		switch {
 		case s.samples == 0:
 			g.leave(s.from, noSamples)
@@ -314,7 +316,10 @@ func (g *suggesting) usable() (list []*suggested) {
 		case s.single:
 			g.leave(s.from, "a single timestamp: named in the plan, it holds its value")
 			continue
-		case len(times) == len(columns) && len(times) > 0 && len(g.streams) > 1:
+		case len(rest) == 0 && len(never) > 0:
+			g.leave(s.from, "never finite")
+			continue
+		case len(rest) == 0 && len(g.streams) > 1:
 			g.leave(s.from, "times and identifiers alone")
 			continue
 		}
@@ -322,20 +327,11 @@ func (g *suggesting) usable() (list []*suggested) {
 			g.sort = true
 			s.note("its timestamps step back %s: unordered sorts its samples", counted(s.backs, "time"))
 		}
-		if len(times) > 0 && len(times) < len(columns) {
-			var names []string
-			for i, c := range columns {
-				if slices.Contains(times, i) {
-					names = append(names, c.Name)
-				} else {
-					s.take = append(s.take, i)
-				}
-			}
-			if !s.sayable() { // in a plan, for columns of one name
+		if len(rest) < len(columns) && len(rest) > 0 {
+			if s.take = rest; !s.sayable() { // in a plan, for columns of one name
 				s.take = nil
 			} else {
-				s.note("without %s", several(names))
-				g.labelled = true
+				g.without(s, labels, never)
 			}
 		}
 		s.name, s.whole = s.from, true
@@ -369,8 +365,20 @@ func (g *suggesting) common(can []*suggested) []*suggested {
 	return rest
 }
 
-// without leaves out what programs log, unless there is nothing else.
-func (g *suggesting) without(can []*suggested) []*suggested {
+// without notes the columns that are not taken.
+func (g *suggesting) without(s *suggested, labels, never []int) {
+	names := columnNames(s.see.columns)
+	if len(labels) > 0 {
+		g.labelled = true
+		s.note("without %s", several(runs(names, labels)))
+	}
+	if len(never) > 0 {
+		s.note("without %s, never finite", several(runs(names, never)))
+	}
+}
+
+// unlogged leaves out what programs log, unless there is nothing else.
+func (g *suggesting) unlogged(can []*suggested) []*suggested {
 	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return isLog(s.from) })
 	if len(rest) == 0 {
 		return can

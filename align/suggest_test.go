@@ -330,6 +330,21 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Contains(t, text, "kind: {cog: angle}           # an angle, which goes around 8 times")
 	assert.Equal(t, 360., got.Plan.Streams[1].Period)
 
+	broken := sampledAt(t, "broken", 20, 300, "a b c d e", func(row, k int) float64 {
+		switch {
+		case k == 1 || k == 3:
+			return math.Inf(1)
+		case k == 2 && row < 7:
+			return math.NaN()
+		}
+		return wave(row, k)
+	})
+	cut := suggestion(t, dataset.Info{}, episode(broken))
+	assert.Equal(t, []string{"a", "c", "e"}, cut.Plan.Streams[0].Columns)
+	assert.Contains(t, string(cut.Text), "Without b, d, never finite. Not always finite: c (7 samples)")
+	_, err := align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(sampledAt(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, align.SuggestOptions{})
+	assert.ErrorContains(t, err, "s (never finite)")
+
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)
 	assert.Equal(t, []align.LeftOut{{Name: "fast", Reason: "in 1 of 3 episodes"}}, three.LeftOut)
@@ -344,7 +359,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 		return rotating(row)[k-1]
 	})
 	policy := suggestion(t, dataset.Info{Rate: 30}, episode(turning, sampledAt(t, "action", 30, 300, "a", wave)))
-	assert.Contains(t, string(policy.Text), "Heading goes around 5 times, which is a jump of its value. A quaternion xyzw, by its name: qx,")
+	assert.Contains(t, string(policy.Text), "Goes around 5 times, with a jump of its value: heading. A quaternion xyzw, by its name: qx,")
 	assert.Empty(t, policy.Plan.Streams[0].Kinds, "which would look ahead")
 
 	gap := sampledAt(t, "s", 100, 300, "a b", wave)

@@ -63,6 +63,16 @@ func (g *suggesting) columns(s *suggested) {
 			s.note("never changing: %s", several(runs(columnNames(all), never)))
 		}
 	}
+	counts, _ := s.see.NotFinite()
+	var some []string
+	for _, i := range s.taken() {
+		if n := counts[i]; n > 0 {
+			some = append(some, fmt.Sprintf("%s (%s)", all[i].Name, counted(n, "sample")))
+		}
+	}
+	if len(some) > 0 {
+		s.note("not always finite: %s", several(some))
+	}
 	switch {
 	case s.seldom:
 		s.silent = true
@@ -95,7 +105,7 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 		}
 		switch {
 		case plain != linear && a.Wraps > 0:
-			s.note("%s goes around %s, which is a jump of its value", s.see.columns[a.Column].Name, counted(a.Wraps, "time"))
+			s.note("goes around %s, with a jump of its value: %s", counted(a.Wraps, "time"), s.see.columns[a.Column].Name)
 			continue
 		case plain != linear || kinds[a.Column] == previous:
 			continue
