@@ -50,6 +50,7 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 				_, stderr := good(t, append([]string{command, c.path, "-o", out}, one...)...)
 				assert.NotContains(t, stderr, "no effect")
 			}
+			good(t, append([]string{"convert", c.path, "-o", filepath.Join(t.TempDir(), "out"), "--to=safetensors"}, common...)...)
 			good(t, append([]string{"batches", c.path, "--batch=2", "--steps=1"}, common...)...)
 			if made["policy"] == true {
 				_, stderr := good(t, append([]string{"train", c.path, "--batch=2", "--steps=1"}, common...)...)
