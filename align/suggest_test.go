@@ -231,7 +231,7 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 		camera float64
 		want   float64
 	}{
-		{[]float64{100.2}, 0, 100}, {[]float64{62.5}, 0, 62.5}, {[]float64{93.4, 10, 1000}, 0, 100}, {[]float64{1000, 500}, 30, 30}, {[]float64{50}, 29.97, 30},
+		{[]float64{100.2}, 0, 100}, {[]float64{62.5}, 0, 62.5}, {[]float64{93.4, 10, 1000}, 0, 100}, {[]float64{1000, 500}, 30, 30}, {[]float64{50}, 29.97, 30}, {[]float64{50}, 28.5, 28.5},
 		{[]float64{.3}, 0, .3}, {[]float64{20000}, 0, 20000}, {[]float64{50}, 1, 50},
 	} {
 		e := episode()

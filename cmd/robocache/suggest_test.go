@@ -70,6 +70,9 @@ func TestPlanPrintsWhereNoFileIsNamedAndRefusesWhatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, stdout, string(text))
 
+	stdout, _ = good(t, "plan", flight, "-o", path, "--json")
+	assert.Equal(t, documented(t, "`plan` writes a", "`pack` writes"), keys(unmarshal(t, stdout)))
+
 	for want, args := range map[string][]string{
 		"want --rate":                      {"plan", "../../dataset/aloha/testdata/raw.hdf5"},
 		"--action: no stream \"cmd\"":      {"plan", flight, "--action=cmd"},
