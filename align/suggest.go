@@ -276,6 +276,9 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 	for i := range g.summary.LeftOut {
 		g.leave(g.summary.LeftOut[i].Name, g.summary.LeftOut[i].Reason)
 	}
+	for _, p := range g.summary.Problems { // columns that differ
+		g.remark("%s: %s", p.Where, p.What)
+	}
 	can := g.usable()
 	if len(can) == 0 {
 		e := &NoStreamsError{}

@@ -352,6 +352,10 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Len(t, apart.Plan.Streams, 3)
 	assert.Contains(t, apart.Remarks[0], "the recordings differ")
 
+	differ := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "x y", wave)), episode(sampledAt(t, "a", 10, 30, "x", wave)))
+	require.Len(t, differ.Remarks, 1)
+	assert.Contains(t, differ.Remarks[0], "a: differs between episodes")
+
 	turning := sampledAt(t, "state", 30, 300, "heading qx qy qz qw", func(row, k int) float64 {
 		if k == 0 {
 			return math.Remainder(float64(row)*.1, 2*math.Pi)
