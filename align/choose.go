@@ -216,8 +216,8 @@ func cloudReason(c *dataset.CloudStream) string {
 // sampling is how a stream is sampled, with the defaults.
 func (j *job) sampling(i int, w Stream) (Sampling, error) {
 	how := w.Sampling.over(j.plan.Defaults)
-	if j.plan.said(i, "offset") {
-		how.Offset = w.Offset
+	if i < len(j.plan.Streams) {
+		how.Offset = j.plan.OffsetOf(i)
 	}
 	if j.plan.said(i, "fill_gaps") {
 		how.FillGaps = w.FillGaps

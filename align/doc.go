@@ -8,6 +8,8 @@
 //	got, err := align.Resample(ctx, device, &log.Episode, align.Plan{Rate: 50})
 //	fmt.Print(got.Report)
 //
+// [Suggest] makes a first plan by looking at recordings.
+//
 // # What is between samples
 //
 // Unless a plan says otherwise, whole numbers keep their previous value, columns that the format says are a quaternion go along the shorter

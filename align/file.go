@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -122,11 +123,18 @@ func describe(n ast.Node) string {
 	case *ast.AnchorNode, *ast.AliasNode:
 		return "an anchor or alias, which plans do not have"
 	case *ast.StringNode:
-		return strconv.Quote(n.Value)
+		return shortened(strconv.Quote(n.Value))
+	case *ast.LiteralNode:
+		return shortened(strconv.Quote(n.Value.Value))
 	}
-	s := n.String()
-	if len(s) > 60 {
-		s = s[:60] + "..."
+	return shortened(strings.ReplaceAll(n.String(), "\n", " "))
+}
+
+func shortened(s string) string {
+	for i := range s {
+		if i > 60 {
+			return s[:i] + "..."
+		}
 	}
 	return s
 }

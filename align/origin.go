@@ -39,8 +39,8 @@ func (o *origin) place(key string) (line, column int) {
 	}
 }
 
-// Key is the key that a file has for what is said of a stream, by its place in Streams: "streams[0].kind"; that of the defaults, where these say it and the
-// stream does not.
+// Key is the key that a file has for what is said of a stream, by its place in Streams: "streams[0].kind"; that of the defaults, where these say it
+// and the stream does not.
 func (p *Plan) Key(stream int, key string) string {
 	place, of := p.placeOf(stream), "defaults."+key
 	if stream >= len(p.Streams) || place < 0 { // the plan names none, or not this one
@@ -66,8 +66,8 @@ func (p *Plan) Mistake(key, got, want string) *PlanError {
 	return e
 }
 
-// At returns an error as an *InPlanError, with the place in the plan's file of what is said of a stream, by its place in Streams; the error itself, if the
-// plan was read from none, or does not say it.
+// At returns an error as an *InPlanError, with the place in the plan's file of what is said of a stream, by its place in Streams; the error itself,
+// if the plan was read from none, or does not say it.
 func (p *Plan) At(stream int, key string, err error) error {
 	full := p.Key(stream, key)
 	o := p.origin

@@ -268,6 +268,14 @@ func (p *Plan) said(stream int, key string) bool {
 	return ok
 }
 
+// OffsetOf is the offset of a stream: its own, which a file may say is 0, else that of the defaults.
+func (p *Plan) OffsetOf(stream int) time.Duration {
+	if own := p.Streams[stream].Offset; own != 0 || p.said(stream, "offset") {
+		return own
+	}
+	return p.Defaults.Offset
+}
+
 // checkLoading checks what is said of batches.
 func (p *Plan) checkLoading(names map[string]bool) error {
 	for _, name := range sortedKeys(p.Windows) {

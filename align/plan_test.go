@@ -244,3 +244,35 @@ func TestWindowsOfAPlanTakeDurations(t *testing.T) {
 		assert.Equal(t, align.Between(want.From, want.To), parsed("range: "+text).Range, text)
 	}
 }
+
+// Whatever is wrong with the value of a key, the error is of its line.
+func TestAWrongValueIsToldInItsLine(t *testing.T) {
+	lines := strings.Split(whole, "\n")
+	wrong := 0
+	for i, line := range lines {
+		key, value, found := strings.Cut(line, ": ")
+		if !found || strings.HasPrefix(strings.TrimSpace(value), "{") && strings.Contains(value, "},") {
+			continue
+		}
+		for _, bad := range []string{"{}", "[]", "null", "~", "", "-1", "x", "1e400", ".nan", "[1, 2, 3]", "{a: 1}", "\"\"", "0", "*a", "&a 1", "|\n  text", "!!int 3", "true", "99999999999999999999", "1s", "[x]", "[[1]]"} {
+			text := strings.Join(append(append(append([]string{}, lines[:i]...), key+": "+bad), lines[i+1:]...), "\n")
+			p, err := align.ParsePlan("p.yaml", []byte(text))
+			if err == nil {
+				require.NoError(t, p.Check())
+				continue
+			}
+			wrong++
+			var e *align.PlanError
+			require.ErrorAs(t, err, &e, "%s: %s", key, bad)
+			if strings.TrimSpace(key) == "name" || strings.TrimSpace(key) == "- name" { // which windows name
+				continue
+			}
+			if line := i + 1; !strings.Contains(bad, "\n") || e.Line != line+1 { // the text of a block begins in the next
+				assert.Equal(t, line, e.Line, "%s: %s: %v", key, bad, err)
+			}
+			assert.Positive(t, e.Column, "%s: %s: %v", key, bad, err)
+			assert.NotContains(t, err.Error(), "\n", "%s: %s", key, bad)
+		}
+	}
+	assert.Greater(t, wrong, 200)
+}

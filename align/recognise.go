@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Recogniser looks at the samples of one stream, of one recording or of several, and says by names and values what its columns are. The zero value has
-// seen none. Its methods are for one goroutine at a time.
+// Recogniser looks at the samples of one stream, of one recording or of several, and says by names and values what its columns are. The zero value
+// has seen none. Its methods are for one goroutine at a time.
 type Recogniser struct {
 	stream  string
 	columns []dataset.Column
@@ -92,7 +92,7 @@ func (r *Recogniser) Add(s *dataset.Stream) error {
 
 // facts are what a column's values have shown.
 type facts struct {
-	n              int // that are finite
+	n, unfinite    int // that are finite, and not
 	min, max, last float64
 	steps, same    int // between finite neighbours, and those of 0
 	alone          int // changes with none before or after
@@ -146,6 +146,7 @@ func (r *Recogniser) quaternion(i int, a, b, c, d float64) bool {
 
 func (f *facts) add(x float64, neighbour bool) {
 	if x-x != 0 {
+		f.unfinite++
 		f.pause()
 		return
 	}
@@ -211,8 +212,8 @@ func (f *facts) held() bool {
 	return f.n >= few && changes > 1 && float64(f.same) > .6*float64(f.steps) && float64(f.alone) > .9*float64(changes)
 }
 
-// Quaternions returns the columns that are unit quaternions, each column in at most one: those that the format or names say, and others by their values
-// alone, of which at least three change and which are more than switches.
+// Quaternions returns the columns that are unit quaternions, each column in at most one: those that the format or names say, and others by their
+// values alone, of which at least three change and which are more than switches.
 func (r *Recogniser) Quaternions() (list []Quaternion) {
 	for i := 0; i+4 <= len(r.columns); i++ {
 		q, found := r.quaternionAt(i)
@@ -255,8 +256,8 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 
 var aQuaternion = regexp.MustCompile(`quat|orient|rotation|(^|[^a-z])(q|rot)([^a-z]|$)`)
 
-// QuaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array of
-// four whose name, or else the stream's, says so. The order is RotationNone where the scalar is neither first nor last, or not known.
+// QuaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array
+// of four whose name, or else the stream's, says so. The order is RotationNone where the scalar is neither first nor last, or not known.
 func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rotation, named bool) {
 	letters, before := "", ""
 	for i, c := range columns {
@@ -286,12 +287,13 @@ func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rot
 var (
 	anAngle = regexp.MustCompile(`(^|[^a-z])(yaw|roll|heading|theta|azimuth|bearing|course|cog|euler|rpy|psi|phi|angles?)([^a-z]|$)`)
 	// noAngle is what has an angle in its name and is none that goes around: a joint has an end, and a rate or a variance has no period.
-	noAngle = regexp.MustCompile(`joint|motor|servo|speed|rate|vel|acc|var|cov|std|reset|integ|drift|error|innov|ratio|count|delta|torque|control|offset|_sp_|weight`)
-	aJoint  = regexp.MustCompile(`shoulder|elbow|wrist|hand|thumb|finger|hip|knee|ankle|waist|neck|torso|leg|arm`)
+	noAngle = regexp.MustCompile(`joint|motor|servo|speed|rate|vel|acc|var|cov|std|reset|integ|drift|error|innov|ratio|count|` +
+		`delta|torque|control|offset|_sp_|weight`)
+	aJoint = regexp.MustCompile(`shoulder|elbow|wrist|hand|thumb|finger|hip|knee|ankle|waist|neck|torso|leg|arm`)
 )
 
-// Angles returns the columns that are angles which go around: those whose values step from one end of a turn to the other and else move on little, and
-// those whose names say so and whose values lie within a turn, which may go around elsewhere. Parts of quaternions are none.
+// Angles returns the columns that are angles which go around: those whose values step from one end of a turn to the other and else move on little,
+// and those whose names say so and whose values lie within a turn, which may go around elsewhere. Parts of quaternions are none.
 func (r *Recogniser) Angles() (list []Angle) {
 	taken := make([]bool, len(r.columns))
 	for _, q := range r.Quaternions() {
@@ -375,6 +377,18 @@ func (r *Recogniser) labels() []int {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// NotFinite returns how many samples of each column are NaN or infinite, and which columns have no other.
+func (r *Recogniser) NotFinite() (counts []int, never []int) {
+	for i := range r.facts {
+		f := &r.facts[i]
+		counts = append(counts, f.unfinite)
+		if f.n == 0 && f.unfinite > 0 {
+			never = append(never, i)
+		}
+	}
+	return counts, never
 }
 
 // Constant returns the columns that have one finite value and no other.

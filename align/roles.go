@@ -11,8 +11,8 @@ import (
 // IsAction reports whether a stream is called as that of the actions is, which a policy predicts.
 func IsAction(stream string) bool { return stream == "action" || stream == "actions" }
 
-// notStates are what is no state of a robot: what knows the future, what no robot senses, and the action in another form. An element of a stream's name,
-// between dots or slashes, is of a kind if the expression finds something in it; the first kind counts.
+// notStates are what is no state of a robot: what knows the future, what no robot senses, and the action in another form. An element of a stream's
+// name, between dots or slashes, is of a kind if the expression finds something in it; the first kind counts.
 var notStates = []struct {
 	reason string
 	names  *regexp.Regexp
@@ -37,9 +37,11 @@ func NotState(stream string) string {
 }
 
 var (
-	aCommand = regexp.MustCompile(`(^|[^a-z])(cmd|commands?|commanded|set_?points?|goals?|targets?|desired|actions?|actuator_[a-z]*(controls|outputs|motors|servos)|joy)([^a-z]|$)`)
-	// aSensor is what measures with noise, so that a mean of its samples tells more than one of them.
-	aSensor = regexp.MustCompile(`imu([^a-z]|$)|gyro|accel|(^|[^a-z])acc([^a-z]|$)|angular_velocity|force|torque|wrench|(^|[^a-z])ft([^a-z]|$)|effort|magnet|(^|[^a-z])mag([^a-z]|$)|baro|pressure|tactile`)
+	aCommand = regexp.MustCompile(`(^|[^a-z])(cmd|commands?|commanded|set_?points?|goals?|targets?|desired|actions?|joy|` +
+		`actuator_[a-z]*(controls|outputs|motors|servos))([^a-z]|$)`)
+	// aSensor is what measures with noise, so that a mean of its samples tells more than one of them; of streams and types that are it alone, too.
+	aSensor  = regexp.MustCompile(`gyro|accel|(^|[^a-z])acc([^a-z]|$)|force|torque|wrench|effort|magnet|(^|[^a-z])mag([^a-z]|$)|baro|pressure|tactile`)
+	ofSensor = regexp.MustCompile(`imu([^a-z]|$)|angular_velocity|(^|[^a-z])ft([^a-z]|$)`)
 )
 
 // isCommand reports whether what is called so is set and holds until it is set again, by a stream's or a column's name.
@@ -54,4 +56,9 @@ var aLog = regexp.MustCompile(`^/?(rosout(_agg)?|parameter_events|diagnostics(_a
 
 func isLog(name string) bool { return aLog.MatchString(name) }
 
-func isSensor(name string) bool { return aSensor.MatchString(strings.ToLower(name)) }
+// isSensor reports whether a column is of such, by its name and those of its stream and its type.
+func isSensor(stream, typ, column string) bool {
+	stream, typ = strings.ToLower(stream), strings.ToLower(typ)
+	return aSensor.MatchString(strings.ToLower(column)) || aSensor.MatchString(stream) || ofSensor.MatchString(stream) ||
+		aSensor.MatchString(typ) || ofSensor.MatchString(typ)
+}

@@ -1,22 +1,21 @@
 package align
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/ops"
 )
 
 // SuggestOptions say what Suggest looks at.
 type SuggestOptions struct {
 	// Episodes is how many episodes of a dataset are read, evenly over it, the first and the last among them; 16 unless given.
 	Episodes int
+	// Action is the stream that a policy predicts; one that is called action or actions unless given.
+	Action string
 	// Progress is told how many are read, after each.
 	Progress func(done, of int)
 }
@@ -43,15 +42,16 @@ type Reason struct {
 	Why    string `json:"why"`
 }
 
-// Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset of
-// states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be put on a
-// clock is a *NoStreamsError, one that counts steps a *StepsError; an episode that cannot be read is a remark, unless none can be.
+// Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
+// of states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be
+// put on a clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is
+// a remark, unless none can be.
 func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Suggestion, error) {
 	look := opt.Episodes
 	if look <= 0 {
 		look = 16
 	}
-	g := &suggesting{info: d.Info(), at: map[string]int{}, out: &Suggestion{Episodes: d.Len()}, name: d.Name(), format: d.Format()}
+	g := &suggesting{action: opt.Action, info: d.Info(), at: map[string]int{}, out: &Suggestion{Episodes: d.Len()}, name: d.Name(), format: d.Format()}
 	numbers := spread(d.Len(), look)
 	var failed error
 	for k, i := range numbers {
@@ -95,6 +95,7 @@ func spread(n, k int) []int {
 // suggesting is a plan in the making.
 type suggesting struct {
 	name, format string
+	action       string // that was asked for
 	info         dataset.Info
 	summary      dataset.Summary
 	streams      []*suggested // in the order in which they came
@@ -130,6 +131,7 @@ type suggested struct {
 
 	name   string // in the plan
 	role   role
+	policy bool     // the plan is for one
 	take   []int    // the columns that are taken; nil for all
 	kinds  []string // of these
 	causes []string // of the kinds, by column, in words; empty for what is plain
@@ -274,6 +276,9 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 	for i := range g.summary.LeftOut {
 		g.leave(g.summary.LeftOut[i].Name, g.summary.LeftOut[i].Reason)
 	}
+	for _, p := range g.summary.Problems { // columns that differ
+		g.remark("%s: %s", p.Where, p.What)
+	}
 	can := g.usable()
 	if len(can) == 0 {
 		e := &NoStreamsError{}
@@ -282,191 +287,14 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 		}
 		return nil, e
 	}
-	chosen := g.some(g.roles(g.without(g.common(can))))
+	can, err := g.roles(g.unlogged(g.common(can)))
+	if err != nil {
+		return nil, err
+	}
+	chosen := g.some(can)
 	g.rate, g.why = g.chooseRate(chosen)
 	for _, s := range chosen {
 		g.columns(s)
 	}
 	return g.out, g.write(chosen)
-}
-
-// usable returns the streams that can be put on a clock, without those that only count time, and lists the others.
-func (g *suggesting) usable() (list []*suggested) {
-	for _, s := range g.streams {
-		columns := s.see.columns
-		times := s.see.labels()
-		switch {
-		case s.samples == 0:
-			g.leave(s.from, noSamples)
-			continue
-		case len(columns) == 0:
-			g.leave(s.from, "no columns")
-			continue
-		case s.single:
-			g.leave(s.from, "a single timestamp: named in the plan, it holds its value")
-			continue
-		case len(times) == len(columns) && len(times) > 0 && len(g.streams) > 1:
-			g.leave(s.from, "times and identifiers alone")
-			continue
-		}
-		if s.backs > 0 {
-			g.sort = true
-			s.note("its timestamps step back %s: unordered sorts its samples", counted(s.backs, "time"))
-		}
-		if len(times) > 0 && len(times) < len(columns) {
-			var names []string
-			for i, c := range columns {
-				if slices.Contains(times, i) {
-					names = append(names, c.Name)
-				} else {
-					s.take = append(s.take, i)
-				}
-			}
-			if !s.sayable() { // in a plan, for columns of one name
-				s.take = nil
-			} else {
-				s.note("without %s", several(names))
-				g.labelled = true
-			}
-		}
-		s.name, s.whole = s.from, true
-		for _, i := range s.taken() {
-			s.whole = s.whole && columns[i].Integer
-		}
-		s.seldom = s.seldom && s.whole
-		list = append(list, s)
-	}
-	return list
-}
-
-const noSamples = "no samples"
-
-// common leaves out streams that fewer than half of the episodes have, unless all are such.
-func (g *suggesting) common(can []*suggested) []*suggested {
-	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return 2*s.episodes < g.out.Looked })
-	if len(rest) == 0 {
-		g.remark("the recordings differ: no stream is in half of the %d that were looked at, so not every one fits the plan", g.out.Looked)
-		return can
-	}
-	for _, s := range can {
-		in := fmt.Sprintf("in %d of %s", s.episodes, counted(g.out.Looked, "episode"))
-		switch {
-		case 2*s.episodes < g.out.Looked:
-			g.leave(s.from, in)
-		case s.episodes < g.out.Looked:
-			s.note("%s", in)
-		}
-	}
-	return rest
-}
-
-// without leaves out what programs log, unless there is nothing else.
-func (g *suggesting) without(can []*suggested) []*suggested {
-	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return isLog(s.from) })
-	if len(rest) == 0 {
-		return can
-	}
-	for _, s := range can {
-		if isLog(s.from) {
-			g.leave(s.from, ofPrograms)
-		}
-	}
-	return rest
-}
-
-const ofPrograms = "of the robot's software, by its name"
-
-// taken are the numbers of the columns that are taken.
-func (s *suggested) taken() []int {
-	if s.take != nil {
-		return s.take
-	}
-	return indices(0, len(s.see.columns))
-}
-
-// roles finds the action, and with it whether the plan is for a policy, which takes no stream that is no state.
-func (g *suggesting) roles(can []*suggested) []*suggested {
-	at := slices.IndexFunc(can, func(s *suggested) bool { return IsAction(s.from) })
-	if at < 0 {
-		for i, s := range can {
-			if last := path.Base(s.from); IsAction(last) {
-				if at >= 0 { // which of them is a person's choice
-					at = -1
-					break
-				}
-				at = i
-			}
-		}
-	}
-	var states []*suggested
-	for i, s := range can {
-		if i != at && NotState(s.from) == "" {
-			states = append(states, s)
-		}
-	}
-	if g.policy = at >= 0 && len(states) > 0; !g.policy {
-		for _, s := range can {
-			if isCommand(s.from) {
-				s.role = command
-			}
-		}
-		return can
-	}
-	g.out.Policy = true
-	for i, s := range can {
-		if reason := NotState(s.from); i != at && reason != "" {
-			g.leave(s.from, "no state: "+reason)
-		}
-	}
-	act := can[at]
-	if act.role = action; !IsAction(act.from) {
-		act.name = "action"
-		act.note("called action, the name of what a policy predicts")
-	}
-	return append(states, act)
-}
-
-// mostStates is how many streams of states a policy takes.
-const mostStates = 14
-
-// some returns the streams to take, in their order: as many as one Fuse, or a policy, takes. Those that say most come first: that change at all, and often.
-func (g *suggesting) some(can []*suggested) []*suggested {
-	most := ops.MaxStreams
-	if g.policy {
-		most = mostStates + 1
-	}
-	if len(can) <= most {
-		return can
-	}
-	ranked := slices.Clone(can)
-	rank := func(s *suggested) int {
-		switch {
-		case s.role == action:
-			return math.MaxInt
-		case s.constant():
-			return s.samples - 1<<50
-		case isInternal(s.from):
-			return s.samples - 1<<49
-		}
-		return s.samples
-	}
-	slices.SortStableFunc(ranked, func(a, b *suggested) int { return cmp.Compare(rank(b), rank(a)) })
-	var list []*suggested
-	for _, s := range can {
-		if slices.Contains(ranked[:most], s) {
-			list = append(list, s)
-			continue
-		}
-		why := "fewer samples than the others, of which one plan for fuse has 16"
-		switch {
-		case g.policy:
-			why = fmt.Sprintf("fewer samples than the others, of which a policy takes %d", mostStates)
-		case s.constant():
-			why = "it never changes"
-		case isInternal(s.from):
-			why = ofPrograms
-		}
-		g.leave(s.from, why)
-	}
-	return list
 }

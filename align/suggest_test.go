@@ -167,6 +167,43 @@ func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
 	assert.Equal(t, []int{3, 6}, []int{len(short.Plan.Windows["state"].Ticks(30)), len(short.Plan.Windows["action"].Ticks(30))})
 }
 
+// Of a log the action is the stream that is asked for, which may be silent at times.
+func TestAnyStreamCanBeTheAction(t *testing.T) {
+	cmd := sampledAt(t, "/cmd_vel", 10, 100, "linear angular", wave)
+	times, err := tensor.Data[int64](cmd.Times)
+	require.NoError(t, err)
+	for i := 30; i < 100; i++ {
+		times[i] += int64(i/30) * 2e9
+	}
+	e := episode(
+		sampledAt(t, "/odom", 50, 800, "x heading", wave), cmd, sampledAt(t, "/other_cmd", 20, 300, "a", wave), sampledAt(t, "/next_goal", 20, 300, "a", wave),
+		sampledAt(t, "/arm", 100, 1600, "q[0] q[1] force.x force.y mode#", wave),
+	)
+	d := &recordings{episodes: []*dataset.Episode{e}}
+	got, err := align.Suggest(ctx, d, align.SuggestOptions{Action: "/cmd_vel"})
+	require.NoError(t, err)
+	assert.True(t, got.Policy)
+	assert.Equal(t, 10., got.Plan.Rate)
+	last := got.Plan.Streams[len(got.Plan.Streams)-1]
+	assert.Equal(t, []any{"action", "/cmd_vel", ops.Limit{}}, []any{last.Name, last.From, last.Tolerance})
+	for _, s := range got.Plan.Streams {
+		assert.NotContains(t, []string{"linear", "angle", "slerp"}, s.Kind)
+		if s.Name == "/arm" {
+			assert.Equal(t, []align.ColumnKind{{Columns: "force", Kind: "window-mean"}}, s.Kinds)
+		}
+	}
+	taken(t, got, e)
+	assert.False(t, suggestion(t, dataset.Info{}, e).Policy, "unless its name says so")
+
+	var missing *align.MissingError
+	_, err = align.Suggest(ctx, d, align.SuggestOptions{Action: "cmd_vel"})
+	require.ErrorAs(t, err, &missing)
+	assert.Equal(t, "/cmd_vel", missing.Near)
+	var alone *align.StreamError
+	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(cmd)}}, align.SuggestOptions{Action: "/cmd_vel"})
+	assert.ErrorAs(t, err, &alone)
+}
+
 func TestWindowsHaveAsManyTicksAsTheirCommentsSay(t *testing.T) {
 	for _, rate := range []float64{1, 3, 5, 7.5, 10, 15, 20, 29.97, 30, 50, 60, 62.5, 100, 120, 240, 1000} {
 		for _, n := range []int{2, 5, 9, 40, 1000} {
@@ -194,7 +231,7 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 		camera float64
 		want   float64
 	}{
-		{[]float64{100.2}, 0, 100}, {[]float64{62.5}, 0, 62.5}, {[]float64{93.4, 10, 1000}, 0, 100}, {[]float64{1000, 500}, 30, 30}, {[]float64{50}, 29.97, 30},
+		{[]float64{100.2}, 0, 100}, {[]float64{62.5}, 0, 62.5}, {[]float64{93.4, 10, 1000}, 0, 100}, {[]float64{1000, 500}, 30, 30}, {[]float64{50}, 29.97, 30}, {[]float64{50}, 28.5, 28.5},
 		{[]float64{.3}, 0, .3}, {[]float64{20000}, 0, 20000}, {[]float64{50}, 1, 50},
 	} {
 		e := episode()
@@ -205,6 +242,21 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 			e.Media = camera(c.camera)
 		}
 		assert.Equal(t, c.want, suggestion(t, dataset.Info{}, e).Plan.Rate, "%v %v", c.rates, c.camera)
+	}
+}
+
+// What is said of all is said of cameras too, so a limit that a camera would not keep is said of each stream.
+func TestALimitThatACameraWouldNotKeepIsNoDefault(t *testing.T) {
+	for hz, shared := range map[float64]bool{30: true, 5: false} {
+		e := episode(sampledAt(t, "a", 30, 90, "x", wave), sampledAt(t, "b", 30, 90, "x", wave))
+		e.Media = []dataset.Media{{Name: "front", Encoding: "jpeg"}}
+		for i := range 15 {
+			e.Media[0].Times = append(e.Media[0].Times, int64(float64(i)*1e9/hz))
+		}
+		p := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file"}, e).Plan
+		_, every := p.Defaults.MaxGap.Get()
+		_, own := p.Streams[1].MaxGap.Get()
+		assert.Equal(t, []bool{shared, !shared}, []bool{every, own})
 	}
 }
 
@@ -278,12 +330,31 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Contains(t, text, "kind: {cog: angle}           # an angle, which goes around 8 times")
 	assert.Equal(t, 360., got.Plan.Streams[1].Period)
 
+	broken := sampledAt(t, "broken", 20, 300, "a b c d e", func(row, k int) float64 {
+		switch {
+		case k == 1 || k == 3:
+			return math.Inf(1)
+		case k == 2 && row < 7:
+			return math.NaN()
+		}
+		return wave(row, k)
+	})
+	cut := suggestion(t, dataset.Info{}, episode(broken))
+	assert.Equal(t, []string{"a", "c", "e"}, cut.Plan.Streams[0].Columns)
+	assert.Contains(t, string(cut.Text), "Without b, d, never finite. Not always finite: c (7 samples)")
+	_, err := align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(sampledAt(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, align.SuggestOptions{})
+	assert.ErrorContains(t, err, "s (never finite)")
+
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)
 	assert.Equal(t, []align.LeftOut{{Name: "fast", Reason: "in 1 of 3 episodes"}}, three.LeftOut)
 	apart := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "a", wave)), episode(sampledAt(t, "b", 10, 30, "a", wave)), episode(sampledAt(t, "c", 10, 30, "a", wave)))
 	assert.Len(t, apart.Plan.Streams, 3)
 	assert.Contains(t, apart.Remarks[0], "the recordings differ")
+
+	differ := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "x y", wave)), episode(sampledAt(t, "a", 10, 30, "x", wave)))
+	require.Len(t, differ.Remarks, 1)
+	assert.Contains(t, differ.Remarks[0], "a: differs between episodes")
 
 	turning := sampledAt(t, "state", 30, 300, "heading qx qy qz qw", func(row, k int) float64 {
 		if k == 0 {
@@ -292,7 +363,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 		return rotating(row)[k-1]
 	})
 	policy := suggestion(t, dataset.Info{Rate: 30}, episode(turning, sampledAt(t, "action", 30, 300, "a", wave)))
-	assert.Contains(t, string(policy.Text), "Heading goes around 5 times, which is a jump of its value. A quaternion xyzw, by its name: qx,")
+	assert.Contains(t, string(policy.Text), "Goes around 5 times, with a jump of its value: heading. A quaternion xyzw, by its name: qx,")
 	assert.Empty(t, policy.Plan.Streams[0].Kinds, "which would look ahead")
 
 	gap := sampledAt(t, "s", 100, 300, "a b", wave)

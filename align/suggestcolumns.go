@@ -31,13 +31,13 @@ func (g *suggesting) columns(s *suggested) {
 	if s.role == command || g.policy {
 		plain = previous
 	}
+	s.policy = g.policy
 	for i, c := range all {
 		kinds[i] = plain
-		name := s.from + "." + c.Name
 		switch {
 		case c.Integer:
 			kinds[i] = previous
-		case s.rate() >= lowered*g.rate && (isSensor(name) || isSensor(s.typ)):
+		case s.rate() >= lowered*g.rate && isSensor(s.from, s.typ, c.Name):
 			kinds[i] = mean
 		case plain == linear && isCommand(c.Name):
 			kinds[i], causes[i] = previous, "a command, which holds until the next"
@@ -63,11 +63,21 @@ func (g *suggesting) columns(s *suggested) {
 			s.note("never changing: %s", several(runs(columnNames(all), never)))
 		}
 	}
+	counts, _ := s.see.NotFinite()
+	var some []string
+	for _, i := range s.taken() {
+		if n := counts[i]; n > 0 {
+			some = append(some, fmt.Sprintf("%s (%s)", all[i].Name, counted(n, "sample")))
+		}
+	}
+	if len(some) > 0 {
+		s.note("not always finite: %s", several(some))
+	}
 	switch {
 	case s.seldom:
 		s.silent = true
 		s.note("it speaks when something changes, and holds its value until then")
-	case s.role == command && s.gaps > s.steps/50:
+	case isCommand(s.from) && s.gaps > s.steps/50:
 		s.silent = true
 		s.note("it is silent at times, and its last value holds meanwhile")
 	case s.gaps > 0:
@@ -95,7 +105,7 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 		}
 		switch {
 		case plain != linear && a.Wraps > 0:
-			s.note("%s goes around %s, which is a jump of its value", s.see.columns[a.Column].Name, counted(a.Wraps, "time"))
+			s.note("goes around %s, with a jump of its value: %s", counted(a.Wraps, "time"), s.see.columns[a.Column].Name)
 			continue
 		case plain != linear || kinds[a.Column] == previous:
 			continue
@@ -185,7 +195,7 @@ func (s *suggested) columns() []dataset.Column {
 // own is the kind that a column has where a plan says none.
 func (s *suggested) own(i int) string {
 	cols := s.columns()
-	if cols[i].Integer {
+	if cols[i].Integer || s.policy { // of which the defaults say so
 		return previous
 	}
 	for k := max(0, i-3); k <= i; k++ {
@@ -224,7 +234,9 @@ type entry struct {
 func (e *entry) spoken(cols []dataset.Column, why string) string {
 	names := several(runs(columnNames(cols), indices(e.lo, e.hi)))
 	switch {
-	case !strings.Contains(e.name, ":") || e.name == cols[e.lo].Name || strings.Trim(cols[e.lo].Name, "[]") == strconv.Itoa(e.lo): // the name itself, or one that says no more
+	case !strings.Contains(e.name, ":"), e.name == cols[e.lo].Name:
+		return why
+	case strings.Trim(cols[e.lo].Name, "[]") == strconv.Itoa(e.lo): // a name that says no more
 		return why
 	case why == "":
 		return names

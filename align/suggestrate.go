@@ -1,6 +1,7 @@
 package align
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,34 +10,40 @@ import (
 )
 
 // niceRates are those that people choose.
-var niceRates = []float64{1, 2, 5, 10, 12.5, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 120, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1000, 2000, 4000, 5000, 8000, 10000}
+var niceRates = []float64{1, 2, 5, 10, 12.5, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 120, 125,
+	150, 200, 250, 300, 400, 500, 600, 800, 1000, 2000, 4000, 5000, 8000, 10000}
 
-// niceRate is a rate for a clock over samples of a rate: that which people choose if it is one of those within half a percent; else the samples' own if it
-// is theirs, and the nearest that people choose if it is one among several.
-func niceRate(rate float64, own bool) float64 {
-	nearest := rate
-	for i, n := range niceRates {
-		if math.Abs(rate-n) <= .005*n {
-			return n
-		}
-		if i == 0 && rate > n || math.Abs(math.Log(n/rate)) < math.Abs(math.Log(nearest/rate)) {
+// niceRate is a rate for a clock over samples of a rate: that which people choose if it is one of those within a part of it; else the samples' own
+// if it is theirs, and the nearest that people choose if it is one among several.
+func niceRate(rate, within float64, own bool) float64 {
+	nearest := niceRates[0]
+	for _, n := range niceRates {
+		if math.Abs(math.Log(n/rate)) < math.Abs(math.Log(nearest/rate)) {
 			nearest = n
 		}
 	}
-	if !own && rate > niceRates[0] && rate < niceRates[len(niceRates)-1] {
+	beyond := rate < niceRates[0] || rate > niceRates[len(niceRates)-1]
+	if math.Abs(rate-nearest) <= within*nearest || !own && !beyond {
 		return nearest
 	}
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64) // of a text that is a number
 	return rounded
 }
 
+const (
+	nearRate   = .005 // how far a rate may be from one that people choose, which it is then
+	nearCamera = .01  // and that of a camera, of which 29.97 Hz is called 30
+)
+
 // even is how much of the usual step the others may differ from it for samples that come evenly.
 const even = .1
 
-// chooseRate returns the rate of the clock and why: what the dataset declares, that of the fastest camera, of the action, or the middle one of the streams'.
+// chooseRate returns the rate of the clock and why: what the dataset declares, that of the fastest camera, of the action, or the middle one of the
+// streams'.
 func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 	if g.info.Rate > 0 {
-		return g.info.Rate, map[string]string{"caller": "as --rate says", "file": "as the dataset declares", "known datasets": "as is known of this dataset"}[g.info.RateFrom]
+		says := map[string]string{"caller": "as --rate says", "known datasets": "as is known of this dataset"}
+		return g.info.Rate, cmp.Or(says[g.info.RateFrom], "as the dataset declares")
 	}
 	const slowest, fastest = 4, 121 // of a camera that one would have a row for each frame of
 	camera, name := 0.0, ""
@@ -47,12 +54,12 @@ func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 		}
 	}
 	if camera > 0 {
-		return niceRate(camera*1.004, true), "that of camera " + name + ": a row for each frame"
+		return niceRate(camera, nearCamera, true), "that of camera " + name + ": a row for each frame"
 	}
 	var rates []float64
 	for _, s := range chosen {
 		if s.role == action {
-			return niceRate(s.rate(), s.even), fmt.Sprintf("that of %s, %s Hz", s.from, hertz(s.rate()))
+			return niceRate(s.rate(), nearRate, s.even), fmt.Sprintf("that of %s, %s Hz", s.from, hertz(s.rate()))
 		}
 		if !s.whole && !s.constant() {
 			rates = append(rates, s.rate())
@@ -71,7 +78,7 @@ func (g *suggesting) chooseRate(chosen []*suggested) (float64, string) {
 			alike++
 		}
 	}
-	rate := niceRate(middle, 2*alike >= len(rates))
+	rate := niceRate(middle, nearRate, 2*alike >= len(rates))
 	why := "that of its samples"
 	if math.Abs(rate-middle) > .005*rate {
 		why = fmt.Sprintf("about that of its samples, %s Hz", hertz(middle))
@@ -95,8 +102,8 @@ const (
 	aheadSeconds = 1. // that it predicts
 )
 
-// windows returns how many ticks of the past a policy sees and how many it predicts: a fifth of a second and one second, but no more than a quarter and half of
-// an episode of the usual length; and why.
+// windows returns how many ticks of the past a policy sees and how many it predicts: a fifth of a second and one second, but no more than a quarter
+// and half of an episode of the usual length; and why.
 func (g *suggesting) windows() (past, ahead int, why string) {
 	lengths := slices.Clone(g.lengths)
 	slices.Sort(lengths)

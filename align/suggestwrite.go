@@ -85,12 +85,15 @@ func (t *planText) because(key, stream, why string) {
 // bare is a name that YAML takes as a text without quotes.
 var bare = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./\[\]-]*$`)
 
+// noText are names that YAML takes as something else.
+var noText = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
 // quoted writes a name as YAML takes it; inside says that it is within brackets.
 func quoted(name string, inside bool) string {
-	if bare.MatchString(name) && !(inside && strings.ContainsAny(name, "[]")) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(name)) {
-		return name
+	if !bare.MatchString(name) || inside && strings.ContainsAny(name, "[]") || slices.Contains(noText, strings.ToLower(name)) {
+		return strconv.Quote(name)
 	}
-	return strconv.Quote(name)
+	return name
 }
 
 // writable reports whether a plan file can have a name: a text without control characters.
@@ -126,8 +129,9 @@ func (g *suggesting) write(chosen []*suggested) error {
 	}
 	shared := g.defaults(t, chosen)
 	t.WriteString("\nstreams:\n")
+	airy := slices.ContainsFunc(chosen, func(s *suggested) bool { return !g.policy || len(s.notes) > 0 || s.limit() != shared })
 	for i, s := range chosen {
-		if i > 0 && (!g.policy || len(s.notes) > 0) {
+		if i > 0 && airy {
 			t.WriteString("\n")
 		}
 		g.writeStream(t, i, s, shared, len(chosen) == 1)
@@ -154,7 +158,7 @@ func (g *suggesting) head(t *planText, chosen []*suggested) {
 	}
 	t.above(0, what)
 	if g.info.RateFrom == "caller" {
-		t.above(0, fmt.Sprintf("The recordings count steps: commands that take this plan need --rate %s too.", strconv.FormatFloat(g.info.Rate, 'g', -1, 64)))
+		t.above(0, fmt.Sprintf("The recordings count steps: commands that take this plan need --rate %v too.", g.info.Rate))
 	}
 	if g.labelled {
 		t.above(0, "Columns that are times or identifiers are left out, as no measurements.")
@@ -183,6 +187,11 @@ func (g *suggesting) defaults(t *planText, chosen []*suggested) (shared time.Dur
 		if d := s.limit(); d > 0 || !g.policy || !s.window {
 			all[d] = true
 			shared = d
+		}
+	}
+	for i := range g.summary.Media { // of which the defaults are too
+		if r := g.summary.Media[i].Rate(); r > 0 {
+			all[max(shared, upTo(gapOf(int64(1e9/r))))] = true
 		}
 	}
 	key, why := "max_gap", whyGap

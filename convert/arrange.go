@@ -40,6 +40,9 @@ func (a *arranged) from(name string) source {
 // digits is how many columns a frame's number takes: digits of base 256, each of which any dtype of values holds exactly.
 const digits = 4
 
+// noKinds are those of a camera's columns: not those of the defaults, which are of columns that it has not.
+var noKinds = []align.ColumnKind{}
+
 // arrange makes an episode and a plan of a recording and the plan that was given.
 func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 	own := *e
@@ -75,12 +78,15 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 		k := slices.IndexFunc(a.plan.Streams, func(s align.Stream) bool { return fromOf(&s) == m.Name })
 		if k >= 0 {
 			s := &a.plan.Streams[k]
+			if s.Kinds == nil {
+				s.Kinds = noKinds
+			}
 			if s.Normalise = "none"; !slices.Contains(frameKinds, s.Kind) || len(s.Kinds)+len(s.Columns) > 0 {
 				got := fmt.Sprintf("kind %q of the camera %s, or columns of it", s.Kind, s.Name)
 				return nil, &OptionError{"Plan", got, "previous, nearest or next: there is nothing between two frames"}
 			}
 		} else if named {
-			a.plan.Streams = append(a.plan.Streams, align.Stream{Name: m.Name, Sampling: align.Sampling{Kind: "previous", Normalise: "none"}})
+			a.plan.Streams = append(a.plan.Streams, align.Stream{Name: m.Name, Sampling: align.Sampling{Kind: "previous", Kinds: noKinds, Normalise: "none"}})
 		}
 	}
 	if err := a.shift(); err != nil {
@@ -152,10 +158,7 @@ func (a *arranged) shift() error {
 	}
 	for i := range a.plan.Streams {
 		s := &a.plan.Streams[i]
-		by := s.Offset
-		if by == 0 {
-			by = a.plan.Defaults.Offset
-		}
+		by := a.plan.OffsetOf(i)
 		s.Offset = 0
 		recorded := a.episode.Stream(fromOf(s))
 		if by == 0 || recorded == nil {

@@ -22,8 +22,9 @@ comments. Quaternions, angles that go around, flags and grippers, commands, sens
 than the clock, times among the columns and topics that speak when something changes are recognised by
 the format, by names and by values; docs/plans.md says how.
 
-Where there is a stream called action, or actions, and one of states, the plan is for a policy: states
-and action alone, with windows, normalisation, and kinds that look at nothing later than a target.
+Where there is a stream called action, or actions, or the one that --action names, and one of states,
+the plan is for a policy: states and action alone, with windows, normalisation, and kinds that look at
+nothing later than a target.
 
 Of a dataset of many episodes it looks at 16, evenly over all. Without -o the plan is printed.`
 
@@ -45,17 +46,18 @@ type planned struct {
 // planning is what the flags of plan ask for.
 type planning struct {
 	batching.Packing
-	out string
+	out, action string
 }
 
 func (a *app) planCommand() *cobra.Command {
 	var p planning
 	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
-		Use:     "plan PATH -o PLAN.yaml",
-		Short:   "Write a first plan for a recording or dataset",
-		Long:    planHelp,
-		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n  robocache plan dataset/ | less",
+		Use:   "plan PATH -o PLAN.yaml",
+		Short: "Write a first plan for a recording or dataset",
+		Long:  planHelp,
+		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n" +
+			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("plan takes one recording or dataset, got %d: %q", len(args), args)
@@ -69,6 +71,7 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
+	f.StringVar(&p.action, "action", "", "the `STREAM` that a policy predicts, such as /cmd_vel; that called action or actions unless given")
 	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
 	clockFlag(f, &p.Clock)
 	definitionsFlag(f, &p.Definitions)
@@ -97,8 +100,9 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	if err != nil {
 		return err
 	}
-	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked, Streams: []string{},
-		Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: []inspection.LeftOut{}, Remarks: append([]string{}, found.Remarks...), Plan: string(found.Text)}
+	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked,
+		Streams: []string{}, Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: []inspection.LeftOut{},
+		Remarks: append([]string{}, found.Remarks...), Plan: string(found.Text)}
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
 	}
@@ -132,16 +136,19 @@ func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*ali
 	bar := a.counting("reading episodes", 16)
 	defer bar.done()
 	garbage := newCollector()
-	found, err := align.Suggest(ctx, d, align.SuggestOptions{Progress: func(int, int) {
+	found, err := align.Suggest(ctx, d, align.SuggestOptions{Action: p.action, Progress: func(int, int) {
 		bar.add(1)
 		garbage.adjust()
 	}})
 	var steps *align.StepsError
 	var none *align.NoStreamsError
 	var stream *align.StreamError
+	var missing *align.MissingError
 	switch {
 	case errors.As(err, &steps):
 		return nil, usagef("%s counts steps and does not say how many a second there are, want --rate", p.Path)
+	case errors.As(err, &missing):
+		return nil, usagef("--action: %v", missing)
 	case errors.As(err, &none), errors.As(err, &stream):
 		return nil, &inputError{Path: p.Path, Err: err}
 	case err != nil && ctx.Err() == nil:

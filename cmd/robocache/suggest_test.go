@@ -16,9 +16,10 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 		path    string
 		args    []string
 		several bool // episodes
+		action  string
 	}
 	list := []recorded{
-		{path: flight}, {path: "../../examples/data/turtles.bag"}, {path: "../../examples/data/g1", several: true},
+		{path: flight}, {path: "../../examples/data/turtles.bag"}, {path: "../../examples/data/turtles.bag", action: "/turtle1/cmd_vel"}, {path: "../../examples/data/g1", several: true},
 		{path: "../../dataset/rlds/testdata/kinds", args: []string{"--rate=10"}, several: true},
 		{path: "../../dataset/robomimic/testdata/kinds.hdf5", several: true}, {path: "../../dataset/calvin/testdata/small", several: true},
 		{path: "../../dataset/aloha/testdata/raw.hdf5", args: []string{"--rate=50"}},
@@ -35,7 +36,7 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 				t.Skip("the shared recordings are not here: ", c.path)
 			}
 			plan, out := filepath.Join(t.TempDir(), "plan.yaml"), filepath.Join(t.TempDir(), "o.npz")
-			stdout, _ := good(t, append([]string{"plan", c.path, "-o", plan, "--json"}, c.args...)...)
+			stdout, _ := good(t, append([]string{"plan", c.path, "-o", plan, "--json", "--action", c.action}, c.args...)...)
 			made := unmarshal(t, stdout)
 			text, err := os.ReadFile(plan)
 			require.NoError(t, err)
@@ -49,6 +50,7 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 				_, stderr := good(t, append([]string{command, c.path, "-o", out}, one...)...)
 				assert.NotContains(t, stderr, "no effect")
 			}
+			good(t, append([]string{"convert", c.path, "-o", filepath.Join(t.TempDir(), "out"), "--to=safetensors"}, common...)...)
 			good(t, append([]string{"batches", c.path, "--batch=2", "--steps=1"}, common...)...)
 			if made["policy"] == true {
 				_, stderr := good(t, append([]string{"train", c.path, "--batch=2", "--steps=1"}, common...)...)
@@ -68,8 +70,12 @@ func TestPlanPrintsWhereNoFileIsNamedAndRefusesWhatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, stdout, string(text))
 
+	stdout, _ = good(t, "plan", flight, "-o", path, "--json")
+	assert.Equal(t, documented(t, "`plan` writes a", "`pack` writes"), keys(unmarshal(t, stdout)))
+
 	for want, args := range map[string][]string{
 		"want --rate":                      {"plan", "../../dataset/aloha/testdata/raw.hdf5"},
+		"--action: no stream \"cmd\"":      {"plan", flight, "--action=cmd"},
 		"plan takes one recording":         {"plan"},
 		"is the input":                     {"plan", flight, "-o", flight},
 		"--rate: got 5, want none: ":       {"plan", flight, "--rate=5"},

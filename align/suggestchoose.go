@@ -1,0 +1,223 @@
+package align
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// Which streams a plan takes.
+
+// usable returns the streams that can be put on a clock, without those that only count time, and lists the others.
+func (g *suggesting) usable() (list []*suggested) {
+	for _, s := range g.streams {
+		columns := s.see.columns
+		labels := s.see.labels()
+		_, never := s.see.NotFinite()
+		rest := slices.DeleteFunc(indices(0, len(columns)), func(i int) bool { return slices.Contains(labels, i) || slices.Contains(never, i) })
+		switch {
+		case s.samples == 0:
+			g.leave(s.from, noSamples)
+			continue
+		case len(columns) == 0:
+			g.leave(s.from, "no columns")
+			continue
+		case s.single:
+			g.leave(s.from, "a single timestamp: named in the plan, it holds its value")
+			continue
+		case len(rest) == 0 && len(never) > 0:
+			g.leave(s.from, "never finite")
+			continue
+		case len(rest) == 0 && len(g.streams) > 1:
+			g.leave(s.from, "times and identifiers alone")
+			continue
+		}
+		if s.backs > 0 {
+			g.sort = true
+			s.note("its timestamps step back %s: unordered sorts its samples", counted(s.backs, "time"))
+		}
+		if len(rest) < len(columns) && len(rest) > 0 {
+			if s.take = rest; !s.sayable() { // in a plan, for columns of one name
+				s.take = nil
+			} else {
+				g.without(s, labels, never)
+			}
+		}
+		s.name, s.whole = s.from, true
+		for _, i := range s.taken() {
+			s.whole = s.whole && columns[i].Integer
+		}
+		s.seldom = s.seldom && s.whole
+		list = append(list, s)
+	}
+	return list
+}
+
+const noSamples = "no samples"
+
+// common leaves out streams that fewer than half of the episodes have, unless all are such.
+func (g *suggesting) common(can []*suggested) []*suggested {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return 2*s.episodes < g.out.Looked })
+	if len(rest) == 0 {
+		g.remark("the recordings differ: no stream is in half of the %d that were looked at, so not every one fits the plan", g.out.Looked)
+		return can
+	}
+	for _, s := range can {
+		in := fmt.Sprintf("in %d of %s", s.episodes, counted(g.out.Looked, "episode"))
+		switch {
+		case 2*s.episodes < g.out.Looked:
+			g.leave(s.from, in)
+		case s.episodes < g.out.Looked:
+			s.note("%s", in)
+		}
+	}
+	return rest
+}
+
+// without notes the columns that are not taken.
+func (g *suggesting) without(s *suggested, labels, never []int) {
+	names := columnNames(s.see.columns)
+	if len(labels) > 0 {
+		g.labelled = true
+		s.note("without %s", several(runs(names, labels)))
+	}
+	if len(never) > 0 {
+		s.note("without %s, never finite", several(runs(names, never)))
+	}
+}
+
+// unlogged leaves out what programs log, unless there is nothing else.
+func (g *suggesting) unlogged(can []*suggested) []*suggested {
+	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return isLog(s.from) })
+	if len(rest) == 0 {
+		return can
+	}
+	for _, s := range can {
+		if isLog(s.from) {
+			g.leave(s.from, ofPrograms)
+		}
+	}
+	return rest
+}
+
+const ofPrograms = "of the robot's software, by its name"
+
+// taken are the numbers of the columns that are taken.
+func (s *suggested) taken() []int {
+	if s.take != nil {
+		return s.take
+	}
+	return indices(0, len(s.see.columns))
+}
+
+// roles finds the action, and with it whether the plan is for a policy, which takes no stream that is no state.
+func (g *suggesting) roles(can []*suggested) ([]*suggested, error) {
+	at, err := g.actionOf(can)
+	if err != nil {
+		return nil, err
+	}
+	var states []*suggested
+	for i, s := range can {
+		if isCommand(s.from) {
+			s.role = command
+		}
+		if i != at && NotState(s.from) == "" {
+			states = append(states, s)
+		}
+	}
+	if g.policy = at >= 0 && len(states) > 0; !g.policy {
+		if g.action != "" {
+			return nil, &StreamError{Stream: g.action, Got: "no stream of states beside it", Want: "one that a policy may see"}
+		}
+		return can, nil
+	}
+	g.out.Policy = true
+	for i, s := range can {
+		if reason := NotState(s.from); i != at && reason != "" {
+			g.leave(s.from, "no state: "+reason)
+		}
+	}
+	act := can[at]
+	if act.role = action; !IsAction(act.from) {
+		act.name = "action"
+		act.note("called action, the name of what a policy predicts")
+	}
+	return append(states, act), nil
+}
+
+// actionOf returns which stream is the action, -1 for none.
+func (g *suggesting) actionOf(can []*suggested) (at int, err error) {
+	if g.action != "" {
+		if at = slices.IndexFunc(can, func(s *suggested) bool { return s.from == g.action }); at >= 0 {
+			return at, nil
+		}
+		var names []string
+		for _, s := range can {
+			names = append(names, s.from)
+		}
+		return -1, &MissingError{Stream: g.action, Near: meant(g.action, names), Names: names}
+	}
+	if at = slices.IndexFunc(can, func(s *suggested) bool { return IsAction(s.from) }); at >= 0 {
+		return at, nil
+	}
+	for i, s := range can {
+		switch {
+		case !IsAction(path.Base(s.from)):
+		case at >= 0: // which of them is a person's choice
+			return -1, nil
+		default:
+			at = i
+		}
+	}
+	return at, nil
+}
+
+// mostStates is how many streams of states a policy takes.
+const mostStates = 14
+
+// some returns the streams to take, in their order: as many as one Fuse, or a policy, takes. Those that say most come first: that change at all, and
+// often.
+func (g *suggesting) some(can []*suggested) []*suggested {
+	most := ops.MaxStreams
+	if g.policy {
+		most = mostStates + 1
+	}
+	if len(can) <= most {
+		return can
+	}
+	ranked := slices.Clone(can)
+	rank := func(s *suggested) int {
+		switch {
+		case s.role == action:
+			return math.MaxInt
+		case s.constant():
+			return s.samples - 1<<50
+		case isInternal(s.from):
+			return s.samples - 1<<49
+		}
+		return s.samples
+	}
+	slices.SortStableFunc(ranked, func(a, b *suggested) int { return cmp.Compare(rank(b), rank(a)) })
+	var list []*suggested
+	for _, s := range can {
+		if slices.Contains(ranked[:most], s) {
+			list = append(list, s)
+			continue
+		}
+		why := "fewer samples than the others, of which one plan for fuse has 16"
+		switch {
+		case g.policy:
+			why = fmt.Sprintf("fewer samples than the others, of which a policy takes %d", mostStates)
+		case s.constant():
+			why = "it never changes"
+		case isInternal(s.from):
+			why = ofPrograms
+		}
+		g.leave(s.from, why)
+	}
+	return list
+}
