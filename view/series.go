@@ -14,7 +14,7 @@ import (
 )
 
 // mostMade is how many numbers may be made of an episode for its curves.
-const mostMade = 30_000_000
+const mostMade = 20_000_000
 
 // mostPixels is the widest picture that is asked for.
 const mostPixels = 8192
@@ -154,7 +154,7 @@ func (s *Server) made(e *entry, rate float64) (*made, error) {
 	e.mu.Lock()
 	o := e.made[rate]
 	if o == nil {
-		if len(e.made) >= 4 { // those of rates that someone tried
+		if len(e.made) >= 2 { // those of rates that someone tried
 			clear(e.made)
 		}
 		o = &once[*made]{}
