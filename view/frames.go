@@ -49,6 +49,7 @@ type frames struct {
 	ctx    context.Context      // of what is decoded, which others than one request may wait for
 	start  func(do func()) bool // does it in the background
 	slots  chan struct{}        // how much is decoded at a time
+	small  chan struct{}        // likewise of the list's pictures, so that what is looked at need not wait for these
 	mu     sync.Mutex
 	recent *list.List // of *shot, the latest in front
 	kept   map[picture]*list.Element
@@ -57,7 +58,7 @@ type frames struct {
 }
 
 func (f *frames) init(ctx context.Context, start func(do func()) bool) {
-	*f = frames{ctx: ctx, start: start, slots: make(chan struct{}, 2), recent: list.New(), kept: map[picture]*list.Element{}, busy: map[picture]chan struct{}{}}
+	*f = frames{ctx: ctx, start: start, slots: make(chan struct{}, 2), small: make(chan struct{}, 1), recent: list.New(), kept: map[picture]*list.Element{}, busy: map[picture]chan struct{}{}}
 }
 
 // find returns a picture that is kept.
@@ -131,6 +132,10 @@ func (f *frames) begin(job picture, do func(ctx context.Context)) chan struct{} 
 		delete(f.busy, job)
 		close(done)
 	}
+	slots := f.slots
+	if job.camera < 0 {
+		slots = f.small
+	}
 	begun := f.start(func() {
 		defer func() {
 			f.mu.Lock()
@@ -138,8 +143,8 @@ func (f *frames) begin(job picture, do func(ctx context.Context)) chan struct{} 
 			ended()
 		}()
 		select {
-		case f.slots <- struct{}{}:
-			defer func() { <-f.slots }()
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
 			do(f.ctx)
 		case <-f.ctx.Done():
 		}

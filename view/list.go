@@ -154,6 +154,9 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 		failWith(w, err)
 		return
 	}
+	if r.FormValue("run") == s.run {
+		w.Header().Set("Cache-Control", "private, max-age=86400, immutable")
+	}
 	w.Header().Set("Content-Type", shot.kind)
 	_, _ = w.Write(shot.bytes) // who has gone needs no answer
 }

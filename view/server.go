@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"crypto/rand"
 	"embed"
 	"errors"
 	"io/fs"
@@ -38,6 +39,7 @@ type Server struct {
 	opt      Options
 	device   *ops.Device
 	mux      *http.ServeMux
+	run      string // of this server alone, in the addresses of what a browser may keep
 	episodes episodes
 	list     listing
 	frames   frames
@@ -56,7 +58,7 @@ func New(d dataset.Dataset, opt Options) (*Server, error) {
 	if opt.Memory <= 0 {
 		opt.Memory = 1 << 30
 	}
-	s := &Server{data: d, info: d.Info(), opt: opt, device: device, mux: http.NewServeMux()}
+	s := &Server{data: d, info: d.Info(), opt: opt, device: device, mux: http.NewServeMux(), run: rand.Text()}
 	s.episodes.most = opt.Memory
 	s.routes()
 	s.ctx, s.end = context.WithCancel(context.Background())
@@ -196,5 +198,5 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 		found = append(found, newFinding(&f))
 	}
 	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "version": s.info.Version, "episodes": s.data.Len(),
-		"plan": s.opt.Plan != nil, "rate": rate, "findings": found})
+		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "run": s.run})
 }

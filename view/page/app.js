@@ -20,6 +20,7 @@ export async function open(number, at = {}) {
     if (wanted !== number) return;
     Object.assign(state, { episode: null, playing: false });
     tell('closed');
+    moved();
     $('episode').textContent = `${number}`;
     $('task').textContent = '';
     show(`episode ${number} cannot be read: ${e.message}`);
