@@ -4,7 +4,7 @@ import { $, state, on, tell, askJSON, clock, later } from './common.js';
 import * as list from './list.js';
 import './plots.js';
 import './overview.js';
-import './scenes.js';
+import { late } from './scenes.js';
 import * as findings from './findings.js';
 
 let wanted = -1; // the episode that was asked for last
@@ -94,7 +94,7 @@ function moved() {
 let last = 0;
 function tick(now) {
   if (!state.playing) return;
-  const t = state.cursor + (now - last) / 1000 * state.speed;
+  const t = state.cursor + (late() ? 0 : (now - last) / 1000 * state.speed);
   last = now;
   if (t >= limits()) play(false);
   seek(t);

@@ -76,6 +76,9 @@ class Camera {
   close() { for (const k of this.kept.values()) k.picture.close(); this.kept.clear(); }
 }
 
+// late reports whether a camera's frame has not come that the cursor left behind: playing waits for it, so that all cameras show one moment.
+export const late = () => cameras.some(c => c.busy && !c.find(state.cursor) && state.cursor - (c.drawn?.at ?? 0) > Math.max(0.25, 3 / (c.media.rate || 1)));
+
 function clear() {
   cameras.forEach(c => c.close());
   cameras = [];
