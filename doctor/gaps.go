@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Gaps returns the steps of a stream's clock, whose timestamps are in order, that the kind Gap is about unless MaxStep says otherwise, and the longest
-// step that is none; 0 of a clock without a steady rate, which has no gaps.
+// Gaps returns the steps of a stream's clock, whose timestamps are in order, that the kind Gap is about unless MaxStep says otherwise, and the
+// longest step that is none; 0 of a clock without a steady rate, which has no gaps.
 func Gaps(stream string, times []int64, st dataset.Stats) (gaps []dataset.Span, longest int64) {
 	if !steady(times, st.Median) {
 		return nil, 0

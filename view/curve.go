@@ -180,8 +180,8 @@ type points struct {
 	each   bool        // the points are the samples themselves, not extremes
 }
 
-// draw returns what to draw of columns between two times in so many pixels: the samples and one beyond either end where they are few, else the least and
-// greatest of each pixel, the second half a pixel after the first.
+// draw returns what to draw of columns between two times in so many pixels: the samples and one beyond either end where they are few, else the least
+// and greatest of each pixel, the second half a pixel after the first.
 func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) {
 	values, err := c.values()
 	if err != nil {

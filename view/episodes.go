@@ -79,8 +79,8 @@ type covered struct {
 // few is how many samples of a stream are too few to say how long an episode is.
 const few = 10
 
-// whole returns the time of an episode: all that streams cover, but that those of a few samples count only where they lie near the others, since such a
-// topic may have been stamped by another clock.
+// whole returns the time of an episode: all that streams cover, but that those of a few samples count only where they lie near the others, since such
+// a topic may have been stamped by another clock.
 func whole(covers []covered) (from, to int64) {
 	slices.SortStableFunc(covers, func(a, b covered) int { return cmp.Compare(b.samples, a.samples) })
 	for i, c := range covers {
@@ -131,9 +131,7 @@ func (s *Server) get(ctx context.Context, i int, keep bool) (*entry, error) {
 		}
 		c.reading[i] = r
 		// Not of the request alone: others may wait for the same episode.
-		s.working.Add(1)
-		go func() {
-			defer s.working.Done()
+		begun := s.start(func() {
 			r.err = caught.Do(func() error {
 				e, err := s.data.Episode(s.ctx, i)
 				if err == nil {
@@ -145,7 +143,12 @@ func (s *Server) get(ctx context.Context, i int, keep bool) (*entry, error) {
 			delete(c.reading, i)
 			c.Unlock()
 			close(r.done)
-		}()
+		})
+		if !begun {
+			delete(c.reading, i)
+			c.Unlock()
+			return nil, context.Canceled
+		}
 	}
 	c.Unlock()
 	select {

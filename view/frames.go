@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
@@ -25,6 +26,8 @@ const (
 	keptFrames = 64 << 20
 	// quality is that of the pictures, as package image/jpeg counts it.
 	quality = 85
+	// retry is how long a picture that could not be made is not tried again.
+	retry = 2 * time.Second
 )
 
 // picture names a picture: frame at a place of a camera, or an episode's thumbnail.
@@ -38,22 +41,24 @@ type shot struct {
 	kind  string // its media type
 	bytes []byte
 	err   error
+	made  time.Time
 }
 
 // frames keeps the pictures that were asked for last.
 type frames struct {
-	ctx     context.Context // of what is decoded, which others than one request may wait for
-	working *sync.WaitGroup
-	slots   chan struct{} // how much is decoded at a time
-	mu      sync.Mutex
-	recent  *list.List // of *shot, the latest in front
-	kept    map[picture]*list.Element
-	bytes   int
-	busy    map[picture]chan struct{} // by the first picture of what is decoded
+	ctx    context.Context      // of what is decoded, which others than one request may wait for
+	start  func(do func()) bool // does it in the background
+	slots  chan struct{}        // how much is decoded at a time
+	small  chan struct{}        // likewise of the list's pictures, so that what is looked at need not wait for these
+	mu     sync.Mutex
+	recent *list.List // of *shot, the latest in front
+	kept   map[picture]*list.Element
+	bytes  int
+	busy   map[picture]chan struct{} // by the first picture of what is decoded
 }
 
-func (f *frames) init(ctx context.Context, working *sync.WaitGroup) {
-	*f = frames{ctx: ctx, working: working, slots: make(chan struct{}, 2), recent: list.New(), kept: map[picture]*list.Element{}, busy: map[picture]chan struct{}{}}
+func (f *frames) init(ctx context.Context, start func(do func()) bool) {
+	*f = frames{ctx: ctx, start: start, slots: make(chan struct{}, 2), small: make(chan struct{}, 1), recent: list.New(), kept: map[picture]*list.Element{}, busy: map[picture]chan struct{}{}}
 }
 
 // find returns a picture that is kept.
@@ -64,8 +69,13 @@ func (f *frames) find(name picture) *shot {
 	if at == nil {
 		return nil
 	}
+	s := at.Value.(*shot)
+	if s.err != nil && time.Since(s.made) > retry { // such as a store that could not be reached
+		f.drop(at)
+		return nil
+	}
 	f.recent.MoveToFront(at)
-	return at.Value.(*shot)
+	return s
 }
 
 func (f *frames) keep(s *shot) {
@@ -74,14 +84,18 @@ func (f *frames) keep(s *shot) {
 	if f.kept[s.name] != nil {
 		return
 	}
+	s.made = time.Now()
 	f.kept[s.name] = f.recent.PushFront(s)
 	f.bytes += len(s.bytes) + 256
 	for f.bytes > keptFrames && f.recent.Len() > ahead {
-		last := f.recent.Back()
-		old := f.recent.Remove(last).(*shot)
-		delete(f.kept, old.name)
-		f.bytes -= len(old.bytes) + 256
+		f.drop(f.recent.Back())
 	}
+}
+
+func (f *frames) drop(at *list.Element) {
+	s := f.recent.Remove(at).(*shot)
+	delete(f.kept, s.name)
+	f.bytes -= len(s.bytes) + 256
 }
 
 // get returns a picture, which do makes, perhaps with others, if it is not there: once for all who ask for the picture job meanwhile.
@@ -114,27 +128,35 @@ func (f *frames) begin(job picture, do func(ctx context.Context)) chan struct{} 
 	}
 	done = make(chan struct{})
 	f.busy[job] = done
-	f.working.Add(1)
-	go func() {
-		defer f.working.Done()
+	ended := func() {
+		delete(f.busy, job)
+		close(done)
+	}
+	slots := f.slots
+	if job.camera < 0 {
+		slots = f.small
+	}
+	begun := f.start(func() {
 		defer func() {
 			f.mu.Lock()
-			delete(f.busy, job)
-			f.mu.Unlock()
-			close(done)
+			defer f.mu.Unlock()
+			ended()
 		}()
 		select {
-		case f.slots <- struct{}{}:
-			defer func() { <-f.slots }()
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
 			do(f.ctx)
 		case <-f.ctx.Done():
 		}
-	}()
+	})
+	if !begun {
+		ended()
+	}
 	return done
 }
 
-// serveFrame sends the frame of a camera at a time, as JPEG or as it was recorded, with where it stands in the header Frame: its number, its time and the
-// time of the next, in seconds.
+// serveFrame sends the frame of a camera at a time, as JPEG or as it was recorded, with where it stands in the header Frame: its number, its time and
+// the time of the next, in seconds.
 func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == r.FormValue("camera") })
 	if k < 0 {
@@ -219,7 +241,7 @@ func one(ctx context.Context, m *dataset.Media, name picture, i int) (s *shot) {
 				return err
 			}
 			if head, err := jpeg.DecodeConfig(bytes.NewReader(b)); err == nil && head.Height <= 2*name.height {
-				s = &shot{name, "image/jpeg", b, nil}
+				s = &shot{name: name, kind: "image/jpeg", bytes: b}
 				return nil
 			}
 		}
@@ -238,7 +260,7 @@ func one(ctx context.Context, m *dataset.Media, name picture, i int) (s *shot) {
 // encoded makes a JPEG of a decoded frame, no taller than its name says.
 func encoded(name picture, t *tensor.Tensor) *shot {
 	b, err := encode(t, name.height)
-	return &shot{name, "image/jpeg", b, err}
+	return &shot{name: name, kind: "image/jpeg", bytes: b, err: err}
 }
 
 func encode(t *tensor.Tensor, height int) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/caught"
@@ -53,15 +54,23 @@ func (l *listing) has(i int) bool {
 	return l.known[i] != nil
 }
 
+// slow is how long reading takes of an episode that is not read again for a small picture.
+const slow = 100 * time.Millisecond
+
 // scan reads every episode for the list, one at a time, so that those who look at one need not wait.
 func (s *Server) scan(ctx context.Context) {
 	for i := range s.data.Len() {
 		if ctx.Err() != nil {
 			return
 		}
-		if !s.list.has(i) {
-			e, err := s.get(ctx, i, s.data.Len() == 1)
-			s.summarise(i, e, err)
+		if s.list.has(i) {
+			continue
+		}
+		began := time.Now()
+		e, err := s.get(ctx, i, s.data.Len() == 1)
+		s.summarise(i, e, err)
+		if err == nil && time.Since(began) > slow { // so that it need not be read again for its picture
+			s.frames.keep(s.thumbnail(ctx, e))
 		}
 	}
 }
@@ -125,7 +134,7 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	name := picture{i, -1, 0, thumbnailHeight}
+	name := thumbnailOf(i)
 	shot, err := s.frames.get(r.Context(), name, name, func(ctx context.Context) {
 		shot := &shot{}
 		shot.err = caught.Do(func() error {
@@ -133,7 +142,7 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				return err
 			}
-			*shot = *s.thumbnail(ctx, e)
+			shot = s.thumbnail(ctx, e)
 			return shot.err
 		})
 		if ctx.Err() == nil {
@@ -145,9 +154,14 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 		failWith(w, err)
 		return
 	}
+	if r.FormValue("run") == s.run {
+		w.Header().Set("Cache-Control", "private, max-age=86400, immutable")
+	}
 	w.Header().Set("Content-Type", shot.kind)
 	_, _ = w.Write(shot.bytes) // who has gone needs no answer
 }
+
+func thumbnailOf(episode int) picture { return picture{episode, -1, 0, thumbnailHeight} }
 
 func (s *Server) thumbnail(ctx context.Context, e *entry) *shot {
 	for k := range e.Media {
@@ -157,13 +171,14 @@ func (s *Server) thumbnail(ctx context.Context, e *entry) *shot {
 			if err != nil {
 				continue
 			}
-			return encoded(picture{height: thumbnailHeight}, t)
+			return encoded(thumbnailOf(e.number), t)
 		}
 	}
-	return &shot{kind: "image/svg+xml", bytes: e.sparkline()}
+	return &shot{name: thumbnailOf(e.number), kind: "image/svg+xml", bytes: e.sparkline()}
 }
 
-// sparkline draws the first columns of the stream with most samples, of flags only where there is nothing else, each from its least to its greatest value.
+// sparkline draws the first columns of the stream with most samples, of flags only where there is nothing else, each from its least to its greatest
+// value.
 func (e *entry) sparkline() []byte {
 	const width, height, lines = 128, 96, 3
 	var b strings.Builder

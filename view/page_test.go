@@ -91,16 +91,13 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.Greater(t, s.From, 2.0)
 	assert.Less(t, s.To, 6.0)
 
-	// What a clock of 50 Hz makes of the samples lies over them: as many lines again.
-	lines := 0
+	// What a clock of 50 Hz makes of the samples is asked for, and drawn without a complaint.
 	p.Key("r")
-	p.Wait(`document.querySelector("#made-on").checked`)
+	p.Wait(`document.querySelector("#made-on").checked && performance.getEntriesByType("resource").some(r => r.name.includes("hz=50"))`)
 	settled()
-	var all struct{ Error string }
-	p.Eval(`({error: document.querySelector(".stream .wrong-text").textContent})`, &all)
-	assert.Empty(t, all.Error)
-	p.Eval(`document.querySelectorAll(".stream").length`, &lines)
-	assert.Equal(t, 2, lines)
+	complaint := ""
+	p.Eval(`document.querySelector(".stream .wrong-text").textContent`, &complaint)
+	assert.Empty(t, complaint)
 
 	// Playing moves the cursor and the frames.
 	p.Key("Home")

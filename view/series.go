@@ -14,10 +14,14 @@ import (
 )
 
 // mostMade is how many numbers may be made of an episode for its curves.
-const mostMade = 30_000_000
+const mostMade = 20_000_000
 
-// mostPixels is the widest picture that is asked for.
-const mostPixels = 8192
+const (
+	// mostPixels is the widest picture that is asked for.
+	mostPixels = 8192
+	// mostDrawn is how many extremes are sent together: of very many columns each gets fewer.
+	mostDrawn = 2_000_000
+)
 
 // window is the range of time that a request asks for, in ns, and in how many pixels.
 func (e *entry) window(r *http.Request) (from, to int64, pixels int, err error) {
@@ -91,6 +95,7 @@ func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	pixels = max(min(pixels, mostDrawn/max(len(columns), 1)), 10)
 	p, err := c.draw(from, to, pixels, columns)
 	if err != nil {
 		return nil, err
@@ -154,7 +159,7 @@ func (s *Server) made(e *entry, rate float64) (*made, error) {
 	e.mu.Lock()
 	o := e.made[rate]
 	if o == nil {
-		if len(e.made) >= 4 { // those of rates that someone tried
+		if len(e.made) >= 2 { // those of rates that someone tried
 			clear(e.made)
 		}
 		o = &once[*made]{}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"crypto/rand"
 	"embed"
 	"errors"
 	"io/fs"
@@ -38,11 +39,13 @@ type Server struct {
 	opt      Options
 	device   *ops.Device
 	mux      *http.ServeMux
+	run      string // of this server alone, in the addresses of what a browser may keep
 	episodes episodes
 	list     listing
 	frames   frames
 	ctx      context.Context // of what goes on in the background, for more than one request
 	end      context.CancelFunc
+	closing  sync.Mutex // of working, so that nothing begins once Close waits for it
 	working  sync.WaitGroup
 }
 
@@ -55,30 +58,39 @@ func New(d dataset.Dataset, opt Options) (*Server, error) {
 	if opt.Memory <= 0 {
 		opt.Memory = 1 << 30
 	}
-	s := &Server{data: d, info: d.Info(), opt: opt, device: device, mux: http.NewServeMux()}
+	s := &Server{data: d, info: d.Info(), opt: opt, device: device, mux: http.NewServeMux(), run: rand.Text()}
 	s.episodes.most = opt.Memory
 	s.routes()
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.frames.init(s.ctx, &s.working)
+	s.frames.init(s.ctx, s.start)
 	s.list.init(d.Len())
-	s.working.Add(1)
-	go func() {
-		defer s.working.Done()
-		s.scan(s.ctx)
-	}()
+	s.start(func() { s.scan(s.ctx) })
 	return s, nil
+}
+
+// start does something in the background, which Close waits for. After Close it does nothing, and says so.
+func (s *Server) start(do func()) bool {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.working.Go(do)
+	return true
 }
 
 // Close ends what goes on in the background. It leaves the dataset open.
 func (s *Server) Close() error {
+	s.closing.Lock()
 	s.end()
+	s.closing.Unlock()
 	s.working.Wait()
 	return s.device.Close()
 }
 
 // Serve answers requests of a listener until ctx ends, then closes it and returns nil.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 5 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -121,8 +133,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// own reports whether a request's host is one of this server's. A page of another site that had its name lead here would have that name there; an address
-// cannot be made to lead anywhere else.
+// own reports whether a request's host is one of this server's. A page of another site that had its name lead here would have that name there; an
+// address cannot be made to lead anywhere else.
 func (s *Server) own(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -186,5 +198,5 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 		found = append(found, newFinding(&f))
 	}
 	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "version": s.info.Version, "episodes": s.data.Len(),
-		"plan": s.opt.Plan != nil, "rate": rate, "findings": found})
+		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "run": s.run})
 }

@@ -187,6 +187,19 @@ type seriesJSON struct {
 	}
 }
 
+func TestManyColumnsAreDrawnCoarser(t *testing.T) {
+	names := make([]string, 20_000)
+	m := &memory{list: []func() (*dataset.Episode, error){func() (*dataset.Episode, error) {
+		return &dataset.Episode{Streams: []dataset.Stream{stream(t, "wide", 0, 100, 2.5, names, func(s float64, _ int) float32 { return float32(s) })}}, nil
+	}}}
+	s := serve(t, m, Options{})
+	got := getJSON[seriesJSON](t, s, "/api/episodes/0/series?stream=wide&width=8192")
+	assert.Len(t, got.V, 20_000)
+	assert.LessOrEqual(t, len(got.T), 2*100)
+	few := getJSON[seriesJSON](t, s, "/api/episodes/0/series?stream=wide&width=8192&columns=7")
+	assert.Len(t, few.T, 251, "of one column every sample")
+}
+
 func TestAPlansCurveLiesOverTheSamples(t *testing.T) {
 	plan, err := align.ParsePlan("plan.yaml", []byte("version: 1\nrate: 20\nstreams:\n  - {name: state, from: joints, columns: [elbow]}\n"))
 	require.NoError(t, err)

@@ -143,8 +143,8 @@ func (s *Server) servePath(w http.ResponseWriter, r *http.Request, e *entry) {
 	writeBytes(w, append(appendNumbers(b, axes[2]), '}'))
 }
 
-// serveCloud sends the cloud at a time as float32 x, y, z of each point, little-endian, with what it is in the header Cloud. With a voxel's size it sends the
-// middles of those that have points, and their numbers of points as a fourth.
+// serveCloud sends the cloud at a time as float32 x, y, z of each point, little-endian, with what it is in the header Cloud. With a voxel's size it
+// sends the middles of those that have points, and their numbers of points as a fourth.
 func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
 	if k < 0 || len(e.cloudsOrder[k].times) == 0 {

@@ -114,8 +114,8 @@ func reduced(t *testing.T, b []byte) []byte {
 	return small.Bytes()
 }
 
-// cut chooses colours for a picture, by how often it has each: the box of colours that is longest and fullest is cut in two where half of its pixels are,
-// until there are n boxes, of each of which the most frequent colour stays.
+// cut chooses colours for a picture, by how often it has each: the box of colours that is longest and fullest is cut in two where half of its pixels
+// are, until there are n boxes, of each of which the most frequent colour stays.
 func cut(often map[color.RGBA]int, n int) (palette color.Palette) {
 	channel := func(c color.RGBA, k int) int { return int([]uint8{c.R, c.G, c.B}[k]) }
 	var all []color.RGBA

@@ -4,12 +4,12 @@ import { $, state, on, tell, askJSON, clock, later } from './common.js';
 import * as list from './list.js';
 import './plots.js';
 import './overview.js';
-import './scenes.js';
+import { late } from './scenes.js';
 import * as findings from './findings.js';
 
 let wanted = -1; // the episode that was asked for last
 
-export async function open(number, at = {}) {
+async function open(number, at = {}) {
   if (number < 0 || number >= state.dataset.episodes) return;
   wanted = number;
   list.select(number);
@@ -20,6 +20,7 @@ export async function open(number, at = {}) {
     if (wanted !== number) return;
     Object.assign(state, { episode: null, playing: false });
     tell('closed');
+    moved();
     $('episode').textContent = `${number}`;
     $('task').textContent = '';
     show(`episode ${number} cannot be read: ${e.message}`);
@@ -48,7 +49,7 @@ function show(message) {
 const limits = () => state.episode?.seconds || 1e-3;
 
 // view shows a stretch of time, within the episode and not shorter than a microsecond.
-export function view(from, to) {
+function view(from, to) {
   const whole = limits(), least = Math.min(1e-6, whole);
   let width = Math.min(Math.max(to - from, least), whole);
   from = Math.min(Math.max(from, 0), whole - width);
@@ -58,7 +59,7 @@ export function view(from, to) {
 }
 
 // seek moves the cursor, and what is shown with it where that would leave the cursor outside.
-export function seek(t) {
+function seek(t) {
   state.cursor = Math.min(Math.max(t, 0), limits());
   const width = state.to - state.from;
   if (state.cursor < state.from || state.cursor > state.to) {
@@ -69,7 +70,7 @@ export function seek(t) {
   moved();
 }
 
-export function zoom(factor, about = state.cursor) {
+function zoom(factor, about = state.cursor) {
   const at = Math.min(Math.max(about, state.from), state.to);
   view(at - (at - state.from) * factor, at + (state.to - at) * factor);
 }
@@ -93,14 +94,14 @@ function moved() {
 let last = 0;
 function tick(now) {
   if (!state.playing) return;
-  const t = state.cursor + (now - last) / 1000 * state.speed;
+  const t = state.cursor + (late() ? 0 : (now - last) / 1000 * state.speed);
   last = now;
   if (t >= limits()) play(false);
   seek(t);
   requestAnimationFrame(tick);
 }
 
-export function play(yes = !state.playing) {
+function play(yes = !state.playing) {
   if (!state.episode) return;
   if (yes && state.cursor >= limits()) seek(0);
   state.playing = yes;

@@ -70,8 +70,6 @@ function filter() {
   }
   $('rows-all').style.height = shown.length * height + 'px';
   $('only-marked').textContent = marks.size ? `marked ${marks.size}` : 'marked';
-  for (const r of rows.values()) r.remove();
-  rows.clear();
   draw();
 }
 
@@ -94,10 +92,23 @@ function draw() {
   for (const [number, r] of rows) if (!seen.has(number)) { r.remove(); rows.delete(number); }
 }
 
+// load asks for pictures two at a time, those that came on the screen last first: they take long, and what is looked at must not wait for them.
+const waiting = [];
+let loading = 0;
+function load() {
+  while (loading < 2 && waiting.length) {
+    const [picture, number] = waiting.pop();
+    if (!picture.isConnected) continue; // it is off the screen again
+    loading++;
+    picture.onload = picture.onerror = () => { loading--; load(); };
+    picture.src = `api/episodes/${number}/thumbnail?run=${state.dataset.run}`;
+  }
+}
+
 function row(number) {
   const e = known[number];
-  const picture = make('img', { alt: '', loading: 'lazy' });
-  if (e && !e.error) picture.src = `api/episodes/${number}/thumbnail`;
+  const picture = make('img', { alt: '' });
+  if (e && !e.error) { waiting.push([picture, number]); setTimeout(load); }
   const name = make('div', {}, marks.has(number) ? make('span', { className: 'star', textContent: '★ ' }) : '', make('b', { textContent: number }), ` ${e?.name ?? '…'}`);
   const task = make('div', { className: 'soft', textContent: e?.error ?? e?.task ?? '', title: e?.error ?? e?.task ?? '' });
   const found = make('div', { className: 'soft' });

@@ -10,7 +10,7 @@ class Camera {
   constructor(media) {
     this.media = media;
     this.kept = new Map(); // by the frame's time: {at, until, frame, picture}
-    this.canvas = make('canvas');
+    this.canvas = make('canvas', { width: media.width || 4, height: media.height || 3 }); // of its shape before there is a picture
     this.caption = make('div', { className: 'caption' });
     this.wrong = make('div', { className: 'wrong', hidden: true });
     this.root = make('div', { className: 'scene camera' }, this.canvas, make('div', { className: 'top', textContent: media.name.replace(/^observation[./](images?[./])?/, '') }), this.caption, this.wrong);
@@ -76,6 +76,9 @@ class Camera {
   close() { for (const k of this.kept.values()) k.picture.close(); this.kept.clear(); }
 }
 
+// late reports whether a camera's frame has not come that the cursor left behind: playing waits for it, so that all cameras show one moment.
+export const late = () => cameras.some(c => c.busy && !c.find(state.cursor) && state.cursor - (c.drawn?.at ?? 0) > Math.max(0.25, 3 / (c.media.rate || 1)));
+
 function clear() {
   cameras.forEach(c => c.close());
   cameras = [];
@@ -91,7 +94,7 @@ on('episode', () => {
   cameras = e.media.map(m => new Camera(m));
   for (const c of cameras) { // the last picture stays until the new one is there, so that nothing jumps
     const old = before.find(([name]) => name === c.media.name)?.[1];
-    if (!old?.width) continue;
+    if (!old) continue;
     c.canvas.width = old.width;
     c.canvas.height = old.height;
     c.canvas.getContext('2d').drawImage(old, 0, 0);
