@@ -57,7 +57,7 @@ var rules = map[string][]string{
 	"dataset/lerobot":          {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/raw", "internal/summary", "internal/video", "github.com/parquet-go/parquet-go/..."},
 	"internal/sources":         {"storage"},
 	"internal/summary":         {},
-	"align":                    {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/near", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"align":                    {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"loader":                   {"dataset/...", "storage", "align", "ops", "tensor", "internal/atomicfile", "internal/caught", "internal/errs", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/video"},
 	"convert":                  {"tensor", "dataset/...", "align", "ops", "storage", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/sources", "internal/video"},
 	"doctor":                   {"tensor", "dataset/...", "align"},

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
@@ -39,7 +40,11 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 	if len(text) > maxPlan {
 		return Plan{}, &PlanError{Path: path, Got: fmt.Sprintf("%d bytes", len(text)), Want: fmt.Sprintf("a plan of at most %d", maxPlan)}
 	}
-	file, err := parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0) // the mark that some editors begin a file with
+	var file *ast.File
+	err := caught.Do(func() (err error) { // the library panics on some of what it does not expect
+		file, err = parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0) // the mark that some editors begin a file with
+		return err
+	})
 	if err != nil {
 		return Plan{}, d.syntax(err)
 	}
@@ -76,7 +81,9 @@ type decoder struct {
 func (d *decoder) syntax(err error) error {
 	e := &PlanError{Path: d.path, Line: 1, Column: 1, Got: err.Error(), Want: "YAML"}
 	var y yaml.Error
-	if errors.As(err, &y) {
+	if fell := (*caught.Panic)(nil); errors.As(err, &fell) {
+		e.Got = "YAML that the reader has no way for: " + fmt.Sprint(fell.Value)
+	} else if errors.As(err, &y) {
 		e.Got = y.GetMessage()
 		if t := y.GetToken(); t != nil && t.Position != nil {
 			e.Line, e.Column = t.Position.Line, t.Position.Column

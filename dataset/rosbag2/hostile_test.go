@@ -298,6 +298,16 @@ func TestACutDatabaseGivesWhatIsWholeAndSaysWhatIsNot(t *testing.T) {
 	}
 }
 
+// A tag is what the YAML library falls over.
+func TestMetadataWithTagsIsReadOrRefused(t *testing.T) {
+	db, _ := database(t, schema{qos: true}, robot(1))
+	for _, tag := range []string{"!!seq", "!!x b", "!!null", "! null", "&x", "*x", "!!map {a: 1}", "!!binary x"} {
+		for _, key := range []string{"relative_file_paths", "files", "topics_with_message_count", "duration", "storage_identifier", "ros_distro"} {
+			read(t, map[string][]byte{"run_0.db3": db, "metadata.yaml": []byte("rosbag2_bagfile_information:\n  version: 5\n  storage_identifier: sqlite3\n  " + key + ": " + tag + "\n")})
+		}
+	}
+}
+
 func TestDeepMetadataDoesNoHarm(t *testing.T) {
 	db, _ := database(t, schema{qos: true}, robot(1))
 	for _, open := range []string{"[", "{a: ", "- ", "? ", "&a [*a, "} {

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -80,10 +81,13 @@ func readMetadata(ctx context.Context, folder string) (*metadata, error) {
 	var root struct {
 		Bag *metadata `yaml:"rosbag2_bagfile_information"`
 	}
-	if err := yaml.Unmarshal(text, &root); err != nil {
+	// The library panics on some of what it does not expect, such as a list with a tag.
+	if err := caught.Do(func() error { return yaml.Unmarshal(text, &root) }); err != nil {
 		bad := &dataset.FormatError{Format: "rosbag2", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: metadataName}
 		var at yaml.Error // whose Error prints the file around it, at length
-		if errors.As(err, &at) {
+		if fell := (*caught.Panic)(nil); errors.As(err, &fell) {
+			bad.Got = "YAML that the reader has no way for: " + fmt.Sprint(fell.Value)
+		} else if errors.As(err, &at) {
 			if bad.Got = at.GetMessage(); at.GetToken() != nil && at.GetToken().Position != nil {
 				bad.Line = at.GetToken().Position.Line
 			}
