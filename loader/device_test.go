@@ -317,6 +317,7 @@ func BenchmarkGroup(b *testing.B) {
 			})
 			require.NoError(b, g.Close())
 			b.Run(fmt.Sprintf("by=streaming/devices=%d", n), func(b *testing.B) {
+				plan.Shuffle = "shards"
 				g, err := loader.NewGroup(devices[:n], loader.Options{Batch: 4096, DType: tensor.BF16, Workers: 4}, func(d *ops.Device, opt loader.Options) (*loader.Loader, error) {
 					return loader.NewStreaming(context.Background(), d, store, plan, opt)
 				})
