@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -200,6 +201,11 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 				row[2] = math.NaN()
 			}
 		}},
+		{"a column that is infinite", NaN, "joints", 2000, func(r map[string]*tape) {
+			for _, row := range r["joints"].rows {
+				row[2] = math.Inf(1)
+			}
+		}},
 		{"noise that stops", Stuck, "imu", 1, func(r map[string]*tape) { hold(r["imu"], at, at+200) }},
 		{"a motion that stops", Stuck, "joints", 1, func(r map[string]*tape) { hold(r["joints"], 500, 600) }},
 		{"a motion that stops for good", Stuck, "joints", 1, func(r map[string]*tape) { hold(r["joints"], 1500, 2000) }},
@@ -270,6 +276,9 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 			assert.NotEmpty(t, f.At)
 			assert.NotEmpty(t, f.WhatToDo)
 			assert.Equal(t, "here", f.Path)
+			if strings.HasPrefix(c.name, "a column") {
+				assert.Equal(t, Warning, f.Severity, "of a log, whose messages have fields that nobody fills")
+			}
 		})
 	}
 }

@@ -74,15 +74,6 @@ func (v *values) at(row, column int) float64 {
 	return v.f64[row*v.width+column]
 }
 
-// column copies a column into a list, which it returns.
-func (v *values) column(c int, into []float64) []float64 {
-	into = slices.Grow(into[:0], v.rows)[:v.rows]
-	for i := range into {
-		into[i] = v.at(i, c)
-	}
-	return into
-}
-
 // scan makes the pass. The sums are made if they are asked for.
 func (v *values) scan(sums bool) *tally {
 	t := &tally{columns: make([]columnTally, v.width)}
@@ -93,7 +84,13 @@ func (v *values) scan(sums bool) *tally {
 	}
 	var bad []int
 	for c := range t.columns {
-		if t.columns[c].bad > 0 {
+		if k := &t.columns[c]; k.bad > 0 { // an infinite value after another was not counted
+			k.bad = 0
+			for i := range v.rows {
+				if x := v.at(i, c); x-x != 0 {
+					k.bad++
+				}
+			}
 			bad = append(bad, c)
 		}
 	}
