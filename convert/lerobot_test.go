@@ -366,3 +366,33 @@ func TestTimesOfTheRecordingAreNoState(t *testing.T) {
 		assert.Equal(t, "a time or an index", align.NotState(name))
 	}
 }
+
+// TestShardsJoinedAreTheBytesOfOne converts in three shards, joins them, and has what a conversion in one has: tables, videos and statistics.
+func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
+	list := []*dataset.Episode{}
+	for i := range 7 {
+		list = append(list, recorded(t, i+1, 20+i, false))
+	}
+	inputs := map[string]string{"recordings": write(t, list...)}
+	if _, err := os.Stat("../../shared/data/lerobot_v3_g1"); err == nil {
+		inputs["videos"] = "../../shared/data/lerobot_v3_g1"
+	}
+	for name, in := range inputs {
+		dir := t.TempDir()
+		parts := filepath.Join(dir, "parts")
+		converts(t, parts, leRobot(t, LeRobotOptions{}), Options{Shards: 3}, in)
+		shards, err := filepath.Glob(filepath.Join(parts, "shard-*"))
+		require.NoError(t, err)
+		require.Len(t, shards, 3)
+		joined, one := filepath.Join(dir, "joined"), filepath.Join(dir, "one")
+		converts(t, joined, leRobot(t, LeRobotOptions{}), Options{}, shards...)
+		converts(t, one, leRobot(t, LeRobotOptions{}), Options{}, in)
+		a, b := tree(t, one), tree(t, joined)
+		delete(a, "convert.json") // which says what it was made of
+		delete(b, "convert.json")
+		require.Len(t, b, len(a))
+		for file, want := range a {
+			assert.True(t, want == b[file], "%s: %s", name, file)
+		}
+	}
+}
