@@ -107,6 +107,27 @@ func TestByAPlanEpisodesAreOnItsClock(t *testing.T) {
 	assert.Equal(t, "Plan", option.Arg)
 }
 
+// A camera that is taken later is so where it says why its frames were not used.
+func TestFramesAreDroppedByTheTimesThatThePlanGivesThem(t *testing.T) {
+	in := write(t, recorded(t, 1, 40, true))
+	plan := align.Plan{Rate: 20, Streams: []align.Stream{{Name: "state"}, {Name: "front", Sampling: align.Sampling{Offset: 500 * time.Millisecond}}}}
+	r := converts(t, filepath.Join(t.TempDir(), "out"), MCAP(mcap.Protobuf), Options{Plan: &plan, Device: cpu(t)}, in)
+	for _, s := range r.Streams {
+		if s.Name == "front" {
+			assert.Equal(t, map[string]int{afterClock: s.Read - s.Used}, s.Dropped)
+			assert.Positive(t, s.Dropped[afterClock])
+		}
+	}
+}
+
+func TestErrorsOfTheOutputAreThoseBelowIt(t *testing.T) {
+	p := &piece{work: &work{place: place{at: "a/out"}}}
+	for path, want := range map[string]bool{"a/out": true, "a/out/episode-000000.npz": true, "./a/out/x": true, "a/out2/in.mcap": false, "a": false, "/a/out": false} {
+		assert.Equal(t, want, p.ofOutput(fmt.Errorf("broken: %w", &fs.PathError{Op: "write", Path: path, Err: fs.ErrInvalid})), path)
+	}
+	assert.False(t, p.ofOutput(fs.ErrInvalid))
+}
+
 // A plan may give a stream the name that another one has, which it does not take.
 func TestANameMayBeGivenToAnotherStream(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, true))
