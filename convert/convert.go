@@ -31,6 +31,7 @@ type Conversion struct {
 	begins   []int // where the shards' episodes begin, and where the last ends
 	episodes int
 	head     Head
+	own      bool // what there is at the output is of this conversion, as far as a shard has looked
 }
 
 // New opens inputs, whose episodes are numbered one input after the other, and checks what is asked for. Nothing is written.
@@ -133,11 +134,12 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	same := before != nil && before.head == text(w.report.Head)
-	if !same {
+	if !same && !w.own { // which reads something of every shard that there is
 		if err := w.foreign(w.report.Head); err != nil {
 			return nil, err
 		}
 	}
+	w.own = true
 	w.progress.Of = w.end - w.first
 	if same && before.inputs == hashes(w.report.Inputs) {
 		if r := before.finished; r != nil {
