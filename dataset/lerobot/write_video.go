@@ -120,8 +120,8 @@ func (p *episodePlan) encodeVideo(ctx context.Context, w *Writer, name string, m
 			return err
 		}
 		track, done, err := c.open()
-		if err != nil {
-			return err
+		if err != nil { // of a disk, then, and not of the pictures
+			return w.broken(filepath.Join("videos", name), err)
 		}
 		defer done()
 		if track.Len() != p.rows {
