@@ -44,6 +44,7 @@ func (x *examiner) examine() []Finding {
 		for _, c := range x.clocked {
 			x.clock(c)
 		}
+		x.covers()
 	}
 	for i := range x.e.Streams {
 		x.stream(&x.e.Streams[i])
