@@ -13,7 +13,6 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"svg":     func(p *plot) template.HTML { return template.HTML(p.svg()) }, // whose texts are escaped there
-	"moment":  moment,
 	"plural":  count,
 	"columns": names,
 }).Parse(pageText))
@@ -30,9 +29,6 @@ type pageFinding struct {
 	Finding
 	Plot *plot
 }
-
-// Whole reports whether a finding is about the dataset.
-func (f pageFinding) Whole() bool { return f.Episode == Whole }
 
 // WriteHTML writes the report as a page of its own, which needs no network and no other file: the findings by kind, the worst first, with pictures of the
 // first of each kind and stream.
@@ -67,11 +63,37 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return page.Execute(w, data)
 }
 
+// mostTold is how many of a finding's times the page has in words.
+const mostTold = 12
+
+// When says when it is there, in seconds of its picture's axis, and what time the axis begins at; empty where it has no time.
+func (f pageFinding) When() string {
+	if len(f.At) == 0 {
+		return ""
+	}
+	var list []string
+	for _, t := range f.At[:min(len(f.At), mostTold)] {
+		list = append(list, seconds(t-f.zero))
+	}
+	when := "at " + strings.Join(list, ", ")
+	if len(f.At) > mostTold {
+		when += ", …"
+	}
+	if f.zero != 0 {
+		when += "; 0 s is " + moment(f.zero)
+	}
+	return when
+}
+
 // moment writes a time on a recording's clock for a person: a date if it is one of this century, else seconds.
 func moment(ns int64) string {
 	const from2000, until2100 = 946_684_800e9, 4_102_444_800e9
 	if float64(ns) > from2000 && float64(ns) < until2100 {
 		return time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000000") + " UTC"
 	}
+	return seconds(ns) + " on the recording's clock"
+}
+
+func seconds(ns int64) string {
 	return strings.TrimRight(strings.TrimRight(short2(float64(ns)/1e9), "0"), ".") + " s"
 }
