@@ -102,11 +102,7 @@ func (r *Report) page(groups []*pageGroup) string {
 		put(`<details open id="%s"><summary><h2 class="%s">%s</h2></summary>`+"\n", g.kind, g.severity, g.kind)
 		for _, f := range g.findings {
 			put(`<article class="finding" data-kind="%s">`+"\n<h3>", f.Kind)
-			if f.Episode == Whole {
-				put("the dataset")
-			} else {
-				put("episode %s", fmt.Sprint(f.Episode))
-			}
+			put("%s", f.Where())
 			if f.Stream != "" {
 				put(", %s", f.Stream)
 			}
@@ -120,16 +116,8 @@ func (r *Report) page(groups []*pageGroup) string {
 			if f.drawn != nil {
 				b.WriteString(f.drawn.svg()) // whose texts are escaped there
 			}
-			if len(f.At) > 0 {
-				const most = 12
-				var at []string
-				for _, t := range f.At[:min(len(f.At), most)] {
-					at = append(at, moment(t))
-				}
-				if len(f.At) > most {
-					at = append(at, "…")
-				}
-				put(`<p class="when">at %s</p>`+"\n", strings.Join(at, ", "))
+			if when := f.when(); when != "" {
+				put(`<p class="when">%s</p>`+"\n", when)
 			}
 			put("</article>\n")
 		}
@@ -139,11 +127,37 @@ func (r *Report) page(groups []*pageGroup) string {
 	return b.String()
 }
 
+// mostTold is how many of a finding's times the page has in words.
+const mostTold = 12
+
+// when says when it is there, in seconds of its picture's axis, and what time the axis begins at; empty where it has no time.
+func (f *Finding) when() string {
+	if len(f.At) == 0 {
+		return ""
+	}
+	var list []string
+	for _, t := range f.At[:min(len(f.At), mostTold)] {
+		list = append(list, seconds(t-f.zero))
+	}
+	when := "at " + strings.Join(list, ", ")
+	if len(f.At) > mostTold {
+		when += ", …"
+	}
+	if f.zero != 0 {
+		when += "; 0 s is " + moment(f.zero)
+	}
+	return when
+}
+
 // moment writes a time on a recording's clock for a person: a date if it is one of this century, else seconds.
 func moment(ns int64) string {
 	const from2000, until2100 = 946_684_800e9, 4_102_444_800e9
 	if float64(ns) > from2000 && float64(ns) < until2100 {
 		return time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000000") + " UTC"
 	}
+	return seconds(ns) + " on the recording's clock"
+}
+
+func seconds(ns int64) string {
 	return strings.TrimRight(strings.TrimRight(short2(float64(ns)/1e9), "0"), ".") + " s"
 }
