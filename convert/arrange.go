@@ -235,8 +235,8 @@ func pick(s *align.Aligned, m *dataset.Media, times []int64, account *StreamAcco
 		}
 		p.Frames[i], used[n] = n, true
 	}
-	for _, i := range ordered(own) {
-		switch t := m.Times[i]; {
+	for row, i := range ordered(own) {
+		switch t := recorded[row]; { // with the plan's offset
 		case used[i]:
 			account.Used++
 		case len(times) == 0 || t < times[0]:

@@ -31,6 +31,7 @@ type Conversion struct {
 	begins   []int // where the shards' episodes begin, and where the last ends
 	episodes int
 	head     Head
+	own      bool // what there is at the output is of this conversion, as far as a shard has looked
 }
 
 // New opens inputs, whose episodes are numbered one input after the other, and checks what is asked for. Nothing is written.
@@ -81,8 +82,9 @@ func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begi
 // same to their bytes.
 //
 // Of a shard that was made before, all or in part, what is whole stays and is not made again, if it was asked for in the same way and the inputs are as
-// they were; while it is made, a journal beside the output says what is whole. If the inputs changed, all is made anew. An output with anything else in
-// it is an *OptionError.
+// they were; while it is made, a journal beside the output says what is whole. If what is in its files of the inputs changed, which are those that its
+// report has hashes of, or a piece of one that was done is not there any more, all of it is made anew. Inputs of other names or sizes, as an output with
+// anything else in it, are an *OptionError. Two programs do not make one shard at a time.
 //
 // An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
 // of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
@@ -132,11 +134,12 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	same := before != nil && before.head == text(w.report.Head)
-	if !same {
+	if !same && !w.own { // which reads something of every shard that there is
 		if err := w.foreign(w.report.Head); err != nil {
 			return nil, err
 		}
 	}
+	w.own = true
 	w.progress.Of = w.end - w.first
 	if same && before.inputs == hashes(w.report.Inputs) {
 		if r := before.finished; r != nil {

@@ -107,6 +107,27 @@ func TestByAPlanEpisodesAreOnItsClock(t *testing.T) {
 	assert.Equal(t, "Plan", option.Arg)
 }
 
+// A camera that is taken later is so where it says why its frames were not used.
+func TestFramesAreDroppedByTheTimesThatThePlanGivesThem(t *testing.T) {
+	in := write(t, recorded(t, 1, 40, true))
+	plan := align.Plan{Rate: 20, Streams: []align.Stream{{Name: "state"}, {Name: "front", Sampling: align.Sampling{Offset: 500 * time.Millisecond}}}}
+	r := converts(t, filepath.Join(t.TempDir(), "out"), MCAP(mcap.Protobuf), Options{Plan: &plan, Device: cpu(t)}, in)
+	for _, s := range r.Streams {
+		if s.Name == "front" {
+			assert.Equal(t, map[string]int{afterClock: s.Read - s.Used}, s.Dropped)
+			assert.Positive(t, s.Dropped[afterClock])
+		}
+	}
+}
+
+func TestErrorsOfTheOutputAreThoseBelowIt(t *testing.T) {
+	p := &piece{work: &work{place: place{at: "a/out"}}}
+	for path, want := range map[string]bool{"a/out": true, "a/out/episode-000000.npz": true, "./a/out/x": true, "a/out2/in.mcap": false, "a": false, "/a/out": false} {
+		assert.Equal(t, want, p.ofOutput(fmt.Errorf("broken: %w", &fs.PathError{Op: "write", Path: path, Err: fs.ErrInvalid})), path)
+	}
+	assert.False(t, p.ofOutput(fs.ErrInvalid))
+}
+
 // A plan may give a stream the name that another one has, which it does not take.
 func TestANameMayBeGivenToAnotherStream(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, true))
@@ -250,6 +271,9 @@ func TestWhatIsWholeIsNotMadeAgain(t *testing.T) {
 	damaged := []byte(want["episode-000001.npz"])
 	damaged[len(damaged)/2] ^= 1
 	require.NoError(t, os.WriteFile(filepath.Join(out, "episode-000001.npz"), damaged, 0o666))
+	held, err := os.Open(filepath.Join(out, "episode-000001.npz")) // so that what is made anew is not given the same number on the disk
+	require.NoError(t, err)
+	defer held.Close()
 	var told []Progress
 	r := converts(t, out, NPZ(), Options{Progress: func(p Progress) { told = append(told, p) }}, in)
 	assert.Equal(t, 1, r.Before)

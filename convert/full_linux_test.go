@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"context"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // TestAFullDiskIsAnErrorOfTheFile runs itself as a program that may write no more than so many bytes to a file. What is whole stays, nothing else, and
@@ -48,4 +52,44 @@ func TestAFullDiskIsAnErrorOfTheFile(t *testing.T) {
 	var path *fs.PathError
 	require.ErrorAs(t, err, &path)
 	assert.True(t, strings.HasPrefix(path.Path, out), path.Path)
+}
+
+// restless is frames of 64x64 pixels that no encoder makes small.
+type restless struct{}
+
+func (restless) ReadFrame(_ context.Context, i int) ([]byte, error) {
+	b := make([]byte, 64*64*3)
+	_, _ = rand.NewChaCha8([32]byte{byte(i), byte(i >> 8)}).Read(b) // it never fails
+	return b, nil
+}
+
+// TestADiskThatIsFullForAnEncoderEndsTheConversion runs itself as TestAFullDiskIsAnErrorOfTheFile does: what the encoder has no room for is no episode
+// that is skipped.
+func TestADiskThatIsFullForAnEncoderEndsTheConversion(t *testing.T) {
+	dir := os.Getenv("CONVERT_FULL_ENCODER_IN")
+	if dir == "" {
+		if _, err := exec.LookPath("ffmpeg"); err != nil {
+			t.Skip("no program ffmpeg")
+		}
+		list := []*dataset.Episode{recorded(t, 1, 3, false), recorded(t, 2, 200, false)}
+		for _, e := range list {
+			e.Media = []dataset.Media{{Name: "cam", Times: e.Streams[0].Nanoseconds(), Encoding: "rgb8", Width: 64, Height: 64, Source: restless{}}}
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^TestADiskThatIsFullForAnEncoderEndsTheConversion$")
+		cmd.Env = append(os.Environ(), "CONVERT_FULL_ENCODER_IN="+t.TempDir(), "CONVERT_FULL_ENCODER_OF="+write(t, list...))
+		text, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(text))
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100e3, Max: 100e3}))
+	to, err := LeRobot(LeRobotOptions{Codec: "h264", Task: "none"})
+	require.NoError(t, err)
+	out := filepath.Join(dir, "out")
+	_, err = all(out, to, Options{Workers: 1}, os.Getenv("CONVERT_FULL_ENCODER_OF"))
+	assert.ErrorIs(t, err, syscall.EFBIG)
+	var path *fs.PathError
+	require.ErrorAs(t, err, &path)
+	assert.Equal(t, filepath.Join(out, "videos", "cam"), path.Path)
+	assert.NoDirExists(t, out)
 }

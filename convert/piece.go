@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // piece is one that is being made.
@@ -65,10 +64,14 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	return settle(r.about.Name, r.accounts, &kept)
 }
 
-// ofOutput reports whether an error is of a file below the output.
+// ofOutput reports whether an error is of the output, or of a file below it.
 func (p *piece) ofOutput(err error) bool {
 	var path *fs.PathError
-	return errors.As(err, &path) && (path.Path == p.at || strings.HasPrefix(filepath.Clean(path.Path), filepath.Clean(p.at)))
+	if !errors.As(err, &path) {
+		return false
+	}
+	below, err := filepath.Rel(p.at, path.Path)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // commit gives the piece its name, if there is anything in it.

@@ -31,7 +31,7 @@ type columnTally struct {
 	equal    int     // steps without a change
 	limit    int     // of these, steps at what was the least or the greatest value until then
 	bad      int     // values that are not finite
-	// The sums of the values less shift, and of their squares, if they were asked for; NaN of a column that has values that are not finite.
+	// The sums of the values less shift, the first of them, and of their squares, if they were asked for; NaN of a column that has values that are not finite.
 	shift, sum, square float64
 }
 
@@ -107,6 +107,9 @@ const block = 4096
 func scan[T number](t *tally, data []T, width int, sums bool) {
 	before, limits := make([]T, width), make([][2]T, width)
 	for c := range width {
+		if x := float64(data[c]); x-x == 0 {
+			t.columns[c].shift = x // so that the sums lose nothing
+		}
 		before[c], limits[c] = T(math.NaN()), [2]T{T(math.Inf(1)), T(math.Inf(-1))} // nothing is as the value before the first
 	}
 	for len(data) > 0 {
@@ -157,11 +160,6 @@ func look[T number](k *columnTally, list []T, apart int, before, low, high T) (l
 
 // total adds values of a column to its sums, two at a time.
 func total[T number](k *columnTally, list []T, apart int) {
-	if k.sum == 0 && k.square == 0 {
-		if x := float64(list[0]); x-x == 0 {
-			k.shift = x // so that the sums lose nothing
-		}
-	}
 	shift := k.shift
 	var s0, s1, q0, q1 float64
 	i := 0

@@ -210,10 +210,14 @@ type told struct {
 	Err    string
 }
 
-// progress is Group.Progress, of the own step's p and err.
+// progress is Group.Progress, of the own step's p and err. An err that is no *NotFiniteError ends the group, whose others have it as a *ranks.LostError.
 func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress, error) {
 	if lost := j.Err(); lost != nil { // what the step found since is of no use
 		return Progress{}, lost
+	}
+	if bad := (*NotFiniteError)(nil); err != nil && !errors.As(err, &bad) { // of the device, or the end of ctx: this rank is at no step
+		j.Leave(err)
+		return Progress{}, err
 	}
 	var mine told
 	for _, loss := range p.Losses {

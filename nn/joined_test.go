@@ -20,6 +20,7 @@ import (
 	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/tensor"
 )
 
 // own opens a device that no other rank has: a simulated one is of a driver of its own, as those of processes are.
@@ -197,6 +198,32 @@ func TestANaNStopsAllProcesses(t *testing.T) {
 		if assert.ErrorAs(t, err, &stopped, "rank %d", rank) {
 			assert.Equal(t, int64(2), stopped.Step)
 		}
+	}
+}
+
+// What broke in one rank is said in all: it is at no step that the others could be at.
+func TestADeviceThatBreaksIsToldToTheOthers(t *testing.T) {
+	errs := joinedRanks(t, 2, shares, everything(), func(rank int, g *Group) error {
+		if _, err := g.given(t.Context(), 1); err != nil {
+			return err
+		}
+		s := g.Steps()[0]
+		state := s.state
+		defer func() { s.state = state }()
+		if rank == 1 {
+			s.state = tensor.Must(tensor.New(tensor.I64, state.Len()))
+			if err := s.state.Close(); err != nil {
+				return err
+			}
+		}
+		_, err := g.Progress(t.Context())
+		return err
+	})
+	assert.ErrorIs(t, errs[1], tensor.ErrClosed)
+	var lost *ranks.LostError
+	if assert.ErrorAs(t, errs[0], &lost) {
+		assert.Equal(t, 1, lost.Rank)
+		assert.Contains(t, lost.Why, "closed")
 	}
 }
 

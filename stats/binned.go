@@ -10,7 +10,7 @@ import (
 // binned are quantiles as LeRobot has them: see Column.Binned.
 type binned struct {
 	Columns [][]float64 `json:",omitempty"` // of each column
-	Broken  bool        `json:",omitempty"` // some episode has a value that is not finite
+	Broken  bool        `json:",omitempty"` // some episode has a value that is not finite, or extremes as far apart as T reaches
 }
 
 // bin takes an episode's values.
@@ -52,6 +52,9 @@ func binnedOf[T summary.Float](rows []T, width int) (b binned) {
 		return binned{Broken: true}
 	}
 	for _, c := range summary.Block(rows, width) {
+		if slices.ContainsFunc(c.Quantiles[:], func(q float64) bool { return q-q != 0 }) { // the bins between such extremes have no width in T
+			return binned{Broken: true}
+		}
 		b.Columns = append(b.Columns, slices.Clone(c.Quantiles[:]))
 	}
 	return b

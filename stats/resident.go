@@ -62,6 +62,7 @@ func (r *resident) close() (err error) {
 	for _, t := range r.open {
 		err = errors.Join(err, t.Close())
 	}
+	r.open = nil
 	return err
 }
 
@@ -111,7 +112,7 @@ func (r *resident) tally(known int, prefixes []int64) (counts, sums []int64, err
 	if counts, err = r.download(a.Counts); err == nil && a.Sums != nil {
 		sums, err = r.download(a.Sums)
 	}
-	return counts, sums, err
+	return counts, sums, errors.Join(err, r.close()) // many prefixes need many
 }
 
 // pass looks at the next 11 bits of the values at the ranks that matter, of as many prefixes at a time as a Tally takes.

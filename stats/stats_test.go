@@ -115,6 +115,23 @@ func TestStatisticsAreThoseOfAllSamples(t *testing.T) {
 	assert.Equal(t, []string{"observation.state", "action", "gripper"}, r.names())
 }
 
+// far is a dataset of one episode whose extremes are further apart than float32 reaches.
+type far struct{ robots }
+
+func (f *far) Episode(context.Context, int) (*dataset.Episode, error) {
+	s, err := dataset.NewStream("x", []int64{0, 1, 2}, tensor.Must(tensor.Of([]float32{-3e38, 0, 3e38}, 3, 1)), nil)
+	return &dataset.Episode{Name: "far", Streams: []dataset.Stream{s}}, err
+}
+
+func TestBinsThatHaveNoWidthAreNone(t *testing.T) {
+	d := &far{robots{episodes: 1}}
+	r, err := Compute(t.Context(), d, Options{Binned: true})
+	require.NoError(t, err)
+	assert.Nil(t, r.Stream("x").Columns[0].Binned)
+	assert.Equal(t, float64(float32(3e38)), r.Stream("x").Columns[0].Max)
+	_ = text(t, r)
+}
+
 func TestNoNumberOfWorkersOrShardsChangesABit(t *testing.T) {
 	want, err := Compute(t.Context(), &robots{episodes: 9}, Options{Workers: 1, Binned: true})
 	require.NoError(t, err)

@@ -175,7 +175,7 @@ func (c *episodes) keep(e *entry) {
 	c.bytes += e.bytes
 	for c.bytes > c.most && len(c.recent) > 1 {
 		c.bytes -= c.recent[0].bytes
-		c.recent = c.recent[1:]
+		c.recent = slices.Delete(c.recent, 0, 1) // which forgets the entry, too
 	}
 }
 

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
 	"context"
 	"fmt"
@@ -215,17 +216,18 @@ func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int)
 
 // run decodes frames of a video one after the other. After an error those that are left have it too.
 func (f *frames) run(ctx context.Context, m *dataset.Media, name picture, to int) {
-	var failed error
-	for t, err := range m.DecodeRange(ctx, name.place, to) {
-		if ctx.Err() != nil {
-			return
+	failed := caught.Do(func() error {
+		for t, err := range m.DecodeRange(ctx, name.place, to) {
+			if err = cmp.Or(ctx.Err(), err); err != nil {
+				return err
+			}
+			f.keep(encoded(name, t))
+			name.place++
 		}
-		if err != nil {
-			failed = err
-			break
-		}
-		f.keep(encoded(name, t))
-		name.place++
+		return nil
+	})
+	if ctx.Err() != nil {
+		return
 	}
 	for ; failed != nil && name.place < to; name.place++ {
 		f.keep(&shot{name: name, err: failed})

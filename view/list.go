@@ -136,17 +136,12 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 	}
 	name := thumbnailOf(i)
 	shot, err := s.frames.get(r.Context(), name, name, func(ctx context.Context) {
-		shot := &shot{}
-		shot.err = caught.Do(func() error {
-			e, err := s.get(ctx, i, false)
-			if err != nil {
-				return err
-			}
+		e, err := s.get(ctx, i, false)
+		shot := &shot{name: name, err: err}
+		if err == nil {
 			shot = s.thumbnail(ctx, e)
-			return shot.err
-		})
+		}
 		if ctx.Err() == nil {
-			shot.name = name
 			s.frames.keep(shot)
 		}
 	})
@@ -163,18 +158,27 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 
 func thumbnailOf(episode int) picture { return picture{episode, -1, 0, thumbnailHeight} }
 
-func (s *Server) thumbnail(ctx context.Context, e *entry) *shot {
-	for k := range e.Media {
-		m, c := &e.Media[k], &e.mediaOrder[k]
-		if n := len(c.times); n > 0 && m.Decodes() {
-			t, err := m.Decode(ctx, c.index(n/2))
-			if err != nil {
-				continue
+func (s *Server) thumbnail(ctx context.Context, e *entry) (made *shot) {
+	name := thumbnailOf(e.number)
+	err := caught.Do(func() error {
+		for k := range e.Media {
+			m, c := &e.Media[k], &e.mediaOrder[k]
+			if n := len(c.times); n > 0 && m.Decodes() {
+				t, err := m.Decode(ctx, c.index(n/2))
+				if err != nil {
+					continue
+				}
+				made = encoded(name, t)
+				return nil
 			}
-			return encoded(thumbnailOf(e.number), t)
 		}
+		made = &shot{name: name, kind: "image/svg+xml", bytes: e.sparkline()}
+		return nil
+	})
+	if err != nil {
+		made = &shot{name: name, err: err}
 	}
-	return &shot{name: thumbnailOf(e.number), kind: "image/svg+xml", bytes: e.sparkline()}
+	return made
 }
 
 // sparkline draws the first columns of the stream with most samples, of flags only where there is nothing else, each from its least to its greatest

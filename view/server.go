@@ -26,7 +26,7 @@ var page embed.FS
 type Options struct {
 	// Plan is what the curves over the samples are made by; nil for none, until someone asks for a rate on the page.
 	Plan *align.Plan
-	// Host is a name under which the page may be asked for besides localhost, addresses and the machine's own name.
+	// Host is a name under which the page may be asked for besides localhost and addresses.
 	Host string
 	// Memory is how many bytes of episodes are kept, beside the one that is looked at; 1 GiB unless given.
 	Memory int64

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"image/jpeg"
 	"io/fs"
+	"iter"
 	"math"
 	"net"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
 )
 
 func exists(path string) bool {
@@ -337,4 +339,31 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines are left")
+}
+
+// falls is a video whose decoder panics after some frames.
+type falls struct{ after int }
+
+func (falls) ReadFrame(context.Context, int) ([]byte, error) { panic("a mistake") }
+
+func (f falls) DecodeFrames(_ context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
+	return func(yield func(*tensor.Tensor, error) bool) {
+		for i := from; i < to; i++ {
+			if i >= f.after {
+				panic("a mistake")
+			}
+			if !yield(tensor.Must(tensor.Of(make([]uint8, 16*16*3), 16, 16, 3)), nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestADecoderThatFallsCostsItsFrames(t *testing.T) {
+	e := robot(t, 0)
+	e.Media[0].Encoding, e.Media[0].Source = "h264", falls{3}
+	s := serve(t, &memory{list: []func() (*dataset.Episode, error){func() (*dataset.Episode, error) { return e, nil }}}, Options{})
+	assert.Equal(t, http.StatusOK, get(s, "/api/episodes/0/frame?camera=front&at=0.1").StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, get(s, "/api/episodes/0/frame?camera=front&at=0.5").StatusCode)
+	assert.Equal(t, http.StatusUnprocessableEntity, get(s, "/api/episodes/0/thumbnail").StatusCode)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"math"
 	"os"
@@ -112,6 +113,9 @@ func (p *episodePlan) encodeVideo(ctx context.Context, w *Writer, name string, m
 	}}
 	encode := func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error {
 		err := ffmpeg.Encoding{Codec: w.opt.Codec, Width: width, Height: height, Rate: w.opt.FPS}.Encode(ctx, path, pictures)
+		if full := (*fs.PathError)(nil); errors.As(err, &full) && full.Path == path {
+			return w.broken(filepath.Join("videos", name), err)
+		}
 		if err != nil {
 			return err
 		}

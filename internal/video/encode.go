@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -33,7 +35,7 @@ var encoders = map[string]string{"av1": "libsvtav1", "h264": "libx264", "hevc": 
 func Encodings() []string { return slices.Sorted(maps.Keys(encoders)) }
 
 // Encode has ffmpeg write an mp4 file of pictures u8 [Height,Width,3], each of which it takes as it comes. The first error ends it, that of the pictures
-// too, and so does the end of ctx; what is in the file is nothing then. Without the program, or the encoder in it, the error is dataset.ErrUnsupported.
+// too, and so does the end of ctx; what is in the file is nothing then. A full disk is an *fs.PathError. Without the program, or the encoder in it, the error is dataset.ErrUnsupported.
 func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*tensor.Tensor, error]) error {
 	job := &Job{Fail: func(int) *dataset.FormatError {
 		return &dataset.FormatError{Format: "video", Offset: -1, Msg: "encode " + e.Codec}
@@ -73,6 +75,11 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 		cancel()
 	}
 	failed := cmd.Wait()
+	if broken == nil || errors.Is(broken, errPipe) {
+		if err := errs.full(path); err != nil && ctx.Err() == nil { // at the end of a file ffmpeg says so, and that all is well
+			return err
+		}
+	}
 	switch {
 	case ctx.Err() != nil && broken == nil:
 		return ctx.Err()
@@ -110,6 +117,17 @@ func (e Encoding) feed(in io.Writer, pictures iter.Seq2[*tensor.Tensor, error]) 
 		}
 		if _, err := in.Write(b); err != nil {
 			return fmt.Errorf("%w: %w", errPipe, err)
+		}
+	}
+	return nil
+}
+
+// full returns the error of a disk that has no room for a file, which is no matter of what was to be written; nil if the program says nothing of it.
+func (t *tail) full(path string) error {
+	said := strings.ToLower(string(t.b))
+	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if strings.Contains(said, full.Error()) {
+			return &fs.PathError{Op: "write", Path: path, Err: full}
 		}
 	}
 	return nil

@@ -3,10 +3,12 @@ package video
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +57,19 @@ func TestEveryPictureIsInTheVideo(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, len(first), len(second), "the same pictures gave another video")
 	}
+}
+
+func TestAFullDiskIsNoFaultOfThePictures(t *testing.T) {
+	needs(t)
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("no device that is full")
+	}
+	err := Encoding{"h264", 64, 64, 30}.Encode(context.Background(), full, grey(30, 64, 64, nil))
+	var path *fs.PathError
+	require.ErrorAs(t, err, &path)
+	assert.Equal(t, full, path.Path)
+	assert.ErrorIs(t, err, syscall.ENOSPC)
 }
 
 func TestWhatEndsAnEncoding(t *testing.T) {

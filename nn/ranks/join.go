@@ -75,7 +75,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fail("no folder for the socket", "one that can be made", err)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil { // which only its owner may
+	if err := private(dir); err != nil {
 		return fail("a folder of somebody else", "one of this user", err)
 	}
 	if conn, err := net.Dial("unix", path); err == nil {
@@ -121,6 +121,18 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+// private makes a folder its owner's alone, which nobody else may do. A link may lead to anybody's.
+func private(dir string) error {
+	st, err := os.Lstat(dir)
+	if err == nil && !st.IsDir() {
+		err = errors.New("it is no folder")
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o700)
 }
 
 // missing is the first rank that has not come.
@@ -169,6 +181,9 @@ func (g *Group) reach(ctx context.Context, path string) error {
 			return fail("no rank 0", "one, of this machine and of the same launcher", errors.Join(err, ctx.Err()))
 		case <-time.After(again):
 		}
+	}
+	if err := private(filepath.Dir(path)); err != nil { // whoever listens there may say what memory is to be opened
+		return fail("a folder of somebody else", "one of this user", err)
 	}
 	l := g.links[0]
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })

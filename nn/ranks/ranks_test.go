@@ -52,6 +52,27 @@ func run(t *testing.T, n int, fn func(ctx context.Context, g *Group) error) []er
 	return errs
 }
 
+// A folder that anybody may have put there is none to meet in.
+func TestALinkIsNoPlaceToMeet(t *testing.T) {
+	path := socket(t)
+	link := filepath.Dir(path)
+	elsewhere := filepath.Join(filepath.Dir(link), "elsewhere")
+	require.NoError(t, os.Mkdir(elsewhere, 0o755))
+	require.NoError(t, os.Symlink(elsewhere, link))
+	l, err := net.Listen("unix", filepath.Join(elsewhere, "s")) // somebody who would be rank 0
+	require.NoError(t, err)
+	defer l.Close()
+	for rank := range 2 {
+		_, err := Join(t.Context(), path, rank, 2)
+		var bad *JoinError
+		require.ErrorAs(t, err, &bad)
+		assert.Contains(t, bad.Got, "somebody else")
+	}
+	st, err := os.Stat(elsewhere)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o755), st.Mode().Perm())
+}
+
 func TestAllHearWhatEachSays(t *testing.T) {
 	for _, n := range []int{1, 2, 5} {
 		for rank, err := range run(t, n, func(ctx context.Context, g *Group) error {
