@@ -108,6 +108,9 @@ var unsafeFiles = map[string]string{
 	"cudasim/memory_word.go":    "words of simulated memory that threads of a kernel use atomically",
 }
 
+// noTemplates are packages that call methods by their names: where one is linked, the linker keeps every method, which is a quarter of the program.
+var noTemplates = []string{"text/template", "html/template"}
+
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
 var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings", "Chromium"}
 
@@ -155,6 +158,16 @@ func isProgram(dir string) bool {
 // isStd tells the standard library, whose paths begin without a dot in their first element.
 func isStd(imported string) bool {
 	return !strings.Contains(strings.Split(imported, "/")[0], ".")
+}
+
+func TestNothingUsesTemplates(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if !f.test {
+			for _, name := range noTemplates {
+				assert.NotContains(t, f.imports(), name, f.name)
+			}
+		}
+	}
 }
 
 func TestImportsPointOneWay(t *testing.T) {

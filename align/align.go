@@ -247,7 +247,7 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 			return nil, ofStream(t.from, err)
 		}
 		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Pad: pad, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
-		a.Times, a.Values = j.targets, got.Values
+		a.Times, a.Values, a.Integers = j.targets, got.Values, nil
 		err = out.Report.account(t, &a, j.targets, j.snap, func(n *Narrowed) error {
 			wide := opts
 			wide.DType = tensor.F64

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -374,6 +375,16 @@ func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
 		list = append(list, recorded(t, i+1, 20+i, false))
 	}
 	inputs := map[string]string{"recordings": write(t, list...)}
+	for _, e := range list { // of today, whose nanoseconds float64 does not hold
+		today := slices.Clone(e.Streams[0].Nanoseconds())
+		for i := range today {
+			today[i] += 1_764_201_600_123_456_789
+		}
+		for i := range e.Streams {
+			e.Streams[i].Times = tensor.Must(tensor.Of(today, len(today)))
+		}
+	}
+	inputs["today"] = write(t, list...)
 	if _, err := os.Stat("../../shared/data/lerobot_v3_g1"); err == nil {
 		inputs["videos"] = "../../shared/data/lerobot_v3_g1"
 	}

@@ -76,7 +76,7 @@ func (e *Episode) Stream(name string) *Stream {
 func (e *Episode) Bytes() int64 {
 	n := 0
 	for i := range e.Streams {
-		for _, t := range []*tensor.Tensor{e.Streams[i].Times, e.Streams[i].Values} {
+		for _, t := range []*tensor.Tensor{e.Streams[i].Times, e.Streams[i].Values, e.Streams[i].Integers} {
 			if t != nil {
 				n += t.Len() * t.DType().Size()
 			}

@@ -63,6 +63,8 @@ type Stream struct {
 	Values  *tensor.Tensor // [S,D] on the host, of a float dtype; a reader takes f32 where that holds every column's type exactly, else f64
 	Columns []Column       // [D]; streams of one type may share it, so do not write to it
 	Inexact int            // integers that the dtype of Values could not hold: rounded to nearest even there
+	// Integers [S,D] i64 are the whole numbers that Values are rounded from, of a reader that keeps them; nil where nothing is rounded, or it does not.
+	Integers *tensor.Tensor
 }
 
 // StreamError says why a Stream is none.
@@ -111,6 +113,8 @@ func (s *Stream) Check() error {
 		return bad("Values", s.Values, fmt.Sprintf("[%d,D], a row for each timestamp", s.Times.Dim(0)))
 	case s.Values.Dim(1) != len(s.Columns):
 		return bad("Columns", fmt.Sprintf("%d columns", len(s.Columns)), fmt.Sprintf("%d, one for each feature of Values", s.Values.Dim(1)))
+	case s.Integers != nil && (!s.Integers.OnHost() || s.Integers.DType() != tensor.I64 || !slices.Equal(s.Integers.Shape(), s.Values.Shape())):
+		return bad("Integers", s.Integers, fmt.Sprintf("i64 %s on the host, as Values", tensor.FormatShape(s.Values.Shape())))
 	}
 	return CheckSpacing(s.Times)
 }

@@ -15,6 +15,8 @@ var advice = map[Kind]struct {
 	CoarseClock:  {Warning, ""},
 	FPSMismatch:  {Error, "Find out which is right. If it is the timestamps, correct fps in the dataset's metadata, or read it with --rate; a policy that is trained on the wrong one moves at the wrong speed."},
 	FrameTime:    {Warning, "If the timestamps are when the rows were recorded, read it with --clock timestamp. If they are not, write frame_index/fps: LeRobot asks the video for the frame of the timestamp, so an offset shows a policy another frame than the row's."},
+	NoOverlap:    {Error, "Give the one whose clock was wrong an offset in the plan, or take another clock (--clock): on one clock, no row has samples of both, and what is made up for them is constant. A header stamped by another computer does this."},
+	ShortCover:   {Warning, "Leave it out of the plan, or begin and end the range where all streams have samples: range: [FROM, TO]. Elsewhere its rows are held from its first or last sample and say nothing."},
 	ClockOffset:  {Warning, ""},
 	Dropout:      {Warning, "Set max_gap in the plan, so that what lies in the hole is not valid; a faster storage card, or fewer logged topics, prevents it."},
 

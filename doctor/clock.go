@@ -36,6 +36,9 @@ type clock struct {
 	stats  dataset.Stats
 	steady bool // most steps are about the median
 	lo, hi int  // the samples that are not stray
+	wrong  bool // its timestamps are no times: another unit, or float32
+
+	first, last int64 // of the samples that are not stray
 }
 
 // clocks returns the clocks of an episode, each once, whatever number of streams shares it.
@@ -97,7 +100,7 @@ func (x *examiner) clock(c *clock) {
 		c.stats = dataset.StatsOf(c.times[c.lo:c.hi])
 	}
 	c.steady = steady(c.times[c.lo:c.hi], c.stats.Median)
-	if x.float32Clock(c) || x.timeUnit(c) {
+	if c.wrong = x.float32Clock(c) || x.timeUnit(c); c.wrong {
 		return // what else there is to say of it follows from that
 	}
 	x.backSteps(c)

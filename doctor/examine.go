@@ -26,7 +26,6 @@ type examiner struct {
 // add notes a finding. What its kind says of it may be said better by the caller.
 func (x *examiner) add(kind Kind, stream string, count int, why string) *Finding {
 	f := newFinding(kind, stream, count, why)
-	f.Path, f.Episode = x.opt.Path, x.n
 	x.list = append(x.list, f)
 	return f
 }
@@ -44,6 +43,7 @@ func (x *examiner) examine() []Finding {
 		for _, c := range x.clocked {
 			x.clock(c)
 		}
+		x.covers()
 	}
 	for i := range x.e.Streams {
 		x.stream(&x.e.Streams[i])
@@ -59,10 +59,35 @@ func (x *examiner) examine() []Finding {
 func (x *examiner) found() []Finding {
 	list := make([]Finding, len(x.list))
 	for i, f := range x.list {
-		list[i] = *f
+		list[i] = x.placed(f)
 	}
 	sortFindings(list)
 	return list
+}
+
+// placed returns a finding with where it was made.
+func (x *examiner) placed(f *Finding) Finding {
+	f.Path, f.Episode, f.zero = x.opt.Path, x.n, x.zero(f.Stream)
+	if f.Path != "" && x.e.Attributes.Source != f.Path {
+		f.Source = x.e.Attributes.Source
+	}
+	return *f
+}
+
+// zero is the time from which pictures of a stream count: the beginning of the episode, unless its own timestamps are in another unit.
+func (x *examiner) zero(stream string) int64 {
+	of := x.clockOf[stream]
+	if of != nil && of.wrong {
+		return of.times[0]
+	}
+	zero := int64(0)
+	known := false
+	for _, c := range x.clocked {
+		if first := c.times[c.lo]; !c.wrong && (!known || first < zero) {
+			zero, known = first, true
+		}
+	}
+	return zero
 }
 
 // sortFindings sorts by episode, those of the dataset first; then errors first, then by kind.

@@ -1,6 +1,11 @@
 package doctor
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+)
 
 // Severity says how bad a finding is.
 type Severity string
@@ -23,6 +28,8 @@ type Finding struct {
 	Path string `json:"path,omitempty"`
 	// Episode is the episode's number in its dataset, -1 of what is about the dataset as a whole, which is null in JSON.
 	Episode int `json:"episode"`
+	// Source is the file or URL that the episode was read from, where that is another than Path: one of a folder.
+	Source string `json:"source,omitempty"`
 	// Stream is the stream, the camera or the file that it is about; empty where it is about the episode or the dataset.
 	Stream string `json:"stream"`
 	// Columns are those of the stream that it is about; nil where it is about its clock, or all of them.
@@ -35,6 +42,7 @@ type Finding struct {
 	Why      string `json:"why"`
 	WhatToDo string `json:"what_to_do"`
 
+	zero  int64   // the time from which its picture counts
 	plot  drawing // draws it; nil if there is nothing to draw, or it is drawn
 	drawn *plot   // what the page draws of it; nil if nothing
 }
@@ -44,6 +52,17 @@ const MostTimes = 256
 
 // Whole is the Episode of findings about a dataset as a whole.
 const Whole = -1
+
+// Where names the episode for a person: "episode 11 (stuck.bag)"; "the dataset" of what is about it as a whole.
+func (f Finding) Where() string {
+	switch {
+	case f.Episode == Whole:
+		return "the dataset"
+	case f.Source != "":
+		return fmt.Sprintf("episode %d (%s)", f.Episode, path.Base(filepath.ToSlash(f.Source)))
+	}
+	return fmt.Sprintf("episode %d", f.Episode)
+}
 
 // MarshalJSON writes null for the episode of a finding that is about the dataset, and a list where there are no times.
 func (f Finding) MarshalJSON() ([]byte, error) {

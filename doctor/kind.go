@@ -15,6 +15,8 @@ const (
 	CoarseClock  Kind = "coarse-clock"  // timestamps rounded to a good part of their step
 	FPSMismatch  Kind = "fps-mismatch"  // a rate that is not the declared one
 	FrameTime    Kind = "frame-time"    // timestamps of a table that are not frame_index/fps
+	NoOverlap    Kind = "no-overlap"    // streams that share no moment
+	ShortCover   Kind = "short-cover"   // a stream that is there for less than half of the recording
 	ClockOffset  Kind = "clock-offset"  // two streams of one motion, one later than the other
 	Dropout      Kind = "dropout"       // the recorder noted that it lost data
 
@@ -42,7 +44,7 @@ const (
 
 // Kinds returns the kinds that are looked for.
 func Kinds() []Kind {
-	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, ClockOffset, Dropout,
+	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
 		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, Declaration, Undecoded, Damaged, Unreadable, Empty}
 }

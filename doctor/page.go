@@ -2,69 +2,151 @@ package doctor
 
 import (
 	_ "embed"
-	"html/template"
+	"fmt"
+	"html"
 	"io"
 	"strings"
 	"time"
 )
 
+// pageHead is the page up to its body, in which TITLE stands for the title. The body is written without html/template, which calls methods by their names:
+// with it the linker keeps every method of every type, a quarter of the program.
+//
 //go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"svg":     func(p *plot) template.HTML { return template.HTML(p.svg()) }, // whose texts are escaped there
-	"moment":  moment,
-	"plural":  count,
-	"columns": names,
-}).Parse(pageText))
+var pageHead string
 
 // pageGroup is the findings of one kind on the page.
 type pageGroup struct {
-	Kind     Kind
-	Severity Severity // the worst
-	Count    int
-	Findings []pageFinding
+	kind     Kind
+	severity Severity // the worst
+	count    int
+	findings []*Finding
 }
-
-type pageFinding struct {
-	Finding
-	Plot *plot
-}
-
-// Whole reports whether a finding is about the dataset.
-func (f pageFinding) Whole() bool { return f.Episode == Whole }
 
 // WriteHTML writes the report as a page of its own, which needs no network and no other file: the findings by kind, the worst first, with pictures of the
 // first of each kind and stream.
 func (r *Report) WriteHTML(w io.Writer) error {
-	data := struct {
-		*Report
-		Errors, Warnings int
-		Groups           []*pageGroup
-		Clean            bool
-	}{Report: r, Errors: r.Count(Error), Clean: len(r.Findings) == 0}
-	data.Warnings = len(r.Findings) - data.Errors
 	groups := map[Kind]*pageGroup{}
-	for _, f := range r.Findings {
+	for i := range r.Findings {
+		f := &r.Findings[i]
 		g := groups[f.Kind]
 		if g == nil {
-			g = &pageGroup{Kind: f.Kind, Severity: f.Severity}
+			g = &pageGroup{kind: f.Kind, severity: f.Severity}
 			groups[f.Kind] = g
 		}
 		if f.Severity == Error {
-			g.Severity = Error
+			g.severity = Error
 		}
-		g.Count += f.Count
-		g.Findings = append(g.Findings, pageFinding{f, f.drawn})
+		g.count += f.Count
+		g.findings = append(g.findings, f)
 	}
+	var list []*pageGroup
 	for _, severity := range []Severity{Error, Warning} {
 		for _, k := range Kinds() {
-			if g := groups[k]; g != nil && g.Severity == severity {
-				data.Groups = append(data.Groups, g)
+			if g := groups[k]; g != nil && g.severity == severity {
+				list = append(list, g)
 			}
 		}
 	}
-	return page.Execute(w, data)
+	_, err := io.WriteString(w, r.page(list))
+	return err
+}
+
+// page is the text of the page; what is put into it is escaped.
+func (r *Report) page(groups []*pageGroup) string {
+	var b strings.Builder
+	put := func(format string, args ...any) {
+		for i, a := range args {
+			args[i] = html.EscapeString(fmt.Sprint(a))
+		}
+		fmt.Fprintf(&b, format, args...)
+	}
+	c := &r.Checked
+	var titles []string
+	for _, s := range c.Paths {
+		titles = append(titles, s.Name)
+	}
+	b.WriteString(strings.Replace(pageHead, "TITLE", html.EscapeString(strings.Join(titles, ", ")), 1))
+	b.WriteString(`<h1 id="verdict">`)
+	if errors := r.Count(Error); len(r.Findings) == 0 {
+		put(`<span class="good">Nothing found</span>`)
+	} else {
+		put(`<span class="error">%s</span>, <span class="warning">%s</span>`, count(errors, "error", "errors"), count(len(r.Findings)-errors, "warning", "warnings"))
+	}
+	b.WriteString("</h1>\n<p class=\"soft\">")
+	for _, s := range c.Paths {
+		put("%s (%s, %s)", s.Name, s.Format, count(s.Episodes, "episode", "episodes"))
+		if s.Path != "" {
+			put(": %s", s.Path)
+		}
+		put("<br>")
+	}
+	put("\nLooked at %s, %s of %s and %s, for %s kinds of fault", count(c.Episodes, "episode", "episodes"), count(c.Streams, "stream", "streams"),
+		count(c.Samples, "sample", "samples"), count(c.Frames, "frame", "frames"), fmt.Sprint(len(c.Kinds)))
+	if c.Unread > 0 {
+		put(`; <span class="error">%s could not be read</span>`, count(c.Unread, "episode", "episodes"))
+	}
+	if c.Unlisted > 0 {
+		put("; %s more of the same are not listed", count(c.Unlisted, "finding", "findings"))
+	}
+	put(".</p>\n")
+	if len(groups) > 0 {
+		put("<table>\n<tr><th>kind</th><th>severity</th><th>findings</th><th>occurrences</th></tr>\n")
+		for _, g := range groups {
+			put(`<tr><td><a href="#%s">%s</a></td><td class="%s">%s</td><td class="number">%s</td><td class="number">%s</td></tr>`+"\n",
+				g.kind, g.kind, g.severity, g.severity, fmt.Sprint(len(g.findings)), fmt.Sprint(g.count))
+		}
+		put("</table>\n")
+	}
+	for _, g := range groups {
+		put(`<details open id="%s"><summary><h2 class="%s">%s</h2></summary>`+"\n", g.kind, g.severity, g.kind)
+		for _, f := range g.findings {
+			put(`<article class="finding" data-kind="%s">`+"\n<h3>", f.Kind)
+			put("%s", f.Where())
+			if f.Stream != "" {
+				put(", %s", f.Stream)
+			}
+			if len(f.Columns) > 0 {
+				put(` <span class="soft">(%s)</span>`, names(f.Columns))
+			}
+			put("</h3>\n<p>%s.</p>\n", f.Why)
+			if f.WhatToDo != "" {
+				put(`<p class="soft">%s</p>`+"\n", f.WhatToDo)
+			}
+			if f.drawn != nil {
+				b.WriteString(f.drawn.svg()) // whose texts are escaped there
+			}
+			if when := f.when(); when != "" {
+				put(`<p class="when">%s</p>`+"\n", when)
+			}
+			put("</article>\n")
+		}
+		put("</details>\n")
+	}
+	put("</body>\n</html>\n")
+	return b.String()
+}
+
+// mostTold is how many of a finding's times the page has in words.
+const mostTold = 12
+
+// when says when it is there, in seconds of its picture's axis, and what time the axis begins at; empty where it has no time.
+func (f *Finding) when() string {
+	if len(f.At) == 0 {
+		return ""
+	}
+	var list []string
+	for _, t := range f.At[:min(len(f.At), mostTold)] {
+		list = append(list, seconds(t-f.zero))
+	}
+	when := "at " + strings.Join(list, ", ")
+	if len(f.At) > mostTold {
+		when += ", …"
+	}
+	if f.zero != 0 {
+		when += "; 0 s is " + moment(f.zero)
+	}
+	return when
 }
 
 // moment writes a time on a recording's clock for a person: a date if it is one of this century, else seconds.
@@ -73,5 +155,9 @@ func moment(ns int64) string {
 	if float64(ns) > from2000 && float64(ns) < until2100 {
 		return time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000000") + " UTC"
 	}
+	return seconds(ns) + " on the recording's clock"
+}
+
+func seconds(ns int64) string {
 	return strings.TrimRight(strings.TrimRight(short2(float64(ns)/1e9), "0"), ".") + " s"
 }

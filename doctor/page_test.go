@@ -79,6 +79,31 @@ func TestThePageOpensInABrowserAndShowsWhatWasFound(t *testing.T) {
 	}
 }
 
+// The times in words are those of the pictures' axes, and of one episode all count from the same time.
+func TestTheTimesInWordsAreThoseOfThePictures(t *testing.T) {
+	tapes := recording(3)
+	tapes["joints"].cut(0, 100)
+	tapes["joints"].cut(500, 520) // the sample before it was sample 599
+	for _, row := range tapes["imu"].rows {
+		row[3], row[4] = min(row[3], 0.6), max(row[4], -0.6)
+	}
+	e := episodeOf(t, tapes)
+	e.Attributes.Source = "folder/late.bag"
+	r := examined(t, &memory{episodes: []*dataset.Episode{e}}, Options{Path: "folder"})
+	require.Len(t, r.Findings, 2)
+	gap, cut := r.Findings[0], r.Findings[1]
+	assert.Equal(t, []Kind{Gap, Saturation}, []Kind{gap.Kind, cut.Kind})
+	assert.Equal(t, "folder/late.bag", gap.Source)
+	assert.InDelta(t, 5.99, gap.drawn.marks[0], 0.02)
+	assert.InDelta(t, 1, gap.drawn.lines[0].x[0], 0.02)
+	assert.Equal(t, gap.zero, cut.zero)
+	assert.Len(t, cut.Columns, 2)
+	assert.IsIncreasing(t, cut.At)
+	_, text := written(t, r)
+	assert.Contains(t, text, "episode 0 (late.bag), joints")
+	assert.Contains(t, text, "at "+seconds(gap.At[0]-gap.zero)+"; 0 s is 2023-11-14 22:13:")
+}
+
 func TestThePageEscapesNames(t *testing.T) {
 	_, text := written(t, ill(t))
 	assert.NotContains(t, text, "<script")

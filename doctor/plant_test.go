@@ -249,6 +249,12 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 				row[0] = math.Mod(360+math.Mod(row[0]*57+float64(i)*3, 360), 360)
 			}
 		}},
+		{"an hour apart", NoOverlap, "joints", 1, func(r map[string]*tape) {
+			for i := range r["joints"].times {
+				r["joints"].times[i] += 3_600_000_000_000
+			}
+		}},
+		{"a stream that starts late", ShortCover, "action", 1, func(r map[string]*tape) { r["action"].cut(0, 600) }},
 		{"an offset", ClockOffset, "tracker", 1, func(r map[string]*tape) {
 			for i := range r["tracker"].rows { // the same hand, seen by a camera that stamps what arrives
 				sec := float64(r["tracker"].times[i]-epoch) / 1e9

@@ -33,7 +33,8 @@ func (x *examiner) series(s *dataset.Stream, v *values, columns []int, marks []i
 	steps := x.e.Steps || len(times) < v.rows
 	return func() *plot {
 		p := &plot{x: "s", y: s.Name}
-		at := func(i int) float64 { return float64(times[i]-times[0]) / 1e9 }
+		zero := x.zero(s.Name)
+		at := func(i int) float64 { return float64(times[i]-zero) / 1e9 }
 		if steps {
 			p.x, at = "sample", func(i int) float64 { return float64(i) }
 		}
@@ -42,7 +43,7 @@ func (x *examiner) series(s *dataset.Stream, v *values, columns []int, marks []i
 		}
 		for _, t := range marks {
 			if len(times) > 0 {
-				p.marks = append(p.marks, float64(t-times[0])/1e9)
+				p.marks = append(p.marks, float64(t-zero)/1e9)
 			}
 		}
 		return p
@@ -53,11 +54,11 @@ func (x *examiner) series(s *dataset.Stream, v *values, columns []int, marks []i
 func (x *examiner) steps(c *clock, marks []int64) drawing {
 	return func() *plot {
 		p := &plot{x: "s", y: "step, ms"}
-		first := c.times[c.lo]
-		p.lines = []line{thin(c.stream, c.hi-c.lo-1, func(i int) float64 { return float64(c.times[c.lo+i]-first) / 1e9 },
+		zero := x.zero(c.stream)
+		p.lines = []line{thin(c.stream, c.hi-c.lo-1, func(i int) float64 { return float64(c.times[c.lo+i]-zero) / 1e9 },
 			func(i int) float64 { return float64(c.times[c.lo+i+1]-c.times[c.lo+i]) / 1e6 })}
 		for _, t := range marks {
-			p.marks = append(p.marks, float64(t-first)/1e9)
+			p.marks = append(p.marks, float64(t-zero)/1e9)
 		}
 		return p
 	}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -56,6 +57,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	if len(columns) > 1 {
 		why += fmt.Sprintf(", and %d more", len(columns)-1)
 	}
+	slices.Sort(at)
 	f := x.add(Saturation, s.Name, total, why)
 	f.Columns, f.At, f.plot = columns, firstOf(at), x.series(s, v, where, firstOf(at))
 }

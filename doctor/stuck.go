@@ -70,9 +70,8 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 func (x *examiner) unmoved(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		count(v.width, "column", "columns"), count(v.rows, "sample", "samples")))
-	f.Path, f.Episode, f.At = x.opt.Path, x.n, x.at(s.Name, []int{0})
-	f.plot = x.series(s, v, v.moving(t), nil)
-	return *f
+	f.At, f.plot = x.at(s.Name, []int{0}), x.series(s, v, v.moving(t), nil)
+	return x.placed(f)
 }
 
 // isStuck reports whether a run of equal rows is one of a stream that is stuck.

@@ -64,7 +64,7 @@ func tags(of reflect.Type) (list []string) {
 	}
 	if of.Kind() == reflect.Struct {
 		for i := range of.NumField() {
-			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
+			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
 				list = append(list, name)
 			}
 			list = append(list, tags(of.Field(i).Type)...)
@@ -74,12 +74,12 @@ func tags(of reflect.Type) (list []string) {
 	return slices.Compact(list)
 }
 
-// The JSON of inspect, pack, batches, train and policy has the keys that the page names, and no others.
+// The JSON of these commands has the keys that the page names, and no others.
 func TestTablesOfKeysNameEachKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/command-line.md")
 	require.NoError(t, err)
 	for command, of := range map[string]reflect.Type{"inspect": reflect.TypeFor[inspection.Report](), "pack": reflect.TypeFor[packed](), "batches": reflect.TypeFor[batched](),
-		"train": reflect.TypeFor[trained](), "policy": reflect.TypeFor[acted]()} {
+		"train": reflect.TypeFor[trained](), "policy": reflect.TypeFor[acted](), "convert": reflect.TypeFor[converted](), "plan": reflect.TypeFor[planned]()} {
 		_, rest, found := strings.Cut(string(page), "| key | "+command+" says |")
 		require.True(t, found, command)
 		part, _, _ := strings.Cut(rest, "\n\n")

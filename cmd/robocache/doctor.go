@@ -157,7 +157,7 @@ func (a *app) printFindings(r *doctor.Report) error {
 			where = f.Path + ": "
 		}
 		if f.Episode != doctor.Whole && r.Checked.Episodes+r.Checked.Unread > 1 {
-			where += fmt.Sprintf("episode %d: ", f.Episode)
+			where += printed.Text(f.Where()) + ": "
 		}
 		if f.Stream != "" && !strings.HasPrefix(f.Why, f.Stream) {
 			where += f.Stream + ": "

@@ -48,7 +48,7 @@ func TestProfileRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"profile"}, "want fuse, resample"},
+		{[]string{"profile"}, "want convert, fuse, resample"},
 		{[]string{"profile", "info"}, `"info"`},
 		{[]string{"profile", "--backend", "cuda", "resample", "testdata/ramp.npz"}, `"cuda", want sim`},
 		{[]string{"profile", "resample", "testdata/ramp.npz", "--backend", "cpu"}, `"cpu", want sim`},

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/tensor"
 )
 
 // Episode reads episode i: its numbers. Its frames are read when they are asked for. A column that is broken costs itself and is counted in Damage;
@@ -264,6 +265,9 @@ func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Value
 	}
 	s, err := dataset.NewStream(name, r.times, values, f.columns(v.Width, c.Type, c.Integer()))
 	s.Inexact = inexact
+	if err == nil && inexact > 0 && len(v.Nulls) == 0 && c.Type != "uint64" {
+		s.Integers, err = tensor.Of(v.Int64, r.rows, v.Width)
+	}
 	if err == nil {
 		r.e.Streams = append(r.e.Streams, s)
 	}

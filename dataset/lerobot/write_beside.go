@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
-	"github.com/robocache/robocache/internal/summary"
 )
 
 // Beside is what an episode has that is no stream.
@@ -56,9 +54,7 @@ func (p *episodePlan) addTimes(w *Writer, times map[string][]int64) (name string
 		if bad != nil {
 			return name, bad
 		}
-		p.features = append(p.features, &writeFeature{name: named, dtype: dtypeInt64, shape: []int{1}})
-		p.data, p.clips = append(p.data, columns.Data{Int64: list}), append(p.clips, clip{})
-		p.stats = append(p.stats, featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(floatsOf(list), 1) }})
+		p.addIntegers(&writeFeature{name: named, dtype: dtypeInt64, shape: []int{1}}, list)
 	}
 	return "", nil
 }

@@ -175,7 +175,6 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	if bad != nil {
 		return bad
 	}
-	p.inexact += s.Inexact
 	if s.Values.DType() == tensor.F32 && f.dtype == dtypeFloat32 {
 		t, err := s.Values.Contiguous()
 		if err != nil {
@@ -197,6 +196,10 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}
 	}
+	if list := integers(s, values); list != nil && f.dtype == dtypeInt64 {
+		p.addIntegers(f, list)
+		return nil
+	}
 	for i, v := range values {
 		switch {
 		case v-v != 0:
@@ -207,8 +210,26 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 			return &WriteError{Kind: dataset.ErrDType, Got: valueIn(s, i, v), Want: "a whole number of 64 bits, as its type is one"}
 		}
 	}
+	p.inexact += s.Inexact
 	p.addNumbers(f, values)
 	return nil
+}
+
+// integers returns the whole numbers that a stream's values are rounded from, nil if it has none, or values that were changed since.
+func integers(s *dataset.Stream, values []float64) []int64 {
+	if s.Integers == nil {
+		return nil
+	}
+	list, err := tensor.Data[int64](s.Integers)
+	if err != nil || len(list) != len(values) {
+		return nil
+	}
+	for i, n := range list {
+		if float64(n) != values[i] {
+			return nil
+		}
+	}
+	return list
 }
 
 // notFinite refuses value i of a stream, which is NaN or an infinity.
@@ -294,8 +315,8 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 		d.Float64 = values
 		stats.of = func() []summary.Column { return summary.Block(values, width) }
 	case dtypeInt64:
-		d.Int64 = convert[int64](values)
-		stats.of = func() []summary.Column { return summary.Block(values, width) }
+		p.addIntegers(f, convert[int64](values))
+		return
 	case dtypeBool:
 		d.Bool = make([]bool, len(values))
 		for i, v := range values {
@@ -311,6 +332,13 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 func (p *episodePlan) addFloats(f *writeFeature, values []float32) {
 	stats := featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(values, f.shape[0]) }}
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{Float32: values}), append(p.stats, stats)
+	p.clips = append(p.clips, clip{})
+}
+
+// addIntegers is addNumbers of whole numbers, which float64 need not hold.
+func (p *episodePlan) addIntegers(f *writeFeature, list []int64) {
+	stats := featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(floatsOf(list), f.shape[0]) }}
+	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{Int64: list}), append(p.stats, stats)
 	p.clips = append(p.clips, clip{})
 }
 

@@ -2,6 +2,7 @@ package lerobot
 
 import (
 	"context"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -176,4 +177,53 @@ func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 			assert.Equal(t, x["info"].(map[string]any)[k], v, k)
 		}
 	}
+}
+
+// TestIntegersKeepAllBits writes whole numbers that float64 does not hold, and has them again after another time of reading and writing. Values that were
+// changed after reading count, not the numbers that they were.
+func TestIntegersKeepAllBits(t *testing.T) {
+	ctx := context.Background()
+	list := []int64{1_764_201_600_123_456_789, 1<<53 + 1, -(1<<62 + 3), math.MaxInt64, math.MinInt64, 7}
+	action := tensor.Must(tensor.Of(make([]float32, len(list)), len(list), 1))
+	times, err := dataset.StepTimes(len(list), 10)
+	require.NoError(t, err)
+	s, err := dataset.NewStream("action", times, action, nil)
+	require.NoError(t, err)
+	write := func(e *dataset.Episode, b Beside) *dataset.Episode {
+		path := filepath.Join(t.TempDir(), "set")
+		w, err := Create(path, WriteOptions{FPS: 10, Task: "count"})
+		require.NoError(t, err)
+		defer w.Close()
+		require.NoError(t, w.AddWith(ctx, e, b))
+		require.NoError(t, w.Commit(ctx))
+		d, err := dataset.Open(ctx, path, dataset.Options{Strict: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { d.Close() })
+		got, err := d.Episode(ctx, 0)
+		require.NoError(t, err)
+		return got
+	}
+	integers := func(e *dataset.Episode) []int64 {
+		got := e.Stream("ticks")
+		require.NotNil(t, got.Integers)
+		assert.Equal(t, 4, got.Inexact)
+		data, err := tensor.Data[int64](got.Integers)
+		require.NoError(t, err)
+		return data
+	}
+	once := write(&dataset.Episode{Streams: []dataset.Stream{s}}, Beside{Times: map[string][]int64{"ticks": list}})
+	assert.Equal(t, list, integers(once))
+	assert.Nil(t, once.Stream("action").Integers)
+	twice := write(once, Beside{})
+	assert.Equal(t, list, integers(twice))
+
+	other := *twice.Stream("ticks")
+	other.Values = tensor.Must(tensor.Of([]float64{1, 2, 3, 4, 5, 6}, 6, 1))
+	changed := write(&dataset.Episode{Streams: []dataset.Stream{s, other}}, Beside{})
+	values, err := tensor.Floats(changed.Stream("ticks").Values)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1, 2, 3, 4, 5, 6}, values)
+
+	other.Integers = tensor.Must(tensor.Of([]int64{1}, 1, 1))
+	assert.ErrorIs(t, other.Check(), dataset.ErrShape)
 }

@@ -339,12 +339,13 @@ var arguments = append(networkArguments, []argument{
 
 // argued names the argument that holds for a mutant, or "".
 func argued(lines []string, m *Mutant) string {
+	kernel, at := kernelOf(lines, m.Line-1)
 	for _, a := range arguments {
 		if !a.families.MatchString(m.Family+" "+m.Kernel) || !strings.HasPrefix(m.Rule, a.rule) || !a.line.MatchString(m.Old) {
 			continue
 		}
 		from, to := max(m.Line-1-a.reach, 0), min(m.Line+a.reach, len(lines))
-		if a.around.MatchString(strings.Join(lines[from:to], "\n")) {
+		if check := holds[a.name]; a.around.MatchString(strings.Join(lines[from:to], "\n")) && (check == nil || check(kernel, at)) {
 			return a.name
 		}
 	}

@@ -25,6 +25,7 @@ type attentionCase struct {
 	rate                float32 // of dropout
 	steep               bool    // scores of hundreds, that grow from key to key
 	flat                bool    // scores are 0, and outputs 259, in the middle of two numbers of bfloat16, once they are rounded to float32
+	values              special // in place of random ones
 	stairs              bool    // every fourth 8 queries have such scores, others none: those of one of the four tiles that a warp may have, head by head
 }
 
@@ -46,6 +47,25 @@ func attentionCases() (list []attentionCase) {
 		add(attentionCase{name: "flat_dropout", b: 1, heads: 1, width: width, tq: 32, tk: 41, flat: true, rate: 0x1p-30})
 		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true})
 		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true, rate: 0.2})
+		for _, t := range []int{16, 17, 24, 25} { // what is not seen begins at each of a lane's keys
+			add(attentionCase{name: "edge", b: 1, heads: 1, width: width, tq: 3, tk: t})
+			add(attentionCase{name: "edge_dropout", b: 1, heads: 1, width: width, tq: 3, tk: t, rate: 0.2})
+		}
+		for _, t := range []int{36, 44, 52, 60, 258, 266, 274, 282} { // the last query but some of each that a lane loads at once
+			add(attentionCase{name: "edge_queries", b: 1, heads: 1, width: width, tq: t, tk: 5})
+			add(attentionCase{name: "edge_queries_dropout", b: 1, heads: 1, width: width, tq: t, tk: 5, rate: 0.2})
+		}
+		for _, rate := range []float32{0, 0x1p-30} {
+			add(attentionCase{name: fmt.Sprintf("middles%v", rate > 0), b: 1, heads: 1, width: width, tq: 16, tk: 32, rate: rate, values: middles})
+			add(attentionCase{name: fmt.Sprintf("raised%v", rate > 0), b: 1, heads: 1, width: width, tq: 32, tk: 33, rate: rate, values: raised})
+			// 3 or 6 warps, and queries in each part of the second batch of statistics.
+			add(attentionCase{name: fmt.Sprintf("sharp%v", rate > 0), b: 2, heads: 1, width: width, tq: 460, tk: 70, rate: rate, values: sharp})
+		}
+		add(attentionCase{name: "middle_factor", b: 1, heads: 1, width: width, tq: 1, tk: 32, rate: middleRate(), values: middles})
+		for i := range 4 * 64 / width {
+			add(attentionCase{name: fmt.Sprint("word", i), b: 1, heads: 8, width: width, tq: 32, tk: 32, rate: wordRate(i%4, i/4, 8, 32)})
+		}
+		add(attentionCase{name: "blind_dropout", b: 2, heads: 1, width: width, tq: 3, tk: 5, pad: true, blind: true, rate: 0.2})
 		for _, t := range []int{1, 17, 40, 130} {
 			add(attentionCase{name: "causal", b: 1, heads: 2, width: width, tq: t, tk: t, causal: true, packed: true})
 			add(attentionCase{name: "padded", b: 3, heads: 1, width: width, tq: t, tk: t, pad: true, packed: true, blind: true})
@@ -120,6 +140,9 @@ func (c attentionCase) make(seed uint64) *attentionData {
 				w.k[h][i] = float64(i/c.width/4) / 4
 			}
 		}
+	}
+	if c.values != nil {
+		c.values(w, rng)
 	}
 	for h := range w.q {
 		if c.flat { // the sum of a column is 259 tk

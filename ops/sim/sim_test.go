@@ -142,7 +142,7 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
-		opstest.Run(t, dev, opstest.Config{Slow: slow, OneOf: of, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "backward-generated": true, "voxel": true, "draw": true}})
+		opstest.Run(t, dev, opstest.Config{Slow: thorough.Of(2, 1) * slow, OneOf: of, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "backward-generated": true, "voxel": true, "draw": true}})
 	}
 }
 

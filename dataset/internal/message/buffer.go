@@ -36,6 +36,7 @@ type moving struct {
 // listBuffer is a list of one message.
 type listBuffer struct {
 	count   int
+	inexact int
 	values  []float64 // up to MaxList of them
 	element []float64
 	moving  []moving // of each element, where ListShape.Keyed
@@ -67,7 +68,12 @@ func (p *buffers) take(row []float64, lists, labels, structs int) *buffer {
 func (l *listBuffer) empty() {
 	clear(l.moving)
 	clear(l.names)
-	l.count, l.values, l.moving, l.names = 0, l.values[:0], l.moving[:0], l.names[:0]
+	l.count, l.inexact, l.values, l.moving, l.names = 0, 0, l.values[:0], l.moving[:0], l.names[:0]
+}
+
+// own makes what was counted as inexact since, of the message, a list's.
+func (b *buffer) own(l *listBuffer, since int) {
+	l.inexact, b.inexact = l.inexact+b.inexact-since, since
 }
 
 // add appends an element.
@@ -114,6 +120,7 @@ func (b *buffer) commit(shape *Shape, labels []int, rows *Rows) {
 		} else if !shape.Lists[i].Keyed && shape.Lists[i].Labels == "" && from.count != int(to.Lengths[0]) {
 			to.Dropped = true
 		}
+		to.Inexact += from.inexact
 		to.Lengths = append(to.Lengths, int32(from.count))
 		if shape.Lists[i].Keyed {
 			for _, m := range from.moving {

@@ -42,7 +42,7 @@ type reader struct {
 type span struct{ from, to, count int }
 
 // saved is how long the slices of a list are.
-type saved struct{ f32, f64, keys, stamps int }
+type saved struct{ f32, f64, keys, stamps, inexact int }
 
 func (r *reader) fail(kind error, msg, got, want string) bool {
 	r.bad = &dataset.FormatError{Format: r.format, Offset: int64(r.pos + r.before), Kind: kind, Msg: msg, Got: got, Want: want}
@@ -275,7 +275,9 @@ func (r *reader) sequence(p *program, o *op) bool {
 	if o.text >= 0 {
 		r.rows.spans[o.text] = span{from, r.pos, n}
 	}
-	r.rows.Inexact += out.inexact
+	if o.list >= 0 {
+		r.rows.Lists[o.list].Inexact += out.inexact
+	}
 	return true
 }
 

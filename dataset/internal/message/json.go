@@ -171,6 +171,10 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 	default:
 		b.labels[f.at] = b.labels[f.at][:0]
 	}
+	since := b.inexact
+	if f.what == jsonList || f.what == jsonStructs {
+		defer func() { b.own(&b.lists[f.at], since) }()
+	}
 	return s.array(depth, func(int) error {
 		switch f.what {
 		case jsonList:

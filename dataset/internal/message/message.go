@@ -100,7 +100,7 @@ type Rows struct {
 	Count   int       // messages
 	F32     []float32 // [Count,D], unless Wide
 	F64     []float64 // [Count,D] if Wide
-	Inexact int       // integers that a float64 could not hold, here and in the lists
+	Inexact int       // integers that a float64 could not hold, beside those in the lists
 	Stamps  []int64   // [Count] ns, where Shape.Stamp
 	Lists   []ListRows
 	// Frames are the names of coordinate frames in these rows, each once, that Keys and Parents count.
@@ -125,6 +125,7 @@ func (r *Rows) Reset() {
 // ListRows are a list's.
 type ListRows struct {
 	Lengths []int32   // [Count]
+	Inexact int       // integers that a float64 could not hold
 	F32     []float32 // [sum of Lengths, columns], unless Wide
 	F64     []float64
 	// Names are the different sets of names that messages give the elements, where ListShape.Labels, in the order in which they came. Elements that come in

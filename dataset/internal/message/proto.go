@@ -135,9 +135,11 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 		row[f.at] = v
 		return k, nil
 	}
+	since := b.inexact
 	if f.what == protoList && wire == f.wire {
 		v, k := f.number(b, data)
 		b.lists[f.at].add(v)
+		b.own(&b.lists[f.at], since)
 		return k, nil
 	}
 	if wire != protowire.BytesType || f.what == protoNumber {
@@ -165,6 +167,7 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 			l.add(v)
 			value, at = value[k:], at+k
 		}
+		b.own(l, since)
 	case protoStructs:
 		l := &b.lists[f.at]
 		l.element = append(l.element[:0], f.in.row...)
@@ -174,6 +177,7 @@ func (f *protoField) read(b *buffer, row []float64, turn int, n protowire.Number
 		err := f.in.read(b, l.element, b.turn, value, at)
 		m := b.moving
 		b.moving = outer
+		b.own(l, since)
 		switch {
 		case err != nil:
 			return 0, err

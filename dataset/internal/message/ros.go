@@ -110,7 +110,7 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 		return err
 	}
 	d.prepare(rows)
-	count, f32, f64, inexact := rows.Count, len(rows.F32), len(rows.F64), rows.Inexact
+	count, f32, f64 := rows.Count, len(rows.F32), len(rows.F64)
 	r.rows = rows
 	for {
 		if columns := len(d.shape.Columns); columns > 0 && d.shape.Wide {
@@ -121,10 +121,10 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 		if r.exec(p, p.ops, &r.table) && r.end() {
 			break
 		}
-		rows.F32, rows.F64, rows.Inexact = rows.F32[:f32], rows.F64[:f64], inexact
+		rows.F32, rows.F64 = rows.F32[:f32], rows.F64[:f64]
 		for i := range rows.Lists {
 			l, was := &rows.Lists[i], rows.saved[i]
-			l.Lengths, l.F32, l.F64 = l.Lengths[:count], l.F32[:was.f32], l.F64[:was.f64]
+			l.Lengths, l.F32, l.F64, l.Inexact = l.Lengths[:count], l.F32[:was.f32], l.F64[:was.f64], was.inexact
 			l.Keys, l.Parents, l.Stamps = l.Keys[:was.keys], l.Parents[:was.keys], l.Stamps[:was.stamps]
 		}
 		if !p.wide || r.unit == 2 {
@@ -182,7 +182,7 @@ func (d *ros) prepare(rows *Rows) {
 		if rows.Count == 0 {
 			l.reset()
 		}
-		rows.saved[i] = saved{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps)}
+		rows.saved[i] = saved{len(l.F32), len(l.F64), len(l.Keys), len(l.Stamps), l.Inexact}
 	}
 }
 

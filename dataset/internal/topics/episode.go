@@ -191,9 +191,8 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 	if err != nil {
 		return err
 	}
-	before := len(e.Streams)
-	stream := func(name string, f32 []float32, f64 []float64, wide bool, columns []dataset.Column) error {
-		s := dataset.Stream{Name: name, Times: clock, Columns: columns}
+	stream := func(name string, f32 []float32, f64 []float64, wide bool, columns []dataset.Column, inexact int) error {
+		s := dataset.Stream{Name: name, Times: clock, Columns: columns, Inexact: inexact}
 		if wide {
 			arrange(f64, len(columns), order)
 			s.Values, err = tensor.Of(f64, len(times), len(columns))
@@ -203,9 +202,6 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		}
 		if err != nil {
 			return err
-		}
-		if len(e.Streams) == before {
-			s.Inexact = t.inexact
 		}
 		e.Streams = append(e.Streams, s)
 		return nil
@@ -221,7 +217,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		}
 	default:
 		t.moving.parents(e, name)
-		if err := stream(name, t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns); err != nil {
+		if err := stream(name, t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns, t.inexact); err != nil {
 			return err
 		}
 	}
@@ -233,15 +229,11 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 				e.leftOut(name+"."+shape.Name, t.count, "no elements in any message")
 				continue
 			}
-			inexact := t.inexact
-			if len(e.Streams) > before {
-				inexact = 0
-			}
 			own, by := l.moving.elements(e, name, times, order)
 			numbers, which := table{l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, shape.Columns}, l.moving.which.take()
 			numbers.arrange(by)
 			arrange(which, 1, by)
-			if err := l.moving.split(e, name, own, which, numbers, inexact); err != nil {
+			if err := l.moving.split(e, name, own, which, numbers, l.inexact); err != nil {
 				return err
 			}
 			continue
@@ -253,11 +245,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		var names []string
 		switch {
 		case l.byName() && (len(l.names) > 1 || l.names[0].Reordered || l.shortest == 0):
-			inexact := t.inexact
-			if len(e.Streams) > before {
-				inexact = 0
-			}
-			if err := l.split(e, name, shape, times, order, inexact); err != nil {
+			if err := l.split(e, name, shape, times, order, l.inexact); err != nil {
 				return err
 			}
 			continue
@@ -268,7 +256,7 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		case len(l.names) > 0:
 			e.Remark(fmt.Sprintf("not all messages have names in %s, so columns have numbers for names", shape.Labels), name+"."+shape.Name)
 		}
-		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, columns(shape, l.longest, names)); err != nil {
+		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, columns(shape, l.longest, names), l.inexact); err != nil {
 			return err
 		}
 	}

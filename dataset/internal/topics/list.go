@@ -17,6 +17,7 @@ type list struct {
 	shortest, longest int
 	values            []numbers // of the messages of each set of names; of those without, the first
 	dropped           bool      // its values, by the decoder
+	inexact           int       // integers that float64 does not hold
 	moving            moving
 
 	// Of a list whose elements have names: the different sets of these, in whose order the elements are, and which of them each message has, -1 if it

@@ -314,3 +314,19 @@ func TestBlocksHoldWhatWasAdded(t *testing.T) {
 }
 
 var _ message.Learner = (*fakeLearner)(nil)
+
+// Integers that float64 does not hold are told of the stream that has them, and not of another where their list is left out.
+func TestInexactIntegersAreThoseOfTheirOwnStream(t *testing.T) {
+	const big = "9007199254740993" // 2^53+1
+	texts := []string{`{"a":1,"even":[` + big + `,2],"odd":[` + big + `]}`, `{"a":` + big + `,"even":[3,` + big + `],"odd":[1,` + big + `]}`}
+	log := &fakeLog{channels: []Channel{{Topic: "/t", Encoding: "json"}}, parts: [][]Message{{}}}
+	for i, text := range texts {
+		log.parts[0] = append(log.parts[0], Message{Log: int64(i + 1), Data: []byte(text)})
+	}
+	e, err := Read(t.Context(), log, dataset.Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"/t", "/t.even"}, e.Names())
+	assert.Equal(t, [2]int{1, 2}, [2]int{e.Streams[0].Inexact, e.Streams[1].Inexact})
+	require.Len(t, e.LeftOut, 1)
+	assert.Equal(t, "/t.odd", e.LeftOut[0].Name)
+}

@@ -144,6 +144,7 @@ func (t *topic) join(in *piece, r *reader) {
 	}
 	for i := range min(len(in.rows.Lists), len(t.lists)) {
 		l, rows, shape := &t.lists[i], &in.rows.Lists[i], &t.shape.Lists[i]
+		l.inexact += rows.Inexact
 		if shape.Keyed {
 			l.moving.joinList(in.rows.Frames, rows, before)
 			l.add(rows, shape)

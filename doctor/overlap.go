@@ -1,0 +1,98 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// leastCover is the part of a recording that a stream with a rate covers; less is told.
+const leastCover = 0.5
+
+// leastLong is how long a recording is at least in which a stream may cover little.
+const leastLong = 5 * time.Second
+
+// covers compares the time that the clocks of an episode cover: streams that share no moment cannot be put on one clock, and one that covers little of
+// the recording has nothing to say elsewhere.
+func (x *examiner) covers() {
+	var groups [][]*clock // in order of time, those that overlap together
+	var until int64
+	var list []*clock
+	for _, c := range x.clocked {
+		if !c.wrong && c.hi-c.lo >= leastSteps {
+			c.first, c.last = slices.Min(c.times[c.lo:c.hi]), slices.Max(c.times[c.lo:c.hi])
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *clock) int { return cmp.Compare(a.first, b.first) })
+	for _, c := range list {
+		if len(groups) == 0 || c.first > until {
+			groups, until = append(groups, nil), c.last
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], c)
+		until = max(until, c.last)
+	}
+	if len(groups) == 0 {
+		return
+	}
+	most := groups[0] // the one that the others are compared with: of most streams
+	for _, g := range groups[1:] {
+		if c := cmp.Or(cmp.Compare(streamsOf(g), streamsOf(most)), cmp.Compare(samplesOf(g), samplesOf(most))); c > 0 {
+			most = g
+		}
+	}
+	for _, g := range groups {
+		if &g[0] != &most[0] {
+			x.apart(g, most)
+		}
+	}
+	from, to := rangeOf(most)
+	for _, c := range most {
+		if part := float64(c.last - c.first); c.steady && to-from >= int64(leastLong) && part < leastCover*float64(to-from) {
+			f := x.add(ShortCover, c.stream, 1, fmt.Sprintf("it has samples for %s of the %s that are recorded: its first comes %s after the beginning, its last %s before the end%s",
+				span(c.last-c.first), span(to-from), span(c.first-from), span(to-c.last), c.of()))
+			f.At = []int64{c.first}
+		}
+	}
+}
+
+// apart tells clocks that share no moment with the others. A topic without a rate may speak before the others do, but not at another time altogether.
+func (x *examiner) apart(g, others []*clock) {
+	from, to := rangeOf(g)
+	first, last := rangeOf(others)
+	away, where := from-last, "after"
+	if from < first {
+		away, where = first-to, "before"
+	}
+	if !slices.ContainsFunc(g, func(c *clock) bool { return c.steady }) && away < max(to-from, last-first) {
+		return
+	}
+	c, other := g[0], others[0]
+	f := x.add(NoOverlap, c.stream, streamsOf(g), fmt.Sprintf("it has no moment in common with %s: all its samples, of %s, lie %s or more %s the %s of that%s",
+		other.stream, span(to-from), span(away), where, span(last-first), c.of()))
+	f.At = []int64{from}
+}
+
+func streamsOf(group []*clock) (n int) {
+	for _, c := range group {
+		n += 1 + len(c.others)
+	}
+	return n
+}
+
+func samplesOf(group []*clock) (n int) {
+	for _, c := range group {
+		n += len(c.times)
+	}
+	return n
+}
+
+// rangeOf returns the first and the last time of some clocks.
+func rangeOf(group []*clock) (from, to int64) {
+	from, to = group[0].first, group[0].last
+	for _, c := range group {
+		from, to = min(from, c.first), max(to, c.last)
+	}
+	return from, to
+}
