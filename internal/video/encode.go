@@ -35,7 +35,8 @@ var encoders = map[string]string{"av1": "libsvtav1", "h264": "libx264", "hevc": 
 func Encodings() []string { return slices.Sorted(maps.Keys(encoders)) }
 
 // Encode has ffmpeg write an mp4 file of pictures u8 [Height,Width,3], each of which it takes as it comes. The first error ends it, that of the pictures
-// too, and so does the end of ctx; what is in the file is nothing then. A full disk is an *fs.PathError. Without the program, or the encoder in it, the error is dataset.ErrUnsupported.
+// too, and so does the end of ctx; what is in the file is nothing then. A full disk, and a program
+// that was killed, are an *fs.PathError. Without the program, or the encoder in it, the error is dataset.ErrUnsupported.
 func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*tensor.Tensor, error]) error {
 	job := &Job{Fail: func(int) *dataset.FormatError {
 		return &dataset.FormatError{Format: "video", Offset: -1, Msg: "encode " + e.Codec}
@@ -79,6 +80,9 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 		if err := errs.full(path); err != nil && ctx.Err() == nil { // at the end of a file ffmpeg says so, and that all is well
 			return err
 		}
+	}
+	if ctx.Err() == nil && failed != nil && failed.Error() == "signal: killed" { // by a machine without memory for it, or by somebody
+		return &fs.PathError{Op: "write", Path: path, Err: fmt.Errorf("ffmpeg: %w", failed)}
 	}
 	switch {
 	case ctx.Err() != nil && broken == nil:
