@@ -66,7 +66,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		return nil, errors.Join(err, c.Close())
 	}
 	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
-		Definitions: opt.Reading.Definitions, Media: opt.Media, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
+		Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }
 
@@ -134,6 +134,12 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 	same := before != nil && before.head == text(w.report.Head)
 	if !same {
 		if err := w.foreign(w.report.Head); err != nil {
+			return nil, err
+		}
+	}
+	if same && w.whole { // a report that was being written, which is no part of the piece
+		err := atomicfile.Sweep(w.out, func(name string) bool { return name == filepath.Base(w.marker) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
