@@ -82,9 +82,10 @@ func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begi
 // same to their bytes.
 //
 // Of a shard that was made before, all or in part, what is whole stays and is not made again, if it was asked for in the same way and the inputs are as
-// they were; while it is made, a journal beside the output says what is whole. If what is in its files of the inputs changed, which are those that its
-// report has hashes of, or a piece of one that was done is not there any more, all of it is made anew. Inputs of other names or sizes, as an output with
-// anything else in it, are an *OptionError. Two programs do not make one shard at a time.
+// they were; while it is made, a journal beside the output says what is whole. If the inputs changed, or a piece of one that was done is not there any
+// more, all of it is made anew. Of one shard of several the files changed whose hashes in its report are not what is in them any more, and all others that
+// were written since. Inputs of other names or sizes, as an output with anything else in it, are an *OptionError. Two programs do not make one shard at a
+// time: where they do, one of them ends with an error.
 //
 // An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
 // of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
@@ -114,7 +115,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &w.report, w.finish(ctx)
+	return &w.report, w.finish(ctx, journal)
 }
 
 // work is a shard that is being made.
@@ -384,7 +385,7 @@ func (w *work) together(ctx context.Context, j *journal, left []int, done func(*
 
 // hash fills in the hash of a piece that has its name.
 func (w *work) hash(ctx context.Context, n *entry) error {
-	if n.Report.Path == "" && !n.converted() {
+	if n.Report.Path == "" && !n.Report.converted() {
 		return nil
 	}
 	return hash(ctx, w.path(&n.Report), &n.Report)
@@ -428,9 +429,9 @@ func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error
 	return p.n, p.commit(ctx)
 }
 
-// finish checks the whole account, and says that the shard is done.
-func (w *work) finish(ctx context.Context) error {
-	if err := unchanged(ctx, w.inputs); err != nil {
+// finish checks the whole account and that what it says is there, and says that the shard is done.
+func (w *work) finish(ctx context.Context, j *journal) error {
+	if err := errors.Join(unchanged(ctx, w.inputs), w.there(j)); err != nil {
 		return err
 	}
 	if err := w.report.check(w.end - w.first); err != nil {
