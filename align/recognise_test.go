@@ -161,6 +161,13 @@ func TestARecogniserTakesEpisodesTogether(t *testing.T) {
 	r := recognised(t, part(0, "a"), part(2, "a"), part(0, "b"), dataset.Stream{Name: "s", Times: part(0, "a").Times, Columns: part(0, "a").Columns, Values: tensor.Must(tensor.New(tensor.F32, 0, 1))})
 	require.Len(t, r.Angles(), 1)
 	assert.Equal(t, 2, r.Angles()[0].Wraps)
+	lost := sampledAt(t, "s", 10, 40, "a", func(row, _ int) float64 { // a tracker that comes back elsewhere, every 5 samples
+		if row%5 == 0 {
+			return math.NaN()
+		}
+		return 6 * float64(row/5%2)
+	})
+	assert.Empty(t, recognised(t, lost).Angles(), "no step is over what is not finite")
 	nan := sampledAt(t, "s", 10, 40, "a b c d", func(int, int) float64 { return math.NaN() })
 	r = recognised(t, nan)
 	assert.Empty(t, r.Quaternions())

@@ -200,8 +200,21 @@ func (w *work) clear() error {
 	}
 	names := map[string]bool{filepath.Base(w.out): true, filepath.Base(w.journal): true}
 	own := func(name string) bool { return names[name] }
-	if err := atomicfile.Sweep(parent, own); err != nil || w.whole {
+	if err := atomicfile.Sweep(parent, own); err != nil {
 		return err
+	}
+	target, err := atomicfile.Follow(filepath.Clean(w.out))
+	if err != nil {
+		return err
+	}
+	if beside := filepath.Dir(target); beside != parent { // the output is a link, and what it leads to is written beside that
+		err := atomicfile.Sweep(beside, func(name string) bool { return name == filepath.Base(target) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if w.whole {
+		return nil
 	}
 	if err := os.MkdirAll(w.out, 0o777); err != nil {
 		return err
@@ -212,14 +225,19 @@ func (w *work) clear() error {
 		stands[w.entries[i].Report.Path] = true
 	}
 	for piece := range w.pieces() {
-		name := w.name(piece)
-		if names[name] = true; !stands[name] { // it was made of other inputs, or is not whole
+		names[w.name(piece)] = true
+	}
+	if err := atomicfile.Sweep(w.out, own); err != nil {
+		return err
+	}
+	for piece := range w.pieces() {
+		if name := w.name(piece); !stands[name] { // it was made of other inputs, or is not whole
 			if err := os.RemoveAll(filepath.Join(w.out, name)); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(atomicfile.Sweep(w.out, own), w.remove(w.marker))
+	return w.remove(w.marker)
 }
 
 func (w *work) remove(path string) error {

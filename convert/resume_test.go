@@ -64,7 +64,9 @@ func TestAnInputThatIsWrittenOverWhileItIsReadIsAnError(t *testing.T) {
 func TestOfTwoProgramsOnAShardOneIsAnError(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 25, false))
 	for what, meanwhile := range map[string]func(t *testing.T, out string){
-		"a piece is removed": func(t *testing.T, out string) { require.NoError(t, os.Remove(filepath.Join(out, "episode-000000.npz"))) },
+		"a piece is removed": func(t *testing.T, out string) {
+			require.NoError(t, os.Remove(filepath.Join(out, "episode-000000.npz")))
+		},
 		"another begins": func(t *testing.T, out string) {
 			ctx, cancel := context.WithCancel(context.Background())
 			c, err := New(ctx, []string{in}, out, NPZ(), Options{Progress: func(Progress) { cancel() }})
@@ -87,4 +89,18 @@ func TestOfTwoProgramsOnAShardOneIsAnError(t *testing.T) {
 		assert.Equal(t, 2, r.Converted, what)
 		assert.Len(t, tree(t, out), 3, what)
 	}
+}
+
+// What a killed program was writing lies beside the folder that the output links to.
+func TestLeftoversOfAnOutputThatIsALinkAreRemoved(t *testing.T) {
+	in := write(t, recorded(t, 1, 40, false))
+	far, dir := t.TempDir(), t.TempDir()
+	out := filepath.Join(dir, "out")
+	require.NoError(t, os.Symlink(filepath.Join(far, "data"), out))
+	require.NoError(t, os.Mkdir(filepath.Join(far, "data"), 0o777))
+	left := filepath.Join(far, ".data.0123456789abcdef.tmp")
+	require.NoError(t, os.Mkdir(left, 0o777))
+	converts(t, out, NPZ(), Options{}, in)
+	assert.NoDirExists(t, left)
+	assert.FileExists(t, filepath.Join(far, "data", "convert.json"))
 }

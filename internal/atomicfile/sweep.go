@@ -17,7 +17,8 @@ func Sweep(dir string, own func(name string) bool) error {
 		return err
 	}
 	for _, entry := range list {
-		if of, left := Left(entry.Name()); !left || !entry.Type().IsRegular() && !entry.IsDir() || !own(of) {
+		of, left := Left(entry.Name())
+		if !left || !entry.Type().IsRegular() && !entry.IsDir() || !own(of) {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
