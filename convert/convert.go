@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -374,30 +375,29 @@ func (w *work) each(ctx context.Context, _ *journal, left []int, done func(*entr
 	return nil
 }
 
-// together makes one piece of all episodes: they are read ahead, and written in their order. One of which a part was written when it turned out to be
-// broken costs the piece's being made again without it.
+// together makes one piece of all episodes: they are read ahead, and written in their order. If parts of some were written when they turned out to be
+// broken, the piece is made again without them.
 func (w *work) together(ctx context.Context, j *journal, left []int, done func(*entry) error) error {
 	if len(left) == 0 {
 		return nil
 	}
 	broken := map[int]error{}
 	for {
+		before := len(broken)
 		n, err := w.attempt(ctx, broken)
-		var again *brokenError
-		switch {
-		case errors.As(err, &again):
-			broken[again.number] = again.err
-		case err != nil:
+		if err != nil {
 			return err
-		default:
-			if err := j.add(n); err != nil { // before its hash is known, which may take a while
-				return err
-			}
-			if err := w.hash(ctx, n); err != nil {
-				return err
-			}
-			return done(n)
 		}
+		if len(broken) > before {
+			continue
+		}
+		if err := j.add(n); err != nil { // before its hash is known, which may take a while
+			return err
+		}
+		if err := w.hash(ctx, n); err != nil {
+			return err
+		}
+		return done(n)
 	}
 }
 
@@ -417,22 +417,30 @@ type brokenError struct {
 
 func (e *brokenError) Error() string { return e.err.Error() }
 
-// attempt makes the piece of all episodes but some.
+// attempt makes the piece of all episodes but some that are broken. To those it adds what else is, and then makes nothing.
 func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
 	p := &piece{work: w, n: &entry{Piece: 0}}
 	defer p.close()
+	known := maps.Clone(broken)
 	limit := w.limit(w.opt.Workers)
 	for _, r := range inorder.Each(ctx, w.end-w.first, w.opt.Workers, 1, func(r ready) int { return limit(&r) }, func(ctx context.Context, i int) ready {
 		if err := ctx.Err(); err != nil {
 			return ready{err: err}
 		}
 		r := w.prepare(ctx, w.first+i)
-		if err := broken[w.first+i]; err != nil && r.err == nil {
+		if err := known[w.first+i]; err != nil && r.err == nil {
 			r = w.unread(ctx, r, err)
 		}
 		return r
 	}) {
-		if err := p.add(ctx, &r); err != nil {
+		var found *brokenError
+		switch err := p.add(ctx, &r); {
+		case errors.As(err, &found): // the others are written on, into what gets no name, so that all that are broken are found at once
+			broken[found.number] = found.err
+			p.close()
+			p.writer = nil
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if w.opt.Progress != nil {
@@ -443,6 +451,9 @@ func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error
 			}
 			w.opt.Progress(now)
 		}
+	}
+	if len(broken) > len(known) {
+		return nil, nil
 	}
 	return p.n, p.commit(ctx)
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 )
 
@@ -103,4 +105,41 @@ func TestLeftoversOfAnOutputThatIsALinkAreRemoved(t *testing.T) {
 	converts(t, out, NPZ(), Options{}, in)
 	assert.NoDirExists(t, left)
 	assert.FileExists(t, filepath.Join(far, "data", "convert.json"))
+}
+
+// stumbling is a target that finds some episodes broken when it has written a part of them.
+type stumbling struct {
+	Target
+	broken  int // the first of all
+	written []string
+}
+
+func (s *stumbling) Create(ctx context.Context, path string, p Piece) (Writer, error) {
+	w, err := s.Target.Create(ctx, path, p)
+	return &stumblingWriter{w, s}, err
+}
+
+type stumblingWriter struct {
+	Writer
+	of *stumbling
+}
+
+func (w *stumblingWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
+	w.of.written = append(w.of.written, e.Name)
+	if e.Name <= fmt.Sprint("run", w.of.broken, "~") {
+		return Kept{}, &dataset.FormatError{Format: "test", Offset: -1, Kind: dataset.ErrCorrupt, Msg: e.Name}
+	}
+	return w.Writer.Add(ctx, e)
+}
+
+// However many episodes break when they are written, the others are written twice.
+func TestBrokenEpisodesOfAPieceAreFoundAtOnce(t *testing.T) {
+	var list []*dataset.Episode
+	for i := range 6 {
+		list = append(list, recorded(t, i+1, 20, false))
+	}
+	to := &stumbling{Target: WebDataset(), broken: 4}
+	r := converts(t, filepath.Join(t.TempDir(), "out"), to, Options{}, write(t, list...))
+	assert.Equal(t, [2]int{4, 2}, [2]int{r.Skipped, r.Converted})
+	assert.Equal(t, []string{"run1", "run2", "run3", "run4", "run5", "run6", "run5", "run6"}, to.written)
 }

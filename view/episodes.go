@@ -179,6 +179,19 @@ func (c *episodes) keep(e *entry) {
 	}
 }
 
+// forget forgets what plans made of all episodes but one and the other that was looked at last: it may be larger than they are.
+func (c *episodes) forget(but *entry) {
+	c.Lock()
+	defer c.Unlock()
+	for _, e := range c.recent[:max(len(c.recent)-2, 0)] {
+		if e != but {
+			e.mu.Lock()
+			clear(e.made)
+			e.mu.Unlock()
+		}
+	}
+}
+
 // entryOf returns the episode that a request is about, or answers it.
 func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) {
 	i, ok := s.numberOf(w, r)
