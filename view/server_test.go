@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -317,6 +318,22 @@ func TestMemoryHasAnEnd(t *testing.T) {
 		assert.Equal(t, i, s.episodes.recent[len(s.episodes.recent)-1].number)
 		s.episodes.Unlock()
 	}
+}
+
+func TestWhatPlansMakeIsKeptOfTheLatestEpisodes(t *testing.T) {
+	s := serve(t, robots(t, 5), Options{})
+	for i := range 5 {
+		for range 2 {
+			get(s, fmt.Sprintf("/api/episodes/%d/series?stream=joints&hz=50", i))
+		}
+	}
+	var with []int
+	for _, e := range s.episodes.recent {
+		if len(e.made) > 0 {
+			with = append(with, e.number)
+		}
+	}
+	assert.Equal(t, []int{3, 4}, with)
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {
