@@ -28,6 +28,8 @@ type StreamAccount struct {
 	NotFinite  int `json:"not_finite"`
 	// AcrossGaps are the rows that were made between two samples further apart than dataset.GapFactor medians, be they valid or not.
 	AcrossGaps int `json:"across_gaps"`
+	// Rounded are the whole numbers that were recorded of those columns and that float64 does not hold: what was written of them was rounded.
+	Rounded int `json:"rounded_integers"`
 }
 
 // The reasons for which samples are dropped, besides those of readers, plans and formats.
@@ -131,6 +133,7 @@ func (a *StreamAccount) add(b *StreamAccount) {
 	a.Gapped += b.Gapped
 	a.NotFinite += b.NotFinite
 	a.AcrossGaps += b.AcrossGaps
+	a.Rounded += b.Rounded
 }
 
 // sum adds accounts to those of the same names, which stay in the order in which they came.

@@ -67,7 +67,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		return nil, errors.Join(err, c.Close())
 	}
 	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
-		Definitions: opt.Reading.Definitions, Media: opt.Media, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
+		Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
 	return c, nil
 }
 
@@ -140,6 +140,12 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 		}
 	}
 	w.own = true
+	if same && w.whole { // a report that was being written, which is no part of the piece
+		err := atomicfile.Sweep(w.out, func(name string) bool { return name == filepath.Base(w.marker) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 	w.progress.Of = w.end - w.first
 	if same && before.inputs == hashes(w.report.Inputs) {
 		if r := before.finished; r != nil {

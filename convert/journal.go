@@ -210,6 +210,7 @@ func otherwise(is, want Head) string {
 		{"episodes", is.Episodes, want.Episodes}, {"files of the inputs", is.Listing, want.Listing}, {"media", is.Media, want.Media},
 		{"definitions", is.Definitions, want.Definitions},
 		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"strictness", is.Strict, want.Strict},
+		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
 	} {
 		if a, b := text(c.got), text(c.want); a != b {
 			if len(a)+len(b) > 200 {

@@ -65,9 +65,11 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 
 type toLeRobot struct{ opt LeRobotOptions }
 
-func (t *toLeRobot) Name() string   { return "lerobot" }
-func (t *toLeRobot) Traits() Traits { return Traits{Rows: true, Whole: true} }
-func (t *toLeRobot) Settings() any  { return t.opt }
+func (t *toLeRobot) Name() string { return "lerobot" }
+func (t *toLeRobot) Traits() Traits {
+	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true}
+}
+func (t *toLeRobot) Settings() any { return t.opt }
 
 func (t *toLeRobot) Create(_ context.Context, path string, p Piece) (Writer, error) {
 	return &leRobotWriter{opt: t.opt, path: path, piece: p}, nil
@@ -118,6 +120,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err := l.w.AddWith(ctx, own, b); err != nil {
 		var bad *lerobot.WriteError
 		if errors.As(err, &bad) && l.w.Err() == nil {
+			bad.Episode = -1 // which counts those that were written: the report has the episode's own number
 			err = &RefusedError{err}
 		}
 		return Kept{}, err

@@ -23,6 +23,9 @@ type Options struct {
 	Device *ops.Device
 	// Media are the media streams to take, by their names in the recordings; all unless given. An empty name takes none.
 	Media []string
+	// KeepInvalid keeps the rows at the ends of a plan's clock in which not every stream has a valid value, where the target has no place to say so: see
+	// Traits.Unmasked.
+	KeepInvalid bool
 	// Shards is how many parts the output is made in, each of a run of episodes with about as many frames as any other; 0 is 1.
 	Shards int
 	// Workers is how many episodes are worked on at a time; 0 is one a processor.

@@ -83,6 +83,7 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 		return r
 	}
 	r.e, r.accounts, r.about.Skipped = nil, nil, err.Error()
+	r.about.LeftOut, r.about.NotValid = 0, 0
 	return r
 }
 
@@ -150,7 +151,10 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 		if err := own.Streams[i].Check(); err != nil {
 			return err
 		}
-		account(own.Streams[i].Name, streamKind, own.Streams[i].Len())
+		a := account(own.Streams[i].Name, streamKind, own.Streams[i].Len())
+		if !c.traits.Integers || own.Streams[i].Integers == nil {
+			a.Rounded = own.Streams[i].Inexact
+		}
 	}
 	for _, m := range r.e.Recorded.Media {
 		if a := account(m.Name, mediaKind, m.Len()); c.wantsMedia(m.Name) {
@@ -254,6 +258,9 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	if err != nil {
 		return err
 	}
+	if err := c.trim(r, got); err != nil {
+		return err
+	}
 	r.remarks = got.Report.Remarks
 	own := *r.e.Recorded
 	own.Streams, own.Media, own.Clouds, own.Steps = nil, nil, nil, false
@@ -264,7 +271,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 		from := a.from(s.Name)
 		taken[from.name] = true
 		account := StreamAccount{Name: s.Name, Kind: streamKind, Episodes: 1, Read: from.samples, Dropped: map[string]int{}, Rows: s.Len(),
-			Valid: line.Valid, OutOfRange: line.OutOfRange, Gapped: line.Gapped, NotFinite: line.NotFinite}
+			Valid: line.Valid, OutOfRange: line.OutOfRange, Gapped: line.Gapped, NotFinite: line.NotFinite, Rounded: line.Inexact}
 		account.drop(strayTime, line.Stray)
 		account.drop(noTime, line.Timeless)
 		if r.e.Times == nil {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,15 +16,19 @@ type Report struct {
 	Inputs []InputReport `json:"inputs"`
 	// Read, Converted, Skipped and Filtered are episodes: those of the shard, those that were written, those that could not be read or written, and
 	// those that the plan's filter does not want. Read is the sum of the others.
-	Read      int             `json:"episodes_read"`
-	Converted int             `json:"episodes_converted"`
-	Skipped   int             `json:"episodes_skipped"`
-	Filtered  int             `json:"episodes_filtered"`
-	Rows      int             `json:"rows"` // of the episodes' common clocks
-	Streams   []StreamAccount `json:"streams"`
-	Losses    []Loss          `json:"losses"`
-	Remarks   []Remark        `json:"remarks"`
-	Pieces    []PieceReport   `json:"pieces"`
+	Read      int `json:"episodes_read"`
+	Converted int `json:"episodes_converted"`
+	Skipped   int `json:"episodes_skipped"`
+	Filtered  int `json:"episodes_filtered"`
+	Rows      int `json:"rows"` // of the episodes' common clocks
+	// LeftOut are the rows at the ends of the clocks that were left out since not every stream has a valid value there, and NotValid those among Rows
+	// of which that is so too, where the format has no place to say which they are.
+	LeftOut  int             `json:"rows_left_out"`
+	NotValid int             `json:"rows_not_valid"`
+	Streams  []StreamAccount `json:"streams"`
+	Losses   []Loss          `json:"losses"`
+	Remarks  []Remark        `json:"remarks"`
+	Pieces   []PieceReport   `json:"pieces"`
 
 	// Before is how many pieces were there already, whole. It is not written.
 	Before int `json:"-"`
@@ -40,6 +45,7 @@ type Head struct {
 	Media    []string        `json:"media,omitempty"`
 	// Definitions are folders and files of message definitions, as they were given.
 	Definitions []string `json:"definitions,omitempty"`
+	KeepInvalid bool     `json:"keep_invalid,omitempty"`
 	Plan        string   `json:"plan,omitempty"`
 	Shard       int      `json:"shard"` // from 0
 	Shards      int      `json:"shards"`
@@ -73,8 +79,10 @@ type EpisodeReport struct {
 	Task     string `json:"task,omitempty"`
 	Success  *bool  `json:"success,omitempty"`
 	Rows     int    `json:"rows"`
-	Skipped  string `json:"skipped,omitempty"`  // why it was not converted
-	Filtered string `json:"filtered,omitempty"` // what of the plan's filter it does not pass
+	LeftOut  int    `json:"rows_left_out,omitempty"`  // as in Report
+	NotValid int    `json:"rows_not_valid,omitempty"` // as in Report
+	Skipped  string `json:"skipped,omitempty"`        // why it was not converted
+	Filtered string `json:"filtered,omitempty"`       // what of the plan's filter it does not pass
 }
 
 // Remark is what was said of some episodes.
@@ -139,6 +147,8 @@ func (r *Report) add(n *entry) {
 		default:
 			r.Converted++
 			r.Rows += e.Rows
+			r.LeftOut += e.LeftOut
+			r.NotValid += e.NotValid
 		}
 	}
 	r.Streams = sum(r.Streams, n.Streams)
@@ -188,6 +198,47 @@ func (r *Report) nothing() error {
 		}
 	}
 	return &NothingError{r.Read, "", true}
+}
+
+// SkippedInput is an input of which episodes were skipped.
+type SkippedInput struct {
+	Input    string `json:"input"`    // its path
+	Episodes int    `json:"episodes"` // that it has in these shards
+	Skipped  int    `json:"skipped"`
+	First    string `json:"first"` // why the first was
+	Whole    bool   `json:"whole"` // all that it has, and that the plan wants, were
+}
+
+// SkippedInputs returns the inputs of which shards lack episodes, in their order.
+func SkippedInputs(shards []*Report) []SkippedInput {
+	list := []SkippedInput{}
+	for k := 0; len(shards) > 0 && k < len(shards[0].Inputs); k++ {
+		s := SkippedInput{Input: shards[0].Inputs[k].Path}
+		filtered := 0
+		for _, r := range shards {
+			for _, p := range r.Pieces {
+				for i := range p.Episodes {
+					e := &p.Episodes[i]
+					if e.Input != k {
+						continue
+					}
+					s.Episodes++
+					if e.Filtered != "" {
+						filtered++
+					}
+					if e.Skipped != "" {
+						s.Skipped++
+						s.First = cmp.Or(s.First, e.Skipped)
+					}
+				}
+			}
+		}
+		s.Whole = s.Skipped+filtered == shards[0].Inputs[k].Episodes
+		if s.Skipped > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // text is JSON that two things have in common if they say the same.

@@ -26,6 +26,11 @@ type Traits struct {
 	Rows bool
 	// Whole says that a piece is all episodes of a shard; else it is one episode, and pieces are made at the same time.
 	Whole bool
+	// Unmasked says that the format has no place for which rows are valid. Those at both ends of a plan's clock are left out then in which not every
+	// stream is, and others are counted.
+	Unmasked bool
+	// Integers says that Stream.Integers are written where there are some, so that nothing of these is rounded.
+	Integers bool
 	// Ext is what the name of a piece ends in, ".npz"; empty for a folder. Where Whole is set and Ext is empty, the output of a conversion in one
 	// shard is the piece itself.
 	Ext string

@@ -10,13 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset/mcap"
-	"github.com/robocache/robocache/internal/inspection"
-	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/storage"
 	"github.com/spf13/cobra"
@@ -27,6 +24,8 @@ type converted struct {
 	Output string            `json:"output"`
 	Shards []*convert.Report `json:"shards"` // those that were made, or were there
 	Before []int             `json:"before"` // of each, how many pieces were there already, whole
+	// Skipped are the inputs of which these shards lack episodes that were skipped.
+	Skipped []convert.SkippedInput `json:"skipped"`
 }
 
 // conversion is a convert command as given.
@@ -37,8 +36,11 @@ type conversion struct {
 	backend  string
 	shard    shardFlag
 	shards   int
-	opt      convert.Options
-	targets  map[string]func() (convert.Target, error)
+	// allowSkipped says that an input of which nothing could be converted is no error.
+	allowSkipped bool
+	unordered    string
+	opt          convert.Options
+	targets      map[string]func() (convert.Target, error)
 }
 
 func (a *app) convertCommand() *cobra.Command {
@@ -68,7 +70,12 @@ launcher name, or all where there are none.
 
 Every sample is accounted for: used, or dropped and why; rows across gaps are counted. The account
 is balanced before anything is said to be done, and is in OUT/convert.json. An episode that is broken
-is skipped and listed; --strict makes it an error.`,
+is skipped and listed; --strict makes it an error. An input of which every episode is skipped ends the
+command with exit code 3 once the others are written, unless --allow-skipped is given.
+
+LeRobot has no place to say which rows are valid. So rows at both ends of an episode in which not
+every stream has a valid value are left out and counted, such as those from before the first command;
+--keep-invalid keeps them. Those in between stay, and are counted by their streams.`,
 		Example: "  robocache convert run1.mcap run2.mcap -o dataset/ --to lerobot --hz 30\n  robocache convert bags/ -o dataset/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -104,6 +111,9 @@ is skipped and listed; --strict makes it an error.`,
 	clockFlag(f, &c.opt.Reading.Clock)
 	definitionsFlag(f, &c.opt.Reading.Definitions)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse what is broken")
+	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input of which every episode was skipped is no error")
+	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "of lerobot: keep rows at the ends in which not every stream is valid")
+	f.StringVar(&c.unordered, "unordered", "", "with --plan or --hz: a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	f.StringVar(&c.backend, "backend", "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
 	c.targets = map[string]func() (convert.Target, error){
 		"lerobot":     lerobot.target,
@@ -114,6 +124,7 @@ is skipped and listed; --strict makes it an error.`,
 	}
 	complete(cmd, "to", c.formats)
 	complete(cmd, "encoding", encoding.names)
+	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	lerobot.complete(cmd)
 	complete(cmd, "backend", backendNames)
 	files(cmd, map[string]string{"plan": "yaml yml"})
@@ -137,6 +148,10 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		return nil, usagef("--hz with --plan: got both, want the rate in the plan file")
 	case slices.Contains(c.opt.Media, "none") && len(c.opt.Media) > 1:
 		return nil, usagef("--media: got none and others, want one or the other")
+	case c.unordered != "" && !slices.Contains(align.Unordereds, c.unordered):
+		return nil, usagef("--unordered: got %q, want %s", c.unordered, strings.Join(align.Unordereds, ", "))
+	case c.unordered != "" && c.planFile == "" && hz == 0:
+		return nil, usagef("--unordered: got no --plan and no --hz, want one: else streams stay as they are")
 	}
 	if err := notURL(c.out); err != nil {
 		return nil, err
@@ -161,6 +176,9 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		c.opt.Plan = &p
 	} else if hz > 0 {
 		c.opt.Plan = &align.Plan{Rate: hz}
+	}
+	if c.unordered != "" {
+		c.opt.Plan.Unordered = c.unordered
 	}
 	return target()
 }
@@ -242,6 +260,13 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	}
 	defer work.Close()
 	all := &converted{Output: c.out}
+	defer a.onSignal(func() {
+		what := "what is whole of it stays, and the same command goes on"
+		if c.to == "lerobot" {
+			what = "shards that are whole stay, and the same command makes the others"
+		}
+		a.remark("ended by a signal before %s was done: %s", c.out, what)
+	})()
 	for i := begin; i < end; i++ {
 		what := "converting"
 		if c.opt.Shards > 1 {
@@ -261,10 +286,29 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		}
 		all.Shards, all.Before = append(all.Shards, r), append(all.Before, r.Before)
 	}
+	all.Skipped = convert.SkippedInputs(all.Shards)
 	if a.json {
-		return a.writeJSON(all)
+		err = a.writeJSON(all)
+	} else {
+		err = a.converted(all)
 	}
-	return a.converted(all)
+	if err != nil || c.allowSkipped {
+		return err
+	}
+	for _, s := range all.Skipped {
+		if s.Whole {
+			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing of it was converted: its %s skipped, the first: %s; --allow-skipped takes that as good",
+				wereEpisodes(s.Skipped), s.First)}
+		}
+	}
+	return nil
+}
+
+func wereEpisodes(n int) string {
+	if n == 1 {
+		return "one episode was"
+	}
+	return fmt.Sprintf("%d episodes were all", n)
 }
 
 // explain says what an error means on the command line.
@@ -300,89 +344,4 @@ func (c *conversion) explain(err error) error {
 		return unwritten(err)
 	}
 	return err
-}
-
-// mostReasons is how many skipped episodes, losses and remarks are told of each.
-const mostReasons = 20
-
-// converted says what was done: a table of the streams, and why samples were dropped.
-func (a *app) converted(all *converted) error {
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
-	total := convert.Total(all.Shards)
-	for i := range total {
-		s := &total[i]
-		for _, reason := range slices.Sorted(maps.Keys(s.Dropped)) {
-			a.remark("%s: %d of %d dropped: %s", s.Name, s.Dropped[reason], s.Read, reason)
-		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
-	}
-	for _, r := range all.Shards {
-		a.about(r)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for i, r := range all.Shards {
-		bytes, before, rows := int64(0), "", ""
-		if r.Rows > 0 {
-			rows = fmt.Sprintf(", %d rows", r.Rows)
-		}
-		for _, p := range r.Pieces {
-			bytes += p.Bytes
-		}
-		if n := all.Before[i]; n > 0 {
-			before = fmt.Sprintf(", %d of %d were there already", n, len(r.Pieces))
-		}
-		shard := ""
-		if r.Shards > 1 {
-			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
-		}
-		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", episodes(r.Converted), inspection.Counted(len(r.Streams), "stream"), rows,
-			all.Output, shard, megabytes(bytes), before); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-// about tells what a person should know of a shard besides the table.
-func (a *app) about(r *convert.Report) {
-	told := 0
-	for _, p := range r.Pieces {
-		for _, e := range p.Episodes {
-			if e.Skipped == "" {
-				continue
-			}
-			if told++; told <= mostReasons {
-				a.remark("skipped: episode %d %s: %s", e.Number, e.Name, e.Skipped)
-			}
-		}
-	}
-	if told > mostReasons {
-		a.remark("%d episodes more were skipped", told-mostReasons)
-	}
-	if r.Filtered > 0 {
-		a.remark("%s do not pass the plan's filter", episodes(r.Filtered))
-	}
-	list := []string{}
-	for _, l := range r.Losses {
-		text := fmt.Sprintf("not read: %s", l.What)
-		if l.Reason != "" {
-			text += ", " + l.Reason
-		}
-		list = append(list, fmt.Sprintf("%s: %d (in %s)", text, l.Count, episodes(l.Episodes)))
-	}
-	for _, m := range r.Remarks {
-		list = append(list, fmt.Sprintf("%s (in %s)", m.Text, episodes(m.Episodes)))
-	}
-	for i, text := range list {
-		if i == mostReasons {
-			a.remark("%d remarks more, which %s has", len(list)-i, "the report")
-			break
-		}
-		a.remark("%s", text)
-	}
 }

@@ -17,6 +17,7 @@ import (
 type interrupts struct {
 	sync.Mutex
 	soft func() // nil: end at once
+	last func() // says what there is to say before the end; may be nil
 }
 
 // watch begins to catch signals. What it returns ends that.
@@ -37,7 +38,7 @@ func (i *interrupts) watch() (stop func()) {
 			select {
 			case s := <-caught:
 				i.Lock()
-				soft := i.soft
+				soft, last := i.soft, i.last
 				i.soft = nil
 				i.Unlock()
 				if soft != nil {
@@ -45,6 +46,9 @@ func (i *interrupts) watch() (stop func()) {
 					continue
 				}
 				atomicfile.Abandon()
+				if last != nil {
+					last()
+				}
 				die(s)
 			case <-done:
 				return
@@ -72,6 +76,17 @@ func dieOfPipe() {
 	signal.Reset(syscall.SIGPIPE)
 	_, _ = os.Stdout.Write([]byte("\n"))
 	os.Exit(exitOther)
+}
+
+// onSignal has something said before a signal ends the program, until stop.
+func (a *app) onSignal(say func()) (stop func()) {
+	set := func(f func()) {
+		a.interrupts.Lock()
+		a.interrupts.last = f
+		a.interrupts.Unlock()
+	}
+	set(say)
+	return func() { set(nil) }
 }
 
 // untilCut is a context that a signal or, if it is not 0, the limit ends; ended reports whether a signal did.

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/printed"
+)
+
+// mostReasons is how many skipped episodes, losses and remarks are told of each.
+const mostReasons = 20
+
+// converted says what was done: a table of the streams, and why samples were dropped.
+func (a *app) converted(all *converted) error {
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
+	total := convert.Total(all.Shards)
+	for i := range total {
+		s := &total[i]
+		for _, reason := range slices.Sorted(maps.Keys(s.Dropped)) {
+			a.remark("%s: %d of %d dropped: %s", s.Name, s.Dropped[reason], s.Read, reason)
+		}
+		if s.Rounded > 0 {
+			a.remark("%s: whole numbers that are rounded since float64 does not hold them: %d", s.Name, s.Rounded)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printed.Text(s.Name), s.Read, s.Used, s.Read-s.Used, s.Rows, s.Valid, s.AcrossGaps)
+	}
+	for _, r := range all.Shards {
+		a.about(r)
+	}
+	a.aboutRows(all.Shards)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for i, r := range all.Shards {
+		bytes, before, rows := int64(0), "", ""
+		if r.Rows > 0 {
+			rows = fmt.Sprintf(", %d rows", r.Rows)
+			if r.LeftOut > 0 {
+				rows = fmt.Sprintf(", %d of %d rows", r.Rows, r.Rows+r.LeftOut)
+			}
+		}
+		what := episodes(r.Converted)
+		if r.Skipped > 0 {
+			what = fmt.Sprintf("%d of %s (%d skipped)", r.Converted, episodes(r.Read), r.Skipped)
+		}
+		for _, p := range r.Pieces {
+			bytes += p.Bytes
+		}
+		if n := all.Before[i]; n > 0 {
+			before = fmt.Sprintf(", %d of %d were there already", n, len(r.Pieces))
+		}
+		shard := ""
+		if r.Shards > 1 {
+			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
+		}
+		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", what, inspection.Counted(len(r.Streams), "stream"), rows,
+			all.Output, shard, megabytes(bytes), before); err != nil {
+			return err
+		}
+	}
+	for _, s := range all.Skipped {
+		if _, err := fmt.Fprintf(a.out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(s.First)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aboutRows tells of the rows of a plan's clock that are not what a policy may trust, by the streams that are why.
+func (a *app) aboutRows(list []*convert.Report) {
+	rows, left, invalid := 0, 0, 0
+	for _, r := range list {
+		rows, left, invalid = rows+r.Rows, left+r.LeftOut, invalid+r.NotValid
+	}
+	if left > 0 {
+		a.remark("%d of %d rows, at the ends of episodes, were left out: not every stream has a valid value there, which the format has no place to say; "+
+			"--keep-invalid keeps them", left, rows+left)
+	}
+	if invalid > 0 {
+		why := ""
+		for _, s := range convert.Total(list) {
+			if n := s.Rows - s.Valid; n > 0 {
+				why += fmt.Sprintf(", %s in %d", s.Name, n)
+			}
+		}
+		a.remark("%d of the %d rows written have a value that is not valid, which the format has no place to say%s", invalid, rows, why)
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// about tells what a person should know of a shard besides the table.
+func (a *app) about(r *convert.Report) {
+	told := 0
+	several := len(r.Inputs) > 1
+	for _, p := range r.Pieces {
+		for _, e := range p.Episodes {
+			if e.Skipped == "" {
+				continue
+			}
+			if told++; told <= mostReasons {
+				of := ""
+				if several {
+					of = r.Inputs[e.Input].Path + ": "
+				}
+				a.remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, e.Skipped)
+			}
+		}
+	}
+	if told > mostReasons {
+		a.remark("%d episodes more were skipped", told-mostReasons)
+	}
+	if r.Filtered > 0 {
+		a.remark("%s do not pass the plan's filter", episodes(r.Filtered))
+	}
+	var list []notice
+	for _, l := range r.Losses {
+		text := fmt.Sprintf("not read: %s", l.What)
+		if l.Reason != "" {
+			text += ", " + l.Reason
+		}
+		list = also(list, notice{text, l.Episodes, l.Count, 0})
+	}
+	for _, m := range r.Remarks {
+		list = also(list, notice{m.Text, m.Episodes, 0, 0})
+	}
+	for i, s := range list {
+		if i == mostReasons {
+			a.remark("%d remarks more, which the report has", len(list)-i)
+			break
+		}
+		count, like := "", ""
+		if s.count > 0 {
+			count = fmt.Sprintf(": %d", s.count)
+		}
+		if s.like > 0 {
+			like = fmt.Sprintf(", and %d like it with other numbers", s.like)
+		}
+		a.remark("%s%s%s (in %s)", s.text, like, count, episodes(s.episodes))
+	}
+}
+
+// notice is a remark, with how many others differ from it in numbers alone.
+type notice struct {
+	text                  string
+	episodes, count, like int
+}
+
+// also adds a remark, to one that is like it if there is one.
+func also(list []notice, s notice) []notice {
+	for i := range list {
+		if o := &list[i]; numbers.ReplaceAllString(o.text, "0") == numbers.ReplaceAllString(s.text, "0") {
+			o.episodes, o.count, o.like = o.episodes+s.episodes, o.count+s.count, o.like+1
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+var numbers = regexp.MustCompile(`[0-9]+([.][0-9]+)?(e[-+][0-9]+)?`)

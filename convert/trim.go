@@ -1,0 +1,90 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// ApartError says that there is no row in which every stream of an episode has a value to trust, as of streams whose clocks are apart.
+type ApartError struct {
+	Rows    int
+	Streams []string // with the rows in which each has such a value
+}
+
+func (e *ApartError) Error() string {
+	return fmt.Sprintf("no row of %d has a valid value of every stream (%s), and the format has no place to say which are: want streams that overlap, "+
+		"a plan of fewer of them, or all rows kept (--keep-invalid, Options.KeepInvalid)", e.Rows, strings.Join(e.Streams, ", "))
+}
+
+// trim leaves out the rows at both ends of a clock in which not every stream has a valid value, for a target that cannot say so of a row, and counts such
+// rows in between.
+func (c *Conversion) trim(r *ready, got *align.Resampled) error {
+	rows := got.Times.Len()
+	if !c.traits.Unmasked || rows == 0 || len(got.Streams) == 0 {
+		return nil
+	}
+	good := slices.Repeat([]bool{true}, rows)
+	var valid []string
+	for i := range got.Streams {
+		flags, err := tensor.Data[uint8](got.Streams[i].Valid)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for k, flag := range flags {
+			good[k] = good[k] && flag == 1
+			n += int(flag)
+		}
+		valid = append(valid, fmt.Sprintf("%s in %d", got.Streams[i].Name, n))
+	}
+	first, end := 0, rows
+	if !c.opt.KeepInvalid {
+		if first = slices.Index(good, true); first < 0 {
+			return &RefusedError{&ApartError{rows, valid}}
+		}
+		for !good[end-1] {
+			end--
+		}
+	}
+	for _, ok := range good[first:end] {
+		if !ok {
+			r.about.NotValid++
+		}
+	}
+	if r.about.LeftOut = rows - (end - first); r.about.LeftOut == 0 {
+		return nil
+	}
+	return cut(got, first, end)
+}
+
+// cut leaves rows first to end-1 of a clock.
+func cut(got *align.Resampled, first, end int) (err error) {
+	part := func(t *tensor.Tensor) *tensor.Tensor {
+		if err != nil || t == nil {
+			return t
+		}
+		t, err = t.Slice(0, first, end)
+		return t
+	}
+	got.Times = part(got.Times)
+	got.Clock = ops.At(got.Times)
+	for i := range got.Streams {
+		s, line := &got.Streams[i], &got.Report.Streams[i]
+		s.Times, s.Values, s.Valid, s.Age, s.Pad = got.Times, part(s.Values), part(s.Valid), part(s.Age), part(s.Pad)
+		if err != nil {
+			return err
+		}
+		line.Samples, line.Targets, line.Valid, line.OutOfRange, line.Gapped, line.NotFinite = 0, 0, 0, 0, 0, 0
+		if err := line.Count(s.Recorded.Times, got.Times, s.Valid); err != nil {
+			return err
+		}
+	}
+	clock := align.NewReport(got.Times, got.Report.Clock.Hz).Clock
+	got.Report.Clock.First, got.Report.Clock.Last, got.Report.Clock.Targets = clock.First, clock.Last, clock.Targets
+	return err
+}
