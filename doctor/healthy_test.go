@@ -104,8 +104,12 @@ func TestWhatRobotsDoAllDayIsNoFault(t *testing.T) {
 				return row
 			})),
 		}
+		events := recorded("events", 20, trip(r, 400, 2, true, 0)) // which come when something happens, and at no rate
+		for i := 1; i < len(events.times); i++ {
+			events.times[i] = events.times[i-1] + int64(r.ExpFloat64()*5e7)
+		}
 		e := &dataset.Episode{}
-		for _, k := range tapes {
+		for _, k := range append(tapes, events) {
 			e.Streams = append(e.Streams, k.stream(t))
 		}
 		for _, f := range Episode(e, 0, nil, Options{}) {
