@@ -90,8 +90,8 @@ func matMulCases() (list []matMulCase) {
 		add("whole_norm", 17, c[0], c[1], withSum|withNorm)
 		add("whole_back", 17, c[0], c[1], plain|withSum|normBack)
 		add("zeros_norm", 64, c[0], 16, withSum|withNorm|ties)
-		add("middles_norm", 64, c[0], 16, withResidual|withNorm|withOut|middles)
-		add("middles_back", 64, c[0], 16, plain|normBack|withAfter|withOut|outDropout|middles)
+		add("middles_norm", 64, c[0], 16, withResidual|withNorm|withSum|withOut|middles)
+		add("middles_back", 64, c[0], 16, plain|normBack|withAfter|withSum|withOut|outDropout|middles)
 	}
 	both("middles", 64, 64, 16, withAfter|withOut|outDropout|middles)
 	both("middles_bias", 64, 64, 16, withBias|withDropout|withOut|middles)
