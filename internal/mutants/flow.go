@@ -151,6 +151,14 @@ func comparesWhat(kernel []string, i int, what *regexp.Regexp) bool {
 	return m != nil && allGivers(kernel, m[1], what.MatchString)
 }
 
+// comparesSecondFour reports whether line i asks whether the second of a lane's fours of columns is in a row.
+func comparesSecondFour(kernel []string, i int) bool {
+	m := compared.FindStringSubmatch(kernel[i])
+	return m != nil && allGivers(kernel, m[3], secondFour.MatchString)
+}
+
+var secondFour = regexp.MustCompile(`^\s*or\.b32\s+%r\d+,\s*%r\d+,\s*128;`)
+
 var (
 	aheadBit    = regexp.MustCompile(`^\s*bfe\.u32\s+%r\d+,\s*(%r\d+),\s*6,\s*1;`)
 	flagsLoaded = regexp.MustCompile(`^\s*ld\.param\.u32\s+%r\d+,\s*\[[^\]]+\+300\];`)
