@@ -90,8 +90,8 @@ func matMulCases() (list []matMulCase) {
 		add("whole_norm", 17, c[0], c[1], withSum|withNorm)
 		add("whole_back", 17, c[0], c[1], plain|withSum|normBack)
 		add("zeros_norm", 64, c[0], 16, withSum|withNorm|ties)
-		add("middles_norm", 64, c[0], 16, withResidual|withNorm|withOut|middles)
-		add("middles_back", 64, c[0], 16, plain|normBack|withAfter|withOut|outDropout|middles)
+		add("middles_norm", 64, c[0], 16, withResidual|withNorm|withSum|withOut|middles)
+		add("middles_back", 64, c[0], 16, plain|normBack|withAfter|withSum|withOut|outDropout|middles)
 	}
 	both("middles", 64, 64, 16, withAfter|withOut|outDropout|middles)
 	both("middles_bias", 64, 64, 16, withBias|withDropout|withOut|middles)
@@ -113,8 +113,11 @@ func matMulCases() (list []matMulCase) {
 			}
 		}
 	}
-	for i := range 8 { // what a lane loads beforehand of a tile's next rows, which are another tile's
+	for i := range 8 { // what a lane loads beforehand of its next rows, which may be another tile's
 		both("tail_next", 68+8*i, 48, 16, withSum|withOut|gateReLU)
+		add("tail_next_back", 68+8*i, 48, 16, plain|normBack|withSum)
+		add("tail_next_back", 34+4*i, 112, 16, plain|normBack|withSum)
+		add("tail_next_back", 36+8*i, 176, 16, plain|normBack|withSum)
 	}
 	for i := range 4 { // each of four random words once just kept
 		both("words", 64+i, 112, 16, withSum|withOut|withDropout|outDropout)
