@@ -407,3 +407,46 @@ func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
 		}
 	}
 }
+
+// packets are the frames of a video as they are encoded.
+type packets [][]byte
+
+func (p packets) ReadFrame(_ context.Context, i int) ([]byte, error) { return p[i], nil }
+
+// TestVideoInMessagesBecomesVideo has messages that do not say how large the pictures are.
+func TestVideoInMessagesBecomesVideo(t *testing.T) {
+	needsFFmpeg(t)
+	ctx := context.Background()
+	raw, err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=96x64:rate=30:duration=2", "-pix_fmt", "yuv420p", "-c:v", "libx264",
+		"-x264-params", "aud=1:bframes=0:keyint=10", "-f", "h264", "-").Output()
+	if err != nil {
+		t.Skip("no encoder of h264")
+	}
+	delimiter := []byte{0, 0, 0, 1, 9}
+	var frames packets
+	for _, part := range bytes.Split(raw, delimiter)[1:] {
+		frames = append(frames, append(slices.Clone(delimiter), part...))
+	}
+	e := recorded(t, 3, len(frames), false)
+	e.Media = []dataset.Media{{Name: "/video", Times: e.Streams[0].Nanoseconds(), Encoding: "h264", Source: frames}}
+	in := write(t, e)
+	log, err := opened(t, in, dataset.Options{}).Episode(ctx, 0)
+	require.NoError(t, err)
+	require.Equal(t, []any{true, 0}, []any{log.Media[0].IsVideo(), log.Media[0].Width})
+	out, r := made(t, leRobot(t, LeRobotOptions{Codec: "h264"}), Options{Plan: &align.Plan{Rate: 10}}, in)
+	got, err := opened(t, out, dataset.Options{Strict: true}).Episode(ctx, 0)
+	require.NoError(t, err)
+	require.Len(t, got.Media, 1)
+	assert.Equal(t, r.Rows, got.Media[0].Len())
+	picture, err := got.Media[0].Decode(ctx, 3)
+	require.NoError(t, err)
+	assert.Equal(t, []int{64, 96, 3}, picture.Shape())
+	want, err := log.Media[0].Decode(ctx, 9)
+	require.NoError(t, err)
+	a, b := numbersOf(t, want), numbersOf(t, picture)
+	off := 0.0
+	for i := range a {
+		off += math.Abs(a[i]-b[i]) / float64(len(a))
+	}
+	assert.Less(t, off, 6.0)
+}
