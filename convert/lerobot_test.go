@@ -388,16 +388,23 @@ func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
 	if _, err := os.Stat("../../shared/data/lerobot_v3_g1"); err == nil {
 		inputs["videos"] = "../../shared/data/lerobot_v3_g1"
 	}
+	if _, err := exec.LookPath("ffmpeg"); err == nil { // encoded here, so that each shard knows every pixel
+		for i, e := range list {
+			e.Media = []dataset.Media{{Name: "front", Times: e.Streams[0].Nanoseconds(), Encoding: "mono8", Width: 64, Height: 64, Source: brighter(i)}}
+		}
+		inputs["encoded"] = write(t, list...)
+	}
 	for name, in := range inputs {
+		to := leRobot(t, LeRobotOptions{Codec: "h264"})
 		dir := t.TempDir()
 		parts := filepath.Join(dir, "parts")
-		converts(t, parts, leRobot(t, LeRobotOptions{}), Options{Shards: 3}, in)
+		converts(t, parts, to, Options{Shards: 3}, in)
 		shards, err := filepath.Glob(filepath.Join(parts, "shard-*"))
 		require.NoError(t, err)
 		require.Len(t, shards, 3)
 		joined, one := filepath.Join(dir, "joined"), filepath.Join(dir, "one")
-		converts(t, joined, leRobot(t, LeRobotOptions{}), Options{}, shards...)
-		converts(t, one, leRobot(t, LeRobotOptions{}), Options{}, in)
+		converts(t, joined, to, Options{}, shards...)
+		converts(t, one, to, Options{}, in)
 		a, b := tree(t, one), tree(t, joined)
 		delete(a, "convert.json") // which says what it was made of
 		delete(b, "convert.json")
@@ -406,6 +413,13 @@ func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
 			assert.True(t, want == b[file], "%s: %s", name, file)
 		}
 	}
+}
+
+// brighter are grey frames of 64x64 in which a part gets brighter, from another level in each recording.
+type brighter int
+
+func (b brighter) ReadFrame(_ context.Context, i int) ([]byte, error) {
+	return append(bytes.Repeat([]byte{byte(30*int(b) + 3*i)}, 64*20), bytes.Repeat([]byte{byte(250 - 30*int(b))}, 64*44)...), nil
 }
 
 // packets are the frames of a video as they are encoded.
