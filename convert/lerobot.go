@@ -82,8 +82,9 @@ type leRobotWriter struct {
 	piece   Piece
 	w       *lerobot.Writer
 	fps     float64
-	capture bool              // whether there are columns of when it was recorded
-	left    map[string]string // why streams are left out, by their names in the first episode; nil before it
+	capture bool                // whether there are columns of when it was recorded
+	columns map[string][]string // of the streams of the first episode
+	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
 }
 
 func (l *leRobotWriter) Commit(ctx context.Context) error {
@@ -115,6 +116,17 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return Kept{}, &RefusedError{err}
 	}
+	for i := range own.Streams {
+		s := &own.Streams[i]
+		ordered, moved, err := inOrder(s, l.columns[s.Name])
+		if err != nil {
+			return Kept{}, err
+		}
+		if moved {
+			kept.Remarks = append(kept.Remarks, s.Name+": its columns were put into the order of the first episode, by their names")
+			*s = ordered
+		}
+	}
 	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: l.captured(e, own, names)}
 	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {
@@ -124,6 +136,12 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			err = &RefusedError{err}
 		}
 		return Kept{}, err
+	}
+	if l.columns == nil {
+		l.columns = map[string][]string{}
+		for i := range own.Streams {
+			l.columns[own.Streams[i].Name] = own.Streams[i].ColumnNames()
+		}
 	}
 	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil

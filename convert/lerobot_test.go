@@ -464,3 +464,26 @@ func TestVideoInMessagesBecomesVideo(t *testing.T) {
 	}
 	assert.Less(t, off, 6.0)
 }
+
+// TestColumnsInAnotherOrderAreTakenByName has a second recording with the same joints in another order, and a third with another joint.
+func TestColumnsInAnotherOrderAreTakenByName(t *testing.T) {
+	var list []*dataset.Episode
+	for i, names := range [][]string{{"hip", "knee", "foot"}, {"foot", "hip", "knee"}, {"hip", "knee", "toe"}} {
+		e := recorded(t, i+1, 20, false)
+		e.Streams[0].Columns = slices.Clone(e.Streams[0].Columns)
+		for c := range names {
+			e.Streams[0].Columns[c].Name = names[c]
+		}
+		list = append(list, e)
+	}
+	out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, list...))
+	assert.Equal(t, []int{2, 1}, []int{r.Converted, r.Skipped})
+	assert.Contains(t, text(r.Remarks), "state: its columns were put into the order of the first episode")
+	got, err := opened(t, out, dataset.Options{Strict: true}).Episode(context.Background(), 1)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"hip", "knee", "foot"}, got.Stream("state").ColumnNames())
+	want, values := numbersOf(t, list[1].Streams[0].Values), numbersOf(t, got.Stream("state").Values)
+	for i := 0; i < len(want); i += 3 {
+		require.Equal(t, []float64{want[i+1], want[i+2], want[i]}, values[i:i+3])
+	}
+}
