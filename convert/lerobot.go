@@ -170,6 +170,7 @@ func (l *leRobotWriter) begin(e *Episode) (err error) {
 	if l.opt.Cameras == "image" {
 		opt.Codec = ""
 	}
+	opt.FirstTasks = l.annotated()
 	l.capture = e.Aligned != nil || !slices.Equal(e.Times, stepTimes(len(e.Times), l.fps))
 	l.w, err = lerobot.Create(l.path, opt)
 	return err
@@ -230,6 +231,11 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		kept.Samples[s.Name] = s.Len()
 		if slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
 			continue
+		}
+		if isAnnotation(&s) && e.Aligned == nil {
+			if s, err = l.renumbered(s, l.piece.Inputs[e.Input].Tasks); err != nil {
+				return nil, nil, kept, err
+			}
 		}
 		own.Streams = append(own.Streams, s)
 		names[s.Name] = l.name(s.Name, "")

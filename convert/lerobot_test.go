@@ -17,6 +17,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/mcap"
 	_ "github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
@@ -486,4 +487,42 @@ func TestColumnsInAnotherOrderAreTakenByName(t *testing.T) {
 	for i := 0; i < len(want); i += 3 {
 		require.Equal(t, []float64{want[i+1], want[i+2], want[i]}, values[i:i+3])
 	}
+}
+
+// TestAnnotationsKeepTheirTasks has columns whose numbers are those of tasks, of which one is no episode's, alone and behind a dataset of other tasks.
+func TestAnnotationsKeepTheirTasks(t *testing.T) {
+	ctx := context.Background()
+	set := func(tasks []string, of string, numbers ...float64) string {
+		path := filepath.Join(t.TempDir(), "set")
+		w, err := lerobot.Create(path, lerobot.WriteOptions{FPS: 10, FirstTasks: tasks})
+		require.NoError(t, err)
+		defer w.Close()
+		times, err := dataset.StepTimes(len(numbers), 10)
+		require.NoError(t, err)
+		s, err := dataset.NewStream("annotation.human.validity", times, tensor.Must(tensor.Of(numbers, len(numbers), 1)), []dataset.Column{{Name: "0", Type: "int64", Integer: true}})
+		require.NoError(t, err)
+		require.NoError(t, w.Add(ctx, &dataset.Episode{Streams: []dataset.Stream{s}, Attributes: dataset.Attributes{Task: of}}))
+		require.NoError(t, w.Commit(ctx))
+		return path
+	}
+	said := func(path string, episode int) (list []string) {
+		d := opened(t, path, dataset.Options{Strict: true})
+		e, err := d.Episode(ctx, episode)
+		require.NoError(t, err)
+		for _, v := range numbersOf(t, e.Stream("annotation.human.validity").Values) {
+			if v < 0 {
+				list = append(list, "none")
+			} else {
+				list = append(list, d.Info().Tasks[int(v)])
+			}
+		}
+		return list
+	}
+	one := set([]string{"valid", "pear", "invalid"}, "pear", 0, 2, 1)
+	two := set([]string{"fig", "invalid", "valid"}, "fig", 2, 1, -1)
+	alone, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, one)
+	assert.Equal(t, []string{"valid", "invalid", "pear"}, said(alone, 0))
+	both, _ := made(t, leRobot(t, LeRobotOptions{}), Options{}, one, two)
+	assert.Equal(t, []string{"valid", "invalid", "pear"}, said(both, 0))
+	assert.Equal(t, []string{"valid", "invalid", "none"}, said(both, 1))
 }
