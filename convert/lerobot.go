@@ -94,6 +94,16 @@ func (l *leRobotWriter) Commit(ctx context.Context) error {
 	return l.w.Commit(ctx)
 }
 
+// Remarks says what of the dataset as a whole could not be kept, once it is there.
+func (l *leRobotWriter) Remarks() (list []string) {
+	for _, left := range l.w.Report().LeftOut {
+		if strings.HasPrefix(left.Name, "split ") {
+			list = append(list, fmt.Sprintf("left out: %s: %s", left.Name, left.Reason))
+		}
+	}
+	return list
+}
+
 func (l *leRobotWriter) Close() error {
 	if l.w == nil {
 		return nil
@@ -138,6 +148,11 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		return Kept{}, err
 	}
 	if l.columns == nil {
+		for _, name := range slices.Sorted(maps.Keys(l.opt.Names)) {
+			if _, there := kept.Samples[name]; !there && !slices.ContainsFunc(kept.LeftOut, func(o dataset.LeftOut) bool { return o.Name == name }) {
+				kept.Remarks = append(kept.Remarks, fmt.Sprintf("a name is given for %s, and there is no such stream or camera", name))
+			}
+		}
 		l.columns = map[string][]string{}
 		for i := range own.Streams {
 			l.columns[own.Streams[i].Name] = own.Streams[i].ColumnNames()

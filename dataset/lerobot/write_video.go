@@ -231,7 +231,8 @@ func (p *episodePlan) addPixels(name, codec, format string, c clip, pictures ite
 		if errors.As(err, &bad) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return &WriteError{Kind: dataset.ErrMissing, Got: "no video", Err: err}
+		return &WriteError{Kind: dataset.ErrMissing, Got: "no video",
+			Want: "pictures that " + codec + " takes: another codec, images, or without this camera", Err: err}
 	}
 	stats.finish()
 	p.addClip(f, stats, c)
