@@ -243,7 +243,7 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 	}
 	changing, levels := 0, 0
 	for k, c := range r.columns[i : i+4] {
-		if c.Integer {
+		if c.Integer || NoQuaternion(c.Name) {
 			return Quaternion{}, false
 		}
 		if f := &r.facts[i+k]; !f.constant() {
@@ -257,6 +257,12 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 }
 
 var aQuaternion = regexp.MustCompile(`quat|orient|rotation|(^|[^a-z])(q|rot)([^a-z]|$)`)
+
+// noQuaternion are names of what is four numbers among others, and says how sure a quaternion is.
+var noQuaternion = regexp.MustCompile(`(^|[^a-z])cov|covar|varianc`)
+
+// NoQuaternion reports whether the name of a column says that it is no part of a quaternion, whatever its values are.
+func NoQuaternion(column string) bool { return noQuaternion.MatchString(strings.ToLower(column)) }
 
 // QuaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array
 // of four whose name, or else the stream's, says so. The order is RotationNone where the scalar is neither first nor last, or not known.
@@ -272,7 +278,7 @@ func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rot
 	if strings.Trim(before, "[(.") == "" { // an array without a name of its own has its stream's
 		before = strings.ToLower(stream) + "["
 	}
-	says := aQuaternion.MatchString(before)
+	says := aQuaternion.MatchString(before) && !NoQuaternion(before)
 	sorted := strings.Split(letters, "")
 	slices.Sort(sorted)
 	switch text := strings.Join(sorted, ""); {

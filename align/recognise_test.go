@@ -72,6 +72,9 @@ func TestWhatHasTheNormOfAQuaternionAndIsNoneIsLeftAlone(t *testing.T) {
 	} {
 		assert.Empty(t, recognised(t, sampledAt(t, "s", 100, 200, "a b c d", at)).Quaternions(), name)
 	}
+	sure := sampledAt(t, "/imu", 100, 200, "orientation_covariance[0] orientation_covariance[1] orientation_covariance[2] orientation_covariance[3] orientation_covariance[4]",
+		func(row, k int) float64 { return rotating(row)[k%4] })
+	assert.Empty(t, recognised(t, sure).Quaternions(), "a covariance")
 	short := sampledAt(t, "s", 100, 5, "a b c d", func(row, k int) float64 { return rotating(row)[k] })
 	assert.Empty(t, recognised(t, short).Quaternions(), "a few samples say nothing")
 	wrong := sampledAt(t, "s", 100, 200, "qx qy qz qw", func(row, k int) float64 { return 3 * rotating(row)[k] })

@@ -177,10 +177,12 @@ func (g *suggesting) look(e *dataset.Episode) error {
 		if st.Samples-st.Duplicates < 2 || st.BackSteps > 0 {
 			continue
 		}
-		if all == (Cover{}) {
-			all = Cover{First: st.First, Last: st.Last}
+		if _, core, err := CoversOf(&e.Streams[i]); err == nil {
+			if all == (Cover{}) {
+				all = core
+			}
+			all.First, all.Last = min(all.First, core.First), max(all.Last, core.Last)
 		}
-		all.First, all.Last = min(all.First, st.First), max(all.Last, st.Last)
 	}
 	g.lengths = append(g.lengths, time.Duration(all.length()))
 	for i := range e.Streams {
@@ -226,6 +228,12 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	limit := gapOf(st.Median)
 	s.usual = max(s.usual, st.Median)
 	times := in.Nanoseconds()
+	if all, core, lo, hi, err := coversOf(in); err == nil && st.BackSteps == 0 {
+		for _, text := range Strays(in.Name, all, core, "no gap, but a clock that was not set; robocache doctor tells more") {
+			g.remark("%s", text)
+		}
+		times = times[lo:hi]
+	}
 	steps, stepped := 0, 0.
 	for i := 1; i < len(times); i++ {
 		switch step := times[i] - times[i-1]; {

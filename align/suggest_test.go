@@ -418,3 +418,43 @@ func TestEveryPlanThatIsSuggestedIsTaken(t *testing.T) {
 		taken(t, got, e)
 	}
 }
+
+// A clock that was not set at first is no gap of half a century, and does not make the episode that long.
+func TestTimestampsOfAClockThatWasNotSetAreNoGap(t *testing.T) {
+	s := sampledAt(t, "joints", 100, 500, "a b", wave)
+	times, err := tensor.Data[int64](s.Times)
+	require.NoError(t, err)
+	for i := range times {
+		if times[i] += 1_700_000_000_000_000_000; i < 3 {
+			times[i] = 0
+		}
+	}
+	e := episode(s, sampledAt(t, "still", 1, 2, "a", wave))
+	e.Streams = e.Streams[:1]
+	got := suggestion(t, dataset.Info{}, e)
+	assert.NotContains(t, string(got.Text), "gap longer")
+	require.Len(t, got.Remarks, 1)
+	assert.Contains(t, got.Remarks[0], "joints: a timestamp of 0.000 s lies 1700000000.03")
+	assert.Equal(t, 100., got.Plan.Rate)
+}
+
+// A comment is there where there is something to say: of ranges whose columns have names that say no more, there is not.
+func TestNoCommentIsEmpty(t *testing.T) {
+	names := make([]string, 20)
+	for i := range names {
+		names[i] = fmt.Sprintf("[%d]", i)
+	}
+	s := sampledAt(t, "/scan.ranges", 20, 200, strings.Join(names, " "), func(row, column int) float64 {
+		if column == 4 || column == 6 { // nothing there
+			return math.NaN()
+		}
+		return wave(row, column)
+	})
+	got := suggestion(t, dataset.Info{}, episode(s))
+	require.Contains(t, string(got.Text), "columns: [")
+	for line := range strings.SplitSeq(string(got.Text), "\n") {
+		if _, comment, is := strings.Cut(line, "#"); is {
+			assert.NotEmpty(t, strings.Trim(comment, " ;#"), line)
+		}
+	}
+}

@@ -253,8 +253,8 @@ func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.D
 		var names, spoken []string
 		for _, e := range take {
 			names = append(names, quoted(e.name, true))
-			if strings.Contains(e.name, ":") {
-				spoken = append(spoken, e.spoken(s.see.columns, ""))
+			if words := e.spoken(s.see.columns, ""); words != "" {
+				spoken = append(spoken, words)
 			}
 		}
 		t.value(4, "columns: ["+strings.Join(names, ", ")+"]", strings.Join(spoken, "; "))

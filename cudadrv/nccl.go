@@ -72,6 +72,16 @@ func (n *NCCL) AddUp(at []DevicePtr, count int, streams []*Stream) error {
 	if len(at) != len(n.comms) || len(streams) != len(n.comms) {
 		return &ValueError{Op: "AddUp", What: "addresses and streams", Kind: ErrShape, Got: fmt.Sprintf("%d and %d", len(at), len(streams)), Want: fmt.Sprintf("%d, one a device", len(n.comms))}
 	}
+	// All streams are taken first: a sum of which some ranks have their part and others not never ends.
+	handles := make([]uintptr, len(streams))
+	for i, s := range streams {
+		h, err := s.begin("AddUp")
+		if err != nil {
+			return err
+		}
+		defer s.end()
+		handles[i] = h
+	}
 	const float32s, sum = 7, 0 // ncclFloat32, ncclSum
 	// What begins and ends a group is of one thread.
 	runtime.LockOSThread()
@@ -80,13 +90,7 @@ func (n *NCCL) AddUp(at []DevicePtr, count int, streams []*Stream) error {
 		return err
 	}
 	var first error
-	for i, s := range streams {
-		h, err := s.begin("AddUp")
-		if err != nil {
-			first = err
-			break
-		}
-		defer s.end()
+	for i, h := range handles {
 		if first = n.call("ncclAllReduce", uintptr(at[i]), uintptr(at[i]), uintptr(count), float32s, sum, n.comms[i], h); first != nil {
 			break
 		}

@@ -243,11 +243,39 @@ func (x *examiner) gaps(c *clock) {
 
 // jitter tells a clock whose steps scatter, though it has a rate.
 func (x *examiner) jitter(c *clock) {
-	if !c.steady || c.hi-c.lo < leastJitter || isCommand(c.stream) || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) {
+	if c.hi-c.lo < leastJitter || isCommand(c.stream) || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) || !c.steady && !c.keepsTime() {
 		return
 	}
 	f := x.add(Jitter, c.stream, c.hi-c.lo, fmt.Sprintf("one step in twenty is %s or more away from the median of %s%s", span(c.stats.Jitter), span(c.stats.Median), c.of()))
 	f.At, f.plot = []int64{c.times[c.lo]}, x.steps(c, nil)
+}
+
+// mostOff is how many steps timestamps may be from an even clock, and leastWandered what part of the square root of their number: that of what comes when
+// something happens is a quarter.
+const (
+	mostOff       = 2
+	leastWandered = 0.07
+)
+
+// keepsTime reports whether timestamps scatter about an even clock, whatever their steps are: steps that do not depend on each other wander away from it.
+func (c *clock) keepsTime() bool {
+	times := c.times[c.lo:c.hi]
+	if len(times) < 2*leastJitter || c.stats.BackSteps > 0 || c.stats.Duplicates > len(times)/leastSteps {
+		return false
+	}
+	middle := float64(len(times)-1) / 2
+	var sum, slope, squares float64
+	for i, t := range times {
+		sec, k := float64(t-times[0]), float64(i)-middle
+		sum, slope, squares = sum+sec, slope+k*sec, squares+k*k
+	}
+	mean, step := sum/float64(len(times)), slope/squares
+	off := 0.0
+	for i, t := range times {
+		d := float64(t-times[0]) - mean - (float64(i)-middle)*step
+		off += d * d
+	}
+	return math.Sqrt(off/float64(len(times))) <= min(mostOff, leastWandered*math.Sqrt(float64(len(times))))*step
 }
 
 // fps compares a clock with the rate that the files declare.

@@ -32,7 +32,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	info := d.Info()
 	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}, still: map[string][]Finding{}, resting: map[string]int{}, rates: map[string]int{}, moving: map[string]int{}}
-	columns := schema{}
+	together := newSchema(opt.Path, &info)
 	stated := staleOf(ctx, d)
 	number := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
@@ -54,14 +54,14 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		}
 		k.rest(x)
 		k.rate(x)
-		columns.add(e, number)
+		together.add(x)
 		r.Checked.add(e, x.seen)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	whole := Dataset(&info, opt)
-	whole = append(whole, columns.found(opt.Path)...)
+	whole = append(whole, together.found()...)
 	if r.Checked.Unread == 0 {
 		whole = append(whole, stated.found(opt.Path)...)
 	}
@@ -69,6 +69,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}
 	k.awake()
+	r.together = together
 	r.Findings = append(whole, r.Findings...)
 	sortFindings(r.Findings)
 	return r, nil

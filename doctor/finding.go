@@ -123,10 +123,18 @@ const MostOfKind = 1000
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Checked  Checked   `json:"checked"`
+
+	together *schema // of the first dataset; nil if nothing was read
 }
 
-// Add appends the report on another dataset.
+// Add appends the report on another dataset. Where both are of one robot, as the names of their streams say, what differs between them and the first is
+// found, too: columns, rates, streams that one of them lacks.
 func (r *Report) Add(o *Report) {
+	if o.together != nil && r.together != nil {
+		r.Findings = append(r.Findings, o.together.beside(r.together)...)
+	} else if r.together == nil {
+		r.together = o.together
+	}
 	r.Findings = append(r.Findings, o.Findings...)
 	c, d := &r.Checked, &o.Checked
 	c.Paths = append(c.Paths, d.Paths...)

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -103,14 +104,61 @@ func TestWhatRobotsDoAllDayIsNoFault(t *testing.T) {
 				return row
 			})),
 		}
+		events := recorded("events", 20, trip(r, 400, 2, true, 0)) // which come when something happens, and at no rate
+		for i := 1; i < len(events.times); i++ {
+			events.times[i] = events.times[i-1] + int64(r.ExpFloat64()*5e7)
+		}
 		e := &dataset.Episode{}
-		for _, k := range tapes {
+		for _, k := range append(tapes, events) {
 			e.Streams = append(e.Streams, k.stream(t))
 		}
 		for _, f := range Episode(e, 0, nil, Options{}) {
 			assert.Fail(t, "a healthy recording has a finding", "seed %d: %s %s: %s", seed, f.Kind, f.Stream, f.Why)
 		}
 	}
+}
+
+// Nanoseconds of today are whole numbers that float64 rounds by less than a microsecond; identifiers of that size are others when they are rounded.
+func TestTimesAmongTheValuesAreNotInexact(t *testing.T) {
+	for _, c := range []struct {
+		first float64
+		kinds []Kind
+	}{{1.7e18, nil}, {9e18, []Kind{Inexact}}} {
+		k := &tape{name: "capture_time", columns: []dataset.Column{{Name: "ns", Integer: true}, {Name: "n", Integer: true}}}
+		for i := range 200 {
+			k.times = append(k.times, int64(i)*10_000_000)
+			k.rows = append(k.rows, []float64{c.first + float64(i)*10_000_000, float64(i)})
+		}
+		s := k.stream(t)
+		s.Inexact = 190
+		var kinds []Kind
+		for _, f := range Episode(&dataset.Episode{Streams: []dataset.Stream{s}}, 0, nil, Options{}) {
+			kinds = append(kinds, f.Kind)
+		}
+		assert.Equal(t, c.kinds, kinds)
+	}
+}
+
+// Nine numbers of a covariance may have the length of a quaternion, and say by their name that they are none.
+func TestACovarianceIsNoQuaternion(t *testing.T) {
+	k := &tape{name: "/imu"}
+	for i := range 9 {
+		k.columns = append(k.columns, dataset.Column{Name: fmt.Sprintf("orientation_covariance[%d]", i)})
+	}
+	for i := range 200 {
+		a := 0.01 * float64(i)
+		k.times = append(k.times, int64(i)*10_000_000)
+		k.rows = append(k.rows, []float64{1, math.Sin(a), 0.6 * math.Cos(a), 0.8 * math.Cos(a), 0, 0, 0, 0, 1 + a})
+		if i%20 == 0 {
+			scale(k.rows[i], -1)
+		}
+	}
+	e := &dataset.Episode{Streams: []dataset.Stream{k.stream(t)}}
+	assert.Empty(t, Episode(e, 0, nil, Options{}))
+	for i := range 9 {
+		e.Streams[0].Columns[i].Name = fmt.Sprintf("orientation[%d]", i)
+	}
+	assert.NotEmpty(t, Episode(e, 0, nil, Options{}), "as it would be of another name")
 }
 
 // Whatever clock and values a stream has, examining and drawing it ends, and what it says can be written.

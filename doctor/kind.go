@@ -35,6 +35,7 @@ const (
 	IndexGap    Kind = "index-gap"    // rows or episodes that LeRobot would take for others
 	StaleStats  Kind = "stale-stats"  // statistics that are not those of the data
 	Schema      Kind = "schema"       // streams that are not as declared, or differ between episodes
+	MixedRates  Kind = "mixed-rates"  // a stream at other rates in other episodes
 	Declaration Kind = "declaration"  // anything else that a dataset says of itself and that is not so
 	Undecoded   Kind = "undecoded"    // content that could not be decoded
 	Damaged     Kind = "damaged"      // broken parts of files
@@ -46,5 +47,5 @@ const (
 func Kinds() []Kind {
 	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
-		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, Declaration, Undecoded, Damaged, Unreadable, Empty}
+		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, Declaration, Undecoded, Damaged, Unreadable, Empty}
 }

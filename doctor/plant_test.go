@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,6 +193,18 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 		{"jitter", Jitter, "joints", 2000, func(r map[string]*tape) {
 			for i := range r["joints"].times {
 				r["joints"].times[i] += int64(i*7919%10) * 700_000
+			}
+		}},
+		{"so much jitter that no step is as the other", Jitter, "joints", 2000, func(r map[string]*tape) {
+			noise := rand.New(rand.NewPCG(5, 5))
+			for i := range r["joints"].times {
+				r["joints"].times[i] += int64(math.Abs(noise.NormFloat64()) * 10_000_000)
+			}
+			slices.Sort(r["joints"].times)
+		}},
+		{"bursts", Jitter, "joints", 2000, func(r map[string]*tape) {
+			for i := range r["joints"].times { // five at a time
+				r["joints"].times[i] = r["joints"].times[i/5*5+4] + int64(i%5)*100_000
 			}
 		}},
 		{"NaN", NaN, "joints", 1, func(r map[string]*tape) { r["joints"].rows[500][1] = math.NaN() }},

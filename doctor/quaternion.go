@@ -58,7 +58,7 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 	moving := 0
 	for c := lo; c < lo+4; c++ {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || s.Columns[c].Rotation != dataset.RotationNone || k.bad > 0 {
+		if s.Columns[c].Integer || s.Columns[c].Rotation != dataset.RotationNone || k.bad > 0 || align.NoQuaternion(s.Columns[c].Name) {
 			return false
 		}
 		if k.max > k.min {

@@ -1,39 +1,121 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// schema compares the columns of streams with those of the first episode that has them.
-type schema map[string]*columnsOfFirst
+// The rules of recordings that belong together.
+const (
+	otherRate = 1.25 // times the rate of the first is another
+	inCommon  = 0.5  // of the streams of the smaller of two datasets, that they must share to be of one robot
+)
 
-type columnsOfFirst struct {
-	columns   []dataset.Column
-	episode   int
-	others    int // episodes that have other columns
-	different string
+// schema compares the streams of episodes with those of the first episode that has them, and of datasets with each other.
+type schema struct {
+	path     string
+	declared bool // the dataset declares its rate and its features, with which its reader and its clocks are compared already
+	episodes int
+	first    string   // episode, in words
+	names    []string // of the streams, in the order in which they came
+	streams  map[string]*inEpisodes
 }
 
-func (s schema) add(e *dataset.Episode, number int) {
-	for i := range e.Streams {
-		in := &e.Streams[i]
-		first := s[in.Name]
-		if first == nil {
-			s[in.Name] = &columnsOfFirst{columns: in.Columns, episode: number}
-			continue
+// inEpisodes is what is known of a stream.
+type inEpisodes struct {
+	columns []dataset.Column
+	rate    float64 // of the first episode in which it has one; 0 of none
+	first   string  // the episode, in words
+	timed   string  // that with the first rate
+	has     int     // episodes
+	always  bool    // it has a rate in each of these
+	lacking string  // the first episode without it, in words
+	lacks   bool    // there is one
+
+	columnsDiffer, ratesDiffer unlike
+}
+
+// unlike is what differs from the first episode.
+type unlike struct {
+	episodes int
+	how      string // of the first of them
+	order    bool   // only the order of columns does, in each
+}
+
+func newSchema(path string, info *dataset.Info) *schema {
+	return &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*inEpisodes{}}
+}
+
+// add takes in an episode that was examined.
+func (s *schema) add(x *examiner) {
+	in := x.placed(&Finding{}).Where()
+	here := map[string]bool{}
+	see := func(name string, columns []dataset.Column, samples int) {
+		if samples == 0 || here[name] {
+			return
 		}
-		if dataset.SameColumns(first.columns, in.Columns) {
-			continue
+		here[name] = true
+		k, rate := s.streams[name], 0.0
+		c := x.clockOf[name]
+		if c != nil && c.steady && !c.wrong && !x.e.Steps {
+			rate = c.stats.Rate
 		}
-		if first.others++; first.others == 1 {
-			first.different = fmt.Sprintf("episode %d has %s, and episode %d %s", first.episode, otherThan(first.columns, in.Columns), number,
-				otherThan(in.Columns, first.columns))
+		if k == nil {
+			k = &inEpisodes{columns: columns, first: in, always: true}
+			if s.episodes > 0 {
+				k.lacks, k.lacking = true, s.first
+			}
+			s.names, s.streams[name] = append(s.names, name), k
+		}
+		k.has++
+		k.always = k.always && rate > 0
+		if !dataset.SameColumns(k.columns, columns) {
+			k.columnsDiffer.add(sameSet(k.columns, columns), func() string {
+				return fmt.Sprintf("%s has %s, and %s %s", k.first, otherThan(k.columns, columns), in, otherThan(columns, k.columns))
+			})
+		}
+		switch {
+		case rate == 0:
+		case k.rate == 0:
+			k.rate, k.timed = rate, in
+		case !s.declared && differs(rate, k.rate):
+			k.ratesDiffer.add(false, func() string {
+				return fmt.Sprintf("%s in %s, and %s in %s", hertz(k.rate), k.timed, hertz(rate), in)
+			})
 		}
 	}
+	for i := range x.e.Streams {
+		see(x.e.Streams[i].Name, x.e.Streams[i].Columns, x.e.Streams[i].Len())
+	}
+	for i := range x.e.Media {
+		see(x.e.Media[i].Name, nil, x.e.Media[i].Len())
+	}
+	for i := range x.e.Clouds {
+		see(x.e.Clouds[i].Name, nil, x.e.Clouds[i].Len())
+	}
+	for name, k := range s.streams {
+		if !here[name] && !k.lacks {
+			k.lacks, k.lacking = true, in
+		}
+	}
+	if s.episodes++; s.episodes == 1 {
+		s.first = in
+	}
 }
+
+func (u *unlike) add(order bool, how func() string) {
+	if u.episodes++; u.episodes == 1 {
+		u.how, u.order = how(), order
+	}
+	u.order = u.order && order
+}
+
+func differs(a, b float64) bool { return a > otherRate*b || b > otherRate*a }
 
 // otherThan says what columns have that others have not.
 func otherThan(columns, others []dataset.Column) string {
@@ -48,16 +130,121 @@ func otherThan(columns, others []dataset.Column) string {
 	return "the same"
 }
 
-func (s schema) found(path string) (list []Finding) {
-	for name, first := range s {
-		if first.others == 0 {
+// sameSet reports whether columns are the same in another order.
+func sameSet(a, b []dataset.Column) bool {
+	byName := func(list []dataset.Column) []dataset.Column {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, func(a, b dataset.Column) int { return cmp.Compare(a.Name, b.Name) })
+		return list
+	}
+	return slices.Equal(byName(a), byName(b))
+}
+
+const (
+	inOneOrder = "Where columns are taken by their place, what belongs to one joint is taken for another. List them under columns in the plan, in one order."
+	withAll    = "Leave out the recordings that lack it, or the stream: what is trained on must be in each. A node that was not started, or a topic that was not recorded, does this."
+	oneRate    = "Resample all at one rate (a plan with a rate): taken row by row, the same motion is faster in one than in the other."
+)
+
+// found are the findings about the episodes of a dataset.
+func (s *schema) found() (list []Finding) {
+	for _, name := range slices.SortedFunc(maps.Keys(s.streams), dataset.CompareNames) {
+		k := s.streams[name]
+		if u := &k.columnsDiffer; u.episodes > 0 {
+			why, what := "its columns differ between episodes: ", advice[Schema].what
+			if u.order {
+				why, what = "its columns are the same in all episodes, but in another order: ", inOneOrder
+			}
+			list = append(list, s.finding(Schema, name, u.episodes, why+u.how+"; "+count(u.episodes, "is not", "are not")+" as the first", what))
+		}
+		if u := &k.ratesDiffer; u.episodes > 0 {
+			list = append(list, s.finding(MixedRates, name, u.episodes, fmt.Sprintf("it comes at %s; %s as the first", u.how,
+				count(u.episodes, "is not", "are not")), oneRate))
+		}
+	}
+	if !s.declared {
+		list = append(list, s.lacking()...)
+	}
+	return list
+}
+
+// lacking tells streams with a rate that most episodes have and others have not; those that the same episodes lack together.
+func (s *schema) lacking() (list []Finding) {
+	type group struct {
+		missing int
+		first   string
+	}
+	var groups []group
+	streams := map[group][]string{}
+	for _, name := range s.names {
+		k := s.streams[name]
+		g := group{s.episodes - k.has, k.lacking}
+		if g.missing == 0 || g.missing > k.has || !k.always {
 			continue
 		}
-		f := newFinding(Schema, name, first.others, fmt.Sprintf("its columns differ between episodes: %s; %s as the first", first.different,
-			count(first.others, "is not", "are not")))
-		f.Path, f.Severity = path, Warning
-		list = append(list, *f)
+		if streams[g] == nil {
+			groups = append(groups, g)
+		}
+		streams[g] = append(streams[g], name)
 	}
-	slices.SortFunc(list, func(a, b Finding) int { return dataset.CompareNames(a.Stream, b.Stream) })
+	for _, g := range groups {
+		why := fmt.Sprintf("%s of %d without it, the first is %s", count(g.missing, "episode", "episodes"), s.episodes, g.first)
+		list = append(list, s.finding(Schema, streams[g][0], g.missing, why+alsoOf(streams[g]), withAll))
+	}
+	return list
+}
+
+func alsoOf(streams []string) string {
+	if len(streams) == 1 {
+		return ""
+	}
+	return "; nor with " + names(streams[1:])
+}
+
+func (s *schema) finding(kind Kind, stream string, n int, why, what string) Finding {
+	f := newFinding(kind, stream, n, why)
+	f.Path, f.Severity, f.WhatToDo = s.path, Warning, what
+	return *f
+}
+
+// beside compares a dataset with one that was examined before it, if they are of one robot: half of the streams of the one that has less are in both.
+func (s *schema) beside(o *schema) (list []Finding) {
+	var both, missing, more []string
+	for _, name := range s.names {
+		if o.streams[name] != nil {
+			both = append(both, name)
+		} else if s.streams[name].always {
+			more = append(more, name)
+		}
+	}
+	for _, name := range o.names {
+		if s.streams[name] == nil && o.streams[name].always {
+			missing = append(missing, name)
+		}
+	}
+	if float64(len(both)) < inCommon*float64(min(len(s.names), len(o.names))) || len(both) == 0 {
+		return nil
+	}
+	for _, name := range both {
+		a, b := o.streams[name], s.streams[name]
+		if !dataset.SameColumns(a.columns, b.columns) {
+			why, what := "its columns are not those of ", advice[Schema].what
+			if sameSet(a.columns, b.columns) {
+				why, what = "its columns are in another order than those of ", inOneOrder
+			}
+			list = append(list, s.finding(Schema, name, b.has, fmt.Sprintf("%s%s, which has %s, where this has %s", why, o.path,
+				otherThan(a.columns, b.columns), otherThan(b.columns, a.columns)), what))
+		}
+		if a.rate > 0 && b.rate > 0 && differs(a.rate, b.rate) {
+			list = append(list, s.finding(MixedRates, name, b.has, fmt.Sprintf("it comes at %s, and in %s at %s", hertz(b.rate), o.path, hertz(a.rate)), oneRate))
+		}
+	}
+	if len(missing) > 0 {
+		list = append(list, s.finding(Schema, missing[0], 1, fmt.Sprintf("%s has it, and this has not%s", o.path, alsoOf(missing)), withAll))
+	}
+	if len(more) > 0 {
+		list = append(list, s.finding(Schema, more[0], 1, fmt.Sprintf("%s does not have it, and this has%s", o.path,
+			strings.Replace(alsoOf(more), "nor with", "and", 1)), withAll))
+	}
 	return list
 }

@@ -58,6 +58,7 @@ import "embed"
 //go:embed matmul_norm_back.sm_90.cubin.gz
 //go:embed matmul_norm_back.sm_90.ptx.gz
 //go:embed matmul_norm_back.sm_80.ptx.gz
+//go:embed meet.sm_90.cubin.gz
 //go:embed meet.sm_90.ptx.gz
 //go:embed meet.sm_80.ptx.gz
 //go:embed norm.sm_90.cubin.gz
@@ -87,6 +88,7 @@ import "embed"
 //go:embed resample_thread_per_row.sm_90.cubin.gz
 //go:embed resample_thread_per_row.sm_90.ptx.gz
 //go:embed resample_thread_per_row.sm_80.ptx.gz
+//go:embed tally.sm_90.cubin.gz
 //go:embed tally.sm_90.ptx.gz
 //go:embed tally.sm_80.ptx.gz
 //go:embed tokens.sm_90.cubin.gz
@@ -895,6 +897,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "meet.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "593f5be1afa7cbbbea00db6b178fc4a86747f70c5f9ede921928d9107aa519c4",
+				PTXHash: "86b6525c27884f067493e0988efea99b20f555fa03f6a071699d1f4da33b37ed",
+				stored:  source{"meet.sm_90.cubin.gz", "143e831d435268de2fffd14b1798955af62545705accf68ad1244e9aeaff779c"},
+			},
+			{
 				File: "meet.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "86b6525c27884f067493e0988efea99b20f555fa03f6a071699d1f4da33b37ed",
 				PTXHash: "86b6525c27884f067493e0988efea99b20f555fa03f6a071699d1f4da33b37ed",
@@ -1300,6 +1308,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "tally.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "de357c4ecac18563b38dc7862fc484f1c9ce340b73b9d4372aba47bbe785b5c3",
+				PTXHash: "8317dc7ca7aca5b1177018ed990057976826366cf98ed954d9a4e4b51c7423c7",
+				stored:  source{"tally.sm_90.cubin.gz", "d724b1b07c2d1ec9d077a42ed3c97684be6ab450051d3223720de633d19fbdc5"},
+			},
 			{
 				File: "tally.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "8317dc7ca7aca5b1177018ed990057976826366cf98ed954d9a4e4b51c7423c7",

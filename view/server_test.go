@@ -1,11 +1,11 @@
 package view
 
 import (
-	"fmt"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"image/jpeg"
 	"io/fs"
 	"iter"

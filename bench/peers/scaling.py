@@ -106,7 +106,7 @@ def training(args, counts):
     try:
         from train_group_peer import measured
         job = json.loads(output(args.robocache, "bench", "train", "--json", "--list", "--only", JOB))["jobs"][0]
-        for compiled in (False, True):
+        for compiled in (False,) if args.eager else (False, True):
             both = [measured(n, job, compiled) for n in counts]
             rows.append(grown("PyTorch, DistributedDataParallel, " + ("compiled" if compiled else "eager"), counts, [b[0] for b in both]))
         rows.append(["NCCL's sum of the gradients, alone", *[f"{b[1]:.0f} us" if n > 1 else "" for n, b in zip(counts, both)]])
@@ -151,6 +151,7 @@ def main():
     p.add_argument("recordings", nargs="+", help="what batches and train take")
     p.add_argument("--robocache", required=True, help="the program")
     p.add_argument("--tests", help="the folder of test binaries")
+    p.add_argument("--eager", action="store_true", help="leave out PyTorch compiled, which takes minutes to compile")
     p.add_argument("--benchtime", default="1000x", help="how many batches of the loader")
     args = p.parse_args()
     args.robocache = os.path.abspath(args.robocache)

@@ -49,6 +49,8 @@ var networkArguments = []argument{
 		"nothing comes ahead (room, ops/cuda): the ring and 64 rows of 512 floats need 278528 bytes, more than a block of any device has"},
 	{"columns of B that such rows have", re(` matmul_norm_512$`), ".gt becomes .ge", re(`setp\.gt\.s32\s.*, (64|96|128|160|192|224);`), re(`setp\.gt\.s32[^\n]*\n(\s*cvta[^\n]*\n)?\s*selp\.b32\s+%r\d+, 16, 0, %p`), 2,
 		"matmul_copies: the kernel is launched for 272 columns or more, of which a thread's first is one of 32; the 64 rows of A are asked for 0 and 32"},
+	{"a column among the first 256 of such rows", re(` matmul_norm(_back)?_512$`), ".lt becomes .le", re(`setp\.lt\.u32\s+%p\d+, %r\d+, %r\d+;`), anything, 0,
+		"matmul_rows: the kernel is launched for rows of more than 256 columns, of which 128 to 255 are no end"},
 	{"rows of B from a multiple of 16 on", re(` matmul_(nn_128|norm_back_\d+)$`), ".gt becomes .ge", re(`setp\.gt\.s32\s.*, (4|8|12|20|24|28|36|40|44|52|56|60);`), re(`setp\.gt\.s32[^\n]*\n(\s*cvta[^\n]*\n)?\s*selp\.b32\s+%r\d+, 16, 0, %p`), 2,
 		"matmul_copies: what is left of a depth, a multiple of 16, is compared with a row that is none: a thread's first is below the number of rows copied at once, 4 or 8, and the row of A with it a multiple of 16"},
 	{"the high half of a product's element's number", networks, "shr becomes shl", re(`shr\.u64\s.*, 34;`), re(`shr\.u64\s[^\n]*, 34;\n\s*cvt\.u32\.u64`), 1,
@@ -61,11 +63,12 @@ var networkArguments = []argument{
 
 // holds are what some of the arguments rely on besides: that it is so for line i of the mutant's kernel.
 var holds = map[string]func(kernel []string, i int) bool{
-	"a mask of another 8":             neverItsOwn,
-	"a key before the query's own 8":  neverHidden,
-	"a product of two bfloat16":       ofHalves,
-	"a zero that nobody reads":        storesZero,
-	"more threads than a block has":   comparesThread,
-	"a depth of whole steps":          comparesDepth,
-	"a copy ahead of the widest rows": onlyAhead,
+	"a mask of another 8":                       neverItsOwn,
+	"a key before the query's own 8":            neverHidden,
+	"a product of two bfloat16":                 ofHalves,
+	"a zero that nobody reads":                  storesZero,
+	"more threads than a block has":             comparesThread,
+	"a depth of whole steps":                    comparesDepth,
+	"a column among the first 256 of such rows": comparesSecondFour,
+	"a copy ahead of the widest rows":           onlyAhead,
 }

@@ -89,11 +89,11 @@ func eighths(kernel []string, line string) (key, query int, predicate string, ok
 // the key's number.
 func neverItsOwn(kernel []string, i int) bool {
 	key, query, predicate, ok := eighths(kernel, kernel[i])
-	if !ok || key == query || i+2 >= len(kernel) {
+	if !ok || key == query || i+1 >= len(kernel) {
 		return false
 	}
-	if m := unseenScore.FindStringSubmatch(kernel[i+1]); m != nil {
-		return m[1] == predicate
+	if m := unseenScore.FindStringSubmatch(kernel[i+1]); m != nil || i+2 >= len(kernel) {
+		return m != nil && m[1] == predicate
 	}
 	bit, choice := bitSet.FindStringSubmatch(kernel[i+1]), chosen.FindStringSubmatch(kernel[i+2])
 	return bit != nil && choice != nil && choice[3] == predicate && choice[1] == bit[1] && keyOfBit(bit[2])/8 == placeOf(kernel, compared.FindStringSubmatch(kernel[i])[3])/8
@@ -150,6 +150,14 @@ func comparesWhat(kernel []string, i int, what *regexp.Regexp) bool {
 	m := comparedWith.FindStringSubmatch(kernel[i])
 	return m != nil && allGivers(kernel, m[1], what.MatchString)
 }
+
+// comparesSecondFour reports whether line i asks whether the second of a lane's fours of columns is in a row.
+func comparesSecondFour(kernel []string, i int) bool {
+	m := compared.FindStringSubmatch(kernel[i])
+	return m != nil && allGivers(kernel, m[3], secondFour.MatchString)
+}
+
+var secondFour = regexp.MustCompile(`^\s*or\.b32\s+%r\d+,\s*%r\d+,\s*128;`)
 
 var (
 	aheadBit    = regexp.MustCompile(`^\s*bfe\.u32\s+%r\d+,\s*(%r\d+),\s*6,\s*1;`)

@@ -56,12 +56,12 @@ func attentionCases() (list []attentionCase) {
 			add(attentionCase{name: "edge_queries_dropout", b: 1, heads: 1, width: width, tq: t, tk: 5, rate: 0.2})
 		}
 		for _, rate := range []float32{0, 0x1p-30} {
-			add(attentionCase{name: fmt.Sprintf("middles%v", rate > 0), b: 1, heads: 1, width: width, tq: 16, tk: 32, rate: rate, values: middles})
+			add(attentionCase{name: fmt.Sprintf("middles%v", rate > 0), b: 1, heads: 1, width: width, tq: 16, tk: 32, rate: rate, values: middleGradients})
 			add(attentionCase{name: fmt.Sprintf("raised%v", rate > 0), b: 1, heads: 1, width: width, tq: 32, tk: 33, rate: rate, values: raised})
 			// 3 or 6 warps, and queries in each part of the second batch of statistics.
 			add(attentionCase{name: fmt.Sprintf("sharp%v", rate > 0), b: 2, heads: 1, width: width, tq: 460, tk: 70, rate: rate, values: sharp})
 		}
-		add(attentionCase{name: "middle_factor", b: 1, heads: 1, width: width, tq: 1, tk: 32, rate: middleRate(), values: middles})
+		add(attentionCase{name: "middle_factor", b: 1, heads: 1, width: width, tq: 1, tk: 32, rate: middleRate(), values: middleGradients})
 		for i := range 4 * 64 / width {
 			add(attentionCase{name: fmt.Sprint("word", i), b: 1, heads: 8, width: width, tq: 32, tk: 32, rate: wordRate(i%4, i/4, 8, 32)})
 		}

@@ -11,9 +11,9 @@ import (
 // special are values of a case of attention that show what others hide.
 type special func(w *attentionData, rng *rand.Rand)
 
-// middles make gradients of 3/2 or 3 times the scale (that of the values: times dropout's factor), both of which are such that this is, rounded to float32, the
+// middleGradients make gradients of 3/2 or 3 times the scale (that of the values: times dropout's factor), both of which are such that this is, rounded to float32, the
 // middle of two numbers of bfloat16, the greater of which is even, and is less before. There are 32 keys and 1 or 16 queries, and all scores are 0.
-func middles(w *attentionData, _ *rand.Rand) {
+func middleGradients(w *attentionData, _ *rand.Rand) {
 	w.scale = thirdOfMiddle / 8
 	for h := range w.q {
 		for i := range w.q[h] {

@@ -36,7 +36,8 @@ const (
 	withSum
 	withOut
 	outDropout
-	ties // sums that bfloat16 has not, but the middle of two of its numbers, and a bias that float32 rounds away
+	ties    // sums that bfloat16 has not, but the middle of two of its numbers, and a bias that float32 rounds away
+	middles // products that are 0, and what follows such that the last of it is a middle of two numbers of bfloat16, but for being rounded to float32
 )
 
 // What dropout has: all bits of its counters and keys count.
@@ -70,7 +71,7 @@ func matMulCases() (list []matMulCase) {
 	for _, n := range []int{16, 64, 112, 128, 144, 256, 1024} {
 		both("columns", 33, n, 32, withOut|withSum|withBias)
 	}
-	for _, n := range []int{16, 64, 96, 128, 176, 256, 288, 512} {
+	for _, n := range []int{16, 64, 96, 128, 176, 256, 288, 400, 512} {
 		add("columns_norm", 33, n, 32, withOut|withSum|withBias|withNorm)
 		add("columns_back", 70, n, 32, plain|withOut|withSum|normBack)
 	}
@@ -85,6 +86,15 @@ func matMulCases() (list []matMulCase) {
 			add("depth_back", 17, n, k, plain|withSum|normBack)
 		}
 	}
+	for _, c := range [][2]int{{64, 208}, {128, 208}, {256, 208}, {512, 112}} { // whole tiles, of steps that are not the first
+		add("whole_norm", 17, c[0], c[1], withSum|withNorm)
+		add("whole_back", 17, c[0], c[1], plain|withSum|normBack)
+		add("zeros_norm", 64, c[0], 16, withSum|withNorm|ties)
+		add("middles_norm", 64, c[0], 16, withResidual|withNorm|withSum|withOut|middles)
+		add("middles_back", 64, c[0], 16, plain|normBack|withAfter|withSum|withOut|outDropout|middles)
+	}
+	both("middles", 64, 64, 16, withAfter|withOut|outDropout|middles)
+	both("middles_bias", 64, 64, 16, withBias|withDropout|withOut|middles)
 	// As many tiles as make a large matrix: see ops/cuda.
 	both("large", 2176, 1024, 16, withOut|withBias|withReLU|ties)
 	both("large_rows", 2150, 1040, 16, withSum)
@@ -102,6 +112,15 @@ func matMulCases() (list []matMulCase) {
 				add("tail_back", m, n, 16, tail|plain|normBack)
 			}
 		}
+	}
+	for i := range 8 { // what a lane loads beforehand of its next rows, which may be another tile's
+		both("tail_next", 68+8*i, 48, 16, withSum|withOut|gateReLU)
+		add("tail_next_back", 68+8*i, 48, 16, plain|normBack|withSum)
+		add("tail_next_back", 34+4*i, 112, 16, plain|normBack|withSum)
+		add("tail_next_back", 36+8*i, 176, 16, plain|normBack|withSum)
+	}
+	for i := range 4 { // each of four random words once just kept
+		both("words", 64+i, 112, 16, withSum|withOut|withDropout|outDropout)
 	}
 	both("ties", 70, 112, 32, withOut|withBias|ties)
 	both("ties_relu", 70, 112, 16, withOut|withBias|withReLU|ties)
@@ -134,7 +153,7 @@ func matMulCases() (list []matMulCase) {
 	add("pre_ffn_in_back", 70, 64, 128, plain|normBack|withAfter|withSum|withOut|outDropout)
 	rest := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout | strided
 	both("everything", 130, 176, 80, rest|withPre|withGELU|gateReLU)
-	both("large_everything", 22, 16272, 16, rest|withPre|withReLU|gateReLU)
+	both("large_everything", 63, 16272, 16, rest|withPre|withReLU|gateReLU)
 	both("large_gelu", 13, 16272, 16, withBias|withPre|withGELU|gateGELU|withResidual|positional|withOut)
 	for _, n := range []int{48, 112, 176, 512} {
 		add("everything_norm", 130, n, 80, rest&^(withAfter|outDropout)|withNorm)
@@ -228,9 +247,9 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	}
 	if has(ties) {
 		whole := func() float64 { return math.Round(m.Rand().NormFloat64() * 10) }
-		// Every eighth row has but one product, which tensor cores cut to a zero below 0.
+		// Every seventh row has but one product, which tensor cores cut to a zero below 0.
 		j.A = mixed("A", 0, c.m, c.k, func(i int) (float64, bool) {
-			if i/c.k%8 == 7 {
+			if i/c.k%7 == 6 {
 				return map[bool]float64{true: -0x1p-75}[i%c.k == 0], true
 			}
 			return whole(), true
@@ -241,13 +260,17 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 			}
 			return whole(), true
 		})
+	} else if has(middles) {
+		j.A, j.B = mixed("A", 0, c.m, c.k, func(int) (float64, bool) { return 0, true }), in("B", 0, 1, shape[0], shape[1])
 	} else {
 		j.A, j.B = in("A", 0, 1, c.m, c.k), in("B", 0, 1/math.Sqrt(float64(c.k)), shape[0], shape[1])
 	}
 	state := m.Of(tensor.I64, []float64{matMulStep, 0, 0, 0, 0, 0, 0, 0}, backend.StateWords)
 	switch {
-	case has(ties):
+	case has(ties) && !has(withNorm):
 		j.Bias = of("Bias", func(i int) float64 { return sign() * []float64{0x1p-20, 0x1p-20, 0}[i%3] })
+	case has(withBias) && has(middles):
+		j.Bias = of("Bias", func(i int) float64 { return middleOf(c.rate(2, matMulSite), i) })
 	case has(withBias) && has(withGELU): // some of which are far from 0
 		j.Bias = of("Bias", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 12}[i%3] })
 	case has(withBias):
@@ -264,7 +287,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	}
 	if has(gateReLU | gateGELU) {
 		j.Gate = mixed("Gate", 0, c.m, c.n, func(i int) (float64, bool) {
-			return m.Rand().NormFloat64() * []float64{0, 12}[i&1], m.Rand().IntN(3) == 0
+			return m.Rand().NormFloat64() * []float64{0, 12}[m.Rand().IntN(2)], m.Rand().IntN(3) == 0
 		})
 		j.GateOf = backend.ActivationReLU
 		if has(gateGELU) {
@@ -277,7 +300,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	if has(outDropout) {
 		j.OutDropout = backend.Dropout{Rate: c.rate(3, matMulOutSite), Seed: matMulSeed, Site: matMulOutSite, State: state}
 	}
-	if has(withResidual) {
+	if has(withResidual) && !has(middles) {
 		r := c.m
 		if has(positional) {
 			r = 27
@@ -287,7 +310,12 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	if has(residualNorm) {
 		j.ResidualNorm = &backend.NormStats{Z: j.Residual, Mean: found("ResidualMean", c.m, 0), Rstd: found("ResidualRstd", c.m, 1), Gamma: list("ResidualGamma", 1, c.n), Beta: list("ResidualBeta", 1, c.n)}
 	}
-	if has(withNorm) {
+	if has(withNorm) && has(middles) {
+		row, gamma := middleRow(c.n, j.Eps)
+		j.Residual = mixed("Residual", tensor.F32, c.m, c.n, func(i int) (float64, bool) { return row[i%c.n], true })
+		j.Norm = &backend.NormStats{Mean: m.Out("Mean", tensor.F32, c.m), Rstd: m.Out("Rstd", tensor.F32, c.m), Gamma: of("Gamma", func(i int) float64 { return gamma[i] }),
+			Beta: of("Beta", func(int) float64 { return 0 })}
+	} else if has(withNorm) {
 		j.Norm = &backend.NormStats{Mean: m.Out("Mean", tensor.F32, c.m), Rstd: m.Out("Rstd", tensor.F32, c.m), Gamma: of("Gamma", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 0x1p-30}[i%3] })}
 		// A third of the columns is the middle of two numbers of bfloat16, and far less: what rounds it otherwise before that shows.
 		j.Norm.Beta = of("Beta", func(i int) float64 {
@@ -299,7 +327,14 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		blocks := (c.m + backend.NormRows - 1) / backend.NormRows
 		j.DGamma, j.DBeta = m.Out("DGamma", tensor.F32, blocks, c.n), m.Out("DBeta", tensor.F32, blocks, c.n)
 	}
-	if has(withAfter) {
+	if has(withAfter) && has(middles) {
+		values := make([]float64, c.m*c.n)
+		for i := range values {
+			values[i] = middleOf(c.rate(3, matMulOutSite), i%c.n)
+		}
+		j.After = m.Of(tensor.F32, values, c.m, c.n)
+		m.InOut("After", j.After)
+	} else if has(withAfter) {
 		j.After = mixed("After", tensor.F32, c.m, c.n, func(int) (float64, bool) { return sign() * 0x1p-30, m.Rand().IntN(3) == 0 })
 	}
 	if has(withSum) {
