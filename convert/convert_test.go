@@ -292,21 +292,6 @@ func TestWhatIsWholeIsNotMadeAgain(t *testing.T) {
 	assert.Len(t, tree(t, filepath.Dir(out)), len(want), "no journal stays")
 }
 
-// Of inputs that changed, with the same names and sizes, all is made anew, and nothing stays of what they were.
-func TestChangedInputsAreConvertedAnew(t *testing.T) {
-	in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 40, false))
-	out := filepath.Join(t.TempDir(), "out")
-	converts(t, out, NPZ(), Options{}, in)
-	second := filepath.Join(in, "run2.mcap")
-	b, err := os.ReadFile(second)
-	require.NoError(t, err)
-	rubbish := append([]byte(mcap.Magic+"rubbish"), make([]byte, len(b)-len(mcap.Magic)-7)...)
-	require.NoError(t, os.WriteFile(second, rubbish, 0o666))
-	r := converts(t, out, NPZ(), Options{}, in)
-	assert.Equal(t, [3]int{1, 1, 0}, [3]int{r.Converted, r.Skipped, r.Before})
-	assert.ElementsMatch(t, []string{"episode-000000.npz", "convert.json"}, keys(tree(t, out)))
-}
-
 func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {
 	in, other := write(t, recorded(t, 1, 40, false)), write(t, recorded(t, 1, 41, false))
 	out := filepath.Join(t.TempDir(), "out")

@@ -27,6 +27,17 @@ func rubbish(t *testing.T, path string) {
 	require.NoError(t, os.Chtimes(path, later, later))
 }
 
+// Of inputs that changed, with the same names and sizes, all is made anew, and nothing stays of what they were.
+func TestChangedInputsAreConvertedAnew(t *testing.T) {
+	in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 40, false))
+	out := filepath.Join(t.TempDir(), "out")
+	converts(t, out, NPZ(), Options{}, in)
+	rubbish(t, filepath.Join(in, "run2.mcap"))
+	r := converts(t, out, NPZ(), Options{}, in)
+	assert.Equal(t, [3]int{1, 1, 0}, [3]int{r.Converted, r.Skipped, r.Before})
+	assert.ElementsMatch(t, []string{"episode-000000.npz", "convert.json"}, keys(tree(t, out)))
+}
+
 // Whichever shard hashes the file that changed: none keeps what it made of what was in it.
 func TestNoShardKeepsWhatIsOfAFileThatChanged(t *testing.T) {
 	for changed, want := range map[string][]string{
