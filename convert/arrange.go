@@ -294,6 +294,21 @@ type Picked struct {
 	stop func()
 }
 
+// measure finds how large the pictures of a video are whose messages do not say: its first frame is decoded, and kept for the first row.
+func measure(ctx context.Context, m *dataset.Media) error {
+	p, picked := m.Source.(*Picked)
+	if !picked || !p.Recorded.IsVideo() || m.Width > 0 || len(p.Frames) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	image, err := p.decode(ctx, p.Frames[0])
+	if err == nil {
+		m.Height, m.Width = image.Dim(0), image.Dim(1)
+	}
+	return err
+}
+
 // ReadFrame returns the frame of row i.
 func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	if !p.Recorded.IsVideo() {

@@ -82,8 +82,9 @@ type leRobotWriter struct {
 	piece   Piece
 	w       *lerobot.Writer
 	fps     float64
-	capture bool              // whether there are columns of when it was recorded
-	left    map[string]string // why streams are left out, by their names in the first episode; nil before it
+	capture bool                // whether there are columns of when it was recorded
+	columns map[string][]string // of the streams of the first episode
+	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
 }
 
 func (l *leRobotWriter) Commit(ctx context.Context) error {
@@ -91,6 +92,16 @@ func (l *leRobotWriter) Commit(ctx context.Context) error {
 		return &lerobot.WriteError{Episode: -1, Kind: lerobot.ErrNoEpisodes, Got: "none", Want: "at least one: LeRobot does not load a dataset without"}
 	}
 	return l.w.Commit(ctx)
+}
+
+// Remarks says what of the dataset as a whole could not be kept, once it is there.
+func (l *leRobotWriter) Remarks() (list []string) {
+	for _, left := range l.w.Report().LeftOut {
+		if strings.HasPrefix(left.Name, "split ") {
+			list = append(list, fmt.Sprintf("left out: %s: %s", left.Name, left.Reason))
+		}
+	}
+	return list
 }
 
 func (l *leRobotWriter) Close() error {
@@ -115,6 +126,17 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return Kept{}, &RefusedError{err}
 	}
+	for i := range own.Streams {
+		s := &own.Streams[i]
+		ordered, moved, err := inOrder(s, l.columns[s.Name])
+		if err != nil {
+			return Kept{}, err
+		}
+		if moved {
+			kept.Remarks = append(kept.Remarks, s.Name+": its columns were put into the order of the first episode, by their names")
+			*s = ordered
+		}
+	}
 	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: l.captured(e, own, names)}
 	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {
@@ -124,6 +146,17 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			err = &RefusedError{err}
 		}
 		return Kept{}, err
+	}
+	if l.columns == nil {
+		for _, name := range slices.Sorted(maps.Keys(l.opt.Names)) {
+			if _, there := kept.Samples[name]; !there && !slices.ContainsFunc(kept.LeftOut, func(o dataset.LeftOut) bool { return o.Name == name }) {
+				kept.Remarks = append(kept.Remarks, fmt.Sprintf("a name is given for %s, and there is no such stream or camera", name))
+			}
+		}
+		l.columns = map[string][]string{}
+		for i := range own.Streams {
+			l.columns[own.Streams[i].Name] = own.Streams[i].ColumnNames()
+		}
 	}
 	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil
@@ -152,6 +185,7 @@ func (l *leRobotWriter) begin(e *Episode) (err error) {
 	if l.opt.Cameras == "image" {
 		opt.Codec = ""
 	}
+	opt.FirstTasks = l.annotated()
 	l.capture = e.Aligned != nil || !slices.Equal(e.Times, stepTimes(len(e.Times), l.fps))
 	l.w, err = lerobot.Create(l.path, opt)
 	return err
@@ -212,6 +246,11 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		kept.Samples[s.Name] = s.Len()
 		if slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
 			continue
+		}
+		if isAnnotation(&s) && e.Aligned == nil {
+			if s, err = l.renumbered(s, l.piece.Inputs[e.Input].Tasks); err != nil {
+				return nil, nil, kept, err
+			}
 		}
 		own.Streams = append(own.Streams, s)
 		names[s.Name] = l.name(s.Name, "")

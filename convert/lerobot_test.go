@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -365,45 +364,5 @@ func (deepFrames) ReadFrame(context.Context, int) ([]byte, error) { return []byt
 func TestTimesOfTheRecordingAreNoState(t *testing.T) {
 	for _, name := range []string{"capture_time", "capture_time.observation.images.front"} {
 		assert.Equal(t, "a time or an index", align.NotState(name))
-	}
-}
-
-// TestShardsJoinedAreTheBytesOfOne converts in three shards, joins them, and has what a conversion in one has: tables, videos and statistics.
-func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
-	list := []*dataset.Episode{}
-	for i := range 7 {
-		list = append(list, recorded(t, i+1, 20+i, false))
-	}
-	inputs := map[string]string{"recordings": write(t, list...)}
-	for _, e := range list { // of today, whose nanoseconds float64 does not hold
-		today := slices.Clone(e.Streams[0].Nanoseconds())
-		for i := range today {
-			today[i] += 1_764_201_600_123_456_789
-		}
-		for i := range e.Streams {
-			e.Streams[i].Times = tensor.Must(tensor.Of(today, len(today)))
-		}
-	}
-	inputs["today"] = write(t, list...)
-	if _, err := os.Stat("../../shared/data/lerobot_v3_g1"); err == nil {
-		inputs["videos"] = "../../shared/data/lerobot_v3_g1"
-	}
-	for name, in := range inputs {
-		dir := t.TempDir()
-		parts := filepath.Join(dir, "parts")
-		converts(t, parts, leRobot(t, LeRobotOptions{}), Options{Shards: 3}, in)
-		shards, err := filepath.Glob(filepath.Join(parts, "shard-*"))
-		require.NoError(t, err)
-		require.Len(t, shards, 3)
-		joined, one := filepath.Join(dir, "joined"), filepath.Join(dir, "one")
-		converts(t, joined, leRobot(t, LeRobotOptions{}), Options{}, shards...)
-		converts(t, one, leRobot(t, LeRobotOptions{}), Options{}, in)
-		a, b := tree(t, one), tree(t, joined)
-		delete(a, "convert.json") // which says what it was made of
-		delete(b, "convert.json")
-		require.Len(t, b, len(a))
-		for file, want := range a {
-			assert.True(t, want == b[file], "%s: %s", name, file)
-		}
 	}
 }

@@ -80,7 +80,16 @@ func (p *piece) commit(ctx context.Context) error {
 		p.n.Report.Path = ""
 		return nil
 	}
-	return p.writer.Commit(ctx)
+	if err := p.writer.Commit(ctx); err != nil {
+		return err
+	}
+	if w, ok := p.writer.(interface{ Remarks() []string }); ok { // of the piece as a whole
+		first, end := p.episodesOf(p.n.Piece)
+		for _, text := range w.Remarks() {
+			p.n.Remarks = remark(p.n.Remarks, Remark{text, first, end - first})
+		}
+	}
+	return nil
 }
 
 func (p *piece) close() {

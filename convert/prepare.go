@@ -283,7 +283,10 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 		} else {
 			account.Kind = mediaKind
 			var m dataset.Media
-			if m, err = pick(s, from.media, r.e.Times, &account); err == nil {
+			if m, err = pick(s, from.media, r.e.Times, &account); err == nil && c.traits.Rows {
+				err = measure(ctx, &m)
+			}
+			if err == nil {
 				own.Media = append(own.Media, m)
 			}
 		}

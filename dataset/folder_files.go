@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
+
+	"github.com/robocache/robocache/tensor"
 )
 
 // maxOpen is how many files of a folder stay open that nobody reads.
@@ -179,6 +182,31 @@ func (s *folderFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return source.ReadFrame(ctx, i)
 }
 
+// folderVideo are the frames of a source that decodes them itself.
+type folderVideo struct{ folderFrames }
+
+func (s *folderVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
+	return func(yield func(*tensor.Tensor, error) bool) {
+		file, source, err := s.current(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer s.folder.give(file)
+		decoder, ok := source.(FrameDecoder)
+		if !ok {
+			yield(nil, &FormatError{Format: s.folder.format.Name, Path: s.path, Offset: -1, Kind: ErrUnsupported, Msg: "frames", Got: "a file that has changed",
+				Want: "the one that was opened"})
+			return
+		}
+		for image, err := range decoder.DecodeFrames(ctx, from, to) {
+			if !yield(image, err) {
+				return
+			}
+		}
+	}
+}
+
 // folderClouds are the clouds of a series.
 type folderClouds struct{ folderSource[CloudSource] }
 
@@ -200,7 +228,12 @@ func (d *folder) lasting(e *Episode, f *shared, path string, episode int) {
 			}
 			return s, there
 		}
-		e.Media[k].Source = &folderFrames{folderSource[FrameSource]{folder: d, path: path, episode: episode, pick: pick, from: f, source: e.Media[k].Source}}
+		v := &folderVideo{folderFrames{folderSource[FrameSource]{folder: d, path: path, episode: episode, pick: pick, from: f, source: e.Media[k].Source}}}
+		if _, decodes := e.Media[k].Source.(FrameDecoder); decodes {
+			e.Media[k].Source = v
+		} else {
+			e.Media[k].Source = &v.folderFrames
+		}
 	}
 	for k := range e.Clouds {
 		pick := func(e *Episode) (s CloudSource, there bool) {

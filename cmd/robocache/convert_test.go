@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/tensor"
 )
 
 // A conversion that cannot be is the command line's fault, or the input's, and nothing is written.
@@ -35,6 +38,8 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 		{[]string{flight, "-o", out, "--to=npz", "--shard=2/2"}, exitUsage, "want a shard of so many"},
 		{[]string{flight, "-o", out, "--to=npz", "--shard=1/2", "--shards=3"}, exitUsage, "want these equal"},
 		{[]string{flight, "-o", out, "--to=npz", "--shards=0"}, exitUsage, "--shards: got 0, want 1 to 99999"},
+		{[]string{flight, "-o", out, "--to=npz", "--unordered=sort"}, exitUsage, "--unordered: got no --plan and no --hz"},
+		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--unordered=maybe"}, exitUsage, `--unordered: got "maybe", want drop, sort, error`},
 		{[]string{flight, "-o", out, "--to=npz", "--media=none", "--media=x"}, exitUsage, "--media: got none and others"},
 		{[]string{flight, "-o", out, "--to=npz", "--clock=log"}, exitUsage, "--clock"},
 		{[]string{flight, "-o", out, "--to=webdataset"}, exitUsage, "want --hz F or --plan FILE"},
@@ -92,4 +97,57 @@ func TestATaskOfAnArrayMakesItsShard(t *testing.T) {
 	assert.Contains(t, stderr, "shard 1 of 2, by SLURM_ARRAY_TASK_ID")
 	assert.FileExists(t, filepath.Join(out, "convert-00001-of-00002.json"))
 	assert.NoFileExists(t, filepath.Join(out, "convert-00000-of-00002.json"))
+}
+
+// oneStream writes a recording of ten rows a second, of so many columns, at some times.
+func oneStream(t *testing.T, path string, width int, times ...int64) {
+	values := tensor.Must(tensor.New(tensor.F32, len(times), width))
+	s, err := dataset.NewStream("state", times, values, nil)
+	require.NoError(t, err)
+	require.NoError(t, mcap.WriteFile(path, mcap.WriterOptions{}, func(w *mcap.Writer) error {
+		return w.Episode(t.Context(), &dataset.Episode{Streams: []dataset.Stream{s}}, mcap.Protobuf)
+	}))
+}
+
+// An input of which nothing was converted ends the command with 3 once the others are written, and both say so by its name.
+func TestAnInputThatIsSkippedWholeIsTold(t *testing.T) {
+	dir := t.TempDir()
+	good1, other, out := filepath.Join(dir, "good.mcap"), filepath.Join(dir, "other.mcap"), filepath.Join(dir, "out")
+	oneStream(t, good1, 2, 0, 1e8, 2e8, 3e8)
+	oneStream(t, other, 3, 0, 1e8, 2e8)
+	code, stdout, stderr := cli("convert", good1, other, "-o", out, "--to=lerobot")
+	assert.Equal(t, exitInput, code, stderr)
+	assert.Contains(t, stdout, "converted 1 of 2 episodes (1 skipped), 1 stream, 4 rows")
+	assert.Contains(t, stdout, "skipped 1 of 1 episode of "+other+": lerobot: state: ")
+	assert.Contains(t, stderr, other+": nothing of it was converted: its one episode was skipped")
+	assert.DirExists(t, out)
+	again, _ := good(t, "convert", good1, other, "-o", out, "--to=lerobot", "--allow-skipped", "--json")
+	var said converted
+	require.NoError(t, json.Unmarshal([]byte(again), &said))
+	require.Len(t, said.Skipped, 1)
+	assert.Equal(t, []any{other, 1, 1, true}, []any{said.Skipped[0].Input, said.Skipped[0].Episodes, said.Skipped[0].Skipped, said.Skipped[0].Whole})
+}
+
+// A stream that steps back is left out, by --state with the reason, and --unordered sort takes it.
+func TestConvertTakesUnordered(t *testing.T) {
+	dir := t.TempDir()
+	in, plan := filepath.Join(dir, "in.npz"), filepath.Join(dir, "plan.yaml")
+	writeStreams(t, in, []int64{0, 1e8, 3e8, 2e8, 4e8}, []int64{0, 1e8, 2e8, 3e8, 4e8})
+	code, _, stderr := cli("convert", in, "-o", filepath.Join(dir, "a"), "--to=lerobot", "--hz=10", "--state=back")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "observation.state: its stream back was left out: time goes backwards at sample 3")
+	stdout, _ := good(t, "convert", in, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10", "--state=back", "--unordered=sort")
+	assert.Contains(t, stdout, "converted 1 episode, 2 streams, 5 rows")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\n"), 0o600))
+	stdout, _ = good(t, "convert", in, "-o", filepath.Join(dir, "c"), "--to=lerobot", "--plan", plan, "--unordered=sort")
+	assert.Contains(t, stdout, "converted 1 episode, 2 streams, 5 rows")
+}
+
+func writeStreams(t *testing.T, path string, back, on []int64) {
+	arrays := map[string]*tensor.Tensor{}
+	for name, times := range map[string][]int64{"back": back, "on": on} {
+		arrays[name+".times"] = tensor.Must(tensor.Of(times, len(times)))
+		arrays[name+".values"] = tensor.Must(tensor.New(tensor.F32, len(times), 1))
+	}
+	require.NoError(t, os.Rename(writeNPZ(t, arrays), path))
 }

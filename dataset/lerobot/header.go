@@ -30,7 +30,8 @@ type header struct {
 // feature is one of info.json's.
 type feature struct {
 	dataset.Feature
-	width int // how many values a row has; 0 where the shape does not say
+	width  int    // how many values a row has; 0 where the shape does not say
+	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
 }
 
 // bookkeeping are the columns that are no streams.
@@ -154,6 +155,9 @@ func featureOf(m member) (f feature, why string) {
 	}
 	if len(shape) == 0 {
 		f.width = 0
+	}
+	if info, err := membersOf(get(list, "info")); err == nil {
+		f.pixels, _ = text(get(info, "video.pix_fmt"))
 	}
 	f.Names = namesOf(get(list, "names"), "", 0)
 	if len(f.Shape) == 1 && len(f.Names) > 0 && len(f.Names) != f.width {

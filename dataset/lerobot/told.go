@@ -43,6 +43,7 @@ func (s *Set) toldStats(ctx context.Context, of toldOf) (stats featureStats, ok 
 		return stats, false
 	}
 	stats.told, stats.frames = true, int(t["count"][0])
+	stats.from, stats.episode = toldVideo{s, of.video}, of.episode
 	stats.columns = make([]summary.Column, 3)
 	for _, name := range statNames {
 		values := t[name]

@@ -29,6 +29,8 @@ type WriteOptions struct {
 	// Tasks are what the numbers of a stream "task_index" stand for: dataset.Info.Tasks of the dataset that the episodes come from. It says what is
 	// done in each row, where that changes within an episode. Without Tasks such a stream is refused.
 	Tasks []string
+	// FirstTasks are tasks that the dataset has first, in this order, whether an episode has them or not: columns of annotations may have their numbers.
+	FirstTasks []string
 	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is
 	// not in it keeps its name, but for slashes, which LeRobot does not take: they become dots. WriteReport.Renamed has all that changed.
 	Names map[string]string
@@ -131,6 +133,11 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if !utf8.ValidString(opt.RobotType) {
 		return nil, bad("RobotType", strconv.Quote(opt.RobotType), "UTF-8")
 	}
+	for _, task := range opt.FirstTasks {
+		if !utf8.ValidString(task) {
+			return nil, bad("FirstTasks", strconv.Quote(task), "UTF-8")
+		}
+	}
 	if opt.Overwrite {
 		if err := replaceable(path); err != nil {
 			return nil, err
@@ -140,7 +147,9 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20}, nil
+	w := &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20}
+	w.addTasks(opt.FirstTasks)
+	return w, nil
 }
 
 // Add writes an episode: each stream becomes a column, each media stream a column of images or a video, and

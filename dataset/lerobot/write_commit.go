@@ -33,6 +33,9 @@ func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	places := make([]videoPlace, len(w.features))
 	for i, f := range w.features {
 		if f.dtype == dtypeVideo {
+			if f.pixels != p.features[i].pixels { // of some episodes one, of others another
+				f.pixels = ""
+			}
 			var err error
 			if places[i], err = f.films.add(ctx, w, p.clips[i]); err != nil {
 				return err
@@ -116,10 +119,18 @@ func (w *Writer) complete(ctx context.Context) error {
 		}
 	}
 	w.leaveSplits()
-	for _, file := range []struct {
+	for _, f := range w.features {
+		f.recount()
+	}
+	type content struct {
 		path    string
 		content any
-	}{{"meta/info.json", w.info()}, {"meta/stats.json", w.stats()}} {
+	}
+	files := []content{{"meta/info.json", w.info()}, {"meta/stats.json", w.stats()}}
+	if levels := w.pixelLevels(); levels != nil {
+		files = append(files, content{levelsFile, levels})
+	}
+	for _, file := range files {
 		if err := w.writeJSON(filepath.FromSlash(file.path), file.content); err != nil {
 			return err
 		}

@@ -189,6 +189,7 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 				return notFinite(s, i, float64(v))
 			}
 		}
+		p.inexact += s.Inexact
 		p.addFloats(f, list)
 		return nil
 	}

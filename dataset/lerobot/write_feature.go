@@ -29,6 +29,7 @@ type writeFeature struct {
 	frames int              // that they are of
 	pool   pool             // of images and videos
 	bare   bool             // there are no quantiles
+	copied map[toldVideo]*toldEpisodes
 }
 
 // The dtypes that are written.

@@ -134,6 +134,9 @@ func (f *writeFeature) add(d columns.Data, s featureStats) {
 		}
 		f.frames += s.frames
 		f.pool.add(s)
+		if s.told {
+			f.note(s)
+		}
 		return
 	}
 	if f.total == nil {

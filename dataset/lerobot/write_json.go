@@ -19,6 +19,8 @@ type featureStats struct {
 	frames  int                     // that they are of
 	bare    bool                    // there are no quantiles: they were told, and none were among them
 	told    bool                    // they are what the video's dataset tells
+	from    toldVideo               // which that is
+	episode int64                   // and of which episode there
 }
 
 // statNames are the statistics in LeRobot's order.

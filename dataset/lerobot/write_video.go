@@ -68,12 +68,16 @@ func (p *episodePlan) addVideo(ctx context.Context, w *Writer, name string, m *d
 		off := math.Abs(float64(ticks-start)/float64(scale) - float64(i)/w.opt.FPS)
 		c.moved = max(c.moved, time.Duration(off*1e9))
 	}
+	pixels := ""
+	if said := source.set.header.feature(source.of.video); said != nil {
+		pixels = said.pixels
+	}
 	if stats, ok := source.set.toldStats(ctx, source.of); ok && source.all && !(stats.bare && w.quantiles(name)) {
-		f := &writeFeature{name: name, dtype: dtypeVideo, codec: m.Encoding, names: imageNames, shape: []int{track.Height, track.Width, 3}}
+		f := &writeFeature{name: name, dtype: dtypeVideo, codec: m.Encoding, pixels: pixels, names: imageNames, shape: []int{track.Height, track.Width, 3}}
 		p.addClip(f, stats, c)
 		return nil
 	}
-	return p.addPixels(name, m.Encoding, c, p.pictures(ctx, m, p.rows), nil)
+	return p.addPixels(name, m.Encoding, pixels, c, p.pictures(ctx, m, p.rows), nil)
 }
 
 // whole reports whether there is a frame for each of so many rows, and no other between them.
@@ -129,7 +133,7 @@ func (p *episodePlan) encodeVideo(ctx context.Context, w *Writer, name string, m
 		}
 		return nil
 	}
-	return p.addPixels(name, w.opt.Codec, c, p.pictures(ctx, m, p.rows), encode)
+	return p.addPixels(name, w.opt.Codec, "yuv420p", c, p.pictures(ctx, m, p.rows), encode)
 }
 
 // pictures are a media stream's frames, each in colour.
@@ -195,12 +199,9 @@ func inColour(t *tensor.Tensor) (*tensor.Tensor, error) {
 }
 
 // addPixels adds a video, with statistics of its pictures. The first says what size they have; encode, if it is not nil, takes them all.
-func (p *episodePlan) addPixels(name, codec string, c clip, pictures iter.Seq2[*tensor.Tensor, error],
+func (p *episodePlan) addPixels(name, codec, format string, c clip, pictures iter.Seq2[*tensor.Tensor, error],
 	encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
-	f := &writeFeature{name: name, dtype: dtypeVideo, codec: codec, names: imageNames}
-	if encode != nil {
-		f.pixels = "yuv420p"
-	}
+	f := &writeFeature{name: name, dtype: dtypeVideo, codec: codec, pixels: format, names: imageNames}
 	stats := featureStats{levels: make([]summary.Levels, 3)}
 	sampled, i := sampleFrames(p.rows), 0
 	counted := func(yield func(*tensor.Tensor, error) bool) {
@@ -230,7 +231,8 @@ func (p *episodePlan) addPixels(name, codec string, c clip, pictures iter.Seq2[*
 		if errors.As(err, &bad) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return &WriteError{Kind: dataset.ErrMissing, Got: "no video", Err: err}
+		return &WriteError{Kind: dataset.ErrMissing, Got: "no video",
+			Want: "pictures that " + codec + " takes: another codec, images, or without this camera", Err: err}
 	}
 	stats.finish()
 	p.addClip(f, stats, c)

@@ -1,0 +1,57 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// annotation is what the names of columns begin with whose numbers are those of tasks, by a convention of GR00T.
+const annotation = "annotation."
+
+func isAnnotation(s *dataset.Stream) bool {
+	return strings.HasPrefix(s.Name, annotation) && s.AllInteger()
+}
+
+// annotated returns the tasks of all inputs, each once, if one of them has columns of their numbers: the dataset has all of them in this order then, so
+// that those of the first input keep their numbers.
+func (l *leRobotWriter) annotated() (list []string) {
+	there := false
+	for _, in := range l.piece.Inputs {
+		for _, f := range in.Features {
+			there = there || strings.HasPrefix(f.Name, annotation)
+		}
+		for _, task := range in.Tasks {
+			if !slices.Contains(list, task) {
+				list = append(list, task)
+			}
+		}
+	}
+	if !there {
+		return nil
+	}
+	return list
+}
+
+// renumbered gives a column of tasks of an input the numbers that these have in the dataset. What is no number of a task stays as it is.
+func (l *leRobotWriter) renumbered(s dataset.Stream, tasks []string) (dataset.Stream, error) {
+	all := l.annotated()
+	if len(tasks) <= len(all) && slices.Equal(tasks, all[:len(tasks)]) {
+		return s, nil
+	}
+	values, err := tensor.Floats(s.Values)
+	if err != nil {
+		return s, err
+	}
+	out := slices.Clone(values)
+	for i, v := range values {
+		if v >= 0 && v < float64(len(tasks)) {
+			out[i] = float64(slices.Index(all, tasks[int(v)]))
+		}
+	}
+	s.Integers = nil
+	s.Values, err = tensor.Of(out, s.Values.Shape()...)
+	return s, err
+}
