@@ -94,9 +94,10 @@ func (r *Recogniser) Add(s *dataset.Stream) error {
 type facts struct {
 	n, unfinite    int // that are finite, and not
 	min, max, last float64
-	steps, same    int // between finite neighbours, and those of 0
-	alone          int // changes with none before or after
-	run            int // changes without a pause up to the last sample
+	steps, same    int  // between finite neighbours, and those of 0
+	alone          int  // changes with none before or after
+	run            int  // changes without a pause up to the last sample
+	hole           bool // the latest value is not finite, so that the next has no step
 	falls          int
 	levels         []float64 // the different values, up to one more than mostLevels
 	wraps          [2]int    // steps over three quarters of each of the periods
@@ -147,6 +148,7 @@ func (r *Recogniser) quaternion(i int, a, b, c, d float64) bool {
 func (f *facts) add(x float64, neighbour bool) {
 	if x-x != 0 {
 		f.unfinite++
+		f.hole = true
 		f.pause()
 		return
 	}
@@ -161,11 +163,11 @@ func (f *facts) add(x float64, neighbour bool) {
 	if len(f.levels) <= mostLevels && !slices.Contains(f.levels, x) {
 		f.levels = append(f.levels, x)
 	}
-	if neighbour && f.n > 0 {
+	if neighbour && f.n > 0 && !f.hole {
 		f.step(x - f.last)
 	}
 	f.n++
-	f.last = x
+	f.last, f.hole = x, false
 }
 
 func (f *facts) step(d float64) {

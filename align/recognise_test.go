@@ -107,6 +107,22 @@ func TestAnglesThatGoAroundAreFoundInRadiansAndDegrees(t *testing.T) {
 	}
 }
 
+// A tracker that loses an angle for a while, and finds it elsewhere, has not seen it go around.
+func TestNoAngleGoesAroundInAHole(t *testing.T) {
+	s := sampledAt(t, "s", 100, 300, "bearing", func(row, _ int) float64 {
+		switch {
+		case row < 100:
+			return 3 + .001*float64(row)
+		case row < 120:
+			return math.NaN()
+		}
+		return -3.1 + .001*float64(row)
+	})
+	for _, a := range recognised(t, s).Angles() {
+		assert.Zero(t, a.Wraps)
+	}
+}
+
 func TestAnglesAreFoundByNameAndWhatHasEndsIsNone(t *testing.T) {
 	s := sampledAt(t, "s", 100, 300, "yaw kLeftShoulderYaw yaw_rate heading_deg theta psi tcp_euler.z roll_variance noise flag", func(row, k int) float64 {
 		switch k {
