@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,9 +83,10 @@ func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begi
 // same to their bytes.
 //
 // Of a shard that was made before, all or in part, what is whole stays and is not made again, if it was asked for in the same way and the inputs are as
-// they were; while it is made, a journal beside the output says what is whole. If what is in its files of the inputs changed, which are those that its
-// report has hashes of, or a piece of one that was done is not there any more, all of it is made anew. Inputs of other names or sizes, as an output with
-// anything else in it, are an *OptionError. Two programs do not make one shard at a time.
+// they were; while it is made, a journal beside the output says what is whole. If the inputs changed, or a piece of one that was done is not there any
+// more, all of it is made anew. Of one shard of several the files changed whose hashes in its report are not what is in them any more, and all others that
+// were written since. Inputs of other names or sizes, as an output with anything else in it, are an *OptionError. Two programs do not make one shard at a
+// time: where they do, one of them ends with an error.
 //
 // An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
 // of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
@@ -114,7 +116,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &w.report, w.finish(ctx)
+	return &w.report, w.finish(ctx, journal)
 }
 
 // work is a shard that is being made.
@@ -199,8 +201,21 @@ func (w *work) clear() error {
 	}
 	names := map[string]bool{filepath.Base(w.out): true, filepath.Base(w.journal): true}
 	own := func(name string) bool { return names[name] }
-	if err := atomicfile.Sweep(parent, own); err != nil || w.whole {
+	if err := atomicfile.Sweep(parent, own); err != nil {
 		return err
+	}
+	target, err := atomicfile.Follow(filepath.Clean(w.out))
+	if err != nil {
+		return err
+	}
+	if beside := filepath.Dir(target); beside != parent { // the output is a link, and what it leads to is written beside that
+		err := atomicfile.Sweep(beside, func(name string) bool { return name == filepath.Base(target) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if w.whole {
+		return nil
 	}
 	if err := os.MkdirAll(w.out, 0o777); err != nil {
 		return err
@@ -211,14 +226,19 @@ func (w *work) clear() error {
 		stands[w.entries[i].Report.Path] = true
 	}
 	for piece := range w.pieces() {
-		name := w.name(piece)
-		if names[name] = true; !stands[name] { // it was made of other inputs, or is not whole
+		names[w.name(piece)] = true
+	}
+	if err := atomicfile.Sweep(w.out, own); err != nil {
+		return err
+	}
+	for piece := range w.pieces() {
+		if name := w.name(piece); !stands[name] { // it was made of other inputs, or is not whole
 			if err := os.RemoveAll(filepath.Join(w.out, name)); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(atomicfile.Sweep(w.out, own), w.remove(w.marker))
+	return w.remove(w.marker)
 }
 
 func (w *work) remove(path string) error {
@@ -355,36 +375,35 @@ func (w *work) each(ctx context.Context, _ *journal, left []int, done func(*entr
 	return nil
 }
 
-// together makes one piece of all episodes: they are read ahead, and written in their order. One of which a part was written when it turned out to be
-// broken costs the piece's being made again without it.
+// together makes one piece of all episodes: they are read ahead, and written in their order. If parts of some were written when they turned out to be
+// broken, the piece is made again without them.
 func (w *work) together(ctx context.Context, j *journal, left []int, done func(*entry) error) error {
 	if len(left) == 0 {
 		return nil
 	}
 	broken := map[int]error{}
 	for {
+		before := len(broken)
 		n, err := w.attempt(ctx, broken)
-		var again *brokenError
-		switch {
-		case errors.As(err, &again):
-			broken[again.number] = again.err
-		case err != nil:
+		if err != nil {
 			return err
-		default:
-			if err := j.add(n); err != nil { // before its hash is known, which may take a while
-				return err
-			}
-			if err := w.hash(ctx, n); err != nil {
-				return err
-			}
-			return done(n)
 		}
+		if len(broken) > before {
+			continue
+		}
+		if err := j.add(n); err != nil { // before its hash is known, which may take a while
+			return err
+		}
+		if err := w.hash(ctx, n); err != nil {
+			return err
+		}
+		return done(n)
 	}
 }
 
 // hash fills in the hash of a piece that has its name.
 func (w *work) hash(ctx context.Context, n *entry) error {
-	if n.Report.Path == "" && !n.converted() {
+	if n.Report.Path == "" && !n.Report.converted() {
 		return nil
 	}
 	return hash(ctx, w.path(&n.Report), &n.Report)
@@ -398,22 +417,30 @@ type brokenError struct {
 
 func (e *brokenError) Error() string { return e.err.Error() }
 
-// attempt makes the piece of all episodes but some.
+// attempt makes the piece of all episodes but some that are broken. To those it adds what else is, and then makes nothing.
 func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
 	p := &piece{work: w, n: &entry{Piece: 0}}
 	defer p.close()
+	known := maps.Clone(broken)
 	limit := w.limit(w.opt.Workers)
 	for _, r := range inorder.Each(ctx, w.end-w.first, w.opt.Workers, 1, func(r ready) int { return limit(&r) }, func(ctx context.Context, i int) ready {
 		if err := ctx.Err(); err != nil {
 			return ready{err: err}
 		}
 		r := w.prepare(ctx, w.first+i)
-		if err := broken[w.first+i]; err != nil && r.err == nil {
+		if err := known[w.first+i]; err != nil && r.err == nil {
 			r = w.unread(ctx, r, err)
 		}
 		return r
 	}) {
-		if err := p.add(ctx, &r); err != nil {
+		var found *brokenError
+		switch err := p.add(ctx, &r); {
+		case errors.As(err, &found): // the others are written on, into what gets no name, so that all that are broken are found at once
+			broken[found.number] = found.err
+			p.close()
+			p.writer = nil
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if w.opt.Progress != nil {
@@ -425,12 +452,15 @@ func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error
 			w.opt.Progress(now)
 		}
 	}
+	if len(broken) > len(known) {
+		return nil, nil
+	}
 	return p.n, p.commit(ctx)
 }
 
-// finish checks the whole account, and says that the shard is done.
-func (w *work) finish(ctx context.Context) error {
-	if err := unchanged(ctx, w.inputs); err != nil {
+// finish checks the whole account and that what it says is there, and says that the shard is done.
+func (w *work) finish(ctx context.Context, j *journal) error {
+	if err := errors.Join(unchanged(ctx, w.inputs), w.there(j)); err != nil {
 		return err
 	}
 	if err := w.report.check(w.end - w.first); err != nil {

@@ -93,3 +93,24 @@ func TestADiskThatIsFullForAnEncoderEndsTheConversion(t *testing.T) {
 	assert.Equal(t, filepath.Join(out, "videos", "cam"), path.Path)
 	assert.NoDirExists(t, out)
 }
+
+// Of recordings of which some have cameras, those without are not all that a machine without an encoder makes.
+func TestWithoutAnEncoderAConversionEnds(t *testing.T) {
+	list := []*dataset.Episode{recorded(t, 1, 30, false), recorded(t, 2, 30, false)}
+	for _, e := range list {
+		e.Media = []dataset.Media{{Name: "cam", Times: e.Streams[0].Nanoseconds(), Encoding: "rgb8", Width: 64, Height: 64, Source: restless{}}}
+	}
+	in := write(t, list...)
+	program := filepath.Join(t.TempDir(), "ffmpeg")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho Unknown encoder >&2\nexit 1\n"), 0o755))
+	for _, program := range []string{program, program + "none"} {
+		t.Setenv("ROBOCACHE_FFMPEG", program)
+		out := filepath.Join(t.TempDir(), "out")
+		_, err := all(out, leRobot(t, LeRobotOptions{Codec: "h264", Task: "none"}), Options{Workers: 1}, in)
+		var path *fs.PathError
+		require.ErrorAs(t, err, &path, program)
+		assert.Equal(t, filepath.Join(out, "videos", "cam"), path.Path)
+		assert.ErrorIs(t, err, dataset.ErrUnsupported)
+		assert.NoDirExists(t, out)
+	}
+}

@@ -245,11 +245,18 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &journal{f}, nil
+	st, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &journal{f, st}, nil
 }
 
 // journal is an open one.
-type journal struct{ f *os.File }
+type journal struct {
+	f  *os.File
+	is fs.FileInfo
+}
 
 // add writes that a piece is done. What is lost of it, because the machine stopped, costs the piece's being made again.
 func (j *journal) add(n *entry) error {
@@ -265,6 +272,24 @@ func (j *journal) close() error {
 		return nil
 	}
 	return j.f.Close()
+}
+
+// there returns an error if a piece is gone, or the journal is another: a program that began to make the same shard meanwhile has removed what it did
+// not find in the journal.
+func (w *work) there(j *journal) error {
+	if j.f != nil {
+		if now, err := os.Stat(w.journal); err != nil || !os.SameFile(now, j.is) {
+			return &fs.PathError{Op: "convert", Path: w.at, Err: errors.New("another program makes the same shard, or its journal was removed")}
+		}
+	}
+	for i := range w.report.Pieces {
+		if r := &w.report.Pieces[i]; r.converted() {
+			if _, err := os.Stat(w.path(r)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // hash fills in how large a piece is, and its hash.
@@ -305,7 +330,7 @@ func isReport(name string) bool { return name == "convert.json" }
 func (p *place) stands(ctx context.Context, r *PieceReport) bool {
 	if r.SHA256 == "" { // of no episode, or it was just whole
 		_, err := os.Stat(p.path(r))
-		return err == nil || !slices.ContainsFunc(r.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
+		return err == nil || !r.converted()
 	}
 	now := *r
 	return hash(ctx, p.path(r), &now) == nil && now.SHA256 == r.SHA256 && now.Bytes == r.Bytes

@@ -76,7 +76,7 @@ func (p *piece) ofOutput(err error) bool {
 
 // commit gives the piece its name, if there is anything in it.
 func (p *piece) commit(ctx context.Context) error {
-	if !p.n.converted() || p.writer == nil {
+	if !p.n.Report.converted() || p.writer == nil {
 		p.n.Report.Path = ""
 		return nil
 	}

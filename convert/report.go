@@ -60,6 +60,8 @@ type InputReport struct {
 	Episodes int            `json:"episodes"`
 	Files    int            `json:"files"`
 	Hashed   []sources.File `json:"hashed"` // those files that this shard hashed: each file is hashed by one
+	// Modified is, of one of several shards, a SHA-256 of when the other files were written last.
+	Modified string `json:"modified,omitempty"`
 }
 
 // PieceReport is a file or folder of the output.
@@ -112,8 +114,8 @@ func (n *entry) take(r *ready) {
 }
 
 // converted reports whether there is an episode in the piece.
-func (n *entry) converted() bool {
-	return slices.ContainsFunc(n.Report.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
+func (r *PieceReport) converted() bool {
+	return slices.ContainsFunc(r.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
 }
 
 // most is how many different remarks and losses a report lists, since texts may have numbers in them that differ in each episode. The others are counted

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // File is an open file. ReadAt may be called from any goroutine. It may still be used when the context of Open has ended; see [Bound].
@@ -27,6 +28,8 @@ type Info struct {
 	Name string // without its folder
 	Size int64  // bytes; 0 of a folder
 	Mode fs.FileMode
+	// Modified is when it was written last, in whole seconds of object stores. It is zero where that is not known, as of folders there, and in ReadNames.
+	Modified time.Time
 }
 
 // IsDir reports whether it is a folder.
@@ -166,7 +169,7 @@ func Stat(ctx context.Context, name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return Info{st.Name(), st.Size(), st.Mode()}, nil
+	return Info{st.Name(), st.Size(), st.Mode(), st.ModTime()}, nil
 }
 
 // ReadDir returns what is in a folder, by name. Links are followed; what a link leads to nothing is there with the link's own mode.
@@ -187,7 +190,7 @@ func ReadDir(ctx context.Context, name string) ([]Info, error) {
 	for i, e := range entries {
 		list[i] = Info{Name: e.Name(), Mode: e.Type()}
 		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
-			list[i].Size, list[i].Mode = st.Size(), st.Mode()
+			list[i].Size, list[i].Mode, list[i].Modified = st.Size(), st.Mode(), st.ModTime()
 		}
 	}
 	return list, nil

@@ -16,10 +16,10 @@ import (
 // told is the statistics that a dataset tells of an episode's video, by their names: a value for each channel, from 0 to 1.
 type told map[string][]float64
 
-// tellings are those of all episodes, which are read when one is first asked for.
+// tellings are those of all episodes, which are read when one is first asked for, whole or not at all.
 type tellings struct {
-	once sync.Once
-	of   map[toldOf]told
+	sync.Mutex
+	of map[toldOf]told
 }
 
 type toldOf struct {
@@ -30,15 +30,7 @@ type toldOf struct {
 // toldStats returns the statistics that the dataset tells of an episode's video, as far as they can be true: of three channels whose least, mean and
 // largest value ascend within 0 and 1, with a deviation that such values can have. Quantiles may be missing, as they are in version 2.1.
 func (s *Set) toldStats(ctx context.Context, of toldOf) (stats featureStats, ok bool) {
-	s.tellings.once.Do(func() {
-		s.tellings.of = map[toldOf]told{}
-		if s.header.major == 3 {
-			s.readToldTables(ctx)
-		} else if s.header.version != "v2.0" {
-			s.readToldLines(ctx)
-		}
-	})
-	t := s.tellings.of[of]
+	t := s.toldOf(ctx, of)
 	if len(t["count"]) != 1 || !(t["count"][0] >= 1 && t["count"][0] < 1<<53) {
 		return stats, false
 	}
@@ -66,6 +58,25 @@ func (s *Set) toldStats(ctx context.Context, of toldOf) (stats featureStats, ok 
 		}
 	}
 	return stats, true
+}
+
+// toldOf returns what is told of a video, as it is written.
+func (s *Set) toldOf(ctx context.Context, of toldOf) told {
+	s.tellings.Lock()
+	defer s.tellings.Unlock()
+	if s.tellings.of == nil {
+		s.tellings.of = map[toldOf]told{}
+		if s.header.major == 3 {
+			s.readToldTables(ctx)
+		} else if s.header.version != "v2.0" {
+			s.readToldLines(ctx)
+		}
+	}
+	t := s.tellings.of[of]
+	if ctx.Err() != nil { // what was read is only a part, for a caller that wants nothing more
+		s.tellings.of = nil
+	}
+	return t
 }
 
 // readToldTables reads them of meta/episodes. What cannot be read is not told.

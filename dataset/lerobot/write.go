@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
@@ -83,6 +84,7 @@ type Writer struct {
 	numbers  map[string]int // of the tasks
 	report   WriteReport
 	limit    int64 // bytes of a table's file at which the next begins
+	groups   int   // row groups of it at which the next begins
 	err      error // what broke the output
 	closed   bool
 }
@@ -147,7 +149,7 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20}
+	w := &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20, groups: columns.MostGroups}
 	w.addTasks(opt.FirstTasks)
 	return w, nil
 }
@@ -234,8 +236,8 @@ func (w *Writer) begin(p *episodePlan) {
 			f.films = &films{dir: filepath.Join("videos", f.name), limit: int64(w.opt.VideoFileMB) << 20}
 		}
 	}
-	w.rows = &rowTable{w: w, series: series{dir: "data", limit: w.limit}}
-	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.limit}}
+	w.rows = &rowTable{w: w, series: series{dir: "data", limit: w.limit, groups: w.groups}}
+	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.limit, groups: w.groups}}
 }
 
 // taskNumbers returns the numbers of an episode's tasks, each of which is there once; new ones get the next.

@@ -15,6 +15,7 @@ import (
 type series struct {
 	dir         string
 	limit       int64 // bytes at which the next file begins
+	groups      int   // row groups at which it does
 	chunk, file int   // of the one that is being written, or that would be next
 	path        string
 	out         output
@@ -23,11 +24,12 @@ type series struct {
 	visit       func(columns.Block)
 }
 
-// room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit.
+// room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit,
+// and has not too many row groups.
 func (s *series) room(w *Writer, n int, list []columns.Column, metadata map[string]string, visit func(columns.Block)) error {
 	if s.table != nil {
 		size := s.table.Size()
-		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) {
+		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) || s.table.Groups() == s.groups {
 			if err := s.finish(w); err != nil {
 				return err
 			}

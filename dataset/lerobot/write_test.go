@@ -415,6 +415,20 @@ func TestAFileThatIsFullBeginsTheNext(t *testing.T) {
 	}
 }
 
+// The numbers of row groups are of 16 bits in a file.
+func TestAFileHasNotMoreRowGroupsThanHaveNumbers(t *testing.T) {
+	w, path := created(t, WriteOptions{})
+	require.Equal(t, 1<<15, w.groups)
+	w.groups = 3
+	for range 7 {
+		require.NoError(t, w.Add(context.Background(), kindsEpisode(t, 1)))
+	}
+	require.NoError(t, w.Commit(context.Background()))
+	for file, want := range [][]any{{int64(0), int64(1), int64(2)}, {int64(3), int64(4), int64(5)}, {int64(6)}} {
+		assert.Equal(t, want, parquetColumns(t, filepath.Join(path, fmt.Sprintf("data/chunk-000/file-%03d.parquet", file)))["episode_index"])
+	}
+}
+
 func TestAChunkOfFilesThatIsFullBeginsTheNext(t *testing.T) {
 	w, _ := created(t, WriteOptions{})
 	require.NoError(t, w.Add(context.Background(), kindsEpisode(t, 1)))

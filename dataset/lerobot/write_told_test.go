@@ -60,6 +60,17 @@ func TestWhatADatasetTellsOfItsVideosIsKept(t *testing.T) {
 	assert.ErrorContains(t, w.Add(ctx, &dataset.Episode{Media: []dataset.Media{cut}}), "no pixels of frame 0", "what is told is of all frames")
 }
 
+// Who is cancelled while they are read does not decide for the others what is told.
+func TestWhatACancelledCallReadIsNotKept(t *testing.T) {
+	d := filmed(t, 24, "av1.mp4", "av1.mp4")
+	telling(t, d, dark, bright)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	d.toldStats(ctx, toldOf{1, "camera"})
+	_, ok := d.toldStats(context.Background(), toldOf{1, "camera"})
+	assert.True(t, ok)
+}
+
 func TestStatisticsThatCannotBeAreComputed(t *testing.T) {
 	d := filmed(t, 24, "av1.mp4", "av1.mp4", "av1.mp4")
 	telling(t, d, broken, dark, `{"min": 3, "max": "x"}`)

@@ -22,6 +22,9 @@ type Folder struct {
 	mode      fs.FileMode // of the folder that it replaces; 0 if there is none
 }
 
+// replaced is what the name of a folder ends in that another one is about to replace, after what that one was called.
+const replaced = ".old"
+
 // NewFolder begins a folder that Commit will name path, or what path links to. The folder that it lies in must exist. What has the name already is an
 // *fs.PathError that is fs.ErrExist, unless it is a folder and may be replaced; the new one has its permissions.
 func NewFolder(path string, replace bool) (*Folder, error) {
@@ -79,7 +82,7 @@ func (f *Folder) Path() string { return f.temporary }
 func (f *Folder) Name() string { return f.path }
 
 // Commit flushes every file to the disk and gives the folder its name. A folder that it replaces is removed when the new one is there; should the
-// machine stop between the two, the old one lies beside the name. After an error there is under the name what was there before, unless it says
+// machine stop between the two, the old one lies beside the name, and Sweep gives it back. After an error there is under the name what was there before, unless it says
 // that the new folder has its name.
 func (f *Folder) Commit() error {
 	err := filepath.WalkDir(f.temporary, func(path string, d fs.DirEntry, err error) error {
@@ -121,7 +124,7 @@ func (f *Folder) rename() error {
 	}
 	old := ""
 	if f.replace {
-		old = f.temporary + ".old"
+		old = f.temporary + replaced
 		if err := os.Rename(f.target, old); errors.Is(err, fs.ErrNotExist) {
 			old = ""
 		} else if err != nil {

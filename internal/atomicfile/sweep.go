@@ -2,24 +2,37 @@ package atomicfile
 
 import (
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
 // Sweep removes from a folder what programs that were killed have left of files and folders that they were writing there, of names that the caller knows
-// for its own: nobody may be writing them now.
+// for its own: nobody may be writing them now. A folder that one of them was about to replace, and that has no name any more, gets its name back.
 func Sweep(dir string, own func(name string) bool) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, entry := range list {
-		if of, left := Left(entry.Name()); !left || !entry.Type().IsRegular() && !entry.IsDir() || !own(of) {
+		of, left := Left(entry.Name())
+		if !left || !entry.Type().IsRegular() && !entry.IsDir() || !own(of) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-			return named(filepath.Join(dir, entry.Name()), err)
+		path := filepath.Join(dir, entry.Name())
+		if strings.HasSuffix(path, replaced) {
+			name := filepath.Join(dir, of)
+			if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+				if err := os.Rename(path, name); err != nil {
+					return named(name, err)
+				}
+				continue
+			}
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return named(path, err)
 		}
 	}
 	return nil
@@ -27,7 +40,7 @@ func Sweep(dir string, own func(name string) bool) error {
 
 // Left says of what file a name is that of what a program that was killed has left.
 func Left(name string) (of string, left bool) {
-	rest, tmp := strings.CutSuffix(name, ".tmp")
+	rest, tmp := strings.CutSuffix(strings.TrimSuffix(name, replaced), ".tmp")
 	rest, dot := strings.CutPrefix(rest, ".")
 	i := strings.LastIndexByte(rest, '.')
 	if !tmp || !dot || i < 0 {

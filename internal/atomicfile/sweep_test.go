@@ -24,3 +24,18 @@ func TestSweepTakesWhatAKilledProgramLeftAndNothingElse(t *testing.T) {
 	assert.ElementsMatch(t, kept, names(t, dir))
 	assert.Error(t, Sweep(filepath.Join(dir, "none"), func(string) bool { return true }))
 }
+
+// A program that was killed between the two renames has left the old folder beside its name, and perhaps the new one.
+func TestSweepGivesAFolderThatWasToBeReplacedItsNameBack(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out")
+	for _, have := range []string{"no name", "a name"} {
+		f, err := NewFolder(name, true)
+		require.NoError(t, err)
+		require.NoError(t, os.Mkdir(f.temporary+replaced, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(f.temporary+replaced, have), nil, 0o600))
+		require.NoError(t, Sweep(dir, func(name string) bool { return name == "out" }))
+		assert.Equal(t, []string{"out"}, names(t, dir), have)
+		assert.Equal(t, []string{"no name"}, names(t, name), "what has the name keeps it")
+	}
+}

@@ -15,6 +15,9 @@ type File struct {
 	Path   string `json:"path"` // below the dataset's folder, with slashes
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+
+	// Modified is when it was written last, in nanoseconds of Unix time; 0 where that is not known, and of what is hashed, which is what it holds.
+	Modified int64 `json:"-"`
 }
 
 // List lists the files of a dataset: the file, or all below the folder, in the order of their names. Names that begin with a dot are left out.
@@ -28,7 +31,7 @@ func List(ctx context.Context, path string) ([]File, error) {
 	case !st.IsRegular():
 		return nil, nil
 	}
-	return []File{{Path: st.Name, Bytes: st.Size}}, nil
+	return []File{{Path: st.Name, Bytes: st.Size, Modified: modified(st)}}, nil
 }
 
 // filesBelow adds those of a folder to a list. Links to files are files.
@@ -60,10 +63,17 @@ func filesBelow(ctx context.Context, path, folder string, list []File) ([]File, 
 			}
 		}
 		if st.IsRegular() {
-			list = append(list, File{Path: name, Bytes: st.Size})
+			list = append(list, File{Path: name, Bytes: st.Size, Modified: modified(st)})
 		}
 	}
 	return list, nil
+}
+
+func modified(st storage.Info) int64 {
+	if st.Modified.IsZero() {
+		return 0
+	}
+	return st.Modified.UnixNano()
 }
 
 // Hash reads the files of a list, and fills in what they are.
@@ -95,6 +105,6 @@ func (s *File) hash(ctx context.Context, file string) error {
 	defer f.Close()
 	h := sha256.New()
 	s.Bytes, err = io.Copy(h, storage.Reader(storage.Bound(ctx, f)))
-	s.SHA256 = hex.EncodeToString(h.Sum(nil))
+	s.SHA256, s.Modified = hex.EncodeToString(h.Sum(nil)), 0
 	return err
 }

@@ -35,15 +35,15 @@ var encoders = map[string]string{"av1": "libsvtav1", "h264": "libx264", "hevc": 
 func Encodings() []string { return slices.Sorted(maps.Keys(encoders)) }
 
 // Encode has ffmpeg write an mp4 file of pictures u8 [Height,Width,3], each of which it takes as it comes. The first error ends it, that of the pictures
-// too, and so does the end of ctx; what is in the file is nothing then. A full disk, and a program
-// that was killed, are an *fs.PathError. Without the program, or the encoder in it, the error is dataset.ErrUnsupported.
+// too, and so does the end of ctx; what is in the file is nothing then. What is no fault of the pictures is an *fs.PathError: a full disk, a program that
+// was killed, and one that there is not, or that has not got the encoder, which is dataset.ErrUnsupported too.
 func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*tensor.Tensor, error]) error {
 	job := &Job{Fail: func(int) *dataset.FormatError {
 		return &dataset.FormatError{Format: "video", Offset: -1, Msg: "encode " + e.Codec}
 	}}
 	program, err := job.program()
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
 	if e.Codec != "av1" && (e.Width%2 != 0 || e.Height%2 != 0) || e.Width < 1 || e.Height < 1 {
 		bad := job.Fail(-1)
@@ -99,6 +99,7 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 	}
 	if strings.Contains(string(errs.b), "Unknown encoder") {
 		bad.Kind, bad.Got, bad.Want = dataset.ErrUnsupported, "an ffmpeg without the encoder "+encoders[e.Codec], "one with it, or another codec of "+strings.Join(Encodings(), ", ")
+		return &fs.PathError{Op: "write", Path: path, Err: bad}
 	}
 	return bad
 }

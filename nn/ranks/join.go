@@ -78,16 +78,9 @@ func (g *Group) gather(ctx context.Context, path string) error {
 	if err := private(dir); err != nil {
 		return fail("a folder of somebody else", "one of this user", err)
 	}
-	if conn, err := net.Dial("unix", path); err == nil {
-		_ = conn.Close()
-		return fail("a rank 0 that is there already", "one", nil)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fail("something that is there already", "nothing", err)
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	listener, err := listen(ctx, path)
 	if err != nil {
-		return fail("no socket", "one", err)
+		return err
 	}
 	defer listener.Close()
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -121,6 +114,28 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+// listen makes the socket, in place of one that nobody listens to any more. Of two rank 0 that do it at once the second finds the first.
+func listen(ctx context.Context, path string) (net.Listener, error) {
+	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
+	unlock, err := lock(filepath.Dir(path))
+	if err != nil {
+		return nil, fail("a folder that cannot be locked", "one that can", err)
+	}
+	defer unlock()
+	if conn, err := net.Dial("unix", path); err == nil {
+		_ = conn.Close()
+		return nil, fail("a rank 0 that is there already", "one", nil)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fail("something that is there already", "nothing", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fail("no socket", "one", err)
+	}
+	return listener, nil
 }
 
 // private makes a folder its owner's alone, which nobody else may do. A link may lead to anybody's.

@@ -157,6 +157,37 @@ func TestRanksThatAreApartAreToldSo(t *testing.T) {
 }
 
 // Who does not come, comes twice, or is somebody else, is told of; a socket that a program has left is no obstacle.
+// Several that say that they are rank 0, and find the socket of one that was killed, do not take each other's for that.
+func TestOfRanksThatAreTheFirstOneIs(t *testing.T) {
+	path := socket(t)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	for range 50 {
+		var all sync.WaitGroup
+		begin := make(chan struct{})
+		listeners := make([]net.Listener, 8)
+		for i := range listeners {
+			all.Go(func() {
+				<-begin
+				var err error
+				if listeners[i], err = listen(t.Context(), path); err != nil {
+					assert.ErrorContains(t, err, "a rank 0 that is there already")
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
+		n := 0
+		for _, l := range listeners {
+			if l != nil {
+				l.(*net.UnixListener).SetUnlinkOnClose(false) // as one that was killed
+				require.NoError(t, l.Close())
+				n++
+			}
+		}
+		require.Equal(t, 1, n)
+	}
+}
+
 func TestJoinsThatCannotBe(t *testing.T) {
 	path := socket(t)
 	short := func() context.Context {

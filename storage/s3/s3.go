@@ -124,6 +124,9 @@ func (l *location) prefix() string {
 	return ""
 }
 
+// modified is a time of modification as every answer has it: some of them without the parts of a second.
+func modified(t *time.Time) time.Time { return aws.ToTime(t).Truncate(time.Second) }
+
 // Stat says what a name is: an object before a folder.
 func (s *store) Stat(ctx context.Context, url string) (storage.Info, error) {
 	at, err := locate("stat", url)
@@ -137,7 +140,7 @@ func (s *store) Stat(ctx context.Context, url string) (storage.Info, error) {
 			return err
 		})
 		if err == nil {
-			return storage.Info{Name: path.Base(at.key), Size: aws.ToInt64(head.ContentLength)}, nil
+			return storage.Info{Name: path.Base(at.key), Size: aws.ToInt64(head.ContentLength), Modified: modified(head.LastModified)}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return storage.Info{}, err
@@ -167,7 +170,7 @@ func (s *store) List(ctx context.Context, url string, most int) ([]storage.Info,
 		found = true
 		for _, o := range page.Contents {
 			if name := strings.TrimPrefix(aws.ToString(o.Key), prefix); name != "" && !strings.HasSuffix(name, "/") {
-				list = append(list, storage.Info{Name: name, Size: aws.ToInt64(o.Size)})
+				list = append(list, storage.Info{Name: name, Size: aws.ToInt64(o.Size), Modified: modified(o.LastModified)})
 			}
 		}
 		for _, p := range page.CommonPrefixes {

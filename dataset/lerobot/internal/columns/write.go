@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -69,6 +70,12 @@ func (w *Writer) write(b []byte) {
 		_, w.err = w.counted.Write(b)
 	}
 }
+
+// MostGroups is how many row groups a file may have, whose numbers in it are of 16 bits.
+const MostGroups = math.MaxInt16 + 1
+
+// Groups returns how many row groups there are.
+func (w *Writer) Groups() int { return len(w.sums) }
 
 // WriteGroup writes a row group of n rows, data in the order of the columns. Data of another length than its column has is a mistake in the caller
 // and panics. After an error every call returns it.

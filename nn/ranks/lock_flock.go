@@ -1,0 +1,27 @@
+//go:build linux || darwin
+
+package ranks
+
+import (
+	"os"
+	"syscall"
+)
+
+// lock waits until no other program has locked a folder, and locks it until unlock or the end of the program.
+func lock(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, &os.PathError{Op: "lock", Path: dir, Err: err}
+	}
+	return func() { _ = f.Close() }, nil
+}
