@@ -92,12 +92,12 @@ func (r *Recogniser) Add(s *dataset.Stream) error {
 
 // facts are what a column's values have shown.
 type facts struct {
-	n, unfinite    int  // that are finite, and not
-	hole           bool // the last was not
+	n, unfinite    int // that are finite, and not
 	min, max, last float64
-	steps, same    int // between finite neighbours, and those of 0
-	alone          int // changes with none before or after
-	run            int // changes without a pause up to the last sample
+	steps, same    int  // between finite neighbours, and those of 0
+	alone          int  // changes with none before or after
+	run            int  // changes without a pause up to the last sample
+	hole           bool // the latest value is not finite, so that the next has no step
 	falls          int
 	levels         []float64 // the different values, up to one more than mostLevels
 	wraps          [2]int    // steps over three quarters of each of the periods

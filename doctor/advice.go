@@ -24,6 +24,8 @@ var advice = map[Kind]struct {
 	Stuck:          {Warning, "Cut the stretch out, or leave the episode out: a policy learns from it that nothing moves. Look at the sensor's connection and at the node that publishes it."},
 	Repeated:       {Warning, ""},
 	Saturation:     {Warning, "Widen the sensor's range, or lower the gain; for training, leave these stretches out or accept that the peaks are missing."},
+	Spike:          {Warning, "Cut the samples out, or put the median of the neighbours in their place: one of them stretches the least and the greatest value, and with these what is normalised. A bit that was lost on a bus, or a sensor that answered nothing, does this."},
+	UnitJump:       {Error, "Convert the stretch into the unit of the others before it is used, or leave it out. A driver that was set up anew while it was recorded does this."},
 	QuaternionNorm: {Error, "Normalise the quaternions where they are not 0; leave samples of 0, 0, 0, 0 out: a tracker that lost its target writes these. Check that the columns are the quaternion's, and all four of them."},
 	QuaternionFlip: {Warning, "Resample them with kind: slerp, which takes the shorter arc. Where they are inputs or targets of a network, make the signs agree first, or use a rotation of 6 numbers."},
 	AngleWrap:      {Warning, ""},

@@ -108,6 +108,20 @@ func TestWhatRobotsDoAllDayIsNoFault(t *testing.T) {
 		for i := 1; i < len(events.times); i++ {
 			events.times[i] = events.times[i-1] + int64(r.ExpFloat64()*5e7)
 		}
+		tap := recorded("wrist_force", 100, column(2000, func(i int) []float64 { // once, and over within two samples
+			f := 0.02 * r.NormFloat64()
+			if i == 700 || i == 701 {
+				f += 30
+			}
+			return []float64{f}
+		}))
+		reset := recorded("reset", 100, trip(r, 2000, 6, true, 0)) // to elsewhere
+		for i := 1000; i < 2000; i++ {
+			for c := range reset.rows[i] {
+				reset.rows[i][c] += 3
+			}
+		}
+		tapes = append(tapes, tap, reset)
 		e := &dataset.Episode{}
 		for _, k := range append(tapes, events) {
 			e.Streams = append(e.Streams, k.stream(t))

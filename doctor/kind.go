@@ -24,6 +24,8 @@ const (
 	Stuck          Kind = "stuck"           // all columns of a stream hold still that moved before
 	Repeated       Kind = "repeated"        // each value comes several times in a row
 	Saturation     Kind = "saturation"      // values cut off at a limit
+	Spike          Kind = "spike"           // values that jump far away and come back at once
+	UnitJump       Kind = "unit-jump"       // values that are in another unit from one sample to the next
 	QuaternionNorm Kind = "quaternion-norm" // quaternions that are not of length 1
 	QuaternionFlip Kind = "quaternion-flip" // q followed by -q
 	AngleWrap      Kind = "angle-wrap"      // angles that jump by a turn
@@ -46,6 +48,6 @@ const (
 // Kinds returns the kinds that are looked for.
 func Kinds() []Kind {
 	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
-		NaN, Stuck, Repeated, Saturation, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
+		NaN, Stuck, Repeated, Saturation, Spike, UnitJump, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
 		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, Declaration, Undecoded, Damaged, Unreadable, Empty}
 }

@@ -237,6 +237,27 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 				row[1] = max(min(row[1], 0.5), -0.5)
 			}
 		}},
+		{"values that jump and come back", Spike, "joints", 3, func(r map[string]*tape) {
+			r["joints"].rows[500][1] += 50
+			r["joints"].rows[900][1], r["joints"].rows[901][1] = 1e30, 1e30
+			r["joints"].rows[1200][2] = 0
+			r["joints"].rows[1200][2] -= 4
+		}},
+		{"zeros of a sensor that did not answer", Spike, "joints", 0, func(r map[string]*tape) {
+			for _, i := range []int{300, 800, 1250} {
+				scale(r["joints"].rows[i], 0)
+			}
+		}},
+		{"degrees for a while", UnitJump, "joints", 2, func(r map[string]*tape) {
+			for i := 500; i < 600; i++ {
+				scale(r["joints"].rows[i], 180/math.Pi)
+			}
+		}},
+		{"millimetres from then on", UnitJump, "joints", 1, func(r map[string]*tape) {
+			for i := 900; i < 2000; i++ {
+				scale(r["joints"].rows[i], 1000)
+			}
+		}},
 		{"quaternions too long", QuaternionNorm, "tracker", 5, func(r map[string]*tape) {
 			for i := 700; i < 705; i++ {
 				scale(r["tracker"].rows[i][3:], 1.1)

@@ -40,6 +40,7 @@ func (x *examiner) stream(s *dataset.Stream) {
 		}
 	}
 	x.saturated(s, &v, t, turning)
+	x.jumps(s, &v, t, turning)
 	if s.Inexact > 0 && !timesOnly(t) {
 		x.add(Inexact, s.Name, s.Inexact, fmt.Sprintf("%s too large for %v, and rounded", count(s.Inexact, "whole number is", "whole numbers are"), s.Values.DType()))
 	}

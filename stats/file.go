@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/robocache/robocache/internal/summary"
 )
@@ -76,6 +77,10 @@ func parse(b []byte) (*State, error) {
 	}
 	var h header
 	if err := json.Unmarshal(body[size:size+int(n)], &h); err != nil {
+		return nil, ErrState
+	}
+	if h.Number < -1 || h.Shards < 0 || !slices.IsSorted(h.Have) || len(slices.Compact(slices.Clone(h.Have))) < len(h.Have) ||
+		len(h.Have) > 0 && (h.Have[0] < 0 || h.Have[len(h.Have)-1] >= max(1, h.Shards)) {
 		return nil, ErrState
 	}
 	rest := body[size+int(n):]

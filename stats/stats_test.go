@@ -283,4 +283,12 @@ func TestBrokenFilesOfStatesAreErrors(t *testing.T) {
 		_, err = parse(c)
 		require.ErrorIs(t, err, ErrState)
 	}
+	for _, have := range [][]int{{0, 0}, {1}, {-1}, {1, 0}} { // whole by its checksum, and of shards that cannot be
+		s.Have = have
+		b.Reset()
+		_, err := s.WriteTo(&b)
+		require.NoError(t, err)
+		_, err = parse(b.Bytes())
+		require.ErrorIs(t, err, ErrState, have)
+	}
 }

@@ -110,14 +110,24 @@ type reading struct {
 	err   error
 }
 
-// get returns an episode, from memory if it is there. One that is read is kept if keep says so, and others are dropped for it.
-func (s *Server) get(ctx context.Context, i int, keep bool) (*entry, error) {
+// keeping is for how long an episode that was read is kept.
+type keeping uint8
+
+const (
+	unkept keeping = iota // it is not
+	latest                // until others were looked at later
+	soon                  // as the latest, but before it is looked at: what is looked at now is dropped after it
+)
+
+// get returns an episode, from memory if it is there. One that is read is kept as keep says, and others are dropped for it.
+func (s *Server) get(ctx context.Context, i int, keep keeping) (*entry, error) {
 	c := &s.episodes
 	c.Lock()
 	for at, e := range c.recent {
 		if e.number == i {
-			if keep {
+			if keep == latest {
 				c.recent = append(append(c.recent[:at:at], c.recent[at+1:]...), e)
+				c.forget()
 			}
 			c.Unlock()
 			return e, nil
@@ -156,14 +166,14 @@ func (s *Server) get(ctx context.Context, i int, keep bool) (*entry, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if r.err == nil && keep {
-		c.keep(r.entry)
+	if r.err == nil && keep != unkept {
+		c.keep(r.entry, keep)
 	}
 	return r.entry, r.err
 }
 
 // keep puts an entry among the recent ones, and drops the oldest of these that there is no room for.
-func (c *episodes) keep(e *entry) {
+func (c *episodes) keep(e *entry, as keeping) {
 	c.Lock()
 	defer c.Unlock()
 	for _, o := range c.recent {
@@ -172,23 +182,26 @@ func (c *episodes) keep(e *entry) {
 		}
 	}
 	c.recent = append(c.recent, e)
+	if n := len(c.recent); as == soon && n > 1 {
+		c.recent[n-2], c.recent[n-1] = e, c.recent[n-2]
+	}
 	c.bytes += e.bytes
+	defer c.forget()
 	for c.bytes > c.most && len(c.recent) > 1 {
 		c.bytes -= c.recent[0].bytes
 		c.recent = slices.Delete(c.recent, 0, 1) // which forgets the entry, too
 	}
 }
 
-// forget forgets what plans made of all episodes but one and the other that was looked at last: it may be larger than they are.
-func (c *episodes) forget(but *entry) {
-	c.Lock()
-	defer c.Unlock()
-	for _, e := range c.recent[:max(len(c.recent)-2, 0)] {
-		if e != but {
-			e.mu.Lock()
-			clear(e.made)
-			e.mu.Unlock()
-		}
+// mostMadeOf is of how many episodes what plans made is kept, which bytes do not count.
+const mostMadeOf = 2
+
+// forget drops what plans made of all but the latest.
+func (c *episodes) forget() {
+	for _, e := range c.recent[:max(len(c.recent)-mostMadeOf, 0)] {
+		e.mu.Lock()
+		clear(e.made)
+		e.mu.Unlock()
 	}
 }
 
@@ -198,7 +211,11 @@ func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) 
 	if !ok {
 		return nil, false
 	}
-	e, err := s.get(r.Context(), i, true)
+	as := latest
+	if r.URL.Query().Has("ahead") {
+		as = soon
+	}
+	e, err := s.get(r.Context(), i, as)
 	if err != nil {
 		failWith(w, err)
 		return nil, false

@@ -67,7 +67,11 @@ func (s *Server) scan(ctx context.Context) {
 			continue
 		}
 		began := time.Now()
-		e, err := s.get(ctx, i, s.data.Len() == 1)
+		keep := unkept
+		if s.data.Len() == 1 {
+			keep = latest
+		}
+		e, err := s.get(ctx, i, keep)
 		s.summarise(i, e, err)
 		if err == nil && time.Since(began) > slow { // so that it need not be read again for its picture
 			s.frames.keep(s.thumbnail(ctx, e))
@@ -136,7 +140,7 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 	}
 	name := thumbnailOf(i)
 	shot, err := s.frames.get(r.Context(), name, name, func(ctx context.Context) {
-		e, err := s.get(ctx, i, false)
+		e, err := s.get(ctx, i, unkept)
 		shot := &shot{name: name, err: err}
 		if err == nil {
 			shot = s.thumbnail(ctx, e)

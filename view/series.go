@@ -156,7 +156,6 @@ func (s *Server) made(e *entry, rate float64) (*made, error) {
 	} else if rate == 0 {
 		return nil, &badRequest{"hz", "0", "a rate: there is no plan"}
 	}
-	s.episodes.forget(e)
 	e.mu.Lock()
 	o := e.made[rate]
 	if o == nil {

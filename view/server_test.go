@@ -320,20 +320,41 @@ func TestMemoryHasAnEnd(t *testing.T) {
 	}
 }
 
-func TestWhatPlansMakeIsKeptOfTheLatestEpisodes(t *testing.T) {
-	s := serve(t, robots(t, 5), Options{})
-	for i := range 5 {
-		for range 2 {
-			get(s, fmt.Sprintf("/api/episodes/%d/series?stream=joints&hz=50", i))
-		}
+// The episode that is read ahead is dropped before the one that is looked at, if there is no room for both.
+func TestReadingAheadDoesNotDropWhatIsLookedAt(t *testing.T) {
+	m := &memory{}
+	for i := range 6 {
+		m.list = append(m.list, func() (*dataset.Episode, error) { return robot(t, i), nil })
 	}
-	var with []int
+	s := serve(t, m, Options{Memory: robot(t, 0).Bytes() * 3 / 2})
+	require.Equal(t, http.StatusOK, get(s, "/api/episodes/0").StatusCode)
+	require.Equal(t, http.StatusOK, get(s, "/api/episodes/1?ahead").StatusCode)
+	assert.Equal(t, 0, s.episodes.recent[0].number)
+	s = serve(t, m, Options{})
+	for i, path := range []string{"0", "1", "2?ahead", "0?ahead"} {
+		require.Equal(t, http.StatusOK, get(s, "/api/episodes/"+path).StatusCode, i)
+	}
+	var order []int
 	for _, e := range s.episodes.recent {
-		if len(e.made) > 0 {
-			with = append(with, e.number)
-		}
+		order = append(order, e.number)
 	}
-	assert.Equal(t, []int{3, 4}, with)
+	assert.Equal(t, []int{0, 2, 1}, order)
+}
+
+// What a plan makes of an episode, which may be far more than the episode, is kept of the latest two alone.
+func TestWhatPlansMakeIsKeptOfTheLatestEpisodes(t *testing.T) {
+	m := &memory{}
+	for i := range 6 {
+		m.list = append(m.list, func() (*dataset.Episode, error) { return robot(t, i), nil })
+	}
+	s := serve(t, m, Options{})
+	for i := range 6 {
+		require.Equal(t, http.StatusOK, get(s, fmt.Sprintf("/api/episodes/%d/series?stream=joints&hz=100", i)).StatusCode)
+	}
+	require.Len(t, s.episodes.recent, 6)
+	for i, e := range s.episodes.recent {
+		assert.Equal(t, i >= 4, len(e.made) > 0, i)
+	}
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {

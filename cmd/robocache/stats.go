@@ -162,6 +162,9 @@ func (a *app) stats(s *statistics) error {
 		if s.form.Keep, err = s.earlier(); err != nil {
 			return err
 		}
+		if s.merge && s.form.Keep == nil && r.Format == "lerobot" && s.form.Name != "openpi" && s.form.Name != "octo" {
+			r.Remarks = append(r.Remarks, "states have the streams alone: what the dataset's statistics say of images, indices and times is taken over with -o DATASET/meta/stats.json")
+		}
 		fill = func(w io.Writer) error {
 			kept, err := r.WriteForm(w, s.form)
 			if r.Kept = append(r.Kept, kept...); len(kept) > 0 {
@@ -282,7 +285,12 @@ func (a *app) computed(r *computed) error {
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
 	for i := range r.Streams {
 		s := &r.Streams[i]
-		fmt.Fprintf(w, "\n%s: %d rows of %s\n", printed.Text(s.Name), s.Rows, inspection.Counted(s.Episodes, "episode"))
+		about := fmt.Sprintf("%s: %d rows of %s", printed.Text(s.Name), s.Rows, inspection.Counted(s.Episodes, "episode"))
+		if r.Output != "" { // which has the numbers
+			fmt.Fprintf(w, "%s, %s\n", about, inspection.Counted(len(s.Columns), "column"))
+			continue
+		}
+		fmt.Fprintf(w, "\n%s\n", about)
 		fmt.Fprint(w, "column\tvalues\tnot finite\tmean\tstd\tmin\tmax\t")
 		if r.Known {
 			for _, q := range r.Quantiles {
@@ -302,7 +310,7 @@ func (a *app) computed(r *computed) error {
 		return err
 	}
 	if r.Output != "" {
-		_, err := fmt.Fprintf(a.out, "\nwrote %s\n", r.Output)
+		_, err := fmt.Fprintf(a.out, "wrote %s\n", r.Output)
 		return err
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -68,6 +69,17 @@ func TestShardsOfStatsMergeToTheBitsOfOneRun(t *testing.T) {
 	}
 	stdout, _ := good(t, append([]string{"stats", "--merge", "--to", "gr00t", "-o", filepath.Join(dir, "merged.json"), "--json"}, parts...)...)
 	assert.Equal(t, unmarshal(t, whole)["streams"], unmarshal(t, stdout)["streams"])
+	assert.Contains(t, stdout, "taken over with -o DATASET/meta/stats.json", "states do not have it")
+	own := filepath.Join(dir, "stats.json")
+	there, err := os.ReadFile(filepath.Join(g1, "meta", "stats.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(own, there, 0o600))
+	good(t, append([]string{"stats", "--merge", "--to", "lerobot", "-o", own}, parts...)...)
+	one, err := os.ReadFile(filepath.Join(dir, "whole.json"))
+	require.NoError(t, err)
+	again, err := os.ReadFile(own)
+	require.NoError(t, err)
+	assert.Equal(t, string(one), string(again), "over the dataset's own, it is the file of one run")
 	for _, wrong := range [][]string{
 		{"stats", "--merge", parts[0], parts[1]}, {"stats", "--merge", parts[0], parts[0], parts[2]}, {"stats", "--merge", parts[0], filepath.Join(dir, "part-0-1")}, {"stats", "--merge", g1 + "/meta/info.json"},
 		{"stats", g1, "--shard", "0/3", "--after", parts[0], "-o", filepath.Join(dir, "x")}, {"stats", "--merge", filepath.Join(dir, "none")},
@@ -75,6 +87,19 @@ func TestShardsOfStatsMergeToTheBitsOfOneRun(t *testing.T) {
 		code, _, stderr := cli(wrong...)
 		assert.Equal(t, exitInput, code, "%q: %s", wrong, stderr)
 	}
+}
+
+// A file has the numbers, so they are not printed too.
+func TestStatsThatAreWrittenAreNotPrinted(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "state")
+	stdout, _ := good(t, "stats", g1, "-o", out)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	assert.Contains(t, lines[len(lines)-1], "wrote "+out)
+	assert.Contains(t, stdout, "observation.state: ")
+	assert.NotContains(t, stdout, "mean")
+	assert.Less(t, len(lines), 12)
+	stdout, _ = good(t, "stats", g1)
+	assert.Contains(t, stdout, "mean")
 }
 
 func TestFlagsOfStatsThatDoNotGoTogether(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -71,20 +70,6 @@ func TestAFullDiskIsNoFaultOfThePictures(t *testing.T) {
 	require.ErrorAs(t, err, &path)
 	assert.Equal(t, full, path.Path)
 	assert.ErrorIs(t, err, syscall.ENOSPC)
-}
-
-func TestAProgramThatIsKilledIsNoFaultOfThePictures(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no signals")
-	}
-	program := filepath.Join(t.TempDir(), "ffmpeg")
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nkill -9 $$\n"), 0o700))
-	t.Setenv("ROBOCACHE_FFMPEG", program)
-	err := Encoding{"h264", 64, 64, 30}.Encode(context.Background(), "film.mp4", grey(300, 64, 64, nil))
-	var path *fs.PathError
-	require.ErrorAs(t, err, &path)
-	assert.Equal(t, "film.mp4", path.Path)
-	assert.ErrorContains(t, err, "killed")
 }
 
 func TestWhatEndsAnEncoding(t *testing.T) {

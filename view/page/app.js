@@ -38,7 +38,7 @@ async function open(number, at = {}) {
   document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
   moved();
-  if (number + 1 < state.dataset.episodes) fetch(`api/episodes/${number + 1}`).catch(() => {}); // so that it is there when it is wanted
+  if (number + 1 < state.dataset.episodes) fetch(`api/episodes/${number + 1}?ahead`).catch(() => {}); // so that it is there when it is wanted
 }
 
 function show(message) {

@@ -1,0 +1,241 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// The rules of values that jump.
+const (
+	farJump     = 10    // times the usual change, which three in four steps do not exceed, is a jump; and a spike is so many times any other change
+	spikeLong   = 3     // samples, after which what does not come back is elsewhere
+	fewJumps    = 0.01  // of the rows may have a jump; what jumps more often moves so
+	sampledRows = 60    // from which the usual change is known
+	unitSlack   = 4     // usual changes, by which a value may miss what it would be in another unit
+	leastJumpy  = 4 * 8 // rows, of which one knows what is usual
+)
+
+// units are the factors between those that are taken for each other: radians and degrees, metres and millimetres.
+var units = []struct {
+	factor float64
+	what   string
+}{{180 / math.Pi, "degrees beside radians"}, {math.Pi / 180, "radians beside degrees"}, {1000, "thousandths of the unit"}, {0.001, "thousands of the unit"}}
+
+// sudden are words in the names of columns that strike and are gone.
+var sudden = map[string]bool{"acc": true, "accel": true, "acceleration": true, "accelerometer": true, "force": true, "torque": true, "wrench": true, "effort": true,
+	"current": true, "power": true, "shock": true, "vibration": true, "jerk": true, "gyro": true, "ft": true, "imu": true, "reward": true, "error": true, "innovation": true}
+
+// jump is a step of a column far beyond what it does otherwise.
+type jump struct {
+	row, column int
+	by          float64
+}
+
+// jumps looks for values that leave a motion and come back at once, and for stretches in another unit.
+func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
+	if v.rows < leastJumpy || isCommand(s.Name) || s.AllInteger() {
+		return
+	}
+	usual, limits := make([]float64, v.width), make([]float64, v.width)
+	any := false
+	for c := range limits {
+		limits[c] = math.Inf(1)
+		k := &t.columns[c]
+		if s.Columns[c].Integer || not[c] || 2*k.equal > v.rows || !(k.max > k.min) {
+			continue
+		}
+		if usual[c] = v.usual(c); usual[c] > 0 && k.max-k.min > farJump*usual[c] {
+			limits[c], any = farJump*usual[c], true
+		}
+	}
+	if !any {
+		return
+	}
+	found := v.jumps(limits)
+	if len(found) == 0 || x.unitJump(s, v, found, usual) {
+		return
+	}
+	x.spikes(s, v, t, found)
+}
+
+// usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step.
+func (v *values) usual(c int) float64 {
+	list := make([]float64, 0, sampledRows)
+	every := max(1, (v.rows-1)/sampledRows)
+	for i := 1; i < v.rows; i += every {
+		if d := math.Abs(v.at(i, c) - v.at(i-1, c)); d-d == 0 {
+			list = append(list, d)
+		}
+	}
+	slices.Sort(list)
+	if len(list) < leastJumpy/2 || list[len(list)/2] == 0 {
+		return 0
+	}
+	return list[len(list)*3/4]
+}
+
+// jumps returns the steps of columns that are beyond their limits, in order of rows; nil if too many are.
+func (v *values) jumps(limits []float64) []jump {
+	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
+	if v.f32 != nil {
+		narrow := make([]float32, len(limits))
+		for c := range narrow {
+			narrow[c] = float32(limits[c])
+		}
+		return jumpsOf(v.f32, narrow, most)
+	}
+	return jumpsOf(v.f64, limits, most)
+}
+
+func jumpsOf[T number](data, limits []T, most int) (list []jump) {
+	width := len(limits)
+	for row := 1; (row+1)*width <= len(data); row++ {
+		now, before := data[row*width:(row+1)*width], data[(row-1)*width:row*width]
+		for c, limit := range limits {
+			if d := now[c] - before[c]; d > limit || -d > limit {
+				if len(list) >= most {
+					return nil
+				}
+				list = append(list, jump{row, c, float64(d)})
+			}
+		}
+	}
+	return list
+}
+
+// unitJump tells rows at which several columns, all that jump there, become what they would be in another unit.
+func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []float64) bool {
+	var rows []int
+	var columns []string
+	what := ""
+	for from := 0; from < len(found); {
+		to := from + 1
+		for to < len(found) && found[to].row == found[from].row {
+			to++
+		}
+		here := found[from:to]
+		from = to
+		if len(here) < 2 {
+			continue
+		}
+		for _, u := range units {
+			if !v.becomes(here, usual, u.factor) {
+				continue
+			}
+			rows = append(rows, here[0].row)
+			if what == "" {
+				what = u.what
+				for _, j := range here {
+					columns = append(columns, s.Columns[j.column].Name)
+				}
+			}
+			break
+		}
+	}
+	if len(rows) == 0 {
+		return false
+	}
+	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", count(len(columns), "column", "columns"),
+		what, names(columns), count(len(rows), "time", "times")))
+	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, columnsOf(s, columns), x.at(s.Name, rows))
+	return true
+}
+
+// becomes reports whether columns that jump at a row are all there so many times what they were, but for their motion, and two or more clearly.
+func (v *values) becomes(here []jump, usual []float64, factor float64) bool {
+	clear := 0
+	for _, j := range here {
+		now, before := v.at(j.row, j.column), v.at(j.row-1, j.column)
+		if factor < 1 {
+			now, before = before, now
+		}
+		off := math.Abs(now - max(factor, 1/factor)*before)
+		if off > unitSlack*usual[j.column]*max(factor, 1/factor) {
+			return false
+		}
+		if off < 0.2*math.Abs(now) {
+			clear++
+		}
+	}
+	return clear >= 2 && 2*clear >= len(here)
+}
+
+// spikes tells values that jump away and come back within few samples, by far more than any other step of their column.
+func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []jump) {
+	var columns []string
+	var where, rows []int
+	least, most := math.Inf(1), 0.0
+	for c := range s.Columns {
+		if name := s.Columns[c].Name; rests(name) || strikes(name) || rests(s.Name) || strikes(s.Name) {
+			continue
+		}
+		var of []jump
+		for _, j := range found {
+			if j.column == c && !isTurn(j.by, &t.columns[c]) {
+				of = append(of, j)
+			}
+		}
+		begins, jumped, by := v.pairs(of, c)
+		if len(begins) == 0 || len(of) > max(4, int(fewJumps*float64(v.rows))) {
+			continue
+		}
+		other := 0.0
+		for i := 1; i < v.rows; i++ {
+			if d := math.Abs(v.at(i, c) - v.at(i-1, c)); d > other && d-d == 0 && !jumped[i] {
+				other = d
+			}
+		}
+		if by < farJump*other {
+			continue
+		}
+		columns, where, rows = append(columns, s.Columns[c].Name), append(where, c), append(rows, begins...)
+		least, most = min(least, by), max(most, other)
+	}
+	if len(rows) == 0 {
+		return
+	}
+	n := len(rows)
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	f := x.add(Spike, s.Name, n, fmt.Sprintf("%s away by %s or more and back within %d samples, where no other step is longer than %s: %s",
+		count(n, "value jumps", "values jump"), short(least), spikeLong, short(most), names(columns)))
+	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, where, x.at(s.Name, rows))
+}
+
+// pairs returns where jumps begin that are followed by one back to about where it was, the rows of the steps of both, and the least of them.
+func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, least float64) {
+	steps, least = map[int]bool{}, math.Inf(1)
+	for k := 0; k+1 < len(of); k++ {
+		a, b := of[k], of[k+1]
+		back := math.Abs(v.at(b.row, c) - v.at(a.row-1, c))
+		size := min(math.Abs(a.by), math.Abs(b.by))
+		if b.row-a.row > spikeLong || a.by > 0 == (b.by > 0) || !(farJump*back <= size) {
+			continue
+		}
+		begins = append(begins, a.row)
+		for i := a.row; i <= b.row; i++ {
+			steps[i] = true
+		}
+		least = min(least, size)
+		k++
+	}
+	return begins, steps, least
+}
+
+// strikes reports whether a name is of what strikes and is gone, as forces and accelerations are.
+func strikes(name string) bool {
+	return slices.ContainsFunc(tokens(name), func(t string) bool { return sudden[t] || sudden[t[:len(t)-1]] && t[len(t)-1] == 's' })
+}
+
+// isTurn reports whether a jump is that of an angle which goes around.
+func isTurn(by float64, k *columnTally) bool {
+	for _, turn := range []float64{math.Pi, 2 * math.Pi, 180, 360} {
+		if math.Abs(by) >= wrapStep*turn && k.max-k.min <= 1.001*turn {
+			return true
+		}
+	}
+	return false
+}
