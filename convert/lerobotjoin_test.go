@@ -85,7 +85,7 @@ func TestVideoInMessagesBecomesVideo(t *testing.T) {
 	raw, err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=96x64:rate=30:duration=2", "-pix_fmt", "yuv420p", "-c:v", "libx264",
 		"-x264-params", "aud=1:bframes=0:keyint=10", "-f", "h264", "-").Output()
 	if err != nil {
-		t.Skip("no encoder of h264")
+		t.Skip("no encoder of h264 in ffmpeg")
 	}
 	delimiter := []byte{0, 0, 0, 1, 9}
 	var frames packets

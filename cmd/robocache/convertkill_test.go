@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -88,4 +89,26 @@ func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 		}
 		t.Logf("%v: %d moments, %d with a part of the output there, %d with some that was kept", c, moments/3, parts, kept)
 	}
+}
+
+// An interrupted conversion says that it can be gone on with.
+func TestAnInterruptedConversionSaysSo(t *testing.T) {
+	said := false
+	for range 5 { // it may have ended before
+		root := t.TempDir()
+		cmd, _ := program(t, "convert", kindsRLDS, "-o", filepath.Join(root, "out"), "--to=safetensors", "--rate=10", "--hz=20")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		require.NoError(t, cmd.Start())
+		ended := make(chan struct{})
+		go func() { cmd.Wait(); close(ended) }()
+		whenWriting(root, false, ended)
+		_ = cmd.Process.Signal(os.Interrupt)
+		<-ended
+		if !cmd.ProcessState.Success() {
+			said = true
+			assert.Contains(t, stderr.String(), "ended by a signal before "+filepath.Join(root, "out")+" was done: what is whole of it stays, and the same command goes on\n")
+		}
+	}
+	assert.True(t, said, "one was ended in its midst")
 }
