@@ -63,7 +63,7 @@ func TestAFullDiskIsNoFaultOfThePictures(t *testing.T) {
 	needs(t)
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
-		t.Skip("no device that is full")
+		t.Skip("no /dev/full")
 	}
 	err := Encoding{"h264", 64, 64, 30}.Encode(context.Background(), full, grey(30, 64, 64, nil))
 	var path *fs.PathError
