@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -58,7 +59,7 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 	moving := 0
 	for c := lo; c < lo+4; c++ {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || s.Columns[c].Rotation != dataset.RotationNone || k.bad > 0 || align.NoQuaternion(s.Columns[c].Name) {
+		if s.Columns[c].Integer || s.Columns[c].Rotation != dataset.RotationNone || k.bad > 0 {
 			return false
 		}
 		if k.max > k.min {
@@ -85,7 +86,8 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 			return false
 		}
 	}
-	return float64(unit) >= leastUnit*float64(seen) && 2*whole < seen
+	return float64(unit) >= leastUnit*float64(seen) && 2*whole < seen &&
+		!slices.ContainsFunc(s.Columns[lo:lo+4], func(c dataset.Column) bool { return align.NoQuaternion(c.Name) })
 }
 
 func (v *values) norm(row, lo int) float64 {
