@@ -182,7 +182,10 @@ func round(sum int64, exp int32) float32 {
 	if lsb > 127-23 {
 		return math.Float32frombits(sign | 0x7f800000)
 	}
-	if sig < 1<<23 { // a subnormal number
+	switch {
+	case sig == 0: // cut to nothing, which is above 0: so found on an H200
+		return 0
+	case sig < 1<<23: // a subnormal number
 		return math.Float32frombits(sign | sig)
 	}
 	return math.Float32frombits(sign | uint32(lsb+150)<<23 | sig&(1<<23-1))

@@ -99,7 +99,7 @@ func reference(r Rule, f Format, acc float32, a, b []uint16) uint32 {
 	}
 	kept := min(24, total.MantExp(nil)+149) // bits of the float32, fewer of a subnormal number
 	if total.Sign() == 0 || kept <= 0 {
-		return uint32(min(total.Sign(), 0)) & (1 << 31)
+		return 0
 	}
 	out, _ := new(big.Float).SetMode(big.ToZero).SetPrec(uint(kept)).Set(total).Float32() // to infinity if it is too large
 	return math.Float32bits(out)
@@ -224,6 +224,15 @@ func TestAChainIsItsStepsOneAfterTheOther(t *testing.T) {
 		assert.Equal(t, want, r.Dot(0.5, a, b))
 	}
 	assert.NotEqual(t, Hopper.Dot(0.5, a, b), Ampere.Dot(0.5, a, b), "the rules differ")
+}
+
+func TestASumThatIsCutToNothingIsAboveZero(t *testing.T) {
+	var a, b [16]uint16
+	a[3], b[3] = 0x9a00, 0x1a00 // -2^-75 and 2^-75
+	require.Equal(t, -0x1p-75, float64(math.Float32frombits(uint32(a[3])<<16)))
+	assert.Equal(t, uint32(0), math.Float32bits(MMA(0, &a, &b)))
+	a[3] = 0x9a80 // -2^-74: the product is the least number there is
+	assert.Equal(t, uint32(1<<31|1), math.Float32bits(MMA(0, &a, &b)))
 }
 
 func TestOrdinaryStepsAreForTheVectorFunctions(t *testing.T) {

@@ -250,7 +250,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	}
 	if has(ties) {
 		whole := func() float64 { return math.Round(m.Rand().NormFloat64() * 10) }
-		// Every seventh row has but one product, which tensor cores cut to a zero below 0.
+		// Every seventh row has but one product, below 0, which tensor cores cut to a zero above it.
 		j.A = mixed("A", 0, c.m, c.k, func(i int) (float64, bool) {
 			if i/c.k%7 == 6 {
 				return map[bool]float64{true: -0x1p-75}[i%c.k == 0], true
