@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -185,22 +183,10 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 
 // outside refuses an output that is an input, or in one.
 func outside(in, out string) error {
-	if _, local := storage.Local(in); !local {
-		return nil
+	if liesIn(in, out) {
+		return usagef("-o: %q is the input %q, or in it, want one elsewhere", out, in)
 	}
-	in, errIn := filepath.Abs(in)
-	at, errOut := filepath.Abs(out)
-	if errIn != nil || errOut != nil {
-		return nil // the work will say what is wrong
-	}
-	for ; ; at = filepath.Dir(at) {
-		if sameFile(in, at) {
-			return usagef("-o: %q is the input %q, or in it, want one elsewhere", out, in)
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
-	}
+	return nil
 }
 
 // which returns the shards that this program makes.

@@ -144,3 +144,21 @@ func sameFile(a, b string) bool {
 	}
 	return filepath.Clean(a) == filepath.Clean(b)
 }
+
+// liesIn tells whether an output is an input on the disk, or in one. Where that cannot be known it is not, and the work says what is wrong.
+func liesIn(in, out string) bool {
+	if _, local := storage.Local(in); !local {
+		return false
+	}
+	in, errIn := filepath.Abs(in)
+	at, errOut := filepath.Abs(out)
+	if errIn != nil || errOut != nil {
+		return false
+	}
+	for ; !sameFile(in, at); at = filepath.Dir(at) {
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+	return true
+}

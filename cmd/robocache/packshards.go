@@ -12,7 +12,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
-	"github.com/robocache/robocache/storage"
 )
 
 // packShards packs shards begin to end-1 of count into a folder. from is who said which.
@@ -98,22 +97,10 @@ func shardsFolder(in, out string) error {
 	case err != nil && strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want the name of a folder for the shards", out)
 	}
-	if _, local := storage.Local(in); !local {
-		return nil
+	if liesIn(in, out) {
+		return usagef("-o: %q is in the input %q, whose files the store is checked against, want a folder elsewhere", out, in)
 	}
-	in, errIn := filepath.Abs(in)
-	at, errOut := filepath.Abs(out)
-	if errIn != nil || errOut != nil {
-		return nil // the work will say what is wrong
-	}
-	for ; ; at = filepath.Dir(at) {
-		if sameFile(in, at) {
-			return usagef("-o: %q is in the input %q, whose files the store is checked against, want a folder elsewhere", out, in)
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
-	}
+	return nil
 }
 
 // unpacked says what an error of packing a shard means on the command line.
