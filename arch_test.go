@@ -48,6 +48,7 @@ var rules = map[string][]string{
 	"storage/s3/s3test":        {"github.com/johannesboyne/gofakes3/...", "github.com/stretchr/testify/..."},
 	"dataset":                  {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/raw", "internal/video"},
 	"dataset/internal/h5test":  {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
+	"dataset/internal/logtest": {"dataset/...", "storage", "github.com/stretchr/testify/..."},
 	"dataset/internal/message": {"tensor", "dataset/...", "storage", "internal/decimal", "internal/raw", "google.golang.org/protobuf/..."},
 	"dataset/mcap":             {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
 	"dataset/rosbag":           {"tensor", "dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},

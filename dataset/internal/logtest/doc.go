@@ -1,0 +1,2 @@
+// Package logtest has tests that every container of a robot log must pass.
+package logtest
