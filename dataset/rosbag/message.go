@@ -99,18 +99,21 @@ func (c *cache) get(ctx context.Context, part int, load func() ([]byte, error)) 
 	}
 }
 
-// trim drops what is too much once a chunk is loaded, and one that cannot be.
+// trim drops what is too much beside a chunk that was just loaded, which stays, and one that cannot be.
 func (c *cache) trim(e *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.done = true
-	sum := 0
+	sum := len(e.data)
 	for i := len(c.list) - 1; i >= 0; i-- {
 		o := c.list[i]
 		if !o.done {
 			continue
 		}
-		if sum += len(o.data); o.err != nil || sum > c.most && o != e {
+		if o != e {
+			sum += len(o.data)
+		}
+		if o.err != nil || sum > c.most && o != e {
 			c.list = append(c.list[:i], c.list[i+1:]...)
 		}
 	}
