@@ -210,10 +210,11 @@ func (c *compiler) tables(p *product) {
 	}
 }
 
-// sums makes where the gradients go: zeros, as nobody writes padding.
+// sums makes where the gradients, and the sums of their squares, go: zeros, as nobody writes padding.
 func (c *compiler) sums() {
-	if c.sum == nil { // else it is memory that processes share
+	if c.sum == nil { // else they are memory that processes share
 		c.sum = c.zeros(tensor.F32, c.model.size)
+		c.squares = c.zeros(tensor.F32, c.model.chunks())
 	}
 	if c.jobs.Gradient == nil {
 		c.jobs.Splits, c.jobs.Gradient = splits(c.b*c.t), c.sum

@@ -56,7 +56,7 @@ type Step struct {
 	first          int64          // steps that were done when this one began
 	norm           *tensor.Tensor // [1] F32, or nil
 
-	squares *tensor.Tensor // of the first rank: those of all
+	squares *tensor.Tensor // of all ranks' parts
 
 	sum *tensor.Tensor // [P] F32, the gradients; nil of a step that does not train
 

@@ -30,12 +30,12 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 	// The norm is wanted to clip; and with several ranks so that a number that is not finite in the gradient of one is seen by all.
 	if t.MaxNorm > 0 || group > 1 {
 		sum := c.alloc(tensor.F32, m.size)
-		if rank == 0 && s.squares == nil { // of several processes the first shares them
-			s.squares = c.zeros(tensor.F32, m.chunks())
-		}
 		s.norm = c.zeros(tensor.F32, 1)
-		job.Squares, job.Norm = ranks[0].squares, s.norm
-		norm := backend.GradientNormJob{Gradients: job.Gradients, From: from, To: to, Scale: job.Scale, Sum: sum, Squares: job.Squares}
+		job.Squares, job.Norm = s.squares, s.norm
+		norm := backend.GradientNormJob{Gradients: job.Gradients, From: from, To: to, Scale: job.Scale, Sum: sum}
+		for _, r := range ranks {
+			norm.Squares = append(norm.Squares, r.squares)
+		}
 		job.Gradients, job.Scale = []*tensor.Tensor{sum}, 1
 		if c.err == nil && from < to {
 			s.measure, c.err = c.nn.GradientNorm(&norm)

@@ -31,17 +31,19 @@ func (p *RankGradients) append(b []byte) []byte {
 	return b
 }
 
-// GradientNormParams is gradient_norm_params of adamw.cu: 48 bytes.
+// GradientNormParams is gradient_norm_params of adamw.cu: 56 bytes.
 type GradientNormParams struct {
-	Gradients RankGradients // offset 0
-	Sum       uint64        // offset 16
-	Squares   uint64        // offset 24
-	From      uint64        // offset 32
-	To        uint64        // offset 40
+	Gradients   RankGradients // offset 0
+	Sum         uint64        // offset 16
+	Squares     uint64        // offset 24: addresses, of all ranks' copies
+	From        uint64        // offset 32
+	To          uint64        // offset 40
+	SquareCount uint32        // offset 48: copies
+	Spare       uint32        // offset 52
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *GradientNormParams) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+func (p *GradientNormParams) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
 
 func (p *GradientNormParams) append(b []byte) []byte {
 	b = p.Gradients.append(b)
@@ -49,6 +51,8 @@ func (p *GradientNormParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Squares)
 	b = binary.LittleEndian.AppendUint64(b, p.From)
 	b = binary.LittleEndian.AppendUint64(b, p.To)
+	b = binary.LittleEndian.AppendUint32(b, p.SquareCount)
+	b = binary.LittleEndian.AppendUint32(b, p.Spare)
 	return b
 }
 

@@ -127,13 +127,13 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "396e05b7abd4215b5ae5bb6b49dd37567adb4b129d16468fdc48900101fc827c"},
+			{"adamw.cu", "5c565fbd198fd1aa39180bc7033519a5ba07df6235009350ef9c4346cd2baaf8"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
-				{"b8", 48, 8},
+				{"b8", 56, 8},
 			}},
 			{Name: "adamw", MaxThreads: 256, Params: []Param{
 				{"b8", 144, 8},
@@ -148,15 +148,15 @@ var manifest = []family{
 			},
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
-				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
-				stored:  source{"adamw.sm_90.ptx.gz", "6da15a0c958f6911ce7e6a1d1194a76620b93312ac80be6559cc6c81d870afa9"},
+				Hash:    "0c0a6d0db754025d4f7fe9743474eadebcbb30a666e109953415d11ceabe3cb8",
+				PTXHash: "0c0a6d0db754025d4f7fe9743474eadebcbb30a666e109953415d11ceabe3cb8",
+				stored:  source{"adamw.sm_90.ptx.gz", "9db6c52c39ed67e46a606fa21dfc59b8a6e0670c9139439093b0e6ca76eb54b2"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
-				PTXHash: "ddd0b82f15254af44e8e33ff5cbd9d099763cdb3387ee7fd94c0433e8dd62f3b",
-				stored:  source{"adamw.sm_80.ptx.gz", "d7799a62989f261404873b228014c4b885af56565199915f6afff6a1902ad848"},
+				Hash:    "6b66b018469fed68e24638b40b33c55ee978f4b854278a454217593883307fb4",
+				PTXHash: "6b66b018469fed68e24638b40b33c55ee978f4b854278a454217593883307fb4",
+				stored:  source{"adamw.sm_80.ptx.gz", "1cfee34b8087bbec580ddd042c017fb411e198de1d3e492dd0184e9a4bcaf2ae"},
 			},
 		},
 	},

@@ -134,7 +134,7 @@ func (j *WeightGradientJob) Bound() Bound {
 func (j *GradientNormJob) Bound() Bound {
 	b := Bound{op: "GradientNorm"}
 	b.add("Sum", j.Sum)
-	b.add("Squares", j.Squares)
+	b.all("Squares", j.Squares)
 	b.outputs()
 	b.all("Gradients", j.Gradients)
 	return b

@@ -50,7 +50,7 @@ type GradientNormJob struct {
 	From, To  int              // multiples of NormChunk, or P
 	Scale     float32          // each sum is multiplied by it: 1/ranks
 	Sum       *tensor.Tensor   // [P] F32, written
-	Squares   *tensor.Tensor   // [ceil(P/NormChunk)] F32, written: sums over NormChunk elements
+	Squares   []*tensor.Tensor // of every rank [ceil(P/NormChunk)] F32, written: sums over NormChunk elements, the same in all
 }
 
 // NormChunk is of how many elements GradientNorm makes a sum of squares.
@@ -85,6 +85,6 @@ type AdamWJob struct {
 	Beta1, Beta2 float64
 	Eps          float32
 	MaxNorm      float32        // gradients are scaled down to this norm; 0 for never
-	Squares      *tensor.Tensor // of all ranks [ceil(P/NormChunk)] F32
+	Squares      *tensor.Tensor // [ceil(P/NormChunk)] F32, written by all ranks
 	Norm         *tensor.Tensor // [1] F32, written: the norm, if Squares is there
 }

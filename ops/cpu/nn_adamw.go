@@ -50,7 +50,11 @@ func fold(sums *[foldWidth]float32) float32 {
 func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
 	var errs []error
 	p := gradientsOf(job.Gradients, job.Scale, &errs)
-	sum, squares := elementsOf[float32](job.Sum, &errs), elementsOf[float32](job.Squares, &errs)
+	sum := elementsOf[float32](job.Sum, &errs)
+	var squares [][]float32
+	for _, s := range job.Squares {
+		squares = append(squares, elementsOf[float32](s, &errs))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -63,7 +67,10 @@ func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, erro
 		for i, g := range out {
 			threads[i/4%foldWidth] += float32(g * g)
 		}
-		squares[first+piece] = fold(&threads)
+		of := fold(&threads)
+		for _, s := range squares {
+			s[first+piece] = of
+		}
 	}}
 	return &nnPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b, tasks: []*task{work}}, nil
 }

@@ -216,7 +216,10 @@ func newRanks(t *testing.T, devices []*ops.Device) *ranks {
 		t.Cleanup(func() { assert.NoError(t, w.Close()) })
 		r.working = append(r.working, w)
 	}
-	squares := up(devices[0], make([]float32, 4), 4)
+	var squares []*tensor.Tensor
+	for _, d := range devices {
+		squares = append(squares, up(d, make([]float32, 4), 4))
+	}
 	for i, d := range devices {
 		nn, err := d.NN()
 		require.NoError(t, err)
@@ -229,7 +232,7 @@ func newRanks(t *testing.T, devices []*ops.Device) *ranks {
 		require.NoError(t, err)
 		job := &backend.AdamWJob{Params: r.params[i], M: up(d, make([]float32, rankParams), rankParams), V: up(d, make([]float32, rankParams), rankParams),
 			Gradients: []*tensor.Tensor{sum}, Scale: 1, From: from, To: to, Working: r.working, Schedule: up(d, []float32{0.01, 0.25, 0.999, 0}, 1, 4),
-			State: up(d, make([]int64, backend.StateWords), backend.StateWords), Beta1: 0.9, Beta2: 0.99, Eps: 1e-6, MaxNorm: 1, Squares: squares, Norm: up(d, []float32{0}, 1)}
+			State: up(d, make([]int64, backend.StateWords), backend.StateWords), Beta1: 0.9, Beta2: 0.99, Eps: 1e-6, MaxNorm: 1, Squares: squares[i], Norm: up(d, []float32{0}, 1)}
 		for j, p := range r.params {
 			if j != i {
 				job.Copies = append(job.Copies, p)

@@ -45,11 +45,11 @@ func BenchmarkGradients(b *testing.B) {
 	f32 := func(shape ...int) *tensor.Tensor { return alloc(tensor.F32, shape...) }
 	weights.Gradient = f32(p)
 	gradients, chunks := []*tensor.Tensor{weights.Gradient}, (p+backend.NormChunk-1)/backend.NormChunk
-	norm := &backend.GradientNormJob{Gradients: gradients, To: p, Scale: 1, Sum: f32(p), Squares: f32(chunks)}
+	norm := &backend.GradientNormJob{Gradients: gradients, To: p, Scale: 1, Sum: f32(p), Squares: []*tensor.Tensor{f32(chunks)}}
 	step := backend.AdamWJob{Params: f32(p), M: f32(p), V: f32(p), Gradients: gradients, Scale: 1, To: p,
 		Working: []*tensor.Tensor{alloc(tensor.BF16, p)}, Schedule: f32(1, 4), State: alloc(tensor.I64, backend.StateWords), Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
 	clipped := step
-	clipped.Gradients, clipped.Squares, clipped.Norm, clipped.MaxNorm = []*tensor.Tensor{norm.Sum}, norm.Squares, f32(1), 1
+	clipped.Gradients, clipped.Squares, clipped.Norm, clipped.MaxNorm = []*tensor.Tensor{norm.Sum}, norm.Squares[0], f32(1), 1
 	plan := func(p backend.Plan, err error) func() error {
 		require.NoError(b, err)
 		b.Cleanup(func() { require.NoError(b, p.Close()) })

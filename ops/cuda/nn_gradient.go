@@ -123,9 +123,9 @@ func at(t *tensor.Tensor, size, row, column int) uint64 {
 
 func (b *gpu) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
-	return p.launched(p.upload(packed(addresses(job.Gradients))), func() error {
-		params := &ptx.GradientNormParams{Gradients: p.gradients(job.Gradients, job.Scale), Sum: address(job.Sum), Squares: address(job.Squares),
-			From: uint64(job.From), To: uint64(job.To)}
+	return p.launched(p.upload(packed(addresses(job.Gradients, job.Squares))), func() error {
+		params := &ptx.GradientNormParams{Gradients: p.gradients(job.Gradients, job.Scale), Sum: address(job.Sum), From: uint64(job.From), To: uint64(job.To),
+			Squares: uint64(p.table.Ptr()) + uint64(8*len(job.Gradients)), SquareCount: uint32(len(job.Squares))}
 		return p.Add(b.bind("gradient_norm", backend.LaunchDependent, (job.To-job.From+ptx.NormChunk-1)/ptx.NormChunk, ptx.AdamwThreads, 0, params))
 	})
 }

@@ -210,6 +210,8 @@ var normCases = []stepCase{
 	{ranks: 3, p: 4096*3 + 32, from: 4096, to: 4096 * 3},
 	{ranks: 2, p: 4096*2 + 32, from: 8192, to: 4096*2 + 32},
 	{ranks: 1, p: 4128, to: 4128, bad: math.Inf(1)},
+	{ranks: 4, p: 4096 + 48, to: 4096 + 48},
+	{ranks: 5, p: 4096*2 + 32, from: 4096, to: 4096*2 + 32},
 	{ranks: 1, p: 4096 * 64, to: 4096 * 64, sparse: true},
 }
 
@@ -267,7 +269,10 @@ func fewOf(chunk, i int) bool {
 
 func (c stepCase) norm(m *Maker) (backend.Plan, error) {
 	job := &backend.GradientNormJob{Gradients: c.of(m), From: c.from, To: c.to, Scale: testScale,
-		Sum: m.Out("sum", tensor.F32, c.p), Squares: m.Out("squares", tensor.F32, chunks(c.p))}
+		Sum: m.Out("sum", tensor.F32, c.p)}
+	for r := range c.ranks {
+		job.Squares = append(job.Squares, m.Out(fmt.Sprint("squares", r), tensor.F32, chunks(c.p)))
+	}
 	return m.NN().GradientNorm(job)
 }
 
@@ -301,7 +306,10 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 			assert.True(t, math.IsNaN(s), "sum %d, of another rank, is %v", i, s)
 		}
 	}
-	for i, s := range got["squares"] {
+	for r := 1; r < c.ranks; r++ {
+		assert.Equal(t, fmt.Sprint(got["squares0"]), fmt.Sprint(got[fmt.Sprint("squares", r)]), "those of rank %d", r) // of which some are no numbers
+	}
+	for i, s := range got["squares0"] {
 		lo, hi := i*backend.NormChunk, min((i+1)*backend.NormChunk, c.p)
 		if lo < c.from || lo >= c.to {
 			assert.True(t, math.IsNaN(s), "squares %d, of another rank, are %v", i, s)
