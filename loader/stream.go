@@ -357,12 +357,32 @@ func (s *streamer) give(q *ops.Queue) error {
 	return q.Copy(s.tableOn, s.table)
 }
 
+// fillRows are how many rows of a table are worth a goroutine: at 150 ns each.
+const fillRows = 256
+
 // fill writes the table of a batch.
 func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
-	s.order.Rows(begin, s.window, s.slot)
-	c := s.chosen
+	var parts sync.WaitGroup
+	for from := fillRows; from < len(s.window); from += fillRows {
+		parts.Go(func() { s.fillPart(begin, first, open, from) })
+	}
+	s.fillPart(begin, first, open, 0)
+	parts.Wait()
 	s.lost = s.lost[:0]
-	for i, w := range s.window {
+	for i, e := range s.rows[0] {
+		if e < 0 && s.window[i] >= 0 {
+			s.lost = append(s.lost, i)
+		}
+	}
+}
+
+// fillPart writes the rows of a goroutine.
+func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*mixed, from int) {
+	to := min(from+fillRows, len(s.window))
+	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])
+	c := s.chosen
+	for i := from; i < to; i++ {
+		w := s.window[i]
 		e, tick, anchor := int64(-1), int64(-1), int64(0)
 		var sl *slot
 		if w >= 0 {
@@ -372,8 +392,7 @@ func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
 			sl = &open[s.slot[i]/s.shards.mix-first].slots[s.slot[i]%s.shards.mix]
 			e = int64(s.episodeOf(w))
 			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
-				e, tick, sl = -1, -1, nil
-				s.lost = append(s.lost, i)
+				e, tick, sl = -1, -1, nil // and is lost
 			} else {
 				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
 			}

@@ -121,6 +121,6 @@ func BenchmarkRows(b *testing.B) {
 	for range b.N {
 		var begin ops.Cursor
 		begin, at = o.Next(at)
-		o.Rows(begin, windows, slots)
+		o.Rows(begin, 0, windows, slots)
 	}
 }

@@ -153,14 +153,14 @@ func (o DrawOptions) Shares() []int {
 	return list
 }
 
-// Rows writes the windows of the rows of the batch that begins at a cursor, and the slots of their shards, see [DrawOptions.Shard]; both -1
-// for a row that has none. Both lists are as long as the batch.
-func (o DrawOptions) Rows(begin Cursor, windows, slots []int64) {
+// Rows writes the windows of rows of the batch that begins at a cursor, from one on as many as the lists are long, and the slots of their shards, see
+// [DrawOptions.Shard]; both -1 for a row that has none.
+func (o DrawOptions) Rows(begin Cursor, from int, windows, slots []int64) {
 	e := o.order().Epoch(begin.Epoch)
 	var g backend.Group
 	for i := range windows {
 		windows[i], slots[i] = -1, -1
-		if p, drawn := e.Position(begin, i); drawn {
+		if p, drawn := e.Position(begin, from+i); drawn {
 			windows[i], slots[i] = e.Place(&g, p)
 		}
 	}

@@ -72,7 +72,7 @@ func TestRowsAreThoseOfTheBatch(t *testing.T) {
 		for range min(o.Batches(), 50) {
 			var begin ops.Cursor
 			begin, at = o.Next(at)
-			o.Rows(begin, windows, slots)
+			o.Rows(begin, 0, windows, slots)
 			for i, got := range windows {
 				position, drawn := o.Position(begin, i)
 				if !drawn {

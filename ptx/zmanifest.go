@@ -142,9 +142,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "a153957dd1dbfba2e3fd4e6df0c39f19ea74ad89125267bd7b22e319746ce3ec",
-				PTXHash: "05c3e835f9decced1d222855635d87cc92b2f12d3a8a53e97427fa987b067b41",
-				stored:  source{"adamw.sm_90.cubin.gz", "0f480c9335cacd3bee046e83a44bd65c2a7e9264086b87796de8bbac51bad91f"},
+				Hash:    "4c18ff1019e9515506535c14dab6191cd3768d6490f98b52c11821c6cb357c58",
+				PTXHash: "0c0a6d0db754025d4f7fe9743474eadebcbb30a666e109953415d11ceabe3cb8",
+				stored:  source{"adamw.sm_90.cubin.gz", "e0ff80818424abe2d200cc794a90b008ca60cb425bc8941b237646e2c41ca272"},
 			},
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
