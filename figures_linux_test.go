@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,6 +28,7 @@ func figures(t *testing.T, robocache, python, to string, args ...string) (string
 const told = `case " $* " in
 *" --from "*) shift 2; echo "table of $(basename "$1") $(basename "$3")" ;;
 *" --launch ready "*) echo "no such mode" >&2; exit 3 ;;
+" info --json ") echo '"backend": "cuda"'; echo '"backend": "cuda"' ;;
 *) echo "$*" ;;
 esac
 `
@@ -44,6 +46,10 @@ func TestFiguresAreMeasuredInOneRun(t *testing.T) {
 	assert.Equal(t, "bench --backend cuda resample forms fuse voxelize --time 20ms --batch 3ms --samples 9 --json\n", read("ours.json"))
 	assert.Equal(t, "--batch 0.003 --samples 9\nbench --backend cuda resample fuse voxelize --list --json\n", read("torch.json"), "handed to PyTorch's side")
 	assert.Equal(t, "bench --backend cuda --sweep 7 --seed 11 --limit 90s --time 10ms --batch 2ms --samples 5 --json\n", read("sweep.json"))
+	scaling := strings.Fields(read("scaling.md"))
+	require.Len(t, scaling, 6, "of two GPUs: %s", scaling)
+	assert.DirExists(t, scaling[2])
+	assert.Equal(t, []string{"--eager", "--benchtime", "300x"}, scaling[3:], "beside PyTorch, and quick")
 	assert.NoFileExists(t, filepath.Join(to, "ready.json"))
 	assert.Equal(t, "## ours\n\ntable of ours.json torch.json\n\n## dependent\n\ntable of dependent.json \n\n## launch\n\ntable of launch.json \n\n## sweep\n\ntable of sweep.json 20\n\n", read("figures.md"))
 	_, code = figures(t, told, "exit 1", to)
@@ -86,5 +92,6 @@ func TestFiguresWithoutPyTorch(t *testing.T) {
 	assert.Equal(t, 0, code, out)
 	assert.Contains(t, out, "PyTorch is left out")
 	assert.NoFileExists(t, filepath.Join(to, "torch.json"))
+	assert.NoFileExists(t, filepath.Join(to, "scaling.md"))
 	assert.NoFileExists(t, filepath.Join(to, "sweep.json"))
 }

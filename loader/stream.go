@@ -362,12 +362,11 @@ const fillRows = 256
 
 // fill writes the table of a batch.
 func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
-	var parts sync.WaitGroup
-	for from := fillRows; from < len(s.window); from += fillRows {
-		parts.Go(func() { s.fillPart(begin, first, open, from) })
+	if len(s.window) <= fillRows {
+		s.fillPart(begin, first, open, 0) // which allocates nothing
+	} else {
+		s.fillParts(begin, first, *open)
 	}
-	s.fillPart(begin, first, open, 0)
-	parts.Wait()
 	s.lost = s.lost[:0]
 	for i, e := range s.rows[0] {
 		if e < 0 && s.window[i] >= 0 {
@@ -376,7 +375,16 @@ func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
 	}
 }
 
-// fillPart writes the rows of a goroutine.
+// fillParts writes the rows by several goroutines.
+func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*mixed) {
+	var parts sync.WaitGroup
+	for from := 0; from < len(s.window); from += fillRows {
+		parts.Go(func() { s.fillPart(begin, first, &open, from) })
+	}
+	parts.Wait()
+}
+
+// fillPart writes the rows of one of them.
 func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*mixed, from int) {
 	to := min(from+fillRows, len(s.window))
 	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])

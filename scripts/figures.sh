@@ -16,6 +16,7 @@ Measure one after the other, and write to DIR, which must be missing or empty:
   launch.json      robocache bench launch
   first.json       from the start of the program to the first result
   sweep.json       N random shapes of all suites (default 300)
+  scaling.md       if there are several GPUs: batches and training on one, two, four and eight of them, PyTorch's beside
   figures.md       all of them as tables, ours and PyTorch's side by side, and the worst ratios of the sweep
 
   --robocache PROGRAM  default: robocache beside this script, else in PATH
@@ -81,9 +82,10 @@ stop() {
 }
 trap stop INT TERM
 
-# step NAME COMMAND: the command's output becomes NAME.json, nothing if it fails and leaves no figures.
+# step NAME COMMAND: the command's output becomes NAME.json, or NAME if that is a file's, nothing if it fails and leaves no figures.
 step() {
-	local name=$1 began=$SECONDS code=0
+	local name=${1%.md} file=$1 began=$SECONDS code=0
+	[ "$file" != "$name" ] || file=$name.json
 	shift
 	[ $stopped = no ] || return 0
 	"$@" >"$dir/$name.part" 2>"$dir/$name.log" &
@@ -95,9 +97,9 @@ step() {
 	done
 	pid=
 	if [ $code = 0 ] || { [ $stopped = yes ] && "$robocache" bench --from "$dir/$name.part" --markdown >/dev/null 2>&1; }; then
-		mv "$dir/$name.part" "$dir/$name.json"
+		mv "$dir/$name.part" "$dir/$file"
 		[ -s "$dir/$name.log" ] || rm "$dir/$name.log"
-		echo "figures: $name.json, $((SECONDS - began)) s" >&2
+		echo "figures: $file, $((SECONDS - began)) s" >&2
 	else
 		echo "figures: $name failed: $(tail -n 1 "$dir/$name.log")" >&2
 		rm -f "$dir/$name.part"
@@ -122,6 +124,16 @@ done
 step launch bench launch "${full[@]}"
 step first bench --first
 [ "$sweep" = 0 ] || step sweep bench --sweep "$sweep" --seed 11 ${limit[@]+"${limit[@]}"} "${small[@]}"
+
+if [ "$("$robocache" info --json 2>/dev/null | grep -c '"backend": "cuda"')" -gt 1 ]; then # else it is the one, or why there is none
+	of=$here/tests
+	[ -d "$of" ] || of=$here/..
+	scaling=("$(dirname "$torch")/scaling.py" --robocache "$robocache" "$of/examples/data/g1")
+	[ ! -x "$of/loader/package.test" ] || scaling+=(--tests "$of")
+	[ $peers = yes ] || scaling+=(--no-peers)
+	[ ${#full[@]} = 0 ] || scaling+=(--eager --benchtime 300x)
+	step scaling.md "$python" "${scaling[@]}"
+fi
 
 for name in ours dependent ready launch sweep; do
 	[ -e "$dir/$name.json" ] || continue

@@ -4,9 +4,9 @@ in one run, and writes a table of each:
 
     bench/peers/scaling.py --robocache ./robocache --tests DIR g1 > scaling.md
 
-g1 is any recordings that batches and train take. DIR is the folder of test binaries of scripts/gpu_bundle.sh, whose
+g1 is any recordings that batches and train take. DIR is tests/ of what scripts/gpu_bundle.sh packs, whose
 benchmark of package loader draws batches; without it that part is left out. Each GPU has as much work as one has alone.
-Beside our step is the same one in PyTorch by DistributedDataParallel, if this Python has it. Only what was measured is
+Beside our step is the same one in PyTorch by DistributedDataParallel, if this Python has it, unless --no-peers. Only what was measured is
 written: a part that fails says why, and makes the exit code 1.
 """
 from __future__ import annotations
@@ -71,7 +71,7 @@ def order(args, counts):
 @part("Batches of 4096 windows")
 def batches(args, counts):
     """Windows a second that the GPUs draw together."""
-    program = os.path.abspath(os.path.join(args.tests, "loader", "loader.test"))
+    program = os.path.abspath(os.path.join(args.tests, "loader", "package.test"))
     text = output(program, "-test.run", "NONE", "-test.bench", "Group", "-test.benchtime", args.benchtime, cwd=os.path.dirname(program))
     found = {}
     for by, n, line in re.findall(r"by=(\w+)/devices=(\d+)\S*(.*)", text):
@@ -104,6 +104,8 @@ def training(args, counts):
     except (subprocess.CalledProcessError, ValueError) as e:
         rows.append(["robocache, by NCCL", f"not measured: {(getattr(e, 'stderr', '') or str(e)).strip()[-200:]}"])
     try:
+        if args.no_peers:
+            raise ValueError("it was not asked for")
         from train_group_peer import measured
         job = json.loads(output(args.robocache, "bench", "train", "--json", "--list", "--only", JOB))["jobs"][0]
         for compiled in (False,) if args.eager else (False, True):
@@ -152,6 +154,7 @@ def main():
     p.add_argument("--robocache", required=True, help="the program")
     p.add_argument("--tests", help="the folder of test binaries")
     p.add_argument("--eager", action="store_true", help="leave out PyTorch compiled, which takes minutes to compile")
+    p.add_argument("--no-peers", action="store_true", help="leave out PyTorch")
     p.add_argument("--benchtime", default="1000x", help="how many batches of the loader")
     args = p.parse_args()
     args.robocache = os.path.abspath(args.robocache)

@@ -59,6 +59,8 @@ var networkArguments = []argument{
 		"clear: there are none, as each column is asked"},
 	{"a sign of zero that erf has not", networks, ".lt becomes .le", re(`setp\.lt\.f32\s.*, 0f00000000;`), re(`sub\.rn\.f32[^\n]*\n\s*setp\.lt\.f32[^\n]*, 0f00000000;\n\s*neg\.f32[^\n]*\n\s*selp\.f32`), 2,
 		"erf_exact, of arguments of 1 and more"},
+	{"a sign of zero that a sum has not", re(`^matmul `), ".le becomes .lt", re(`setp\.le\.f32\s.*, 0f00000000;`), re(`setp\.le\.f32[^\n]*\n\s*selp\.f32\s+%f\d+, 0f00000000, `), 1,
+		"ReLU of a sum that began with +0: a tensor core gives +0 for what is cut to nothing, and +0 plus a bias of -0 is +0"},
 }
 
 // holds are what some of the arguments rely on besides: that it is so for line i of the mutant's kernel.
