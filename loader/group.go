@@ -53,9 +53,10 @@ func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options
 func each(loaders []*Loader, fn func(i int, l *Loader) error) error {
 	errs := make([]error, len(loaders))
 	var all sync.WaitGroup
-	for i, l := range loaders {
-		all.Go(func() { errs[i] = fn(i, l) })
+	for i, l := range loaders[1:] {
+		all.Go(func() { errs[i+1] = fn(i+1, l) })
 	}
+	errs[0] = fn(0, loaders[0]) // here, as another goroutine takes microseconds to begin and to wait for
 	all.Wait()
 	for _, err := range errs {
 		if err != nil {

@@ -18,13 +18,14 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 		Params: m.params, M: m.m, V: m.v, Scale: 1 / float32(group), From: from, To: to,
 		Schedule: c.upload(t.table()), State: s.state, Beta1: t.Beta1, Beta2: t.Beta2, Eps: float32(t.Eps), MaxNorm: float32(t.MaxNorm),
 	}
-	for i, r := range ranks {
-		job.Gradients = append(job.Gradients, r.sum)
-		if r.model.working != r.model.params {
-			job.Working = append(job.Working, r.model.working)
+	for i := range ranks {
+		job.Gradients = append(job.Gradients, ranks[i].sum)
+		k := (rank + 1 + i) % len(ranks) // so that not all ranks write to the same one at a time
+		if r := ranks[k].model; r.working != r.params {
+			job.Working = append(job.Working, r.working)
 		}
-		if i != rank {
-			job.Copies = append(job.Copies, r.model.params)
+		if k != rank {
+			job.Copies = append(job.Copies, ranks[k].model.params)
 		}
 	}
 	// The norm is wanted to clip; and with several ranks so that a number that is not finite in the gradient of one is seen by all.

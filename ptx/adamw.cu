@@ -73,33 +73,15 @@ RC_FN void st_stream(float *p, const four &f) {
 }
 RC_FN void st_four(float *p, const four &f) { st_16(p, {bits(f.x[0]), bits(f.x[1]), bits(f.x[2]), bits(f.x[3])}); }
 
-// gradients_at adds the gradients of all ranks, in order, of four elements at each of some places, and scales the sums. What lies in another GPU's memory
-// is microseconds away, so a rank's are all asked for before the first is added, and so are the next rank's.
-template <u32 places> RC_FN void gradients_at(const rank_gradients &p, const u64 (&at)[places], const bool (&there)[places], four (&sum)[places]) {
-    const auto ask = [&](u32 r, four (&to)[places]) RC_INLINE_LAMBDA {
-        const float *from = (const float *)ld_nc_u64(p.ranks + r);
-        RC_UNROLL for (u32 i = 0; i < places; i++) to[i] = there[i] ? ld_nc_four(from + at[i]) : four{};
-    };
-    const auto add = [&](const four (&more)[places]) RC_INLINE_LAMBDA {
-        RC_UNROLL for (u32 i = 0; i < places; i++) {
-            RC_UNROLL for (u32 c = 0; c < 4; c++) sum[i].x[c] += more[i].x[c];
-        }
-    };
-    ask(0, sum);
-    u32 r = 1;
-    for (; r + 2 <= p.count; r += 2) {
-        four one[places], two[places];
-        ask(r, one), ask(r + 1, two);
-        add(one), add(two);
+// gradient_at adds the gradients of all ranks of four elements, in order, and scales the sum.
+RC_FN four gradient_at(const rank_gradients &p, u64 at) {
+    four sum = ld_nc_four((const float *)ld_nc_u64(p.ranks) + at);
+    for (u32 r = 1; r < p.count; r++) {
+        const four more = ld_nc_four((const float *)ld_nc_u64(p.ranks + r) + at);
+        RC_UNROLL for (u32 c = 0; c < 4; c++) sum.x[c] += more.x[c];
     }
-    if (r < p.count) {
-        four last[places];
-        ask(r, last);
-        add(last);
-    }
-    RC_UNROLL for (u32 i = 0; i < places; i++) {
-        RC_UNROLL for (u32 c = 0; c < 4; c++) sum[i].x[c] *= p.scale;
-    }
+    RC_UNROLL for (u32 c = 0; c < 4; c++) sum.x[c] *= p.scale;
+    return sum;
 }
 
 // folded adds the numbers of the block's threads in halves: that of thread t and of thread t + 128, then t and t + 64, and so on. Every thread has
@@ -139,11 +121,10 @@ RC_FN void update(const adamw_params &p, const schedule_row &row, float g, float
 // step_at takes the step of four elements, and reports whether one was left out.
 RC_FN bool step_at(const adamw_params &p, const schedule_row &row, float clip, u64 at) {
     four param = ld_stream(p.params + at), m = ld_stream(p.m + at), v = ld_stream(p.v + at);
-    four gradient[1];
-    gradients_at(p.gradients, {at}, {true}, gradient);
+    const four gradient = gradient_at(p.gradients, at);
     bool bad = false;
     RC_UNROLL for (u32 c = 0; c < 4; c++) {
-        const float g = gradient[0].x[c] * clip;
+        const float g = gradient.x[c] * clip;
         if (RC_LIKELY(is_finite(g)))
             update(p, row, g, param.x[c], m.x[c], v.x[c]);
         else
@@ -179,20 +160,13 @@ RC_KERNEL(adamw_threads) gradient_norm(const gradient_norm_params p) {
     grid_dependency_wait();
     launch_dependents();
     const u64 chunk = p.from / norm_chunk + block_x();
-    constexpr u32 places = norm_chunk / adamw_elements;
-    u64 at[places];
-    bool there[places];
-    RC_UNROLL for (u32 i = 0; i < places; i++) {
-        at[i] = chunk * norm_chunk + i * adamw_elements + thread_x() * 4;
-        there[i] = at[i] < p.to;
-    }
-    four sum[places];
-    gradients_at(p.gradients, at, there, sum);
     float squares = 0;
-    RC_UNROLL for (u32 i = 0; i < places; i++) {
-        if (!there[i]) break;
-        st_four(p.sum + at[i], sum[i]);
-        RC_UNROLL for (u32 c = 0; c < 4; c++) squares += sum[i].x[c] * sum[i].x[c];
+    RC_UNROLL for (u32 i = 0; i < norm_chunk; i += adamw_elements) {
+        const u64 at = chunk * norm_chunk + i + thread_x() * 4;
+        if (at >= p.to) break;
+        const four g = gradient_at(p.gradients, at);
+        st_four(p.sum + at, g);
+        RC_UNROLL for (u32 c = 0; c < 4; c++) squares += g.x[c] * g.x[c];
     }
     squares = folded(squares);
     if (thread_x() < p.square_count) st_f32((float *)ld_nc_u64(p.squares + thread_x()) + chunk, squares);

@@ -127,7 +127,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "5c565fbd198fd1aa39180bc7033519a5ba07df6235009350ef9c4346cd2baaf8"},
+			{"adamw.cu", "7bb304be1466d7f01c8b14fa66ac326afbe34dd90f6ade943b2788ab7084b004"},
 			{"common.cuh", "ce18de2b122d6a3cf0c4d8d0922938cd277151b4b60377c9ce411b8748a71dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -148,15 +148,15 @@ var manifest = []family{
 			},
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "0c0a6d0db754025d4f7fe9743474eadebcbb30a666e109953415d11ceabe3cb8",
-				PTXHash: "0c0a6d0db754025d4f7fe9743474eadebcbb30a666e109953415d11ceabe3cb8",
-				stored:  source{"adamw.sm_90.ptx.gz", "9db6c52c39ed67e46a606fa21dfc59b8a6e0670c9139439093b0e6ca76eb54b2"},
+				Hash:    "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
+				PTXHash: "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
+				stored:  source{"adamw.sm_90.ptx.gz", "5675ca967ad762f61299f1424dd09a9381122b5aed41e77e2523f2d31c62ec56"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "6b66b018469fed68e24638b40b33c55ee978f4b854278a454217593883307fb4",
-				PTXHash: "6b66b018469fed68e24638b40b33c55ee978f4b854278a454217593883307fb4",
-				stored:  source{"adamw.sm_80.ptx.gz", "1cfee34b8087bbec580ddd042c017fb411e198de1d3e492dd0184e9a4bcaf2ae"},
+				Hash:    "3186d732c52ccf2db1547501c88b58ed3f85b8980439e1e96f8f1b1196b5b49d",
+				PTXHash: "3186d732c52ccf2db1547501c88b58ed3f85b8980439e1e96f8f1b1196b5b49d",
+				stored:  source{"adamw.sm_80.ptx.gz", "12b9f88aa8f61f87ed654203152e00f3d43594ab61284e49a52700eaed1993b8"},
 			},
 		},
 	},

@@ -132,6 +132,7 @@ func (e *Epoch) unsharded(position int64) int64 {
 type Group struct {
 	keys             Keys
 	number, begin, n int64
+	known            [16]struct{ behind, shard int64 } // of slots that were asked for, by their last bits: the slot behind, as 0 is of none
 }
 
 // Place returns the window at a position of the epoch, and the slot of its shard, 0 where the order is not one of shards. The group is that
@@ -149,7 +150,11 @@ func (e *Epoch) Place(g *Group, position int64) (window, slot int64) {
 	}
 	in := permute(&g.keys, g.n, position-g.begin)
 	slot = g.number*s.Mix + in/s.Windows
-	return e.counted(e.shardAt(slot)*s.Windows + in%s.Windows), slot
+	known := &g.known[slot%int64(len(g.known))]
+	if known.behind != slot+1 {
+		known.behind, known.shard = slot+1, e.shardAt(slot)
+	}
+	return e.counted(known.shard*s.Windows + in%s.Windows), slot
 }
 
 // shardAt is the number of the shard that comes in a slot of the order.
