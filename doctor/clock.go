@@ -243,7 +243,7 @@ func (x *examiner) gaps(c *clock) {
 
 // jitter tells a clock whose steps scatter, though it has a rate.
 func (x *examiner) jitter(c *clock) {
-	if c.hi-c.lo < leastJitter || isCommand(c.stream) || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) || !c.steady && !c.keepsTime() {
+	if c.hi-c.lo < leastJitter || x.known.of(c.stream).command || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) || !c.steady && !c.keepsTime() {
 		return
 	}
 	f := x.add(Jitter, c.stream, c.hi-c.lo, fmt.Sprintf("one step in twenty is %s or more away from the median of %s%s", span(c.stats.Jitter), span(c.stats.Median), c.of()))

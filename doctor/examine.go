@@ -20,7 +20,8 @@ type examiner struct {
 	still   []Finding // streams that never change
 	moved   []string  // streams that do
 	seen    int       // values
-	stale   *stale    // of the dataset; nil if it states no statistics, or only the episode is examined
+	known   *known
+	stale   *stale // of the dataset; nil if it states no statistics, or only the episode is examined
 }
 
 // add notes a finding. What its kind says of it may be said better by the caller.

@@ -15,7 +15,7 @@ func Gaps(stream string, times []int64, st dataset.Stats) (gaps []dataset.Span, 
 	}
 	limit := int64(max(leastGap, time.Duration(3*min(st.Median, math.MaxInt64/3))))
 	gaps = dataset.Gaps(times, limit)
-	if isCommand(stream) && len(gaps) > len(times)/100 {
+	if saysOf(stream).command && len(gaps) > len(times)/100 {
 		return nil, 0
 	}
 	return gaps, limit

@@ -4,20 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// grips are words in the names of columns that rest at their limits by nature.
-var grips = map[string]bool{"gripper": true, "grip": true, "finger": true, "thumb": true, "hand": true, "claw": true, "trigger": true,
-	"throttle": true, "axe": true, "range": true, "distance": true, "depth": true, "lidar": true, "touch": true, "tactile": true, "contact": true, "button": true, "pedal": true, "brake": true, "door": true, "drawer": true, "switch": true, "flag": true, "statu": true,
-	"confidence": true, "quality": true, "percent": true, "battery": true}
-
 // saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other
 // value twice in a row, and is steep where it meets them.
 func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if isCommand(s.Name) {
+	if x.known.of(s.Name).command || v.width == 1 && x.known.of(s.Name).rests {
 		return
 	}
 	var columns []string
@@ -26,10 +20,10 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	total, limits := 0, ""
 	for c := range s.Columns {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows {
+		if s.Columns[c].Integer || not[c] || k.equal < leastCut-leastPlateaus || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows || !v.heldAtLimits(c, k) {
 			continue
 		}
-		if rests(s.Columns[c].Name) || rests(s.Name) && v.width == 1 {
+		if x.known.of(s.Columns[c].Name).rests {
 			continue
 		}
 		for _, limit := range []float64{k.min, k.max} {
@@ -62,13 +56,24 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	f.Columns, f.At, f.plot = columns, firstOf(at), x.series(s, v, where, firstOf(at))
 }
 
-func rests(name string) bool {
-	for _, t := range tokens(name) {
-		if grips[strings.TrimSuffix(t, "s")] || strings.Contains(t, "varianc") {
-			return true
+// heldAtLimits reports whether a column holds a value at what is the least or the greatest until then, some times and far more often than any other.
+func (v *values) heldAtLimits(c int, k *columnTally) bool {
+	before := v.at(0, c)
+	low, high := before, before
+	limit, elsewhere := 0, 0
+	for i := 1; i < v.rows; i++ {
+		switch x := v.at(i, c); {
+		case x != before:
+			low, high, before = min(low, x), max(high, x), x
+		case x == low || x == high:
+			limit++
+		default:
+			if elsewhere++; 8*elsewhere > 3*(k.equal-elsewhere) {
+				return false
+			}
 		}
 	}
-	return false
+	return limit >= leastCut-leastPlateaus
 }
 
 // cut counts the values of a column that are cut off at a limit, and returns the first rows of the plateaus; 0 if that is not what they are.

@@ -24,10 +24,6 @@ var units = []struct {
 	what   string
 }{{180 / math.Pi, "degrees beside radians"}, {math.Pi / 180, "radians beside degrees"}, {1000, "thousandths of the unit"}, {0.001, "thousands of the unit"}}
 
-// sudden are words in the names of columns that strike and are gone.
-var sudden = map[string]bool{"acc": true, "accel": true, "acceleration": true, "accelerometer": true, "force": true, "torque": true, "wrench": true, "effort": true,
-	"current": true, "power": true, "shock": true, "vibration": true, "jerk": true, "gyro": true, "ft": true, "imu": true, "reward": true, "error": true, "innovation": true}
-
 // jump is a step of a column far beyond what it does otherwise.
 type jump struct {
 	row, column int
@@ -36,36 +32,66 @@ type jump struct {
 
 // jumps looks for values that leave a motion and come back at once, and for stretches in another unit.
 func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if v.rows < leastJumpy || isCommand(s.Name) || s.AllInteger() {
+	if v.rows < leastJumpy || x.known.of(s.Name).command || s.AllInteger() {
 		return
 	}
-	usual, limits := make([]float64, v.width), make([]float64, v.width)
-	any := false
-	for c := range limits {
-		limits[c] = math.Inf(1)
+	var usual []float64 // changes of the columns that may jump
+	var found []jump
+	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
+	for c := range t.columns {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || 2*k.equal > v.rows || !(k.max > k.min) {
+		if 2*k.equal > v.rows || !(k.max > k.min) || s.Columns[c].Integer || not[c] || !v.mayJump(c, k.step) {
 			continue
 		}
-		if usual[c] = v.usual(c); usual[c] > 0 && k.max-k.min > farJump*usual[c] {
-			limits[c], any = farJump*usual[c], true
+		change := v.usual(c)
+		if !(change > 0 && k.max-k.min > farJump*change) {
+			continue
+		}
+		if usual == nil {
+			usual = make([]float64, v.width)
+		}
+		usual[c] = change
+		if found = v.jumpsOf(found, c, farJump*change); len(found) > most {
+			return
 		}
 	}
-	if !any {
+	if len(found) == 0 {
 		return
 	}
-	found := v.jumps(limits)
-	if len(found) == 0 || x.unitJump(s, v, found, usual) {
-		return
+	slices.SortStableFunc(found, func(a, b jump) int { return a.row - b.row })
+	if !x.unitJump(s, v, found, usual) {
+		x.spikes(s, v, t, found)
 	}
-	x.spikes(s, v, t, found)
+}
+
+// sampled returns from how many rows the usual change is known, and how far apart they are.
+func (v *values) sampled() (n, apart int) {
+	apart = max(1, (v.rows-1)/sampledRows)
+	return (v.rows - 2 + apart) / apart, apart
+}
+
+// mayJump reports whether the longest step of a column may be a jump: whether fewer than a quarter of the changes that say what is usual are a tenth of
+// it. Most columns are through after a few.
+func (v *values) mayJump(c int, longest float64) bool {
+	if math.IsInf(longest, 1) {
+		return true
+	}
+	n, apart := v.sampled()
+	part := longest/farJump*(1+1e-6) + math.SmallestNonzeroFloat32 // changes may be taken in float32
+	rest := n - n*3/4
+	for i := 1; i < v.rows && rest > 0; i += apart {
+		if math.Abs(v.at(i, c)-v.at(i-1, c)) >= part {
+			rest--
+		}
+	}
+	return rest > 0
 }
 
 // usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step.
 func (v *values) usual(c int) float64 {
-	list := make([]float64, 0, sampledRows)
-	every := max(1, (v.rows-1)/sampledRows)
-	for i := 1; i < v.rows; i += every {
+	n, apart := v.sampled()
+	list := make([]float64, 0, n)
+	for i := 1; i < v.rows; i += apart {
 		if d := math.Abs(v.at(i, c) - v.at(i-1, c)); d-d == 0 {
 			list = append(list, d)
 		}
@@ -77,30 +103,18 @@ func (v *values) usual(c int) float64 {
 	return list[len(list)*3/4]
 }
 
-// jumps returns the steps of columns that are beyond their limits, in order of rows; nil if too many are.
-func (v *values) jumps(limits []float64) []jump {
-	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
+// jumpsOf appends the steps of a column that are beyond a limit.
+func (v *values) jumpsOf(list []jump, c int, limit float64) []jump {
 	if v.f32 != nil {
-		narrow := make([]float32, len(limits))
-		for c := range narrow {
-			narrow[c] = float32(limits[c])
-		}
-		return jumpsOf(v.f32, narrow, most)
+		return appendJumps(list, v.f32, v.width, c, float32(limit))
 	}
-	return jumpsOf(v.f64, limits, most)
+	return appendJumps(list, v.f64, v.width, c, limit)
 }
 
-func jumpsOf[T number](data, limits []T, most int) (list []jump) {
-	width := len(limits)
-	for row := 1; (row+1)*width <= len(data); row++ {
-		now, before := data[row*width:(row+1)*width], data[(row-1)*width:row*width]
-		for c, limit := range limits {
-			if d := now[c] - before[c]; d > limit || -d > limit {
-				if len(list) >= most {
-					return nil
-				}
-				list = append(list, jump{row, c, float64(d)})
-			}
+func appendJumps[T number](list []jump, data []T, width, c int, limit T) []jump {
+	for i := width + c; i < len(data); i += width {
+		if d := data[i] - data[i-width]; d > limit || -d > limit {
+			list = append(list, jump{i / width, c, float64(d)})
 		}
 	}
 	return list
@@ -168,15 +182,18 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []jump) 
 	var columns []string
 	var where, rows []int
 	least, most := math.Inf(1), 0.0
+	if name := x.known.of(s.Name); name.rests || name.strikes {
+		return
+	}
 	for c := range s.Columns {
-		if name := s.Columns[c].Name; rests(name) || strikes(name) || rests(s.Name) || strikes(s.Name) {
-			continue
-		}
 		var of []jump
 		for _, j := range found {
 			if j.column == c && !isTurn(j.by, &t.columns[c]) {
 				of = append(of, j)
 			}
+		}
+		if name := x.known.of(s.Columns[c].Name); len(of) == 0 || name.rests || name.strikes {
+			continue
 		}
 		begins, jumped, by := v.pairs(of, c)
 		if len(begins) == 0 || len(of) > max(4, int(fewJumps*float64(v.rows))) {
@@ -223,11 +240,6 @@ func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, leas
 		k++
 	}
 	return begins, steps, least
-}
-
-// strikes reports whether a name is of what strikes and is gone, as forces and accelerations are.
-func strikes(name string) bool {
-	return slices.ContainsFunc(tokens(name), func(t string) bool { return sudden[t] || sudden[t[:len(t)-1]] && t[len(t)-1] == 's' })
 }
 
 // isTurn reports whether a jump is that of an angle which goes around.

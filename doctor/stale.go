@@ -67,11 +67,11 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 	return t
 }
 
-// wants reports whether a stream is compared.
-func (t *stale) wants(name string) bool { return t != nil && t.stated[name] != nil }
-
-// add takes a stream of an episode in.
+// add takes a stream of an episode in, if anything is stated of it.
 func (t *stale) add(name string, v *values, k *tally) {
+	if t == nil || t.stated[name] == nil {
+		return
+	}
 	t.rows[name] += v.rows
 	of, seen := t.of[name]
 	if !seen {

@@ -23,7 +23,7 @@ const (
 // stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
 // comes to rest slows down first, and starts again from where it stood.
 func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
-	if s.AllInteger() || isCommand(s.Name) {
+	if s.AllInteger() || x.known.of(s.Name).command {
 		return
 	}
 	if len(t.runs) == 1 && t.runs[0] == (run{0, v.rows}) {
@@ -142,7 +142,7 @@ func (x *examiner) othersMove(name string, from, to int64) bool {
 			}
 		}
 		moves := 2*changes > hi-lo
-		if any = any || moves; isCommand(s.Name) {
+		if any = any || moves; x.known.of(s.Name).command {
 			if told = true; moves {
 				return true
 			}
@@ -159,7 +159,7 @@ func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		v, lo, hi, ok := x.during(s, from, to)
-		if !ok || !isCommand(s.Name) {
+		if !ok || !x.known.of(s.Name).command {
 			continue
 		}
 		for c := range v.width {
