@@ -38,7 +38,7 @@ func newFinding(kind Kind, stream string, count int, why string) *Finding {
 
 // examine looks at an episode.
 func (x *examiner) examine() []Finding {
-	x.times, x.clockOf = map[string][]int64{}, map[string]*clock{}
+	x.times, x.clockOf = make(map[string][]int64, len(x.e.Streams)), make(map[string]*clock, len(x.e.Streams)+len(x.e.Media))
 	x.clocked = x.clocks()
 	if !x.e.Steps {
 		for _, c := range x.clocked {
@@ -93,6 +93,9 @@ func (x *examiner) zero(stream string) int64 {
 
 // sortFindings sorts by episode, those of the dataset first; then errors first, then by kind.
 func sortFindings(list []Finding) {
+	if len(list) < 2 {
+		return
+	}
 	place := map[Kind]int{}
 	for i, k := range Kinds() {
 		place[k] = i

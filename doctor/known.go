@@ -10,6 +10,7 @@ type known struct {
 	names  map[string]says
 	groups map[string]grouped // by stream
 	tally  tally              // of the stream that is looked at
+	jumps  []jump             // of that
 }
 
 func newKnown() *known { return &known{names: map[string]says{}, groups: map[string]grouped{}} }

@@ -197,30 +197,49 @@ func (m *motion) changes(column int) *differences {
 }
 
 func (m *motion) differ(column int) *differences {
-	n := m.on.n
+	n := len(m.places)
 	list := make([]float64, 2*n+1)
 	list, squares := list[:n:n], list[n:]
-	for i, p := range m.places {
-		v0, v1 := m.v.at(p.after, column), m.v.at(p.after+1, column)
-		list[i] = v0 + p.share*(v1-v0)
+	if m.v.f32 != nil {
+		interpolate(list, m.places, m.v.f32[column:], m.v.width)
+	} else {
+		interpolate(list, m.places, m.v.f64[column:], m.v.width)
 	}
-	for i := n - 1; i >= 0; i-- {
-		list[i] -= list[max(i-over, 0)]
+	var before [over]float64 // in turn
+	for i := range before {
+		before[i] = list[0]
 	}
-	zeros := 0
-	for i, d := range list {
-		if math.IsNaN(d) || math.IsInf(d, 0) {
-			return nil
-		}
-		if d == 0 {
+	zeros, sum, at := 0, 0.0, 0
+	for i, now := range list {
+		d := now - before[at]
+		if before[at] = now; d == 0 {
 			zeros++
 		}
-		squares[i+1] = squares[i] + d*d
+		if at++; at == over {
+			at = 0
+		}
+		list[i] = d
+		sum += d * d
+		squares[i+1] = sum
 	}
-	if 2*zeros > n {
+	if 2*zeros > n || sum-sum != 0 && slices.ContainsFunc(list, func(d float64) bool { return d-d != 0 }) {
 		return nil
 	}
 	return &differences{list, squares}
+}
+
+// interpolate writes the values of a column, which lie so far apart, at places among them.
+func interpolate[T number](to []float64, places []between, column []T, apart int) {
+	after := -1
+	var v0, change float64
+	for i, p := range places {
+		if p.after != after {
+			after = p.after
+			v0 = float64(column[after*apart])
+			change = float64(column[(after+1)*apart]) - v0
+		}
+		to[i] = v0 + p.share*change
+	}
 }
 
 // match is how two columns go together.

@@ -20,10 +20,8 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	total, limits := 0, ""
 	for c := range s.Columns {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || k.equal < leastCut-leastPlateaus || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows || !v.heldAtLimits(c, k) {
-			continue
-		}
-		if x.known.of(s.Columns[c].Name).rests {
+		if s.Columns[c].Integer || not[c] || k.equal < leastCut-leastPlateaus || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows ||
+			x.known.of(s.Columns[c].Name).rests || !v.heldAtLimits(c, k) {
 			continue
 		}
 		for _, limit := range []float64{k.min, k.max} {

@@ -53,7 +53,7 @@ func newSchema(path string, info *dataset.Info) *schema {
 
 // add takes in an episode that was examined.
 func (s *schema) add(x *examiner) {
-	in := x.placed(&Finding{}).Where()
+	in := func() string { return x.placed(&Finding{}).Where() }
 	here := map[string]bool{}
 	see := func(name string, columns []dataset.Column, samples int) {
 		if samples == 0 || here[name] {
@@ -66,7 +66,7 @@ func (s *schema) add(x *examiner) {
 			rate = c.stats.Rate
 		}
 		if k == nil {
-			k = &inEpisodes{columns: columns, first: in, always: true}
+			k = &inEpisodes{columns: columns, first: in(), always: true}
 			if s.episodes > 0 {
 				k.lacks, k.lacking = true, s.first
 			}
@@ -76,16 +76,16 @@ func (s *schema) add(x *examiner) {
 		k.always = k.always && rate > 0
 		if !dataset.SameColumns(k.columns, columns) {
 			k.columnsDiffer.add(sameSet(k.columns, columns), func() string {
-				return fmt.Sprintf("%s has %s, and %s %s", k.first, otherThan(k.columns, columns), in, otherThan(columns, k.columns))
+				return fmt.Sprintf("%s has %s, and %s %s", k.first, otherThan(k.columns, columns), in(), otherThan(columns, k.columns))
 			})
 		}
 		switch {
 		case rate == 0:
 		case k.rate == 0:
-			k.rate, k.timed = rate, in
+			k.rate, k.timed = rate, in()
 		case !s.declared && differs(rate, k.rate):
 			k.ratesDiffer.add(false, func() string {
-				return fmt.Sprintf("%s in %s, and %s in %s", hertz(k.rate), k.timed, hertz(rate), in)
+				return fmt.Sprintf("%s in %s, and %s in %s", hertz(k.rate), k.timed, hertz(rate), in())
 			})
 		}
 	}
@@ -100,11 +100,11 @@ func (s *schema) add(x *examiner) {
 	}
 	for name, k := range s.streams {
 		if !here[name] && !k.lacks {
-			k.lacks, k.lacking = true, in
+			k.lacks, k.lacking = true, in()
 		}
 	}
 	if s.episodes++; s.episodes == 1 {
-		s.first = in
+		s.first = in()
 	}
 }
 

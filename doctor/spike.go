@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/nth"
 )
 
 // The rules of values that jump.
@@ -36,8 +37,9 @@ func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]boo
 		return
 	}
 	var usual []float64 // changes of the columns that may jump
-	var found []jump
+	found := x.known.jumps[:0]
 	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
+	defer func() { x.known.jumps = found }()
 	for c := range t.columns {
 		k := &t.columns[c]
 		if 2*k.equal > v.rows || !(k.max > k.min) || s.Columns[c].Integer || not[c] || !v.mayJump(c, k.step) {
@@ -55,11 +57,7 @@ func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]boo
 			return
 		}
 	}
-	if len(found) == 0 {
-		return
-	}
-	slices.SortStableFunc(found, func(a, b jump) int { return a.row - b.row })
-	if !x.unitJump(s, v, found, usual) {
+	if len(found) > 0 && !x.unitJump(s, v, found, usual) {
 		x.spikes(s, v, t, found)
 	}
 }
@@ -89,18 +87,18 @@ func (v *values) mayJump(c int, longest float64) bool {
 
 // usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step.
 func (v *values) usual(c int) float64 {
-	n, apart := v.sampled()
-	list := make([]float64, 0, n)
+	_, apart := v.sampled()
+	var room [2 * sampledRows]float64
+	list := room[:0]
 	for i := 1; i < v.rows; i += apart {
 		if d := math.Abs(v.at(i, c) - v.at(i-1, c)); d-d == 0 {
 			list = append(list, d)
 		}
 	}
-	slices.Sort(list)
-	if len(list) < leastJumpy/2 || list[len(list)/2] == 0 {
+	if len(list) < leastJumpy/2 || nth.Of(list, len(list)/2) == 0 {
 		return 0
 	}
-	return list[len(list)*3/4]
+	return nth.Of(list, len(list)*3/4)
 }
 
 // jumpsOf appends the steps of a column that are beyond a limit.
@@ -122,6 +120,11 @@ func appendJumps[T number](list []jump, data []T, width, c int, limit T) []jump 
 
 // unitJump tells rows at which several columns, all that jump there, become what they would be in another unit.
 func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []float64) bool {
+	if found[0].column == found[len(found)-1].column {
+		return false
+	}
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b jump) int { return a.row - b.row })
 	var rows []int
 	var columns []string
 	what := ""
@@ -185,16 +188,17 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []jump) 
 	if name := x.known.of(s.Name); name.rests || name.strikes {
 		return
 	}
-	for c := range s.Columns {
-		var of []jump
-		for _, j := range found {
-			if j.column == c && !isTurn(j.by, &t.columns[c]) {
-				of = append(of, j)
-			}
+	for len(found) > 0 {
+		c, n := found[0].column, 1
+		for n < len(found) && found[n].column == c {
+			n++
 		}
-		if name := x.known.of(s.Columns[c].Name); len(of) == 0 || name.rests || name.strikes {
+		of := found[:n]
+		found = found[n:]
+		if name := x.known.of(s.Columns[c].Name); name.rests || name.strikes {
 			continue
 		}
+		of = slices.DeleteFunc(of, func(j jump) bool { return isTurn(j.by, &t.columns[c]) })
 		begins, jumped, by := v.pairs(of, c)
 		if len(begins) == 0 || len(of) > max(4, int(fewJumps*float64(v.rows))) {
 			continue
@@ -224,7 +228,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []jump) 
 
 // pairs returns where jumps begin that are followed by one back to about where it was, the rows of the steps of both, and the least of them.
 func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, least float64) {
-	steps, least = map[int]bool{}, math.Inf(1)
+	least = math.Inf(1)
 	for k := 0; k+1 < len(of); k++ {
 		a, b := of[k], of[k+1]
 		back := math.Abs(v.at(b.row, c) - v.at(a.row-1, c))
@@ -232,7 +236,9 @@ func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, leas
 		if b.row-a.row > spikeLong || a.by > 0 == (b.by > 0) || !(farJump*back <= size) {
 			continue
 		}
-		begins = append(begins, a.row)
+		if begins = append(begins, a.row); steps == nil {
+			steps = map[int]bool{}
+		}
 		for i := a.row; i <= b.row; i++ {
 			steps[i] = true
 		}

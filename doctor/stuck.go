@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/nth"
 )
 
 // The rules of streams that are stuck.
@@ -198,13 +199,14 @@ func (v *values) paces() []pace {
 	steps := make([]float64, 0, most+1)
 	for c := range list {
 		steps = steps[:0]
-		on, back := 0, 0
+		on, back, least := 0, 0, math.Inf(1)
 		for i := 1; i < v.rows; i += every {
 			d := v.at(i, c) - v.at(i-1, c)
 			if d == 0 || d-d != 0 {
 				continue
 			}
 			steps = append(steps, math.Abs(d))
+			least = min(least, math.Abs(d))
 			if i+1 < v.rows {
 				switch next := v.at(i+1, c) - v.at(i, c); {
 				case next*d > 0:
@@ -215,8 +217,7 @@ func (v *values) paces() []pace {
 			}
 		}
 		if len(steps) > 0 {
-			slices.Sort(steps)
-			list[c] = pace{steps[len(steps)/2], steps[0], back > on}
+			list[c] = pace{nth.Of(steps, len(steps)/2), least, back > on}
 		}
 	}
 	return list
