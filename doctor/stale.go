@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -18,10 +19,12 @@ const (
 
 // stale compares the statistics that a dataset states with those of its data.
 type stale struct {
-	stated map[string]*dataset.Stated
-	of     map[string][]moments // by column; empty of streams that cannot be compared
-	rows   map[string]int
-	order  []string
+	stated   map[string]*dataset.Stated
+	of       map[string][]moments // by column; empty of streams that cannot be compared
+	rows     map[string]int
+	order    []string
+	declared map[string]bool
+	lacks    []string // streams that are declared and have samples, and of which nothing is stated
 }
 
 // moments are what is compared of a column. What is stated is rounded, so sums of float64 are exact enough; package stats has exact ones.
@@ -56,10 +59,13 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 		return nil
 	}
 	list, err := s.Stated(ctx)
-	if err != nil || len(list) == 0 {
+	if err != nil || list == nil {
 		return nil // a broken file is noted by who needs it
 	}
-	t := &stale{map[string]*dataset.Stated{}, map[string][]moments{}, map[string]int{}, nil}
+	t := &stale{stated: map[string]*dataset.Stated{}, of: map[string][]moments{}, rows: map[string]int{}, declared: map[string]bool{}}
+	for _, f := range d.Info().Features {
+		t.declared[f.Name] = true
+	}
 	for i := range list {
 		t.stated[list[i].Stream] = &list[i]
 		t.order = append(t.order, list[i].Stream)
@@ -69,7 +75,13 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 
 // add takes a stream of an episode in, if anything is stated of it.
 func (t *stale) add(name string, v *values, k *tally) {
-	if t == nil || t.stated[name] == nil {
+	switch {
+	case t == nil:
+		return
+	case t.stated[name] == nil:
+		if t.declared[name] && !slices.Contains(t.lacks, name) {
+			t.lacks = append(t.lacks, name)
+		}
 		return
 	}
 	t.rows[name] += v.rows
@@ -108,6 +120,11 @@ func (t *stale) found(path string) (list []Finding) {
 			continue
 		}
 		f := newFinding(StaleStats, name, n, fmt.Sprintf("%s: %s (%s)", st.Where, wrong, count(n, "column differs", "columns differ")))
+		f.Path = path
+		list = append(list, *f)
+	}
+	for _, name := range t.lacks {
+		f := newFinding(StaleStats, name, 1, "there are statistics, and none of it over all episodes: what normalises by them stops, or leaves it as it is")
 		f.Path = path
 		list = append(list, *f)
 	}

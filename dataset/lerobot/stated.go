@@ -12,7 +12,7 @@ import (
 )
 
 // Stated returns the statistics of meta/stats.json, or of version 2.1 those of meta/episodes_stats.jsonl, joined over the episodes that there is data of.
-// Cameras and the columns of bookkeeping are left out. Without either file it is nil.
+// Cameras and the columns of bookkeeping are left out. Without either file it is nil; of a file that says nothing it is empty.
 func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, err error) {
 	if s.header.major == 2 && s.header.version != "v2.0" {
 		list, err = s.statedByEpisode(ctx)
@@ -45,6 +45,7 @@ func (s *Set) statedOfAll() (list []dataset.Stated, err error) {
 	if err != nil {
 		return nil, err
 	}
+	list = []dataset.Stated{}
 	for i := range s.header.features {
 		f := &s.header.features[i]
 		if raw := get(members, f.Name); raw != nil && numeric(f) {
@@ -134,6 +135,7 @@ func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err e
 	if err != nil {
 		return nil, err
 	}
+	list = []dataset.Stated{}
 	for _, f := range s.header.features {
 		if seen[f.Name] == len(s.episodes) && episodes == len(s.episodes) && len(s.episodes) > 0 { // else they are not of all
 			list = append(list, *joined[f.Name])
