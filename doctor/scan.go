@@ -26,7 +26,8 @@ type run struct{ from, to int }
 // leastRun is how many equal rows there must be for a stream to be thought stuck.
 const leastRun = 10
 
-// columnTally is what is counted of a column. Of one that has values that are not finite, step is +Inf and the sums say nothing.
+// columnTally is what is counted of a column. Of one that has values that are not finite, step is +Inf and the sums say nothing. Of float32, step may be
+// rounded to that.
 type columnTally struct {
 	min, max           float64 // of the finite values; +Inf and -Inf if there is none
 	step               float64 // the longest
@@ -77,15 +78,20 @@ func (v *values) at(row, column int) float64 {
 // scan makes the pass, into a tally that may be one of another stream.
 func (v *values) scan(t *tally) {
 	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0]}
-	if v.f32 != nil {
+	switch {
+	case hasVector:
+		scanVectors(t, v)
+	case v.f32 != nil:
 		scan(t, v.f32, v.width)
-	} else {
+	default:
 		scan(t, v.f64, v.width)
 	}
 	var bad []int
 	for c := range t.columns {
-		if math.IsInf(t.columns[c].step, 1) && v.finite(&t.columns[c], c) > 0 {
-			bad = append(bad, c)
+		if k := &t.columns[c]; k.sum-k.sum != 0 || math.IsInf(k.step, 1) {
+			if k.step = math.Inf(1); v.finite(k, c) > 0 {
+				bad = append(bad, c)
+			}
 		}
 	}
 	if len(bad) > 0 {

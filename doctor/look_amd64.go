@@ -1,0 +1,75 @@
+package doctor
+
+import "golang.org/x/sys/cpu"
+
+// hasVector says that the processor has AVX2, and that the system keeps its registers.
+var hasVector = cpu.X86.HasAVX2
+
+// lanes32 is what is counted of 8 neighbouring columns, lanes64 of 4. Their layout is that of look_amd64.s.
+type (
+	lanes32 struct {
+		low, high, step, shift [8]float32
+		equal                  [8]int32
+		sum, square            [8]float64
+	}
+	lanes64 struct {
+		low, high, step, shift [4]float64
+		equal                  [4]int64
+		sum, square            [4]float64
+	}
+)
+
+// look8 and look4 take rows, at least one, which lie so many bytes apart, from a column on: as many columns as the mask has ones. before is the row before
+// the first, at that column.
+//
+//go:noescape
+func look8(from *float32, rows, apart int, mask *[8]int32, before *float32, to *lanes32)
+
+//go:noescape
+func look4(from *float64, rows, apart int, mask *[4]int64, before *float64, to *lanes64)
+
+// sum4 is the sum of the products of n numbers, a multiple of 8 that is not 0.
+//
+//go:noescape
+func sum4(a, b *float64, n int) float64
+
+// scanVectors is scan, several columns at a time.
+func scanVectors(t *tally, v *values) {
+	if v.f32 != nil {
+		for c := 0; c < v.width; c += 8 {
+			scan8(t.columns[c:min(c+8, v.width)], v.f32[c:], v.width)
+		}
+		return
+	}
+	for c := 0; c < v.width; c += 4 {
+		scan4(t.columns[c:min(c+4, v.width)], v.f64[c:], v.width)
+	}
+}
+
+func scan8(columns []columnTally, data []float32, width int) {
+	var to lanes32
+	var mask [8]int32
+	for i := range columns {
+		mask[i], to.equal[i] = -1, -1 // the first is as itself
+		to.low[i], to.high[i], to.shift[i] = data[i], data[i], data[i]
+	}
+	look8(&data[0], (len(data)-len(columns))/width+1, 4*width, &mask, &data[0], &to)
+	for i := range columns {
+		columns[i] = columnTally{min: float64(to.low[i]), max: float64(to.high[i]), step: float64(to.step[i]), shift: float64(to.shift[i]),
+			equal: int(to.equal[i]), sum: to.sum[i], square: to.square[i]}
+	}
+}
+
+func scan4(columns []columnTally, data []float64, width int) {
+	var to lanes64
+	var mask [4]int64
+	for i := range columns {
+		mask[i], to.equal[i] = -1, -1
+		to.low[i], to.high[i], to.shift[i] = data[i], data[i], data[i]
+	}
+	look4(&data[0], (len(data)-len(columns))/width+1, 8*width, &mask, &data[0], &to)
+	for i := range columns {
+		columns[i] = columnTally{min: to.low[i], max: to.high[i], step: to.step[i], shift: to.shift[i], equal: int(to.equal[i]), sum: to.sum[i],
+			square: to.square[i]}
+	}
+}
