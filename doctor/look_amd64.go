@@ -8,14 +8,14 @@ var hasVector = cpu.X86.HasAVX2
 // lanes32 is what is counted of 8 neighbouring columns, lanes64 of 4. Their layout is that of look_amd64.s.
 type (
 	lanes32 struct {
-		low, high, step, shift [8]float32
-		equal                  [8]int32
-		sum, square            [8]float64
+		low, high, step    [8]float32
+		equal, limit       [8]int32
+		shift, sum, square [8]float64
 	}
 	lanes64 struct {
-		low, high, step, shift [4]float64
-		equal                  [4]int64
-		sum, square            [4]float64
+		low, high, step    [4]float64
+		equal, limit       [4]int64
+		shift, sum, square [4]float64
 	}
 )
 
@@ -50,13 +50,13 @@ func scan8(columns []columnTally, data []float32, width int) {
 	var to lanes32
 	var mask [8]int32
 	for i := range columns {
-		mask[i], to.equal[i] = -1, -1 // the first is as itself
-		to.low[i], to.high[i], to.shift[i] = data[i], data[i], data[i]
+		mask[i], to.equal[i], to.limit[i] = -1, -1, -1 // the first is as itself
+		to.low[i], to.high[i], to.shift[i] = data[i], data[i], float64(data[i])
 	}
 	look8(&data[0], (len(data)-len(columns))/width+1, 4*width, &mask, &data[0], &to)
 	for i := range columns {
-		columns[i] = columnTally{min: float64(to.low[i]), max: float64(to.high[i]), step: float64(to.step[i]), shift: float64(to.shift[i]),
-			equal: int(to.equal[i]), sum: to.sum[i], square: to.square[i]}
+		columns[i] = columnTally{min: float64(to.low[i]), max: float64(to.high[i]), step: float64(to.step[i]), equal: int(to.equal[i]),
+			limit: int(to.limit[i]), shift: to.shift[i], sum: to.sum[i], square: to.square[i]}
 	}
 }
 
@@ -64,12 +64,12 @@ func scan4(columns []columnTally, data []float64, width int) {
 	var to lanes64
 	var mask [4]int64
 	for i := range columns {
-		mask[i], to.equal[i] = -1, -1
+		mask[i], to.equal[i], to.limit[i] = -1, -1, -1
 		to.low[i], to.high[i], to.shift[i] = data[i], data[i], data[i]
 	}
 	look4(&data[0], (len(data)-len(columns))/width+1, 8*width, &mask, &data[0], &to)
 	for i := range columns {
-		columns[i] = columnTally{min: to.low[i], max: to.high[i], step: to.step[i], shift: to.shift[i], equal: int(to.equal[i]), sum: to.sum[i],
-			square: to.square[i]}
+		columns[i] = columnTally{min: to.low[i], max: to.high[i], step: to.step[i], equal: int(to.equal[i]), limit: int(to.limit[i]),
+			shift: to.shift[i], sum: to.sum[i], square: to.square[i]}
 	}
 }

@@ -42,7 +42,7 @@ func TestTheScanOfVectorsIsThatOfValues(t *testing.T) {
 		require.Equal(t, each.runs, vectors.runs)
 		for c, want := range each.columns {
 			got := vectors.columns[c]
-			require.Equal(t, []any{want.min, want.max, want.equal, want.bad, math.IsInf(want.step, 1)}, []any{got.min, got.max, got.equal, got.bad, math.IsInf(got.step, 1)})
+			require.Equal(t, []any{want.min, want.max, want.equal, want.limit, want.bad, math.IsInf(want.step, 1)}, []any{got.min, got.max, got.equal, got.limit, got.bad, math.IsInf(got.step, 1)})
 			if !math.IsInf(want.step, 1) && !math.IsInf(want.square, 1) {
 				require.InEpsilon(t, 1+want.step, 1+got.step, 1e-6)
 				require.InEpsilon(t, 1+want.square, 1+got.square, 1e-9)

@@ -20,8 +20,8 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	total, limits := 0, ""
 	for c := range s.Columns {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || k.equal < leastCut-leastPlateaus || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows ||
-			x.known.of(s.Columns[c].Name).rests || !v.heldAtLimits(c, k) {
+		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min ||
+			4*k.equal > 3*v.rows || x.known.of(s.Columns[c].Name).rests {
 			continue
 		}
 		for _, limit := range []float64{k.min, k.max} {
@@ -52,26 +52,6 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	slices.Sort(at)
 	f := x.add(Saturation, s.Name, total, why)
 	f.Columns, f.At, f.plot = columns, firstOf(at), x.series(s, v, where, firstOf(at))
-}
-
-// heldAtLimits reports whether a column holds a value at what is the least or the greatest until then, some times and far more often than any other.
-func (v *values) heldAtLimits(c int, k *columnTally) bool {
-	before := v.at(0, c)
-	low, high := before, before
-	limit, elsewhere := 0, 0
-	for i := 1; i < v.rows; i++ {
-		switch x := v.at(i, c); {
-		case x != before:
-			low, high, before = min(low, x), max(high, x), x
-		case x == low || x == high:
-			limit++
-		default:
-			if elsewhere++; 8*elsewhere > 3*(k.equal-elsewhere) {
-				return false
-			}
-		}
-	}
-	return limit >= leastCut-leastPlateaus
 }
 
 // cut counts the values of a column that are cut off at a limit, and returns the first rows of the plateaus; 0 if that is not what they are.

@@ -32,6 +32,7 @@ type columnTally struct {
 	min, max           float64 // of the finite values; +Inf and -Inf if there is none
 	step               float64 // the longest
 	equal              int     // steps without a change
+	limit              int     // of these, steps at what was the least or the greatest value until then
 	bad                int     // values that are not finite
 	shift, sum, square float64 // the sums of the values less shift, the first of them, and of their squares
 }
@@ -106,7 +107,7 @@ const block = 4096
 func scan[T number](t *tally, data []T, width int) {
 	for c := range t.columns {
 		first := float64(data[c])
-		t.columns[c] = columnTally{min: first, max: first, shift: first, equal: -1} // the first is as itself
+		t.columns[c] = columnTally{min: first, max: first, shift: first, equal: -1, limit: -1} // the first is as itself
 	}
 	last := data[:width]
 	for len(data) > 0 {
@@ -119,11 +120,10 @@ func scan[T number](t *tally, data []T, width int) {
 	}
 }
 
-// look takes values of a column, which lie so far apart, after another. It is most of what examining costs, so it does little with each, and nothing that
-// a processor cannot foresee. A value that is not finite makes the step from it or to it so.
+// look takes values of a column, which lie so far apart, after another. A value that is not finite makes the step from it or to it so.
 func look[T number](k *columnTally, list []T, apart int, before float64) {
 	const sign = 1 << 63
-	low, high, shift, equal := k.min, k.max, k.shift, k.equal
+	low, high, shift, equal, limit := k.min, k.max, k.shift, k.equal, k.limit
 	longest := math.Float64bits(k.step) // numbers that are not negative are in the order of their bits
 	var sum, square float64
 	for i := 0; i < len(list); i += apart {
@@ -131,7 +131,9 @@ func look[T number](k *columnTally, list []T, apart int, before float64) {
 		step := math.Float64bits(x-before) &^ sign
 		before = x
 		if step == 0 {
-			equal++
+			if equal++; x == low || x == high {
+				limit++
+			}
 		}
 		longest = max(longest, step)
 		if x < low {
@@ -143,18 +145,20 @@ func look[T number](k *columnTally, list []T, apart int, before float64) {
 		x -= shift
 		sum, square = sum+x, square+x*x
 	}
-	k.min, k.max, k.equal, k.sum, k.square = low, high, equal, k.sum+sum, k.square+square
+	k.min, k.max, k.equal, k.limit, k.sum, k.square = low, high, equal, limit, k.sum+sum, k.square+square
 	k.step = math.Float64frombits(min(longest, math.Float64bits(math.Inf(1))))
 }
 
 // finite looks again at a column that may have values that are not finite, and returns how many.
 func (v *values) finite(k *columnTally, c int) int {
-	k.min, k.max, k.equal, k.bad = math.Inf(1), math.Inf(-1), 0, 0
+	k.min, k.max, k.equal, k.limit, k.bad = math.Inf(1), math.Inf(-1), 0, 0, 0
 	before := math.NaN()
 	for i := range v.rows {
 		x := v.at(i, c)
 		if x == before {
-			k.equal++
+			if k.equal++; x == k.min || x == k.max {
+				k.limit++
+			}
 		}
 		if before = x; x-x != 0 {
 			k.bad++
