@@ -205,14 +205,15 @@ func (x *examiner) duplicates(c *clock) {
 }
 
 func (x *examiner) gaps(c *clock) {
-	times := c.times[c.lo:c.hi]
+	times, even := c.times[c.lo:c.hi], c.steady
 	if c.stats.BackSteps > 0 { // the way back to where it was is no gap
 		times = slices.Clone(times)
 		for i := 1; i < len(times); i++ {
 			times[i] = max(times[i], times[i-1])
 		}
+		even = steady(times, c.stats.Median)
 	}
-	gaps, limit := gapsOf(times, c.stats, x.known.of(c.stream).command)
+	gaps, limit := gapsOf(times, c.stats, even, x.known.of(c.stream).command)
 	if x.opt.MaxStep > 0 {
 		limit = int64(x.opt.MaxStep)
 		gaps = dataset.Gaps(times, limit)

@@ -10,7 +10,9 @@ type known struct {
 	names  map[string]says
 	groups map[string]grouped // by stream
 	tally  tally              // of the stream that is looked at
-	jumps  []jump             // of that
+	jumps  []int              // of that
+	usual  []float64          // changes of its columns
+	limits []float64          // beyond which they jump
 }
 
 func newKnown() *known { return &known{names: map[string]says{}, groups: map[string]grouped{}} }

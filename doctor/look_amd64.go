@@ -1,6 +1,11 @@
 package doctor
 
-import "golang.org/x/sys/cpu"
+import (
+	"math"
+	"slices"
+
+	"golang.org/x/sys/cpu"
+)
 
 // hasVector says that the processor has AVX2, and that the system keeps its registers.
 var hasVector = cpu.X86.HasAVX2
@@ -27,6 +32,15 @@ func look8(from *float32, rows, apart int, mask *[8]int32, before *float32, to *
 
 //go:noescape
 func look4(from *float64, rows, apart int, mask *[4]int64, before *float64, to *lanes64)
+
+// beyond8 and beyond4 return how many steps there are from a row on, and a column, until one is beyond the limit of a column that has a one in the mask; all
+// steps, of which there is one at least, if none is.
+//
+//go:noescape
+func beyond8(from *float32, steps, apart int, limits *[8]float32, mask *[8]int32) int
+
+//go:noescape
+func beyond4(from *float64, steps, apart int, limits *[4]float64, mask *[4]int64) int
 
 // sum4 is the sum of the products of n numbers, a multiple of 8 that is not 0.
 //
@@ -72,4 +86,50 @@ func scan4(columns []columnTally, data []float64, width int) {
 		columns[i] = columnTally{min: to.low[i], max: to.high[i], step: to.step[i], equal: int(to.equal[i]), limit: int(to.limit[i]),
 			shift: to.shift[i], sum: to.sum[i], square: to.square[i]}
 	}
+}
+
+// jumpsOfVectors is jumpsOf of several columns at a time.
+func jumpsOfVectors(list []int, v *values, limits []float64, most int) []int {
+	lanes := 4
+	if v.f32 != nil {
+		lanes = 8
+	}
+	for c := 0; c < v.width && len(list) <= most; c += lanes {
+		if here := limits[c:min(c+lanes, v.width)]; slices.Min(here) == math.Inf(1) {
+			continue
+		} else if v.f32 != nil {
+			list = jumps8(list, v, c, here, most)
+		} else {
+			list = jumps4(list, v, c, here, most)
+		}
+	}
+	return list
+}
+
+func jumps8(list []int, v *values, c int, limits []float64, most int) []int {
+	var narrow [8]float32
+	var mask [8]int32
+	for i, l := range limits {
+		narrow[i], mask[i] = float32(l), -1
+	}
+	for row := 1; row < v.rows && len(list) <= most; row++ {
+		if row += beyond8(&v.f32[(row-1)*v.width+c], v.rows-row, 4*v.width, &narrow, &mask); row < v.rows {
+			list = appendJumps(list, v.f32, v.width, row, c, narrow[:len(limits)])
+		}
+	}
+	return list
+}
+
+func jumps4(list []int, v *values, c int, limits []float64, most int) []int {
+	var wide [4]float64
+	var mask [4]int64
+	for i, l := range limits {
+		wide[i], mask[i] = l, -1
+	}
+	for row := 1; row < v.rows && len(list) <= most; row++ {
+		if row += beyond4(&v.f64[(row-1)*v.width+c], v.rows-row, 8*v.width, &wide, &mask); row < v.rows {
+			list = appendJumps(list, v.f64, v.width, row, c, limits)
+		}
+	}
+	return list
 }

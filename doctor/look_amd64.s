@@ -97,6 +97,70 @@ row4:
 	VMOVUPS    Y9, 224(DI)
 	END
 
+// func beyond8(from *float32, steps, apart int, limits *[8]float32, mask *[8]int32) int
+TEXT ·beyond8(SB), NOSPLIT, $0-48
+	MOVQ     from+0(FP), SI
+	MOVQ     steps+8(FP), CX
+	MOVQ     apart+16(FP), DX
+	MOVQ     limits+24(FP), BX
+	MOVQ     mask+32(FP), AX
+	VMOVDQU  (AX), Y15
+	VMOVUPS  (BX), Y0
+	VPCMPEQD Y13, Y13, Y13
+	VPSRLD   $1, Y13, Y13
+	VMASKMOVPS (SI), Y15, Y14
+	XORQ     AX, AX
+
+step8:
+	ADDQ     DX, SI
+	VMASKMOVPS (SI), Y15, Y11
+	VSUBPS   Y14, Y11, Y12
+	VANDPS   Y13, Y12, Y12
+	VCMPPS   $30, Y0, Y12, Y12
+	VPTEST   Y12, Y12
+	JNZ      found8
+	VMOVAPS  Y11, Y14
+	INCQ     AX
+	CMPQ     AX, CX
+	JLT      step8
+
+found8:
+	MOVQ     AX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func beyond4(from *float64, steps, apart int, limits *[4]float64, mask *[4]int64) int
+TEXT ·beyond4(SB), NOSPLIT, $0-48
+	MOVQ     from+0(FP), SI
+	MOVQ     steps+8(FP), CX
+	MOVQ     apart+16(FP), DX
+	MOVQ     limits+24(FP), BX
+	MOVQ     mask+32(FP), AX
+	VMOVDQU  (AX), Y15
+	VMOVUPS  (BX), Y0
+	VPCMPEQD Y13, Y13, Y13
+	VPSRLQ   $1, Y13, Y13
+	VMASKMOVPD (SI), Y15, Y14
+	XORQ     AX, AX
+
+step4:
+	ADDQ     DX, SI
+	VMASKMOVPD (SI), Y15, Y11
+	VSUBPD   Y14, Y11, Y12
+	VANDPD   Y13, Y12, Y12
+	VCMPPD   $30, Y0, Y12, Y12
+	VPTEST   Y12, Y12
+	JNZ      found4
+	VMOVAPS  Y11, Y14
+	INCQ     AX
+	CMPQ     AX, CX
+	JLT      step4
+
+found4:
+	MOVQ     AX, ret+40(FP)
+	VZEROUPPER
+	RET
+
 // func sum4(a, b *float64, n int) float64
 //
 // The sum of the products of n numbers, a multiple of 8.

@@ -2,8 +2,11 @@
 
 package doctor
 
+// hasVector says that there are functions of vectors of columns, as there are of another processor.
 const hasVector = false
 
 func scanVectors(*tally, *values) {}
 
-func sum4(a, b *float64, n int) float64 { panic("doctor: no vectors here") }
+func jumpsOfVectors([]int, *values, []float64, int) []int { return nil }
+
+func sum4(a, b *float64, n int) float64 { return 0 }

@@ -35,6 +35,7 @@ type motion struct {
 	on     grid                 // the clock on which it was put last
 	places []between            // of that clock, among its samples
 	series map[int]*differences // of its columns there; nil of one that is not to be compared
+	room   [][]float64          // of those of other clocks
 }
 
 // grid is an even clock.
@@ -50,7 +51,7 @@ type between struct {
 }
 
 // differences are the changes of a column over some steps, and the sums of their squares before each, and of all.
-type differences struct{ list, squares []float64 }
+type differences struct{ list, squares, room []float64 }
 
 // offsets compares each two streams of an episode that measure something: where one's changes are the other's, always so much later, its clock is.
 // Streams of commands are not compared, for what follows a command later is the robot.
@@ -169,7 +170,15 @@ func (m *motion) put(on grid) {
 	if m.on == on {
 		return
 	}
-	m.on, m.series = on, map[int]*differences{}
+	for _, d := range m.series {
+		if d != nil {
+			m.room = append(m.room, d.room)
+		}
+	}
+	if m.on = on; m.series == nil {
+		m.series = map[int]*differences{}
+	}
+	clear(m.series)
 	m.places = slices.Grow(m.places[:0], on.n)[:on.n]
 	k, _ := slices.BinarySearch(m.times, on.from+1) // the first sample after it
 	k = min(max(k-1, 0), len(m.times)-2)
@@ -198,8 +207,12 @@ func (m *motion) changes(column int) *differences {
 
 func (m *motion) differ(column int) *differences {
 	n := len(m.places)
-	list := make([]float64, 2*n+1)
-	list, squares := list[:n:n], list[n:]
+	var room []float64
+	if k := len(m.room) - 1; k >= 0 {
+		room, m.room = m.room[k], m.room[:k]
+	}
+	room = slices.Grow(room[:0], 2*n+1)[:2*n+1]
+	list, squares := room[:n:n], room[n:]
 	if m.v.f32 != nil {
 		interpolate(list, m.places, m.v.f32[column:], m.v.width)
 	} else {
@@ -210,6 +223,7 @@ func (m *motion) differ(column int) *differences {
 		before[i] = list[0]
 	}
 	zeros, sum, at := 0, 0.0, 0
+	squares[0] = 0
 	for i, now := range list {
 		d := now - before[at]
 		if before[at] = now; d == 0 {
@@ -223,9 +237,10 @@ func (m *motion) differ(column int) *differences {
 		squares[i+1] = sum
 	}
 	if 2*zeros > n || sum-sum != 0 && slices.ContainsFunc(list, func(d float64) bool { return d-d != 0 }) {
+		m.room = append(m.room, room)
 		return nil
 	}
-	return &differences{list, squares}
+	return &differences{list, squares, room}
 }
 
 // interpolate writes the values of a column, which lie so far apart, at places among them.

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"math"
-
 	"github.com/robocache/robocache/dataset"
 )
 
@@ -87,13 +85,14 @@ func thin(name string, n int, x, y func(int) float64) line {
 	for k := range mostPlotted {
 		lo, hi := k*n/mostPlotted, (k+1)*n/mostPlotted
 		least, most := lo, lo
-		for i := lo; i < hi; i++ {
+		low, high := y(lo), y(lo)
+		for i := lo + 1; i < hi; i++ {
 			v := y(i)
-			if v < y(least) || math.IsNaN(y(least)) {
-				least = i
+			if v < low || low != low {
+				least, low = i, v
 			}
-			if v > y(most) || math.IsNaN(y(most)) {
-				most = i
+			if v > high || high != high {
+				most, high = i, v
 			}
 		}
 		add(min(least, most))

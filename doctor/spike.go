@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -25,112 +26,133 @@ var units = []struct {
 	what   string
 }{{180 / math.Pi, "degrees beside radians"}, {math.Pi / 180, "radians beside degrees"}, {1000, "thousandths of the unit"}, {0.001, "thousands of the unit"}}
 
-// jump is a step of a column far beyond what it does otherwise.
-type jump struct {
-	row, column int
-	by          float64
-}
-
 // jumps looks for values that leave a motion and come back at once, and for stretches in another unit.
 func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
 	if v.rows < leastJumpy || x.known.of(s.Name).command || s.AllInteger() {
 		return
 	}
-	var usual []float64 // changes of the columns that may jump
-	found := x.known.jumps[:0]
-	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
-	defer func() { x.known.jumps = found }()
-	for c := range t.columns {
+	usual, limits := floats(&x.known.usual, v.width), floats(&x.known.limits, v.width)
+	any := false
+	for c := range limits {
 		k := &t.columns[c]
-		if 2*k.equal > v.rows || !(k.max > k.min) || s.Columns[c].Integer || not[c] || !v.mayJump(c, k.step) {
+		if usual[c], limits[c] = 0, math.Inf(1); 2*k.equal > v.rows || !(k.max > k.min) || s.Columns[c].Integer || not[c] {
 			continue
 		}
-		change := v.usual(c)
-		if !(change > 0 && k.max-k.min > farJump*change) {
-			continue
-		}
-		if usual == nil {
-			usual = make([]float64, v.width)
-		}
-		usual[c] = change
-		if found = v.jumpsOf(found, c, farJump*change); len(found) > most {
-			return
+		if usual[c] = v.usual(c, k.step); usual[c] > 0 && k.max-k.min > farJump*usual[c] {
+			limits[c], any = farJump*usual[c], true
 		}
 	}
-	if len(found) > 0 && !x.unitJump(s, v, found, usual) {
+	if !any {
+		return
+	}
+	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
+	found := v.jumps(x.known.jumps[:0], limits, most)
+	x.known.jumps = found
+	if len(found) == 0 || len(found) > most {
+		return
+	}
+	slices.Sort(found)
+	if !x.unitJump(s, v, found, usual) {
 		x.spikes(s, v, t, found)
 	}
 }
 
-// sampled returns from how many rows the usual change is known, and how far apart they are.
-func (v *values) sampled() (n, apart int) {
-	apart = max(1, (v.rows-1)/sampledRows)
-	return (v.rows - 2 + apart) / apart, apart
+// floats returns room for n numbers.
+func floats(room *[]float64, n int) []float64 {
+	*room = slices.Grow((*room)[:0], n)[:n]
+	return *room
 }
 
-// mayJump reports whether the longest step of a column may be a jump: whether fewer than a quarter of the changes that say what is usual are a tenth of
-// it. Most columns are through after a few.
-func (v *values) mayJump(c int, longest float64) bool {
+// usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step, or if the longest is no jump
+// beside it: then a quarter of the changes or more are a tenth of that, which most columns show after a few.
+func (v *values) usual(c int, longest float64) float64 {
+	apart := max(1, (v.rows-1)/sampledRows)
+	n := (v.rows - 2 + apart) / apart
+	part := longest/farJump*(1+1e-6) + math.SmallestNonzeroFloat32 // the longest may be rounded to float32
+	rest, zeros := n-n*3/4, 0
 	if math.IsInf(longest, 1) {
-		return true
+		rest = v.rows
 	}
-	n, apart := v.sampled()
-	part := longest/farJump*(1+1e-6) + math.SmallestNonzeroFloat32 // changes may be taken in float32
-	rest := n - n*3/4
-	for i := 1; i < v.rows && rest > 0; i += apart {
-		if math.Abs(v.at(i, c)-v.at(i-1, c)) >= part {
-			rest--
-		}
-	}
-	return rest > 0
-}
-
-// usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step.
-func (v *values) usual(c int) float64 {
-	_, apart := v.sampled()
 	var room [2 * sampledRows]float64
 	list := room[:0]
 	for i := 1; i < v.rows; i += apart {
-		if d := math.Abs(v.at(i, c) - v.at(i-1, c)); d-d == 0 {
+		switch d := math.Abs(v.at(i, c) - v.at(i-1, c)); {
+		case d >= part:
+			if rest--; rest <= 0 {
+				return 0
+			}
+			if d-d == 0 {
+				list = append(list, d)
+			}
+		case d == 0:
+			zeros++
+			list = append(list, d)
+		case d-d == 0:
 			list = append(list, d)
 		}
 	}
-	if len(list) < leastJumpy/2 || nth.Of(list, len(list)/2) == 0 {
+	if len(list) < leastJumpy/2 || zeros > len(list)/2 {
 		return 0
 	}
 	return nth.Of(list, len(list)*3/4)
 }
 
-// jumpsOf appends the steps of a column that are beyond a limit.
-func (v *values) jumpsOf(list []jump, c int, limit float64) []jump {
-	if v.f32 != nil {
-		return appendJumps(list, v.f32, v.width, c, float32(limit))
+// jumps appends the steps of columns that are beyond their limits, each as its place among the values, in any order. It may end where there are more than
+// most.
+func (v *values) jumps(list []int, limits []float64, most int) []int {
+	if hasVector {
+		return jumpsOfVectors(list, v, limits, most)
 	}
-	return appendJumps(list, v.f64, v.width, c, limit)
+	if v.f32 != nil {
+		narrow := make([]float32, len(limits))
+		for c := range narrow {
+			narrow[c] = float32(limits[c])
+		}
+		return jumpsOf(list, v.f32, narrow)
+	}
+	return jumpsOf(list, v.f64, limits)
 }
 
-func appendJumps[T number](list []jump, data []T, width, c int, limit T) []jump {
-	for i := width + c; i < len(data); i += width {
-		if d := data[i] - data[i-width]; d > limit || -d > limit {
-			list = append(list, jump{i / width, c, float64(d)})
+func jumpsOf[T number](list []int, data, limits []T) []int {
+	for row := 1; (row+1)*len(limits) <= len(data); row++ {
+		list = appendJumps(list, data, len(limits), row, 0, limits)
+	}
+	return list
+}
+
+// appendJumps appends those of a row, from a column on.
+func appendJumps[T number](list []int, data []T, width, row, c int, limits []T) []int {
+	for i, limit := range limits {
+		at := row*width + c + i
+		if d := data[at] - data[at-width]; d > limit || -d > limit {
+			list = append(list, at)
 		}
 	}
 	return list
 }
 
-// unitJump tells rows at which several columns, all that jump there, become what they would be in another unit.
-func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []float64) bool {
-	if found[0].column == found[len(found)-1].column {
-		return false
+// jump is a step of a column far beyond what it does otherwise.
+type jump struct {
+	row int
+	by  float64
+}
+
+// jumpAt returns the jump at a place among the values.
+func (v *values) jumpAt(at int) jump {
+	if v.f32 != nil {
+		return jump{at / v.width, float64(v.f32[at] - v.f32[at-v.width])}
 	}
-	found = slices.Clone(found)
-	slices.SortStableFunc(found, func(a, b jump) int { return a.row - b.row })
+	return jump{at / v.width, v.f64[at] - v.f64[at-v.width]}
+}
+
+// unitJump tells rows at which several columns, all that jump there, become what they would be in another unit.
+func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []float64) bool {
 	var rows []int
 	var columns []string
 	what := ""
 	for from := 0; from < len(found); {
-		to := from + 1
-		for to < len(found) && found[to].row == found[from].row {
+		row, to := found[from]/v.width, from+1
+		for to < len(found) && found[to] < (row+1)*v.width {
 			to++
 		}
 		here := found[from:to]
@@ -142,11 +164,11 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []
 			if !v.becomes(here, usual, u.factor) {
 				continue
 			}
-			rows = append(rows, here[0].row)
+			rows = append(rows, row)
 			if what == "" {
 				what = u.what
-				for _, j := range here {
-					columns = append(columns, s.Columns[j.column].Name)
+				for _, at := range here {
+					columns = append(columns, s.Columns[at-row*v.width].Name)
 				}
 			}
 			break
@@ -162,15 +184,16 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []
 }
 
 // becomes reports whether columns that jump at a row are all there so many times what they were, but for their motion, and two or more clearly.
-func (v *values) becomes(here []jump, usual []float64, factor float64) bool {
+func (v *values) becomes(here []int, usual []float64, factor float64) bool {
 	clear := 0
-	for _, j := range here {
-		now, before := v.at(j.row, j.column), v.at(j.row-1, j.column)
+	for _, at := range here {
+		row, c := at/v.width, at%v.width
+		now, before := v.at(row, c), v.at(row-1, c)
 		if factor < 1 {
 			now, before = before, now
 		}
 		off := math.Abs(now - max(factor, 1/factor)*before)
-		if off > unitSlack*usual[j.column]*max(factor, 1/factor) {
+		if off > unitSlack*usual[c]*max(factor, 1/factor) {
 			return false
 		}
 		if off < 0.2*math.Abs(now) {
@@ -181,24 +204,22 @@ func (v *values) becomes(here []jump, usual []float64, factor float64) bool {
 }
 
 // spikes tells values that jump away and come back within few samples, by far more than any other step of their column.
-func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []jump) {
+func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	var columns []string
 	var where, rows []int
 	least, most := math.Inf(1), 0.0
 	if name := x.known.of(s.Name); name.rests || name.strikes {
 		return
 	}
-	for len(found) > 0 {
-		c, n := found[0].column, 1
-		for n < len(found) && found[n].column == c {
-			n++
-		}
-		of := found[:n]
-		found = found[n:]
+	places := make(map[int][]jump, v.width)
+	for _, at := range found {
+		places[at%v.width] = append(places[at%v.width], v.jumpAt(at))
+	}
+	for _, c := range slices.Sorted(maps.Keys(places)) {
 		if name := x.known.of(s.Columns[c].Name); name.rests || name.strikes {
 			continue
 		}
-		of = slices.DeleteFunc(of, func(j jump) bool { return isTurn(j.by, &t.columns[c]) })
+		of := slices.DeleteFunc(places[c], func(j jump) bool { return isTurn(j.by, &t.columns[c]) })
 		begins, jumped, by := v.pairs(of, c)
 		if len(begins) == 0 || len(of) > max(4, int(fewJumps*float64(v.rows))) {
 			continue

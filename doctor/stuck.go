@@ -198,29 +198,38 @@ func (v *values) paces() []pace {
 	every := max(1, v.rows/most)
 	steps := make([]float64, 0, most+1)
 	for c := range list {
-		steps = steps[:0]
-		on, back, least := 0, 0, math.Inf(1)
-		for i := 1; i < v.rows; i += every {
-			d := v.at(i, c) - v.at(i-1, c)
-			if d == 0 || d-d != 0 {
-				continue
-			}
-			steps = append(steps, math.Abs(d))
-			least = min(least, math.Abs(d))
-			if i+1 < v.rows {
-				switch next := v.at(i+1, c) - v.at(i, c); {
-				case next*d > 0:
-					on++
-				case next*d < 0:
-					back++
-				}
-			}
+		var on, back int
+		if v.f32 != nil {
+			steps, on, back = stepsOf(steps[:0], v.f32[c:], v.width, every)
+		} else {
+			steps, on, back = stepsOf(steps[:0], v.f64[c:], v.width, every)
 		}
 		if len(steps) > 0 {
-			list[c] = pace{nth.Of(steps, len(steps)/2), least, back > on}
+			list[c] = pace{nth.Of(steps, len(steps)/2), slices.Min(steps), back > on}
 		}
 	}
 	return list
+}
+
+// stepsOf appends how long the changes of a column are, of every so many rows, but for those of 0; and counts those that go on, and back, with the next.
+func stepsOf[T number](list []float64, data []T, width, every int) (steps []float64, on, back int) {
+	for i := width; i < len(data); i += every * width {
+		x := float64(data[i])
+		d := x - float64(data[i-width])
+		if d == 0 || d-d != 0 {
+			continue
+		}
+		list = append(list, math.Abs(d))
+		if i+width < len(data) {
+			switch next := float64(data[i+width]) - x; {
+			case next*d > 0:
+				on++
+			case next*d < 0:
+				back++
+			}
+		}
+	}
+	return list, on, back
 }
 
 // abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on

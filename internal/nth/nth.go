@@ -9,7 +9,7 @@ import (
 // Of returns what would be at k if a list were sorted, and leaves the list in another order. It takes time in proportion to the list: where the pivots are
 // bad, what is left is sorted. None is NaN.
 func Of[T cmp.Ordered](list []T, k int) T {
-	for tries := 0; len(list) > 32; tries++ {
+	for tries := 0; len(list) > 12; tries++ {
 		if tries > 64 {
 			break
 		}
