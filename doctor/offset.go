@@ -213,26 +213,24 @@ func (m *motion) differ(column int) *differences {
 	}
 	room = slices.Grow(room[:0], 2*n+1)[:2*n+1]
 	list, squares := room[:n:n], room[n:]
+	values := squares[1:] // until their places are taken
 	if m.v.f32 != nil {
-		interpolate(list, m.places, m.v.f32[column:], m.v.width)
+		interpolate(values, m.places, m.v.f32[column:], m.v.width)
 	} else {
-		interpolate(list, m.places, m.v.f64[column:], m.v.width)
+		interpolate(values, m.places, m.v.f64[column:], m.v.width)
 	}
-	var before [over]float64 // in turn
-	for i := range before {
-		before[i] = list[0]
+	for i, v := range values[:min(over, n)] {
+		list[i] = v - values[0]
 	}
-	zeros, sum, at := 0, 0.0, 0
+	for i := over; i < n; i++ {
+		list[i] = values[i] - values[i-over]
+	}
+	zeros, sum := 0, 0.0
 	squares[0] = 0
-	for i, now := range list {
-		d := now - before[at]
-		if before[at] = now; d == 0 {
+	for i, d := range list {
+		if d == 0 {
 			zeros++
 		}
-		if at++; at == over {
-			at = 0
-		}
-		list[i] = d
 		sum += d * d
 		squares[i+1] = sum
 	}

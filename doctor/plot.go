@@ -74,7 +74,8 @@ func correlationPlot(curve []float64, step int64, lags int) *plot {
 
 // thin makes a line of n points: all of them, or of each of mostPlotted stretches the least and the greatest.
 func thin(name string, n int, x, y func(int) float64) line {
-	l := line{name: name}
+	room := make([]float64, 2*max(min(n, 2*mostPlotted), 0))
+	l := line{name: name, x: room[: 0 : len(room)/2], y: room[len(room)/2:][:0]}
 	add := func(i int) { l.x, l.y = append(l.x, x(i)), append(l.y, y(i)) }
 	if n <= 2*mostPlotted {
 		for i := range n {
