@@ -50,41 +50,81 @@ func sum4(a, b *float64, n int) float64
 // scanVectors is scan, several columns at a time.
 func scanVectors(t *tally, v *values) {
 	if v.f32 != nil {
-		for c := 0; c < v.width; c += 8 {
-			scan8(t.columns[c:min(c+8, v.width)], v.f32[c:], v.width)
+		scan8(t, v.f32, v.width)
+	} else {
+		scan4(t, v.f64, v.width)
+	}
+}
+
+func scan8(t *tally, data []float32, width int) {
+	groups := slices.Grow(t.lanes32[:0], (width+7)/8)[:(width+7)/8]
+	t.lanes32 = groups
+	for g := range groups {
+		to := &groups[g]
+		*to = lanes32{}
+		for i, x := range data[8*g : min(8*g+8, width)] {
+			to.low[i], to.high[i], to.shift[i], to.equal[i], to.limit[i] = x, x, float64(x), -1, -1 // the first is as itself
 		}
-		return
 	}
-	for c := 0; c < v.width; c += 4 {
-		scan4(t.columns[c:min(c+4, v.width)], v.f64[c:], v.width)
+	var mask [2][8]int32 // of a whole group, and of the last
+	for i := range 8 {
+		if mask[0][i] = -1; i <= (width-1)%8 {
+			mask[1][i] = -1
+		}
+	}
+	last := data[:width]
+	for len(data) > 0 {
+		part := data[:min(len(data), max(8, block/width)*width)]
+		data = data[len(part):]
+		for g := range groups {
+			of := &mask[0]
+			if g == len(groups)-1 {
+				of = &mask[1]
+			}
+			look8(&part[8*g], len(part)/width, 4*width, of, &last[8*g], &groups[g])
+		}
+		last = part[len(part)-width:]
+	}
+	for c := range t.columns {
+		k, i := &groups[c/8], c%8
+		t.columns[c] = columnTally{min: float64(k.low[i]), max: float64(k.high[i]), step: float64(k.step[i]), equal: int(k.equal[i]), limit: int(k.limit[i]),
+			shift: k.shift[i], sum: k.sum[i], square: k.square[i]}
 	}
 }
 
-func scan8(columns []columnTally, data []float32, width int) {
-	var to lanes32
-	var mask [8]int32
-	for i := range columns {
-		mask[i], to.equal[i], to.limit[i] = -1, -1, -1 // the first is as itself
-		to.low[i], to.high[i], to.shift[i] = data[i], data[i], float64(data[i])
+func scan4(t *tally, data []float64, width int) {
+	groups := slices.Grow(t.lanes64[:0], (width+3)/4)[:(width+3)/4]
+	t.lanes64 = groups
+	for g := range groups {
+		to := &groups[g]
+		*to = lanes64{}
+		for i, x := range data[4*g : min(4*g+4, width)] {
+			to.low[i], to.high[i], to.shift[i], to.equal[i], to.limit[i] = x, x, x, -1, -1 // the first is as itself
+		}
 	}
-	look8(&data[0], (len(data)-len(columns))/width+1, 4*width, &mask, &data[0], &to)
-	for i := range columns {
-		columns[i] = columnTally{min: float64(to.low[i]), max: float64(to.high[i]), step: float64(to.step[i]), equal: int(to.equal[i]),
-			limit: int(to.limit[i]), shift: to.shift[i], sum: to.sum[i], square: to.square[i]}
+	var mask [2][4]int64 // of a whole group, and of the last
+	for i := range 4 {
+		if mask[0][i] = -1; i <= (width-1)%4 {
+			mask[1][i] = -1
+		}
 	}
-}
-
-func scan4(columns []columnTally, data []float64, width int) {
-	var to lanes64
-	var mask [4]int64
-	for i := range columns {
-		mask[i], to.equal[i], to.limit[i] = -1, -1, -1
-		to.low[i], to.high[i], to.shift[i] = data[i], data[i], data[i]
+	last := data[:width]
+	for len(data) > 0 {
+		part := data[:min(len(data), max(8, block/width)*width)]
+		data = data[len(part):]
+		for g := range groups {
+			of := &mask[0]
+			if g == len(groups)-1 {
+				of = &mask[1]
+			}
+			look4(&part[4*g], len(part)/width, 8*width, of, &last[4*g], &groups[g])
+		}
+		last = part[len(part)-width:]
 	}
-	look4(&data[0], (len(data)-len(columns))/width+1, 8*width, &mask, &data[0], &to)
-	for i := range columns {
-		columns[i] = columnTally{min: to.low[i], max: to.high[i], step: to.step[i], equal: int(to.equal[i]), limit: int(to.limit[i]),
-			shift: to.shift[i], sum: to.sum[i], square: to.square[i]}
+	for c := range t.columns {
+		k, i := &groups[c/4], c%4
+		t.columns[c] = columnTally{min: k.low[i], max: k.high[i], step: k.step[i], equal: int(k.equal[i]), limit: int(k.limit[i]),
+			shift: k.shift[i], sum: k.sum[i], square: k.square[i]}
 	}
 }
 

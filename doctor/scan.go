@@ -18,6 +18,8 @@ type tally struct {
 	lengths [10]int // how many runs of equal rows are so long; the last is of all that are longer. The first and the last run are not counted
 	bad     []int   // rows with a value that is not finite, the first MostTimes of them
 	badRows int
+	lanes32 []lanes32 // room
+	lanes64 []lanes64
 }
 
 // run is rows from to to-1 that are equal.
@@ -78,7 +80,7 @@ func (v *values) at(row, column int) float64 {
 
 // scan makes the pass, into a tally that may be one of another stream.
 func (v *values) scan(t *tally) {
-	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0]}
+	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0], lanes32: t.lanes32, lanes64: t.lanes64}
 	switch {
 	case hasVector:
 		scanVectors(t, v)
