@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/summary"
 )
 
 // The rules of statistics: what a dataset states may be rounded, made in float32 or divided by one less, and differs by less than this then.
@@ -29,28 +30,23 @@ type stale struct {
 
 // moments are what is compared of a column. What is stated is rounded, so sums of float64 are exact enough; package stats has exact ones.
 type moments struct {
-	n, bad         int
-	min, max, mean float64
-	squares        float64 // the sum of the squared distances from the mean
+	summary.Pooled
+	bad      int
+	min, max float64
 }
 
-func (m *moments) add(k *columnTally, rows int) {
+func (m *moments) take(k *columnTally, rows int) {
 	n := float64(rows)
 	if m.bad += k.bad; k.bad > 0 { // nothing is compared then
 		return
 	}
-	if m.n == 0 {
+	if m.Count == 0 {
 		m.min, m.max = k.min, k.max
 	}
 	m.min, m.max = min(m.min, k.min), max(m.max, k.max)
-	mean, squares := k.shift+k.sum/n, max(0, k.square-k.sum*k.sum/n)
-	all, d := float64(m.n)+n, mean-m.mean
-	m.squares += squares + d*d*float64(m.n)*n/all
-	m.mean += d * n / all
-	m.n += int(n)
+	apart := k.sum / n
+	m.Add(n, k.shift+apart, max(0, k.square/n-apart*apart))
 }
-
-func (m *moments) std() float64 { return math.Sqrt(m.squares / float64(max(m.n, 1))) }
 
 // staleOf returns what a dataset states; nil if nothing.
 func staleOf(ctx context.Context, d dataset.Dataset) *stale {
@@ -93,7 +89,7 @@ func (t *stale) add(name string, v *values, k *tally) {
 		of = of[:0]
 	}
 	for c := range of {
-		of[c].add(&k.columns[c], v.rows)
+		of[c].take(&k.columns[c], v.rows)
 	}
 	t.of[name] = of
 }
@@ -135,7 +131,7 @@ func (t *stale) found(path string) (list []Finding) {
 func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
 	for c := range of {
 		m := &of[c]
-		if m.n == 0 || m.bad > 0 {
+		if m.Count == 0 || m.bad > 0 {
 			continue
 		}
 		size := max(math.Abs(m.min), math.Abs(m.max)) * float32Off
@@ -146,8 +142,8 @@ func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
 		}{
 			{"least value", st.Min, m.min, extremeOff*(m.max-m.min) + size},
 			{"greatest value", st.Max, m.max, extremeOff*(m.max-m.min) + size},
-			{"mean", st.Mean, m.mean, meanOff*m.std() + size},
-			{"standard deviation", st.Std, m.std(), stdOff*m.std() + 100*size},
+			{"mean", st.Mean, m.Mean, meanOff*m.Std() + size},
+			{"standard deviation", st.Std, m.Std(), stdOff*m.Std() + 100*size},
 		} {
 			switch {
 			case k.stated == nil:

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"math"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -152,13 +152,11 @@ func join(to, st *dataset.Stated) bool {
 			return false
 		}
 	}
-	a, b := float64(to.Count), float64(st.Count)
 	for c := range n {
 		to.Min[c], to.Max[c] = min(to.Min[c], st.Min[c]), max(to.Max[c], st.Max[c])
-		mean := (a*to.Mean[c] + b*st.Mean[c]) / (a + b)
-		p, q := to.Mean[c]-mean, st.Mean[c]-mean
-		to.Std[c] = math.Sqrt((a*(to.Std[c]*to.Std[c]+p*p) + b*(st.Std[c]*st.Std[c]+q*q)) / (a + b))
-		to.Mean[c] = mean
+		m := summary.Pooled{Count: float64(to.Count), Mean: to.Mean[c], Variance: to.Std[c] * to.Std[c]}
+		m.Add(float64(st.Count), st.Mean[c], st.Std[c]*st.Std[c])
+		to.Mean[c], to.Std[c] = m.Mean, m.Std()
 	}
 	to.Count += st.Count
 	return true
