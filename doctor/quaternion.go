@@ -58,7 +58,7 @@ func (v *values) nearUnit(lo int) bool {
 // unit reports whether four columns are a quaternion by their values alone: of length 1 nearly always, of which at least two change, and no
 // choice of one of four.
 func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
-	moving := 0
+	moving, squares := 0, 0.0
 	for c := lo; c < lo+4; c++ {
 		k := &t.columns[c]
 		if s.Columns[c].Integer || s.Columns[c].Rotation != dataset.RotationNone || k.bad > 0 {
@@ -67,12 +67,16 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 		if k.max > k.min {
 			moving++
 		}
+		squares += k.square + 2*k.shift*k.sum + float64(v.rows)*k.shift*k.shift
 	}
 	if v.rows < leastRows || moving < 2 {
 		return false
 	}
 	const look = 500
 	every := max(1, v.rows/look)
+	if every == 1 && squares < 0.999*leastUnit*(1-normLikely)*(1-normLikely)*float64(v.rows) { // of all rows there is less than of those that must be unit
+		return false
+	}
 	seen, other, all := 0, 0, (v.rows+every-1)/every
 	for i := 0; i < v.rows; i += every {
 		seen++

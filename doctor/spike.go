@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -69,32 +68,40 @@ func (v *values) usual(c int, longest float64) float64 {
 	apart := max(1, (v.rows-1)/sampledRows)
 	n := (v.rows - 2 + apart) / apart
 	part := longest/farJump*(1+1e-6) + math.SmallestNonzeroFloat32 // the longest may be rounded to float32
-	rest, zeros := n-n*3/4, 0
+	rest, zeros := n-n*3/4, 0                                      // a quarter of them
 	if math.IsInf(longest, 1) {
 		rest = v.rows
 	}
 	var room [2 * sampledRows]float64
 	list := room[:0]
-	for i := 1; i < v.rows; i += apart {
-		switch d := math.Abs(v.at(i, c) - v.at(i-1, c)); {
-		case d >= part:
-			if rest--; rest <= 0 {
-				return 0
-			}
-			if d-d == 0 {
-				list = append(list, d)
-			}
-		case d == 0:
-			zeros++
-			list = append(list, d)
-		case d-d == 0:
-			list = append(list, d)
-		}
+	if v.f32 != nil {
+		list, zeros = changesOf(list, v.f32[c:], v.width, apart, part, rest)
+	} else {
+		list, zeros = changesOf(list, v.f64[c:], v.width, apart, part, rest)
 	}
 	if len(list) < leastJumpy/2 || zeros > len(list)/2 {
 		return 0
 	}
 	return nth.Of(list, len(list)*3/4)
+}
+
+// changesOf appends how long the finite changes of a column are, of every so many rows, and counts those of 0; nothing if so many or more are a part.
+func changesOf[T number](list []float64, data []T, width, apart int, part float64, rest int) (changes []float64, zeros int) {
+	for i := width; i < len(data); i += apart * width {
+		d := math.Abs(float64(data[i]) - float64(data[i-width]))
+		if d >= part {
+			if rest--; rest <= 0 {
+				return nil, 0
+			}
+		}
+		if d == 0 {
+			zeros++
+		}
+		if d-d == 0 {
+			list = append(list, d)
+		}
+	}
+	return list, zeros
 }
 
 // jumps appends the steps of columns that are beyond their limits, each as its place among the values, in any order. It may end where there are more than
@@ -211,15 +218,26 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	if name := x.known.of(s.Name); name.rests || name.strikes {
 		return
 	}
-	places := make(map[int][]jump, v.width)
-	for _, at := range found {
-		places[at%v.width] = append(places[at%v.width], v.jumpAt(at))
+	for i, at := range found { // by column, then by row
+		found[i] = at%v.width*v.rows + at/v.width
 	}
-	for _, c := range slices.Sorted(maps.Keys(places)) {
+	slices.Sort(found)
+	for len(found) > 0 {
+		c, n := found[0]/v.rows, 1
+		for n < len(found) && found[n]/v.rows == c {
+			n++
+		}
+		places := found[:n]
+		found = found[n:]
 		if name := x.known.of(s.Columns[c].Name); name.rests || name.strikes {
 			continue
 		}
-		of := slices.DeleteFunc(places[c], func(j jump) bool { return isTurn(j.by, &t.columns[c]) })
+		of := make([]jump, 0, n)
+		for _, at := range places {
+			if j := v.jumpAt((at-c*v.rows)*v.width + c); !isTurn(j.by, &t.columns[c]) {
+				of = append(of, j)
+			}
+		}
 		begins, jumped, by := v.pairs(of, c)
 		if len(begins) == 0 || len(of) > max(4, int(fewJumps*float64(v.rows))) {
 			continue
