@@ -267,22 +267,28 @@ func NoQuaternion(column string) bool { return noQuaternion.MatchString(strings.
 // QuaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array
 // of four whose name, or else the stream's, says so. The order is RotationNone where the scalar is neither first nor last, or not known.
 func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rotation, named bool) {
-	letters, before := "", ""
+	var last [4]byte
+	before := ""
+	if len(columns) != len(last) {
+		return order, false
+	}
 	for i, c := range columns {
 		name := strings.TrimRight(strings.ToLower(c.Name), "])")
 		if name == "" || i > 0 && name[:len(name)-1] != before {
 			return order, false
 		}
-		letters, before = letters+name[len(name)-1:], name[:len(name)-1]
+		last[i], before = name[len(name)-1], name[:len(name)-1]
+	}
+	letters := string(last[:])
+	slices.Sort(last[:])
+	if text := string(last[:]); text != "wxyz" && text != "0123" && text != "1234" {
+		return order, false
 	}
 	if strings.Trim(before, "[(.") == "" { // an array without a name of its own has its stream's
 		before = strings.ToLower(stream) + "["
 	}
-	says := aQuaternion.MatchString(before) && !NoQuaternion(before)
-	sorted := strings.Split(letters, "")
-	slices.Sort(sorted)
-	switch text := strings.Join(sorted, ""); {
-	case !says || text != "wxyz" && text != "0123" && text != "1234":
+	switch {
+	case !aQuaternion.MatchString(before) || NoQuaternion(before):
 		return order, false
 	case letters == "xyzw":
 		return dataset.RotationXYZW, true

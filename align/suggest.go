@@ -193,9 +193,6 @@ func (g *suggesting) look(e *dataset.Episode) error {
 	return nil
 }
 
-// leastGap is how long a gap is at least: a step that is longer than this and than three usual ones.
-const leastGap = 20 * time.Millisecond
-
 // stream takes a stream of an episode in.
 func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	if err := in.Check(); err != nil {
@@ -225,7 +222,7 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	if st.Samples-st.Duplicates >= 2 {
 		s.single = false
 	}
-	limit := gapOf(st.Median)
+	limit := dataset.GapLimit(st.Median)
 	s.usual = max(s.usual, st.Median)
 	times := in.Nanoseconds()
 	if all, core, lo, hi, err := coversOf(in); err == nil && st.BackSteps == 0 {
@@ -251,11 +248,6 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 		s.even = s.even && float64(st.Jitter) < even*usual && math.Abs(usual-float64(st.Median)) < .02*usual
 	}
 	return s.see.Add(in)
-}
-
-// gapOf is how long a step must be to be a gap, where the usual one is so long.
-func gapOf(usual int64) time.Duration {
-	return max(leastGap, time.Duration(min(usual, math.MaxInt64/dataset.GapFactor)*dataset.GapFactor))
 }
 
 func (s *suggested) note(format string, args ...any) {

@@ -81,7 +81,7 @@ func (g *suggesting) columns(s *suggested) {
 		s.silent = true
 		s.note("it is silent at times, and its last value holds meanwhile")
 	case s.gaps > 0:
-		s.note("%s longer than %v, the longest %.3g s", counted(s.gaps, "gap"), upTo(gapOf(s.usual)), float64(s.longest)/1e9)
+		s.note("%s longer than %v, the longest %.3g s", counted(s.gaps, "gap"), upTo(dataset.GapLimit(s.usual)), float64(s.longest)/1e9)
 	}
 }
 

@@ -191,7 +191,7 @@ func (g *suggesting) defaults(t *planText, chosen []*suggested) (shared time.Dur
 	}
 	for i := range g.summary.Media { // of which the defaults are too
 		if r := g.summary.Media[i].Rate(); r > 0 {
-			all[max(shared, upTo(gapOf(int64(1e9/r))))] = true
+			all[max(shared, upTo(dataset.GapLimit(int64(1e9/r))))] = true
 		}
 	}
 	key, why := "max_gap", whyGap
@@ -228,7 +228,7 @@ func (s *suggested) limit() time.Duration {
 	if s.silent || s.window {
 		return 0
 	}
-	return upTo(gapOf(s.usual))
+	return upTo(dataset.GapLimit(s.usual))
 }
 
 // writeStream writes what the plan says of a stream.

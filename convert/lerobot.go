@@ -114,7 +114,7 @@ func (l *leRobotWriter) Close() error {
 func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if e.Steps {
 		return Kept{}, &RefusedError{&lerobot.WriteError{
-			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate: --rate, dataset.Options.Rate",
+			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate (--rate)",
 		}}
 	}
 	if l.w == nil {

@@ -18,7 +18,7 @@ type ApartError struct {
 
 func (e *ApartError) Error() string {
 	return fmt.Sprintf("no row of %d has a valid value of every stream (%s), and the format has no place to say which are: want streams that overlap, "+
-		"a plan of fewer of them, or all rows kept (--keep-invalid, Options.KeepInvalid)", e.Rows, strings.Join(e.Streams, ", "))
+		"a plan of fewer of them, or all rows kept (--keep-invalid)", e.Rows, strings.Join(e.Streams, ", "))
 }
 
 // trim leaves out the rows at both ends of a clock in which not every stream has a valid value, for a target that cannot say so of a row, and counts such

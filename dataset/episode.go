@@ -128,6 +128,8 @@ type Media struct {
 	// Encoding is the frames' format, in lower case: "jpeg", "png", "h264", "av1", or "rgb8", "bgr8", "mono8" and the like for raw pixels.
 	Encoding      string
 	Width, Height int // pixels; 0 if the file does not say
+	// Rate is frames a second by the clock of the video that they are in, whatever Times are; 0 where they are in none, or it has one frame.
+	Rate float64
 	// Source gives the bytes of a frame when they are asked for.
 	Source FrameSource
 }

@@ -30,6 +30,9 @@ type Feature struct {
 	DType string   // by the dataset's own name: "float32", "video"
 	Shape []int    // of one sample
 	Names []string // of the columns; nil where there are none
+	// Of a camera's video: pixels, and frames a second; 0 where nothing is declared.
+	Width, Height int
+	Rate          float64
 }
 
 // ChooseRate sets Rate and RateFrom: what the caller says goes before what the file says, and that before what is known of the dataset; 0 says nothing.

@@ -2,11 +2,19 @@ package dataset
 
 import (
 	"math"
-	"slices"
+	"time"
+
+	"github.com/robocache/robocache/internal/nth"
 )
 
 // GapFactor is how many times the median step a step must exceed to be a gap.
 const GapFactor = 3
+
+// LeastGap is what a step must exceed besides, where gaps are told or left out: a computer that is busy delays a sample by as much.
+const LeastGap = 20 * time.Millisecond
+
+// GapLimit returns the longest step that is no gap of a clock with that median step: GapFactor times as long, and LeastGap at least.
+func GapLimit(median int64) time.Duration { return max(LeastGap, time.Duration(gapLimit(median))) }
 
 // Stats describes a clock. A step is the difference of neighbouring timestamps, in nanoseconds.
 type Stats struct {
@@ -49,7 +57,7 @@ func StatsOf(times []int64) Stats {
 	if len(steps) == 0 {
 		return s
 	}
-	s.Median = nth(steps, (len(steps)-1)/2)
+	s.Median = nth.Of(steps, (len(steps)-1)/2)
 	s.Rate = 1e9 / float64(s.Median)
 	limit := gapLimit(s.Median)
 	for i, d := range steps {
@@ -59,45 +67,9 @@ func StatsOf(times []int64) Stats {
 		}
 		steps[i] = max(d-s.Median, s.Median-d)
 	}
-	s.Jitter = nth(steps, (95*len(steps)+99)/100-1)
+	s.Jitter = nth.Of(steps, (95*len(steps)+99)/100-1)
 	return s
 }
-
-// nth returns what would be at k if a list were sorted, and leaves the list in another order. It takes time in proportion to the list: where the pivots are
-// bad, what is left is sorted.
-func nth(list []int64, k int) int64 {
-	for tries := 0; len(list) > 32; tries++ {
-		if tries > 64 {
-			break
-		}
-		pivot := middle(list[0], list[len(list)/2], list[len(list)-1])
-		i, j := 0, len(list)-1
-		for i <= j {
-			for list[i] < pivot {
-				i++
-			}
-			for list[j] > pivot {
-				j--
-			}
-			if i <= j {
-				list[i], list[j] = list[j], list[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch { // up to j there is nothing above the pivot, from i on nothing below it, and between them it
-		case k <= j:
-			list = list[:j+1]
-		case k >= i:
-			list, k = list[i:], k-i
-		default:
-			return pivot
-		}
-	}
-	slices.Sort(list)
-	return list[k]
-}
-
-func middle(a, b, c int64) int64 { return max(min(a, b), min(max(a, b), c)) }
 
 // evenly returns the step of timestamps that are all one step apart, 0 of others.
 func evenly(times []int64) int64 {

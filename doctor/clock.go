@@ -14,16 +14,15 @@ import (
 
 // The rules of clocks.
 const (
-	leastGap    = 20 * time.Millisecond // no shorter step is a gap
-	evenShare   = 0.9                   // of the steps of a regular clock, so many are between half and twice the median
-	leastSteps  = 8                     // fewer say nothing about a clock
-	rateDiffers = 0.01                  // a rate that is so far from the declared one is another
-	leastJitter = 100                   // samples, under which a few odd steps are many
-	wideJitter  = 0.5                   // of the median step
-	tooCoarse   = 0.1                   // of the median step: timestamps rounded to so much of it
-	unevenShare = 0.25                  // of the steps must show it
-	sameLength  = 0.02                  // streams of one recording cover the same time but for so much
-	float32Part = 0.01                  // of the median step: what float32 tells apart, if it is more
+	evenShare   = 0.9  // of the steps of a regular clock, so many are between half and twice the median
+	leastSteps  = 8    // fewer say nothing about a clock
+	rateDiffers = 0.01 // a rate that is so far from the declared one is another
+	leastJitter = 100  // samples, under which a few odd steps are many
+	wideJitter  = 0.5  // of the median step
+	tooCoarse   = 0.1  // of the median step: timestamps rounded to so much of it
+	unevenShare = 0.25 // of the steps must show it
+	sameLength  = 0.02 // streams of one recording cover the same time but for so much
+	float32Part = 0.01 // of the median step: what float32 tells apart, if it is more
 )
 
 // clock is the timestamps of one or several streams.
@@ -206,14 +205,15 @@ func (x *examiner) duplicates(c *clock) {
 }
 
 func (x *examiner) gaps(c *clock) {
-	times := c.times[c.lo:c.hi]
+	times, even := c.times[c.lo:c.hi], c.steady
 	if c.stats.BackSteps > 0 { // the way back to where it was is no gap
 		times = slices.Clone(times)
 		for i := 1; i < len(times); i++ {
 			times[i] = max(times[i], times[i-1])
 		}
+		even = steady(times, c.stats.Median)
 	}
-	gaps, limit := Gaps(c.stream, times, c.stats)
+	gaps, limit := gapsOf(times, c.stats, even, x.known.of(c.stream).command)
 	if x.opt.MaxStep > 0 {
 		limit = int64(x.opt.MaxStep)
 		gaps = dataset.Gaps(times, limit)
@@ -243,7 +243,7 @@ func (x *examiner) gaps(c *clock) {
 
 // jitter tells a clock whose steps scatter, though it has a rate.
 func (x *examiner) jitter(c *clock) {
-	if c.hi-c.lo < leastJitter || isCommand(c.stream) || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) || !c.steady && !c.keepsTime() {
+	if c.hi-c.lo < leastJitter || x.known.of(c.stream).command || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) || !c.steady && !c.keepsTime() {
 		return
 	}
 	f := x.add(Jitter, c.stream, c.hi-c.lo, fmt.Sprintf("one step in twenty is %s or more away from the median of %s%s", span(c.stats.Jitter), span(c.stats.Median), c.of()))

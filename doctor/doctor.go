@@ -34,6 +34,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 	k := &keeper{report: r, listed: map[place]int{}, drawn: map[place]int{}, still: map[string][]Finding{}, resting: map[string]int{}, rates: map[string]int{}, moving: map[string]int{}}
 	together := newSchema(opt.Path, &info)
 	stated := staleOf(ctx, d)
+	names := newKnown()
 	number := -1
 	for e, err := range dataset.ParallelWithin(ctx, d, runtime.GOMAXPROCS(0), room) {
 		number++
@@ -48,7 +49,7 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 			k.keep(unread(number, err, opt.Path))
 			continue
 		}
-		x := &examiner{e: e, n: number, info: &info, opt: &opt, stale: stated}
+		x := &examiner{e: e, n: number, info: &info, opt: &opt, known: names, stale: stated}
 		for _, f := range x.examine() {
 			k.keep(f)
 		}
@@ -85,7 +86,7 @@ func Unopened(path string, err error) *Report {
 // Episode looks at one episode, whose number in its dataset is given, and of which info is what the dataset says of itself; nil if nothing. The findings
 // are in order, errors first.
 func Episode(e *dataset.Episode, number int, info *dataset.Info, opt Options) []Finding {
-	x := &examiner{e: e, n: number, info: info, opt: &opt}
+	x := &examiner{e: e, n: number, info: info, opt: &opt, known: newKnown()}
 	return x.examine()
 }
 

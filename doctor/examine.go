@@ -20,7 +20,8 @@ type examiner struct {
 	still   []Finding // streams that never change
 	moved   []string  // streams that do
 	seen    int       // values
-	stale   *stale    // of the dataset; nil if it states no statistics, or only the episode is examined
+	known   *known
+	stale   *stale // of the dataset; nil if it states no statistics, or only the episode is examined
 }
 
 // add notes a finding. What its kind says of it may be said better by the caller.
@@ -37,7 +38,7 @@ func newFinding(kind Kind, stream string, count int, why string) *Finding {
 
 // examine looks at an episode.
 func (x *examiner) examine() []Finding {
-	x.times, x.clockOf = map[string][]int64{}, map[string]*clock{}
+	x.times, x.clockOf = make(map[string][]int64, len(x.e.Streams)), make(map[string]*clock, len(x.e.Streams)+len(x.e.Media))
 	x.clocked = x.clocks()
 	if !x.e.Steps {
 		for _, c := range x.clocked {
@@ -92,6 +93,9 @@ func (x *examiner) zero(stream string) int64 {
 
 // sortFindings sorts by episode, those of the dataset first; then errors first, then by kind.
 func sortFindings(list []Finding) {
+	if len(list) < 2 {
+		return
+	}
 	place := map[Kind]int{}
 	for i, k := range Kinds() {
 		place[k] = i

@@ -34,10 +34,16 @@ func copied(t *testing.T, from string) string {
 
 // edited replaces text in a file, which must be there.
 func edited(t *testing.T, path, from, to string) {
+	changed(t, path, func(text string) string {
+		require.Contains(t, text, from)
+		return strings.Replace(text, from, to, 1)
+	})
+}
+
+func changed(t *testing.T, path string, change func(text string) string) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Contains(t, string(text), from)
-	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), from, to, 1)), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(change(string(text))), 0o600))
 }
 
 // retold writes a file of rows anew, each after change has seen it: its number in the file, and its values by column, of which those of a list follow
@@ -162,6 +168,12 @@ func TestEachFaultOfFilesIsFoundAndNothingElse(t *testing.T) {
 				return v
 			})
 		}},
+		{"a feature that the statistics lack", StaleStats, Error, func(t *testing.T, root string) {
+			edited(t, filepath.Join(root, "meta/stats.json"), `"action"`, `"actions"`)
+		}},
+		{"statistics of nothing", StaleStats, Error, func(t *testing.T, root string) {
+			require.NoError(t, os.WriteFile(filepath.Join(root, "meta/stats.json"), []byte("{}"), 0o600))
+		}},
 		{"NaN", NaN, Error, func(t *testing.T, root string) {
 			retold(t, filepath.Join(root, rowFile), func(row int, column string, v parquet.Value) parquet.Value {
 				if column == "observation.state" && row == 5 {
@@ -234,6 +246,18 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 			scale := binary.BigEndian.Uint32(data[at:])
 			binary.BigEndian.PutUint32(data[at:], scale+scale/5000)
 			require.NoError(t, os.WriteFile(path, data, 0o600))
+		}},
+		{"another size declared", Schema, func(t *testing.T, path string) { // in the shape, and beside it
+			changed(t, filepath.Join(path, "../../../../meta/info.json"), func(text string) string {
+				begin := strings.Index(text, `"observation.images.front"`)
+				end := begin + strings.Index(text[begin:], `"video.codec"`)
+				return text[:begin] + strings.ReplaceAll(text[begin:end], "64", "48") + text[end:]
+			})
+		}},
+		{"another rate declared of a video", FPSMismatch, func(t *testing.T, path string) {
+			changed(t, filepath.Join(path, "../../../../meta/info.json"), func(text string) string {
+				return strings.Replace(text, `"video.fps": 30`, `"video.fps": 25`, 1) // the first is the front's
+			})
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

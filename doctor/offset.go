@@ -32,7 +32,26 @@ type motion struct {
 	v      values
 	times  []int64
 	median int64
+	on     grid                 // the clock on which it was put last
+	places []between            // of that clock, among its samples
+	series map[int]*differences // of its columns there; nil of one that is not to be compared
+	room   [][]float64          // of those of other clocks
 }
+
+// grid is an even clock.
+type grid struct {
+	from, step int64
+	n          int
+}
+
+// between is a time between a sample and the next, so much of the way.
+type between struct {
+	after int
+	share float64
+}
+
+// differences are the changes of a column over some steps, and the sums of their squares before each, and of all.
+type differences struct{ list, squares, room []float64 }
 
 // offsets compares each two streams of an episode that measure something: where one's changes are the other's, always so much later, its clock is.
 // Streams of commands are not compared, for what follows a command later is the robot.
@@ -41,7 +60,7 @@ func (x *examiner) offsets() {
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		times := x.times[s.Name]
-		if len(times) < leastPoints || isCommand(s.Name) || s.AllInteger() {
+		if len(times) < leastPoints || x.known.of(s.Name).command || s.AllInteger() {
 			continue
 		}
 		c := x.clockOf[s.Name]
@@ -49,7 +68,7 @@ func (x *examiner) offsets() {
 			continue
 		}
 		if v, ok := valuesOf(s); ok {
-			list = append(list, &motion{s, v, times, c.stats.Median})
+			list = append(list, &motion{s: s, v: v, times: times, median: c.stats.Median})
 		}
 	}
 	if len(list) > mostStreams {
@@ -80,10 +99,13 @@ func (x *examiner) offset(a, b *motion) {
 	if lags < 2 {
 		return
 	}
+	on := grid{from, step, n}
+	a.put(on)
+	b.put(on)
 	var found *match
 	agree, against := 0, 0
 	for _, pair := range pairs(a, b) {
-		m := compare(a.changes(pair[0], from, step, n), b.changes(pair[1], from, step, n), lags)
+		m := compare(a.changes(pair[0]), b.changes(pair[1]), lags)
 		if m == nil {
 			continue
 		}
@@ -143,38 +165,94 @@ func pairs(a, b *motion) (list [][2]int) {
 	return list
 }
 
-// changes puts a column on an even clock and returns its changes over some steps; nil if one is not finite, or too few are not 0.
-func (m *motion) changes(column int, from, step int64, n int) []float64 {
-	list := make([]float64, n)
-	k := 0
-	for i := range list {
-		at := from + int64(i)*step
+// put finds the places of an even clock among the samples.
+func (m *motion) put(on grid) {
+	if m.on == on {
+		return
+	}
+	for _, d := range m.series {
+		if d != nil {
+			m.room = append(m.room, d.room)
+		}
+	}
+	if m.on = on; m.series == nil {
+		m.series = map[int]*differences{}
+	}
+	clear(m.series)
+	m.places = slices.Grow(m.places[:0], on.n)[:on.n]
+	k, _ := slices.BinarySearch(m.times, on.from+1) // the first sample after it
+	k = min(max(k-1, 0), len(m.times)-2)
+	for i := range m.places {
+		at := on.from + int64(i)*on.step
 		for k+2 < len(m.times) && m.times[k+1] <= at {
 			k++
 		}
-		v0, v1 := m.v.at(k, column), m.v.at(k+1, column)
 		share := 0.0
 		if d := m.times[k+1] - m.times[k]; d > 0 {
 			share = min(max(float64(at-m.times[k])/float64(d), 0), 1)
 		}
-		list[i] = v0 + share*(v1-v0)
+		m.places[i] = between{k, share}
 	}
-	for i := n - 1; i >= 0; i-- {
-		list[i] -= list[max(i-over, 0)]
+}
+
+// changes returns the differences of a column on the even clock; nil if one is not finite, or too few are not 0.
+func (m *motion) changes(column int) *differences {
+	d, made := m.series[column]
+	if !made {
+		d = m.differ(column)
+		m.series[column] = d
 	}
-	zeros := 0
-	for _, d := range list {
-		if math.IsNaN(d) || math.IsInf(d, 0) {
-			return nil
-		}
+	return d
+}
+
+func (m *motion) differ(column int) *differences {
+	n := len(m.places)
+	var room []float64
+	if k := len(m.room) - 1; k >= 0 {
+		room, m.room = m.room[k], m.room[:k]
+	}
+	room = slices.Grow(room[:0], 2*n+1)[:2*n+1]
+	list, squares := room[:n:n], room[n:]
+	values := squares[1:] // until their places are taken
+	if m.v.f32 != nil {
+		interpolate(values, m.places, m.v.f32[column:], m.v.width)
+	} else {
+		interpolate(values, m.places, m.v.f64[column:], m.v.width)
+	}
+	for i, v := range values[:min(over, n)] {
+		list[i] = v - values[0]
+	}
+	for i := over; i < n; i++ {
+		list[i] = values[i] - values[i-over]
+	}
+	zeros, sum := 0, 0.0
+	squares[0] = 0
+	for i, d := range list {
 		if d == 0 {
 			zeros++
 		}
+		sum += d * d
+		squares[i+1] = sum
 	}
-	if 2*zeros > n {
+	if 2*zeros > n || sum-sum != 0 && slices.ContainsFunc(list, func(d float64) bool { return d-d != 0 }) {
+		m.room = append(m.room, room)
 		return nil
 	}
-	return list
+	return &differences{list, squares, room}
+}
+
+// interpolate writes the values of a column, which lie so far apart, at places among them.
+func interpolate[T number](to []float64, places []between, column []T, apart int) {
+	after := -1
+	var v0, change float64
+	for i, p := range places {
+		if p.after != after {
+			after = p.after
+			v0 = float64(column[after*apart])
+			change = float64(column[(after+1)*apart]) - v0
+		}
+		to[i] = v0 + p.share*change
+	}
 }
 
 // match is how two columns go together.
@@ -187,17 +265,15 @@ type match struct {
 }
 
 // compare returns the lag at which two series of changes correlate best; nil if they do at none.
-func compare(a, b []float64, lags int) *match {
-	if a == nil || b == nil {
+func compare(a, b *differences, lags int) *match {
+	if a == nil || b == nil || !a.like(b, lags) {
 		return nil
 	}
 	curve := make([]float64, 2*lags+1)
 	best := 0
-	aa, bb := energies(a), energies(b)
 	for l := -lags; l <= lags; l++ {
-		lo, hi := max(0, -l), min(len(a), len(b)-l)
-		if power := (aa[hi] - aa[lo]) * (bb[hi+l] - bb[lo+l]); power > 0 {
-			curve[l+lags] = product(a[lo:hi], b[lo+l:hi+l]) / math.Sqrt(power)
+		if lo, hi, power := a.shared(b, l); power > 0 {
+			curve[l+lags] = product(a.list[lo:hi], b.list[lo+l:hi+l]) / math.Sqrt(power)
 		}
 		if curve[l+lags] > curve[best] {
 			best = l + lags
@@ -217,13 +293,37 @@ func compare(a, b []float64, lags int) *match {
 	return m
 }
 
-// energies are the sums of the squares before each number, and of all.
-func energies(list []float64) []float64 {
-	sums := make([]float64, len(list)+1)
-	for i, v := range list {
-		sums[i+1] = sums[i] + v*v
+// shared returns what two series have both where the second is so much later, and the product of the squares there.
+func (a *differences) shared(b *differences, lag int) (lo, hi int, power float64) {
+	lo, hi = max(0, -lag), min(len(a.list), len(b.list)-lag)
+	return lo, hi, (a.squares[hi] - a.squares[lo]) * (b.squares[hi+lag] - b.squares[lo+lag])
+}
+
+// like reports whether two series correlate at a lag as one motion does. At most lags they do not, which is sure after a few products: those that are left
+// add no more than the root of the product of the squares that are left.
+func (a *differences) like(b *differences, lags int) bool {
+	const at = 64 // a time
+	for l := -lags; l <= lags; l++ {
+		lo, hi, power := a.shared(b, l)
+		if !(power > 0) {
+			continue
+		}
+		missing := (sameMotion - 1e-9) * math.Sqrt(power) // sums that are made otherwise are rounded otherwise
+		for i := lo; ; i += at {
+			if i >= hi {
+				if missing <= 0 {
+					return true
+				}
+				break
+			}
+			to := min(i+at, hi)
+			missing -= product(a.list[i:to], b.list[i+l:to+l])
+			if missing > 0 && missing*missing > (a.squares[hi]-a.squares[to])*(b.squares[hi+l]-b.squares[to+l])*(1+1e-9) {
+				break
+			}
+		}
 	}
-	return sums
+	return false
 }
 
 // product is the sum of the products of two lists, in four sums at a time.
@@ -231,6 +331,10 @@ func product(a, b []float64) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]
 	i := 0
+	if hasVector && len(a) >= 8 {
+		i = len(a) &^ 7
+		s0 = sum4(&a[0], &b[0], i)
+	}
 	for ; i+4 <= len(a); i += 4 {
 		s0 += a[i] * b[i]
 		s1 += a[i+1] * b[i+1]

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"math"
-
 	"github.com/robocache/robocache/dataset"
 )
 
@@ -76,7 +74,8 @@ func correlationPlot(curve []float64, step int64, lags int) *plot {
 
 // thin makes a line of n points: all of them, or of each of mostPlotted stretches the least and the greatest.
 func thin(name string, n int, x, y func(int) float64) line {
-	l := line{name: name}
+	room := make([]float64, 2*max(min(n, 2*mostPlotted), 0))
+	l := line{name: name, x: room[: 0 : len(room)/2], y: room[len(room)/2:][:0]}
 	add := func(i int) { l.x, l.y = append(l.x, x(i)), append(l.y, y(i)) }
 	if n <= 2*mostPlotted {
 		for i := range n {
@@ -87,13 +86,14 @@ func thin(name string, n int, x, y func(int) float64) line {
 	for k := range mostPlotted {
 		lo, hi := k*n/mostPlotted, (k+1)*n/mostPlotted
 		least, most := lo, lo
-		for i := lo; i < hi; i++ {
+		low, high := y(lo), y(lo)
+		for i := lo + 1; i < hi; i++ {
 			v := y(i)
-			if v < y(least) || math.IsNaN(y(least)) {
-				least = i
+			if v < low || low != low {
+				least, low = i, v
 			}
-			if v > y(most) || math.IsNaN(y(most)) {
-				most = i
+			if v > high || high != high {
+				most, high = i, v
 			}
 		}
 		add(min(least, most))

@@ -18,19 +18,21 @@ const (
 )
 
 // quaternions looks at the groups of four columns that are a unit quaternion: as the recording says, or by their values. It returns the columns.
-func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) map[int]bool {
-	found := map[int]bool{}
+func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) (found map[int]bool) {
+	named := x.known.quaternions(s)
 	for lo := 0; lo+4 <= len(s.Columns); lo++ {
 		told := s.Columns[lo].Rotation
 		is := told != dataset.RotationNone && s.Columns[lo+3].Rotation == told
 		if !is && told == dataset.RotationNone {
-			_, is = align.QuaternionNames(s.Name, s.Columns[lo:lo+4])
-			is = is && v.nearUnit(lo) || v.unit(s, t, lo)
+			is = slices.Contains(named, lo) && v.nearUnit(lo) || v.unit(s, t, lo)
 		}
 		if !is {
 			continue
 		}
 		x.quaternion(s, v, lo)
+		if found == nil {
+			found = map[int]bool{}
+		}
 		for c := lo; c < lo+4; c++ {
 			found[c] = true
 		}
@@ -56,7 +58,7 @@ func (v *values) nearUnit(lo int) bool {
 // unit reports whether four columns are a quaternion by their values alone: of length 1 nearly always, of which at least two change, and no
 // choice of one of four.
 func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
-	moving := 0
+	moving, squares := 0, 0.0
 	for c := lo; c < lo+4; c++ {
 		k := &t.columns[c]
 		if s.Columns[c].Integer || s.Columns[c].Rotation != dataset.RotationNone || k.bad > 0 {
@@ -65,34 +67,46 @@ func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 		if k.max > k.min {
 			moving++
 		}
+		squares += k.square + 2*k.shift*k.sum + float64(v.rows)*k.shift*k.shift
 	}
 	if v.rows < leastRows || moving < 2 {
 		return false
 	}
 	const look = 500
 	every := max(1, v.rows/look)
-	seen, unit, whole := 0, 0, 0
+	if every == 1 && squares < 0.999*leastUnit*(1-normLikely)*(1-normLikely)*float64(v.rows) { // of all rows there is less than of those that must be unit
+		return false
+	}
+	seen, other, all := 0, 0, (v.rows+every-1)/every
 	for i := 0; i < v.rows; i += every {
 		seen++
-		if math.Abs(v.norm(i, lo)-1) <= normLikely {
-			unit++
-		}
-		if a, b := v.at(i, lo), v.at(i, lo+1); a == math.Trunc(a) && b == math.Trunc(b) {
-			if a, b := v.at(i, lo+2), v.at(i, lo+3); a == math.Trunc(a) && b == math.Trunc(b) {
-				whole++
+		if s := v.square(i, lo); !(s >= (1-normLikely)*(1-normLikely) && s <= (1+normLikely)*(1+normLikely)) {
+			if other++; float64(all-other) < leastUnit*float64(all) || seen > leastRows && float64(seen-other) < leastUnit/2*float64(seen) {
+				return false
 			}
 		}
-		if seen > leastRows && float64(unit) < leastUnit/2*float64(seen) {
-			return false
+	}
+	whole := 0
+	for i := 0; i < v.rows; i += every {
+		if !slices.ContainsFunc([]int{0, 1, 2, 3}, func(k int) bool { a := v.at(i, lo+k); return a != math.Trunc(a) }) {
+			whole++
 		}
 	}
-	return float64(unit) >= leastUnit*float64(seen) && 2*whole < seen &&
-		!slices.ContainsFunc(s.Columns[lo:lo+4], func(c dataset.Column) bool { return align.NoQuaternion(c.Name) })
+	return 2*whole < seen && !slices.ContainsFunc(s.Columns[lo:lo+4], func(c dataset.Column) bool { return align.NoQuaternion(c.Name) })
+}
+
+// square is the sum of the squares of four columns.
+func (v *values) square(row, lo int) float64 {
+	if i := row*v.width + lo; v.f32 != nil {
+		a, b, c, d := float64(v.f32[i]), float64(v.f32[i+1]), float64(v.f32[i+2]), float64(v.f32[i+3])
+		return a*a + b*b + c*c + d*d
+	}
+	a, b, c, d := v.at(row, lo), v.at(row, lo+1), v.at(row, lo+2), v.at(row, lo+3)
+	return a*a + b*b + c*c + d*d
 }
 
 func (v *values) norm(row, lo int) float64 {
-	a, b, c, d := v.at(row, lo), v.at(row, lo+1), v.at(row, lo+2), v.at(row, lo+3)
-	return math.Sqrt(a*a + b*b + c*c + d*d)
+	return math.Sqrt(v.square(row, lo))
 }
 
 // quaternion counts samples that are not of length 1, and changes of sign.

@@ -4,20 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// grips are words in the names of columns that rest at their limits by nature.
-var grips = map[string]bool{"gripper": true, "grip": true, "finger": true, "thumb": true, "hand": true, "claw": true, "trigger": true,
-	"throttle": true, "axe": true, "range": true, "distance": true, "depth": true, "lidar": true, "touch": true, "tactile": true, "contact": true, "button": true, "pedal": true, "brake": true, "door": true, "drawer": true, "switch": true, "flag": true, "statu": true,
-	"confidence": true, "quality": true, "percent": true, "battery": true}
-
 // saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other
 // value twice in a row, and is steep where it meets them.
 func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if isCommand(s.Name) {
+	if x.known.of(s.Name).command || v.width == 1 && x.known.of(s.Name).rests {
 		return
 	}
 	var columns []string
@@ -26,10 +20,8 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	total, limits := 0, ""
 	for c := range s.Columns {
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min || 4*k.equal > 3*v.rows {
-			continue
-		}
-		if rests(s.Columns[c].Name) || rests(s.Name) && v.width == 1 {
+		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min ||
+			4*k.equal > 3*v.rows || x.known.of(s.Columns[c].Name).rests {
 			continue
 		}
 		for _, limit := range []float64{k.min, k.max} {
@@ -60,15 +52,6 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	slices.Sort(at)
 	f := x.add(Saturation, s.Name, total, why)
 	f.Columns, f.At, f.plot = columns, firstOf(at), x.series(s, v, where, firstOf(at))
-}
-
-func rests(name string) bool {
-	for _, t := range tokens(name) {
-		if grips[strings.TrimSuffix(t, "s")] || strings.Contains(t, "varianc") {
-			return true
-		}
-	}
-	return false
 }
 
 // cut counts the values of a column that are cut off at a limit, and returns the first rows of the plateaus; 0 if that is not what they are.

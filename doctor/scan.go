@@ -18,6 +18,8 @@ type tally struct {
 	lengths [10]int // how many runs of equal rows are so long; the last is of all that are longer. The first and the last run are not counted
 	bad     []int   // rows with a value that is not finite, the first MostTimes of them
 	badRows int
+	lanes32 []lanes32 // room
+	lanes64 []lanes64
 }
 
 // run is rows from to to-1 that are equal.
@@ -26,13 +28,15 @@ type run struct{ from, to int }
 // leastRun is how many equal rows there must be for a stream to be thought stuck.
 const leastRun = 10
 
+// columnTally is what is counted of a column. Of one that has values that are not finite, step is +Inf and the sums say nothing. Of float32, step may be
+// rounded to that.
 type columnTally struct {
-	min, max float64 // of the finite values; +Inf and -Inf if there is none
-	equal    int     // steps without a change
-	limit    int     // of these, steps at what was the least or the greatest value until then
-	bad      int     // values that are not finite
-	// The sums of the values less shift, the first of them, and of their squares, if they were asked for; NaN of a column that has values that are not finite.
-	shift, sum, square float64
+	min, max           float64 // of the finite values; +Inf and -Inf if there is none
+	step               float64 // the longest
+	equal              int     // steps without a change
+	limit              int     // of these, steps at what was the least or the greatest value until then
+	bad                int     // values that are not finite
+	shift, sum, square float64 // the sums of the values less shift, the first of them, and of their squares
 }
 
 // values are those of a stream, float32 or float64 in rows.
@@ -74,105 +78,97 @@ func (v *values) at(row, column int) float64 {
 	return v.f64[row*v.width+column]
 }
 
-// scan makes the pass. The sums are made if they are asked for.
-func (v *values) scan(sums bool) *tally {
-	t := &tally{columns: make([]columnTally, v.width)}
-	if v.f32 != nil {
-		scan(t, v.f32, v.width, sums)
-	} else {
-		scan(t, v.f64, v.width, sums)
+// scan makes the pass, into a tally that may be one of another stream.
+func (v *values) scan(t *tally) {
+	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0], lanes32: t.lanes32, lanes64: t.lanes64}
+	switch {
+	case hasVector:
+		scanVectors(t, v)
+	case v.f32 != nil:
+		scan(t, v.f32, v.width)
+	default:
+		scan(t, v.f64, v.width)
 	}
 	var bad []int
 	for c := range t.columns {
-		if k := &t.columns[c]; k.bad > 0 { // an infinite value after another was not counted
-			k.bad = 0
-			for i := range v.rows {
-				if x := v.at(i, c); x-x != 0 {
-					k.bad++
-				}
+		if k := &t.columns[c]; k.sum-k.sum != 0 || math.IsInf(k.step, 1) {
+			if k.step = math.Inf(1); v.finite(k, c) > 0 {
+				bad = append(bad, c)
 			}
-			bad = append(bad, c)
 		}
 	}
 	if len(bad) > 0 {
 		t.bad, t.badRows = v.badRows(bad)
 	}
 	v.findRuns(t)
-	return t
 }
 
 // block is how many values are looked at by column at a time: as many as lie in a processor's nearest cache.
 const block = 4096
 
-func scan[T number](t *tally, data []T, width int, sums bool) {
-	before, limits := make([]T, width), make([][2]T, width)
-	for c := range width {
-		if x := float64(data[c]); x-x == 0 {
-			t.columns[c].shift = x // so that the sums lose nothing
-		}
-		before[c], limits[c] = T(math.NaN()), [2]T{T(math.Inf(1)), T(math.Inf(-1))} // nothing is as the value before the first
+func scan[T number](t *tally, data []T, width int) {
+	for c := range t.columns {
+		first := float64(data[c])
+		t.columns[c] = columnTally{min: first, max: first, shift: first, equal: -1, limit: -1} // the first is as itself
 	}
+	last := data[:width]
 	for len(data) > 0 {
 		part := data[:min(len(data), max(8, block/width)*width)]
 		data = data[len(part):]
 		for c := range t.columns {
-			k := &t.columns[c]
-			before[c], limits[c][0], limits[c][1] = look(k, part[c:], width, before[c], limits[c][0], limits[c][1])
-			if sums {
-				total(k, part[c:], width)
-			}
+			look(&t.columns[c], part[c:], width, float64(last[c]))
 		}
-	}
-	for c := range t.columns {
-		t.columns[c].min, t.columns[c].max = float64(limits[c][0]), float64(limits[c][1])
+		last = part[len(part)-width:]
 	}
 }
 
-// look takes values of a column, which lie so far apart, after another, and returns the last, and the least and greatest until then. It is most of what
-// examining costs, so it does little with each.
-func look[T number](k *columnTally, list []T, apart int, before, low, high T) (last, least, most T) {
-	equal, limit := 0, 0
+// look takes values of a column, which lie so far apart, after another. A value that is not finite makes the step from it or to it so.
+func look[T number](k *columnTally, list []T, apart int, before float64) {
+	const sign = 1 << 63
+	low, high, shift, equal, limit := k.min, k.max, k.shift, k.equal, k.limit
+	longest := math.Float64bits(k.step) // numbers that are not negative are in the order of their bits
+	var sum, square float64
 	for i := 0; i < len(list); i += apart {
-		x := list[i]
-		switch {
-		case x == before:
-			equal++
-			if x == low || x == high {
+		x := float64(list[i])
+		step := math.Float64bits(x-before) &^ sign
+		before = x
+		if step == 0 {
+			if equal++; x == low || x == high {
 				limit++
 			}
-			continue
-		case x >= low && x <= high:
-		case x-x != 0:
-			k.bad++
-		default:
-			if x < low {
-				low = x
-			}
-			if x > high {
-				high = x
-			}
 		}
-		before = x
+		longest = max(longest, step)
+		if x < low {
+			low = x
+		}
+		if x > high {
+			high = x
+		}
+		x -= shift
+		sum, square = sum+x, square+x*x
 	}
-	k.equal, k.limit = k.equal+equal, k.limit+limit
-	return before, low, high
+	k.min, k.max, k.equal, k.limit, k.sum, k.square = low, high, equal, limit, k.sum+sum, k.square+square
+	k.step = math.Float64frombits(min(longest, math.Float64bits(math.Inf(1))))
 }
 
-// total adds values of a column to its sums, two at a time.
-func total[T number](k *columnTally, list []T, apart int) {
-	shift := k.shift
-	var s0, s1, q0, q1 float64
-	i := 0
-	for ; i+apart < len(list); i += 2 * apart {
-		a, b := float64(list[i])-shift, float64(list[i+apart])-shift
-		s0, q0 = s0+a, q0+a*a
-		s1, q1 = s1+b, q1+b*b
+// finite looks again at a column that may have values that are not finite, and returns how many.
+func (v *values) finite(k *columnTally, c int) int {
+	k.min, k.max, k.equal, k.limit, k.bad = math.Inf(1), math.Inf(-1), 0, 0, 0
+	before := math.NaN()
+	for i := range v.rows {
+		x := v.at(i, c)
+		if x == before {
+			if k.equal++; x == k.min || x == k.max {
+				k.limit++
+			}
+		}
+		if before = x; x-x != 0 {
+			k.bad++
+			continue
+		}
+		k.min, k.max = min(k.min, x), max(k.max, x)
 	}
-	if i < len(list) {
-		a := float64(list[i]) - shift
-		s0, q0 = s0+a, q0+a*a
-	}
-	k.sum, k.square = k.sum+s0+s1, k.square+q0+q1
+	return k.bad
 }
 
 // findRuns finds rows that are equal to the one before, among those where the column that changes most does not.

@@ -15,7 +15,9 @@ func TestSumsAreThoseOfAllBlocks(t *testing.T) {
 		}
 	}
 	var m moments
-	m.add(&v.scan(true).columns[0], v.rows)
-	assert.InDelta(t, 7, m.mean, 1e-12)
-	assert.InDelta(t, 1.4142135623730951, m.std(), 1e-12)
+	var all tally
+	v.scan(&all)
+	m.take(&all.columns[0], v.rows)
+	assert.InDelta(t, 7, m.Mean, 1e-12)
+	assert.InDelta(t, 1.4142135623730951, m.Std(), 1e-12)
 }

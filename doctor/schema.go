@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +25,12 @@ type schema struct {
 	first    string   // episode, in words
 	names    []string // of the streams, in the order in which they came
 	streams  map[string]*inEpisodes
+	cameras  map[string]*dataset.Feature // as they are declared
+	videos   map[string]*inVideos
 }
+
+// inVideos is how a camera's videos differ from what is declared of them.
+type inVideos struct{ size, rate unlike }
 
 // inEpisodes is what is known of a stream.
 type inEpisodes struct {
@@ -48,12 +54,19 @@ type unlike struct {
 }
 
 func newSchema(path string, info *dataset.Info) *schema {
-	return &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*inEpisodes{}}
+	s := &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*inEpisodes{},
+		cameras: map[string]*dataset.Feature{}, videos: map[string]*inVideos{}}
+	for i := range info.Features {
+		if f := &info.Features[i]; f.Width > 0 || f.Rate > 0 {
+			s.cameras[f.Name], s.videos[f.Name] = f, &inVideos{}
+		}
+	}
+	return s
 }
 
 // add takes in an episode that was examined.
 func (s *schema) add(x *examiner) {
-	in := x.placed(&Finding{}).Where()
+	in := func() string { return x.placed(&Finding{}).Where() }
 	here := map[string]bool{}
 	see := func(name string, columns []dataset.Column, samples int) {
 		if samples == 0 || here[name] {
@@ -66,7 +79,7 @@ func (s *schema) add(x *examiner) {
 			rate = c.stats.Rate
 		}
 		if k == nil {
-			k = &inEpisodes{columns: columns, first: in, always: true}
+			k = &inEpisodes{columns: columns, first: in(), always: true}
 			if s.episodes > 0 {
 				k.lacks, k.lacking = true, s.first
 			}
@@ -76,16 +89,16 @@ func (s *schema) add(x *examiner) {
 		k.always = k.always && rate > 0
 		if !dataset.SameColumns(k.columns, columns) {
 			k.columnsDiffer.add(sameSet(k.columns, columns), func() string {
-				return fmt.Sprintf("%s has %s, and %s %s", k.first, otherThan(k.columns, columns), in, otherThan(columns, k.columns))
+				return fmt.Sprintf("%s has %s, and %s %s", k.first, otherThan(k.columns, columns), in(), otherThan(columns, k.columns))
 			})
 		}
 		switch {
 		case rate == 0:
 		case k.rate == 0:
-			k.rate, k.timed = rate, in
+			k.rate, k.timed = rate, in()
 		case !s.declared && differs(rate, k.rate):
 			k.ratesDiffer.add(false, func() string {
-				return fmt.Sprintf("%s in %s, and %s in %s", hertz(k.rate), k.timed, hertz(rate), in)
+				return fmt.Sprintf("%s in %s, and %s in %s", hertz(k.rate), k.timed, hertz(rate), in())
 			})
 		}
 	}
@@ -94,17 +107,36 @@ func (s *schema) add(x *examiner) {
 	}
 	for i := range x.e.Media {
 		see(x.e.Media[i].Name, nil, x.e.Media[i].Len())
+		s.video(&x.e.Media[i], in)
 	}
 	for i := range x.e.Clouds {
 		see(x.e.Clouds[i].Name, nil, x.e.Clouds[i].Len())
 	}
 	for name, k := range s.streams {
 		if !here[name] && !k.lacks {
-			k.lacks, k.lacking = true, in
+			k.lacks, k.lacking = true, in()
 		}
 	}
 	if s.episodes++; s.episodes == 1 {
-		s.first = in
+		s.first = in()
+	}
+}
+
+// video compares a camera with what is declared of it.
+func (s *schema) video(m *dataset.Media, in func() string) {
+	f := s.cameras[m.Name]
+	if f == nil {
+		return
+	}
+	if f.Width > 0 && m.Width > 0 && m.Height > 0 && (f.Width != m.Width || f.Height != m.Height) {
+		s.videos[m.Name].size.add(false, func() string {
+			return fmt.Sprintf("it is declared to have %dx%d pixels, and its video has %dx%d in %s", f.Width, f.Height, m.Width, m.Height, in())
+		})
+	}
+	if f.Rate > 0 && m.Rate > 0 && math.Abs(m.Rate/f.Rate-1) > rateDiffers {
+		s.videos[m.Name].rate.add(false, func() string {
+			return fmt.Sprintf("its video is declared to have %s, and has %s in %s", hertz(f.Rate), hertz(m.Rate), in())
+		})
 	}
 }
 
@@ -143,6 +175,7 @@ func sameSet(a, b []dataset.Column) bool {
 const (
 	inOneOrder = "Where columns are taken by their place, what belongs to one joint is taken for another. List them under columns in the plan, in one order."
 	withAll    = "Leave out the recordings that lack it, or the stream: what is trained on must be in each. A node that was not started, or a topic that was not recorded, does this."
+	asDeclared = "Correct what is declared if the video is right: policies are built for the declared size, and frames are looked for at the declared rate. Else encode the video again."
 	oneRate    = "Resample all at one rate (a plan with a rate): taken row by row, the same motion is faster in one than in the other."
 )
 
@@ -160,6 +193,18 @@ func (s *schema) found() (list []Finding) {
 		if u := &k.ratesDiffer; u.episodes > 0 {
 			list = append(list, s.finding(MixedRates, name, u.episodes, fmt.Sprintf("it comes at %s; %s as the first", u.how,
 				count(u.episodes, "is not", "are not")), oneRate))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.videos)) {
+		for _, u := range []struct {
+			kind Kind
+			unlike
+		}{{Schema, s.videos[name].size}, {FPSMismatch, s.videos[name].rate}} {
+			if u.episodes > 0 {
+				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, count(u.episodes, "episode", "episodes")))
+				f.Path, f.WhatToDo = s.path, asDeclared
+				list = append(list, *f)
+			}
 		}
 	}
 	if !s.declared {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/nth"
 )
 
 // The rules of values that jump.
@@ -24,96 +25,141 @@ var units = []struct {
 	what   string
 }{{180 / math.Pi, "degrees beside radians"}, {math.Pi / 180, "radians beside degrees"}, {1000, "thousandths of the unit"}, {0.001, "thousands of the unit"}}
 
-// sudden are words in the names of columns that strike and are gone.
-var sudden = map[string]bool{"acc": true, "accel": true, "acceleration": true, "accelerometer": true, "force": true, "torque": true, "wrench": true, "effort": true,
-	"current": true, "power": true, "shock": true, "vibration": true, "jerk": true, "gyro": true, "ft": true, "imu": true, "reward": true, "error": true, "innovation": true}
-
-// jump is a step of a column far beyond what it does otherwise.
-type jump struct {
-	row, column int
-	by          float64
-}
-
 // jumps looks for values that leave a motion and come back at once, and for stretches in another unit.
 func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if v.rows < leastJumpy || isCommand(s.Name) || s.AllInteger() {
+	if v.rows < leastJumpy || x.known.of(s.Name).command || s.AllInteger() {
 		return
 	}
-	usual, limits := make([]float64, v.width), make([]float64, v.width)
+	usual, limits := floats(&x.known.usual, v.width), floats(&x.known.limits, v.width)
 	any := false
 	for c := range limits {
-		limits[c] = math.Inf(1)
 		k := &t.columns[c]
-		if s.Columns[c].Integer || not[c] || 2*k.equal > v.rows || !(k.max > k.min) {
+		if usual[c], limits[c] = 0, math.Inf(1); 2*k.equal > v.rows || !(k.max > k.min) || s.Columns[c].Integer || not[c] {
 			continue
 		}
-		if usual[c] = v.usual(c); usual[c] > 0 && k.max-k.min > farJump*usual[c] {
+		if usual[c] = v.usual(c, k.step); usual[c] > 0 && k.max-k.min > farJump*usual[c] {
 			limits[c], any = farJump*usual[c], true
 		}
 	}
 	if !any {
 		return
 	}
-	found := v.jumps(limits)
-	if len(found) == 0 || x.unitJump(s, v, found, usual) {
+	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
+	found := v.jumps(x.known.jumps[:0], limits, most)
+	x.known.jumps = found
+	if len(found) == 0 || len(found) > most {
 		return
 	}
-	x.spikes(s, v, t, found)
+	slices.Sort(found)
+	if !x.unitJump(s, v, found, usual) {
+		x.spikes(s, v, t, found)
+	}
 }
 
-// usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step.
-func (v *values) usual(c int) float64 {
-	list := make([]float64, 0, sampledRows)
-	every := max(1, (v.rows-1)/sampledRows)
-	for i := 1; i < v.rows; i += every {
-		if d := math.Abs(v.at(i, c) - v.at(i-1, c)); d-d == 0 {
+// floats returns room for n numbers.
+func floats(room *[]float64, n int) []float64 {
+	*room = slices.Grow((*room)[:0], n)[:n]
+	return *room
+}
+
+// usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step, or if the longest is no jump
+// beside it: then a quarter of the changes or more are a tenth of that, which most columns show after a few.
+func (v *values) usual(c int, longest float64) float64 {
+	apart := max(1, (v.rows-1)/sampledRows)
+	n := (v.rows - 2 + apart) / apart
+	part := longest/farJump*(1+1e-6) + math.SmallestNonzeroFloat32 // the longest may be rounded to float32
+	rest, zeros := n-n*3/4, 0                                      // a quarter of them
+	if math.IsInf(longest, 1) {
+		rest = v.rows
+	}
+	var room [2 * sampledRows]float64
+	list := room[:0]
+	if v.f32 != nil {
+		list, zeros = changesOf(list, v.f32[c:], v.width, apart, part, rest)
+	} else {
+		list, zeros = changesOf(list, v.f64[c:], v.width, apart, part, rest)
+	}
+	if len(list) < leastJumpy/2 || zeros > len(list)/2 {
+		return 0
+	}
+	return nth.Of(list, len(list)*3/4)
+}
+
+// changesOf appends how long the finite changes of a column are, of every so many rows, and counts those of 0; nothing if so many or more are a part.
+func changesOf[T number](list []float64, data []T, width, apart int, part float64, rest int) (changes []float64, zeros int) {
+	for i := width; i < len(data); i += apart * width {
+		d := math.Abs(float64(data[i]) - float64(data[i-width]))
+		if d >= part {
+			if rest--; rest <= 0 {
+				return nil, 0
+			}
+		}
+		if d == 0 {
+			zeros++
+		}
+		if d-d == 0 {
 			list = append(list, d)
 		}
 	}
-	slices.Sort(list)
-	if len(list) < leastJumpy/2 || list[len(list)/2] == 0 {
-		return 0
-	}
-	return list[len(list)*3/4]
+	return list, zeros
 }
 
-// jumps returns the steps of columns that are beyond their limits, in order of rows; nil if too many are.
-func (v *values) jumps(limits []float64) []jump {
-	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
+// jumps appends the steps of columns that are beyond their limits, each as its place among the values, in any order. It may end where there are more than
+// most.
+func (v *values) jumps(list []int, limits []float64, most int) []int {
+	if hasVector {
+		return jumpsOfVectors(list, v, limits, most)
+	}
 	if v.f32 != nil {
 		narrow := make([]float32, len(limits))
 		for c := range narrow {
 			narrow[c] = float32(limits[c])
 		}
-		return jumpsOf(v.f32, narrow, most)
+		return jumpsOf(list, v.f32, narrow)
 	}
-	return jumpsOf(v.f64, limits, most)
+	return jumpsOf(list, v.f64, limits)
 }
 
-func jumpsOf[T number](data, limits []T, most int) (list []jump) {
-	width := len(limits)
-	for row := 1; (row+1)*width <= len(data); row++ {
-		now, before := data[row*width:(row+1)*width], data[(row-1)*width:row*width]
-		for c, limit := range limits {
-			if d := now[c] - before[c]; d > limit || -d > limit {
-				if len(list) >= most {
-					return nil
-				}
-				list = append(list, jump{row, c, float64(d)})
-			}
+func jumpsOf[T number](list []int, data, limits []T) []int {
+	for row := 1; (row+1)*len(limits) <= len(data); row++ {
+		list = appendJumps(list, data, len(limits), row, 0, limits)
+	}
+	return list
+}
+
+// appendJumps appends those of a row, from a column on.
+func appendJumps[T number](list []int, data []T, width, row, c int, limits []T) []int {
+	for i, limit := range limits {
+		at := row*width + c + i
+		if d := data[at] - data[at-width]; d > limit || -d > limit {
+			list = append(list, at)
 		}
 	}
 	return list
 }
 
+// jump is a step of a column far beyond what it does otherwise.
+type jump struct {
+	row int
+	by  float64
+}
+
+// jumpAt returns the jump at a place among the values.
+func (v *values) jumpAt(at int) jump {
+	if v.f32 != nil {
+		return jump{at / v.width, float64(v.f32[at] - v.f32[at-v.width])}
+	}
+	return jump{at / v.width, v.f64[at] - v.f64[at-v.width]}
+}
+
 // unitJump tells rows at which several columns, all that jump there, become what they would be in another unit.
-func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []float64) bool {
+func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []float64) bool {
 	var rows []int
 	var columns []string
 	what := ""
 	for from := 0; from < len(found); {
-		to := from + 1
-		for to < len(found) && found[to].row == found[from].row {
+		row, to := found[from]/v.width, from+1
+		for to < len(found) && found[to] < (row+1)*v.width {
 			to++
 		}
 		here := found[from:to]
@@ -125,11 +171,11 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []
 			if !v.becomes(here, usual, u.factor) {
 				continue
 			}
-			rows = append(rows, here[0].row)
+			rows = append(rows, row)
 			if what == "" {
 				what = u.what
-				for _, j := range here {
-					columns = append(columns, s.Columns[j.column].Name)
+				for _, at := range here {
+					columns = append(columns, s.Columns[at-row*v.width].Name)
 				}
 			}
 			break
@@ -145,15 +191,16 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []jump, usual []
 }
 
 // becomes reports whether columns that jump at a row are all there so many times what they were, but for their motion, and two or more clearly.
-func (v *values) becomes(here []jump, usual []float64, factor float64) bool {
+func (v *values) becomes(here []int, usual []float64, factor float64) bool {
 	clear := 0
-	for _, j := range here {
-		now, before := v.at(j.row, j.column), v.at(j.row-1, j.column)
+	for _, at := range here {
+		row, c := at/v.width, at%v.width
+		now, before := v.at(row, c), v.at(row-1, c)
 		if factor < 1 {
 			now, before = before, now
 		}
 		off := math.Abs(now - max(factor, 1/factor)*before)
-		if off > unitSlack*usual[j.column]*max(factor, 1/factor) {
+		if off > unitSlack*usual[c]*max(factor, 1/factor) {
 			return false
 		}
 		if off < 0.2*math.Abs(now) {
@@ -164,17 +211,30 @@ func (v *values) becomes(here []jump, usual []float64, factor float64) bool {
 }
 
 // spikes tells values that jump away and come back within few samples, by far more than any other step of their column.
-func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []jump) {
+func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	var columns []string
 	var where, rows []int
 	least, most := math.Inf(1), 0.0
-	for c := range s.Columns {
-		if name := s.Columns[c].Name; rests(name) || strikes(name) || rests(s.Name) || strikes(s.Name) {
+	if name := x.known.of(s.Name); name.rests || name.strikes {
+		return
+	}
+	for i, at := range found { // by column, then by row
+		found[i] = at%v.width*v.rows + at/v.width
+	}
+	slices.Sort(found)
+	for len(found) > 0 {
+		c, n := found[0]/v.rows, 1
+		for n < len(found) && found[n]/v.rows == c {
+			n++
+		}
+		places := found[:n]
+		found = found[n:]
+		if name := x.known.of(s.Columns[c].Name); name.rests || name.strikes {
 			continue
 		}
-		var of []jump
-		for _, j := range found {
-			if j.column == c && !isTurn(j.by, &t.columns[c]) {
+		of := make([]jump, 0, n)
+		for _, at := range places {
+			if j := v.jumpAt((at-c*v.rows)*v.width + c); !isTurn(j.by, &t.columns[c]) {
 				of = append(of, j)
 			}
 		}
@@ -207,7 +267,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []jump) 
 
 // pairs returns where jumps begin that are followed by one back to about where it was, the rows of the steps of both, and the least of them.
 func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, least float64) {
-	steps, least = map[int]bool{}, math.Inf(1)
+	least = math.Inf(1)
 	for k := 0; k+1 < len(of); k++ {
 		a, b := of[k], of[k+1]
 		back := math.Abs(v.at(b.row, c) - v.at(a.row-1, c))
@@ -215,7 +275,9 @@ func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, leas
 		if b.row-a.row > spikeLong || a.by > 0 == (b.by > 0) || !(farJump*back <= size) {
 			continue
 		}
-		begins = append(begins, a.row)
+		if begins = append(begins, a.row); steps == nil {
+			steps = map[int]bool{}
+		}
 		for i := a.row; i <= b.row; i++ {
 			steps[i] = true
 		}
@@ -223,11 +285,6 @@ func (v *values) pairs(of []jump, c int) (begins []int, steps map[int]bool, leas
 		k++
 	}
 	return begins, steps, least
-}
-
-// strikes reports whether a name is of what strikes and is gone, as forces and accelerations are.
-func strikes(name string) bool {
-	return slices.ContainsFunc(tokens(name), func(t string) bool { return sudden[t] || sudden[t[:len(t)-1]] && t[len(t)-1] == 's' })
 }
 
 // isTurn reports whether a jump is that of an angle which goes around.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/summary"
 )
 
 // The rules of statistics: what a dataset states may be rounded, made in float32 or divided by one less, and differs by less than this then.
@@ -18,36 +20,33 @@ const (
 
 // stale compares the statistics that a dataset states with those of its data.
 type stale struct {
-	stated map[string]*dataset.Stated
-	of     map[string][]moments // by column; empty of streams that cannot be compared
-	rows   map[string]int
-	order  []string
+	stated   map[string]*dataset.Stated
+	of       map[string][]moments // by column; empty of streams that cannot be compared
+	rows     map[string]int
+	order    []string
+	declared map[string]bool
+	lacks    []string // streams that are declared and have samples, and of which nothing is stated
 }
 
 // moments are what is compared of a column. What is stated is rounded, so sums of float64 are exact enough; package stats has exact ones.
 type moments struct {
-	n, bad         int
-	min, max, mean float64
-	squares        float64 // the sum of the squared distances from the mean
+	summary.Pooled
+	bad      int
+	min, max float64
 }
 
-func (m *moments) add(k *columnTally, rows int) {
+func (m *moments) take(k *columnTally, rows int) {
 	n := float64(rows)
 	if m.bad += k.bad; k.bad > 0 { // nothing is compared then
 		return
 	}
-	if m.n == 0 {
+	if m.Count == 0 {
 		m.min, m.max = k.min, k.max
 	}
 	m.min, m.max = min(m.min, k.min), max(m.max, k.max)
-	mean, squares := k.shift+k.sum/n, max(0, k.square-k.sum*k.sum/n)
-	all, d := float64(m.n)+n, mean-m.mean
-	m.squares += squares + d*d*float64(m.n)*n/all
-	m.mean += d * n / all
-	m.n += int(n)
+	apart := k.sum / n
+	m.Add(n, k.shift+apart, max(0, k.square/n-apart*apart))
 }
-
-func (m *moments) std() float64 { return math.Sqrt(m.squares / float64(max(m.n, 1))) }
 
 // staleOf returns what a dataset states; nil if nothing.
 func staleOf(ctx context.Context, d dataset.Dataset) *stale {
@@ -56,10 +55,13 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 		return nil
 	}
 	list, err := s.Stated(ctx)
-	if err != nil || len(list) == 0 {
+	if err != nil || list == nil {
 		return nil // a broken file is noted by who needs it
 	}
-	t := &stale{map[string]*dataset.Stated{}, map[string][]moments{}, map[string]int{}, nil}
+	t := &stale{stated: map[string]*dataset.Stated{}, of: map[string][]moments{}, rows: map[string]int{}, declared: map[string]bool{}}
+	for _, f := range d.Info().Features {
+		t.declared[f.Name] = true
+	}
 	for i := range list {
 		t.stated[list[i].Stream] = &list[i]
 		t.order = append(t.order, list[i].Stream)
@@ -67,11 +69,17 @@ func staleOf(ctx context.Context, d dataset.Dataset) *stale {
 	return t
 }
 
-// wants reports whether a stream is compared.
-func (t *stale) wants(name string) bool { return t != nil && t.stated[name] != nil }
-
-// add takes a stream of an episode in.
+// add takes a stream of an episode in, if anything is stated of it.
 func (t *stale) add(name string, v *values, k *tally) {
+	switch {
+	case t == nil:
+		return
+	case t.stated[name] == nil:
+		if t.declared[name] && !slices.Contains(t.lacks, name) {
+			t.lacks = append(t.lacks, name)
+		}
+		return
+	}
 	t.rows[name] += v.rows
 	of, seen := t.of[name]
 	if !seen {
@@ -81,7 +89,7 @@ func (t *stale) add(name string, v *values, k *tally) {
 		of = of[:0]
 	}
 	for c := range of {
-		of[c].add(&k.columns[c], v.rows)
+		of[c].take(&k.columns[c], v.rows)
 	}
 	t.of[name] = of
 }
@@ -111,6 +119,11 @@ func (t *stale) found(path string) (list []Finding) {
 		f.Path = path
 		list = append(list, *f)
 	}
+	for _, name := range t.lacks {
+		f := newFinding(StaleStats, name, 1, "there are statistics, and none of it over all episodes: what normalises by them stops, or leaves it as it is")
+		f.Path = path
+		list = append(list, *f)
+	}
 	return list
 }
 
@@ -118,7 +131,7 @@ func (t *stale) found(path string) (list []Finding) {
 func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
 	for c := range of {
 		m := &of[c]
-		if m.n == 0 || m.bad > 0 {
+		if m.Count == 0 || m.bad > 0 {
 			continue
 		}
 		size := max(math.Abs(m.min), math.Abs(m.max)) * float32Off
@@ -129,8 +142,8 @@ func compareStated(st *dataset.Stated, of []moments) (wrong string, n int) {
 		}{
 			{"least value", st.Min, m.min, extremeOff*(m.max-m.min) + size},
 			{"greatest value", st.Max, m.max, extremeOff*(m.max-m.min) + size},
-			{"mean", st.Mean, m.mean, meanOff*m.std() + size},
-			{"standard deviation", st.Std, m.std(), stdOff*m.std() + 100*size},
+			{"mean", st.Mean, m.Mean, meanOff*m.Std() + size},
+			{"standard deviation", st.Std, m.Std(), stdOff*m.Std() + 100*size},
 		} {
 			switch {
 			case k.stated == nil:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/nth"
 )
 
 // The rules of streams that are stuck.
@@ -23,7 +24,7 @@ const (
 // stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
 // comes to rest slows down first, and starts again from where it stood.
 func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
-	if s.AllInteger() || isCommand(s.Name) {
+	if s.AllInteger() || x.known.of(s.Name).command {
 		return
 	}
 	if len(t.runs) == 1 && t.runs[0] == (run{0, v.rows}) {
@@ -142,7 +143,7 @@ func (x *examiner) othersMove(name string, from, to int64) bool {
 			}
 		}
 		moves := 2*changes > hi-lo
-		if any = any || moves; isCommand(s.Name) {
+		if any = any || moves; x.known.of(s.Name).command {
 			if told = true; moves {
 				return true
 			}
@@ -159,7 +160,7 @@ func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		v, lo, hi, ok := x.during(s, from, to)
-		if !ok || !isCommand(s.Name) {
+		if !ok || !x.known.of(s.Name).command {
 			continue
 		}
 		for c := range v.width {
@@ -197,29 +198,38 @@ func (v *values) paces() []pace {
 	every := max(1, v.rows/most)
 	steps := make([]float64, 0, most+1)
 	for c := range list {
-		steps = steps[:0]
-		on, back := 0, 0
-		for i := 1; i < v.rows; i += every {
-			d := v.at(i, c) - v.at(i-1, c)
-			if d == 0 || d-d != 0 {
-				continue
-			}
-			steps = append(steps, math.Abs(d))
-			if i+1 < v.rows {
-				switch next := v.at(i+1, c) - v.at(i, c); {
-				case next*d > 0:
-					on++
-				case next*d < 0:
-					back++
-				}
-			}
+		var on, back int
+		if v.f32 != nil {
+			steps, on, back = stepsOf(steps[:0], v.f32[c:], v.width, every)
+		} else {
+			steps, on, back = stepsOf(steps[:0], v.f64[c:], v.width, every)
 		}
 		if len(steps) > 0 {
-			slices.Sort(steps)
-			list[c] = pace{steps[len(steps)/2], steps[0], back > on}
+			list[c] = pace{nth.Of(steps, len(steps)/2), slices.Min(steps), back > on}
 		}
 	}
 	return list
+}
+
+// stepsOf appends how long the changes of a column are, of every so many rows, but for those of 0; and counts those that go on, and back, with the next.
+func stepsOf[T number](list []float64, data []T, width, every int) (steps []float64, on, back int) {
+	for i := width; i < len(data); i += every * width {
+		x := float64(data[i])
+		d := x - float64(data[i-width])
+		if d == 0 || d-d != 0 {
+			continue
+		}
+		list = append(list, math.Abs(d))
+		if i+width < len(data) {
+			switch next := float64(data[i+width]) - x; {
+			case next*d > 0:
+				on++
+			case next*d < 0:
+				back++
+			}
+		}
+	}
+	return list, on, back
 }
 
 // abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on

@@ -25,11 +25,9 @@ func (x *examiner) stream(s *dataset.Stream) {
 		return
 	}
 	x.seen += v.rows * v.width
-	stated := x.stale.wants(s.Name)
-	t := v.scan(stated)
-	if stated {
-		x.stale.add(s.Name, &v, t)
-	}
+	t := &x.known.tally
+	v.scan(t)
+	x.stale.add(s.Name, &v, t)
 	x.notFinite(s, &v, t)
 	x.stuck(s, &v, t)
 	x.repeated(s, &v, t)
@@ -117,7 +115,7 @@ func (v *values) moving(t *tally) []int {
 
 // repeated looks for streams in which each row comes several times: samples that were written faster than they were measured.
 func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
-	if s.AllInteger() || isCommand(s.Name) {
+	if s.AllInteger() || x.known.of(s.Name).command {
 		return
 	}
 	all, several, rows := 0, 0, 0

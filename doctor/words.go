@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func names(list []string) string {
 // firstOf returns as many times as a finding lists.
 func firstOf(at []int64) []int64 { return at[:min(len(at), MostTimes)] }
 
-// tokens are the words of a name, in lower case: "observation", "state" of "observation.state", and "q", "pos" of "qPos".
+// tokens are the words of a name, in lower case: "observation", "state" of "observation.state".
 func tokens(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
 }
@@ -59,19 +60,31 @@ var commands = map[string]bool{"action": true, "actions": true, "cmd": true, "co
 	"controls": true, "setpoint": true, "setpoints": true, "target": true, "targets": true, "desired": true, "goal": true, "goals": true, "reference": true,
 	"leader": true, "leaders": true, "master": true, "joy": true, "rc": true, "teleop": true, "manual": true, "actuator": true, "outputs": true}
 
-// isCommand reports whether a stream is one of commands by its name: these hold still, and stop at limits, because somebody wanted it so.
-func isCommand(name string) bool {
-	for _, t := range tokens(name) {
-		if commands[t] {
-			return true
-		}
-		for _, part := range []string{"action", "cmd", "command", "setpoint"} {
-			if strings.HasSuffix(t, part) || strings.HasPrefix(t, part) {
-				return true
-			}
-		}
+// isCommand reports whether a word is one of commands: these hold still, and stop at limits, because somebody wanted it so.
+func isCommand(word string) bool {
+	return commands[word] || slices.ContainsFunc([]string{"action", "cmd", "command", "setpoint"}, func(part string) bool {
+		return strings.HasSuffix(word, part) || strings.HasPrefix(word, part)
+	})
+}
+
+// grips are words in the names of columns that rest at their limits by nature.
+var grips = map[string]bool{"gripper": true, "grip": true, "finger": true, "thumb": true, "hand": true, "claw": true, "trigger": true,
+	"throttle": true, "axe": true, "range": true, "distance": true, "depth": true, "lidar": true, "touch": true, "tactile": true, "contact": true, "button": true, "pedal": true, "brake": true, "door": true, "drawer": true, "switch": true, "flag": true, "statu": true,
+	"confidence": true, "quality": true, "percent": true, "battery": true}
+
+// sudden are words in the names of columns that strike and are gone.
+var sudden = map[string]bool{"acc": true, "accel": true, "acceleration": true, "accelerometer": true, "force": true, "torque": true, "wrench": true, "effort": true,
+	"current": true, "power": true, "shock": true, "vibration": true, "jerk": true, "gyro": true, "ft": true, "imu": true, "reward": true, "error": true, "innovation": true}
+
+// saysOf returns what the name of a stream or a column says.
+func saysOf(name string) (s says) {
+	for _, word := range tokens(name) {
+		one := strings.TrimSuffix(word, "s")
+		s.command = s.command || isCommand(word)
+		s.rests = s.rests || grips[one] || strings.Contains(word, "varianc")
+		s.strikes = s.strikes || sudden[word] || sudden[one]
 	}
-	return false
+	return s
 }
 
 // short2 writes a number with six decimals.

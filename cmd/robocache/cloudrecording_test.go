@@ -136,7 +136,10 @@ func TestDefinitionsThatARecordingLacksAreTaken(t *testing.T) {
 	f := resampleTo(t, log, "--hz=1", "--msg-path", share)
 	assert.Equal(t, []float32{7, 8}, array[float32](t, f, "/gripper.values"))
 	good(t, "pack", log, "-o", filepath.Join(t.TempDir(), "s.safetensors"), "--msg-path", share)
-	code, _, stderr := cli("inspect", log, "--msg-path", filepath.Join(share, "nowhere"))
-	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "--msg-path: got ")
+	for _, command := range [][]string{{"inspect"}, {"doctor"}, {"stats"}, {"pack", "-o", filepath.Join(t.TempDir(), "s.safetensors")},
+		{"convert", "--to=mcap", "-o", filepath.Join(t.TempDir(), "s.mcap")}} {
+		code, _, stderr := cli(append(command, log, "--msg-path", filepath.Join(share, "nowhere"))...)
+		assert.Equal(t, exitUsage, code, command[0])
+		assert.Contains(t, stderr, "--msg-path: got ", command[0])
+	}
 }

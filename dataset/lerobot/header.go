@@ -156,14 +156,58 @@ func featureOf(m member) (f feature, why string) {
 	if len(shape) == 0 {
 		f.width = 0
 	}
-	if info, err := membersOf(get(list, "info")); err == nil {
-		f.pixels, _ = text(get(info, "video.pix_fmt"))
-	}
 	f.Names = namesOf(get(list, "names"), "", 0)
+	if f.DType == "video" {
+		if wrong := f.readVideo(cmp.Or(string(get(list, "info")), string(get(list, "video_info")))); wrong != "" {
+			why = wrong
+		}
+	}
 	if len(f.Shape) == 1 && len(f.Names) > 0 && len(f.Names) != f.width {
 		why = fmt.Sprintf("%d names for %d values", len(f.Names), f.width)
 	}
 	return f, why
+}
+
+// readVideo reads what is declared of a video: its size is in the shape, and may be told again beside its rate and its pixels. It returns where the two
+// disagree.
+func (f *feature) readVideo(info string) (why string) {
+	f.Height, f.Width = sizeIn(f.Shape, f.Names)
+	list, err := membersOf([]byte(info))
+	if err != nil {
+		return ""
+	}
+	f.pixels, _ = text(get(list, "video.pix_fmt"))
+	if rate, ok := number(get(list, "video.fps")); ok && dataset.IsRate(rate) {
+		f.Rate = rate
+	}
+	height, okH := wholeNumber(get(list, "video.height"))
+	width, okW := wholeNumber(get(list, "video.width"))
+	switch {
+	case !okH || !okW || height <= 0 || width <= 0 || height > 1<<24 || width > 1<<24:
+	case f.Width == 0:
+		f.Height, f.Width = int(height), int(width)
+	case f.Height != int(height) || f.Width != int(width):
+		return fmt.Sprintf("a shape of %dx%d pixels, and a video of %dx%d", f.Width, f.Height, width, height)
+	}
+	return ""
+}
+
+// sizeIn returns the pixels that a shape of three is of, by the names of its parts, or by which of them is as few as channels are; 0 if neither tells.
+func sizeIn(shape []int, names []string) (height, width int) {
+	if len(shape) != 3 {
+		return 0, 0
+	}
+	if h, w := slices.Index(names, "height"), slices.Index(names, "width"); len(names) == 3 && h >= 0 && w >= 0 {
+		return shape[h], shape[w]
+	}
+	channels := func(n int) bool { return n == 1 || n == 3 || n == 4 }
+	switch first, last := channels(shape[0]), channels(shape[2]); {
+	case last && !first:
+		return shape[0], shape[1]
+	case first && !last:
+		return shape[1], shape[2]
+	}
+	return 0, 0
 }
 
 // namesOf flattens names, which come as a list, a list of lists, or an object of such. Those of an object with several members begin with the

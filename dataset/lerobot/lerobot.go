@@ -29,7 +29,7 @@ func init() {
 	dataset.Register(dataset.Format{
 		Name: "lerobot", Extensions: []string{".json"},
 		Match:  isHeader,
-		Folder: func(path string) bool { return isHeader(headOf(storage.Join(path, "meta", "info.json"))) },
+		Folder: isFolder,
 		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			return Open(ctx, path, opt)
 		},
@@ -41,19 +41,34 @@ func isHeader(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"codebase_version"`))
 }
 
-// headOf returns the beginning of a file, or nothing.
-func headOf(path string) []byte {
+// isFolder tells a dataset by its meta/info.json, or where that is broken by what else lies beside it.
+func isFolder(path string) bool {
+	head, there := headOf(storage.Join(path, "meta", "info.json"))
+	if !there || isHeader(head) {
+		return there
+	}
+	return slices.ContainsFunc(beside, func(name string) bool {
+		_, err := storage.Stat(context.Background(), storage.Join(path, "meta", name))
+		return err == nil
+	})
+}
+
+// beside are files and folders that only LeRobot has beside an info.json.
+var beside = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
+
+// headOf returns the beginning of a file, if it is there.
+func headOf(path string) (head []byte, there bool) {
 	ctx := context.Background()
 	if st, err := storage.Stat(ctx, path); err != nil || !st.IsRegular() {
-		return nil
+		return nil, false
 	}
 	f, err := storage.Open(ctx, path)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer f.Close()
-	head, _ := io.ReadAll(io.LimitReader(storage.Reader(f), 16*dataset.HeadBytes))
-	return head
+	head, _ = io.ReadAll(io.LimitReader(storage.Reader(f), 16*dataset.HeadBytes))
+	return head, true
 }
 
 // Options are dataset's. Strict refuses a dataset with any of Info.Problems, and an episode with Damage. Rate goes before fps of info.json, and the

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"math"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
 )
 
 // Stated returns the statistics of meta/stats.json, or of version 2.1 those of meta/episodes_stats.jsonl, joined over the episodes that there is data of.
-// Cameras and the columns of bookkeeping are left out. Without either file it is nil.
+// Cameras and the columns of bookkeeping are left out. Without either file it is nil; of a file that says nothing it is empty.
 func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, err error) {
 	if s.header.major == 2 && s.header.version != "v2.0" {
 		list, err = s.statedByEpisode(ctx)
@@ -45,6 +45,7 @@ func (s *Set) statedOfAll() (list []dataset.Stated, err error) {
 	if err != nil {
 		return nil, err
 	}
+	list = []dataset.Stated{}
 	for i := range s.header.features {
 		f := &s.header.features[i]
 		if raw := get(members, f.Name); raw != nil && numeric(f) {
@@ -134,6 +135,7 @@ func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err e
 	if err != nil {
 		return nil, err
 	}
+	list = []dataset.Stated{}
 	for _, f := range s.header.features {
 		if seen[f.Name] == len(s.episodes) && episodes == len(s.episodes) && len(s.episodes) > 0 { // else they are not of all
 			list = append(list, *joined[f.Name])
@@ -150,13 +152,11 @@ func join(to, st *dataset.Stated) bool {
 			return false
 		}
 	}
-	a, b := float64(to.Count), float64(st.Count)
 	for c := range n {
 		to.Min[c], to.Max[c] = min(to.Min[c], st.Min[c]), max(to.Max[c], st.Max[c])
-		mean := (a*to.Mean[c] + b*st.Mean[c]) / (a + b)
-		p, q := to.Mean[c]-mean, st.Mean[c]-mean
-		to.Std[c] = math.Sqrt((a*(to.Std[c]*to.Std[c]+p*p) + b*(st.Std[c]*st.Std[c]+q*q)) / (a + b))
-		to.Mean[c] = mean
+		m := summary.Pooled{Count: float64(to.Count), Mean: to.Mean[c], Variance: to.Std[c] * to.Std[c]}
+		m.Add(float64(st.Count), st.Mean[c], st.Std[c]*st.Std[c])
+		to.Mean[c], to.Std[c] = m.Mean, m.Std()
 	}
 	to.Count += st.Count
 	return true

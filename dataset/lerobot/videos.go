@@ -128,7 +128,7 @@ func (r *reader) video(ctx context.Context, name string) error {
 		return err
 	}
 	r.e.Media = append(r.e.Media, dataset.Media{
-		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height,
+		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height, Rate: rateOf(track),
 		Source: &frameSource{set: r.set, path: open.Path, frames: frames, of: toldOf{r.of.number, name}, all: len(frames) == r.rows},
 	})
 	return nil
@@ -211,13 +211,24 @@ func halfFrame(fps float64, track *mp4.Track) int64 {
 	if fps > 0 {
 		return int64(5e8 / fps)
 	}
+	if rate := rateOf(track); rate > 0 {
+		return int64(5e8 / rate)
+	}
+	return 5e8
+}
+
+// rateOf returns how many frames a second a video has; 0 if it has one, or all at one time.
+func rateOf(track *mp4.Track) float64 {
 	last := track.Len() - 1
 	if last < 1 {
-		return 5e8
+		return 0
 	}
 	from, timescale := track.Time(0)
 	to, _ := track.Time(last)
-	return int64(5e8 * float64(to-from) / float64(timescale) / float64(last))
+	if to <= from || timescale <= 0 {
+		return 0
+	}
+	return float64(last) * float64(timescale) / float64(to-from)
 }
 
 // countFrames finds out which number the first frame of each episode has in its file, where each row has a frame, and whether episodes overlap there.

@@ -156,7 +156,7 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *WriteError {
 			if !(off <= float64(tolerance)) || (t < start) != (t-start < 0) {
 				want := fmt.Sprintf("%.0f ns after the first, within 0.1 ms, at %s rows a second", place, strconv.FormatFloat(fps, 'g', -1, 64))
 				if e.Steps {
-					want += "; its times count steps, because nobody said how many a second there are: Options.Rate says it"
+					want += "; its times count steps, because nobody said how many a second there are"
 				}
 				return &WriteError{
 					Feature: c.name, Kind: ErrNotAligned, Got: fmt.Sprintf("sample %d at %d ns, %d ns after the first", i, t, t-start),
@@ -289,7 +289,7 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *WriteError {
 		if !(v >= 0 && v < float64(len(tasks))) || v != math.Trunc(v) {
 			return &WriteError{
 				Kind: dataset.ErrNotFound, Got: fmt.Sprintf("task %g in row %d", v, i),
-				Want: fmt.Sprintf("the number of one of the %d in WriteOptions.Tasks", len(tasks)),
+				Want: fmt.Sprintf("the number of one of the %d tasks", len(tasks)),
 			}
 		}
 		task := tasks[int(v)]

@@ -101,13 +101,13 @@ func (w *Writer) featureName(stream string, names map[string]string) (string, *W
 		name = strings.ReplaceAll(stream, "/", ".")
 	}
 	bad := func(kind error, got, want string) (string, *WriteError) {
-		return name, &WriteError{Kind: kind, Got: got, Want: want + ": WriteOptions.Names gives it another"}
+		return name, &WriteError{Kind: kind, Got: got, Want: want + ": it can be written under another name"}
 	}
 	switch {
 	case name == "":
 		return bad(dataset.ErrOption, "an empty name", "a name")
 	case name == "task_index":
-		return bad(dataset.ErrOption, "numbers of tasks", "what they stand for in WriteOptions.Tasks, or another name")
+		return bad(dataset.ErrOption, "numbers of tasks", "the texts that they stand for, or another name")
 	case slices.Contains(reserved, name):
 		return bad(dataset.ErrOption, "a name that LeRobot uses itself", "another")
 	case strings.Contains(name, "/"):

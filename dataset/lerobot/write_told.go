@@ -1,8 +1,6 @@
 package lerobot
 
 import (
-	"math"
-
 	"github.com/robocache/robocache/internal/summary"
 )
 
@@ -10,8 +8,8 @@ import (
 // and of quantiles the least up to the middle one, else the largest, as LeRobot has them.
 type pool struct {
 	told, bare bool
-	count      float64
-	all        []summary.Column // Std is the variance
+	all        []summary.Column // with the moments of the first
+	moments    []summary.Pooled
 }
 
 func (p *pool) add(s featureStats) {
@@ -19,20 +17,14 @@ func (p *pool) add(s featureStats) {
 	n := float64(s.frames)
 	first := p.all == nil
 	if first {
-		p.all = make([]summary.Column, len(s.columns))
+		p.all, p.moments = make([]summary.Column, len(s.columns)), make([]summary.Pooled, len(s.columns))
 	}
 	for i, c := range s.columns {
 		a := &p.all[i]
-		variance := c.Std * c.Std
-		if first {
+		if p.moments[i].Add(n, c.Mean, c.Std*c.Std); first {
 			*a = c
-			a.Std = variance
 			continue
 		}
-		share := n / (p.count + n)
-		apart := c.Mean - a.Mean
-		a.Std = a.Std*(1-share) + variance*share + apart*apart*share*(1-share)
-		a.Mean += apart * share
 		a.Min, a.Max = min(a.Min, c.Min), max(a.Max, c.Max)
 		for q, share := range summary.Quantiles {
 			if share <= 0.5 {
@@ -42,7 +34,6 @@ func (p *pool) add(s featureStats) {
 			}
 		}
 	}
-	p.count += n
 }
 
 // columns returns the statistics of all episodes: those of the counted pixels where all were.
@@ -54,7 +45,7 @@ func (p *pool) columns(levels []summary.Levels) []summary.Column {
 			continue
 		}
 		list[i] = p.all[i]
-		list[i].Std = math.Sqrt(p.all[i].Std)
+		list[i].Mean, list[i].Std = p.moments[i].Mean, p.moments[i].Std()
 	}
 	return list
 }

@@ -53,7 +53,7 @@ func (p *episodePlan) addVideo(ctx context.Context, w *Writer, name string, m *d
 	if !source.whole(p.rows) {
 		return &WriteError{
 			Kind: ErrNotAligned, Got: fmt.Sprintf("%d frames of a video for %d rows, not one behind the other", len(source.frames), p.rows),
-			Want: "one for each row, which follow each other: WriteOptions.Codec encodes it anew",
+			Want: "one for each row, which follow each other, or a codec to encode it anew",
 		}
 	}
 	c := clip{from: int(source.frames[0]), to: int(source.frames[0]) + p.rows, open: source.track}

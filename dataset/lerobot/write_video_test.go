@@ -260,7 +260,7 @@ func TestMediaAreEncoded(t *testing.T) {
 	again.Source = &frameSource{set: source.set, path: source.path, frames: append([]int32{0, 0}, source.frames[2:]...)}
 	err = bare.Add(ctx, &dataset.Episode{Media: []dataset.Media{again}})
 	require.ErrorIs(t, err, ErrNotAligned)
-	assert.ErrorContains(t, err, "WriteOptions.Codec encodes it anew")
+	assert.ErrorContains(t, err, "or a codec to encode it anew")
 }
 
 // TestWritingMendsTimesThatDrifted has a dataset that says of each episode that its video begins 1 ms later than it does.

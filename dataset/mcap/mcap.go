@@ -31,7 +31,7 @@ func init() {
 
 // Open opens a file, which is one episode.
 func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
-	info, err := topics.Clock(opt)
+	info, _, err := topics.Check(ctx, opt)
 	if err != nil {
 		return nil, err
 	}

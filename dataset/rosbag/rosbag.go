@@ -43,7 +43,7 @@ func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Datase
 
 // fromFile is Open of a file that is open, and is the dataset's if there is no error.
 func fromFile(ctx context.Context, file storage.File, path string, opt dataset.Options) (dataset.Dataset, error) {
-	info, err := topics.Clock(opt)
+	info, _, err := topics.Check(ctx, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func (b *bag) lacks(list []dataset.LeftOut) {
 	}
 	for i := range list {
 		if kind, is := missing[list[i].Name]; is && list[i].Count > 0 {
-			list[i].Reason = fmt.Sprintf("the recording lacks the definition of %s, which is not built in: name the folder that has it (--msg-path, Options.Definitions)", kind)
+			list[i].Reason = fmt.Sprintf("the recording lacks the definition of %s, which is not built in: name the folder that has it (--msg-path)", kind)
 		}
 	}
 }

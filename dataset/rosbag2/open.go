@@ -74,10 +74,7 @@ type Set struct {
 func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 	s := &Set{path: path, opt: opt}
 	var err error
-	if s.info, err = topics.Clock(opt); err != nil {
-		return nil, err
-	}
-	if s.defs, err = defs.Open(ctx, opt.Definitions); err != nil {
+	if s.info, s.defs, err = topics.Check(ctx, opt); err != nil {
 		return nil, err
 	}
 	st, err := storage.Stat(ctx, path)

@@ -61,13 +61,15 @@ type Counter interface{ Count(channel int) int }
 // message's header.
 var clocks = []string{"log", "publish", "header"}
 
-// Clock returns what is known of any log before it is read: the clocks there are, and the one that is chosen. Another is a *dataset.OptionError.
-func Clock(opt dataset.Options) (dataset.Info, error) {
+// Check looks at the options of a log before it is opened. It returns what is known of any log, the clocks there are and the one that is chosen, and the
+// definitions that the options name. Another clock is a *dataset.OptionError, and so is a path without definitions.
+func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, error) {
 	info := dataset.Info{Clocks: slices.Clone(clocks), Clock: cmp.Or(opt.Clock, clocks[0])}
 	if !slices.Contains(clocks, info.Clock) {
-		return dataset.Info{}, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: strings.Join(clocks, " or ")}
+		return dataset.Info{}, nil, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: strings.Join(clocks, " or ")}
 	}
-	return info, nil
+	set, err := defs.Open(ctx, opt.Definitions)
+	return info, set, err
 }
 
 // Read decodes a log to an episode: a stream for each topic of numbers, one for each array of any length in its messages, Media for images and video,

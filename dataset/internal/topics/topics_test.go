@@ -55,12 +55,12 @@ func (l *fakeLog) Message(_ context.Context, at At) ([]byte, error) {
 
 func TestAnUnknownClockIsAnOptionThatCannotBe(t *testing.T) {
 	for _, name := range []string{"", "log", "publish", "header"} {
-		info, err := Clock(dataset.Options{Clock: name})
+		info, _, err := Check(context.Background(), dataset.Options{Clock: name})
 		require.NoError(t, err)
 		assert.Equal(t, dataset.Info{Clock: cmp.Or(name, "log"), Clocks: []string{"log", "publish", "header"}}, info)
 		info.Clocks[0] = "the caller's own"
 	}
-	_, err := Clock(dataset.Options{Clock: "Log"})
+	_, _, err := Check(context.Background(), dataset.Options{Clock: "Log"})
 	assert.Equal(t, &dataset.OptionError{Arg: "Clock", Got: "Log", Want: "log or publish or header"}, err)
 }
 

@@ -1,4 +1,4 @@
-package dataset
+package nth
 
 import (
 	"math/rand/v2"
@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is selected is what sorting would put there, whatever order the numbers come in.
-func TestTheMedianStepIsThatOfSortedSteps(t *testing.T) {
+// Whatever order the numbers come in.
+func TestWhatIsSelectedIsWhatSortingPutsThere(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 2, 31, 32, 33, 127, 1000} {
 		for name, value := range map[string]func(i int) int64{
@@ -22,7 +22,7 @@ func TestTheMedianStepIsThatOfSortedSteps(t *testing.T) {
 			}
 			sorted := slices.Sorted(slices.Values(list))
 			for _, k := range []int{0, (n - 1) / 2, n / 2, (95*n+99)/100 - 1, n - 1} {
-				require.Equal(t, sorted[k], nth(slices.Clone(list), k), "%s, %d of %d", name, k, n)
+				require.Equal(t, sorted[k], Of(slices.Clone(list), k), "%s, %d of %d", name, k, n)
 			}
 		}
 	}
