@@ -272,12 +272,12 @@ func (s *search) next(wide bool) error {
 		if old[i].got != old[i].want {
 			return ErrChanged
 		}
-		slices.Sort(old[i].list)
 	}
 	size := 32
 	if wide {
 		size = 64
 	}
+	var pick picker
 	for i := range s.ranks {
 		r := &s.ranks[i]
 		if r.known {
@@ -290,7 +290,7 @@ func (s *search) next(wide bool) error {
 			if negative {
 				at = int64(len(g.list)) - 1 - at
 			}
-			r.known, r.value = true, valueOfBits(g.list[at], wide)
+			r.known, r.value = true, valueOfBits(pick.rank(g.list, at, size-g.bits), wide)
 			continue
 		}
 		digit := 0
@@ -313,6 +313,34 @@ func (s *search) next(wide bool) error {
 	}
 	s.order()
 	return nil
+}
+
+// picker finds numbers at ranks of lists, with memory that it keeps.
+type picker struct{ rest []uint64 }
+
+// rank returns the number that so many of a list are before when it is sorted. They differ in the lower bits at most, a multiple of 8.
+func (p *picker) rank(list []uint64, before int64, bits int) uint64 {
+	for shift := bits - 8; shift >= 0 && len(list) > 1; shift -= 8 {
+		var counts [256]int64
+		for _, v := range list {
+			counts[v>>shift&255]++
+		}
+		digit := 0
+		for ; before >= counts[digit]; digit++ {
+			before -= counts[digit]
+		}
+		if counts[digit] == int64(len(list)) {
+			continue
+		}
+		rest := slices.Grow(p.rest[:0], int(counts[digit])) // of the next lists, which lie in it already, it overwrites what was read
+		for _, v := range list {
+			if v>>shift&255 == uint64(digit) {
+				rest = append(rest, v)
+			}
+		}
+		list, p.rest = rest, rest
+	}
+	return list[0]
 }
 
 func valueOfBits(b uint64, wide bool) float64 {

@@ -300,7 +300,12 @@ func (d *leafData) bounds(images bool) (s format.Statistics) {
 func extremes[T cmp.Ordered](list []T) (low, high T) {
 	low, high = list[0], list[0]
 	for _, v := range list {
-		low, high = min(low, v), max(high, v)
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
 	}
 	return low, high
 }
