@@ -398,25 +398,31 @@ func pick[T any](list []T, at []int) []T {
 func (p *episodePlan) addStandard(w *Writer) {
 	numbers := w.taskNumbers(p.tasks)
 	for _, f := range standardFeatures() {
-		values := make([]float64, p.rows)
+		if f.dtype == dtypeFloat32 {
+			seconds := make([]float32, p.rows)
+			for i := range seconds {
+				seconds[i] = float32(float64(i) / w.opt.FPS)
+			}
+			p.addFloats(f, seconds)
+			continue
+		}
+		values := make([]int64, p.rows)
 		for i := range values {
 			switch f.name {
-			case "timestamp":
-				values[i] = float64(i) / w.opt.FPS
 			case "frame_index":
-				values[i] = float64(i)
+				values[i] = int64(i)
 			case "episode_index":
-				values[i] = float64(w.report.Episodes)
+				values[i] = int64(w.report.Episodes)
 			case "index":
-				values[i] = float64(w.report.Frames + i)
+				values[i] = int64(w.report.Frames + i)
 			case "task_index":
-				values[i] = float64(numbers[0])
+				values[i] = int64(numbers[0])
 				if p.taskOf != nil {
-					values[i] = float64(numbers[p.taskOf[i]])
+					values[i] = int64(numbers[p.taskOf[i]])
 				}
 			}
 		}
-		p.addNumbers(f, values)
+		p.addIntegers(f, values)
 	}
 }
 

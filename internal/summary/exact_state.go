@@ -47,7 +47,7 @@ func (e *exact) merge(o *exact, first bool) error {
 		if b.got += other.got; b.got > b.want {
 			return ErrChanged
 		}
-		b.list = append(b.list, other.list...)
+		b.list, b.tails = append(b.list, other.list...), append(b.tails, other.tails...)
 		b.counts.add(&other.counts)
 	}
 	return nil
@@ -84,6 +84,9 @@ func (e *exact) append(to []byte) []byte {
 		}
 		for _, v := range b.list {
 			to = binary.LittleEndian.AppendUint64(to, v)
+		}
+		for _, v := range b.tails {
+			to = binary.LittleEndian.AppendUint64(to, b.prefix<<16|uint64(v))
 		}
 		if b.want > listed {
 			to = appendCounts(to, &b.counts)
@@ -187,7 +190,13 @@ func (r *reader) column(e *exact, x *Exact) {
 				return
 			}
 			for range got {
-				b.list = append(b.list, r.word())
+				v := r.word()
+				if x.wide {
+					b.list = append(b.list, v)
+				} else {
+					r.want(v>>16 == prefix)
+					b.tails = append(b.tails, uint16(v))
+				}
 			}
 		}
 		s.buckets = append(s.buckets, b)

@@ -29,6 +29,7 @@ type pages struct {
 	distinct   int
 	index      []int32 // of each value in it
 	table      []int32
+	seen       []uint64 // the distinct values
 	scratch    []byte
 }
 
@@ -63,31 +64,31 @@ func dictionaryOf[T any](p *pages, values []T, size int, bitsOf func(T) uint64) 
 		}
 	}
 	p.index = p.index[:0]
-	var list []byte
 	most := min(n/2, dictionaryBytes/size)
-	found := distinct(p, n, most, func(i int) uint64 { return bitsOf(values[i]) }, func(v uint64, at int32, new bool) {
-		if p.index = append(p.index, at); new {
-			list = binary.LittleEndian.AppendUint64(list, v)
-		}
-	})
+	found := distinct(p, n, most, func(i int) uint64 { return bitsOf(values[i]) }, func(at int32) { p.index = append(p.index, at) })
 	if found < 0 || found*size+n*bits.Len(uint(found-1))/8 >= n*size {
 		return
 	}
 	p.dictionary, p.distinct = make([]byte, 0, found*size), found
-	for i := range found {
-		p.dictionary = append(p.dictionary, list[8*i:8*i+size]...)
+	for _, v := range p.seen {
+		if size == 4 {
+			p.dictionary = binary.LittleEndian.AppendUint32(p.dictionary, uint32(v))
+		} else {
+			p.dictionary = binary.LittleEndian.AppendUint64(p.dictionary, v)
+		}
 	}
 }
 
-// distinct numbers n values in the order in which they come, and returns how many there are; -1 if they are more than most.
-func distinct(p *pages, n, most int, value func(i int) uint64, use func(v uint64, at int32, new bool)) int {
+// distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than most.
+func distinct(p *pages, n, most int, value func(i int) uint64, use func(at int32)) int {
 	slots := 1 << bits.Len(uint(2*most+1))
 	if cap(p.table) < slots {
 		p.table = make([]int32, slots)
 	}
 	table := p.table[:slots]
 	clear(table)
-	var seen []uint64
+	seen := p.seen[:0]
+	defer func() { p.seen = seen }()
 	shift := 64 - bits.Len(uint(slots-1))
 	for i := range n {
 		v := value(i)
@@ -95,8 +96,7 @@ func distinct(p *pages, n, most int, value func(i int) uint64, use func(v uint64
 		for table[at] != 0 && seen[table[at]-1] != v {
 			at = (at + 1) & (slots - 1)
 		}
-		new := table[at] == 0
-		if new {
+		if table[at] == 0 {
 			if len(seen) == most {
 				return -1
 			}
@@ -104,7 +104,7 @@ func distinct(p *pages, n, most int, value func(i int) uint64, use func(v uint64
 			table[at] = int32(len(seen))
 		}
 		if use != nil {
-			use(v, table[at]-1, new)
+			use(table[at] - 1)
 		}
 	}
 	return len(seen)
