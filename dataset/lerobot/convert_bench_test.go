@@ -24,15 +24,15 @@ func BenchmarkConvert(b *testing.B) {
 		m.lengths = append(m.lengths, rows)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	walk := func(int) any { // a joint that swings, and the noise of its encoder
+	swing := func(row int) any { // joints at their own paces, and the noise of their encoders
 		out := make([]any, width)
 		for i := range out {
-			out[i] = float32(math.Sin(rng.Float64()) + float64(i))
+			out[i] = float32(math.Sin(float64(row)/50*(1+float64(i)/width)) + 0.001*rng.NormFloat64())
 		}
 		return out
 	}
-	m.list("observation.state", width, walk)
-	m.list("action", width, walk)
+	m.list("observation.state", width, swing)
+	m.list("action", width, swing)
 	m.options = []parquet.WriterOption{parquet.PageBufferSize(1 << 20), parquet.DictionaryMaxBytes(1 << 20)} // as pyarrow
 	in := ""
 	if dir := os.Getenv("ROBOCACHE_BENCH_DATA"); dir == "" {

@@ -122,12 +122,12 @@ type ranked struct {
 // bucket is the values that begin with some bits.
 type bucket struct {
 	prefix uint64
-	bits   int    // how many there are of it
-	want   uint64 // values
-	got    uint64
+	bits   int      // how many there are of it
+	want   uint64   // values
+	got    uint64   // values, but for those in tails
 	counts prefixes // of the values by the 16 bits that follow, if there are many
 	list   []uint64 // else the values' bits
-	tails  []uint16 // of float32, those behind the prefix instead
+	tails  []uint16 // of float32, those behind the prefix instead, for which there is room
 }
 
 // listed is how many values of a bucket are listed.
@@ -143,19 +143,19 @@ func (s *search) find32(rows []float32, c, width int) {
 	if s.slots == nil {
 		return
 	}
+	slots, buckets := s.slots, s.buckets
 	for i := c; i < len(rows); i += width {
 		b := math.Float32bits(rows[i])
-		slot := s.slots[b>>24][b>>16&255]
+		slot := slots[b>>24][b>>16&255]
 		if slot == 0 {
 			continue
 		}
-		g := &s.buckets[slot-1]
-		g.got++
-		switch {
-		case g.want > listed:
-			g.count(uint16(b))
-		case uint64(len(g.tails)) < g.want:
-			g.tails = append(g.tails, uint16(b))
+		g := &buckets[slot-1]
+		if n := len(g.tails); n < cap(g.tails) {
+			g.tails = g.tails[:n+1]
+			g.tails[n] = uint16(b)
+		} else {
+			g.add32(uint16(b))
 		}
 	}
 }
@@ -183,6 +183,22 @@ func (s *search) find64(rows []float64, c, width int) {
 
 // first returns the first 16 bits of the values.
 func (g *bucket) first() uint16 { return uint16(g.prefix >> (g.bits - 16)) }
+
+// all is how many values were found.
+func (g *bucket) all() uint64 { return g.got + uint64(len(g.tails)) }
+
+// add32 takes a value of a float32 for which tails have no room, by the bits that follow the prefix.
+func (g *bucket) add32(next uint16) {
+	switch {
+	case g.want > listed:
+		g.got++
+		g.count(next)
+	case g.all() < g.want: // of a state that was read
+		g.tails = append(g.tails, next)
+	default:
+		g.got++
+	}
+}
 
 // add takes the bits of a float64; those that follow the prefix begin at shift.
 func (g *bucket) add(b uint64, shift int) {
@@ -287,7 +303,7 @@ func (s *search) next(wide bool) error {
 	old := s.buckets
 	s.buckets = nil
 	for i := range old {
-		if old[i].got != old[i].want {
+		if old[i].all() != old[i].want {
 			return ErrChanged
 		}
 	}

@@ -44,10 +44,10 @@ func (e *exact) merge(o *exact, first bool) error {
 	}
 	for i := range e.search.buckets {
 		b, other := &e.search.buckets[i], &o.search.buckets[i]
-		if b.got += other.got; b.got > b.want {
+		b.list, b.tails = append(b.list, other.list...), append(b.tails, other.tails...)
+		if b.got += other.got; b.all() > b.want {
 			return ErrChanged
 		}
-		b.list, b.tails = append(b.list, other.list...), append(b.tails, other.tails...)
 		b.counts.add(&other.counts)
 	}
 	return nil
@@ -79,7 +79,7 @@ func (e *exact) append(to []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(len(e.search.buckets)))
 	for i := range e.search.buckets {
 		b := &e.search.buckets[i]
-		for _, v := range []uint64{uint64(b.bits), b.prefix, b.want, b.got} {
+		for _, v := range []uint64{uint64(b.bits), b.prefix, b.want, b.all()} {
 			to = binary.AppendUvarint(to, v)
 		}
 		for _, v := range b.list {
@@ -195,6 +195,7 @@ func (r *reader) column(e *exact, x *Exact) {
 					b.list = append(b.list, v)
 				} else {
 					r.want(v>>16 == prefix)
+					b.got--
 					b.tails = append(b.tails, uint16(v))
 				}
 			}
