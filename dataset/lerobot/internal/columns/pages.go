@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/klauspost/compress/s2"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -200,7 +200,7 @@ func (p *pages) values(d leafData, from int) {
 
 // end compresses a page, and returns it with its head.
 func (p *pages) end(kind format.PageType, rows, values int) (head, body []byte) {
-	p.packed, _ = parquet.Snappy.Encode(p.packed[:0], p.plain) // it never fails
+	p.packed = pack(p.packed[:0], p.plain)
 	h := format.PageHeader{Type: kind, UncompressedPageSize: int32(len(p.plain)), CompressedPageSize: int32(len(p.packed))}
 	if kind == format.DictionaryPage {
 		h.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: int32(values), Encoding: format.Plain})
@@ -218,6 +218,15 @@ func (p *pages) end(kind format.PageType, rows, values int) (head, body []byte) 
 		panic(err) // of numbers
 	}
 	return head, p.packed
+}
+
+// pack compresses a page. The better encoder has one pool for its tables of pages from 4 to 16 kB and for those, 7 times as large, of pages above 64 kB:
+// where such pages take turns, as those of numbers of rows and of states do, it would make new tables for each.
+func pack(to, page []byte) []byte {
+	if len(page) >= 4<<10 && len(page) < 16<<10 {
+		return s2.EncodeSnappy(to[:cap(to)], page)
+	}
+	return s2.EncodeSnappyBetter(to[:cap(to)], page)
 }
 
 // len is how many values there are.
