@@ -126,6 +126,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return Kept{}, &RefusedError{err}
 	}
+	forget(e)
 	for i := range own.Streams {
 		s := &own.Streams[i]
 		ordered, moved, err := inOrder(s, l.columns[s.Name])
@@ -160,6 +161,15 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	}
 	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil
+}
+
+// forget gives up the numbers of an episode that is arranged, which take as much memory as what is written: those that were recorded, and the parts of
+// states and actions.
+func forget(e *Episode) {
+	e.Streams, e.Recorded = nil, nil
+	if e.Aligned != nil {
+		e.Aligned.Streams = nil
+	}
 }
 
 // changed says what an episode lost or gained on its way into the dataset, by the reports before and after it.
@@ -283,15 +293,35 @@ func (l *leRobotWriter) notFinite(e *Episode) (map[string]string, error) {
 			align.IsAction(name) || strings.HasPrefix(name, "observation.") {
 			continue
 		}
-		values, err := tensor.Floats(s.Values)
+		i, v, err := firstNotFinite(s.Values)
 		if err != nil {
 			return nil, err
 		}
-		if i := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); i >= 0 {
-			left[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", values[i], s.Columns[i%len(s.Columns)].Name)
+		if i >= 0 {
+			left[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", v, s.Columns[i%len(s.Columns)].Name)
 		}
 	}
 	return left, nil
+}
+
+// firstNotFinite returns the first of a tensor's values that is NaN or an infinity, and its number; -1 if there is none. It copies some
+// rows at a time: a stream may take much of the memory.
+func firstNotFinite(t *tensor.Tensor) (i int, v float64, err error) {
+	const some = 1024
+	for row := 0; row < t.Dim(0); row += some {
+		part, err := t.Slice(0, row, min(row+some, t.Dim(0)))
+		if err != nil {
+			return 0, 0, err
+		}
+		values, err := tensor.Floats(part)
+		if err != nil {
+			return 0, 0, err
+		}
+		if k := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); k >= 0 {
+			return row*(len(values)/part.Dim(0)) + k, values[k], nil
+		}
+	}
+	return -1, 0, nil
 }
 
 // name is what a stream is called in the dataset.

@@ -231,12 +231,11 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		c.opt.Device = device
 	}
 	var shown bar
-	garbage := newCollector()
+	defer newCollector().follow()()
 	c.opt.Progress = func(p convert.Progress) {
 		if shown.ProgressBar != nil {
 			_ = shown.Set(p.Done)
 		}
-		garbage.adjust()
 	}
 	done := a.step("opening the inputs")
 	work, err := convert.New(ctx, c.in, c.out, target, c.opt)

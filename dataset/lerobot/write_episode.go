@@ -193,7 +193,7 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 		p.addFloats(f, list)
 		return nil
 	}
-	values, err := tensor.Floats(s.Values)
+	values, err := float64s(s.Values)
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}
 	}
@@ -214,6 +214,18 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	p.inexact += s.Inexact
 	p.addNumbers(f, values)
 	return nil
+}
+
+// float64s returns values as float64, without a copy where they are.
+func float64s(t *tensor.Tensor) ([]float64, error) {
+	if t.DType() != tensor.F64 {
+		return tensor.Floats(t)
+	}
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Data[float64](t)
 }
 
 // integers returns the whole numbers that a stream's values are rounded from, nil if it has none, or values that were changed since.
