@@ -1,0 +1,58 @@
+package convert
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// rows is a dataset of 30 rows a second that has a frame of a camera for each, but for the last of some episodes.
+type rows struct {
+	dataset.Dataset
+	short int // the episode of which a frame is missing
+}
+
+func (d rows) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	e, err := d.Dataset.Episode(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	times := e.Streams[0].Nanoseconds()
+	if i == d.short {
+		times = times[:len(times)-1]
+	}
+	e.Media = []dataset.Media{{Name: "front", Times: times, Encoding: "mono8", Width: 2, Height: 2, Source: grey{}}}
+	return e, nil
+}
+
+type grey struct{}
+
+func (grey) ReadFrame(context.Context, int) ([]byte, error) { return []byte{1, 2, 3, 4}, nil }
+
+// A video that ends before its table costs that episode, and the account has why.
+func TestAnEpisodeWithFewerFramesThanRowsIsSkipped(t *testing.T) {
+	ctx := context.Background()
+	in := write(t, recorded(t, 1, 20, false), recorded(t, 2, 20, false), recorded(t, 3, 20, false))
+	for _, target := range []Target{leRobot(t, LeRobotOptions{Cameras: "image"}), WebDataset()} {
+		c, err := New(ctx, []string{in}, filepath.Join(t.TempDir(), "out"), target, Options{})
+		require.NoError(t, err)
+		defer c.Close()
+		c.inputs[0].from, c.inputs[0].info.Rate = rows{c.inputs[0].from, 1}, 30
+		r, err := c.Shard(ctx, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []int{2, 1}, []int{r.Converted, r.Skipped})
+		assert.Contains(t, text(r.Pieces), "front has frames for 19 of 20 rows")
+
+		c.inputs[0].info.Rate = 0 // a log, whose clocks are apart in every episode
+		c.out = filepath.Join(t.TempDir(), "out")
+		c.own = false
+		_, err = c.Shard(ctx, 0)
+		var clock *ClockError
+		assert.ErrorAs(t, err, &clock)
+	}
+}
