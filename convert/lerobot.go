@@ -31,9 +31,32 @@ type LeRobotOptions struct {
 	// Cameras is what media that are no video of a LeRobot dataset become: "video", "image", or "auto", which is the default: what is PNG or JPEG and
 	// needs no plan stays an image, byte for byte, and the rest becomes video.
 	Cameras string `json:"cameras,omitempty"`
+	// Extra is what becomes of streams and cameras that an episode has and the first that was written has not, as all episodes of a dataset have the same: one of
+	// Extras, "error" unless given.
+	Extra string `json:"extra,omitempty"`
 	// Codec is that of video: one of lerobot.Codecs, av1 unless given, as in LeRobot.
 	Codec string `json:"codec,omitempty"`
 }
+
+// Extras are what LeRobotOptions.Extra may be: an *ExtraStreamError ends the conversion; such a stream is left out of all episodes, and counted; or an episode that
+// has one is skipped.
+var Extras = []string{"error", "drop", "skip"}
+
+// ExtraStreamError says that an episode has a stream or camera that the first has not, so that a dataset of the first's would lose it.
+type ExtraStreamError struct {
+	Streams []string // by their names in the recording
+	Episode string
+	Number  int // of the episode
+	First   string
+}
+
+func (e *ExtraStreamError) Error() string {
+	return fmt.Sprintf("convert: episode %d, %s, has %s, which the first episode, %s, has not: want to leave that out or to skip such episodes "+
+		"(LeRobotOptions.Extra), or a plan of streams that all have", e.Number, e.Episode, strings.Join(e.Streams, ", "), e.First)
+}
+
+// Unwrap returns dataset.ErrMissing.
+func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
 
 // Cameras are what LeRobotOptions.Cameras may be.
 var Cameras = []string{"auto", "video", "image"}
@@ -48,8 +71,10 @@ var Cameras = []string{"auto", "video", "image"}
 // infinity in the first episode, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or
 // does; else such numbers refuse the episode.
 func LeRobot(opt LeRobotOptions) (Target, error) {
-	opt.Cameras, opt.Codec = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1")
+	opt.Cameras, opt.Codec, opt.Extra = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1"), cmp.Or(opt.Extra, Extras[0])
 	switch {
+	case !slices.Contains(Extras, opt.Extra):
+		return nil, &OptionError{"Extra", fmt.Sprintf("%q", opt.Extra), strings.Join(Extras, ", ")}
 	case !slices.Contains(Cameras, opt.Cameras):
 		return nil, &OptionError{"Cameras", fmt.Sprintf("%q", opt.Cameras), strings.Join(Cameras, ", ")}
 	case !slices.Contains(lerobot.Codecs(), opt.Codec):
@@ -83,7 +108,9 @@ type leRobotWriter struct {
 	w       *lerobot.Writer
 	fps     float64
 	capture bool                // whether there are columns of when it was recorded
-	columns map[string][]string // of the streams of the first episode
+	first   string              // the first episode's name
+	columns map[string][]string // of its streams
+	has     map[string]bool     // its features
 	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
 }
 
@@ -126,6 +153,9 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return Kept{}, &RefusedError{err}
 	}
+	if err := l.extra(e, own, names, &kept); err != nil {
+		return Kept{}, err
+	}
 	forget(e)
 	for i := range own.Streams {
 		s := &own.Streams[i]
@@ -158,9 +188,39 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		for i := range own.Streams {
 			l.columns[own.Streams[i].Name] = own.Streams[i].ColumnNames()
 		}
+		l.first, l.has = own.Name, map[string]bool{}
+		for _, name := range own.Names() {
+			l.has[cmp.Or(names[name], name)] = true
+		}
+		for i := range own.Media {
+			l.has[names[own.Media[i].Name]] = true
+		}
 	}
 	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil
+}
+
+// extra finds what an episode has and the first has not, and leaves it out if that is asked for.
+func (l *leRobotWriter) extra(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
+	if l.columns == nil || l.opt.Extra == "skip" { // the writer refuses the episode
+		return nil
+	}
+	var found []string
+	lacks := func(name string, n int) bool {
+		if l.has[cmp.Or(names[name], name)] {
+			return false
+		}
+		found = append(found, name)
+		delete(kept.Samples, name)
+		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: name, Count: n, Reason: "the first episode that was written has it not"})
+		return true
+	}
+	own.Streams = slices.DeleteFunc(own.Streams, func(s dataset.Stream) bool { return lacks(s.Name, s.Len()) })
+	own.Media = slices.DeleteFunc(own.Media, func(m dataset.Media) bool { return lacks(m.Name, m.Len()) })
+	if len(found) > 0 && l.opt.Extra == "error" {
+		return &ExtraStreamError{Streams: found, Episode: e.Name, Number: e.Number, First: l.first}
+	}
+	return nil
 }
 
 // forget gives up the numbers of an episode that is arranged, which take as much memory as what is written: those that were recorded, and the parts of

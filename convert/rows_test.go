@@ -56,3 +56,29 @@ func TestAnEpisodeWithFewerFramesThanRowsIsSkipped(t *testing.T) {
 		assert.ErrorAs(t, err, &clock)
 	}
 }
+
+// What only later episodes have is lost only where that is asked for, and counted.
+func TestStreamsThatTheFirstEpisodeHasNotAreNotLost(t *testing.T) {
+	less := recorded(t, 1, 20, false)
+	less.Streams = less.Streams[:1]
+	in := write(t, less, recorded(t, 2, 20, false), recorded(t, 3, 20, false))
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := all(out, leRobot(t, LeRobotOptions{}), Options{}, in)
+	var extra *ExtraStreamError
+	require.ErrorAs(t, err, &extra)
+	assert.Equal(t, ExtraStreamError{Streams: []string{"action"}, Episode: "run2", Number: 1, First: "run1"}, *extra)
+	assert.ErrorIs(t, err, dataset.ErrMissing)
+	assert.NoDirExists(t, out)
+
+	for extra, want := range map[string][]int{"drop": {3, 0}, "skip": {1, 2}} {
+		out, r := made(t, leRobot(t, LeRobotOptions{Extra: extra}), Options{}, in)
+		assert.Equal(t, want, []int{r.Converted, r.Skipped}, extra)
+		assert.Equal(t, want[0], opened(t, out, dataset.Options{Strict: true}).Len())
+		if extra == "drop" {
+			require.Len(t, r.Streams, 2)
+			assert.Equal(t, map[string]int{"the first episode that was written has it not": 40}, r.Streams[1].Dropped)
+		}
+	}
+	_, err = LeRobot(LeRobotOptions{Extra: "keep"})
+	assert.ErrorIs(t, err, dataset.ErrOption)
+}

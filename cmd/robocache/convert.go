@@ -306,8 +306,12 @@ func (c *conversion) explain(err error) error {
 		nothing *convert.NothingError
 		path    *fs.PathError
 		steps   *align.StepsError
+		extra   *convert.ExtraStreamError
 	)
 	switch {
+	case errors.As(err, &extra):
+		return usagef("--extra: got error, and episode %d, %s, has %s, which the first, %s, has not: want drop to leave that out, skip to do without such "+
+			"episodes, or a --plan of streams that all have", extra.Number, extra.Episode, strings.Join(extra.Streams, ", "), extra.First)
 	case errors.As(err, &clock):
 		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE",
 			c.to, clock.Episode, clock.A, clock.B)
