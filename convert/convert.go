@@ -57,6 +57,9 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	if err != nil {
 		return nil, err
 	}
+	if err := known(ctx, list, opt.Media); err != nil {
+		return nil, errors.Join(err, closeAll(list))
+	}
 	c := &Conversion{inputs: list, out: out, target: t, traits: t.Traits(), opt: opt}
 	last := &list[len(list)-1]
 	c.episodes = last.first + last.from.Len()

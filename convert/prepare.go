@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -88,10 +89,11 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 }
 
 // ofEpisode reports whether an error is of what one episode holds, and says nothing of the next: a file that breaks its format, streams that cannot be
-// put on a clock, content that the output has no place for. A file that is gone or a disk that is full are no such thing.
+// put on a clock, content that the output has no place for. A file that is gone, a disk that is full and a decoder that there is not are no such thing.
 func ofEpisode(err error) bool {
 	var path *fs.PathError
-	if errors.As(err, &path) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	var program *video.ProgramError
+	if errors.As(err, &path) || errors.As(err, &program) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	var (

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mcap"
 )
 
 // rows is a dataset of 30 rows a second that has a frame of a camera for each, but for the last of some episodes.
@@ -81,4 +82,19 @@ func TestStreamsThatTheFirstEpisodeHasNotAreNotLost(t *testing.T) {
 	}
 	_, err = LeRobot(LeRobotOptions{Extra: "keep"})
 	assert.ErrorIs(t, err, dataset.ErrOption)
+}
+
+// A camera that no episode has is refused, with those that there are; one that only some have is taken where it is.
+func TestMediaThatNoEpisodeHasAreRefused(t *testing.T) {
+	in := write(t, recorded(t, 1, 20, false), recorded(t, 2, 20, true))
+	out := filepath.Join(t.TempDir(), "out")
+	_, err := all(out, MCAP(mcap.Protobuf), Options{Media: []string{"front", "fornt"}}, in)
+	var option *OptionError
+	require.ErrorAs(t, err, &option)
+	assert.Equal(t, OptionError{"media", `"fornt"`, "front"}, *option)
+	_, err = all(out, MCAP(mcap.Protobuf), Options{Media: []string{"front"}}, write(t, recorded(t, 1, 20, false)))
+	assert.ErrorContains(t, err, "want none: no episode has a camera")
+	assert.NoDirExists(t, out)
+	r := converts(t, out, MCAP(mcap.Protobuf), Options{Media: []string{"front"}}, in)
+	assert.Equal(t, 2, r.Converted)
 }

@@ -7,12 +7,15 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -154,6 +157,9 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 	if err := notURL(c.out); err != nil {
 		return nil, err
 	}
+	if err := c.named(); err != nil {
+		return nil, err
+	}
 	for _, in := range c.in {
 		if err := outside(in, c.out); err != nil {
 			return nil, err
@@ -179,6 +185,37 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		c.opt.Plan.Unordered = c.unordered
 	}
 	return target()
+}
+
+// named refuses an output with the ending of another format than is asked for, as of a folder that there is not yet it would be the name.
+func (c *conversion) named() error {
+	ext := strings.ToLower(filepath.Ext(c.out))
+	if st, err := os.Stat(c.out); ext == "" || err == nil && st.IsDir() {
+		return nil
+	}
+	refused := func(of string) error {
+		return usagef("-o: got %q, whose ending is of %s, with --to %s, want the name of a folder, or another ending", c.out, of, c.to)
+	}
+	of := ""
+	for _, format := range c.formats() {
+		t, err := c.targets[format]()
+		if err != nil || t.Traits().Ext != ext {
+			continue
+		}
+		if format == c.to {
+			return nil
+		}
+		of = format
+	}
+	if of != "" {
+		return refused(of)
+	}
+	for _, f := range dataset.Formats() {
+		if slices.Contains(f.Extensions, ext) {
+			return refused(f.Name)
+		}
+	}
+	return nil
 }
 
 // outside refuses an output that is an input, or in one.
@@ -307,6 +344,7 @@ func (c *conversion) explain(err error) error {
 		path    *fs.PathError
 		steps   *align.StepsError
 		extra   *convert.ExtraStreamError
+		program *video.ProgramError
 	)
 	switch {
 	case errors.As(err, &extra):
@@ -325,6 +363,8 @@ func (c *conversion) explain(err error) error {
 		return usagef("--%s: got %s, want %s", strings.ToLower(option.Arg), option.Got, option.Want)
 	case errors.As(err, &input):
 		return readError(input.Path, input.Err)
+	case errors.As(err, &program): // which says nothing of the input
+		return &outputError{c.out, err}
 	case errors.As(err, &episode):
 		return &inputError{Path: episode.Input, Err: episode.Err}
 	case errors.As(err, &nothing):
