@@ -59,7 +59,11 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 		return Plan{}, d.err
 	}
 	p.origin = newOrigin(path, d)
-	if err := p.Check(); err != nil {
+	err = p.Check()
+	if err == nil {
+		err = p.checkWindows()
+	}
+	if err != nil {
 		var e *PlanError
 		if errors.As(err, &e) { // of a value that is itself of the right form
 			e.Path = path

@@ -59,7 +59,7 @@ func (a *app) converted(all *converted) error {
 		if r.Shards > 1 {
 			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
 		}
-		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", what, inspection.Counted(len(r.Streams), "stream"), rows,
+		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", what, writtenOf(r), rows,
 			all.Output, shard, megabytes(bytes), before); err != nil {
 			return err
 		}
@@ -70,6 +70,25 @@ func (a *app) converted(all *converted) error {
 		}
 	}
 	return nil
+}
+
+// writtenOf counts the streams and cameras that were written, which are not all that the account has.
+func writtenOf(r *convert.Report) string {
+	streams, cameras := 0, 0
+	for i := range r.Streams {
+		switch s := &r.Streams[i]; {
+		case s.Rows == 0:
+		case s.Kind == "media":
+			cameras++
+		default:
+			streams++
+		}
+	}
+	text := inspection.Counted(streams, "stream")
+	if cameras > 0 {
+		text += ", " + inspection.Counted(cameras, "camera")
+	}
+	return text
 }
 
 // aboutRows tells of the rows of a plan's clock that are not what a policy may trust, by the streams that are why.
