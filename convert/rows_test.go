@@ -97,4 +97,5 @@ func TestMediaThatNoEpisodeHasAreRefused(t *testing.T) {
 	assert.NoDirExists(t, out)
 	r := converts(t, out, MCAP(mcap.Protobuf), Options{Media: []string{"front"}}, in)
 	assert.Equal(t, 2, r.Converted)
+	assert.Contains(t, r.Remarks, Remark{"media front, which was asked for, is not there", 0, 1})
 }
