@@ -249,7 +249,15 @@ func (d *decoder) float(n ast.Node, key, want string) float64 {
 		return math.NaN()
 	case *ast.InfinityNode:
 		return n.Value
-	case *ast.StringNode: // 1e2 is a number of YAML's newer rules
+	case *ast.StringNode: // 1e2 is a number of YAML's newer rules, and JSON has none for those below
+		switch n.Value {
+		case ".nan":
+			return math.NaN()
+		case ".inf":
+			return math.Inf(1)
+		case "-.inf":
+			return math.Inf(-1)
+		}
 		if v, err := decimal.ParseFloat(n.Value, 64); err == nil && n.Token.Type == token.StringType {
 			return v
 		}

@@ -2,6 +2,7 @@ package align_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -243,6 +244,38 @@ func TestWindowsOfAPlanTakeDurations(t *testing.T) {
 	for _, text := range []string{"[-500ms, 1s]", "[-0.5, 1]", "[-0.5s, 1000ms]", "[-500ms, 1.0]", `["-500ms", 1]`} {
 		assert.Equal(t, want, parsed("windows: {action: " + text + "}").Windows["action"], text)
 		assert.Equal(t, align.Between(want.From, want.To), parsed("range: "+text).Range, text)
+	}
+}
+
+// A plan that is written is read as it was.
+func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
+	for _, text := range []string{
+		whole, "version: 1\nrate: 0.1\n", "version: 1\nrate: 5\nrange: union\nunordered: sort\nfilter: {success: false}\npadding: diffusion_policy\npad_after: 0s\nsnap: 0s\n",
+		"version: 1\nrate: 5\ndefaults: {fill: -.inf, kind: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\n",
+	} {
+		p, err := align.ParsePlan("p.yaml", []byte(text))
+		require.NoError(t, err, text)
+		b, err := p.JSON()
+		require.NoError(t, err)
+		assert.True(t, json.Valid(b))
+		q, err := align.ParsePlan("p.json", b)
+		require.NoError(t, err, string(b))
+		again, err := q.JSON()
+		require.NoError(t, err)
+		assert.Equal(t, string(b), string(again))
+		for _, plan := range []*align.Plan{&p, &q} {
+			for i := range plan.Streams {
+				if v := plan.Streams[i].Fill.Get(); v != v {
+					plan.Streams[i].Fill = ops.FillWith(-7)
+				}
+			}
+		}
+		assert.EqualExportedValues(t, p, q, text)
+	}
+	for _, p := range []align.Plan{{Targets: tensor.Must(tensor.Of([]int64{1}, 1))}, {Rate: 1, Defaults: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{"a", "next"}}}}} {
+		_, err := p.JSON()
+		var e *align.PlanError
+		assert.ErrorAs(t, err, &e)
 	}
 }
 

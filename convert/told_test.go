@@ -2,12 +2,15 @@ package convert
 
 import (
 	"context"
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 )
@@ -98,4 +101,21 @@ func TestMediaThatNoEpisodeHasAreRefused(t *testing.T) {
 	r := converts(t, out, MCAP(mcap.Protobuf), Options{Media: []string{"front"}}, in)
 	assert.Equal(t, 2, r.Converted)
 	assert.Contains(t, r.Remarks, Remark{"media front, which was asked for, is not there", 0, 1})
+}
+
+// The plan that a report has is one that can be read.
+func TestThePlanOfAReportIsAPlan(t *testing.T) {
+	plan, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 20\nstreams: [{name: s, from: state, kind: {\"0\": previous}, max_gap: 1s, fill: .nan}]\nfilter: {task: task 1}\nshuffle: none\n"))
+	require.NoError(t, err)
+	out := filepath.Join(t.TempDir(), "out")
+	converts(t, out, NPZ(), Options{Plan: &plan, Device: cpu(t)}, write(t, recorded(t, 1, 40, false)))
+	b, err := os.ReadFile(filepath.Join(out, "convert.json"))
+	require.NoError(t, err)
+	var r Report
+	require.NoError(t, json.Unmarshal(b, &r))
+	read, err := align.ParsePlan("convert.json", r.Plan)
+	require.NoError(t, err)
+	assert.Equal(t, string(planText(&plan)), string(planText(&read)))
+	again := converts(t, out, NPZ(), Options{Plan: &read, Device: cpu(t)}, r.Inputs[0].Path)
+	assert.Equal(t, 1, again.Before)
 }
