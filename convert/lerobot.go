@@ -23,7 +23,7 @@ type LeRobotOptions struct {
 	// Task is what is done in episodes that do not say.
 	Task string `json:"task,omitempty"`
 	// Names gives streams and media other names. A topic, "/arm/joint_states", is "arm.joint_states" unless it does, and a camera of one
-	// "observation.images.arm.camera"; others keep their names, with dots for slashes.
+	// "observation.images.arm.camera", as one that a plan calls "wrist" is "observation.images.wrist"; others keep their names, with dots for slashes.
 	Names map[string]string `json:"names,omitempty"`
 	// State and Action are streams whose columns, side by side, are observation.state and action: what LeRobot's policies look for.
 	State  []string `json:"state,omitempty"`
@@ -335,7 +335,7 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: its frames are encoded as %s", m.Name, l.opt.Codec))
 		}
 		own.Media = append(own.Media, m)
-		names[m.Name] = l.name(m.Name, "observation.images.")
+		names[m.Name] = l.camera(&e.Media[i])
 		kept.Samples[m.Name] = m.Len()
 	}
 	for _, c := range e.Clouds {
@@ -393,6 +393,18 @@ func (l *leRobotWriter) name(stream, camera string) string {
 		stream = camera + topic
 	}
 	return strings.ReplaceAll(stream, "/", ".")
+}
+
+// camera is what a camera is called in the dataset.
+func (l *leRobotWriter) camera(m *dataset.Media) string {
+	const cameras = "observation.images."
+	name := l.name(m.Name, cameras)
+	_, named := l.opt.Names[m.Name]
+	p, picked := m.Source.(*Picked)
+	if renamed := picked && p.Recorded.Name != m.Name; renamed && !named && !strings.HasPrefix(name, "observation.") { // by the plan
+		return cameras + name
+	}
+	return name
 }
 
 // encodes reports whether frames that cannot be copied become video.

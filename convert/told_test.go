@@ -119,3 +119,26 @@ func TestThePlanOfAReportIsAPlan(t *testing.T) {
 	again := converts(t, out, NPZ(), Options{Plan: &read, Device: cpu(t)}, r.Inputs[0].Path)
 	assert.Equal(t, 1, again.Before)
 }
+
+// A camera that a plan gives a name is where LeRobot's policies look for cameras; one that an option names is called so.
+func TestCamerasThatAPlanNamesAreImages(t *testing.T) {
+	ctx := context.Background()
+	e := recorded(t, 1, 20, true)
+	e.Media[0].Height = 2
+	e.Media[0].Source = grey{}
+	in := write(t, e)
+	for _, c := range []struct{ plan, option, want string }{
+		{"wrist", "", "observation.images.wrist"}, {"observation.image", "", "observation.image"}, {"front", "", "front"}, {"wrist", "cam", "cam"},
+	} {
+		plan := &align.Plan{Rate: 10, Streams: []align.Stream{{Name: "state"}, {Name: c.plan, From: "front"}}}
+		opt := LeRobotOptions{Cameras: "image"}
+		if c.option != "" {
+			opt.Names = map[string]string{c.plan: c.option}
+		}
+		out, _ := made(t, leRobot(t, opt), Options{Plan: plan}, in)
+		got, err := opened(t, out, dataset.Options{Strict: true}).Episode(ctx, 0)
+		require.NoError(t, err)
+		require.Len(t, got.Media, 1)
+		assert.Equal(t, c.want, got.Media[0].Name)
+	}
+}

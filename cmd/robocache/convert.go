@@ -320,7 +320,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	for _, s := range all.Skipped {
 		if s.Whole {
 			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing of it was converted: its %s skipped, the first: %s; --allow-skipped takes that as good",
-				wereEpisodes(s.Skipped), s.First)}
+				wereEpisodes(s.Skipped), byFlags.Replace(s.First))}
 		}
 	}
 	return nil
@@ -366,9 +366,9 @@ func (c *conversion) explain(err error) error {
 	case errors.As(err, &program): // which says nothing of the input
 		return &outputError{c.out, err}
 	case errors.As(err, &episode):
-		return &inputError{Path: episode.Input, Err: episode.Err}
+		return &inputError{Path: episode.Input, Err: flagged{episode.Err}}
 	case errors.As(err, &nothing):
-		return &inputError{Path: strings.Join(c.in, ", "), Err: err}
+		return &inputError{Path: strings.Join(c.in, ", "), Err: flagged{err}}
 	case errors.As(err, &path):
 		return unwritten(err)
 	}

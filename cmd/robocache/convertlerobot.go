@@ -61,7 +61,7 @@ func (l *leRobotFlags) target() (convert.Target, error) {
 	t, err := convert.LeRobot(l.opt)
 	var bad *convert.OptionError
 	if errors.As(err, &bad) {
-		return nil, usagef("--%s: got %s, want %s", strings.ToLower(bad.Arg), bad.Got, bad.Want)
+		return nil, usagef("--%s: got %s, want %s", strings.ToLower(bad.Arg), strings.ReplaceAll(bad.Got, "in State", "in --state"), bad.Want)
 	}
 	return t, err
 }
