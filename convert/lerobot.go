@@ -111,6 +111,7 @@ type leRobotWriter struct {
 	first   string              // the first episode's name
 	columns map[string][]string // of its streams
 	has     map[string]bool     // its features
+	remarks []string            // on what of the inputs is no episode's
 	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
 }
 
@@ -123,6 +124,7 @@ func (l *leRobotWriter) Commit(ctx context.Context) error {
 
 // Remarks says what of the dataset as a whole could not be kept, once it is there.
 func (l *leRobotWriter) Remarks() (list []string) {
+	list = l.remarks
 	for _, left := range l.w.Report().LeftOut {
 		if strings.HasPrefix(left.Name, "split ") {
 			list = append(list, fmt.Sprintf("left out: %s: %s", left.Name, left.Reason))
@@ -145,7 +147,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}}
 	}
 	if l.w == nil {
-		if err := l.begin(e); err != nil {
+		if err := l.begin(ctx, e); err != nil {
 			return Kept{}, err
 		}
 	}
@@ -246,7 +248,7 @@ func changed(before, after lerobot.WriteReport) (remarks []string) {
 }
 
 // begin begins the dataset with what its first episode says.
-func (l *leRobotWriter) begin(e *Episode) (err error) {
+func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	l.fps = cmp.Or(l.piece.Rate, e.Rate)
 	opt := lerobot.WriteOptions{
 		FPS: l.fps, RobotType: l.robot(), Task: l.opt.Task, Overwrite: true,
@@ -256,6 +258,9 @@ func (l *leRobotWriter) begin(e *Episode) (err error) {
 		opt.Codec = ""
 	}
 	opt.FirstTasks = l.annotated()
+	if opt.Modality, l.remarks, err = l.modality(ctx, e); err != nil {
+		return err
+	}
 	l.capture = e.Aligned != nil || !slices.Equal(e.Times, stepTimes(len(e.Times), l.fps))
 	l.w, err = lerobot.Create(l.path, opt)
 	return err
