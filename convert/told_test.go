@@ -142,3 +142,43 @@ func TestCamerasThatAPlanNamesAreImages(t *testing.T) {
 		assert.Equal(t, c.want, got.Media[0].Name)
 	}
 }
+
+// looking is a target that looks at episodes when they are written.
+type looking struct {
+	Target
+	at func(*Episode)
+}
+
+func (l looking) Create(ctx context.Context, path string, p Piece) (Writer, error) {
+	w, err := l.Target.Create(ctx, path, p)
+	return lookingWriter{w, l.at}, err
+}
+
+type lookingWriter struct {
+	Writer
+	at func(*Episode)
+}
+
+func (w lookingWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
+	kept, err := w.Writer.Add(ctx, e)
+	w.at(e)
+	return kept, err
+}
+
+// While a LeRobot dataset is written, nothing holds what was recorded, nor the parts that a state is made of.
+func TestNumbersThatAreNotWrittenAreLetGo(t *testing.T) {
+	for _, plan := range []*align.Plan{nil, {Rate: 30}} {
+		seen := 0
+		to := looking{leRobot(t, LeRobotOptions{State: []string{"state"}}), func(e *Episode) {
+			seen++
+			assert.Nil(t, e.Recorded)
+			assert.Empty(t, e.Streams)
+			assert.Equal(t, plan != nil, e.Aligned != nil)
+			if e.Aligned != nil {
+				assert.Empty(t, e.Aligned.Streams)
+			}
+		}}
+		made(t, to, Options{Plan: plan}, write(t, recorded(t, 1, 20, false)))
+		assert.Equal(t, 1, seen)
+	}
+}
