@@ -55,7 +55,7 @@ var rules = map[string][]string{
 	"dataset/rosbag2":          {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
 	"dataset/rosbag2/sqlite":   {"dataset/...", "storage", "internal/...", "modernc.org/sqlite/..."},
 	"dataset/safetensors":      {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
-	"dataset/lerobot":          {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/raw", "internal/summary", "internal/video", "github.com/parquet-go/parquet-go/..."},
+	"dataset/lerobot":          {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/raw", "internal/summary", "internal/video", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/..."},
 	"internal/sources":         {"storage"},
 	"internal/summary":         {},
 	"align":                    {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},

@@ -139,9 +139,15 @@ func (j *job) makeClock() error {
 	if len(list) == 0 {
 		return j.nothing()
 	}
+	end := endSnap(j.snap, dtype, list)
 	var err error
-	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, endSnap(j.snap, dtype, list))
-	return err
+	if j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, end); err != nil {
+		return err
+	}
+	if d, given := end.Get(); given { // of the last tick, too, the sample is the last
+		j.snap = ops.Within(min(d, time.Duration(5e8/j.plan.Rate)))
+	}
+	return nil
 }
 
 // makeTargets writes out the clock, if there is room for what comes of it.
@@ -167,7 +173,7 @@ func endSnap(snap ops.Limit, dtype tensor.DType, list []source) ops.Limit {
 	for _, s := range list {
 		last := float32(math.Abs(float64(s.Last) / 1e9))
 		spacing := float64(math.Nextafter32(last, math.MaxFloat32)) - float64(last)
-		d = max(d, time.Duration(spacing*1e9))
+		d = max(d, time.Duration(math.Ceil(spacing*1e9)))
 	}
 	return ops.Within(d)
 }
@@ -233,7 +239,7 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 	if err != nil {
 		return nil, err
 	}
-	out := &Resampled{Clock: j.clock, Times: j.targets, Report: j.report(e)}
+	out := &Resampled{Clock: j.clock, Times: j.targets, Snap: j.snap, Report: j.report(e)}
 	for i := range j.takes {
 		t := &j.takes[i]
 		opts := j.options(t)

@@ -265,3 +265,26 @@ func ExampleResample() {
 	//   joints        5  100.0 Hz     0  0.000 to 0.040 s        3  100.0 %        0        0        0  linear
 	//   camera        3   30.3 Hz     0  0.000 to 0.066 s        3  100.0 %        0        0        0  previous
 }
+
+// A clock of float32 tells apart what is more than a microsecond: the last row is on it, and valid, where its time and the first's were rounded apart.
+func TestTheLastRowOfFloat32TimesIsKept(t *testing.T) {
+	device, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer device.Close()
+	for _, c := range []struct {
+		rate float64
+		rows int
+	}{{15, 93}, {24, 289}, {50, 709}, {100, 1734}, {30, 40001}} {
+		times, values := make([]float32, c.rows), make([]float32, c.rows)
+		for i := range times {
+			times[i], values[i] = float32(12.3+float64(i)/c.rate), float32(i)
+		}
+		s := dataset.Stream{Name: "a", Times: tensor.Must(tensor.Of(times, c.rows)), Values: tensor.Must(tensor.Of(values, c.rows, 1)), Columns: []dataset.Column{{Name: "x"}}}
+		got, err := align.Resample(context.Background(), device, &dataset.Episode{Streams: []dataset.Stream{s}}, align.Plan{Rate: c.rate})
+		require.NoError(t, err)
+		assert.Equal(t, []int{c.rows, c.rows}, []int{got.Times.Len(), got.Report.Streams[0].Valid}, "%v", c)
+		made, err := tensor.Data[float32](got.Streams[0].Values)
+		require.NoError(t, err)
+		assert.Equal(t, float32(c.rows-1), made[c.rows-1], "%v", c)
+	}
+}

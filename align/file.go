@@ -59,7 +59,11 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 		return Plan{}, d.err
 	}
 	p.origin = newOrigin(path, d)
-	if err := p.Check(); err != nil {
+	err = p.Check()
+	if err == nil {
+		err = p.checkWindows()
+	}
+	if err != nil {
 		var e *PlanError
 		if errors.As(err, &e) { // of a value that is itself of the right form
 			e.Path = path
@@ -245,7 +249,15 @@ func (d *decoder) float(n ast.Node, key, want string) float64 {
 		return math.NaN()
 	case *ast.InfinityNode:
 		return n.Value
-	case *ast.StringNode: // 1e2 is a number of YAML's newer rules
+	case *ast.StringNode: // 1e2 is a number of YAML's newer rules, and JSON has none for those below
+		switch n.Value {
+		case ".nan":
+			return math.NaN()
+		case ".inf":
+			return math.Inf(1)
+		case "-.inf":
+			return math.Inf(-1)
+		}
 		if v, err := decimal.ParseFloat(n.Value, 64); err == nil && n.Token.Type == token.StringType {
 			return v
 		}

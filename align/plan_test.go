@@ -2,6 +2,7 @@ package align_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,7 @@ streams:
   - name: observation.state
     from: state
     columns: ["0:7", gripper]
-    kind: {gripper: previous, "4:8": slerp}
+    kind: {gripper: window-last, "4:8": slerp}
     edge: clamp
     max_gap: 100ms
     tolerance: 20ms
@@ -63,7 +64,7 @@ func TestAPlanFileSaysEverythingAPlanHas(t *testing.T) {
 		Streams: []align.Stream{{
 			Name: "observation.state", From: "state", Columns: []string{"0:7", "gripper"},
 			Sampling: align.Sampling{
-				Kinds: []align.ColumnKind{{Columns: "gripper", Kind: "previous"}, {Columns: "4:8", Kind: "slerp"}},
+				Kinds: []align.ColumnKind{{Columns: "gripper", Kind: "window-last"}, {Columns: "4:8", Kind: "slerp"}},
 				Edge:  "clamp", MaxGap: ops.Within(100 * time.Millisecond), Tolerance: ops.Within(20 * time.Millisecond), Offset: -3 * time.Millisecond,
 				Normalise: "mean-std", DType: tensor.F16, Quat: "wxyz", Period: 360, Window: ops.Within(50 * time.Millisecond), FillGaps: true,
 			},
@@ -96,7 +97,8 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 		{"edge: fill,", "edge: fil,", 5, 18, []string{"defaults.edge", `"fil"`, "clamp"}},
 		{"fill: -1", "fill: {}", 5, 30, []string{"defaults.fill", "a mapping", "a number"}},
 		{"    from: state", "    form: state", 8, 5, []string{"streams[0]", `"form"`, "from"}},
-		{"gripper: previous", "gripper: prevoius", 10, 21, []string{"streams[0].kind.gripper", "prevoius", "previous"}},
+		{"gripper: window-last", "gripper: previous", 19, 13, []string{"streams[0].window", "50ms without a kind that looks at it", "window-mean"}},
+		{"gripper: window-last", "gripper: prevoius", 10, 21, []string{"streams[0].kind.gripper", "prevoius", "previous"}},
 		{"  - name: action", "  - from: action", 22, 5, []string{"streams[1].name", "none"}},
 		{"  - name: action", "  - name: observation.state", 22, 11, []string{"streams[1].name", "twice"}},
 		{"kind: linear", "kind: cubic", 23, 11, []string{"streams[1].kind", `"cubic"`, "linear"}},
@@ -173,7 +175,7 @@ func TestWhatARecordingLacksIsToldWithThePlaceInThePlan(t *testing.T) {
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v, w]\n", 5, 18, []string{`column "w"`, "one of v"}},
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: slerp\n", 5, 11, []string{"an array of four floats"}},
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v,\n      v]\n", 6, 7, []string{"column v twice"}},
-		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind:\n      v: linear\n      gripper: previous\n", 7, 7, []string{`a kind for column "gripper"`, "one of v"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind:\n      v: linear\n      gripper: window-last\n", 7, 7, []string{`a kind for column "gripper"`, "one of v"}},
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: {v: linear, \"0:1\": previous}\n", 5, 23, []string{"two kinds for column v"}},
 		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: {v: slerp}\n", 5, 12, []string{"a multiple of 4"}},
 		{"version: 1\nrate: 5\ndefaults:\n  kind: {w: previous}\nstreams:\n  - name: airspeed\n", 4, 10, []string{`a kind for column "w"`}},
@@ -245,6 +247,59 @@ func TestWindowsOfAPlanTakeDurations(t *testing.T) {
 	}
 }
 
+// A plan that is written is read as it was.
+func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
+	for _, text := range []string{
+		whole, "version: 1\nrate: 0.1\n", "version: 1\nrate: 5\nrange: union\nunordered: sort\nfilter: {success: false}\npadding: diffusion_policy\npad_after: 0s\nsnap: 0s\n",
+		"version: 1\nrate: 5\ndefaults: {fill: -.inf, kind: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\n",
+	} {
+		p, err := align.ParsePlan("p.yaml", []byte(text))
+		require.NoError(t, err, text)
+		b, err := p.JSON()
+		require.NoError(t, err)
+		assert.True(t, json.Valid(b))
+		q, err := align.ParsePlan("p.json", b)
+		require.NoError(t, err, string(b))
+		again, err := q.JSON()
+		require.NoError(t, err)
+		assert.Equal(t, string(b), string(again))
+		for _, plan := range []*align.Plan{&p, &q} {
+			for i := range plan.Streams {
+				if v := plan.Streams[i].Fill.Get(); v != v {
+					plan.Streams[i].Fill = ops.FillWith(-7)
+				}
+			}
+		}
+		assert.EqualExportedValues(t, p, q, text)
+	}
+	for _, p := range []align.Plan{{Targets: tensor.Must(tensor.Of([]int64{1}, 1))}, {Rate: 1, Defaults: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{"a", "next"}}}}} {
+		_, err := p.JSON()
+		var e *align.PlanError
+		assert.ErrorAs(t, err, &e)
+	}
+}
+
+// A window is for the kinds that look at one, be they of the stream or of the defaults.
+func TestAWindowThatNoKindLooksAtIsAMistake(t *testing.T) {
+	for text, column := range map[string]int{
+		"defaults: {window: 1s}":                                                          20,
+		"defaults: {kind: window-mean, window: 1s}":                                       0,
+		"defaults: {kind: window-mean}\nstreams: [{name: a, window: 1s}]":                 0,
+		"defaults: {window: 1s}\nstreams: [{name: a, kind: {x: window-last}}, {name: b}]": 0,
+		"defaults: {window: 1s, kind: window-mean}\nstreams: [{name: a, kind: linear}]":   0,
+		"streams: [{name: a, window: 1s}]":                                                29,
+	} {
+		_, err := align.ParsePlan("p.yaml", []byte("version: 1\nrate: 5\n"+text+"\n"))
+		if column == 0 {
+			assert.NoError(t, err, text)
+			continue
+		}
+		var e *align.PlanError
+		require.ErrorAs(t, err, &e, text)
+		assert.Equal(t, []int{3, column}, []int{e.Line, e.Column}, text)
+	}
+}
+
 // Whatever is wrong with the value of a key, the error is of its line.
 func TestAWrongValueIsToldInItsLine(t *testing.T) {
 	lines := strings.Split(whole, "\n")
@@ -264,6 +319,9 @@ func TestAWrongValueIsToldInItsLine(t *testing.T) {
 			wrong++
 			var e *align.PlanError
 			require.ErrorAs(t, err, &e, "%s: %s", key, bad)
+			if e.Key == "streams[0].window" && strings.TrimSpace(key) == "kind" { // which the window is without then
+				continue
+			}
 			if strings.TrimSpace(key) == "name" || strings.TrimSpace(key) == "- name" { // which windows name
 				continue
 			}

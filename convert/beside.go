@@ -50,17 +50,24 @@ func sideBySide[T float32 | float64](from []*dataset.Stream, width int) (*tensor
 	rows, at := from[0].Len(), 0
 	out := make([]T, rows*width)
 	for _, s := range from {
-		values, err := tensor.Floats(s.Values)
-		if err != nil {
-			return nil, err
-		}
 		n := len(s.Columns)
-		if len(values) != rows*n {
-			return nil, &dataset.StreamError{Stream: s.Name, Arg: "Values", Got: fmt.Sprintf("%d rows", len(values)/max(n, 1)), Want: fmt.Sprint(rows)}
+		if s.Values.Len() != rows*n {
+			return nil, &dataset.StreamError{Stream: s.Name, Arg: "Values", Got: fmt.Sprintf("%d rows", s.Values.Len()/max(n, 1)), Want: fmt.Sprint(rows)}
 		}
-		for i := range rows {
-			for c := range n {
-				out[i*width+at+c] = T(values[i*n+c])
+		const some = 1024 // rows that are copied at a time
+		for first := 0; first < rows; first += some {
+			part, err := s.Values.Slice(0, first, min(first+some, rows))
+			if err != nil {
+				return nil, err
+			}
+			values, err := tensor.Floats(part)
+			if err != nil {
+				return nil, err
+			}
+			for i := 0; i*n < len(values); i++ {
+				for c := range n {
+					out[(first+i)*width+at+c] = T(values[i*n+c])
+				}
 			}
 		}
 		at += n

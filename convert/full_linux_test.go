@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 )
 
 // TestAFullDiskIsAnErrorOfTheFile runs itself as a program that may write no more than so many bytes to a file. What is whole stays, nothing else, and
@@ -112,5 +114,25 @@ func TestWithoutAnEncoderAConversionEnds(t *testing.T) {
 		assert.Equal(t, filepath.Join(out, "videos", "cam"), path.Path)
 		assert.ErrorIs(t, err, dataset.ErrUnsupported)
 		assert.NoDirExists(t, out)
+	}
+}
+
+// A decoder that there is not, or that the machine ended, is no episode that is skipped; one that can make nothing of the frames is.
+func TestWithoutADecoderAConversionEnds(t *testing.T) {
+	needsFFmpeg(t)
+	e := recorded(t, 1, 10, false)
+	e.Media = []dataset.Media{{Name: "cam", Times: e.Streams[0].Nanoseconds(), Encoding: "rgb8", Width: 64, Height: 64, Source: restless{}}}
+	in, _ := made(t, leRobot(t, LeRobotOptions{Codec: "h264", Task: "none"}), Options{}, write(t, e))
+	for script, ends := range map[string]bool{"": true, "kill -9 $$": true, "echo Cannot allocate memory >&2; exit 1": true, "echo Invalid data >&2; exit 1": false} {
+		program := filepath.Join(t.TempDir(), "ffmpeg")
+		if script != "" {
+			require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		}
+		t.Setenv("ROBOCACHE_FFMPEG", program)
+		_, err := all(filepath.Join(t.TempDir(), "out"), WebDataset(), Options{Workers: 1}, in)
+		var failed *video.ProgramError
+		var nothing *NothingError
+		assert.Equal(t, ends, errors.As(err, &failed), "%s: %v", script, err)
+		assert.Equal(t, !ends, errors.As(err, &nothing), "%s: %v", script, err)
 	}
 }

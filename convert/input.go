@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inspection"
@@ -63,6 +64,56 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 		return list, &OptionError{"inputs", "no episodes", "one or more"}
 	}
 	return list, nil
+}
+
+// known returns an *OptionError if media are asked for that no episode has. Inputs that declare cameras are not read, and others as far as it takes to find
+// all: all of them where a name is wrong.
+func known(ctx context.Context, list []input, media []string) error {
+	names := map[string]bool{"": true}
+	lacking := func() int { return slices.IndexFunc(media, func(name string) bool { return !names[name] }) }
+	declares := make([]bool, len(list))
+	for i := range list {
+		for _, f := range list[i].info.Features {
+			if f.DType == "video" || f.DType == "image" {
+				names[f.Name], declares[i] = true, true
+			}
+		}
+	}
+	for k := 0; lacking() >= 0; k++ { // the first episodes of all inputs come first
+		left := false
+		for i := range list {
+			if declares[i] || k >= list[i].from.Len() {
+				continue
+			}
+			left = true
+			e, err := list[i].from.Episode(ctx, k)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil { // which the conversion will tell
+				continue
+			}
+			for m := range e.Media {
+				names[e.Media[m].Name] = true
+			}
+		}
+		if left {
+			continue
+		}
+		var have []string
+		for name := range names {
+			if name != "" {
+				have = append(have, name)
+			}
+		}
+		slices.Sort(have)
+		want := "none: no episode has a camera"
+		if len(have) > 0 {
+			want = strings.Join(have, ", ")
+		}
+		return &OptionError{"media", fmt.Sprintf("%q", media[lacking()]), want}
+	}
+	return nil
 }
 
 func closeAll(list []input) (err error) {

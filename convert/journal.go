@@ -28,6 +28,7 @@ type place struct {
 	shards  int
 	marker  string // the file that says that the shard is done; empty where the output is one file
 	journal string // the file that says what of it is done, beside the output
+	lock    string // the file that who makes it has locked
 }
 
 // placeOf says where a shard's parts are.
@@ -38,12 +39,26 @@ func placeOf(out string, t Traits, single bool, shard, shards int) place {
 	if shards > 1 {
 		name = fmt.Sprintf("convert-%05d-of-%05d", shard, shards)
 	}
+	beside := filepath.Join(filepath.Dir(clean), "."+filepath.Base(clean)+"."+name)
+	p.lock = beside + ".lock"
 	if single {
 		return p
 	}
 	p.marker = filepath.Join(out, name+".json")
-	p.journal = filepath.Join(filepath.Dir(clean), "."+filepath.Base(clean)+"."+name+".journal")
+	p.journal = beside + ".journal"
 	return p
+}
+
+// alone locks the shard's output, or returns an *OptionError where another program makes it.
+func (p *place) alone() (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(p.lock), 0o777); err != nil {
+		return nil, err
+	}
+	unlock, err = atomicfile.Lock(p.lock)
+	if errors.Is(err, atomicfile.ErrLocked) {
+		return nil, &OptionError{"output", p.at + ", which another program is making", "another folder, or to wait until it is done"}
+	}
+	return unlock, err
 }
 
 // doneBefore is what an earlier conversion has left: the head that it was asked with, and what it had done.

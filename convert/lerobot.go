@@ -23,7 +23,7 @@ type LeRobotOptions struct {
 	// Task is what is done in episodes that do not say.
 	Task string `json:"task,omitempty"`
 	// Names gives streams and media other names. A topic, "/arm/joint_states", is "arm.joint_states" unless it does, and a camera of one
-	// "observation.images.arm.camera"; others keep their names, with dots for slashes.
+	// "observation.images.arm.camera", as one that a plan calls "wrist" is "observation.images.wrist"; others keep their names, with dots for slashes.
 	Names map[string]string `json:"names,omitempty"`
 	// State and Action are streams whose columns, side by side, are observation.state and action: what LeRobot's policies look for.
 	State  []string `json:"state,omitempty"`
@@ -31,9 +31,32 @@ type LeRobotOptions struct {
 	// Cameras is what media that are no video of a LeRobot dataset become: "video", "image", or "auto", which is the default: what is PNG or JPEG and
 	// needs no plan stays an image, byte for byte, and the rest becomes video.
 	Cameras string `json:"cameras,omitempty"`
+	// Extra is what becomes of streams and cameras that an episode has and the first that was written has not, as all episodes of a dataset have the same: one of
+	// Extras, "error" unless given.
+	Extra string `json:"extra,omitempty"`
 	// Codec is that of video: one of lerobot.Codecs, av1 unless given, as in LeRobot.
 	Codec string `json:"codec,omitempty"`
 }
+
+// Extras are what LeRobotOptions.Extra may be: an *ExtraStreamError ends the conversion; such a stream is left out of all episodes, and counted; or an episode that
+// has one is skipped.
+var Extras = []string{"error", "drop", "skip"}
+
+// ExtraStreamError says that an episode has a stream or camera that the first has not, so that a dataset of the first's would lose it.
+type ExtraStreamError struct {
+	Streams []string // by their names in the recording
+	Episode string
+	Number  int // of the episode
+	First   string
+}
+
+func (e *ExtraStreamError) Error() string {
+	return fmt.Sprintf("convert: episode %d, %s, has %s, which the first episode, %s, has not: want to leave that out or to skip such episodes "+
+		"(LeRobotOptions.Extra), or a plan of streams that all have", e.Number, e.Episode, strings.Join(e.Streams, ", "), e.First)
+}
+
+// Unwrap returns dataset.ErrMissing.
+func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
 
 // Cameras are what LeRobotOptions.Cameras may be.
 var Cameras = []string{"auto", "video", "image"}
@@ -48,8 +71,10 @@ var Cameras = []string{"auto", "video", "image"}
 // infinity in the first episode, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or
 // does; else such numbers refuse the episode.
 func LeRobot(opt LeRobotOptions) (Target, error) {
-	opt.Cameras, opt.Codec = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1")
+	opt.Cameras, opt.Codec, opt.Extra = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1"), cmp.Or(opt.Extra, Extras[0])
 	switch {
+	case !slices.Contains(Extras, opt.Extra):
+		return nil, &OptionError{"Extra", fmt.Sprintf("%q", opt.Extra), strings.Join(Extras, ", ")}
 	case !slices.Contains(Cameras, opt.Cameras):
 		return nil, &OptionError{"Cameras", fmt.Sprintf("%q", opt.Cameras), strings.Join(Cameras, ", ")}
 	case !slices.Contains(lerobot.Codecs(), opt.Codec):
@@ -83,7 +108,10 @@ type leRobotWriter struct {
 	w       *lerobot.Writer
 	fps     float64
 	capture bool                // whether there are columns of when it was recorded
-	columns map[string][]string // of the streams of the first episode
+	first   string              // the first episode's name
+	columns map[string][]string // of its streams
+	has     map[string]bool     // its features
+	remarks []string            // on what of the inputs is no episode's
 	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
 }
 
@@ -96,6 +124,7 @@ func (l *leRobotWriter) Commit(ctx context.Context) error {
 
 // Remarks says what of the dataset as a whole could not be kept, once it is there.
 func (l *leRobotWriter) Remarks() (list []string) {
+	list = l.remarks
 	for _, left := range l.w.Report().LeftOut {
 		if strings.HasPrefix(left.Name, "split ") {
 			list = append(list, fmt.Sprintf("left out: %s: %s", left.Name, left.Reason))
@@ -118,7 +147,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}}
 	}
 	if l.w == nil {
-		if err := l.begin(e); err != nil {
+		if err := l.begin(ctx, e); err != nil {
 			return Kept{}, err
 		}
 	}
@@ -126,6 +155,10 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return Kept{}, &RefusedError{err}
 	}
+	if err := l.extra(e, own, names, &kept); err != nil {
+		return Kept{}, err
+	}
+	forget(e)
 	for i := range own.Streams {
 		s := &own.Streams[i]
 		ordered, moved, err := inOrder(s, l.columns[s.Name])
@@ -157,9 +190,48 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		for i := range own.Streams {
 			l.columns[own.Streams[i].Name] = own.Streams[i].ColumnNames()
 		}
+		l.first, l.has = own.Name, map[string]bool{}
+		for _, name := range own.Names() {
+			l.has[cmp.Or(names[name], name)] = true
+		}
+		for i := range own.Media {
+			l.has[names[own.Media[i].Name]] = true
+		}
 	}
 	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil
+}
+
+// extra finds what an episode has and the first has not, and leaves it out if that is asked for.
+func (l *leRobotWriter) extra(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
+	if l.columns == nil || l.opt.Extra == "skip" { // the writer refuses the episode
+		return nil
+	}
+	var found []string
+	lacks := func(name string, n int) bool {
+		if l.has[cmp.Or(names[name], name)] {
+			return false
+		}
+		found = append(found, name)
+		delete(kept.Samples, name)
+		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: name, Count: n, Reason: "the first episode that was written has it not"})
+		return true
+	}
+	own.Streams = slices.DeleteFunc(own.Streams, func(s dataset.Stream) bool { return lacks(s.Name, s.Len()) })
+	own.Media = slices.DeleteFunc(own.Media, func(m dataset.Media) bool { return lacks(m.Name, m.Len()) })
+	if len(found) > 0 && l.opt.Extra == "error" {
+		return &ExtraStreamError{Streams: found, Episode: e.Name, Number: e.Number, First: l.first}
+	}
+	return nil
+}
+
+// forget gives up the numbers of an episode that is arranged, which take as much memory as what is written: those that were recorded, and the parts of
+// states and actions.
+func forget(e *Episode) {
+	e.Streams, e.Recorded = nil, nil
+	if e.Aligned != nil {
+		e.Aligned.Streams = nil
+	}
 }
 
 // changed says what an episode lost or gained on its way into the dataset, by the reports before and after it.
@@ -176,7 +248,7 @@ func changed(before, after lerobot.WriteReport) (remarks []string) {
 }
 
 // begin begins the dataset with what its first episode says.
-func (l *leRobotWriter) begin(e *Episode) (err error) {
+func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	l.fps = cmp.Or(l.piece.Rate, e.Rate)
 	opt := lerobot.WriteOptions{
 		FPS: l.fps, RobotType: l.robot(), Task: l.opt.Task, Overwrite: true,
@@ -186,6 +258,9 @@ func (l *leRobotWriter) begin(e *Episode) (err error) {
 		opt.Codec = ""
 	}
 	opt.FirstTasks = l.annotated()
+	if opt.Modality, l.remarks, err = l.modality(ctx, e); err != nil {
+		return err
+	}
 	l.capture = e.Aligned != nil || !slices.Equal(e.Times, stepTimes(len(e.Times), l.fps))
 	l.w, err = lerobot.Create(l.path, opt)
 	return err
@@ -265,7 +340,7 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: its frames are encoded as %s", m.Name, l.opt.Codec))
 		}
 		own.Media = append(own.Media, m)
-		names[m.Name] = l.name(m.Name, "observation.images.")
+		names[m.Name] = l.camera(&e.Media[i])
 		kept.Samples[m.Name] = m.Len()
 	}
 	for _, c := range e.Clouds {
@@ -283,15 +358,35 @@ func (l *leRobotWriter) notFinite(e *Episode) (map[string]string, error) {
 			align.IsAction(name) || strings.HasPrefix(name, "observation.") {
 			continue
 		}
-		values, err := tensor.Floats(s.Values)
+		i, v, err := firstNotFinite(s.Values)
 		if err != nil {
 			return nil, err
 		}
-		if i := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); i >= 0 {
-			left[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", values[i], s.Columns[i%len(s.Columns)].Name)
+		if i >= 0 {
+			left[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", v, s.Columns[i%len(s.Columns)].Name)
 		}
 	}
 	return left, nil
+}
+
+// firstNotFinite returns the first of a tensor's values that is NaN or an infinity, and its number; -1 if there is none. It copies some
+// rows at a time: a stream may take much of the memory.
+func firstNotFinite(t *tensor.Tensor) (i int, v float64, err error) {
+	const some = 1024
+	for row := 0; row < t.Dim(0); row += some {
+		part, err := t.Slice(0, row, min(row+some, t.Dim(0)))
+		if err != nil {
+			return 0, 0, err
+		}
+		values, err := tensor.Floats(part)
+		if err != nil {
+			return 0, 0, err
+		}
+		if k := slices.IndexFunc(values, func(v float64) bool { return v-v != 0 }); k >= 0 {
+			return row*(len(values)/part.Dim(0)) + k, values[k], nil
+		}
+	}
+	return -1, 0, nil
 }
 
 // name is what a stream is called in the dataset.
@@ -303,6 +398,18 @@ func (l *leRobotWriter) name(stream, camera string) string {
 		stream = camera + topic
 	}
 	return strings.ReplaceAll(stream, "/", ".")
+}
+
+// camera is what a camera is called in the dataset.
+func (l *leRobotWriter) camera(m *dataset.Media) string {
+	const cameras = "observation.images."
+	name := l.name(m.Name, cameras)
+	_, named := l.opt.Names[m.Name]
+	p, picked := m.Source.(*Picked)
+	if renamed := picked && p.Recorded.Name != m.Name; renamed && !named && !strings.HasPrefix(name, "observation.") { // by the plan
+		return cameras + name
+	}
+	return name
 }
 
 // encodes reports whether frames that cannot be copied become video.

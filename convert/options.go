@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -73,24 +74,17 @@ func (o *Options) check() error {
 	return o.Plan.Check()
 }
 
-// planText is all that a plan says which bears on what is written. Plans that say the same have the same text.
-func planText(p *align.Plan) string {
+// planText is all that a plan says which bears on what is written, as a plan file has it; of one that no file can say, a program's own, a text. Plans that say
+// the same have the same text.
+func planText(p *align.Plan) json.RawMessage {
 	if p == nil {
-		return ""
+		return nil
 	}
-	success := "any"
-	if p.Filter.Success != nil {
-		success = strconv.FormatBool(*p.Filter.Success)
+	q := *p
+	q.Windows, q.Padding, q.PadAfter, q.Shuffle = nil, "", ops.Limit{}, ""
+	b, err := q.JSON()
+	if err != nil {
+		b, _ = json.Marshal(fmt.Sprintf("%+v %+v %+v %+v %v %s", q.Rate, q.Range, q.Snap, q.Defaults, q.Streams, text(q.Filter))) // which never fails
 	}
-	return fmt.Sprintf("%+v", struct {
-		rate       any
-		span       align.Range
-		snap       ops.Limit
-		unordered  string
-		defaults   align.Sampling
-		streams    []align.Stream
-		split      string
-		task       string
-		wasSuccess string
-	}{p.Rate, p.Range, p.Snap, p.Unordered, p.Defaults, p.Streams, p.Filter.Split, p.Filter.Task, success})
+	return b
 }

@@ -34,7 +34,7 @@ func (p *piece) add(ctx context.Context, r *ready) error {
 func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	if p.writer == nil {
 		first, end := p.episodesOf(p.n.Piece)
-		about := Piece{Shard: p.shard, Shards: p.shards, Episodes: end - first}
+		about := Piece{Shard: p.shard, Shards: p.shards, Episodes: end - first, inputs: p.inputs}
 		if p.opt.Plan != nil {
 			about.Rate = p.opt.Plan.Rate
 		}

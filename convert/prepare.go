@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -88,10 +89,11 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 }
 
 // ofEpisode reports whether an error is of what one episode holds, and says nothing of the next: a file that breaks its format, streams that cannot be
-// put on a clock, content that the output has no place for. A file that is gone or a disk that is full are no such thing.
+// put on a clock, content that the output has no place for. A file that is gone, a disk that is full and a decoder that there is not are no such thing.
 func ofEpisode(err error) bool {
 	var path *fs.PathError
-	if errors.As(err, &path) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	var program *video.ProgramError
+	if errors.As(err, &path) || errors.As(err, &program) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	var (
@@ -175,11 +177,58 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	switch {
 	case len(own.Streams)+len(own.Media)+len(own.Clouds) == 0, c.traits.Rows && a == "" && len(times) == 0:
 		return &RefusedError{empty(&own)}
+	case c.traits.Rows && r.e.Times == nil && in.info.Rate > 0:
+		if err := short(&own); err != nil {
+			return &RefusedError{err}
+		}
+		fallthrough
 	case c.traits.Rows && r.e.Times == nil:
 		return &ClockError{Target: c.target.Name(), Episode: own.Name, A: a, B: b}
 	}
 	r.about.Rows = len(r.e.Times)
 	return nil
+}
+
+// ShortError says that an episode of a dataset of rows has fewer frames of a camera than rows, as where a video ends before its table does.
+type ShortError struct {
+	Camera       string
+	Frames, Rows int
+}
+
+func (e *ShortError) Error() string {
+	return fmt.Sprintf("%s has frames for %d of %d rows: want one for each, or a plan or rate (--plan, --hz), which takes the rows that have one", e.Camera, e.Frames, e.Rows)
+}
+
+// short returns a *ShortError if nothing else keeps an episode from having one clock.
+func short(e *dataset.Episode) error {
+	var rows []int64
+	for i := range e.Streams {
+		if own := e.Streams[i].Nanoseconds(); i == 0 {
+			rows = own
+		} else if !slices.Equal(own, rows) {
+			return nil
+		}
+	}
+	var found *ShortError
+	for i := range e.Media {
+		m := &e.Media[i]
+		k := 0
+		for _, t := range rows {
+			if k < m.Len() && m.Times[k] == t {
+				k++
+			}
+		}
+		if k < m.Len() {
+			return nil
+		}
+		if found == nil && k < len(rows) {
+			found = &ShortError{m.Name, m.Len(), len(rows)}
+		}
+	}
+	if found == nil || len(e.Clouds) > 0 {
+		return nil
+	}
+	return found
 }
 
 // empty says that there is nothing in a recording, and what was lost of it.
@@ -278,7 +327,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 			r.e.Times = s.Stream.Nanoseconds()
 		}
 		if from.media == nil {
-			err = used(s, &a.plan, &account)
+			err = used(s, got.Snap, &account)
 			got.Streams, got.Report.Streams, own.Streams = append(got.Streams, *s), append(got.Report.Streams, *line), append(own.Streams, s.Stream)
 		} else {
 			account.Kind = mediaKind

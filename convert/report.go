@@ -46,11 +46,12 @@ type Head struct {
 	// Definitions are folders and files of message definitions, as they were given.
 	Definitions []string `json:"definitions,omitempty"`
 	KeepInvalid bool     `json:"keep_invalid,omitempty"`
-	Plan        string   `json:"plan,omitempty"`
-	Shard       int      `json:"shard"` // from 0
-	Shards      int      `json:"shards"`
-	Episodes    int      `json:"episodes"` // of the inputs, in all shards
-	Listing     string   `json:"listing"`  // SHA-256 of the names and sizes of all files of the inputs
+	// Plan is what the plan says of what is written, as a plan file has it: align.ParsePlan reads it.
+	Plan     json.RawMessage `json:"plan,omitempty"`
+	Shard    int             `json:"shard"` // from 0
+	Shards   int             `json:"shards"`
+	Episodes int             `json:"episodes"` // of the inputs, in all shards
+	Listing  string          `json:"listing"`  // SHA-256 of the names and sizes of all files of the inputs
 }
 
 // InputReport is an input.

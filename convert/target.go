@@ -42,6 +42,8 @@ type Piece struct {
 	Episodes      int            // that will be added, but for those that cannot be read
 	Rate          float64        // Hz of the plan; 0 without one
 	Inputs        []dataset.Info // what the inputs say of themselves
+
+	inputs []input
 }
 
 // Writer writes a piece. Its methods are for one goroutine at a time.

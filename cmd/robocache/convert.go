@@ -7,12 +7,15 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -154,6 +157,9 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 	if err := notURL(c.out); err != nil {
 		return nil, err
 	}
+	if err := c.named(); err != nil {
+		return nil, err
+	}
 	for _, in := range c.in {
 		if err := outside(in, c.out); err != nil {
 			return nil, err
@@ -179,6 +185,37 @@ func (c *conversion) check(hz float64) (convert.Target, error) {
 		c.opt.Plan.Unordered = c.unordered
 	}
 	return target()
+}
+
+// named refuses an output with the ending of another format than is asked for, as of a folder that there is not yet it would be the name.
+func (c *conversion) named() error {
+	ext := strings.ToLower(filepath.Ext(c.out))
+	if st, err := os.Stat(c.out); ext == "" || err == nil && st.IsDir() {
+		return nil
+	}
+	refused := func(of string) error {
+		return usagef("-o: got %q, whose ending is of %s, with --to %s, want the name of a folder, or another ending", c.out, of, c.to)
+	}
+	of := ""
+	for _, format := range c.formats() {
+		t, err := c.targets[format]()
+		if err != nil || t.Traits().Ext != ext {
+			continue
+		}
+		if format == c.to {
+			return nil
+		}
+		of = format
+	}
+	if of != "" {
+		return refused(of)
+	}
+	for _, f := range dataset.Formats() {
+		if slices.Contains(f.Extensions, ext) {
+			return refused(f.Name)
+		}
+	}
+	return nil
 }
 
 // outside refuses an output that is an input, or in one.
@@ -231,12 +268,11 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		c.opt.Device = device
 	}
 	var shown bar
-	garbage := newCollector()
+	defer newCollector().follow()()
 	c.opt.Progress = func(p convert.Progress) {
 		if shown.ProgressBar != nil {
 			_ = shown.Set(p.Done)
 		}
-		garbage.adjust()
 	}
 	done := a.step("opening the inputs")
 	work, err := convert.New(ctx, c.in, c.out, target, c.opt)
@@ -284,7 +320,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	for _, s := range all.Skipped {
 		if s.Whole {
 			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing of it was converted: its %s skipped, the first: %s; --allow-skipped takes that as good",
-				wereEpisodes(s.Skipped), s.First)}
+				wereEpisodes(s.Skipped), byFlags.Replace(s.First))}
 		}
 	}
 	return nil
@@ -307,8 +343,13 @@ func (c *conversion) explain(err error) error {
 		nothing *convert.NothingError
 		path    *fs.PathError
 		steps   *align.StepsError
+		extra   *convert.ExtraStreamError
+		program *video.ProgramError
 	)
 	switch {
+	case errors.As(err, &extra):
+		return usagef("--extra: got error, and episode %d, %s, has %s, which the first, %s, has not: want drop to leave that out, skip to do without such "+
+			"episodes, or a --plan of streams that all have", extra.Number, extra.Episode, strings.Join(extra.Streams, ", "), extra.First)
 	case errors.As(err, &clock):
 		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE",
 			c.to, clock.Episode, clock.A, clock.B)
@@ -322,10 +363,12 @@ func (c *conversion) explain(err error) error {
 		return usagef("--%s: got %s, want %s", strings.ToLower(option.Arg), option.Got, option.Want)
 	case errors.As(err, &input):
 		return readError(input.Path, input.Err)
+	case errors.As(err, &program): // which says nothing of the input
+		return &outputError{c.out, err}
 	case errors.As(err, &episode):
-		return &inputError{Path: episode.Input, Err: episode.Err}
+		return &inputError{Path: episode.Input, Err: flagged{episode.Err}}
 	case errors.As(err, &nothing):
-		return &inputError{Path: strings.Join(c.in, ", "), Err: err}
+		return &inputError{Path: strings.Join(c.in, ", "), Err: flagged{err}}
 	case errors.As(err, &path):
 		return unwritten(err)
 	}

@@ -18,7 +18,7 @@ type leRobotFlags struct {
 }
 
 // leRobotOnly are their names.
-var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec"}
+var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec", "extra"}
 
 func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&l.opt.State, "state", nil, "of lerobot: streams that are observation.state, side by side in this order")
@@ -27,6 +27,7 @@ func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.opt.Task, "task", "", "of lerobot: what is done in episodes that do not say")
 	f.StringVar(&l.opt.RobotType, "robot", "", "of lerobot: what the robot is called")
 	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "of lerobot: what cameras become, video or image; auto keeps png and jpeg that need no plan")
+	f.StringVar(&l.opt.Extra, "extra", convert.Extras[0], "of lerobot: what only later episodes have: error, drop it, or skip these episodes")
 	f.StringVar(&l.opt.Codec, "codec", "av1", "of lerobot: `CODEC` of videos that are encoded: "+strings.Join(lerobot.Codecs(), ", "))
 }
 
@@ -34,6 +35,7 @@ func (l *leRobotFlags) add(f *pflag.FlagSet) {
 func (l *leRobotFlags) complete(cmd *cobra.Command) {
 	complete(cmd, "cameras", func() []string { return convert.Cameras })
 	complete(cmd, "codec", lerobot.Codecs)
+	complete(cmd, "extra", func() []string { return convert.Extras })
 }
 
 // check refuses the flags for another format, and reads the names.
@@ -59,7 +61,7 @@ func (l *leRobotFlags) target() (convert.Target, error) {
 	t, err := convert.LeRobot(l.opt)
 	var bad *convert.OptionError
 	if errors.As(err, &bad) {
-		return nil, usagef("--%s: got %s, want %s", strings.ToLower(bad.Arg), bad.Got, bad.Want)
+		return nil, usagef("--%s: got %s, want %s", strings.ToLower(bad.Arg), strings.ReplaceAll(bad.Got, "in State", "in --state"), bad.Want)
 	}
 	return t, err
 }

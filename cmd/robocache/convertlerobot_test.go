@@ -1,10 +1,15 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/tensor"
 )
 
 func TestFlagsOfLeRobotThatCannotBe(t *testing.T) {
@@ -18,7 +23,8 @@ func TestFlagsOfLeRobotThatCannotBe(t *testing.T) {
 		{[]string{"--to=lerobot", "--name=a=b", "--name=a=c"}, "--name: got a twice"},
 		{[]string{"--to=lerobot", "--cameras=film"}, `--cameras: got "film", want auto, video, image`},
 		{[]string{"--to=lerobot", "--codec=theora"}, `--codec: got "theora", want av1, h264, hevc`},
-		{[]string{"--to=lerobot", "--state=a,b", "--action=b"}, "--action: got b, which is in State"},
+		{[]string{"--to=lerobot", "--state=a,b", "--action=b"}, "--action: got b, which is in --state"},
+		{[]string{"--to=lerobot", "--extra=keep"}, `--extra: got "keep", want error, drop, skip`},
 		{[]string{"--to=lerobot"}, "want --hz F or --plan FILE"},
 	} {
 		code, _, stderr := cli(append([]string{"convert", flight, "-o", out}, c.args...)...)
@@ -40,4 +46,32 @@ func TestConvertMakesALeRobotDataset(t *testing.T) {
 	for _, want := range []string{"lerobot v3.0", `tasks: "follow"`, "observation.state", "1396293888.78", "clock capture_time of frame_index, timestamp, capture_time"} {
 		assert.Contains(t, stdout, want)
 	}
+}
+
+// What the command says is in the words of its flags, be it an error or what was skipped.
+func TestConvertSpeaksOfFlags(t *testing.T) {
+	dir := t.TempDir()
+	in, more := filepath.Join(dir, "in.npz"), filepath.Join(dir, "more.npz")
+	writeStreams(t, in, []int64{0, 1e8, 2e8, 3e8, 4e8}, []int64{0, 1e8, 2e8, 3e8, 4e8})
+	code, _, stderr := cli("convert", in, "-o", filepath.Join(dir, "a"), "--to=lerobot", "--hz=10", "--name", "on=task")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "want another: --name FROM=TO gives it another")
+	assert.NotContains(t, stderr, "WriteOptions")
+
+	arrays := map[string]*tensor.Tensor{}
+	for _, name := range []string{"back", "extra", "on"} {
+		arrays[name+".times"] = tensor.Must(tensor.Of([]int64{0, 1e8, 2e8}, 3))
+		arrays[name+".values"] = tensor.Must(tensor.New(tensor.F32, 3, 1))
+	}
+	require.NoError(t, os.Rename(writeNPZ(t, arrays), more))
+	code, _, stderr = cli("convert", in, more, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--extra: got error, and episode 1, more, has extra, which the first, in, has not: want drop")
+	stdout, _ := good(t, "convert", in, more, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10", "--extra=drop")
+	assert.Contains(t, stdout, "converted 2 episodes, 2 streams, 8 rows")
+}
+
+func TestTheSummaryCountsWhatWasWritten(t *testing.T) {
+	r := &convert.Report{Streams: []convert.StreamAccount{{Kind: "stream", Rows: 5}, {Kind: "stream", Read: 7}, {Kind: "media", Rows: 5}, {Kind: "media"}, {Kind: "clouds", Rows: 2}}}
+	assert.Equal(t, "2 streams, 1 camera", writtenOf(r))
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/convert"
@@ -59,17 +60,49 @@ func (a *app) converted(all *converted) error {
 		if r.Shards > 1 {
 			shard = fmt.Sprintf(" (shard %d of %d)", r.Shard, r.Shards)
 		}
-		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", what, inspection.Counted(len(r.Streams), "stream"), rows,
+		if _, err := fmt.Fprintf(a.out, "converted %s, %s%s, into %s%s: %s%s\n", what, writtenOf(r), rows,
 			all.Output, shard, megabytes(bytes), before); err != nil {
 			return err
 		}
 	}
 	for _, s := range all.Skipped {
-		if _, err := fmt.Fprintf(a.out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(s.First)); err != nil {
+		if _, err := fmt.Fprintf(a.out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(byFlags.Replace(s.First))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// byFlags has the flags for what packages convert and dataset/lerobot call the options of their programs.
+var byFlags = strings.NewReplacer(
+	"WriteOptions.Names gives it another", "--name FROM=TO gives it another", "WriteOptions.Codec encodes it anew", "--cameras video encodes it anew",
+	"in WriteOptions.Tasks", "in the dataset's tasks", "Options.Rate says it", "--rate says it",
+	", dataset.Options.Rate", "", ", Options.KeepInvalid", "",
+)
+
+// flagged is an error in the words of the command line.
+type flagged struct{ error }
+
+func (e flagged) Error() string { return byFlags.Replace(e.error.Error()) }
+func (e flagged) Unwrap() error { return e.error }
+
+// writtenOf counts the streams and cameras that were written, which are not all that the account has.
+func writtenOf(r *convert.Report) string {
+	streams, cameras := 0, 0
+	for i := range r.Streams {
+		switch s := &r.Streams[i]; {
+		case s.Rows == 0:
+		case s.Kind == "media":
+			cameras++
+		default:
+			streams++
+		}
+	}
+	text := inspection.Counted(streams, "stream")
+	if cameras > 0 {
+		text += ", " + inspection.Counted(cameras, "camera")
+	}
+	return text
 }
 
 // aboutRows tells of the rows of a plan's clock that are not what a policy may trust, by the streams that are why.
@@ -109,7 +142,7 @@ func (a *app) about(r *convert.Report) {
 				if several {
 					of = r.Inputs[e.Input].Path + ": "
 				}
-				a.remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, e.Skipped)
+				a.remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, byFlags.Replace(e.Skipped))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 // headroom is how many bytes of garbage the heap may have besides what is in use. Go lets it have as much again, which is much where several large
@@ -37,4 +38,21 @@ func (c *collector) adjust() {
 		debug.SetGCPercent(percent)
 		c.percent = percent
 	}
+}
+
+// follow adjusts it every now and then until it is ended: one episode may be most of a run.
+func (c *collector) follow() (end func()) {
+	ticks, over, done := time.NewTicker(50*time.Millisecond), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-over:
+				return
+			case <-ticks.C:
+				c.adjust()
+			}
+		}
+	}()
+	return func() { ticks.Stop(); close(over); <-done }
 }

@@ -2,6 +2,7 @@ package lerobot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,6 +46,8 @@ type WriteOptions struct {
 	// Codec, one of Codecs, makes videos of all media but those that can be copied: ffmpeg encodes them. Without it images stay images, and a video that
 	// cannot be copied is refused.
 	Codec string
+	// Modality is meta/modality.json, with which GR00T finds its parts of states and actions; none unless given.
+	Modality json.RawMessage
 	// KeepImages leaves PNG and JPEG what they are, also with a Codec.
 	KeepImages bool
 }
@@ -134,6 +137,9 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	}
 	if !utf8.ValidString(opt.RobotType) {
 		return nil, bad("RobotType", strconv.Quote(opt.RobotType), "UTF-8")
+	}
+	if len(opt.Modality) > 0 && !json.Valid(opt.Modality) {
+		return nil, bad("Modality", fmt.Sprintf("%d bytes", len(opt.Modality)), "JSON")
 	}
 	for _, task := range opt.FirstTasks {
 		if !utf8.ValidString(task) {

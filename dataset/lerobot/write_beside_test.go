@@ -50,3 +50,17 @@ func TestTimesOfTheRecordingAreKeptToTheNanosecond(t *testing.T) {
 	feature := readJSON(t, filepath.Join(path, "meta/info.json"))["features"].(map[string]any)["capture_time"]
 	assert.Equal(t, map[string]any{"dtype": "int64", "shape": []any{1.0}, "names": nil}, feature)
 }
+
+func TestModalitiesAreJSON(t *testing.T) {
+	_, err := Create(filepath.Join(t.TempDir(), "new"), WriteOptions{FPS: 10, Modality: []byte("{")})
+	require.ErrorIs(t, err, dataset.ErrOption)
+	w, path := created(t, WriteOptions{Modality: []byte(`{"state":{"arm":{"end":2,"start":0}}}`)})
+	require.NoError(t, w.Add(context.Background(), kindsEpisode(t, 3)))
+	require.NoError(t, w.Commit(context.Background()))
+	s, err := Open(context.Background(), path, Options{Strict: true})
+	require.NoError(t, err)
+	defer s.Close()
+	text, err := s.Modality(context.Background())
+	require.NoError(t, err)
+	require.JSONEq(t, `{"state":{"arm":{"end":2,"start":0}}}`, string(text))
+}

@@ -135,6 +135,9 @@ func (w *Writer) complete(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := w.writeModality(); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 

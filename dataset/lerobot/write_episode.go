@@ -193,7 +193,7 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 		p.addFloats(f, list)
 		return nil
 	}
-	values, err := tensor.Floats(s.Values)
+	values, err := float64s(s.Values)
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}
 	}
@@ -214,6 +214,18 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	p.inexact += s.Inexact
 	p.addNumbers(f, values)
 	return nil
+}
+
+// float64s returns values as float64, without a copy where they are.
+func float64s(t *tensor.Tensor) ([]float64, error) {
+	if t.DType() != tensor.F64 {
+		return tensor.Floats(t)
+	}
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Data[float64](t)
 }
 
 // integers returns the whole numbers that a stream's values are rounded from, nil if it has none, or values that were changed since.
@@ -398,25 +410,31 @@ func pick[T any](list []T, at []int) []T {
 func (p *episodePlan) addStandard(w *Writer) {
 	numbers := w.taskNumbers(p.tasks)
 	for _, f := range standardFeatures() {
-		values := make([]float64, p.rows)
+		if f.dtype == dtypeFloat32 {
+			seconds := make([]float32, p.rows)
+			for i := range seconds {
+				seconds[i] = float32(float64(i) / w.opt.FPS)
+			}
+			p.addFloats(f, seconds)
+			continue
+		}
+		values := make([]int64, p.rows)
 		for i := range values {
 			switch f.name {
-			case "timestamp":
-				values[i] = float64(i) / w.opt.FPS
 			case "frame_index":
-				values[i] = float64(i)
+				values[i] = int64(i)
 			case "episode_index":
-				values[i] = float64(w.report.Episodes)
+				values[i] = int64(w.report.Episodes)
 			case "index":
-				values[i] = float64(w.report.Frames + i)
+				values[i] = int64(w.report.Frames + i)
 			case "task_index":
-				values[i] = float64(numbers[0])
+				values[i] = int64(numbers[0])
 				if p.taskOf != nil {
-					values[i] = float64(numbers[p.taskOf[i]])
+					values[i] = int64(numbers[p.taskOf[i]])
 				}
 			}
 		}
-		p.addNumbers(f, values)
+		p.addIntegers(f, values)
 	}
 }
 

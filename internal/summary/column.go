@@ -24,33 +24,61 @@ type Float interface{ ~float32 | ~float64 }
 func Block[T Float](rows []T, width int) []Column {
 	n := len(rows) / width
 	out := make([]Column, width)
-	// Some columns at a time, whose values lie side by side in the rows.
-	const together = 8
-	var columns [together][]T
-	for c := range min(together, width) {
-		columns[c] = make([]T, n)
+	h := &histogram[T]{}
+	columns := make([]T, min(together, width)*n)
+	var squares []T
+	if width == 1 {
+		squares = make([]T, n)
 	}
-	squares, h := make([]T, n), &histogram[T]{}
 	for first := 0; first < width; first += together {
 		some := min(together, width-first)
-		for i := range n {
-			for c, v := range rows[i*width+first : i*width+first+some] {
-				columns[c][i] = v
+		var of [together]moments[T]
+		for c := range some {
+			of[c].lo, of[c].hi = rows[first+c], rows[first+c]
+		}
+		for i, at := 0, first; i < n; i, at = i+1, at+width {
+			for c, v := range rows[at : at+some] {
+				columns[c*n+i] = v
+				of[c&(together-1)].add(v)
 			}
 		}
-		for c, column := range columns[:some] {
-			for i, v := range column {
-				squares[i] = v * v
+		for c := range some {
+			column := columns[c*n : c*n+n]
+			if width == 1 {
+				for i, v := range column {
+					squares[i] = v * v
+				}
+				of[c].sum, of[c].squares = pairwise(column), pairwise(squares)
 			}
-			out[first+c] = ofBlock(column, squares, width == 1, h)
+			out[first+c] = ofBlock(column, &of[c], h)
 		}
 	}
 	return out
 }
 
-// ofBlock returns the statistics of values, of which it is given the squares too, and leaves them counted in h.
-func ofBlock[T Float](values, squares []T, pairwise bool, h *histogram[T]) Column {
-	lo, hi := extremes(values)
+// together is how many columns are taken at a time, whose values lie side by side in the rows: a power of 2.
+const together = 8
+
+// moments are a column's extremes, and the sums of its values and of their squares, added one after the other.
+type moments[T Float] struct{ lo, hi, sum, squares T }
+
+func (m *moments[T]) add(v T) {
+	if v < m.lo {
+		m.lo = v
+	}
+	if v > m.hi {
+		m.hi = v
+	}
+	m.sum += v
+	m.squares += T(v * v) // the conversion keeps compilers from fusing it
+}
+
+// ofBlock returns the statistics of values, and leaves them counted in h.
+func ofBlock[T Float](values []T, of *moments[T], h *histogram[T]) Column {
+	lo, hi := of.lo, of.hi
+	if lo == 0 || hi == 0 { // either zero may be among them: the negative one is the lesser
+		lo, hi = extremes(values)
+	}
 	c := Column{Min: float64(lo), Max: float64(hi)}
 	if len(values) == 1 {
 		c.Mean = c.Min
@@ -60,15 +88,13 @@ func ofBlock[T Float](values, squares []T, pairwise bool, h *histogram[T]) Colum
 		return c
 	}
 	n := float64(len(values))
-	mean := T(float64(sum(values, pairwise)) / n)
-	meanSquare := T(float64(sum(squares, pairwise)) / n)
-	variance := meanSquare - T(mean*mean) // the conversion keeps compilers from fusing it
+	mean := T(float64(of.sum) / n)
+	meanSquare := T(float64(of.squares) / n)
+	variance := meanSquare - T(mean*mean)
 	c.Mean = float64(mean)
 	c.Std = float64(T(math.Sqrt(float64(max(0, variance)))))
 	h.reset(lo, hi)
-	for _, v := range values {
-		h.add(v, 1)
-	}
+	h.fill(values)
 	c.Quantiles = h.quantiles()
 	return c
 }
@@ -81,18 +107,12 @@ func extremes[T Float](values []T) (lo, hi T) {
 	return lo, hi
 }
 
-// sum adds in T, in numpy's order.
-func sum[T Float](values []T, pairwise bool) T {
+// pairwise adds in T, in the order in which numpy adds what lies side by side.
+func pairwise[T Float](values []T) T {
 	var s T
-	if pairwise {
-		const buffer = 8192 // numpy takes so many at a time
-		for i := 0; i < len(values); i += buffer {
-			s += pairwiseSum(values[i:min(i+buffer, len(values))])
-		}
-		return s
-	}
-	for _, v := range values {
-		s += v
+	const buffer = 8192 // numpy takes so many at a time
+	for i := 0; i < len(values); i += buffer {
+		s += pairwiseSum(values[i:min(i+buffer, len(values))])
 	}
 	return s
 }

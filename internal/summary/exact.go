@@ -92,6 +92,8 @@ func (e *exact) add32(rows []float32, c, width int) {
 	e.sums.room(len(rows)/width + 1)
 	bins, pages := e.sums.narrow, e.first
 	lo, hi := float32(math.Inf(1)), float32(math.Inf(-1))
+	// What follows in a column often has the same first bits: what such runs add up to stays in registers.
+	run, sum, squares, n := math.Float32bits(rows[c])>>16, uint64(0), uint64(0), uint64(0)
 	for i := c; i < len(rows); i += width {
 		v := rows[i]
 		b := math.Float32bits(v)
@@ -101,17 +103,20 @@ func (e *exact) add32(rows []float32, c, width int) {
 		if v > hi {
 			hi = v
 		}
-		// Numbers of exponent 0 have no leading one.
-		m := uint64(b&(1<<23-1) | (b>>23&255+255)>>8<<23)
-		s := &bins[b>>23]
-		s[0] += m
-		s[1] += m * m
-		page := pages[b>>24]
-		if page == nil {
-			page = pages.page(b >> 24)
+		if b>>16 != run {
+			s := &bins[run>>7]
+			s[0], s[1] = s[0]+sum, s[1]+squares
+			pages.page(run >> 8)[run&255] += n
+			run, sum, squares, n = b>>16, 0, 0, 0
 		}
-		page[b>>16&255]++
+		n++
+		m := uint64(b&(1<<23-1) | (b>>23&255+255)>>8<<23) // numbers of exponent 0 have no leading one
+		sum += m
+		squares += m * m
 	}
+	bins[run>>7][0] += sum
+	bins[run>>7][1] += squares
+	pages.page(run >> 8)[run&255] += n
 	if math.IsInf(float64(lo), -1) || math.IsInf(float64(hi), 1) {
 		lo, hi = finiteExtremes(rows, c, width)
 	}

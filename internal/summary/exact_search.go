@@ -122,11 +122,12 @@ type ranked struct {
 // bucket is the values that begin with some bits.
 type bucket struct {
 	prefix uint64
-	bits   int    // how many there are of it
-	want   uint64 // values
-	got    uint64
+	bits   int      // how many there are of it
+	want   uint64   // values
+	got    uint64   // values, but for those in tails
 	counts prefixes // of the values by the 16 bits that follow, if there are many
 	list   []uint64 // else the values' bits
+	tails  []uint16 // of float32, those behind the prefix instead, for which there is room
 }
 
 // listed is how many values of a bucket are listed.
@@ -142,10 +143,19 @@ func (s *search) find32(rows []float32, c, width int) {
 	if s.slots == nil {
 		return
 	}
+	slots, buckets := s.slots, s.buckets
 	for i := c; i < len(rows); i += width {
 		b := math.Float32bits(rows[i])
-		if slot := s.slots[b>>24][b>>16&255]; slot != 0 {
-			s.buckets[slot-1].add(uint64(b), 0)
+		slot := slots[b>>24][b>>16&255]
+		if slot == 0 {
+			continue
+		}
+		g := &buckets[slot-1]
+		if n := len(g.tails); n < cap(g.tails) {
+			g.tails = g.tails[:n+1]
+			g.tails[n] = uint16(b)
+		} else {
+			g.add32(uint16(b))
 		}
 	}
 }
@@ -174,20 +184,40 @@ func (s *search) find64(rows []float64, c, width int) {
 // first returns the first 16 bits of the values.
 func (g *bucket) first() uint16 { return uint16(g.prefix >> (g.bits - 16)) }
 
-// add takes a value's bits; those that follow the prefix begin at shift.
+// all is how many values were found.
+func (g *bucket) all() uint64 { return g.got + uint64(len(g.tails)) }
+
+// add32 takes a value of a float32 for which tails have no room, by the bits that follow the prefix.
+func (g *bucket) add32(next uint16) {
+	switch {
+	case g.want > listed:
+		g.got++
+		g.count(next)
+	case g.all() < g.want: // of a state that was read
+		g.tails = append(g.tails, next)
+	default:
+		g.got++
+	}
+}
+
+// add takes the bits of a float64; those that follow the prefix begin at shift.
 func (g *bucket) add(b uint64, shift int) {
 	g.got++
 	switch {
 	case g.want > listed:
-		next := b >> shift & (1<<16 - 1)
-		page := g.counts[next>>8]
-		if page == nil {
-			page = g.counts.page(uint32(next >> 8))
-		}
-		page[next&255]++
+		g.count(uint16(b >> shift))
 	case uint64(len(g.list)) < g.want:
 		g.list = append(g.list, b)
 	}
+}
+
+// count counts a value by the bits that follow the prefix.
+func (g *bucket) count(next uint16) {
+	page := g.counts[next>>8]
+	if page == nil {
+		page = g.counts.page(uint32(next >> 8))
+	}
+	page[next&255]++
 }
 
 // begin looks up the ranks of quantiles in the first 16 bits of all values.
@@ -208,7 +238,7 @@ func (s *search) begin(e *exact, quantiles []float64, wide bool) {
 			default:
 				var first uint16
 				first, r.left = e.first.rank(rank, wide)
-				r.bucket = s.bucketOf(uint64(first), 16, e.first.at(first))
+				r.bucket = s.bucketOf(uint64(first), 16, e.first.at(first), wide)
 			}
 			s.ranks = append(s.ranks, r)
 		}
@@ -217,13 +247,17 @@ func (s *search) begin(e *exact, quantiles []float64, wide bool) {
 }
 
 // bucketOf returns the bucket of the values that begin so, a new one if there is none yet.
-func (s *search) bucketOf(prefix uint64, bits int, want uint64) int {
+func (s *search) bucketOf(prefix uint64, bits int, want uint64, wide bool) int {
 	if i := slices.IndexFunc(s.buckets, func(g bucket) bool { return g.prefix == prefix && g.bits == bits }); i >= 0 {
 		return i
 	}
 	g := bucket{prefix: prefix, bits: bits, want: want}
-	if want <= listed {
+	switch {
+	case want > listed:
+	case wide:
 		g.list = make([]uint64, 0, want)
+	default:
+		g.tails = make([]uint16, 0, want)
 	}
 	s.buckets = append(s.buckets, g)
 	return len(s.buckets) - 1
@@ -269,15 +303,16 @@ func (s *search) next(wide bool) error {
 	old := s.buckets
 	s.buckets = nil
 	for i := range old {
-		if old[i].got != old[i].want {
+		if old[i].all() != old[i].want {
 			return ErrChanged
 		}
-		slices.Sort(old[i].list)
 	}
 	size := 32
 	if wide {
 		size = 64
 	}
+	var lists []uint64
+	var tails []uint16
 	for i := range s.ranks {
 		r := &s.ranks[i]
 		if r.known {
@@ -288,9 +323,15 @@ func (s *search) next(wide bool) error {
 		if g.want <= listed {
 			at := r.left
 			if negative {
-				at = int64(len(g.list)) - 1 - at
+				at = int64(g.want) - 1 - at
 			}
-			r.known, r.value = true, valueOfBits(g.list[at], wide)
+			b := uint64(0)
+			if wide {
+				b = rank(&lists, g.list, at, size-g.bits)
+			} else {
+				b = g.prefix<<16 | uint64(rank(&tails, g.tails, at, 16))
+			}
+			r.known, r.value = true, valueOfBits(b, wide)
 			continue
 		}
 		digit := 0
@@ -309,10 +350,36 @@ func (s *search) next(wide bool) error {
 			r.known, r.value = true, valueOfBits(prefix, wide)
 			continue
 		}
-		r.bucket = s.bucketOf(prefix, g.bits+16, g.counts.at(uint16(digit)))
+		r.bucket = s.bucketOf(prefix, g.bits+16, g.counts.at(uint16(digit)), wide)
 	}
 	s.order()
 	return nil
+}
+
+// rank returns the number that so many of a list are before when it is sorted. They differ in the lower bits at most, a multiple of 8. The memory that
+// it takes is kept in scratch.
+func rank[T uint16 | uint64](scratch *[]T, list []T, before int64, bits int) T {
+	for shift := bits - 8; shift >= 0 && len(list) > 1; shift -= 8 {
+		var counts [256]int64
+		for _, v := range list {
+			counts[v>>shift&255]++
+		}
+		digit := 0
+		for ; before >= counts[digit]; digit++ {
+			before -= counts[digit]
+		}
+		if counts[digit] == int64(len(list)) {
+			continue
+		}
+		rest := slices.Grow((*scratch)[:0], int(counts[digit])) // where list lies from the second time on, which is overwritten as far as it was read
+		for _, v := range list {
+			if v>>shift&255 == T(digit) {
+				rest = append(rest, v)
+			}
+		}
+		list, *scratch = rest, rest
+	}
+	return list[0]
 }
 
 func valueOfBits(b uint64, wide bool) float64 {

@@ -44,10 +44,10 @@ func (e *exact) merge(o *exact, first bool) error {
 	}
 	for i := range e.search.buckets {
 		b, other := &e.search.buckets[i], &o.search.buckets[i]
-		if b.got += other.got; b.got > b.want {
+		b.list, b.tails = append(b.list, other.list...), append(b.tails, other.tails...)
+		if b.got += other.got; b.all() > b.want {
 			return ErrChanged
 		}
-		b.list = append(b.list, other.list...)
 		b.counts.add(&other.counts)
 	}
 	return nil
@@ -79,11 +79,14 @@ func (e *exact) append(to []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(len(e.search.buckets)))
 	for i := range e.search.buckets {
 		b := &e.search.buckets[i]
-		for _, v := range []uint64{uint64(b.bits), b.prefix, b.want, b.got} {
+		for _, v := range []uint64{uint64(b.bits), b.prefix, b.want, b.all()} {
 			to = binary.AppendUvarint(to, v)
 		}
 		for _, v := range b.list {
 			to = binary.LittleEndian.AppendUint64(to, v)
+		}
+		for _, v := range b.tails {
+			to = binary.LittleEndian.AppendUint64(to, b.prefix<<16|uint64(v))
 		}
 		if b.want > listed {
 			to = appendCounts(to, &b.counts)
@@ -187,7 +190,14 @@ func (r *reader) column(e *exact, x *Exact) {
 				return
 			}
 			for range got {
-				b.list = append(b.list, r.word())
+				v := r.word()
+				if x.wide {
+					b.list = append(b.list, v)
+				} else {
+					r.want(v>>16 == prefix)
+					b.got--
+					b.tails = append(b.tails, uint16(v))
+				}
 			}
 		}
 		s.buckets = append(s.buckets, b)

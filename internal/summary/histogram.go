@@ -11,12 +11,12 @@ type histogram[T Float] struct {
 	inverse           T    // of the step, rounded: what it gives is a guess
 	flat              bool // the width is 0 in T
 	counts            [Bins]uint64
-	groups            [Bins / group]uint64 // the counts of bins that follow each other, together
+	groups            [(Bins + group - 1) / group]uint64 // the counts of bins that follow each other, together
 	total             uint64
 }
 
 // group is how many bins are counted together.
-const group = 50
+const group = 64
 
 func newHistogram[T Float](lo, hi T) *histogram[T] {
 	h := &histogram[T]{}
@@ -50,6 +50,24 @@ func (h *histogram[T]) add(v T, n uint64) {
 	h.counts[i] += n
 	h.groups[i/group] += n
 	h.total += n
+}
+
+// fill counts values, each once.
+func (h *histogram[T]) fill(values []T) {
+	start, step, inverse := h.start, h.step, h.inverse
+	for _, v := range values {
+		i := 0
+		if !h.flat {
+			i = int((v - start) * inverse)
+		}
+		at := T(i)
+		if h.flat || uint(i) >= Bins-1 || start+T(at*step) > v || start+T((at+1)*step) <= v {
+			i = h.bin(v)
+		}
+		h.counts[i]++
+		h.groups[i/group]++
+	}
+	h.total += uint64(len(values))
 }
 
 func (h *histogram[T]) bin(v T) int {

@@ -35,8 +35,8 @@ var encoders = map[string]string{"av1": "libsvtav1", "h264": "libx264", "hevc": 
 func Encodings() []string { return slices.Sorted(maps.Keys(encoders)) }
 
 // Encode has ffmpeg write an mp4 file of pictures u8 [Height,Width,3], each of which it takes as it comes. The first error ends it, that of the pictures
-// too, and so does the end of ctx; what is in the file is nothing then. What is no fault of the pictures is an *fs.PathError: a full disk, a program that
-// was killed, and one that there is not, or that has not got the encoder, which is dataset.ErrUnsupported too.
+// too, and so does the end of ctx; what is in the file is nothing then. What is no fault of the pictures is an *fs.PathError: a disk that is full or fails,
+// a program that was killed or has no memory, and one that there is not, or that has not got the encoder, which is dataset.ErrUnsupported too.
 func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*tensor.Tensor, error]) error {
 	job := &Job{Fail: func(int) *dataset.FormatError {
 		return &dataset.FormatError{Format: "video", Offset: -1, Msg: "encode " + e.Codec}
@@ -77,12 +77,9 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 	}
 	failed := cmd.Wait()
 	if broken == nil || errors.Is(broken, errPipe) {
-		if err := errs.full(path); err != nil && ctx.Err() == nil { // at the end of a file ffmpeg says so, and that all is well
-			return err
+		if err := outside(failed, errs.b, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.ENOMEM); err != nil && ctx.Err() == nil { // at the end of a file on a full disk ffmpeg says so, and that all is well
+			return &fs.PathError{Op: "write", Path: path, Err: fmt.Errorf("ffmpeg: %w", err)}
 		}
-	}
-	if ctx.Err() == nil && failed != nil && failed.Error() == "signal: killed" { // by a machine without memory for it, or by somebody
-		return &fs.PathError{Op: "write", Path: path, Err: fmt.Errorf("ffmpeg: %w", failed)}
 	}
 	switch {
 	case ctx.Err() != nil && broken == nil:
@@ -122,17 +119,6 @@ func (e Encoding) feed(in io.Writer, pictures iter.Seq2[*tensor.Tensor, error]) 
 		}
 		if _, err := in.Write(b); err != nil {
 			return fmt.Errorf("%w: %w", errPipe, err)
-		}
-	}
-	return nil
-}
-
-// full returns the error of a disk that has no room for a file, which is no matter of what was to be written; nil if the program says nothing of it.
-func (t *tail) full(path string) error {
-	said := strings.ToLower(string(t.b))
-	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if strings.Contains(said, full.Error()) {
-			return &fs.PathError{Op: "write", Path: path, Err: full}
 		}
 	}
 	return nil

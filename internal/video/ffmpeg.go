@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -74,6 +75,34 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 	}
 }
 
+// ProgramError is an ffmpeg that there is not, or that could not do its work here, which says nothing of the frames that it was given.
+type ProgramError struct{ Err error }
+
+func (e *ProgramError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why.
+func (e *ProgramError) Unwrap() error { return e.Err }
+
+// outside returns why a program failed whatever it was given: it was ended by somebody or by a machine without memory for it, or it says one of the errors
+// of the system that are no matter of that; nil if it is not known to be so.
+func outside(failed error, said []byte, errors ...syscall.Errno) error {
+	low := strings.ToLower(string(said))
+	for _, e := range errors {
+		if strings.Contains(low, e.Error()) {
+			return e
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		if failed.Error() == "signal: "+signal.String() {
+			return failed
+		}
+	}
+	return nil
+}
+
 // program finds ffmpeg.
 func (j *Job) program() (string, error) {
 	name := os.Getenv("ROBOCACHE_FFMPEG")
@@ -83,7 +112,8 @@ func (j *Job) program() (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		e := j.Fail(-1)
-		e.Kind, e.Got, e.Want, e.Err = dataset.ErrUnsupported, "no program ffmpeg", "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it", err
+		e.Kind, e.Got, e.Want = dataset.ErrUnsupported, "no program ffmpeg", "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it"
+		e.Err = &ProgramError{err}
 		return "", e
 	}
 	return path, nil
@@ -126,7 +156,7 @@ func (j *Job) start(ctx context.Context) (*process, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("ffmpeg: %w", err)
+		return nil, &ProgramError{fmt.Errorf("ffmpeg: %w", err)}
 	}
 	p.stdout, p.out = stdout, &pictures{r: bufio.NewReaderSize(stdout, 1<<16)}
 	return p, nil
@@ -163,7 +193,8 @@ func (p *process) stop() {
 
 // explain says why there is no picture of a frame: what is wrong with the output, io.EOF if that is at its end.
 func (p *process) explain(e *dataset.FormatError, wrong error) error {
-	if wrong == io.EOF {
+	ended := wrong == io.EOF || errors.Is(wrong, io.ErrUnexpectedEOF)
+	if ended {
 		p.wait()
 	} else {
 		p.stop() // it would wait for a reader
@@ -180,6 +211,13 @@ func (p *process) explain(e *dataset.FormatError, wrong error) error {
 		e.Err = wrong
 	default:
 		e.Err = p.failed
+	}
+	var failed error // unless stop ended it
+	if ended {
+		failed = p.failed
+	}
+	if outer := outside(failed, p.errors.b, syscall.ENOMEM); outer != nil {
+		e.Kind, e.Err = dataset.ErrUnsupported, &ProgramError{fmt.Errorf("ffmpeg: %w", outer)}
 	}
 	if low := strings.ToLower(line); strings.Contains(low, "decoder") && strings.Contains(low, "found") {
 		e.Kind = dataset.ErrUnsupported // "no decoder found for: av1"

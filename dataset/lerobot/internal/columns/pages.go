@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/klauspost/compress/s2"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -29,6 +29,7 @@ type pages struct {
 	distinct   int
 	index      []int32 // of each value in it
 	table      []int32
+	seen       []uint64 // the distinct values
 	scratch    []byte
 }
 
@@ -63,31 +64,31 @@ func dictionaryOf[T any](p *pages, values []T, size int, bitsOf func(T) uint64) 
 		}
 	}
 	p.index = p.index[:0]
-	var list []byte
 	most := min(n/2, dictionaryBytes/size)
-	found := distinct(p, n, most, func(i int) uint64 { return bitsOf(values[i]) }, func(v uint64, at int32, new bool) {
-		if p.index = append(p.index, at); new {
-			list = binary.LittleEndian.AppendUint64(list, v)
-		}
-	})
+	found := distinct(p, n, most, func(i int) uint64 { return bitsOf(values[i]) }, func(at int32) { p.index = append(p.index, at) })
 	if found < 0 || found*size+n*bits.Len(uint(found-1))/8 >= n*size {
 		return
 	}
 	p.dictionary, p.distinct = make([]byte, 0, found*size), found
-	for i := range found {
-		p.dictionary = append(p.dictionary, list[8*i:8*i+size]...)
+	for _, v := range p.seen {
+		if size == 4 {
+			p.dictionary = binary.LittleEndian.AppendUint32(p.dictionary, uint32(v))
+		} else {
+			p.dictionary = binary.LittleEndian.AppendUint64(p.dictionary, v)
+		}
 	}
 }
 
-// distinct numbers n values in the order in which they come, and returns how many there are; -1 if they are more than most.
-func distinct(p *pages, n, most int, value func(i int) uint64, use func(v uint64, at int32, new bool)) int {
+// distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than most.
+func distinct(p *pages, n, most int, value func(i int) uint64, use func(at int32)) int {
 	slots := 1 << bits.Len(uint(2*most+1))
 	if cap(p.table) < slots {
 		p.table = make([]int32, slots)
 	}
 	table := p.table[:slots]
 	clear(table)
-	var seen []uint64
+	seen := p.seen[:0]
+	defer func() { p.seen = seen }()
 	shift := 64 - bits.Len(uint(slots-1))
 	for i := range n {
 		v := value(i)
@@ -95,8 +96,7 @@ func distinct(p *pages, n, most int, value func(i int) uint64, use func(v uint64
 		for table[at] != 0 && seen[table[at]-1] != v {
 			at = (at + 1) & (slots - 1)
 		}
-		new := table[at] == 0
-		if new {
+		if table[at] == 0 {
 			if len(seen) == most {
 				return -1
 			}
@@ -104,7 +104,7 @@ func distinct(p *pages, n, most int, value func(i int) uint64, use func(v uint64
 			table[at] = int32(len(seen))
 		}
 		if use != nil {
-			use(v, table[at]-1, new)
+			use(table[at] - 1)
 		}
 	}
 	return len(seen)
@@ -200,7 +200,7 @@ func (p *pages) values(d leafData, from int) {
 
 // end compresses a page, and returns it with its head.
 func (p *pages) end(kind format.PageType, rows, values int) (head, body []byte) {
-	p.packed, _ = parquet.Snappy.Encode(p.packed[:0], p.plain) // it never fails
+	p.packed = pack(p.packed[:0], p.plain)
 	h := format.PageHeader{Type: kind, UncompressedPageSize: int32(len(p.plain)), CompressedPageSize: int32(len(p.packed))}
 	if kind == format.DictionaryPage {
 		h.DictionaryPageHeader = thrift.New(format.DictionaryPageHeader{NumValues: int32(values), Encoding: format.Plain})
@@ -218,6 +218,15 @@ func (p *pages) end(kind format.PageType, rows, values int) (head, body []byte) 
 		panic(err) // of numbers
 	}
 	return head, p.packed
+}
+
+// pack compresses a page. The better encoder has one pool for its tables of pages from 4 to 16 kB and for those, 7 times as large, of pages above 64 kB:
+// where such pages take turns, as those of numbers of rows and of states do, it would make new tables for each.
+func pack(to, page []byte) []byte {
+	if len(page) >= 4<<10 && len(page) < 16<<10 {
+		return s2.EncodeSnappy(to[:cap(to)], page)
+	}
+	return s2.EncodeSnappyBetter(to[:cap(to)], page)
 }
 
 // len is how many values there are.
@@ -300,7 +309,12 @@ func (d *leafData) bounds(images bool) (s format.Statistics) {
 func extremes[T cmp.Ordered](list []T) (low, high T) {
 	low, high = list[0], list[0]
 	for _, v := range list {
-		low, high = min(low, v), max(high, v)
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
 	}
 	return low, high
 }

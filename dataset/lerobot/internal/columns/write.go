@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 // Writer writes a file. It is not for use from several goroutines at once.
 type Writer struct {
 	columns []Column
+	out     *bufio.Writer
 	counted *counter
 	meta    *format.FileMetaData
 	paths   [][]string // of the file's own columns
@@ -32,12 +34,16 @@ type groupSum struct {
 	leaves []total
 }
 
+// buffered is how many bytes are written at once, at least: a page of a few rows and its head take a few hundred.
+const buffered = 256 << 10
+
 // magic begins and ends a file.
 const magic = "PAR1"
 
 // NewWriter begins a file of columns of different names, and writes it to out. metadata are the file's keys and values.
 func NewWriter(out io.Writer, columns []Column, metadata map[string]string) *Writer {
-	w := &Writer{columns: columns, counted: &counter{w: out, sum: newHash()}, sum: newSum()}
+	buffer := bufio.NewWriterSize(out, buffered)
+	w := &Writer{columns: columns, out: buffer, counted: &counter{w: buffer, sum: newHash()}, sum: newSum()}
 	schema := schemaOf(columns)
 	w.meta, w.paths = describe(schema, metadata), schema.Columns()
 	w.write([]byte(magic))
@@ -167,6 +173,9 @@ func (w *Writer) Close() (Proof, error) {
 		if w.err = err; err == nil {
 			w.write(slices.Concat(footer, binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), []byte(magic)))
 		}
+	}
+	if w.err == nil {
+		w.err = w.out.Flush()
 	}
 	return Proof{columns: w.columns, groups: w.sums, size: w.counted.n, bytes: w.counted.sum.Sum64()}, w.err
 }

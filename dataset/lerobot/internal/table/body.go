@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -415,15 +416,9 @@ func (p *prepared) appendTo(v *Values, a, b int) {
 			v.Texts = append(v.Texts, string(p.text(i)))
 		}
 	case p.kind == "float32":
-		v.Float32 = slices.Grow(v.Float32, n)
-		for raw := p.raw[4*a : 4*b]; len(raw) >= 4; raw = raw[4:] {
-			v.Float32 = append(v.Float32, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
-		}
+		v.Float32 = unpacked(v.Float32, p.raw[4*a:4*b], n, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
 	case p.kind == "float64":
-		v.Float64 = slices.Grow(v.Float64, n)
-		for raw := p.raw[8*a : 8*b]; len(raw) >= 8; raw = raw[8:] {
-			v.Float64 = append(v.Float64, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
-		}
+		v.Float64 = unpacked(v.Float64, p.raw[8*a:8*b], n, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
 	case p.kind == "float16":
 		for raw := p.raw[2*a : 2*b]; len(raw) >= 2; raw = raw[2:] {
 			v.Float32 = append(v.Float32, tensor.Float16(binary.LittleEndian.Uint16(raw)).F32())
@@ -431,6 +426,21 @@ func (p *prepared) appendTo(v *Values, a, b int) {
 	default:
 		v.Int64 = p.integers(slices.Grow(v.Int64, n), a, b)
 	}
+}
+
+// unpacked appends n numbers, which lie in from as little-endian machines have them.
+func unpacked[T float32 | float64 | int64](to []T, from []byte, n int, one func([]byte) T) []T {
+	old := len(to)
+	to = slices.Grow(to, n)[:old+n]
+	if raw.Little {
+		copy(raw.Bytes(to[old:]), from)
+		return to
+	}
+	size := len(from) / max(n, 1)
+	for i := range n {
+		to[old+i] = one(from[size*i:])
+	}
+	return to
 }
 
 func (p *prepared) integers(to []int64, a, b int) []int64 {
@@ -453,9 +463,7 @@ func (p *prepared) integers(to []int64, a, b int) []int64 {
 			to = append(to, int64(x))
 		}
 	case "int64", "uint64":
-		for raw := p.raw[8*a : 8*b]; len(raw) >= 8; raw = raw[8:] {
-			to = append(to, int64(binary.LittleEndian.Uint64(raw)))
-		}
+		return unpacked(to, p.raw[8*a:8*b], b-a, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
 	case "uint8", "uint16", "uint32":
 		for raw := p.raw[4*a : 4*b]; len(raw) >= 4; raw = raw[4:] {
 			to = append(to, int64(binary.LittleEndian.Uint32(raw)))

@@ -1,0 +1,141 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/tensor"
+)
+
+// room is how many bytes the numbers of the episodes may take that are worked on at a time.
+func room() int64 { return min(1<<30, tensor.Available()/4) }
+
+// limit returns how many episodes may be worked on at a time, for what the largest so far takes.
+func (w *work) limit(most int) func(r *ready) int {
+	largest := int64(1)
+	return func(r *ready) int {
+		largest = max(largest, r.bytes)
+		return int(max(min(int64(most), room()/largest), 0))
+	}
+}
+
+// each makes pieces of an episode each, several at a time.
+func (w *work) each(ctx context.Context, _ *journal, left []int, done func(*entry) error) error {
+	type made struct {
+		n   *entry
+		r   ready // without the episode
+		err error
+	}
+	limit := w.limit(4 * w.opt.Workers)
+	for _, m := range inorder.Each(ctx, len(left), w.opt.Workers, 1, func(m made) int { return limit(&m.r) }, func(ctx context.Context, i int) (m made) {
+		if m.err = ctx.Err(); m.err != nil {
+			return m
+		}
+		p := &piece{work: w, n: &entry{Piece: left[i]}}
+		defer p.close()
+		number, _ := w.episodesOf(left[i])
+		m.r = w.prepare(ctx, number)
+		if m.err = p.add(ctx, &m.r); m.err == nil {
+			m.err = p.commit(ctx)
+		}
+		if m.err == nil {
+			m.err = w.hash(ctx, p.n)
+		}
+		m.n, m.r.e = p.n, nil
+		return m
+	}) {
+		if err := cmp.Or(m.err, ctx.Err()); err != nil {
+			return err
+		}
+		if err := done(m.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together makes one piece of all episodes: they are read ahead, and written in their order. If parts of some were written when they turned out to be
+// broken, the piece is made again without them.
+func (w *work) together(ctx context.Context, j *journal, left []int, done func(*entry) error) error {
+	if len(left) == 0 {
+		return nil
+	}
+	broken := map[int]error{}
+	for {
+		before := len(broken)
+		n, err := w.attempt(ctx, broken)
+		if err != nil {
+			return err
+		}
+		if len(broken) > before {
+			continue
+		}
+		if err := j.add(n); err != nil { // before its hash is known, which may take a while
+			return err
+		}
+		if err := w.hash(ctx, n); err != nil {
+			return err
+		}
+		return done(n)
+	}
+}
+
+// hash fills in the hash of a piece that has its name.
+func (w *work) hash(ctx context.Context, n *entry) error {
+	if n.Report.Path == "" && !n.Report.converted() {
+		return nil
+	}
+	return hash(ctx, w.path(&n.Report), &n.Report)
+}
+
+// brokenError is an episode of which a part was written.
+type brokenError struct {
+	number int
+	err    error
+}
+
+func (e *brokenError) Error() string { return e.err.Error() }
+
+// attempt makes the piece of all episodes but some that are broken. To those it adds what else is, and then makes nothing.
+func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
+	p := &piece{work: w, n: &entry{Piece: 0}}
+	defer p.close()
+	known := maps.Clone(broken)
+	limit := w.limit(w.opt.Workers)
+	for _, r := range inorder.Each(ctx, w.end-w.first, w.opt.Workers, 1, func(r ready) int { return limit(&r) }, func(ctx context.Context, i int) ready {
+		if err := ctx.Err(); err != nil {
+			return ready{err: err}
+		}
+		r := w.prepare(ctx, w.first+i)
+		if err := known[w.first+i]; err != nil && r.err == nil {
+			r = w.unread(ctx, r, err)
+		}
+		return r
+	}) {
+		var found *brokenError
+		switch err := p.add(ctx, &r); {
+		case errors.As(err, &found): // the others are written on, into what gets no name, so that all that are broken are found at once
+			broken[found.number] = found.err
+			p.close()
+			p.writer = nil
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if w.opt.Progress != nil {
+			now := w.progress
+			now.Done = len(p.n.Report.Episodes)
+			for i := range p.n.Streams {
+				now.Samples += p.n.Streams[i].Read
+			}
+			w.opt.Progress(now)
+		}
+	}
+	if len(broken) > len(known) {
+		return nil, nil
+	}
+	return p.n, p.commit(ctx)
+}

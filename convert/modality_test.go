@@ -1,0 +1,61 @@
+package convert
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+)
+
+// GR00T's parts of states and actions stay as far as what they name does, by the names that it has then.
+func TestModalitiesAreKeptWhereTheirColumnsAre(t *testing.T) {
+	e := recorded(t, 1, 20, false)
+	e.Streams[0].Name = "observation.state"
+	e.Media = []dataset.Media{{Name: "observation.images.front", Times: e.Streams[0].Nanoseconds(), Encoding: "mono8", Width: 2, Height: 2, Source: grey{}}}
+	to := leRobot(t, LeRobotOptions{Cameras: "image"})
+	in, _ := made(t, to, Options{}, write(t, e))
+	other, _ := made(t, to, Options{}, in)
+	assert.NoFileExists(t, filepath.Join(other, "meta", "modality.json"))
+	const parts = `{"state": {"arm": {"start": 0, "end": 2}, "hand": {"start": 2, "end": 3}, "leg": {"start": 3, "end": 9}}, "action": {"all": {"start": 0, "end": 2}},
+		"video": {"front": {"original_key": "observation.images.front"}, "wrist": {"original_key": "observation.images.wrist"}},
+		"annotation": {"human.task": {"original_key": "task_index"}, "human.validity": {}}}`
+	require.NoError(t, os.WriteFile(filepath.Join(in, "meta", "modality.json"), []byte(parts), 0o600))
+	const state, video, annotation = `"state": {"arm": {"start": 0, "end": 2}, "hand": {"start": 2, "end": 3}}`, `"video": {"front": {"original_key": "observation.images.front"}}`,
+		`"annotation": {"human.task": {"original_key": "task_index"}}`
+	const all = "{" + state + `, "action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}"
+	for _, c := range []struct {
+		opt     LeRobotOptions
+		plan    *align.Plan
+		want    string
+		remarks []string
+	}{
+		{LeRobotOptions{}, nil, all, []string{"state.leg of meta/modality.json: observation.state has 3 columns", "video.wrist of meta/modality.json: there is no observation.images.wrist"}},
+		{LeRobotOptions{}, &align.Plan{Rate: 30}, all, nil},
+		{LeRobotOptions{Names: map[string]string{"action": "actions"}}, nil,
+			"{" + state + `, "action": {"all": {"start": 0, "end": 2, "original_key": "actions"}}, ` + video + ", " + annotation + "}", nil},
+		{LeRobotOptions{Action: []string{"action"}}, nil, "{" + state + ", " + video + ", " + annotation + "}", []string{"action.all of meta/modality.json: action is made anew"}},
+		{LeRobotOptions{}, &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "observation.state", Columns: []string{"0"}}, {Name: "action"}}},
+			`{"action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}", []string{"state.arm of meta/modality.json: observation.state has other columns"}},
+	} {
+		c.opt.Cameras = "image"
+		out, r := made(t, leRobot(t, c.opt), Options{Plan: c.plan}, in)
+		got, err := os.ReadFile(filepath.Join(out, "meta", "modality.json"))
+		require.NoError(t, err)
+		assert.JSONEq(t, c.want, string(got))
+		for _, remark := range c.remarks {
+			assert.Contains(t, text(r.Remarks), remark)
+		}
+		opened(t, out, dataset.Options{Strict: true})
+	}
+	out, r := made(t, to, Options{}, in, other)
+	assert.NoFileExists(t, filepath.Join(out, "meta", "modality.json"))
+	assert.Contains(t, text(r.Remarks), "left out: meta/modality.json: the inputs have not the same")
+	require.NoError(t, os.WriteFile(filepath.Join(in, "meta", "modality.json"), []byte("{"), 0o600))
+	_, r = made(t, to, Options{}, in)
+	assert.Contains(t, text(r.Remarks), "left out: meta/modality.json: ")
+}

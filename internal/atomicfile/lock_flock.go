@@ -1,0 +1,21 @@
+//go:build linux || darwin
+
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock locks a file until it is closed or the program ends; possible is false where its disk has no locks.
+func tryLock(f *os.File) (held, possible bool) {
+	for {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+		case err == nil:
+			return true, true
+		case !errors.Is(err, syscall.EINTR):
+			return false, errors.Is(err, syscall.EWOULDBLOCK)
+		}
+	}
+}
