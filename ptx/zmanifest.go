@@ -142,9 +142,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "4c18ff1019e9515506535c14dab6191cd3768d6490f98b52c11821c6cb357c58",
-				PTXHash: "0c0a6d0db754025d4f7fe9743474eadebcbb30a666e109953415d11ceabe3cb8",
-				stored:  source{"adamw.sm_90.cubin.gz", "e0ff80818424abe2d200cc794a90b008ca60cb425bc8941b237646e2c41ca272"},
+				Hash:    "d65700b6bb9398ef186edecc35e0ac6a496309af19a416c35573fc2f40ff14fc",
+				PTXHash: "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
+				stored:  source{"adamw.sm_90.cubin.gz", "a621eaca590ef447bf06f2320c1c42bcfd43f6a1e296c7a888a168200031edf8"},
 			},
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,

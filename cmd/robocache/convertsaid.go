@@ -75,9 +75,9 @@ func (a *app) converted(all *converted) error {
 
 // byFlags has the flags for what packages convert and dataset/lerobot call the options of their programs.
 var byFlags = strings.NewReplacer(
-	"WriteOptions.Names gives it another", "--name FROM=TO gives it another", "WriteOptions.Codec encodes it anew", "--cameras video encodes it anew",
-	"in WriteOptions.Tasks", "in the dataset's tasks", "Options.Rate says it", "--rate says it",
-	", dataset.Options.Rate", "", ", Options.KeepInvalid", "",
+	"it can be written under another name", "--name FROM=TO gives it another", "or a codec to encode it anew", "or --cameras video, which encodes it anew",
+	"; its times count steps, because nobody said how many a second there are", "; its times count steps, because nobody said how many a second there are: --rate says it",
+	"(LeRobotOptions.Extra)", "(--extra)",
 )
 
 // flagged is an error in the words of the command line.
