@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -14,145 +15,118 @@ func (p *Plan) JSON() ([]byte, error) {
 	if p.Targets != nil {
 		return nil, bad("targets", "times of their own", "a rate, in a file")
 	}
-	out := object{{"version", 1}, {"rate", p.Rate}}
+	out := given{orderjson.Of("version", 1, "rate", p.Rate)}
 	switch r := p.Range; {
 	case r.Mode == RangeBetween:
-		out.add("range", []string{r.From.String(), r.To.String()})
+		out.Add("range", []string{r.From.String(), r.To.String()})
 	case r.Mode != RangeCommon:
-		out.add("range", r.Mode.String())
+		out.Add("range", r.Mode.String())
 	}
 	out.limit("snap", p.Snap)
 	out.text("unordered", p.Unordered)
-	defaults, err := p.Defaults.object("defaults")
-	if err != nil {
+	var defaults given
+	if err := defaults.sampling("defaults", &p.Defaults); err != nil {
 		return nil, err
 	}
-	if len(defaults) > 0 {
-		out.add("defaults", defaults)
+	if defaults.Len() > 0 {
+		out.Add("defaults", defaults)
 	}
-	var streams []object
+	var streams []given
 	for i := range p.Streams {
 		s := &p.Streams[i]
-		one := object{{"name", s.Name}}
+		one := given{orderjson.Of("name", s.Name)}
 		one.text("from", s.From)
 		if len(s.Columns) > 0 {
-			one.add("columns", s.Columns)
+			one.Add("columns", s.Columns)
 		}
-		how, err := s.object(fmt.Sprintf("streams[%d]", i))
-		if err != nil {
+		if err := one.sampling(fmt.Sprintf("streams[%d]", i), &s.Sampling); err != nil {
 			return nil, err
 		}
-		streams = append(streams, append(one, how...))
+		streams = append(streams, one)
 	}
 	if len(streams) > 0 {
-		out.add("streams", streams)
+		out.Add("streams", streams)
 	}
-	windows := object{}
+	var windows given
 	for _, name := range sortedKeys(p.Windows) {
-		windows.add(name, []string{p.Windows[name].From.String(), p.Windows[name].To.String()})
+		windows.Add(name, []string{p.Windows[name].From.String(), p.Windows[name].To.String()})
 	}
-	if len(windows) > 0 {
-		out.add("windows", windows)
+	if windows.Len() > 0 {
+		out.Add("windows", windows)
 	}
 	out.text("padding", p.Padding)
 	out.limit("pad_after", p.PadAfter)
 	out.text("shuffle", p.Shuffle)
-	filter := object{}
+	var filter given
 	filter.text("split", p.Filter.Split)
 	filter.text("task", p.Filter.Task)
 	if p.Filter.Success != nil {
-		filter.add("success", *p.Filter.Success)
+		filter.Add("success", *p.Filter.Success)
 	}
-	if len(filter) > 0 {
-		out.add("filter", filter)
+	if filter.Len() > 0 {
+		out.Add("filter", filter)
 	}
 	return json.Marshal(out)
 }
 
-// object is a JSON object whose members keep their order.
-type object []member
+// given are the members of a plan's file: what is not given is left out.
+type given struct{ orderjson.Object }
 
-type member struct {
-	key   string
-	value any
-}
-
-func (o *object) add(key string, value any) { *o = append(*o, member{key, value}) }
-
-func (o *object) text(key, value string) {
+func (o *given) text(key, value string) {
 	if value != "" {
-		o.add(key, value)
+		o.Add(key, value)
 	}
 }
 
-func (o *object) limit(key string, l ops.Limit) {
-	if d, given := l.Get(); given {
-		o.add(key, d.String())
+func (o *given) limit(key string, l ops.Limit) {
+	if d, there := l.Get(); there {
+		o.Add(key, d.String())
 	}
 }
 
-// MarshalJSON writes the object.
-func (o object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		for _, v := range []any{m.key, m.value} {
-			text, err := json.Marshal(v)
-			if err != nil {
-				return nil, err
-			}
-			b = append(append(b, text...), ':')
-		}
-		b = b[:len(b)-1]
-	}
-	return append(b, '}'), nil
-}
-
-// object is what a file says of how streams are put on the clock.
-func (s *Sampling) object(key string) (o object, err error) {
+// sampling adds how streams are put on the clock. key is where in the plan.
+func (o *given) sampling(key string, s *Sampling) error {
 	switch {
 	case s.Kind != "" && len(s.Kinds) > 0:
-		return nil, bad(key+".kind", s.Kind+" beside kinds of columns", "one or the other, in a file")
+		return bad(key+".kind", s.Kind+" beside kinds of columns", "one or the other, in a file")
 	case len(s.Kinds) > 0:
-		kinds := object{}
+		var kinds given
 		for _, k := range s.Kinds {
-			kinds.add(k.Columns, k.Kind)
+			kinds.Add(k.Columns, k.Kind)
 		}
-		o.add("kind", kinds)
+		o.Add("kind", kinds)
 	default:
 		o.text("kind", s.Kind)
 	}
 	o.text("quat", s.Quat)
 	if s.Period != 0 {
-		o.add("period", s.Period)
+		o.Add("period", s.Period)
 	}
 	o.limit("window", s.Window)
 	o.text("edge", s.Edge)
 	if s.Fill != (ops.Fill{}) {
 		switch v := s.Fill.Get(); {
 		case math.IsNaN(v):
-			o.add("fill", ".nan")
+			o.Add("fill", ".nan")
 		case math.IsInf(v, 1):
-			o.add("fill", ".inf")
+			o.Add("fill", ".inf")
 		case math.IsInf(v, -1):
-			o.add("fill", "-.inf")
+			o.Add("fill", "-.inf")
 		default:
-			o.add("fill", v)
+			o.Add("fill", v)
 		}
 	}
 	o.limit("max_gap", s.MaxGap)
 	o.limit("tolerance", s.Tolerance)
 	if s.FillGaps {
-		o.add("fill_gaps", true)
+		o.Add("fill_gaps", true)
 	}
 	if s.Offset != 0 {
-		o.add("offset", s.Offset.String())
+		o.Add("offset", s.Offset.String())
 	}
 	o.text("normalise", s.Normalise)
 	if s.DType != 0 {
-		o.add("dtype", s.DType.String())
+		o.Add("dtype", s.DType.String())
 	}
-	return o, nil
+	return nil
 }

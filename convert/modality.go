@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/orderjson"
 )
 
 // modalities is a dataset that may have GR00T's meta/modality.json: which columns of a state and action are of which part of a robot.
@@ -61,48 +61,49 @@ func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.Raw
 		return nil, left, err
 	}
 	lost := func(what, why string) { left = append(left, "left out: "+what+" of meta/modality.json: "+why) }
-	sections, err := membersOf(all)
+	sections, err := orderjson.Members(all)
 	if err != nil {
 		lost("all", err.Error())
 		return nil, left, nil
 	}
-	var kept []jsonMember
+	var kept orderjson.Object
 	for _, section := range sections {
-		parts, err := membersOf(section.value)
+		parts, err := orderjson.Members(section.Value)
 		if err != nil {
-			lost(section.key, err.Error())
+			lost(section.Name, err.Error())
 			continue
 		}
-		var those []jsonMember
+		var those orderjson.Object
 		for _, one := range parts {
-			value, why := l.partOf(e, section.key, one)
+			value, why := l.partOf(e, section.Name, one)
 			if why != "" {
-				lost(section.key+"."+one.key, why)
+				lost(section.Name+"."+one.Name, why)
 				continue
 			}
-			those = append(those, jsonMember{one.key, value})
+			those.Add(one.Name, value)
 		}
-		if len(those) > 0 {
-			kept = append(kept, jsonMember{section.key, objectOf(those)})
+		if those.Len() > 0 {
+			kept.Add(section.Name, those)
 		}
 	}
-	if len(kept) == 0 {
+	if kept.Len() == 0 {
 		return nil, left, nil
 	}
-	return objectOf(kept), left, nil
+	text, err = json.Marshal(kept)
+	return text, left, err
 }
 
 // partOf returns an entry as it is in the dataset, or why it is not.
-func (l *leRobotWriter) partOf(e *Episode, section string, one jsonMember) (value json.RawMessage, why string) {
+func (l *leRobotWriter) partOf(e *Episode, section string, one orderjson.Member) (value json.RawMessage, why string) {
 	var part modalityPart
-	if err := json.Unmarshal(one.value, &part); err != nil {
+	if err := json.Unmarshal(one.Value, &part); err != nil {
 		return nil, err.Error()
 	}
 	key := part.Key
 	if key == "" {
-		key = map[string]string{"state": "observation.state", "action": "action", "annotation": "annotation." + one.key}[section]
+		key = map[string]string{"state": "observation.state", "action": "action", "annotation": "annotation." + one.Name}[section]
 	}
-	key = cmp.Or(key, one.key)
+	key = cmp.Or(key, one.Name)
 	name := ""
 	declared := slices.IndexFunc(l.piece.Inputs[e.Input].Features, func(f dataset.Feature) bool { return f.Name == key })
 	switch s, m := e.Stream(key), e.MediaStream(key); {
@@ -125,55 +126,21 @@ func (l *leRobotWriter) partOf(e *Episode, section string, one jsonMember) (valu
 		name = l.name(key, "")
 	}
 	if name == key {
-		return one.value, ""
+		return one.Value, ""
 	}
-	members, err := membersOf(one.value)
+	members, err := orderjson.Members(one.Value)
 	if err != nil {
 		return nil, err.Error()
 	}
-	text, err := json.Marshal(name)
-	if err != nil {
+	var renamed orderjson.Object
+	for _, m := range members {
+		if m.Name != "original_key" {
+			renamed.Add(m.Name, m.Value)
+		}
+	}
+	renamed.Add("original_key", name)
+	if value, err = json.Marshal(renamed); err != nil {
 		return nil, err.Error()
 	}
-	members = slices.DeleteFunc(members, func(m jsonMember) bool { return m.key == "original_key" })
-	return objectOf(append(members, jsonMember{"original_key", text})), ""
-}
-
-// jsonMember is one of a JSON object's.
-type jsonMember struct {
-	key   string
-	value json.RawMessage
-}
-
-// membersOf returns an object's members in their order.
-func membersOf(text []byte) (list []jsonMember, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
-		return nil, fmt.Errorf("got %.20s, want a JSON object", strings.TrimSpace(string(text)))
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		m := jsonMember{key: key.(string)} // which an object's keys are
-		if err := d.Decode(&m.value); err != nil {
-			return nil, err
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
-// objectOf writes members in their order.
-func objectOf(list []jsonMember) json.RawMessage {
-	b := []byte{'{'}
-	for i, m := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		key, _ := json.Marshal(m.key) // of a text
-		b = append(append(append(b, key...), ':'), m.value...)
-	}
-	return append(b, '}')
+	return value, ""
 }

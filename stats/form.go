@@ -2,13 +2,12 @@ package stats
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
+
+	"github.com/robocache/robocache/internal/orderjson"
 )
 
 // Form is a file that another project reads statistics from.
@@ -54,7 +53,7 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 	if len(r.Streams) == 0 {
 		return nil, bad("", "no streams of numbers", "one at least")
 	}
-	var out object
+	var out orderjson.Object
 	switch f.Name {
 	case "lerobot", "gr00t":
 		names := []string{"min", "max", "mean", "std", "count", "q01", "q10", "q50", "q90", "q99"}
@@ -66,21 +65,22 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, member{s.Name, values})
+			out.Add(s.Name, values)
 		}
 		if f.Keep != nil {
-			var old object
-			if err := json.Unmarshal(f.Keep, &old); err != nil {
+			old, err := orderjson.Members(f.Keep)
+			if err != nil {
 				return nil, bad("", "a stats.json to take over from that is none: "+err.Error(), "a JSON object of features")
 			}
 			for _, m := range old {
-				if !slices.ContainsFunc(out, func(o member) bool { return o.name == m.name }) {
-					out, kept = append(out, m), append(kept, m.name)
+				if !out.Has(m.Name) {
+					out.Add(m.Name, m.Value)
+					kept = append(kept, m.Name)
 				}
 			}
 		}
 	case "openpi":
-		var stats object
+		var stats orderjson.Object
 		for _, what := range []struct {
 			key, given string
 			names      []string
@@ -93,9 +93,9 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 			if err != nil {
 				return nil, err
 			}
-			stats = append(stats, member{what.key, values})
+			stats.Add(what.key, values)
 		}
-		out = object{{"norm_stats", stats}}
+		out = orderjson.Of("norm_stats", stats)
 	case "octo":
 		names := []string{"mean", "std", "max", "min", "p99", "p01"}
 		action, err := r.choose(&f, "action", f.Action, ActionNames)
@@ -106,12 +106,12 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = object{{"action", values}, {"num_transitions", r.Stream(action).Rows}, {"num_trajectories", r.Stream(action).Episodes}}
+		out = orderjson.Of("action", values, "num_transitions", r.Stream(action).Rows, "num_trajectories", r.Stream(action).Episodes)
 		if state, err := r.choose(&f, "proprio", f.State, StateNames); err == nil {
 			if values, err = r.values(f.Name, state, names); err != nil {
 				return nil, err
 			}
-			out = append(out, member{"proprio", values})
+			out.Add("proprio", values)
 		} else if f.State != "" {
 			return nil, err
 		}
@@ -154,29 +154,28 @@ func (r *Report) names() []string {
 }
 
 // values returns the statistics of a stream under the names of a form.
-func (r *Report) values(form, stream string, names []string) (object, error) {
+func (r *Report) values(form, stream string, names []string) (out orderjson.Object, err error) {
 	s := r.Stream(stream)
 	if s == nil {
-		return nil, &FormError{form, stream, "streams of other columns or types in some episodes", "the same in all"}
+		return out, &FormError{form, stream, "streams of other columns or types in some episodes", "the same in all"}
 	}
-	var out object
 	for _, name := range names {
 		if name == "count" {
-			out = append(out, member{name, []int64{s.Rows}})
+			out.Add(name, []int64{s.Rows})
 			continue
 		}
-		list := []number{}
+		list := []orderjson.Float{}
 		for _, c := range s.Columns {
 			v, ok := c.named(name, r.Quantiles)
 			if !ok {
-				return nil, &FormError{form, stream, fmt.Sprintf("quantiles %v", r.Quantiles), "among them " + name}
+				return out, &FormError{form, stream, fmt.Sprintf("quantiles %v", r.Quantiles), "among them " + name}
 			}
 			if v-v != 0 {
-				return nil, &FormError{form, stream, "no finite value in column " + c.Name, "some"}
+				return out, &FormError{form, stream, "no finite value in column " + c.Name, "some"}
 			}
-			list = append(list, number(v))
+			list = append(list, orderjson.Float(v))
 		}
-		out = append(out, member{name, list})
+		out.Add(name, list)
 	}
 	return out, nil
 }
@@ -199,63 +198,4 @@ func (c *Column) named(name string, quantiles []float64) (float64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// object is a JSON object whose members keep their order.
-type object []member
-
-type member struct {
-	name  string
-	value any
-}
-
-// MarshalJSON writes the members in order.
-func (o object) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		for _, v := range []any{m.name, m.value} {
-			text, err := json.Marshal(v)
-			if err != nil {
-				return nil, err
-			}
-			out = append(append(out, text...), ':')
-		}
-		out = out[:len(out)-1]
-	}
-	return append(out, '}'), nil
-}
-
-// UnmarshalJSON reads the members, whose values stay as they are written.
-func (o *object) UnmarshalJSON(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if first, err := d.Token(); err != nil || first != json.Delim('{') {
-		return cmp.Or(err, errors.New("no object"))
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		*o = append(*o, member{key.(string), value})
-	}
-	return nil
-}
-
-// number is one that Python reads as a float: whole ones have a point.
-type number float64
-
-// MarshalJSON writes the number.
-func (f number) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(float64(f))
-	if err == nil && !bytes.ContainsAny(text, ".e") {
-		text = append(text, ".0"...)
-	}
-	return text, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/orderjson"
 )
 
 // A dataset whose info.json is broken is one of LeRobot all the same, by what lies beside it, and the error says where.
@@ -55,7 +56,7 @@ func TestTheSizeAndTheRateOfAVideoAreRead(t *testing.T) {
 		{`{"dtype": "video", "shape": [48, 64], "info": {"video.fps": -1}}`, 0, 0, 0, ""},
 		{`{"dtype": "float32", "shape": [48, 64, 3]}`, 0, 0, 0, ""},
 	} {
-		f, why := featureOf(member{"camera", json.RawMessage(c.feature)})
+		f, why := featureOf(orderjson.Member{Name: "camera", Value: json.RawMessage(c.feature)})
 		assert.Equal(t, []any{c.width, c.height, c.rate, c.why}, []any{f.Width, f.Height, f.Rate, why}, c.feature)
 	}
 }

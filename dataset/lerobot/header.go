@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/orderjson"
 )
 
 // header is what meta/info.json says.
@@ -24,7 +25,7 @@ type header struct {
 	videoPath string
 	chunkSize int64
 	totals    map[string]int64 // "total_episodes", as far as they are there
-	splits    []member
+	splits    []orderjson.Member
 }
 
 // feature is one of info.json's.
@@ -73,25 +74,25 @@ func (s *Set) readHeader(path string) error {
 	}
 	attributes := map[string]string{}
 	for _, m := range list {
-		switch m.key {
+		switch m.Name {
 		case "codebase_version", "fps", "features", "splits", "total_episodes", "total_frames", "total_tasks":
 		default:
-			if string(m.value) != "null" {
-				attributes[m.key] = plain(m.value)
+			if string(m.Value) != "null" {
+				attributes[m.Name] = plain(m.Value)
 			}
 		}
-		if strings.HasPrefix(m.key, "total_") {
-			if n, ok := wholeNumber(m.value); ok {
-				h.totals[m.key] = n
+		if strings.HasPrefix(m.Name, "total_") {
+			if n, ok := wholeNumber(m.Value); ok {
+				h.totals[m.Name] = n
 			}
 		}
 	}
 	if splits := get(list, "splits"); splits != nil {
-		if h.splits, err = membersOf(splits); err != nil && string(splits) != "null" {
+		if h.splits, err = orderjson.Members(splits); err != nil && string(splits) != "null" {
 			s.problems.add("meta/info.json", "splits", "no object")
 		}
 	}
-	features, err := membersOf(get(list, "features"))
+	features, err := orderjson.Members(get(list, "features"))
 	if err != nil {
 		return formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")),
 			"an object with one for each feature")
@@ -100,14 +101,14 @@ func (s *Set) readHeader(path string) error {
 	for _, m := range features {
 		f, why := featureOf(m)
 		if why != "" {
-			s.problems.add("feature "+m.key, "declaration", why)
+			s.problems.add("feature "+m.Name, "declaration", why)
 		}
-		if i, twice := at[m.key]; twice { // the last counts, as in Python
-			s.problems.add("feature "+m.key, "declaration", "there are two of it")
+		if i, twice := at[m.Name]; twice { // the last counts, as in Python
+			s.problems.add("feature "+m.Name, "declaration", "there are two of it")
 			h.features[i], s.info.Features[i] = f, f.Feature
 			continue
 		}
-		at[m.key] = len(h.features)
+		at[m.Name] = len(h.features)
 		h.features = append(h.features, f)
 		s.info.Features = append(s.info.Features, f.Feature)
 	}
@@ -131,9 +132,9 @@ func (h *header) feature(name string) *feature {
 }
 
 // featureOf decodes a feature, and says what is wrong with it.
-func featureOf(m member) (f feature, why string) {
-	f.Name = m.key
-	list, err := membersOf(m.value)
+func featureOf(m orderjson.Member) (f feature, why string) {
+	f.Name = m.Name
+	list, err := orderjson.Members(m.Value)
 	if err != nil {
 		return f, "no object"
 	}
@@ -172,7 +173,7 @@ func featureOf(m member) (f feature, why string) {
 // disagree.
 func (f *feature) readVideo(info string) (why string) {
 	f.Height, f.Width = sizeIn(f.Shape, f.Names)
-	list, err := membersOf([]byte(info))
+	list, err := orderjson.Members([]byte(info))
 	if err != nil {
 		return ""
 	}
@@ -230,19 +231,19 @@ func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
 			names = append(names, namesOf(one, prefix, depth+1)...)
 		}
 	case '{':
-		list, err := membersOf(raw)
+		list, err := orderjson.Members(raw)
 		if err != nil {
 			return nil
 		}
 		for _, m := range list {
-			if _, isNumber := number(m.value); isNumber { // names with their places
+			if _, isNumber := number(m.Value); isNumber { // names with their places
 				return placed(list)
 			}
 			below := prefix
 			if len(list) > 1 {
-				below += m.key + "."
+				below += m.Name + "."
 			}
-			names = append(names, namesOf(m.value, below, depth+1)...)
+			names = append(names, namesOf(m.Value, below, depth+1)...)
 		}
 	case 'n', 't', 'f':
 	default: // names that are numbers
@@ -252,15 +253,15 @@ func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
 }
 
 // placed returns names in the order of their numbers: {"y": 1, "x": 0}.
-func placed(list []member) []string {
-	slices.SortStableFunc(list, func(a, b member) int {
-		x, _ := number(a.value)
-		y, _ := number(b.value)
+func placed(list []orderjson.Member) []string {
+	slices.SortStableFunc(list, func(a, b orderjson.Member) int {
+		x, _ := number(a.Value)
+		y, _ := number(b.Value)
 		return cmp.Compare(x, y)
 	})
 	names := make([]string, len(list))
 	for i, m := range list {
-		names[i] = m.key
+		names[i] = m.Name
 	}
 	return names
 }
@@ -307,17 +308,17 @@ func (s *Set) readModality(path string) {
 		return
 	}
 	for _, part := range list {
-		slicesOf, err := membersOf(part.value)
-		if err != nil || (part.key != "state" && part.key != "action") {
-			s.info.Attributes["modality."+part.key] = plain(part.value)
+		slicesOf, err := orderjson.Members(part.Value)
+		if err != nil || (part.Name != "state" && part.Name != "action") {
+			s.info.Attributes["modality."+part.Name] = plain(part.Value)
 			continue
 		}
 		for _, m := range slicesOf {
-			where, fields := "modality."+part.key+"."+m.key, m.value
-			one, _ := membersOf(fields)
+			where, fields := "modality."+part.Name+"."+m.Name, m.Value
+			one, _ := orderjson.Members(fields)
 			of, ok := text(get(one, "original_key"))
 			if !ok {
-				of = map[string]string{"state": "observation.state", "action": "action"}[part.key]
+				of = map[string]string{"state": "observation.state", "action": "action"}[part.Name]
 			}
 			from, okFrom := wholeNumber(get(one, "start"))
 			to, okTo := wholeNumber(get(one, "end"))

@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -23,14 +24,8 @@ func formatError(kind error, path string, at int64, msg, got, want string) *data
 	return &dataset.FormatError{Format: "lerobot", Path: path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// member is one of a JSON object's.
-type member struct {
-	key   string
-	value json.RawMessage
-}
-
 // readObject reads a file that is a JSON object, whose members keep their order.
-func readObject(path string) ([]member, error) {
+func readObject(path string) ([]orderjson.Member, error) {
 	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
 		return nil, err
@@ -43,7 +38,7 @@ func readObject(path string) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := membersOf(data)
+	list, err := orderjson.Members(data)
 	if err != nil {
 		bad := formatError(dataset.ErrCorrupt, path, -1, "JSON", "", "")
 		bad.Err = err
@@ -56,38 +51,11 @@ func readObject(path string) ([]member, error) {
 	return list, nil
 }
 
-// membersOf returns the members of a JSON object, in order.
-func membersOf(data []byte) ([]member, error) {
-	if !json.Valid(data) {
-		var v any
-		if err := json.Unmarshal(data, &v); err != nil { // it says where
-			return nil, err
-		}
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("no object")
-	}
-	var list []member
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		m := member{key: fmt.Sprint(key)}
-		if err := d.Decode(&m.value); err != nil {
-			return nil, err
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
 // get returns a member's value, or nil.
-func get(list []member, key string) json.RawMessage {
+func get(list []orderjson.Member, key string) json.RawMessage {
 	for _, m := range list {
-		if m.key == key {
-			return m.value
+		if m.Name == key {
+			return m.Value
 		}
 	}
 	return nil
@@ -131,7 +99,7 @@ func plain(raw json.RawMessage) string {
 }
 
 // readLines calls use for each line of a file of JSON objects, and bad for a line that is none.
-func readLines(path string, use func(m []member) error, bad func(*dataset.FormatError)) error {
+func readLines(path string, use func(m []orderjson.Member) error, bad func(*dataset.FormatError)) error {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return err
@@ -143,7 +111,7 @@ func readLines(path string, use func(m []member) error, bad func(*dataset.Format
 		if len(bytes.TrimSpace(s.Bytes())) == 0 {
 			continue
 		}
-		m, err := membersOf(bytes.Clone(s.Bytes()))
+		m, err := orderjson.Members(bytes.Clone(s.Bytes()))
 		if err == nil {
 			err = use(m)
 		}

@@ -207,15 +207,15 @@ func (s *Set) readSplits() {
 	}
 	for _, m := range s.header.splits {
 		var from, to int64
-		text, _ := text(m.value)
+		text, _ := text(m.Value)
 		if n, err := fmt.Sscanf(text, "%d:%d", &from, &to); n != 2 || err != nil || from < 0 || to < from {
-			s.problems.add("split "+m.key, "range", fmt.Sprintf("%.40s, want one such as 0:80", plain(m.value)))
+			s.problems.add("split "+m.Name, "range", fmt.Sprintf("%.40s, want one such as 0:80", plain(m.Value)))
 			continue
 		}
 		begin, end := place(from), place(to)
 		if missing := to - from - int64(end-begin); missing > 0 {
-			s.problems.add("split "+m.key, "episodes that are not there", fmt.Sprintf("%d of %d", missing, to-from))
+			s.problems.add("split "+m.Name, "episodes that are not there", fmt.Sprintf("%d of %d", missing, to-from))
 		}
-		s.info.Splits = append(s.info.Splits, dataset.Split{Name: m.key, Episodes: all[begin:end:end]})
+		s.info.Splits = append(s.info.Splits, dataset.Split{Name: m.Name, Episodes: all[begin:end:end]})
 	}
 }

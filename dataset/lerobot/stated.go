@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
 )
@@ -60,7 +61,7 @@ func (s *Set) statedOfAll() (list []dataset.Stated, err error) {
 
 // statedIn reads the statistics of one feature.
 func statedIn(raw json.RawMessage) (st dataset.Stated, ok bool) {
-	m, err := membersOf(raw)
+	m, err := orderjson.Members(raw)
 	if err != nil {
 		return st, false
 	}
@@ -103,12 +104,12 @@ func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err e
 	joined := map[string]*dataset.Stated{}
 	seen := map[string]int{}
 	episodes := 0
-	err = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []member) error {
+	err = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []orderjson.Member) error {
 		if n, ok := wholeNumber(get(m, "episode_index")); !ok || !present[n] {
 			return ctx.Err()
 		}
 		episodes++
-		features, err := membersOf(get(m, "stats"))
+		features, err := orderjson.Members(get(m, "stats"))
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -69,7 +70,7 @@ func (s *Set) readTables(ctx context.Context) error {
 
 // readLists reads version 2's tasks.jsonl and episodes.jsonl.
 func (s *Set) readLists(ctx context.Context) error {
-	lines := func(name string, use func(m []member) error) {
+	lines := func(name string, use func(m []orderjson.Member) error) {
 		err := readLines(storage.Join(s.root, "meta", name), use, func(bad *dataset.FormatError) {
 			s.problems.add("meta/"+name, "lines that cannot be read", bad.Error())
 		})
@@ -77,7 +78,7 @@ func (s *Set) readLists(ctx context.Context) error {
 			s.unreadable("meta/"+name, err)
 		}
 	}
-	lines("tasks.jsonl", func(m []member) error {
+	lines("tasks.jsonl", func(m []orderjson.Member) error {
 		n, ok := wholeNumber(get(m, "task_index"))
 		task, is := text(get(m, "task"))
 		if !ok || !is {
@@ -86,28 +87,28 @@ func (s *Set) readLists(ctx context.Context) error {
 		s.task(n, task)
 		return ctx.Err()
 	})
-	lines("episodes.jsonl", func(m []member) error {
+	lines("episodes.jsonl", func(m []orderjson.Member) error {
 		n, ok := wholeNumber(get(m, "episode_index"))
 		if !ok {
 			return errors.New("want episode_index")
 		}
 		d := &declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 		for _, one := range m {
-			switch one.key {
+			switch one.Name {
 			case "episode_index":
 			case "length":
-				if length, ok := wholeNumber(one.value); ok && length >= 0 {
+				if length, ok := wholeNumber(one.Value); ok && length >= 0 {
 					d.length = length
 				}
 			case "tasks":
-				if json.Unmarshal(one.value, &d.tasks) != nil {
-					d.tasks = []string{plain(one.value)}
+				if json.Unmarshal(one.Value, &d.tasks) != nil {
+					d.tasks = []string{plain(one.Value)}
 				}
 			default:
 				if d.other == nil {
 					d.other = map[string]string{}
 				}
-				d.other[one.key] = plain(one.value)
+				d.other[one.Name] = plain(one.Value)
 			}
 		}
 		s.declare("meta/episodes.jsonl", n, d)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
 )
@@ -112,14 +113,14 @@ func (s *Set) readToldTables(ctx context.Context) {
 
 // readToldLines reads them of meta/episodes_stats.jsonl.
 func (s *Set) readToldLines(ctx context.Context) {
-	_ = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []member) error {
+	_ = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []orderjson.Member) error {
 		n, ok := wholeNumber(get(m, "episode_index"))
-		stats, err := membersOf(get(m, "stats"))
+		stats, err := orderjson.Members(get(m, "stats"))
 		if err != nil || !ok {
 			return err
 		}
 		for _, video := range s.videoNames() {
-			of, err := membersOf(get(stats, video))
+			of, err := orderjson.Members(get(stats, video))
 			if err != nil {
 				continue
 			}

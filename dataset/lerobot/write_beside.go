@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/orderjson"
 )
 
 // Beside is what an episode has that is no stream.
@@ -78,14 +79,14 @@ func (w *Writer) split(names []string) {
 }
 
 // splits returns what info.json says of the parts.
-func (w *Writer) splits() jsonObject {
+func (w *Writer) splits() orderjson.Object {
 	if len(w.parts) == 0 {
-		return jsonObject{{"train", fmt.Sprintf("0:%d", w.report.Episodes)}}
+		return orderjson.Of("train", fmt.Sprintf("0:%d", w.report.Episodes))
 	}
-	list := jsonObject{}
+	list := orderjson.Object{}
 	for _, p := range w.parts {
 		if p.size == p.to-p.from {
-			list = append(list, jsonMember{p.name, fmt.Sprintf("%d:%d", p.from, p.to)})
+			list.Add(p.name, fmt.Sprintf("%d:%d", p.from, p.to))
 		}
 	}
 	return list

@@ -127,7 +127,7 @@ func (w *Writer) complete(ctx context.Context) error {
 		content any
 	}
 	files := []content{{"meta/info.json", w.info()}, {"meta/stats.json", w.stats()}}
-	if levels := w.pixelLevels(); levels != nil {
+	if levels := w.pixelLevels(); levels.Len() > 0 {
 		files = append(files, content{levelsFile, levels})
 	}
 	for _, file := range files {

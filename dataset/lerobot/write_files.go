@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
 )
 
@@ -176,7 +177,7 @@ func huggingface(features []*writeFeature) string {
 		Length  int    `json:"length"`
 		Type    string `json:"_type"`
 	}
-	columns := jsonObject{}
+	columns := orderjson.Object{}
 	for _, f := range features {
 		var as any = value{f.dtype, "Value"}
 		switch {
@@ -185,9 +186,9 @@ func huggingface(features []*writeFeature) string {
 		case f.shape[0] != 1:
 			as = list{value{f.dtype, "Value"}, f.shape[0], "List"}
 		}
-		columns = append(columns, jsonMember{f.name, as})
+		columns.Add(f.name, as)
 	}
-	text, err := json.Marshal(jsonObject{{"info", jsonObject{{"features", columns}}}})
+	text, err := json.Marshal(orderjson.Of("info", orderjson.Of("features", columns)))
 	if err != nil {
 		panic(err) // strings and numbers
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
 )
 
@@ -75,32 +76,32 @@ func statValues(columns []summary.Column, name string) []float64 {
 }
 
 // info returns info.json.
-func (w *Writer) info() jsonObject {
-	features := jsonObject{}
+func (w *Writer) info() orderjson.Object {
+	features := orderjson.Object{}
 	var videos any
 	for _, f := range w.features {
 		var names any
 		if f.names != nil {
 			names = f.names
 		}
-		feature := jsonObject{{"dtype", f.dtype}, {"shape", f.shape}, {"names", names}}
+		feature := orderjson.Of("dtype", f.dtype, "shape", f.shape, "names", names)
 		if f.dtype == dtypeVideo {
-			feature = append(feature, jsonMember{"info", f.videoInfo(w.opt.FPS)})
+			feature.Add("info", f.videoInfo(w.opt.FPS))
 			videos = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 		}
-		features = append(features, jsonMember{f.name, feature})
+		features.Add(f.name, feature)
 	}
 	var robot any
 	if w.opt.RobotType != "" {
 		robot = w.opt.RobotType
 	}
-	return jsonObject{
-		{"codebase_version", "v3.0"}, {"fps", jsonNumber(w.opt.FPS)}, {"features", features},
-		{"total_episodes", w.report.Episodes}, {"total_frames", w.report.Frames}, {"total_tasks", len(w.tasks)},
-		{"chunks_size", chunk}, {"data_files_size_in_mb", w.opt.DataFileMB}, {"video_files_size_in_mb", w.opt.VideoFileMB},
-		{"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"}, {"video_path", videos}, {"robot_type", robot},
-		{"splits", w.splits()},
-	}
+	return orderjson.Of(
+		"codebase_version", "v3.0", "fps", jsonNumber(w.opt.FPS), "features", features,
+		"total_episodes", w.report.Episodes, "total_frames", w.report.Frames, "total_tasks", len(w.tasks),
+		"chunks_size", chunk, "data_files_size_in_mb", w.opt.DataFileMB, "video_files_size_in_mb", w.opt.VideoFileMB,
+		"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", "video_path", videos, "robot_type", robot,
+		"splits", w.splits(),
+	)
 }
 
 // next ends a pass of the statistics over all rows: the first while they were written, the second while they are read back. It reports whether another
@@ -120,8 +121,8 @@ func (w *Writer) next() (more bool, err error) {
 }
 
 // stats returns stats.json: of all rows, exactly, and of the sampled frames.
-func (w *Writer) stats() jsonObject {
-	all := jsonObject{}
+func (w *Writer) stats() orderjson.Object {
+	all := orderjson.Object{}
 	for _, f := range w.features {
 		var columns []summary.Column
 		count := f.frames
@@ -133,28 +134,28 @@ func (w *Writer) stats() jsonObject {
 			}
 			count = w.report.Frames
 		}
-		one := jsonObject{}
+		one := orderjson.Object{}
 		for _, name := range f.statNames() {
 			var v any
 			switch list := statValues(columns, name); {
 			case name == "count":
 				v = []int{count}
 			case f.visual():
-				pixels := make([][][]jsonFloat, len(list))
+				pixels := make([][][]orderjson.Float, len(list))
 				for i, x := range list {
-					pixels[i] = [][]jsonFloat{{jsonFloat(x)}}
+					pixels[i] = [][]orderjson.Float{{orderjson.Float(x)}}
 				}
 				v = pixels
 			default:
-				floats := make([]jsonFloat, len(list))
+				floats := make([]orderjson.Float, len(list))
 				for i, x := range list {
-					floats[i] = jsonFloat(x)
+					floats[i] = orderjson.Float(x)
 				}
 				v = floats
 			}
-			one = append(one, jsonMember{name, v})
+			one.Add(name, v)
 		}
-		all = append(all, jsonMember{f.name, one})
+		all.Add(f.name, one)
 	}
 	return all
 }
@@ -190,46 +191,4 @@ func (w *Writer) writeJSON(path string, content any) error {
 	w.report.Files++
 	w.report.Bytes += int64(len(got))
 	return nil
-}
-
-// jsonObject is a JSON object whose members keep their order.
-type jsonObject []jsonMember
-
-type jsonMember struct {
-	name  string
-	value any
-}
-
-// MarshalJSON writes the members in order.
-func (o jsonObject) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	out.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		if err := e.Encode(m.name); err != nil {
-			return nil, err
-		}
-		out.WriteByte(':')
-		if err := e.Encode(m.value); err != nil {
-			return nil, err
-		}
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
-}
-
-// jsonFloat is a number that Python reads as a float: whole ones have a point.
-type jsonFloat float64
-
-// MarshalJSON writes the number.
-func (f jsonFloat) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(float64(f))
-	if err == nil && !bytes.ContainsAny(text, ".e") {
-		text = append(text, ".0"...)
-	}
-	return text, err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
 )
@@ -93,11 +94,11 @@ func (s *Set) levels(video string) (l videoLevels, ok bool) {
 	return l, true
 }
 
-// pixelLevels returns what levelsFile says; nil if there is nothing.
-func (w *Writer) pixelLevels() (all jsonObject) {
+// pixelLevels returns what levelsFile says, which may be nothing.
+func (w *Writer) pixelLevels() (all orderjson.Object) {
 	for _, f := range w.features {
 		if f.dtype == dtypeVideo && !f.pool.told && !slices.Equal(f.levels, make([]summary.Levels, len(f.levels))) {
-			all = append(all, jsonMember{f.name, videoLevels{f.frames, f.levels}})
+			all.Add(f.name, videoLevels{f.frames, f.levels})
 		}
 	}
 	return all

@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/dataset/mp4"
+	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
 	ffmpeg "github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
@@ -283,12 +284,13 @@ func (p *episodePlan) clean() {
 }
 
 // videoInfo returns what info.json says of a video beside its shape.
-func (f *writeFeature) videoInfo(fps float64) jsonObject {
-	info := jsonObject{{"video.height", f.shape[0]}, {"video.width", f.shape[1]}, {"video.codec", f.codec}}
+func (f *writeFeature) videoInfo(fps float64) orderjson.Object {
+	info := orderjson.Of("video.height", f.shape[0], "video.width", f.shape[1], "video.codec", f.codec)
 	if f.pixels != "" {
-		info = append(info, jsonMember{"video.pix_fmt", f.pixels})
+		info.Add("video.pix_fmt", f.pixels)
 	}
-	return append(info, jsonObject{{"video.fps", jsonNumber(fps)}, {"video.channels", f.shape[2]}, {"is_depth_map", false}, {"has_audio", false}}...)
+	info.Add("video.fps", jsonNumber(fps), "video.channels", f.shape[2], "is_depth_map", false, "has_audio", false)
+	return info
 }
 
 // jsonNumber is a number without an exponent, as LeRobot's whole fps.
