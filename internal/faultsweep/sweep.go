@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/thorough"
 )
 
 // Sweep is one round of failures.
@@ -44,8 +45,8 @@ var quiet = map[string]string{
 // polled tells calls that are made until they say yes, so that their number differs from run to run.
 func polled(call string) bool { return strings.HasSuffix(call, "Query") }
 
-// most is how many calls of one name are made to fail, evenly chosen: a kernel of forty parameters is asked for each.
-const most = 4
+// most is how many calls of one name are made to fail, evenly chosen, and the last: a kernel of forty parameters is asked for each.
+var most = thorough.Of(2, 4)
 
 // reports tells calls that may return what went wrong before them, having done their own work: those on a stream, and those
 // that give something back. A call that makes something never makes it and fails.

@@ -57,7 +57,7 @@ func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
 const slow = 20
 
 // of is of how many of the cases made by hand one is run, where what differs is not how they are computed.
-var of = thorough.Of(3, 1)
+var of = thorough.Of(4, 1)
 
 // The conformance suite, on a device as large as a GPU and on one of a single multiprocessor, which takes some ways that are else for large jobs. Together they
 // launch every kernel.
