@@ -126,6 +126,7 @@ func (j *job) makeClock() error {
 		return nil
 	}
 	var list []source
+	var covers []Cover
 	dtype := j.takes[0].stream.Times.DType()
 	for _, t := range j.takes {
 		if !t.empty {
@@ -134,20 +135,17 @@ func (j *job) makeClock() error {
 				cover = t.core
 			}
 			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover || t.jumps != ""})
+			covers = append(covers, cover)
 		}
 	}
 	if len(list) == 0 {
 		return j.nothing()
 	}
-	end := endSnap(j.snap, dtype, list)
+	var end ops.Limit
+	end, j.snap = Snaps(j.snap, j.plan.Rate, dtype, covers)
 	var err error
-	if j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, end); err != nil {
-		return err
-	}
-	if d, given := end.Get(); given { // of the last tick, too, the sample is the last
-		j.snap = ops.Within(min(d, time.Duration(5e8/j.plan.Rate)))
-	}
-	return nil
+	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, end)
+	return err
 }
 
 // makeTargets writes out the clock, if there is room for what comes of it.
@@ -163,19 +161,20 @@ func (j *job) makeTargets() error {
 	return err
 }
 
-// endSnap is how far after the end of the range a clock's last tick may be: on a clock of float32, no less than what that tells apart there, since a
-// last frame may have been rounded down by as much.
-func endSnap(snap ops.Limit, dtype tensor.DType, list []source) ops.Limit {
+// Snaps returns how far after the end of the range a clock's last tick may be, and how near to a sample a tick counts as on it, of which the last sample is
+// that of the last tick then: both are snap, one that Snapping has returned; but where timestamps are float32 no less than what that tells apart at the end
+// of what streams cover, since a last frame may have been rounded down by as much, and of samples no more than half a step.
+func Snaps(snap ops.Limit, rate float64, dtype tensor.DType, covers []Cover) (end, on ops.Limit) {
 	d, given := snap.Get()
 	if dtype != tensor.F32 || !given {
-		return snap
+		return snap, snap
 	}
-	for _, s := range list {
-		last := float32(math.Abs(float64(s.Last) / 1e9))
+	for _, c := range covers {
+		last := float32(math.Abs(float64(c.Last) / 1e9))
 		spacing := float64(math.Nextafter32(last, math.MaxFloat32)) - float64(last)
 		d = max(d, time.Duration(math.Ceil(spacing*1e9)))
 	}
-	return ops.Within(d)
+	return ops.Within(d), ops.Within(min(d, time.Duration(5e8/rate)))
 }
 
 // maxOutput is the most bytes that the results may take: a slip of the finger should not fill the memory.

@@ -470,6 +470,9 @@ func TestPlansThatSayTheSameHaveTheSameText(t *testing.T) {
 	both := align.Plan{Rate: 1, Defaults: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{Columns: "a", Kind: "next"}}}, Filter: align.Filter{Success: &yes}}
 	assert.NotContains(t, string(planText(&both)), "0x")
 	assert.True(t, json.Valid(planText(&both)))
+	sorted := both
+	sorted.Unordered = "sort"
+	assert.NotEqual(t, string(planText(&both)), string(planText(&sorted)))
 }
 
 // The plan's filter leaves out what it does not want, and says so.

@@ -109,6 +109,8 @@ func (l *leRobotWriter) partOf(e *Episode, section string, one orderjson.Member)
 	switch s, m := e.Stream(key), e.MediaStream(key); {
 	case key == "task_index":
 		name = key
+	case e.renamed[key] != "":
+		return nil, key + " is " + e.renamed[key] + " by the plan"
 	case m != nil:
 		if _, reason := l.media(m, e.Times); reason != "" {
 			return nil, reason
@@ -118,7 +120,8 @@ func (l *leRobotWriter) partOf(e *Episode, section string, one orderjson.Member)
 		return nil, "there is no " + key
 	case key == "observation.state" && len(l.opt.State) > 0 || key == "action" && len(l.opt.Action) > 0 || slices.Contains(l.opt.State, key) || slices.Contains(l.opt.Action, key):
 		return nil, key + " is made anew"
-	case declared < 0 || !slices.Equal(l.piece.Inputs[e.Input].Features[declared].Shape, []int{len(s.Columns)}):
+	case declared < 0 || !slices.Equal(l.piece.Inputs[e.Input].Features[declared].Shape, []int{len(s.Columns)}) ||
+		!slices.Equal(s.ColumnNames(), e.Recorded.Stream(key).ColumnNames()):
 		return nil, key + " has other columns"
 	case part.End != nil && (*part.End > len(s.Columns) || part.Start != nil && (*part.Start < 0 || *part.Start > *part.End)):
 		return nil, fmt.Sprintf("%s has %d columns", key, len(s.Columns))

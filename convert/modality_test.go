@@ -41,6 +41,10 @@ func TestModalitiesAreKeptWhereTheirColumnsAre(t *testing.T) {
 		{LeRobotOptions{Action: []string{"action"}}, nil, "{" + state + ", " + video + ", " + annotation + "}", []string{"action.all of meta/modality.json: action is made anew"}},
 		{LeRobotOptions{}, &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "observation.state", Columns: []string{"0"}}, {Name: "action"}}},
 			`{"action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}", []string{"state.arm of meta/modality.json: observation.state has other columns"}},
+		{LeRobotOptions{}, &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "observation.state", Columns: []string{"2", "0", "1"}}, {Name: "action", Columns: []string{"1", "0"}}}},
+			"{" + video + ", " + annotation + "}", []string{"state.arm of meta/modality.json: observation.state has other columns", "action.all of meta/modality.json: action has other columns"}},
+		{LeRobotOptions{}, &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "observation.state", From: "action"}, {Name: "action"}}},
+			`{"action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}", []string{"state.arm of meta/modality.json: observation.state is action by the plan"}},
 	} {
 		c.opt.Cameras = "image"
 		out, r := made(t, leRobot(t, c.opt), Options{Plan: c.plan}, in)

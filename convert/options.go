@@ -84,7 +84,7 @@ func planText(p *align.Plan) json.RawMessage {
 	q.Windows, q.Padding, q.PadAfter, q.Shuffle = nil, "", ops.Limit{}, ""
 	b, err := q.JSON()
 	if err != nil {
-		b, _ = json.Marshal(fmt.Sprintf("%+v %+v %+v %+v %v %s", q.Rate, q.Range, q.Snap, q.Defaults, q.Streams, text(q.Filter))) // which never fails
+		b, _ = json.Marshal(fmt.Sprintf("%v %+v %+v %q %+v %+v %s", q.Rate, q.Range, q.Snap, q.Unordered, q.Defaults, q.Streams, text(q.Filter))) // which never fails
 	}
 	return b
 }

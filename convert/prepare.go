@@ -346,7 +346,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	}
 	r.untaken(taken, got.Report.LeftOut, c)
 	r.unknown(c)
-	r.e.Episode, r.e.Aligned, r.e.Rate = &own, got, a.plan.Rate
+	r.e.Episode, r.e.Aligned, r.e.Rate, r.e.renamed = &own, got, a.plan.Rate, a.names
 	r.about.Rows = len(r.e.Times)
 	return ctx.Err()
 }

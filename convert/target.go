@@ -92,6 +92,8 @@ type Episode struct {
 	Times []int64
 	// Aligned has of each stream, in the order of Streams, what is valid and how old, too; nil where streams are as they were recorded.
 	Aligned *align.Resampled
+
+	renamed map[string]string // by the names that a plan gives streams and media, what they are called in the recording; those that keep theirs are not in it
 }
 
 // close ends what the episode's media hold.

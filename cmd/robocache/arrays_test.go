@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -242,6 +243,27 @@ func TestFloat32ClocksOfABatch(t *testing.T) {
 	code, _, stderr := cli("resample", writeNPZ(t, arrays), "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=10")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "float32 seconds that lie 128 s apart, so that 20 timestamps are 1 distinct ones")
+}
+
+// The last row is on a clock of float32, and valid, of an array as of streams.
+func TestTheLastRowOfFloat32TimesIsKept(t *testing.T) {
+	for rate, rows := range map[int]int{15: 93, 24: 289, 50: 709} {
+		times, values := make([]float32, rows), make([]float32, rows)
+		for i := range times {
+			times[i], values[i] = float32(12.3+float64(i)/float64(rate)), float32(i)
+		}
+		clock, hz := tensor.Must(tensor.Of(times, rows)), fmt.Sprint("--hz=", rate)
+		for values, arrays := range map[string]map[string]*tensor.Tensor{
+			"values":   {"values": column(values...), "times": clock},
+			"a.values": {"a.values": column(values...), "a.times": clock},
+		} {
+			f := resampleTo(t, writeNPZ(t, arrays), hz)
+			got := array[float32](t, f, values)
+			require.Len(t, got, rows, values)
+			assert.Equal(t, float32(rows-1), got[rows-1])
+			assert.NotContains(t, array[uint8](t, f, strings.Replace(values, "values", "valid", 1)), uint8(0), values)
+		}
+	}
 }
 
 // What is said of the clocks of a log is said of arrays too.

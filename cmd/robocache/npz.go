@@ -36,6 +36,7 @@ type npzJob struct {
 	remarks                []string
 	ignored                []string
 	clock                  ops.Clock
+	snap                   ops.Limit     // how near to a sample a tick counts as on it
 	maxGap                 time.Duration // 0 without --max-gap
 	out                    ops.ResampleResult
 }
@@ -135,6 +136,7 @@ func (j *npzJob) fail(array string, got any, want string) error {
 
 // makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.
 func (j *npzJob) makeClock(r *request) error {
+	j.snap = r.snapping()
 	if j.targets != nil {
 		j.clock = ops.At(j.targets)
 		return nil
@@ -177,7 +179,9 @@ func (j *npzJob) makeClock(r *request) error {
 		span.Mode = align.RangeIntersection
 	}
 	var err error
-	if j.clock, _, err = align.ClockOver(covers, span, r.hz.value, r.snapping()); err == nil {
+	var end ops.Limit
+	end, j.snap = align.Snaps(j.snap, r.hz.value, j.times.DType(), covers)
+	if j.clock, _, err = align.ClockOver(covers, span, r.hz.value, end); err == nil {
 		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.value)
 	}
 	var size *align.SizeError
@@ -211,7 +215,7 @@ func (j *npzJob) cut(times *tensor.Tensor, all, core align.Cover) (err error) {
 
 // again resamples once more, in float64.
 func (j *npzJob) again(device *ops.Device, args ops.ResampleArgs, r *request) func(ops.Clock) (*tensor.Tensor, error) {
-	opts := r.options()
+	opts := r.options(j.snap)
 	opts.DType = tensor.F64
 	return func(clock ops.Clock) (*tensor.Tensor, error) {
 		a := args
@@ -226,7 +230,7 @@ var arrayNames = map[string]string{"Src": "values", "SrcTimes": "times", "Target
 
 func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	args := ops.ResampleArgs{Src: j.values, SrcTimes: j.times, Targets: j.clock, SrcLengths: j.lengths}
-	out, err := device.Resample(context.Background(), args, r.options())
+	out, err := device.Resample(context.Background(), args, r.options(j.snap))
 	if err != nil {
 		e := &inputError{Path: j.path, Err: j.sortable(r, err)}
 		var arg *ops.ArgError
@@ -281,7 +285,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		line.Clock(st)
 		for kind, remark := range []string{
 			align.Units(timestamps, st),
-			align.Coarse(&dataset.Stream{Times: timestamps}, st, targets, r.snapping()),
+			align.Coarse(&dataset.Stream{Times: timestamps}, st, targets, j.snap),
 		} {
 			if remark != "" && !said[kind] {
 				said[kind] = true

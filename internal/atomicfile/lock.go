@@ -9,7 +9,7 @@ import (
 // ErrLocked says that another holds a lock.
 var ErrLocked = errors.New("locked")
 
-// Lock makes a file that whoever works on something holds meanwhile, and removes it at unlock. Where another holds it, the error is [ErrLocked]; one that
+// Lock makes a file that whoever works on something holds meanwhile, and removes it at unlock, or [Abandon] does. Where another holds it, the error is [ErrLocked]; one that
 // a program has left which was killed is taken over. Where files cannot be locked, or this one not be made, as on a disk that is read alone, there is no
 // lock, and no error.
 func Lock(path string) (unlock func(), err error) {
@@ -35,8 +35,10 @@ func Lock(path string) (unlock func(), err error) {
 		}
 		switch now, err := os.Stat(path); {
 		case err == nil && os.SameFile(own, now):
+			release := Temporary(path) // not before: the file may be another's
 			return func() {
 				_ = os.Remove(path) // before others can have it
+				release()
 				f.Close()
 			}, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):

@@ -4,6 +4,7 @@ package atomicfile_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -29,4 +30,29 @@ func TestOneHoldsALock(t *testing.T) {
 	unlock, err = atomicfile.Lock(filepath.Join(t.TempDir(), "no folder", "lock"))
 	require.NoError(t, err)
 	unlock()
+}
+
+// TestAbandonRemovesALock runs itself as the program that ends while it holds one, and another has one of the same folder.
+func TestAbandonRemovesALock(t *testing.T) {
+	dir := os.Getenv("ATOMICFILE_ABANDON_LOCK_IN")
+	if dir == "" {
+		dir = t.TempDir()
+		unlock, err := atomicfile.Lock(filepath.Join(dir, "another's"))
+		require.NoError(t, err)
+		defer unlock()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestAbandonRemovesALock$")
+		cmd.Env = append(os.Environ(), "ATOMICFILE_ABANDON_LOCK_IN="+dir)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		assert.NoFileExists(t, filepath.Join(dir, "own"))
+		assert.FileExists(t, filepath.Join(dir, "another's"))
+		return
+	}
+	_, err := atomicfile.Lock(filepath.Join(dir, "own"))
+	require.NoError(t, err)
+	_, err = atomicfile.Lock(filepath.Join(dir, "another's"))
+	require.ErrorIs(t, err, atomicfile.ErrLocked)
+	require.FileExists(t, filepath.Join(dir, "own"))
+	atomicfile.Abandon()
+	os.Exit(0)
 }
