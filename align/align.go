@@ -19,6 +19,7 @@ type job struct {
 	takes   []take
 	left    []LeftOut
 	clock   ops.Clock
+	ticks   ops.Clock // to compute with
 	span    Span
 	whole   Cover // of the recording
 	targets *tensor.Tensor
@@ -123,6 +124,7 @@ func (j *job) at(stream int, key string, err error) error {
 func (j *job) makeClock() error {
 	if j.plan.Targets != nil {
 		j.clock, j.targets = ops.At(j.plan.Targets), j.plan.Targets
+		j.ticks = j.clock
 		return nil
 	}
 	var list []source
@@ -141,10 +143,8 @@ func (j *job) makeClock() error {
 	if len(list) == 0 {
 		return j.nothing()
 	}
-	var end ops.Limit
-	end, j.snap = Snaps(j.snap, j.plan.Rate, dtype, covers)
 	var err error
-	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, end)
+	j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, EndSnap(j.snap, dtype, covers))
 	return err
 }
 
@@ -157,24 +157,23 @@ func (j *job) makeTargets() error {
 		return err
 	}
 	var err error
-	j.targets, err = Ticks(j.clock, j.takes[0].stream.Times.DType())
+	j.targets, j.ticks, err = Ticks(j.clock, j.span, j.takes[0].stream.Times.DType())
 	return err
 }
 
-// Snaps returns how far after the end of the range a clock's last tick may be, and how near to a sample a tick counts as on it, of which the last sample is
-// that of the last tick then: both are snap, one that Snapping has returned; but where timestamps are float32 no less than what that tells apart at the end
-// of what streams cover, since a last frame may have been rounded down by as much, and of samples no more than half a step.
-func Snaps(snap ops.Limit, rate float64, dtype tensor.DType, covers []Cover) (end, on ops.Limit) {
+// EndSnap returns how far after the end of the range a clock's last tick may be: snap, one that Snapping has returned; but where timestamps are float32 no
+// less than what that tells apart at the end of what streams cover, since a last frame may have been rounded down by as much.
+func EndSnap(snap ops.Limit, dtype tensor.DType, covers []Cover) ops.Limit {
 	d, given := snap.Get()
 	if dtype != tensor.F32 || !given {
-		return snap, snap
+		return snap
 	}
 	for _, c := range covers {
 		last := float32(math.Abs(float64(c.Last) / 1e9))
 		spacing := float64(math.Nextafter32(last, math.MaxFloat32)) - float64(last)
 		d = max(d, time.Duration(math.Ceil(spacing*1e9)))
 	}
-	return ops.Within(d), ops.Within(min(d, time.Duration(5e8/rate)))
+	return ops.Within(d)
 }
 
 // maxOutput is the most bytes that the results may take: a slip of the finger should not fill the memory.
@@ -246,7 +245,7 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 		if err != nil {
 			return nil, err
 		}
-		args := ops.ResampleArgs{Pad: pad, Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.clock}
+		args := ops.ResampleArgs{Pad: pad, Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.ticks}
 		got, err := device.Resample(ctx, args, opts)
 		if err != nil {
 			return nil, ofStream(t.from, err)

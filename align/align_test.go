@@ -266,6 +266,20 @@ func ExampleResample() {
 	//   camera        3   30.3 Hz     0  0.000 to 0.066 s        3  100.0 %        0        0        0  previous
 }
 
+// Of what float32 does not tell apart at the end of a long recording nothing is seen at its beginning: a tick takes no sample behind it.
+func TestFloat32TimesAreAsExactAsTheyAre(t *testing.T) {
+	device, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer device.Close()
+	times := tensor.Must(tensor.Of([]float32{0, 0.5, 0.6001, 7200}, 4))
+	s := dataset.Stream{Name: "a", Times: times, Values: tensor.Must(tensor.Of([]float32{0, 5, 6, 7}, 4, 1)), Columns: []dataset.Column{{Name: "x"}}}
+	got, err := align.Resample(context.Background(), device, &dataset.Episode{Streams: []dataset.Stream{s}}, align.Plan{Rate: 10, Defaults: align.Sampling{Kind: "previous"}})
+	require.NoError(t, err)
+	made, err := tensor.Data[float32](got.Streams[0].Values)
+	require.NoError(t, err)
+	assert.Equal(t, []float32{0, 5, 5, 6, 7}, []float32{made[0], made[5], made[6], made[7], made[len(made)-1]})
+}
+
 // A clock of float32 tells apart what is more than a microsecond: the last row is on it, and valid, where its time and the first's were rounded apart.
 func TestTheLastRowOfFloat32TimesIsKept(t *testing.T) {
 	device, err := ops.Open("cpu")

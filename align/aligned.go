@@ -24,7 +24,7 @@ type Aligned struct {
 type Resampled struct {
 	Clock   ops.Clock
 	Times   *tensor.Tensor // [T]
-	Snap    ops.Limit      // how near to a sample a tick counted as being on it: the plan's, or more where timestamps of float32 are not as exact
+	Snap    ops.Limit      // how near to a sample a tick counted as being on it
 	Streams []Aligned
 	Report  Report
 }

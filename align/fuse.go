@@ -58,7 +58,7 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	if err != nil {
 		return nil, err
 	}
-	args := ops.FuseArgs{Pad: pad, Targets: j.clock}
+	args := ops.FuseArgs{Pad: pad, Targets: j.ticks}
 	out := &Fused{Clock: j.clock, Times: j.targets, Report: j.report(e)}
 	for i := range j.takes {
 		t := &j.takes[i]

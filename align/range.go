@@ -286,15 +286,29 @@ func clockOver(list []source, whole Cover, r Range, rate float64, snap ops.Limit
 	return clock, span, e
 }
 
-// Ticks returns the times of a uniform clock as a tensor [T]: i64 nanoseconds, or f64 or f32 seconds.
-func Ticks(clock ops.Clock, dtype tensor.DType) (*tensor.Tensor, error) {
+// Ticks returns the times of a uniform clock over a span as a tensor [T]: i64 nanoseconds, or f64 or f32 seconds; and the clock to compute with. Where
+// float32 has rounded the last tick to behind the end of the span, it is that end, whose sample it takes, and the clock is of these times.
+func Ticks(clock ops.Clock, over Span, dtype tensor.DType) (times *tensor.Tensor, at ops.Clock, err error) {
 	switch dtype {
 	case tensor.I64:
-		return ticksOf(clock, clock.Tick)
+		times, err = ticksOf(clock, clock.Tick)
+		return times, clock, err
 	case tensor.F64:
-		return ticksOf(clock, clock.Second)
+		times, err = ticksOf(clock, clock.Second)
+		return times, clock, err
 	}
-	return ticksOf(clock, func(i int) float32 { return float32(clock.Second(i)) })
+	end, at := float32(float64(over.Last)/1e9), clock
+	times, err = ticksOf(clock, func(i int) float32 {
+		t := float32(clock.Second(i))
+		if i == clock.Count-1 && t > end {
+			t, at.Count = end, 0
+		}
+		return t
+	})
+	if err == nil && at.Count == 0 && clock.Count > 0 {
+		at = ops.At(times)
+	}
+	return times, at, err
 }
 
 func ticksOf[T int64 | float64 | float32](clock ops.Clock, of func(i int) T) (*tensor.Tensor, error) {

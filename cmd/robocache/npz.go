@@ -179,9 +179,8 @@ func (j *npzJob) makeClock(r *request) error {
 		span.Mode = align.RangeIntersection
 	}
 	var err error
-	var end ops.Limit
-	end, j.snap = align.Snaps(j.snap, r.hz.value, j.times.DType(), covers)
-	if j.clock, _, err = align.ClockOver(covers, span, r.hz.value, end); err == nil {
+	var over align.Span
+	if j.clock, over, err = align.ClockOver(covers, span, r.hz.value, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
 		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.value)
 	}
 	var size *align.SizeError
@@ -192,7 +191,7 @@ func (j *npzJob) makeClock(r *request) error {
 	case err != nil:
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
-	j.targets, err = align.Ticks(j.clock, j.times.DType())
+	j.targets, j.clock, err = align.Ticks(j.clock, over, j.times.DType())
 	return err
 }
 

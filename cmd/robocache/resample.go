@@ -78,7 +78,6 @@ a target, its own time included, so that none between two targets is lost.
 A target within --snap of a sample, a microsecond unless given, counts as on it: so recorded
 times that were rounded are still those of a clock of their rate, and frame i of a camera is
 row i. The clock of --hz ends with the last tick that is no more than that after the range.
-Of float32 seconds it is no less than what these tell apart at the end: 0.24 ms after an hour.
 
 valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap,
 within --tolerance of the sample used, and has no empty window; with --edge hold after the
