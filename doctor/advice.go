@@ -32,7 +32,7 @@ var advice = map[Kind]struct {
 	Inexact:        {Warning, "Leave the columns out of what is trained on; they are counters or identifiers. Who needs them exactly reads the file's own integers."},
 
 	VideoDrift:  {Error, "Encode the videos again so that frame i is at i/fps, without joining files by their duration in milliseconds: robocache convert does. LeRobot refuses frames that are more than 0.1 ms from their row."},
-	VideoCount:  {Error, "Encode the video again from the images, or cut the rows to the frames that there are; a recording that was ended before the encoder had finished does this."},
+	VideoCount:  {Error, "Encode the video again from the images, or cut the rows to the frames that there are; a recording that was ended before the encoder had finished does this. Where the frames are too many, see whether the file is that of other episodes."},
 	MissingFile: {Error, "Copy the files again from where the dataset came from. If they are left out on purpose, correct meta/info.json, so that who reads it does not look for them."},
 	IndexGap:    {Error, "Write the dataset anew with its rows and episodes numbered from 0 without gaps: robocache convert --to lerobot does. LeRobot finds both by position, so every later episode is read from the wrong rows."},
 	StaleStats:  {Error, "Compute the statistics again: robocache stats. Normalisation with these shifts and scales what a policy sees; they are left over from before the data was changed, or from a merge."},

@@ -239,6 +239,11 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 		plant func(t *testing.T, path string)
 	}{
 		{"a missing video", MissingFile, func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }},
+		{"the video of other episodes, which is longer", VideoCount, func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(strings.Replace(path, "file-000", "file-001", 1), data, 0o600))
+		}},
 		{"a video that drifts", VideoDrift, func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)
