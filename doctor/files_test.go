@@ -96,8 +96,13 @@ func stamped(t *testing.T, root string, change func(row int, sec float32) float3
 }
 
 // reading examines a dataset with the timestamps that it has.
-func reading(t *testing.T, path string) *Report {
-	d, err := dataset.Open(context.Background(), path, dataset.Options{Clock: "timestamp"})
+func reading(t *testing.T, path string) *Report { return foundBy(t, path, "timestamp") }
+
+// found examines a recording.
+func found(t *testing.T, path string) *Report { return foundBy(t, path, "") }
+
+func foundBy(t *testing.T, path, clock string) *Report {
+	d, err := dataset.Open(context.Background(), path, dataset.Options{Clock: clock})
 	require.NoError(t, err)
 	defer d.Close()
 	r, err := Examine(context.Background(), d, Options{})
