@@ -41,6 +41,7 @@ var advice = map[Kind]struct {
 	Declaration: {Warning, "Correct the metadata, or convert the dataset anew; until then readers may take it for something else."},
 	Undecoded:   {Warning, "Name the folders of message definitions with --msg-path, or record with a tool that writes them into the file."},
 	Damaged:     {Error, "Copy the file again from where it came from. What is whole was read; what is listed here is lost."},
+	Unended:     {Warning, "Compare its size with that of the original. If it was cut, copy it again; if it is whole, put an end of line behind its last number."},
 	Unreadable:  {Error, "Copy the file again from where it came from, or leave the episode out."},
 	Empty:       {Warning, "Leave the episode out; it has nothing to train on."},
 }

@@ -41,6 +41,7 @@ const (
 	Declaration Kind = "declaration"  // anything else that a dataset says of itself and that is not so
 	Undecoded   Kind = "undecoded"    // content that could not be decoded
 	Damaged     Kind = "damaged"      // broken parts of files
+	Unended     Kind = "unended"      // texts whose last line has no end
 	Unreadable  Kind = "unreadable"   // episodes that cannot be read
 	Empty       Kind = "empty"        // episodes without samples
 )
@@ -49,5 +50,5 @@ const (
 func Kinds() []Kind {
 	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, Spike, UnitJump, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
-		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, Declaration, Undecoded, Damaged, Unreadable, Empty}
+		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, Declaration, Undecoded, Damaged, Unended, Unreadable, Empty}
 }

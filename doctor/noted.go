@@ -43,7 +43,8 @@ var problems = []told{
 	{"there are no statistics", MissingFile, Warning, ""},
 	{"columns that are missing", Schema, Warning, ""},
 	{"cannot be read", Unreadable, "", ""},
-	{"missing", MissingFile, "", ""},
+	{": missing: ", MissingFile, "", ""},
+	{"files that are missing", MissingFile, "", ""},
 	{"none of its files is there", MissingFile, Warning, ""}, // a split that was not copied
 	{"is not there", MissingFile, "", ""},
 	{"videos that cannot be found", MissingFile, "", ""},
@@ -67,7 +68,10 @@ var problems = []told{
 	{"files whose columns are not those of", Schema, "", ""},
 	{"is declared a video", Schema, "", ""},
 	{"beyond their feature", Schema, "", ""},
-	{"no line's end", Damaged, Warning, ""},
+	{"no line's end", Unended, "", ""},
+	{"records that their file ends inside", Damaged, "", ""},
+	{"stretches without sound records", Damaged, "", ""},
+	{"compressed files that are broken", Damaged, "", ""},
 }
 
 // The words of readers, of an episode: what they decided that is no fault is not among them.
@@ -154,17 +158,27 @@ func (x *examiner) noted() {
 	x.empty()
 }
 
-var lengths = regexp.MustCompile(`^(\d+) samples, want (\d+), as`)
+// How many there are of something, and how many there should be.
+var (
+	lengths = regexp.MustCompile(`^(\d+) samples, want (\d+), as`)
+	records = regexp.MustCompile(`^got (\d+) records, want (\d+) as`)
+)
+
+// numbersOf returns the two numbers that an expression finds in a reader's words.
+func numbersOf(in *regexp.Regexp, text string) (got, want int, ok bool) {
+	m := in.FindStringSubmatch(text)
+	if m == nil {
+		return 0, 0, false
+	}
+	got, err := strconv.Atoi(m[1])
+	want, worse := strconv.Atoi(m[2])
+	return got, want, err == nil && worse == nil
+}
 
 // besides reports whether a reader left out an array of so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
 func besides(reason string) bool {
-	m := lengths.FindStringSubmatch(reason)
-	if m == nil {
-		return false
-	}
-	got, _ := strconv.Atoi(m[1])
-	want, _ := strconv.Atoi(m[2])
-	return got < want-want/2 || got/2 > want
+	got, want, ok := numbersOf(lengths, reason)
+	return ok && (got < want-want/2 || got/2 > want)
 }
 
 // as gives a finding what its telling says beyond its kind.
@@ -273,7 +287,11 @@ func (x *examiner) rowIn(d dataset.Damage) []int64 {
 // problem is the finding of what a dataset declares and is not so.
 func problem(p dataset.Problem, path string) Finding {
 	t, ok := tellingOf(problems, p.Where+": "+p.What)
-	if !ok {
+	got, want, counted := numbersOf(records, p.What)
+	switch {
+	case counted && got < want:
+		t = told{kind: Damaged}
+	case !ok:
 		t = told{kind: Declaration}
 	}
 	what := p.What

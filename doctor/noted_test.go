@@ -2,9 +2,12 @@ package doctor
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -119,4 +122,41 @@ func TestAnEpisodeAllOfWhichWasLeftOutIsEmpty(t *testing.T) {
 	m := &memory{episodes: []*dataset.Episode{{LeftOut: []dataset.LeftOut{{Name: "state", Reason: "float64 [600,3] of no stream"}}}}}
 	f := sole(t, examined(t, m, Options{}), Empty, Warning, "")
 	assert.Contains(t, f.Why, "state: float64 [600,3] of no stream")
+}
+
+// A file of records that was cut is damaged, whether or not a record was cut with it.
+func TestAFileOfRecordsThatWasCutIsDamaged(t *testing.T) {
+	const name = "bridge_dataset-train.tfrecord-00000-of-00001"
+	from := sharedSet(t, "bridge_rlds")
+	whole := found(t, from)
+	data, err := os.ReadFile(filepath.Join(from, name))
+	require.NoError(t, err)
+	record := int(binary.LittleEndian.Uint64(data)) + 16
+	for cut, findings := range map[int]int{record: 1, record + 1000: 2} {
+		root := copied(t, from)
+		require.NoError(t, os.Truncate(filepath.Join(root, name), int64(cut)))
+		r := found(t, root)
+		assert.Len(t, r.Findings, len(whole.Findings)+findings)
+		for _, f := range r.Findings {
+			if f.Stream == name {
+				assert.Equal(t, []any{Damaged, Error}, []any{f.Kind, f.Severity}, f.Why)
+				findings--
+			}
+		}
+		assert.Zero(t, findings)
+	}
+}
+
+// A table whose last line has no end may be whole, and one whose name says that something is missing is there.
+func TestATableWithoutALastLinesEndIsToldAsThat(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("timestamp,x,y\n")
+	for i := range 300 {
+		fmt.Fprintf(&b, "%.3f,%.6f,%.6f\n", float64(i)/100, math.Sin(float64(i)/30), math.Cos(float64(i)/40))
+	}
+	path := filepath.Join(t.TempDir(), "missing.csv")
+	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
+	assert.Empty(t, found(t, path).Findings)
+	require.NoError(t, os.WriteFile(path, []byte(strings.TrimSpace(b.String())), 0o600))
+	sole(t, found(t, path), Unended, Warning, "missing.csv")
 }
