@@ -40,6 +40,7 @@ var damages = []told{
 
 // The words of readers, of what a dataset declares and is not so.
 var problems = []told{
+	{"meta/info.json: fps: ", Declaration, Error, "Correct fps in meta/info.json, or read it with --rate: LeRobot divides by it."},
 	{"there are no statistics", MissingFile, Warning, ""},
 	{"columns that are missing", Schema, Warning, ""},
 	{"cannot be read", Unreadable, "", ""},

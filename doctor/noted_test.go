@@ -118,6 +118,26 @@ func TestWhatIsBesideTheSeriesIsNoFault(t *testing.T) {
 	}
 }
 
+func TestPartsThatOverlapAreToldWhereOneIsHeldOut(t *testing.T) {
+	split := func(name string, episodes ...int) dataset.Split { return dataset.Split{Name: name, Episodes: episodes} }
+	for _, c := range []struct {
+		splits []dataset.Split
+		told   []string
+	}{
+		{[]dataset.Split{split("train", 0, 1, 2), split("val", 2, 3)}, []string{"split val"}},
+		{[]dataset.Split{split("train", 0, 1), split("20_percent_train", 0), split("valid", 2), split("20_percent_valid", 2)}, nil},
+		{[]dataset.Split{split("20_percent_train", 0, 3), split("valid", 2, 3)}, []string{"split valid"}},
+		{[]dataset.Split{split("all", 0, 1, 2), split("test", 2), split("constrained", 2)}, nil},
+	} {
+		var told []string
+		for _, f := range Dataset(&dataset.Info{Splits: c.splits}, Options{}) {
+			assert.Equal(t, SplitOverlap, f.Kind)
+			told = append(told, f.Stream)
+		}
+		assert.Equal(t, c.told, told)
+	}
+}
+
 func TestAnEpisodeAllOfWhichWasLeftOutIsEmpty(t *testing.T) {
 	m := &memory{episodes: []*dataset.Episode{{LeftOut: []dataset.LeftOut{{Name: "state", Reason: "float64 [600,3] of no stream"}}}}}
 	f := sole(t, examined(t, m, Options{}), Empty, Warning, "")
