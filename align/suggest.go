@@ -100,8 +100,9 @@ type suggesting struct {
 	summary      dataset.Summary
 	streams      []*suggested // in the order in which they came
 	at           map[string]int
-	lengths      []time.Duration // of the episodes
-	good, bad    int             // episodes that say whether they were a success
+	lengths      []time.Duration      // of the episodes
+	covers       []map[string]covered // of each, by stream
+	good, bad    int                  // episodes that say whether they were a success
 	custom       dataset.Rotation
 	out          *Suggestion
 
@@ -172,6 +173,7 @@ func (g *suggesting) look(e *dataset.Episode) error {
 		g.bad++
 	}
 	var all Cover
+	covers := map[string]covered{}
 	for i := range e.Streams {
 		st := e.Streams[i].Stats()
 		if st.Samples-st.Duplicates < 2 || st.BackSteps > 0 {
@@ -182,8 +184,12 @@ func (g *suggesting) look(e *dataset.Episode) error {
 				all = core
 			}
 			all.First, all.Last = min(all.First, core.First), max(all.Last, core.Last)
+			if st.Samples >= leastApart {
+				covers[e.Streams[i].Name] = covered{core, float64(st.Jitter) < even*float64(st.Median)}
+			}
 		}
 	}
+	g.covers = append(g.covers, covers)
 	g.lengths = append(g.lengths, time.Duration(all.length()))
 	for i := range e.Streams {
 		if err := g.stream(&e.Streams[i], time.Duration(all.length())); err != nil {
@@ -296,5 +302,6 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 	for _, s := range chosen {
 		g.columns(s)
 	}
+	g.apart(chosen)
 	return g.out, g.write(chosen)
 }

@@ -69,6 +69,44 @@ func suggestion(t *testing.T, info dataset.Info, episodes ...*dataset.Episode) *
 	return got
 }
 
+// Streams that share no moment are told, in the plan too; one that speaks when something happens is not, unless it is far away.
+func TestSuggestTellsStreamsThatShareNoMoment(t *testing.T) {
+	later := func(s dataset.Stream, by time.Duration) dataset.Stream {
+		list := s.Nanoseconds()
+		for i := range list {
+			list[i] += int64(by)
+		}
+		return s
+	}
+	uneven := func(s dataset.Stream) dataset.Stream {
+		for i, list := 1, s.Nanoseconds(); i < len(list); i++ {
+			list[i] += int64(i%7) * int64(100*time.Millisecond)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name string
+		last dataset.Stream
+		told string
+	}{
+		{"together", sampledAt(t, "arm", 50, 500, "a b", wave), ""},
+		{"an hour", later(sampledAt(t, "arm", 50, 500, "a b", wave), time.Hour), "arm: its samples lie 59m50.01s or more after those of base end"},
+		{"an hour before", later(sampledAt(t, "arm", 50, 500, "a b", wave), -time.Hour), "arm: its samples lie 59m50.02s or more before those of base begin"},
+		{"events", later(uneven(sampledAt(t, "arm", 1, 9, "a b", wave)), 11*time.Second), ""},
+		{"events of another hour", later(uneven(sampledAt(t, "arm", 1, 9, "a b", wave)), time.Hour), "arm: its samples lie "},
+	} {
+		e := &dataset.Episode{Streams: []dataset.Stream{sampledAt(t, "base", 100, 1000, "x y", wave), sampledAt(t, "head", 100, 1000, "x y", wave), c.last}}
+		got := suggestion(t, dataset.Info{}, e)
+		if c.told == "" {
+			assert.Empty(t, got.Remarks, c.name)
+			continue
+		}
+		require.Len(t, got.Remarks, 1, c.name)
+		assert.Contains(t, got.Remarks[0], c.told)
+		assert.Contains(t, string(got.Text), "share no moment")
+	}
+}
+
 // taken checks that a plan is taken as it is, with nothing in it that has no effect.
 func taken(t *testing.T, got *align.Suggestion, e *dataset.Episode) {
 	t.Helper()

@@ -30,9 +30,10 @@ type Feature struct {
 	DType string   // by the dataset's own name: "float32", "video"
 	Shape []int    // of one sample
 	Names []string // of the columns; nil where there are none
-	// Of a camera's video: pixels, and frames a second; 0 where nothing is declared.
+	// Of a camera's video: pixels, and frames a second; 0 where nothing is declared. Encoding is by the name that Media has, empty where none is.
 	Width, Height int
 	Rate          float64
+	Encoding      string
 }
 
 // ChooseRate sets Rate and RateFrom: what the caller says goes before what the file says, and that before what is known of the dataset; 0 says nothing.

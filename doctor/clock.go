@@ -35,7 +35,7 @@ type clock struct {
 	stats  dataset.Stats
 	steady bool // most steps are about the median
 	lo, hi int  // the samples that are not stray
-	wrong  bool // its timestamps are no times: another unit, or float32
+	wrong  bool // its timestamps are no times: NaN, another unit, or float32
 
 	first, last int64 // of the samples that are not stray
 }
@@ -94,6 +94,9 @@ func (c *clock) of() string {
 
 // clock looks at one clock.
 func (x *examiner) clock(c *clock) {
+	if c.hi, c.wrong = len(c.times), x.noTimes(c); c.wrong {
+		return
+	}
 	c.stats, c.lo, c.hi = dataset.StatsOf(c.times), 0, len(c.times)
 	if x.strays(c) {
 		c.stats = dataset.StatsOf(c.times[c.lo:c.hi])
@@ -108,6 +111,37 @@ func (x *examiner) clock(c *clock) {
 	x.jitter(c)
 	x.fps(c)
 	x.coarse(c)
+}
+
+// noTimes looks for timestamps in seconds that are NaN or infinite.
+func (x *examiner) noTimes(c *clock) bool {
+	var rows []int
+	switch {
+	case c.raw == nil:
+	case c.raw.DType() == tensor.F64:
+		rows = notFinite[float64](c.raw)
+	case c.raw.DType() == tensor.F32:
+		rows = notFinite[float32](c.raw)
+	}
+	if len(rows) == 0 {
+		return false
+	}
+	f := x.add(NaN, c.stream, len(rows), fmt.Sprintf("%s NaN or infinite, the first of sample %d%s", count(len(rows), "timestamp is", "timestamps are"), rows[0], c.of()))
+	for _, i := range rows[:min(len(rows), MostTimes)] {
+		f.At = append(f.At, c.times[max(i-1, 0)]) // of the sample before it
+	}
+	f.WhatToDo = "Leave the samples out, or give them times between those of their neighbours: a resampled stream is made up around them."
+	return true
+}
+
+func notFinite[T float32 | float64](times *tensor.Tensor) (rows []int) {
+	list, _ := tensor.Data[T](times)
+	for i, t := range list {
+		if t-t != 0 {
+			rows = append(rows, i)
+		}
+	}
+	return rows
 }
 
 // steady reports whether a clock is that of something that comes at a rate: else long steps are no gaps.

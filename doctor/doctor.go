@@ -95,6 +95,7 @@ func Dataset(info *dataset.Info, opt Options) (list []Finding) {
 	for _, p := range info.Problems {
 		list = append(list, problem(p, opt.Path))
 	}
+	list = append(list, overlaps(info.Splits, opt.Path)...)
 	sortFindings(list)
 	return list
 }

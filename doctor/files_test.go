@@ -96,8 +96,13 @@ func stamped(t *testing.T, root string, change func(row int, sec float32) float3
 }
 
 // reading examines a dataset with the timestamps that it has.
-func reading(t *testing.T, path string) *Report {
-	d, err := dataset.Open(context.Background(), path, dataset.Options{Clock: "timestamp"})
+func reading(t *testing.T, path string) *Report { return foundBy(t, path, "timestamp") }
+
+// found examines a recording.
+func found(t *testing.T, path string) *Report { return foundBy(t, path, "") }
+
+func foundBy(t *testing.T, path, clock string) *Report {
+	d, err := dataset.Open(context.Background(), path, dataset.Options{Clock: clock})
 	require.NoError(t, err)
 	defer d.Close()
 	r, err := Examine(context.Background(), d, Options{})
@@ -185,6 +190,15 @@ func TestEachFaultOfFilesIsFoundAndNothingElse(t *testing.T) {
 		{"a column that is not declared", Schema, Error, func(t *testing.T, root string) {
 			edited(t, filepath.Join(root, "meta/info.json"), `"action"`, `"actions"`)
 		}},
+		{"no rate declared", Declaration, Error, func(t *testing.T, root string) {
+			edited(t, filepath.Join(root, "meta/info.json"), `"fps": 30`, `"fps": 0`)
+		}},
+		{"parts that overlap", SplitOverlap, Warning, func(t *testing.T, root string) {
+			edited(t, filepath.Join(root, "meta/info.json"), `"train": "0:3"`, `"train": "0:2", "val": "1:3"`)
+		}},
+		{"a column's name twice", Schema, Warning, func(t *testing.T, root string) {
+			edited(t, filepath.Join(root, "meta/info.json"), `"kLeftElbow"`, `"kLeftShoulderYaw"`)
+		}},
 		{"another count declared", Declaration, Warning, func(t *testing.T, root string) {
 			edited(t, filepath.Join(root, "meta/info.json"), `"total_frames": 1121`, `"total_frames": 1120`)
 		}},
@@ -239,6 +253,11 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 		plant func(t *testing.T, path string)
 	}{
 		{"a missing video", MissingFile, func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) }},
+		{"the video of other episodes, which is longer", VideoCount, func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(strings.Replace(path, "file-000", "file-001", 1), data, 0o600))
+		}},
 		{"a video that drifts", VideoDrift, func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -254,6 +273,12 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 				return text[:begin] + strings.ReplaceAll(text[begin:end], "64", "48") + text[end:]
 			})
 		}},
+		{"another codec declared", Schema, func(t *testing.T, path string) {
+			changed(t, filepath.Join(path, "../../../../meta/info.json"), func(text string) string {
+				begin := strings.Index(text, `"observation.images.front"`)
+				return text[:begin] + strings.Replace(text[begin:], `"video.codec": "h264"`, `"video.codec": "libsvtav1"`, 1)
+			})
+		}},
 		{"another rate declared of a video", FPSMismatch, func(t *testing.T, path string) {
 			changed(t, filepath.Join(path, "../../../../meta/info.json"), func(text string) string {
 				return strings.Replace(text, `"video.fps": 30`, `"video.fps": 25`, 1) // the first is the front's
@@ -267,7 +292,7 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 			require.NotEmpty(t, r.Findings)
 			for _, f := range r.Findings {
 				assert.Equal(t, c.kind, f.Kind, f.Why)
-				assert.Equal(t, Error, f.Severity)
+				assert.Equal(t, c.name == "another codec declared", f.Severity == Warning)
 				assert.Contains(t, f.Stream, "observation.images.front")
 			}
 		})

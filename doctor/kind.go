@@ -31,23 +31,25 @@ const (
 	AngleWrap      Kind = "angle-wrap"      // angles that jump by a turn
 	Inexact        Kind = "inexact"         // whole numbers too large for a float64
 
-	VideoDrift  Kind = "video-drift"  // video frames beside their rows in time
-	VideoCount  Kind = "video-count"  // rows without frames, or frames without rows
-	MissingFile Kind = "missing-file" // files that are declared and not there
-	IndexGap    Kind = "index-gap"    // rows or episodes that LeRobot would take for others
-	StaleStats  Kind = "stale-stats"  // statistics that are not those of the data
-	Schema      Kind = "schema"       // streams that are not as declared, or differ between episodes
-	MixedRates  Kind = "mixed-rates"  // a stream at other rates in other episodes
-	Declaration Kind = "declaration"  // anything else that a dataset says of itself and that is not so
-	Undecoded   Kind = "undecoded"    // content that could not be decoded
-	Damaged     Kind = "damaged"      // broken parts of files
-	Unreadable  Kind = "unreadable"   // episodes that cannot be read
-	Empty       Kind = "empty"        // episodes without samples
+	VideoDrift   Kind = "video-drift"   // video frames beside their rows in time
+	VideoCount   Kind = "video-count"   // rows without frames, or frames without rows
+	MissingFile  Kind = "missing-file"  // files that are declared and not there
+	IndexGap     Kind = "index-gap"     // rows or episodes that LeRobot would take for others
+	StaleStats   Kind = "stale-stats"   // statistics that are not those of the data
+	Schema       Kind = "schema"        // streams that are not as declared, or differ between episodes
+	MixedRates   Kind = "mixed-rates"   // a stream at other rates in other episodes
+	SplitOverlap Kind = "split-overlap" // episodes of a part for training that are in one that is held out
+	Declaration  Kind = "declaration"   // anything else that a dataset says of itself and that is not so
+	Undecoded    Kind = "undecoded"     // content that could not be decoded
+	Damaged      Kind = "damaged"       // broken parts of files
+	Unended      Kind = "unended"       // texts whose last line has no end
+	Unreadable   Kind = "unreadable"    // episodes that cannot be read
+	Empty        Kind = "empty"         // episodes without samples
 )
 
 // Kinds returns the kinds that are looked for.
 func Kinds() []Kind {
 	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, Spike, UnitJump, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
-		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, Declaration, Undecoded, Damaged, Unreadable, Empty}
+		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, SplitOverlap, Declaration, Undecoded, Damaged, Unended, Unreadable, Empty}
 }

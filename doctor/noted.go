@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,76 +17,102 @@ type told struct {
 	words    string
 	kind     Kind
 	severity Severity // that of the kind if empty
+	what     string   // to do; what the kind says if empty
 }
 
 // The words of readers, of damage of an episode.
 var damages = []told{
-	{"video frames that are more than 0.1 ms from their rows", VideoDrift, ""},
-	{"videos whose times are not those of the rows", VideoDrift, ""},
-	{"rows without a video frame", VideoCount, ""},
-	{"video frames without a row", VideoCount, ""},
-	{"videos without frames", VideoCount, ""},
-	{"frames without", VideoCount, ""}, // of CALVIN: frames that lack an array
-	{"steps of frame_index", IndexGap, ""},
-	{"steps of index", IndexGap, ""},
-	{"rows that say that they are of another episode", IndexGap, ""},
-	{"tasks that the list of tasks lacks", IndexGap, ""},
-	{"rows of another length", Schema, ""},
-	{"columns of another width", Schema, ""},
-	{"columns of rows of different lengths", Schema, ""},
-	{"unlike the others", Schema, ""},
+	{"video frames that are more than 0.1 ms from their rows", VideoDrift, "", ""},
+	{"videos whose times are not those of the rows", VideoDrift, "", ""},
+	{"rows without a video frame", VideoCount, "", ""},
+	{"video frames without a row", VideoCount, "", ""},
+	{"videos without frames", VideoCount, "", ""},
+	{"frames without", VideoCount, "", ""}, // of CALVIN: frames that lack an array
+	{"steps of frame_index", IndexGap, "", ""},
+	{"steps of index", IndexGap, "", ""},
+	{"rows that say that they are of another episode", IndexGap, "", ""},
+	{"tasks that the list of tasks lacks", IndexGap, "", ""},
+	{"rows of another length", Schema, "", ""},
+	{"columns of another width", Schema, "", ""},
+	{"columns of rows of different lengths", Schema, "", ""},
+	{"unlike the others", Schema, "", ""},
 }
 
 // The words of readers, of what a dataset declares and is not so.
 var problems = []told{
-	{"there are no statistics", MissingFile, Warning},
-	{"columns that are missing", Schema, Warning},
-	{"cannot be read", Unreadable, ""},
-	{"missing", MissingFile, ""},
-	{"none of its files is there", MissingFile, Warning}, // a split that was not copied
-	{"is not there", MissingFile, ""},
-	{"videos that cannot be found", MissingFile, ""},
-	{"index does not count the rows", IndexGap, ""},
-	{"neither there nor listed", IndexGap, ""},
-	{"episodes that there is no data of", IndexGap, ""},
-	{"episodes that there is data of and that are not listed", IndexGap, ""},
-	{"which LeRobot takes them for", IndexGap, ""},
-	{"dataset_from_index and dataset_to_index", IndexGap, ""},
-	{"numbers that are not 0, 1, 2", IndexGap, ""},
-	{"numbers that come twice", IndexGap, ""},
-	{"listed twice", IndexGap, ""},
-	{"whose rows lie apart", IndexGap, ""},
-	{"lengths that are not those of the data", IndexGap, ""},
-	{"data files that are not where the data is", IndexGap, ""},
-	{"whose videos begin before", VideoDrift, ""},
-	{"timestamps depart from frame_index/fps", FrameTime, ""},
-	{"has another type than declared", Schema, Warning}, // which loaders convert
-	{"has no column", Schema, ""},
-	{"is not declared", Schema, ""},
-	{"files whose columns are not those of", Schema, ""},
-	{"is declared a video", Schema, ""},
-	{"beyond their feature", Schema, ""},
-	{"no line's end", Damaged, Warning},
+	{"meta/info.json: fps: ", Declaration, Error, "Correct fps in meta/info.json, or read it with --rate: LeRobot divides by it."},
+	{"there are no statistics", MissingFile, Warning, ""},
+	{"columns that are missing", Schema, Warning, ""},
+	{"cannot be read", Unreadable, "", ""},
+	{": missing: ", MissingFile, "", ""},
+	{"files that are missing", MissingFile, "", ""},
+	{"none of its files is there", MissingFile, Warning, ""}, // a split that was not copied
+	{"is not there", MissingFile, "", ""},
+	{"videos that cannot be found", MissingFile, "", ""},
+	{"index does not count the rows", IndexGap, "", ""},
+	{"neither there nor listed", IndexGap, "", ""},
+	{"episodes that there is no data of", IndexGap, "", ""},
+	{"episodes that there is data of and that are not listed", IndexGap, "", ""},
+	{"which LeRobot takes them for", IndexGap, "", ""},
+	{"dataset_from_index and dataset_to_index", IndexGap, "", ""},
+	{"numbers that are not 0, 1, 2", IndexGap, "", ""},
+	{"numbers that come twice", IndexGap, "", ""},
+	{"listed twice", IndexGap, "", ""},
+	{"whose rows lie apart", IndexGap, "", ""},
+	{"lengths that are not those of the data", IndexGap, "", ""},
+	{"data files that are not where the data is", IndexGap, "", ""},
+	{"whose videos begin before", VideoDrift, "", ""},
+	{"timestamps depart from frame_index/fps", FrameTime, "", ""},
+	{"has another type than declared", Schema, Warning, ""}, // which loaders convert
+	{"has no column", Schema, "", ""},
+	{"is not declared", Schema, "", ""},
+	{"files whose columns are not those of", Schema, "", ""},
+	{"is declared a video", Schema, "", ""},
+	{"beyond their feature", Schema, "", ""},
+	{"no line's end", Unended, "", ""},
+	{"records that their file ends inside", Damaged, "", ""},
+	{"stretches without sound records", Damaged, "", ""},
+	{"compressed files that are broken", Damaged, "", ""},
 }
 
 // The words of readers, of an episode: what they decided that is no fault is not among them.
 var remarks = []told{
-	{"timestamps depart from frame_index/fps", FrameTime, ""},
-	{"the headers' timestamp is 0", StrayTime, Warning},
-	{"frames cannot be read", Damaged, ""},
-	{"come before a key frame", Damaged, Warning},
-	{"none can be decoded", Damaged, ""},
-	{"the file's statistics count", Declaration, ""},
-	{"metadata.yaml says", Declaration, ""},
+	{"timestamps depart from frame_index/fps", FrameTime, "", ""},
+	{"the headers' timestamp is 0", StrayTime, Warning, ""},
+	{"frames cannot be read", Damaged, "", ""},
+	{"come before a key frame", Damaged, Warning, ""},
+	{"none can be decoded", Damaged, "", ""},
+	{"the file's statistics count", Declaration, "", ""},
+	{"metadata.yaml says", Declaration, "", ""},
 }
+
+// What to do about what was left out, of arrays.
+const (
+	asMany    = "Write the arrays anew with as many timestamps as samples, and a name for each column, or none: it cannot be said which sample belongs to which."
+	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; what the file has is whole."
+)
 
 // The words of readers, of what they left out: what has no numbers is not among them.
 var leftOut = []told{
-	{"cannot be decoded", Undecoded, ""},
-	{"fits its type", Undecoded, ""},
-	{"which the schema lacks", Undecoded, ""},
-	{"no definition", Undecoded, ""},
-	{"float32 seconds", Float32Clock, ""},
+	{"cannot be decoded", Undecoded, "", ""},
+	{"fits its type", Undecoded, "", ""},
+	{"which the schema lacks", Undecoded, "", ""},
+	{"no definition", Undecoded, "", ""},
+	{"neither jpeg nor png", Damaged, "", ""},
+	{"images without bytes", VideoCount, Warning, ""},
+	{"images that are null", VideoCount, Warning, ""},
+	{"some are jpeg and some png", Undecoded, "", otherwise},
+	{"neither JPEG nor PNG", Undecoded, "", otherwise},
+	{"one timestamp a sample", Schema, "", asMany},
+	{" timestamps", Schema, "", asMany}, // of an archive whose values are more or fewer
+	{"one a feature", Schema, "", asMany},
+	{"without an array", Schema, Warning, asMany},
+	{"as the episode has steps", Schema, Warning, asMany},
+	{"not supported", Undecoded, "", otherwise},
+	{"want [S,D], [S] or records", Undecoded, "", otherwise},
+	{"want at least one feature", Undecoded, "", otherwise},
+	{"want [T,D], or images", Undecoded, "", otherwise},
+	{"float32 seconds", Float32Clock, "", ""},
 }
 
 func tellingOf(list []told, text string) (t told, ok bool) {
@@ -111,15 +139,12 @@ func (x *examiner) noted() {
 	}
 	for _, r := range x.e.Remarks {
 		if t, ok := tellingOf(remarks, r); ok {
-			f := x.add(t.kind, x.streamIn(r), 1, r)
-			if t.severity != "" {
-				f.Severity = t.severity
-			}
+			x.add(t.kind, x.streamIn(r), 1, r).as(&t)
 		}
 	}
 	for _, l := range x.e.LeftOut {
-		if t, ok := tellingOf(leftOut, l.Reason); ok {
-			x.add(t.kind, l.Name, max(l.Count, 1), l.Name+": "+l.Reason)
+		if t, ok := tellingOf(leftOut, l.Reason); ok && !besides(l.Reason) {
+			x.add(t.kind, l.Name, max(l.Count, 1), l.Name+": "+l.Reason).as(&t)
 		}
 	}
 	if n := len(x.e.Dropouts); n > 0 {
@@ -131,8 +156,59 @@ func (x *examiner) noted() {
 		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+count(n, "time", "times")+", for "+span(sum)+" together")
 		f.At = firstOf(at)
 	}
-	if len(x.e.LeftOut) == 0 && len(x.e.Damage) == 0 && !x.holds() {
-		x.add(Empty, "", 1, "the episode has no samples, frames or clouds")
+	x.empty()
+}
+
+// How many there are of something, and how many there should be.
+var (
+	lengths = regexp.MustCompile(`^(\d+) samples, want (\d+), as`)
+	records = regexp.MustCompile(`^got (\d+) records, want (\d+) as`)
+)
+
+// numbersOf returns the two numbers that an expression finds in a reader's words.
+func numbersOf(in *regexp.Regexp, text string) (got, want int, ok bool) {
+	m := in.FindStringSubmatch(text)
+	if m == nil {
+		return 0, 0, false
+	}
+	got, err := strconv.Atoi(m[1])
+	want, worse := strconv.Atoi(m[2])
+	return got, want, err == nil && worse == nil
+}
+
+// besides reports whether a reader left out an array of so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
+func besides(reason string) bool {
+	got, want, ok := numbersOf(lengths, reason)
+	return ok && (got < want-want/2 || got/2 > want)
+}
+
+// as gives a finding what its telling says beyond its kind.
+func (f *Finding) as(t *told) {
+	if t.severity != "" {
+		f.Severity = t.severity
+	}
+	if t.what != "" {
+		f.WhatToDo = t.what
+	}
+}
+
+// empty looks for what has no samples: the episode, or one of its streams.
+func (x *examiner) empty() {
+	if !x.holds() {
+		if len(x.e.Damage) == 0 && !x.has(Schema, Undecoded, Float32Clock) {
+			why := "the episode has no samples, frames or clouds"
+			if left := x.e.LeftOut; len(left) > 0 {
+				why += fmt.Sprintf(": %s left out, the first %s: %s", count(len(left), "part is", "parts are"), left[0].Name, left[0].Reason)
+			}
+			x.add(Empty, "", 1, why)
+		}
+		return
+	}
+	for name, n := range x.lengths() {
+		if n == 0 {
+			f := x.add(Empty, name, 1, "it has no samples, and other streams of the episode have some")
+			f.WhatToDo = "Leave the stream out, or the episode, if it is needed."
+		}
 	}
 }
 
@@ -143,22 +219,33 @@ func (x *examiner) has(kinds ...Kind) bool {
 
 // holds reports whether the episode has a sample of anything.
 func (x *examiner) holds() bool {
-	for i := range x.e.Streams {
-		if x.e.Streams[i].Len() > 0 {
-			return true
-		}
-	}
-	for i := range x.e.Media {
-		if x.e.Media[i].Len() > 0 {
-			return true
-		}
-	}
-	for i := range x.e.Clouds {
-		if x.e.Clouds[i].Len() > 0 {
+	for _, n := range x.lengths() {
+		if n > 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// lengths are how many samples, frames and clouds there are of each stream.
+func (x *examiner) lengths() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for i := range x.e.Streams {
+			if s := &x.e.Streams[i]; !yield(s.Name, s.Len()) {
+				return
+			}
+		}
+		for i := range x.e.Media {
+			if m := &x.e.Media[i]; !yield(m.Name, m.Len()) {
+				return
+			}
+		}
+		for i := range x.e.Clouds {
+			if c := &x.e.Clouds[i]; !yield(c.Name, c.Len()) {
+				return
+			}
+		}
+	}
 }
 
 // streamIn returns the stream that a reader's words are about: the one with the longest name in them.
@@ -201,7 +288,11 @@ func (x *examiner) rowIn(d dataset.Damage) []int64 {
 // problem is the finding of what a dataset declares and is not so.
 func problem(p dataset.Problem, path string) Finding {
 	t, ok := tellingOf(problems, p.Where+": "+p.What)
-	if !ok {
+	got, want, counted := numbersOf(records, p.What)
+	switch {
+	case counted && got < want:
+		t = told{kind: Damaged}
+	case !ok:
 		t = told{kind: Declaration}
 	}
 	what := p.What
@@ -210,9 +301,7 @@ func problem(p dataset.Problem, path string) Finding {
 	}
 	f := newFinding(t.kind, p.Where, howMany(p.What), what)
 	f.Path = path
-	if t.severity != "" {
-		f.Severity = t.severity
-	}
+	f.as(&t)
 	return *f
 }
 

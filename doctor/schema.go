@@ -30,7 +30,7 @@ type schema struct {
 }
 
 // inVideos is how a camera's videos differ from what is declared of them.
-type inVideos struct{ size, rate unlike }
+type inVideos struct{ size, rate, encoding unlike }
 
 // inEpisodes is what is known of a stream.
 type inEpisodes struct {
@@ -57,7 +57,7 @@ func newSchema(path string, info *dataset.Info) *schema {
 	s := &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*inEpisodes{},
 		cameras: map[string]*dataset.Feature{}, videos: map[string]*inVideos{}}
 	for i := range info.Features {
-		if f := &info.Features[i]; f.Width > 0 || f.Rate > 0 {
+		if f := &info.Features[i]; f.Width > 0 || f.Rate > 0 || f.Encoding != "" {
 			s.cameras[f.Name], s.videos[f.Name] = f, &inVideos{}
 		}
 	}
@@ -138,6 +138,11 @@ func (s *schema) video(m *dataset.Media, in func() string) {
 			return fmt.Sprintf("its video is declared to have %s, and has %s in %s", hertz(f.Rate), hertz(m.Rate), in())
 		})
 	}
+	if f.Encoding != "" && m.Rate > 0 && f.Encoding != m.Encoding { // of a video: in a folder, another dataset may have images
+		s.videos[m.Name].encoding.add(false, func() string {
+			return fmt.Sprintf("its video is declared to be %s, and is %s in %s", f.Encoding, m.Encoding, in())
+		})
+	}
 }
 
 func (u *unlike) add(order bool, how func() string) {
@@ -172,7 +177,20 @@ func sameSet(a, b []dataset.Column) bool {
 	return slices.Equal(byName(a), byName(b))
 }
 
+// repeatedName returns a name that several columns have; empty if none is.
+func repeatedName(columns []dataset.Column) string {
+	seen := make(map[string]bool, len(columns))
+	for _, c := range columns {
+		if seen[c.Name] {
+			return c.Name
+		}
+		seen[c.Name] = true
+	}
+	return ""
+}
+
 const (
+	byName     = "Give each column a name of its own: where columns are taken by name, one of them stands for both."
 	inOneOrder = "Where columns are taken by their place, what belongs to one joint is taken for another. List them under columns in the plan, in one order."
 	withAll    = "Leave out the recordings that lack it, or the stream: what is trained on must be in each. A node that was not started, or a topic that was not recorded, does this."
 	asDeclared = "Correct what is declared if the video is right: policies are built for the declared size, and frames are looked for at the declared rate. Else encode the video again."
@@ -183,6 +201,9 @@ const (
 func (s *schema) found() (list []Finding) {
 	for _, name := range slices.SortedFunc(maps.Keys(s.streams), dataset.CompareNames) {
 		k := s.streams[name]
+		if twice := repeatedName(k.columns); twice != "" {
+			list = append(list, s.finding(Schema, name, 1, fmt.Sprintf("several of its columns are called %.60q", twice), byName))
+		}
 		if u := &k.columnsDiffer; u.episodes > 0 {
 			why, what := "its columns differ between episodes: ", advice[Schema].what
 			if u.order {
@@ -197,12 +218,13 @@ func (s *schema) found() (list []Finding) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.videos)) {
 		for _, u := range []struct {
-			kind Kind
+			kind     Kind
+			severity Severity
 			unlike
-		}{{Schema, s.videos[name].size}, {FPSMismatch, s.videos[name].rate}} {
+		}{{Schema, Error, s.videos[name].size}, {FPSMismatch, Error, s.videos[name].rate}, {Schema, Warning, s.videos[name].encoding}} {
 			if u.episodes > 0 {
 				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, count(u.episodes, "episode", "episodes")))
-				f.Path, f.WhatToDo = s.path, asDeclared
+				f.Path, f.Severity, f.WhatToDo = s.path, u.severity, asDeclared
 				list = append(list, *f)
 			}
 		}

@@ -178,6 +178,8 @@ func (f *feature) readVideo(info string) (why string) {
 		return ""
 	}
 	f.pixels, _ = text(get(list, "video.pix_fmt"))
+	codec, _ := text(get(list, "video.codec"))
+	f.Encoding = codecOf(codec)
 	if rate, ok := number(get(list, "video.fps")); ok && dataset.IsRate(rate) {
 		f.Rate = rate
 	}
@@ -189,6 +191,18 @@ func (f *feature) readVideo(info string) (why string) {
 		f.Height, f.Width = int(height), int(width)
 	case f.Height != int(height) || f.Width != int(width):
 		return fmt.Sprintf("a shape of %dx%d pixels, and a video of %dx%d", f.Width, f.Height, width, height)
+	}
+	return ""
+}
+
+// codecOf returns the name that Media has of a codec, which may be called by its encoder: "libsvtav1"; empty if it is another.
+func codecOf(name string) string {
+	for _, c := range [][]string{{"av1", "av1", "av01"}, {"h264", "264", "avc"}, {"hevc", "265", "hevc"}, {"vp9", "vp9"}, {"vp8", "vp8"}, {"mpeg4", "mpeg4", "mp4v"}} {
+		for _, part := range c[1:] {
+			if strings.Contains(strings.ToLower(name), part) {
+				return c[0]
+			}
+		}
 	}
 	return ""
 }

@@ -32,6 +32,7 @@ type video struct {
 	from, to    float64
 	// How many frames the file has before it, for it and in all, if each row of the episodes in it has one; all is negative if nobody knows.
 	before, count, all int64
+	next               float64 // where the next episode begins in the file; negative for the last
 }
 
 // readTables reads the tasks and the episodes.

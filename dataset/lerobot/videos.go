@@ -21,6 +21,8 @@ import (
 // tolerance is how far a frame may be from its row, ns: what LeRobot allows.
 const tolerance = int64(100 * time.Microsecond)
 
+const unrowed = "video frames without a row"
+
 // footage is an open video.
 type footage struct {
 	file  *mp4.File
@@ -46,7 +48,7 @@ func (f *footage) Close() error { return f.file.Close() }
 func (s *Set) videoOf(number int64, key string) (name string, at video, why string) {
 	pattern := s.header.videoPath
 	numbers := map[string]int64{"episode_index": number, "episode_chunk": number / s.header.chunkSize}
-	at = video{from: 0, to: -1, all: -1}
+	at = video{from: 0, to: -1, all: -1, next: -1}
 	if s.header.major == 2 {
 		if pattern == "" {
 			pattern = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
@@ -145,11 +147,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	}
 	end, bounded := track.Len(), r.set.header.major == 2
 	if at.to > at.from && at.to < 1e9 {
-		var early int64
-		if end, early = track.Nearest(int64(math.Round(at.to*1e9)) - half); early < 0 {
-			end++
-		}
-		bounded = true
+		end, bounded = frameFrom(track, at.to, half), true
 	}
 	got, want := "", ""
 	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > tolerance {
@@ -201,9 +199,51 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	}
 	if more := end - first - r.rows; bounded && more > 0 {
 		r.leave(name, more, "frames of the video that no row has")
-		return frames, times, r.damage("video frames without a row", more, got, fmt.Sprint(r.rows))
+		if err := r.damage(unrowed, more, got, fmt.Sprint(r.rows)); err != nil {
+			return nil, nil, err
+		}
+	}
+	if more := at.beyond(track, first, end, half); more > 0 {
+		r.leave(name, more, "frames of the video's file that no episode has")
+		got = fmt.Sprintf("%s in a file of %d frames, %d of which are in no episode", name, track.Len(), more)
+		return frames, times, r.damage(unrowed, more, got, fmt.Sprintf("%d, the rows of its episodes: it may be another file", at.all))
 	}
 	return frames, times, nil
+}
+
+// beyond counts the frames of a file that lie in no episode: those from the end of this one to the beginning of the next, or to the file's end, and before
+// the first. Those from a key frame on, which an episode's first frame needs to be decoded, are none. They are not more than the file has more than its
+// episodes have rows: where times drift, frames only seem to be outside.
+func (v *video) beyond(track *mp4.Track, first, end int, half int64) int {
+	if v.all <= 0 || int64(track.Len()) <= v.all {
+		return 0
+	}
+	next := track.Len()
+	if v.next >= 0 {
+		next = keyBefore(track, frameFrom(track, v.next, half))
+	}
+	outside := max(next-end, 0)
+	if v.before == 0 {
+		outside += keyBefore(track, first)
+	}
+	return min(outside, track.Len()-int(v.all))
+}
+
+// keyBefore returns the last key frame that is not behind a frame.
+func keyBefore(track *mp4.Track, frame int) int {
+	for frame > 0 && (frame >= track.Len() || !track.Key(frame)) {
+		frame--
+	}
+	return frame
+}
+
+// frameFrom returns the first frame that is shown at a time in seconds, or half the time of a frame before it, or later; the number of frames if none is.
+func frameFrom(track *mp4.Track, sec float64, half int64) int {
+	frame, early := track.Nearest(int64(math.Round(sec*1e9)) - half)
+	if early < 0 {
+		frame++
+	}
+	return frame
 }
 
 // halfFrame is half the time of a frame, ns: by fps, or by the video's own times where nobody says.
@@ -263,9 +303,12 @@ func (s *Set) countFrames() {
 				}
 			}
 			before := int64(0)
-			for _, n := range list {
+			for i, n := range list {
 				v := of(n)
-				v.before, v.count, v.all = before, s.declared[n].length, all
+				v.before, v.count, v.all, v.next = before, s.declared[n].length, all, -1
+				if i+1 < len(list) {
+					v.next = of(list[i+1]).from
+				}
 				before += v.count
 				s.declared[n].videos[f.Name] = v
 			}

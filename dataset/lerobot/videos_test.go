@@ -221,6 +221,33 @@ func TestFramesThatNoRowHasAreCountedInAnyVersion(t *testing.T) {
 	assert.Equal(t, []any{"video frames without a row", 2}, []any{e.Damage[0].What, e.Damage[0].Count})
 }
 
+// A file with more frames than its episodes have rows is another one, or its index is.
+func TestFramesOfAFileThatNoEpisodeHasAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		lengths []int
+		from    []float64
+		frames  []int // that no row has, by episode
+	}{
+		{"at the end", []int{24, 24}, []float64{0, 0.8}, []int{0, 24}},
+		{"before the first", []int{24, 24}, []float64{0.8, 1.6}, []int{24, 0}},
+		{"between", []int{24, 24}, []float64{0, 1.6}, []int{24, 0}},
+		{"of one that is shorter", []int{24, 20}, []float64{0, 0.8}, []int{0, 28}},
+		{"that only seem to be outside", []int{24, 24, 24}, []float64{0, 0.8005, 1.5995}, []int{0, 0, 0}},
+	} {
+		s := open(t, joined(filmed(t, c.lengths...), c.from), lerobot.Options{})
+		for i, want := range c.frames {
+			got := 0
+			for _, d := range episode(t, s, i).Damage {
+				if d.What == "video frames without a row" {
+					got += d.Count
+				}
+			}
+			assert.Equal(t, want, got, "%s, episode %d", c.name, i)
+		}
+	}
+}
+
 func TestAVideoOfHalfTheRateHasEveryOtherRow(t *testing.T) {
 	m := filmed(t, 48)
 	m.info["fps"] = 60
