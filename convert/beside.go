@@ -13,12 +13,8 @@ func beside(e *Episode, name string, parts []string) (s dataset.Stream, err erro
 	from := make([]*dataset.Stream, len(parts))
 	for i, part := range parts {
 		if from[i] = e.Stream(part); from[i] == nil {
-			if e.Aligned != nil {
-				for _, l := range e.Aligned.Report.LeftOut {
-					if l.Name == part {
-						return s, fmt.Errorf("%s: its stream %s was left out: %s", name, part, l.Reason)
-					}
-				}
+			if why := reasonOf(e.Lost, part); why != "" {
+				return s, fmt.Errorf("%s: its stream %s was left out: %s", name, part, why)
 			}
 			return s, &dataset.FormatError{Format: "convert", Offset: -1, Kind: dataset.ErrNotFound, Msg: name, Got: fmt.Sprintf("no stream %q", part),
 				Want: "one of " + fmt.Sprint(e.Names())}

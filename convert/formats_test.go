@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
@@ -141,4 +143,37 @@ func TestInputsMayBeOfDifferentFormats(t *testing.T) {
 	got := episodes(t, out)
 	require.Len(t, got, 2)
 	equalStreams(t, got[0], got[1], "both")
+}
+
+// What a plan filled in a gap is written with a mask, and who reads it sees the gap that was there.
+func TestAGapIsAGapAgainWhereItIsRead(t *testing.T) {
+	e := recorded(t, 1, 60, false)
+	state := &e.Streams[0]
+	flags := slices.Repeat([]uint8{1}, 60)
+	clear(flags[20:35])
+	_, err := state.OnlyValid(flags)
+	require.NoError(t, err)
+	in := write(t, e)
+	plan := &align.Plan{Rate: 30, Defaults: align.Sampling{MaxGap: ops.Within(60 * time.Millisecond)}}
+	for _, to := range []Target{NPZ(), Safetensors(), MCAP(mcap.Protobuf), MCAP(mcap.JSON)} {
+		out := filepath.Join(t.TempDir(), "out")
+		r := converts(t, out, to, Options{Plan: plan, Device: cpu(t)}, in)
+		for _, s := range r.Streams {
+			again := episodes(t, out)[0]
+			require.Equal(t, s.Valid, again.Stream(s.Name).Len(), "%s %s", to.Name(), s.Name)
+			if s.Name == "action" {
+				assert.Equal(t, s.Rows, s.Valid)
+				continue
+			}
+			assert.Positive(t, s.Gapped)
+			assert.Len(t, again.Stream("state").Gaps(), 1, to.Name())
+			assert.Equal(t, []string{fmt.Sprintf("state: %d rows that are not valid left out", s.Gapped)}, again.Remarks)
+			assert.ElementsMatch(t, []string{"state", "action"}, again.Names())
+		}
+		again := converts(t, filepath.Join(t.TempDir(), "again"), NPZ(), Options{}, out)
+		for _, s := range again.Streams {
+			k := slices.IndexFunc(r.Streams, func(a StreamAccount) bool { return a.Name == s.Name })
+			assert.Equal(t, r.Streams[k].Valid, s.Read)
+		}
+	}
 }

@@ -42,22 +42,6 @@ type LeRobotOptions struct {
 // has one is skipped.
 var Extras = []string{"error", "drop", "skip"}
 
-// ExtraStreamError says that an episode has a stream or camera that the first has not, so that a dataset of the first's would lose it.
-type ExtraStreamError struct {
-	Streams []string // by their names in the recording
-	Episode string
-	Number  int // of the episode
-	First   string
-}
-
-func (e *ExtraStreamError) Error() string {
-	return fmt.Sprintf("convert: episode %d, %s, has %s, which the first episode, %s, has not: want to leave that out or to skip such episodes "+
-		"(LeRobotOptions.Extra), or a plan of streams that all have", e.Number, e.Episode, strings.Join(e.Streams, ", "), e.First)
-}
-
-// Unwrap returns dataset.ErrMissing.
-func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
-
 // Cameras are what LeRobotOptions.Cameras may be.
 var Cameras = []string{"auto", "video", "image"}
 
@@ -68,8 +52,11 @@ var Cameras = []string{"auto", "video", "image"}
 // has other times than i/FPS. Videos of LeRobot datasets are copied as they are encoded wherever each row has the next frame.
 //
 // Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes. So is a stream with NaN or an
-// infinity in the first episode, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or
-// does; else such numbers refuse the episode.
+// infinity in all episodes, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or does; else
+// such numbers refuse the episode.
+//
+// The first episode that is whole says which streams there are. One that lost streams which others have, since they cannot be read, are in disorder, empty
+// or not finite, is refused with that reason, wherever it stands: where that is known only later, by a *SpoiledError, the piece is made again without it.
 func LeRobot(opt LeRobotOptions) (Target, error) {
 	opt.Cameras, opt.Codec, opt.Extra = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1"), cmp.Or(opt.Extra, Extras[0])
 	switch {
@@ -110,7 +97,8 @@ type leRobotWriter struct {
 	capture bool                // whether there are columns of when it was recorded
 	first   string              // the first episode's name
 	columns map[string][]string // of its streams
-	has     map[string]bool     // its features
+	has     map[string]string   // its features, with the names of their streams in the recording; nil before it
+	lossy   []lossy             // the episodes that were written and lack something
 	remarks []string            // on what of the inputs is no episode's
 	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
 }
@@ -146,17 +134,19 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate (--rate)",
 		}}
 	}
+	own, names, kept, err := l.arrange(e)
+	if err == nil {
+		err = l.compare(e, own, names, &kept)
+	} else {
+		err = &RefusedError{err}
+	}
+	if err != nil {
+		return Kept{}, errors.Join(err, l.anew())
+	}
 	if l.w == nil {
 		if err := l.begin(ctx, e); err != nil {
 			return Kept{}, err
 		}
-	}
-	own, names, kept, err := l.arrange(e)
-	if err != nil {
-		return Kept{}, &RefusedError{err}
-	}
-	if err := l.extra(e, own, names, &kept); err != nil {
-		return Kept{}, err
 	}
 	forget(e)
 	for i := range own.Streams {
@@ -176,11 +166,16 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		var bad *lerobot.WriteError
 		if errors.As(err, &bad) && l.w.Err() == nil {
 			bad.Episode = -1 // which counts those that were written: the report has the episode's own number
-			err = &RefusedError{err}
+			err = errors.Join(&RefusedError{err}, l.anew())
 		}
 		return Kept{}, err
 	}
-	if l.columns == nil {
+	if n := len(l.lossy); n > 0 && maps.Equal(l.lossy[n-1].lost, e.Lost) { // as of logs of the same topics
+		l.lossy = append(l.lossy, lossy{e.Number, l.lossy[n-1].lost})
+	} else if len(e.Lost) > 0 {
+		l.lossy = append(l.lossy, lossy{e.Number, e.Lost})
+	}
+	if l.has == nil {
 		for _, name := range slices.Sorted(maps.Keys(l.opt.Names)) {
 			if _, there := kept.Samples[name]; !there && !slices.ContainsFunc(kept.LeftOut, func(o dataset.LeftOut) bool { return o.Name == name }) {
 				kept.Remarks = append(kept.Remarks, fmt.Sprintf("a name is given for %s, and there is no such stream or camera", name))
@@ -190,39 +185,26 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		for i := range own.Streams {
 			l.columns[own.Streams[i].Name] = own.Streams[i].ColumnNames()
 		}
-		l.first, l.has = own.Name, map[string]bool{}
+		l.first, l.has = own.Name, map[string]string{}
 		for _, name := range own.Names() {
-			l.has[cmp.Or(names[name], name)] = true
+			l.has[cmp.Or(names[name], name)] = name
 		}
 		for i := range own.Media {
-			l.has[names[own.Media[i].Name]] = true
+			l.has[names[own.Media[i].Name]] = own.Media[i].Name
 		}
 	}
 	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
 	return kept, nil
 }
 
-// extra finds what an episode has and the first has not, and leaves it out if that is asked for.
-func (l *leRobotWriter) extra(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
-	if l.columns == nil || l.opt.Extra == "skip" { // the writer refuses the episode
+// anew gives up what an episode began that was refused: the first that is written says what the dataset is.
+func (l *leRobotWriter) anew() error {
+	if l.has != nil {
 		return nil
 	}
-	var found []string
-	lacks := func(name string, n int) bool {
-		if l.has[cmp.Or(names[name], name)] {
-			return false
-		}
-		found = append(found, name)
-		delete(kept.Samples, name)
-		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: name, Count: n, Reason: "the first episode that was written has it not"})
-		return true
-	}
-	own.Streams = slices.DeleteFunc(own.Streams, func(s dataset.Stream) bool { return lacks(s.Name, s.Len()) })
-	own.Media = slices.DeleteFunc(own.Media, func(m dataset.Media) bool { return lacks(m.Name, m.Len()) })
-	if len(found) > 0 && l.opt.Extra == "error" {
-		return &ExtraStreamError{Streams: found, Episode: e.Name, Number: e.Number, First: l.first}
-	}
-	return nil
+	err := l.Close()
+	l.w, l.left, l.remarks = nil, nil, nil
+	return err
 }
 
 // forget gives up the numbers of an episode that is arranged, which take as much memory as what is written: those that were recorded, and the parts of
@@ -308,10 +290,8 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		}
 		own.Streams = append(own.Streams, s)
 	}
-	if l.left == nil {
-		if l.left, err = l.notFinite(e); err != nil {
-			return nil, nil, kept, err
-		}
+	if err := l.notFinite(e); err != nil {
+		return nil, nil, kept, err
 	}
 	for _, s := range e.Streams {
 		if reason, left := l.left[s.Name]; left {
@@ -349,24 +329,32 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 	return own, names, kept, nil
 }
 
-// notFinite finds the streams of the first episode that are left out of all.
-func (l *leRobotWriter) notFinite(e *Episode) (map[string]string, error) {
-	left := map[string]string{}
+// notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are no better in a
+// later one.
+func (l *leRobotWriter) notFinite(e *Episode) error {
+	first := l.left == nil
+	if first {
+		l.left = map[string]string{}
+	}
 	for _, s := range e.Streams {
 		name := l.name(s.Name, "")
 		if _, named := l.opt.Names[s.Name]; named || slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) ||
-			align.IsAction(name) || strings.HasPrefix(name, "observation.") {
+			align.IsAction(name) || strings.HasPrefix(name, "observation.") || !first && l.left[s.Name] == "" {
 			continue
 		}
 		i, v, err := firstNotFinite(s.Values)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if i >= 0 {
-			left[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", v, s.Columns[i%len(s.Columns)].Name)
+		if i < 0 {
+			continue
+		}
+		e.Lost[s.Name] = fmt.Sprintf("%g in column %s: a policy's statistics would not be finite", v, s.Columns[i%len(s.Columns)].Name)
+		if first {
+			l.left[s.Name] = e.Lost[s.Name]
 		}
 	}
-	return left, nil
+	return nil
 }
 
 // firstNotFinite returns the first of a tensor's values that is NaN or an infinity, and its number; -1 if there is none. It copies some

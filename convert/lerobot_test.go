@@ -329,10 +329,13 @@ func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 	assert.Equal(t, []int{1, 1}, []int{r.Skipped, r.Converted})
 	assert.Equal(t, 1, opened(t, out, dataset.Options{Strict: true}).Len())
 
-	// A stream that no policy looks for is left out of all episodes.
+	// A stream that no policy looks for is left out of all episodes, if it is so in all.
 	nan.Streams[0].Name = "estimator"
 	other := recorded(t, 2, 20, false)
 	other.Streams[0].Name = "estimator"
+	values, err = tensor.Data[float32](other.Streams[0].Values)
+	require.NoError(t, err)
+	values[5] = float32(math.Inf(1))
 	out, r = made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, nan, other))
 	assert.Equal(t, 2, r.Converted)
 	assert.Contains(t, text(r.Streams), "NaN in column")

@@ -116,7 +116,11 @@ func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error
 		return r
 	}) {
 		var found *brokenError
+		var spoiled *SpoiledError
 		switch err := p.add(ctx, &r); {
+		case errors.As(err, &spoiled): // what comes next may be compared with them
+			maps.Copy(broken, spoiled.Episodes)
+			return nil, nil
 		case errors.As(err, &found): // the others are written on, into what gets no name, so that all that are broken are found at once
 			broken[found.number] = found.err
 			p.close()

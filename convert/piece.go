@@ -48,8 +48,14 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	}
 	kept, err := p.writer.Add(ctx, r.e)
 	var refused *RefusedError
+	var spoiled *SpoiledError
 	switch {
 	case err == nil:
+	case errors.As(err, &spoiled) && p.opt.Reading.Strict:
+		_, which, _ := at(p.inputs, spoiled.first())
+		return &EpisodeError{Number: spoiled.first(), Input: p.inputs[which].path, Err: err}
+	case errors.As(err, &spoiled):
+		return err
 	case p.ofOutput(err):
 		return err
 	case errors.As(err, &refused), !p.traits.Whole: // of which nothing was written, or that is not named

@@ -53,6 +53,11 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	if err != nil {
 		return c.unread(ctx, r, err)
 	}
+	var left []align.LeftOut
+	if r.e.Aligned != nil {
+		left = r.e.Aligned.Report.LeftOut
+	}
+	r.e.Lost = lostOf(e, left)
 	r.bytes = 2 * (e.Bytes() + e.Record)
 	if r.e.Aligned != nil {
 		r.bytes += 2 * r.e.Bytes()
@@ -106,8 +111,9 @@ func ofEpisode(err error) bool {
 		size    *align.SizeError
 		steps   *align.StepsError
 		refused *RefusedError
+		lost    *LostError
 	)
-	for _, as := range []any{&format, &stream, &missing, &aligned, &none, &span, &size, &steps, &refused} {
+	for _, as := range []any{&format, &stream, &missing, &aligned, &none, &span, &size, &steps, &refused, &lost} {
 		if errors.As(err, as) {
 			return true
 		}

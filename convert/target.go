@@ -49,7 +49,8 @@ type Piece struct {
 // Writer writes a piece. Its methods are for one goroutine at a time.
 type Writer interface {
 	// Add writes an episode; they come in the order of their numbers. One that the format cannot take is a *RefusedError, which costs that episode
-	// alone, with nothing of it written; any other error ends the piece.
+	// alone, with nothing of it written. Episodes before it that it shows to be broken are a *SpoiledError: a piece of several is made again without
+	// them. Any other error ends the piece.
 	Add(ctx context.Context, e *Episode) (Kept, error)
 	// Commit completes the piece, reads it back and gives it its name. After an error there is under the name what was there before.
 	Commit(ctx context.Context) error
@@ -94,6 +95,9 @@ type Episode struct {
 	Aligned *align.Resampled
 
 	renamed map[string]string // by the names that a plan gives streams and media, what they are called in the recording; those that keep theirs are not in it
+	// Lost says why streams and cameras are not among Streams and Media that the recording could have had, by their names, and by the empty name what was
+	// lost where it is damaged. It is never nil.
+	Lost map[string]string
 }
 
 // close ends what the episode's media hold.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
@@ -39,6 +40,7 @@ const (
 	episodeName    = "robocache.episode"
 	attributesName = "robocache.attributes"
 	maxColumns     = 4096
+	maskSuffix     = ".valid"
 )
 
 // writtenColumn is a dataset.Column as a channel's metadata has it.
@@ -89,8 +91,9 @@ func (h *tracks) Pop() any {
 // Episode writes an episode: each stream as a channel of its name, whose messages have a field for each column, images and video as foxglove.RawImage,
 // foxglove.CompressedImage or foxglove.CompressedVideo, and clouds as foxglove.PointCloud. Messages are in the order of their time, which is both their log
 // time and publish time. Columns, and the attributes, are in metadata as well, so that the episode is read back as it was: but for timestamps in seconds,
-// which are rounded to nanoseconds, for samples out of order, which are sorted, for float16 and bfloat16, which become float32, and for streams without
-// samples. What MCAP has no place for, such as times before 1970, is an *Error, before the first message is written.
+// which are rounded to nanoseconds, for samples out of order, which are sorted, for float16 and bfloat16, which become float32, for streams without
+// samples, and for a stream NAME.valid of the columns valid and age beside a stream NAME: samples of NAME that it calls not valid are no samples for who
+// reads the file. What MCAP has no place for, such as times before 1970, is an *Error, before the first message is written.
 func (w *Writer) Episode(ctx context.Context, e *dataset.Episode, encoding Encoding) error {
 	if encoding > JSON {
 		return &Error{"episode", dataset.ErrOption, fmt.Sprintf("encoding %d", encoding), "Protobuf or JSON"}
@@ -244,6 +247,9 @@ func (l *fileLog) restore(e *dataset.Episode) error {
 			}
 		}
 	}
+	if err := l.mask(e); err != nil {
+		return err
+	}
 	for _, m := range l.Metadata {
 		if m.Name != episodeName {
 			continue
@@ -268,4 +274,47 @@ func narrow(s *dataset.Stream) error {
 	}
 	s.Values, err = tensor.Of(list, s.Values.Shape()...)
 	return err
+}
+
+// mask takes the streams NAME.valid, whose columns are valid and age, for what they are of a stream NAME that was written with it: which of its samples
+// are valid. Those that are not, or of which nothing is said, are left out, and counted.
+func (l *fileLog) mask(e *dataset.Episode) error {
+	var masks []string
+	for _, c := range l.Channels() {
+		name, is := strings.CutSuffix(c.Topic, maskSuffix)
+		s, m := e.Stream(name), e.Stream(c.Topic)
+		if !is || s == nil || m == nil || c.Metadata[columnsKey] == "" || !slices.Equal(m.ColumnNames(), []string{"valid", "age"}) {
+			continue
+		}
+		said, err := tensor.Floats(m.Values)
+		if err != nil {
+			return err
+		}
+		times, at, k := s.Nanoseconds(), m.Nanoseconds(), 0
+		flags := make([]uint8, len(times))
+		for i, t := range times { // both are in order
+			for k < len(at) && at[k] < t {
+				k++
+			}
+			if k < len(at) && at[k] == t {
+				if said[2*k] != 0 {
+					flags[i] = 1
+				}
+				k++
+			}
+		}
+		lost, err := s.OnlyValid(flags)
+		if err != nil {
+			return err
+		}
+		e.RemarkInvalid(name, lost)
+		masks = append(masks, c.Topic)
+	}
+	for _, name := range masks {
+		m := e.Stream(name)
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Count: m.Len(), Reason: "what of " + strings.TrimSuffix(name, maskSuffix) +
+			" is valid was heeded, and the ages are not read"})
+		e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == name })
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/tensor"
 )
 
 // EpisodeOptions say how an archive becomes an episode.
@@ -25,7 +26,8 @@ type EpisodeOptions struct {
 
 // Episode reads the streams of an archive: of each, NAME.values and NAME.times [S], and if it is there NAME.columns [D], names; columns without, or
 // with such as are no strings, are called by their indices. Values are [S,D], or [S] of one column, or records [S] that name their columns; see
-// npy.ReadTable. Times are as npy.ReadTimes takes them; values without have the clock that the archive's one array [S] of [Clocks] is. An array NAME of
+// npy.ReadTable. Where there is an array NAME.valid [S] of bool or uint8, as resampled streams are written with one, samples that it is 0 of are left out,
+// and a remark counts them. Times are as npy.ReadTimes takes them; values without have the clock that the archive's one array [S] of [Clocks] is. An array NAME of
 // records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
 //
 // A stream that cannot be used costs itself: Episode.LeftOut has it with the reason, and Episode.Damage what is broken. LeftOut has fields that are no
@@ -56,11 +58,12 @@ func (f *Archive) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error
 			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.values, Reason: s.why})
 			continue
 		}
-		stream, left, err := f.stream(s, opt.BF16)
+		stream, left, lost, err := f.stream(s, opt.BF16)
 		var bad *StreamError
 		switch {
 		case err == nil:
 			e.Streams, e.LeftOut = append(e.Streams, stream), append(e.LeftOut, left...)
+			e.RemarkInvalid(stream.Name, lost)
 		case all && errors.As(err, &bad) && (bad.foreign || !opt.Strict):
 			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.name, Reason: f.bare(bad)})
 			if broken, ok := dataset.AsDamage(bad); ok {
@@ -82,7 +85,41 @@ func (f *Archive) arrays(s candidate) []string {
 	if columns := s.name + ".columns"; s.clock == "" && columns != s.values && f.Has(columns) {
 		list = append(list, columns)
 	}
+	if valid := s.name + ".valid"; s.clock == "" && f.Has(valid) {
+		list = append(list, valid)
+	}
 	return list
+}
+
+// mask reads an array that says which samples of a stream are valid, bool or uint8 [S]. Another is none, and why says so.
+func (f *Archive) mask(name string) (flags []uint8, why string, err error) {
+	h, err := f.Header(name)
+	const want = ", want bool or uint8 [S], 0 or 1: all samples are taken"
+	if errors.Is(err, dataset.ErrUnsupported) {
+		return nil, f.bare(err) + want, nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if kind := h.Type(); h.IsRecords() || len(h.Shape) != 1 || kind != "bool" && kind != "uint8" {
+		return nil, "got " + h.String() + want, nil
+	}
+	t, err := f.Table(name, npy.TableOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	list, err := tensor.Data[float32](t.Values)
+	if err != nil {
+		return nil, "", err
+	}
+	flags = make([]uint8, len(list))
+	for i, v := range list {
+		if v > 1 {
+			return nil, fmt.Sprintf("got %g at %d%s", v, i, want), nil
+		}
+		flags[i] = uint8(v)
+	}
+	return flags, "", nil
 }
 
 // StreamError says which array of an archive makes no stream.
@@ -105,19 +142,19 @@ func (e *StreamError) Error() string {
 // Unwrap returns what lies below, or the kind.
 func (e *StreamError) Unwrap() error { return e.Err }
 
-// stream reads a stream, and says what of it is left out.
-func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []dataset.LeftOut, err error) {
+// stream reads a stream, and says what of it is left out, and how many samples that are not valid.
+func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []dataset.LeftOut, lost int, err error) {
 	s.Name = from.name
 	// below is an error of reading an array, unless the reader below failed.
-	below := func(array string, foreign bool, err error) (dataset.Stream, []dataset.LeftOut, error) {
+	below := func(array string, foreign bool, err error) (dataset.Stream, []dataset.LeftOut, int, error) {
 		var bad *dataset.FormatError
 		if !errors.As(err, &bad) {
-			return s, nil, err
+			return s, nil, 0, err
 		}
-		return s, nil, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Err: err, foreign: foreign}
+		return s, nil, 0, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Err: err, foreign: foreign}
 	}
-	fail := func(kind error, array, got, want string) (dataset.Stream, []dataset.LeftOut, error) {
-		return s, nil, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Got: got, Want: want, Err: kind, foreign: kind == dataset.ErrUnsupported}
+	fail := func(kind error, array, got, want string) (dataset.Stream, []dataset.LeftOut, int, error) {
+		return s, nil, 0, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Got: got, Want: want, Err: kind, foreign: kind == dataset.ErrUnsupported}
 	}
 	head, err := f.Header(from.values)
 	if err != nil {
@@ -163,9 +200,24 @@ func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []da
 		}
 	}
 	if err := s.Check(); err != nil {
-		return s, nil, &StreamError{Format: f.Format, Stream: s.Name, Array: from.times, Err: err}
+		return s, nil, 0, &StreamError{Format: f.Format, Stream: s.Name, Array: from.times, Err: err}
 	}
-	return s, left, nil
+	if name := s.Name + ".valid"; from.clock == "" && f.Has(name) {
+		flags, why, err := f.mask(name)
+		switch {
+		case err != nil:
+			return below(name, false, err)
+		case why != "":
+			left = append(left, dataset.LeftOut{Name: name, Reason: why})
+		case len(flags) != s.Len():
+			return fail(dataset.ErrShape, name, fmt.Sprintf("[%d]", len(flags)), fmt.Sprintf("[%d], one flag a sample", s.Len()))
+		default:
+			if lost, err = s.OnlyValid(flags); err != nil {
+				return s, nil, 0, err
+			}
+		}
+	}
+	return s, left, lost, nil
 }
 
 func init() {

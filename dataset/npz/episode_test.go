@@ -145,3 +145,39 @@ func TestTableTimesAndCloudNameTheirMember(t *testing.T) {
 		assert.ErrorIs(t, bad, dataset.ErrUnsupported)
 	}
 }
+
+func TestRowsThatAreNotValidAreNoSamples(t *testing.T) {
+	values := npyOf("'<f4'", "(3,)", 0, 0, 0, 0, 0, 0, 128, 63, 0, 0, 0, 64)
+	times := npyOf("'<i8'", "(3,)", 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0)
+	for _, c := range []struct {
+		mask    string
+		want    []int64
+		remarks []string
+		left    string
+	}{
+		{npyOf("'|b1'", "(3,)", 1, 0, 1), []int64{1, 3}, []string{"a: 1 rows that are not valid left out"}, ""},
+		{npyOf("'|u1'", "(3,)", 0, 0, 0), nil, []string{"a: 3 rows that are not valid left out"}, ""},
+		{npyOf("'|u1'", "(3,)", 1, 1, 1), []int64{1, 2, 3}, nil, ""},
+		{npyOf("'|u1'", "(3,)", 1, 7, 1), []int64{1, 2, 3}, nil, "got 7 at 1, want bool or uint8 [S], 0 or 1: all samples are taken"},
+		{npyOf("'|u1'", "(1, 3)", 1, 0, 1), []int64{1, 2, 3}, nil, "got uint8 [1,3], want bool or uint8 [S], 0 or 1: all samples are taken"},
+		{npyOf("'<i2'", "(1,)", 1, 0), []int64{1, 2, 3}, nil, "got int16 [1], want bool or uint8 [S], 0 or 1: all samples are taken"},
+	} {
+		e, used, err := read(t, archive(t, zip.Store, "a.values.npy", values, "a.times.npy", times, "a.valid.npy", c.mask)).Episode(EpisodeOptions{Strict: true})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, e.Streams[0].Nanoseconds())
+		require.NoError(t, e.Streams[0].Check())
+		assert.Equal(t, c.remarks, e.Remarks)
+		assert.Contains(t, used, "a.valid")
+		if assert.Equal(t, c.left != "", len(e.LeftOut) == 1) && c.left != "" {
+			assert.Equal(t, []dataset.LeftOut{{Name: "a.valid", Reason: c.left}}, e.LeftOut)
+		}
+	}
+	f := read(t, archive(t, zip.Store, "a.values.npy", values, "a.times.npy", times, "a.valid.npy", npyOf("'|u1'", "(2,)", 1, 1)))
+	_, _, err := f.Episode(EpisodeOptions{Strict: true})
+	require.ErrorIs(t, err, dataset.ErrShape)
+	assert.ErrorContains(t, err, "array a.valid: got [2], want [3], one flag a sample")
+	e, _, err := f.Episode(EpisodeOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, e.Streams)
+	assert.Equal(t, "a", e.LeftOut[0].Name)
+}
