@@ -65,7 +65,7 @@ var Cameras = []string{"auto", "video", "image"}
 //
 // Frame i of an episode is at i/FPS there, and nothing else. Where that is not when it was recorded, two kinds of columns say when: capture_time, of
 // the row, and capture_time.<camera>, of the frame that the camera's row shows; whole nanoseconds. They are there if the first episode is by a plan or
-// has other times than i/FPS. Videos of LeRobot datasets are copied as they are encoded wherever each row has the next frame.
+// has other times than i/FPS, or an input has them; an episode that lacks them then has those of its rows. Videos of LeRobot datasets are copied as they are encoded wherever each row has the next frame.
 //
 // Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes. So is a stream with NaN or an
 // infinity in the first episode, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or
@@ -107,7 +107,7 @@ type leRobotWriter struct {
 	piece   Piece
 	w       *lerobot.Writer
 	fps     float64
-	capture bool                // whether there are columns of when it was recorded
+	capture []string            // columns of when it was recorded
 	first   string              // the first episode's name
 	columns map[string][]string // of its streams
 	has     map[string]bool     // its features
@@ -151,13 +151,17 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			return Kept{}, err
 		}
 	}
-	own, names, kept, err := l.arrange(e)
+	own, names, stamps, kept, err := l.arrange(e)
 	if err != nil {
 		return Kept{}, &RefusedError{err}
 	}
 	if err := l.extra(e, own, names, &kept); err != nil {
 		return Kept{}, err
 	}
+	if l.columns == nil {
+		l.capture = l.captures(e, own, names)
+	}
+	times := l.captured(e, names, stamps, &kept)
 	forget(e)
 	for i := range own.Streams {
 		s := &own.Streams[i]
@@ -170,7 +174,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			*s = ordered
 		}
 	}
-	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: l.captured(e, own, names)}
+	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: times}
 	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {
 		var bad *lerobot.WriteError
@@ -261,7 +265,6 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	if opt.Modality, l.remarks, err = l.modality(ctx, e); err != nil {
 		return err
 	}
-	l.capture = e.Aligned != nil || !slices.Equal(e.Times, stepTimes(len(e.Times), l.fps))
 	l.w, err = lerobot.Create(l.path, opt)
 	return err
 }
@@ -288,10 +291,11 @@ func (l *leRobotWriter) robot() string {
 	return name
 }
 
-// arrange makes the episode that is written, the names that its streams have in the dataset, and what becomes of those of e.
-func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[string]string, kept Kept, err error) {
+// arrange makes the episode that is written, the names that its streams have in the dataset, the times that it keeps of an earlier recording, and what becomes
+// of the streams of e.
+func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[string]string, stamps map[string][]int64, kept Kept, err error) {
 	kept.Samples = map[string]int{}
-	names = map[string]string{}
+	names, stamps = map[string]string{}, map[string][]int64{}
 	copied := *e.Episode
 	own = &copied
 	own.Streams, own.Media = nil, nil
@@ -304,13 +308,13 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		}
 		s, err := beside(e, vector.name, vector.parts)
 		if err != nil {
-			return nil, nil, kept, err
+			return nil, nil, nil, kept, err
 		}
 		own.Streams = append(own.Streams, s)
 	}
 	if l.left == nil {
 		if l.left, err = l.notFinite(e); err != nil {
-			return nil, nil, kept, err
+			return nil, nil, nil, kept, err
 		}
 	}
 	for _, s := range e.Streams {
@@ -319,12 +323,20 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 			continue
 		}
 		kept.Samples[s.Name] = s.Len()
+		times, err := l.stamps(&s, e.Times)
+		if err != nil {
+			return nil, nil, nil, kept, err
+		}
+		if times != nil {
+			stamps[s.Name] = times
+			continue
+		}
 		if slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
 			continue
 		}
 		if isAnnotation(&s) && e.Aligned == nil {
 			if s, err = l.renumbered(s, l.piece.Inputs[e.Input].Tasks); err != nil {
-				return nil, nil, kept, err
+				return nil, nil, nil, kept, err
 			}
 		}
 		own.Streams = append(own.Streams, s)
@@ -346,7 +358,7 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 	for _, c := range e.Clouds {
 		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: c.Name, Count: c.Len(), Reason: "LeRobot has no place for point clouds"})
 	}
-	return own, names, kept, nil
+	return own, names, stamps, kept, nil
 }
 
 // notFinite finds the streams of the first episode that are left out of all.
@@ -445,25 +457,4 @@ func (l *leRobotWriter) media(m *dataset.Media, times []int64) (out dataset.Medi
 		return cut, ""
 	}
 	return *m, ""
-}
-
-// captured returns the columns of when it was recorded.
-func (l *leRobotWriter) captured(e *Episode, own *dataset.Episode, names map[string]string) map[string][]int64 {
-	const column = "capture_time"
-	if !l.capture || slices.Contains(slices.Collect(maps.Values(names)), column) {
-		return nil
-	}
-	list := map[string][]int64{column: e.Times}
-	for i := range e.Media {
-		m := &e.Media[i]
-		p, picked := m.Source.(*Picked)
-		if name, written := names[m.Name]; picked && written && own.MediaStream(m.Name) != nil {
-			times := make([]int64, len(p.Frames))
-			for k, f := range p.Frames {
-				times[k] = p.Recorded.Times[f]
-			}
-			list[column+"."+name] = times
-		}
-	}
-	return list
 }
