@@ -65,7 +65,8 @@ var Cameras = []string{"auto", "video", "image"}
 //
 // Frame i of an episode is at i/FPS there, and nothing else. Where that is not when it was recorded, two kinds of columns say when: capture_time, of
 // the row, and capture_time.<camera>, of the frame that the camera's row shows; whole nanoseconds. They are there if the first episode is by a plan or
-// has other times than i/FPS, or an input has them; an episode that lacks them then has those of its rows. Videos of LeRobot datasets are copied as they are encoded wherever each row has the next frame.
+// has other times than i/FPS, or an input has them; an episode that lacks them then has those of its rows. Videos of LeRobot datasets are copied as they
+// are encoded wherever each row has the next frame.
 //
 // Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes. So is a stream with NaN or an
 // infinity in the first episode, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or
