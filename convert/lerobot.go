@@ -152,7 +152,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			return Kept{}, err
 		}
 	}
-	own, names, stamps, kept, err := l.arrange(e)
+	own, names, stamps, kept, err := l.arrange(ctx, e)
 	if err != nil {
 		return Kept{}, &RefusedError{err}
 	}
@@ -294,7 +294,7 @@ func (l *leRobotWriter) robot() string {
 
 // arrange makes the episode that is written, the names that its streams have in the dataset, the times that it keeps of an earlier recording, and what becomes
 // of the streams of e.
-func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[string]string, stamps map[string][]int64, kept Kept, err error) {
+func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.Episode, names map[string]string, stamps map[string][]int64, kept Kept, err error) {
 	kept.Samples = map[string]int{}
 	names, stamps = map[string]string{}, map[string][]int64{}
 	copied := *e.Episode
@@ -315,6 +315,9 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 	}
 	if l.left == nil {
 		if l.left, err = l.notFinite(e); err != nil {
+			return nil, nil, nil, kept, err
+		}
+		if err = l.unheld(e); err != nil {
 			return nil, nil, nil, kept, err
 		}
 	}
@@ -344,7 +347,7 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		names[s.Name] = l.name(s.Name, "")
 	}
 	for i := range e.Media {
-		m, reason := l.media(&e.Media[i], e.Times)
+		m, reason := l.media(ctx, &e.Media[i], e.Times)
 		if reason != "" {
 			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: m.Name, Count: m.Len(), Reason: reason})
 			continue
@@ -362,13 +365,18 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 	return own, names, stamps, kept, nil
 }
 
+// needs reports whether a stream is one that the options name or that a policy looks for, so that a dataset is none without it.
+func (l *leRobotWriter) needs(stream string) bool {
+	name := l.name(stream, "")
+	_, named := l.opt.Names[stream]
+	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || align.IsAction(name) || strings.HasPrefix(name, "observation.")
+}
+
 // notFinite finds the streams of the first episode that are left out of all.
 func (l *leRobotWriter) notFinite(e *Episode) (map[string]string, error) {
 	left := map[string]string{}
 	for _, s := range e.Streams {
-		name := l.name(s.Name, "")
-		if _, named := l.opt.Names[s.Name]; named || slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) ||
-			align.IsAction(name) || strings.HasPrefix(name, "observation.") {
+		if l.needs(s.Name) {
 			continue
 		}
 		i, v, err := firstNotFinite(s.Values)
@@ -431,7 +439,7 @@ func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
 }
 
 // media is what is written of a media stream, or why it is left out.
-func (l *leRobotWriter) media(m *dataset.Media, times []int64) (out dataset.Media, reason string) {
+func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int64) (out dataset.Media, reason string) {
 	recorded := m
 	p, picked := m.Source.(*Picked)
 	if picked {
@@ -444,18 +452,29 @@ func (l *leRobotWriter) media(m *dataset.Media, times []int64) (out dataset.Medi
 	if !recorded.Decodes() {
 		return *m, fmt.Sprintf("frames of encoding %q, which nothing here decodes", recorded.Encoding)
 	}
-	if !picked || len(p.Frames) == 0 {
+	if cut, ok := copied(m, times); ok {
+		return cut, ""
+	}
+	if recorded.IsVideo() && !picked { // whole, which is copied too
 		return *m, ""
+	}
+	return *m, undecoded(ctx, m)
+}
+
+// copied returns a video of which each row has the next frame, cut out of its file as it is encoded.
+func copied(m *dataset.Media, times []int64) (cut dataset.Media, ok bool) {
+	p, picked := m.Source.(*Picked)
+	if !picked || len(p.Frames) == 0 {
+		return cut, false
 	}
 	first := p.Frames[0]
 	for i, f := range p.Frames {
 		if f != first+i {
-			return *m, ""
+			return cut, false
 		}
 	}
-	if cut, ok := lerobot.Cut(recorded, first, first+len(p.Frames)); ok {
+	if cut, ok = lerobot.Cut(p.Recorded, first, first+len(p.Frames)); ok {
 		cut.Name, cut.Times = m.Name, times
-		return cut, ""
 	}
-	return *m, ""
+	return cut, ok
 }
