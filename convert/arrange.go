@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -303,8 +304,12 @@ func measure(ctx context.Context, m *dataset.Media) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	image, err := p.decode(ctx, p.Frames[0])
-	if err == nil {
+	var bad *dataset.FormatError
+	switch {
+	case err == nil:
 		m.Height, m.Width = image.Dim(0), image.Dim(1)
+	case errors.As(err, &bad) && errors.Is(err, dataset.ErrUnsupported) && ofEpisode(err): // so that the target may leave it out
+		return nil
 	}
 	return err
 }

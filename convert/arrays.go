@@ -91,6 +91,13 @@ func (w *arraysWriter) write(e *Episode) error {
 	return w.to.Close()
 }
 
+// giveUp leaves out what was to be written.
+func (k *Kept) giveUp(name, reason string) {
+	n := k.Samples[name]
+	delete(k.Samples, name)
+	k.leave(name, n, reason)
+}
+
 // leave notes what a format has no place for.
 func (k *Kept) leave(name string, n int, reason string) {
 	k.LeftOut = append(k.LeftOut, dataset.LeftOut{Name: name, Count: n, Reason: reason})

@@ -205,6 +205,9 @@ func hashed(ctx context.Context, list []input, shard, shards int) ([]InputReport
 	for i := range list {
 		in := &list[i]
 		r := InputReport{Path: in.path, Format: in.from.Format(), Episodes: in.from.Len(), Files: len(in.files), Hashed: []sources.File{}}
+		if in.info.Absent.Episodes > 0 {
+			r.Absent = &in.info.Absent
+		}
 		others := sha256.New()
 		for _, f := range in.files {
 			if j++; (j-1)%shards == shard {

@@ -49,7 +49,8 @@ var Cameras = []string{"auto", "video", "image"}
 //
 // Frame i of an episode is at i/FPS there, and nothing else. Where that is not when it was recorded, two kinds of columns say when: capture_time, of
 // the row, and capture_time.<camera>, of the frame that the camera's row shows; whole nanoseconds. They are there if the first episode is by a plan or
-// has other times than i/FPS. Videos of LeRobot datasets are copied as they are encoded wherever each row has the next frame.
+// has other times than i/FPS, or an input has them; an episode that lacks them then has those of its rows. Videos of LeRobot datasets are copied as they
+// are encoded wherever each row has the next frame.
 //
 // Left out, and listed, are clouds, cameras of more than 8 bits (most of them depth), and video that nothing here decodes. So is a stream with NaN or an
 // infinity in all episodes, by which a policy's statistics would be NaN, if neither the options name it nor it is called as what a policy sees or does; else
@@ -94,7 +95,7 @@ type leRobotWriter struct {
 	piece   Piece
 	w       *lerobot.Writer
 	fps     float64
-	capture bool                // whether there are columns of when it was recorded
+	capture []string            // columns of when it was recorded
 	first   string              // the first episode's name
 	columns map[string][]string // of its streams
 	has     map[string]string   // its features, with the names of their streams in the recording; nil before it
@@ -134,7 +135,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate (--rate)",
 		}}
 	}
-	own, names, kept, err := l.arrange(e)
+	own, names, stamps, kept, err := l.arrange(ctx, e)
 	if err == nil {
 		err = l.compare(e, own, names, &kept)
 	} else {
@@ -148,6 +149,10 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			return Kept{}, err
 		}
 	}
+	if l.columns == nil {
+		l.capture = l.captures(e, own, names)
+	}
+	times := l.captured(e, names, stamps, &kept)
 	forget(e)
 	for i := range own.Streams {
 		s := &own.Streams[i]
@@ -160,7 +165,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			*s = ordered
 		}
 	}
-	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: l.captured(e, own, names)}
+	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: times}
 	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {
 		var bad *lerobot.WriteError
@@ -243,7 +248,6 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	if opt.Modality, l.remarks, err = l.modality(ctx, e); err != nil {
 		return err
 	}
-	l.capture = e.Aligned != nil || !slices.Equal(e.Times, stepTimes(len(e.Times), l.fps))
 	l.w, err = lerobot.Create(l.path, opt)
 	return err
 }
@@ -270,10 +274,11 @@ func (l *leRobotWriter) robot() string {
 	return name
 }
 
-// arrange makes the episode that is written, the names that its streams have in the dataset, and what becomes of those of e.
-func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[string]string, kept Kept, err error) {
+// arrange makes the episode that is written, the names that its streams have in the dataset, the times that it keeps of an earlier recording, and what becomes
+// of the streams of e.
+func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.Episode, names map[string]string, stamps map[string][]int64, kept Kept, err error) {
 	kept.Samples = map[string]int{}
-	names = map[string]string{}
+	names, stamps = map[string]string{}, map[string][]int64{}
 	copied := *e.Episode
 	own = &copied
 	own.Streams, own.Media = nil, nil
@@ -286,12 +291,18 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 		}
 		s, err := beside(e, vector.name, vector.parts)
 		if err != nil {
-			return nil, nil, kept, err
+			return nil, nil, nil, kept, err
 		}
 		own.Streams = append(own.Streams, s)
 	}
+	first := l.left == nil
 	if err := l.notFinite(e); err != nil {
-		return nil, nil, kept, err
+		return nil, nil, nil, kept, err
+	}
+	if first {
+		if err := l.unheld(e); err != nil {
+			return nil, nil, nil, kept, err
+		}
 	}
 	for _, s := range e.Streams {
 		if reason, left := l.left[s.Name]; left {
@@ -299,19 +310,27 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 			continue
 		}
 		kept.Samples[s.Name] = s.Len()
+		times, err := l.stamps(&s, e.Times)
+		if err != nil {
+			return nil, nil, nil, kept, err
+		}
+		if times != nil {
+			stamps[s.Name] = times
+			continue
+		}
 		if slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
 			continue
 		}
 		if isAnnotation(&s) && e.Aligned == nil {
 			if s, err = l.renumbered(s, l.piece.Inputs[e.Input].Tasks); err != nil {
-				return nil, nil, kept, err
+				return nil, nil, nil, kept, err
 			}
 		}
 		own.Streams = append(own.Streams, s)
 		names[s.Name] = l.name(s.Name, "")
 	}
 	for i := range e.Media {
-		m, reason := l.media(&e.Media[i], e.Times)
+		m, reason := l.media(ctx, &e.Media[i], e.Times)
 		if reason != "" {
 			kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: m.Name, Count: m.Len(), Reason: reason})
 			continue
@@ -326,7 +345,14 @@ func (l *leRobotWriter) arrange(e *Episode) (own *dataset.Episode, names map[str
 	for _, c := range e.Clouds {
 		kept.LeftOut = append(kept.LeftOut, dataset.LeftOut{Name: c.Name, Count: c.Len(), Reason: "LeRobot has no place for point clouds"})
 	}
-	return own, names, kept, nil
+	return own, names, stamps, kept, nil
+}
+
+// needs reports whether a stream is one that the options name or that a policy looks for, so that a dataset is none without it.
+func (l *leRobotWriter) needs(stream string) bool {
+	name := l.name(stream, "")
+	_, named := l.opt.Names[stream]
+	return named || slices.Contains(l.opt.State, stream) || slices.Contains(l.opt.Action, stream) || align.IsAction(name) || strings.HasPrefix(name, "observation.")
 }
 
 // notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are no better in a
@@ -337,9 +363,7 @@ func (l *leRobotWriter) notFinite(e *Episode) error {
 		l.left = map[string]string{}
 	}
 	for _, s := range e.Streams {
-		name := l.name(s.Name, "")
-		if _, named := l.opt.Names[s.Name]; named || slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) ||
-			align.IsAction(name) || strings.HasPrefix(name, "observation.") || !first && l.left[s.Name] == "" {
+		if l.needs(s.Name) || !first && l.left[s.Name] == "" {
 			continue
 		}
 		i, v, err := firstNotFinite(s.Values)
@@ -406,7 +430,7 @@ func (l *leRobotWriter) encodes(m *dataset.Media, byPlan bool) bool {
 }
 
 // media is what is written of a media stream, or why it is left out.
-func (l *leRobotWriter) media(m *dataset.Media, times []int64) (out dataset.Media, reason string) {
+func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int64) (out dataset.Media, reason string) {
 	recorded := m
 	p, picked := m.Source.(*Picked)
 	if picked {
@@ -419,39 +443,29 @@ func (l *leRobotWriter) media(m *dataset.Media, times []int64) (out dataset.Medi
 	if !recorded.Decodes() {
 		return *m, fmt.Sprintf("frames of encoding %q, which nothing here decodes", recorded.Encoding)
 	}
-	if !picked || len(p.Frames) == 0 {
+	if cut, ok := copied(m, times); ok {
+		return cut, ""
+	}
+	if recorded.IsVideo() && !picked { // whole, which is copied too
 		return *m, ""
+	}
+	return *m, undecoded(ctx, m)
+}
+
+// copied returns a video of which each row has the next frame, cut out of its file as it is encoded.
+func copied(m *dataset.Media, times []int64) (cut dataset.Media, ok bool) {
+	p, picked := m.Source.(*Picked)
+	if !picked || len(p.Frames) == 0 {
+		return cut, false
 	}
 	first := p.Frames[0]
 	for i, f := range p.Frames {
 		if f != first+i {
-			return *m, ""
+			return cut, false
 		}
 	}
-	if cut, ok := lerobot.Cut(recorded, first, first+len(p.Frames)); ok {
+	if cut, ok = lerobot.Cut(p.Recorded, first, first+len(p.Frames)); ok {
 		cut.Name, cut.Times = m.Name, times
-		return cut, ""
 	}
-	return *m, ""
-}
-
-// captured returns the columns of when it was recorded.
-func (l *leRobotWriter) captured(e *Episode, own *dataset.Episode, names map[string]string) map[string][]int64 {
-	const column = "capture_time"
-	if !l.capture || slices.Contains(slices.Collect(maps.Values(names)), column) {
-		return nil
-	}
-	list := map[string][]int64{column: e.Times}
-	for i := range e.Media {
-		m := &e.Media[i]
-		p, picked := m.Source.(*Picked)
-		if name, written := names[m.Name]; picked && written && own.MediaStream(m.Name) != nil {
-			times := make([]int64, len(p.Frames))
-			for k, f := range p.Frames {
-				times[k] = p.Recorded.Times[f]
-			}
-			list[column+"."+name] = times
-		}
-	}
-	return list
+	return cut, ok
 }

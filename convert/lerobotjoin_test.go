@@ -56,6 +56,10 @@ func TestShardsJoinedAreTheBytesOfOne(t *testing.T) {
 		joined, one := filepath.Join(dir, "joined"), filepath.Join(dir, "one")
 		converts(t, joined, to, Options{}, shards...)
 		converts(t, one, to, Options{}, in)
+		if name == "recordings" { // their folder has them all, and the reports beside them are no recordings
+			r := converts(t, filepath.Join(dir, "folder"), to, Options{}, parts)
+			assert.Equal(t, []int{7, 0}, []int{r.Converted, r.Skipped})
+		}
 		a, b := tree(t, one), tree(t, joined)
 		delete(a, "convert.json") // which says what it was made of
 		delete(b, "convert.json")

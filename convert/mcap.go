@@ -66,21 +66,56 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 		own.Streams = with.Streams
 	}
-	own.Media = slices.Clone(e.Media)
-	for i := range own.Media {
-		m := &own.Media[i]
-		if stills := stillsOf(m); stills != nil {
+	own.Media = nil
+	for _, m := range e.Media {
+		if stills := stillsOf(&m); stills != nil {
 			defer stills.close()
+			if reason := undecoded(ctx, &m); reason != "" {
+				kept.giveUp(m.Name, reason)
+				continue
+			}
 			m.Encoding, m.Source = "jpeg", stills
 			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: the frames of a video are images in JPEG of quality %d", m.Name, jpegQuality))
 		}
+		own.Media = append(own.Media, m)
 	}
-	err := w.to.Episode(ctx, &own, w.encoding)
-	var message *mcap.Error
-	if errors.As(err, &message) {
-		err = &RefusedError{err}
+	for {
+		err := w.to.Episode(ctx, &own, w.encoding)
+		var message *mcap.Error
+		switch {
+		case !errors.As(err, &message):
+			return kept, err
+		case !withoutRefused(&own, message, &kept):
+			return kept, &RefusedError{err}
+		}
 	}
-	return kept, err
+}
+
+// twice is what the writer says of a name that is a stream's and a camera's, of which it cannot know which to leave out.
+const twice = "the name twice"
+
+// withoutRefused leaves out the stream, camera or series that an error is about, unless it is about none or that is all there is.
+func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
+	if len(e.Streams)+len(e.Media)+len(e.Clouds) == 1 || bad.Got == twice {
+		return false
+	}
+	name := ""
+	refused := func(what, of string) bool {
+		if bad.What != what+" "+of {
+			return false
+		}
+		name = of
+		return true
+	}
+	e.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return refused("stream", s.Name) })
+	e.Media = slices.DeleteFunc(slices.Clone(e.Media), func(m dataset.Media) bool { return refused("media", m.Name) })
+	e.Clouds = slices.DeleteFunc(slices.Clone(e.Clouds), func(c dataset.CloudStream) bool { return refused("clouds", c.Name) })
+	if _, written := kept.Samples[name]; !written { // of no stream of the episode, or twice
+		return false
+	}
+	e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == name+".valid" })
+	kept.giveUp(name, fmt.Sprintf("MCAP has no place for it: got %s, want %s", bad.Got, bad.Want))
+	return true
 }
 
 // stillsOf gives the frames of a video one by one, where its packets cannot be messages; nil of other media.

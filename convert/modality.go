@@ -75,7 +75,7 @@ func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.Raw
 		}
 		var those orderjson.Object
 		for _, one := range parts {
-			value, why := l.partOf(e, section.Name, one)
+			value, why := l.partOf(ctx, e, section.Name, one)
 			if why != "" {
 				lost(section.Name+"."+one.Name, why)
 				continue
@@ -94,7 +94,7 @@ func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.Raw
 }
 
 // partOf returns an entry as it is in the dataset, or why it is not.
-func (l *leRobotWriter) partOf(e *Episode, section string, one orderjson.Member) (value json.RawMessage, why string) {
+func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, one orderjson.Member) (value json.RawMessage, why string) {
 	var part modalityPart
 	if err := json.Unmarshal(one.Value, &part); err != nil {
 		return nil, err.Error()
@@ -112,7 +112,7 @@ func (l *leRobotWriter) partOf(e *Episode, section string, one orderjson.Member)
 	case e.renamed[key] != "":
 		return nil, key + " is " + e.renamed[key] + " by the plan"
 	case m != nil:
-		if _, reason := l.media(m, e.Times); reason != "" {
+		if _, reason := l.media(ctx, m, e.Times); reason != "" {
 			return nil, reason
 		}
 		name = l.camera(m)

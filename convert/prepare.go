@@ -176,6 +176,9 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	}
 	r.e.Episode = &own
 	r.unknown(c)
+	if c.traits.Rows {
+		r.withoutEmpty(&own)
+	}
 	times, a, b := oneClock(&own)
 	if a == "" && times != nil {
 		r.e.Times, r.e.Rate = times, rateOf(times, in.info.Rate)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/sources"
 )
 
@@ -56,11 +57,13 @@ type Head struct {
 
 // InputReport is an input.
 type InputReport struct {
-	Path     string         `json:"path"`
-	Format   string         `json:"format"`
-	Episodes int            `json:"episodes"`
-	Files    int            `json:"files"`
-	Hashed   []sources.File `json:"hashed"` // those files that this shard hashed: each file is hashed by one
+	Path     string `json:"path"`
+	Format   string `json:"format"`
+	Episodes int    `json:"episodes"`
+	Files    int    `json:"files"`
+	// Absent says how many episodes it declares are not there; nil if all are.
+	Absent *dataset.Absent `json:"absent,omitempty"`
+	Hashed []sources.File  `json:"hashed"` // those files that this shard hashed: each file is hashed by one
 	// Modified is, of one of several shards, a SHA-256 of when the other files were written last.
 	Modified string `json:"modified,omitempty"`
 }

@@ -93,14 +93,27 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 	}()
 	for i := range e.Streams {
 		p, err := streamPart(e, i)
+		if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+			kept.leave(p.name, len(e.Times), err.Error())
+			continue
+		}
 		if err != nil {
 			return kept, err
 		}
 		parts = append(parts, p)
 	}
 	for i := range e.Media {
+		if m := &e.Media[i]; m.Encoding != "png" && m.Encoding != "jpeg" && m.Decodes() { // the others are written as they are
+			if reason := undecoded(ctx, m); reason != "" {
+				kept.leave(m.Name, m.Len(), reason)
+				continue
+			}
+		}
 		p, stop := mediaPart(ctx, &e.Media[i])
 		parts, stops = append(parts, p), append(stops, stop)
+	}
+	if len(parts) == 0 {
+		return kept, &RefusedError{fmt.Errorf("nothing that webdataset has a place for; left out: %v", kept.LeftOut)}
 	}
 	for first := 0; first < len(e.Times); first += atOnce {
 		n := min(atOnce, len(e.Times)-first)

@@ -96,6 +96,9 @@ func (d *folder) join(p *part, one Dataset) {
 	for i := range info.Problems {
 		info.Problems[i].Where = base + ": " + info.Problems[i].Where
 	}
+	if info.Absent.Why != "" {
+		info.Absent.Why = base + ": " + info.Absent.Why
+	}
 	if d.kind == "" {
 		before := d.info.Problems
 		d.kind, d.info = one.Format(), info
@@ -109,6 +112,7 @@ func (d *folder) join(p *part, one Dataset) {
 			d.info.Rate, d.info.RateFrom = 0, ""
 		}
 		d.info.Frames += info.Frames
+		d.info.Absent.add(info.Absent)
 		d.info.Problems = append(d.info.Problems, info.Problems...)
 		maps.DeleteFunc(d.info.Attributes, func(key, value string) bool { return info.Attributes[key] != value })
 	}

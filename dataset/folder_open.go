@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,12 @@ import (
 	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/storage"
 )
+
+// reported tells what package convert writes beside its pieces: which of them are done, and its reports.
+var reported = regexp.MustCompile(`^convert(-\d{5}-of-\d{5})?\.json$`)
+
+// passedOver reports whether a file or folder of a folder is none of its recordings, whatever is in it.
+func passedOver(name string) bool { return strings.HasPrefix(name, ".") || reported.MatchString(name) }
 
 // openFolder opens a folder: a dataset of a format that has folders, or else recordings of one format, files and folders alike, of which each has
 // episodes. What else is in it is ignored, and so is text beside recordings of a format that is none.
@@ -25,7 +32,7 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e storage.Info) bool { return strings.HasPrefix(e.Name, ".") })
+	entries = slices.DeleteFunc(entries, func(e storage.Info) bool { return passedOver(e.Name) })
 	s := sorting{ctx: ctx, path: path}
 	if err := s.sortFolders(entries); err != nil {
 		return nil, err
@@ -170,7 +177,7 @@ func unread(ctx context.Context, path string) string {
 	}
 	var names []string
 	for i := range list {
-		if name := list[i].Name; !strings.HasPrefix(name, ".") && !list[i].IsDir() && recorded(name) {
+		if name := list[i].Name; !passedOver(name) && !list[i].IsDir() && recorded(name) {
 			names = append(names, name)
 		}
 	}

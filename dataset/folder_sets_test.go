@@ -67,6 +67,8 @@ func TestAFolderOfFoldersHasTheEpisodesOfEach(t *testing.T) {
 	write(t, filepath.Join(dir, "killed"), ".hidden.box", "BOXa1")
 	write(t, filepath.Join(dir, "plots"), "a.note", "text")
 	write(t, dir, "README", "of no format")
+	write(t, dir, "convert.json", "{}") // as those of convert, which are passed over
+	write(t, dir, "convert-00000-of-00003.json", "{}")
 	write(t, dir, "3.crate", "LIDc1") // a file of the same format
 	write(t, dir, "4.crate", "")
 	d, err := dataset.Open(ctx, dir, dataset.Options{})

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -22,6 +23,7 @@ type Info struct {
 	Splits     []Split           // its parts, such as "train" and "valid"
 	Attributes map[string]string // what else it says, by its own names
 	Problems   []Problem         // what it declares and is not there, or not so
+	Absent     Absent            // episodes that it declares and that are not there
 }
 
 // Feature is what a dataset declares of a stream or a media stream of its episodes.
@@ -116,6 +118,31 @@ func (e *OptionError) Unwrap() error { return ErrOption }
 type Split struct {
 	Name     string
 	Episodes []int // as Dataset.Episode takes them
+}
+
+// Absent counts the episodes that a dataset declares and that are not there, so that Dataset.Len is without them. Those that are there and cannot be read are
+// no such episodes.
+type Absent struct {
+	Episodes int    `json:"episodes"` // that are not there
+	Declared int    `json:"declared"` // of so many; 0 where formats declare none
+	Why      string `json:"why"`      // the first of Info.Problems that is why
+}
+
+// String says it in a line: "11 of 25 declared episodes are not there: ..."; empty if all are.
+func (a Absent) String() string {
+	if a.Episodes == 0 {
+		return ""
+	}
+	are := "are"
+	if a.Episodes == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf("%d of %d declared episodes %s not there: %s", a.Episodes, a.Declared, are, a.Why)
+}
+
+// add counts those of another dataset.
+func (a *Absent) add(b Absent) {
+	a.Episodes, a.Declared, a.Why = a.Episodes+b.Episodes, a.Declared+b.Declared, cmp.Or(a.Why, b.Why)
 }
 
 // Problem is something that a dataset declares and that is not there, or not as declared. What is there can be read all the same.

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type converted struct {
 	Before []int             `json:"before"` // of each, how many pieces were there already, whole
 	// Skipped are the inputs of which these shards lack episodes that were skipped.
 	Skipped []convert.SkippedInput `json:"skipped"`
+	Absent  []inspection.Absent    `json:"absent"` // inputs of which declared episodes are not there
 }
 
 // conversion is a convert command as given.
@@ -281,7 +283,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		return c.explain(err)
 	}
 	defer work.Close()
-	all := &converted{Output: c.out}
+	all := &converted{Output: c.out, Absent: []inspection.Absent{}}
 	defer a.onSignal(func() {
 		what := "what is whole of it stays, and the same command goes on"
 		if c.to == "lerobot" {
@@ -309,6 +311,11 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		all.Shards, all.Before = append(all.Shards, r), append(all.Before, r.Before)
 	}
 	all.Skipped = convert.SkippedInputs(all.Shards)
+	for _, in := range all.Shards[0].Inputs {
+		if in.Absent != nil {
+			all.Absent = append(all.Absent, inspection.Absent{Input: in.Path, Absent: *in.Absent})
+		}
+	}
 	if a.json {
 		err = a.writeJSON(all)
 	} else {

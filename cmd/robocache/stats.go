@@ -32,6 +32,7 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
+	absent           *inspection.Absent // declared episodes that are not there, once the dataset is read
 }
 
 // computed is what stats says of its work.
@@ -40,7 +41,8 @@ type computed struct {
 	Output string   `json:"output,omitempty"`
 	Kept   []string `json:"kept"` // features that were taken over from the file of statistics that there was
 	*stats.Report
-	Remarks []string `json:"remarks"`
+	Absent  []inspection.Absent `json:"absent"` // the dataset, if declared episodes of it are not there
+	Remarks []string            `json:"remarks"`
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -140,7 +142,10 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Remarks: []string{}}
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: []inspection.Absent{}, Remarks: []string{}}
+	if s.absent != nil {
+		r.Absent, r.Remarks = append(r.Absent, *s.absent), append(r.Remarks, s.absent.String())
+	}
 	if !r.Known && s.shard.count == 0 {
 		r.Remarks = append(r.Remarks, "quantiles are not known yet: run each shard again with --after and this state, and merge")
 	}
@@ -225,6 +230,7 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 		return nil, readError(path, err)
 	}
 	defer d.Close()
+	s.absent = inspection.AbsentOf(s.paths[0], d)
 	s.opt.Binned = d.Format() == "lerobot"
 	var state *stats.State
 	if s.after != "" {

@@ -1,7 +1,9 @@
 package lerobot
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -157,9 +159,19 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 		}
 	}
 	slices.Sort(absent)
+	s.info.Absent.Declared = len(s.order)
 	if len(absent) > 0 {
-		s.compareFiles(absent)
+		missing := s.compareFiles(absent)
+		s.info.Absent.Episodes, s.info.Absent.Why = len(absent), "there is no data of "+ranges(spansOf(absent))
+		if missing != "" {
+			s.info.Absent.Why = missing + ": is not there"
+		}
 		s.problems.add(where, "episodes that there is no data of", fmt.Sprintf("%d of %d: %s", len(absent), len(s.order), ranges(spansOf(absent))))
+	}
+	if known := len(present) + len(absent); told && total > int64(max(known, len(s.order))) && total <= math.MaxInt32 {
+		s.info.Absent.Episodes += int(total) - known
+		s.info.Absent.Declared = int(total)
+		s.info.Absent.Why = cmp.Or(s.info.Absent.Why, fmt.Sprintf("meta/info.json: total_episodes: %d, and there are %d", total, len(present)))
 	}
 	if len(s.order) == 0 && s.header.major == 2 {
 		s.problems.add(where, "lists no episode", "they are those of the data")
@@ -177,8 +189,8 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 	}
 }
 
-// compareFiles names the files that episodes should be in and that are not there.
-func (s *Set) compareFiles(absent []int64) {
+// compareFiles names the files that episodes should be in and that are not there, and returns the first.
+func (s *Set) compareFiles(absent []int64) (first string) {
 	there := map[string]bool{}
 	for _, name := range s.files {
 		there[filepath.ToSlash(name)] = true
@@ -190,5 +202,7 @@ func (s *Set) compareFiles(absent []int64) {
 		}
 		there[name] = true
 		s.problems.add("data", "files that are missing", name)
+		first = cmp.Or(first, name)
 	}
+	return first
 }

@@ -57,6 +57,19 @@ func second(m *made) string {
 	return dir
 }
 
+// Episodes of which there is no data are counted, by what lists them or by the total alone.
+func TestEpisodesWithoutDataAreCounted(t *testing.T) {
+	m := make3(t)
+	dir := second(m)
+	assert.Equal(t, dataset.Absent{Declared: 4}, open(t, dir, lerobot.Options{}).Info().Absent)
+	require.NoError(t, os.Remove(m.path("data/chunk-000/file-000.parquet")))
+	assert.Equal(t, dataset.Absent{Episodes: 2, Declared: 4, Why: "data/chunk-000/file-000.parquet: is not there"}, open(t, dir, lerobot.Options{}).Info().Absent)
+	m.info["total_episodes"] = 7
+	m.writeInfo()
+	got := open(t, dir, lerobot.Options{}).Info().Absent
+	assert.Equal(t, []int{5, 7}, []int{got.Episodes, got.Declared})
+}
+
 func TestAKilledRecorderCostsItsFileOnly(t *testing.T) {
 	m := make3(t)
 	dir := second(m)

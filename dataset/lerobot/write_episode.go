@@ -202,17 +202,52 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 		return nil
 	}
 	for i, v := range values {
+		if v-v != 0 {
+			return notFinite(s, i, v)
+		}
+	}
+	if bad := f.unheld(s, values); bad != nil {
+		return bad
+	}
+	p.inexact += s.Inexact
+	p.addNumbers(f, values)
+	return nil
+}
+
+// unheld finds the first value that the feature's type has no room for.
+func (f *writeFeature) unheld(s *dataset.Stream, values []float64) *WriteError {
+	for i, v := range values {
 		switch {
 		case v-v != 0:
-			return notFinite(s, i, v)
 		case f.dtype == dtypeBool && v != 0 && v != 1:
 			return &WriteError{Kind: dataset.ErrDType, Got: valueIn(s, i, v), Want: "0 or 1, as its type is bool"}
 		case f.dtype == dtypeInt64 && (v != math.Trunc(v) || v < -1<<63 || v >= 1<<63):
 			return &WriteError{Kind: dataset.ErrDType, Got: valueIn(s, i, v), Want: "a whole number of 64 bits, as its type is one"}
 		}
 	}
-	p.inexact += s.Inexact
-	p.addNumbers(f, values)
+	return nil
+}
+
+// Unheld returns a *WriteError if a dataset has no place for a stream under any name: for a stream without columns, and for numbers beyond its type, such as
+// unsigned ones from 2^63 on. NaN and infinities, which Add refuses, are none of these.
+func Unheld(s *dataset.Stream) error {
+	f, bad := newWriteFeature(s.Name, s)
+	if bad == nil && f.dtype != dtypeBool && f.dtype != dtypeInt64 {
+		return nil
+	}
+	if bad == nil {
+		values, err := float64s(s.Values)
+		if err != nil {
+			return err
+		}
+		if integers(s, values) == nil || f.dtype != dtypeInt64 {
+			bad = f.unheld(s, values)
+		}
+	}
+	if bad != nil {
+		bad.Episode, bad.Feature = -1, s.Name
+		return bad
+	}
 	return nil
 }
 

@@ -93,7 +93,8 @@ func (h *tracks) Pop() any {
 // time and publish time. Columns, and the attributes, are in metadata as well, so that the episode is read back as it was: but for timestamps in seconds,
 // which are rounded to nanoseconds, for samples out of order, which are sorted, for float16 and bfloat16, which become float32, for streams without
 // samples, and for a stream NAME.valid of the columns valid and age beside a stream NAME: samples of NAME that it calls not valid are no samples for who
-// reads the file. What MCAP has no place for, such as times before 1970, is an *Error, before the first message is written.
+// reads the file. What MCAP has no place for, such as times before 1970, is an *Error of "stream NAME", "media NAME" or "clouds NAME", before anything
+// is written.
 func (w *Writer) Episode(ctx context.Context, e *dataset.Episode, encoding Encoding) error {
 	if encoding > JSON {
 		return &Error{"episode", dataset.ErrOption, fmt.Sprintf("encoding %d", encoding), "Protobuf or JSON"}
@@ -151,6 +152,7 @@ func (w *Writer) merge(ctx context.Context, list []*track) error {
 // tracks adds a channel for each stream.
 func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, err error) {
 	names, schemas := map[string]bool{}, map[string]uint16{}
+	var announce []func() error // once all are known to be taken, so that an episode that is refused leaves nothing
 	add := func(what, name string, times []int64, schema schemaText, metadata map[string]string, encode func(context.Context, []byte, int) ([]byte, error)) error {
 		if names[name] {
 			return &Error{what + " " + name, dataset.ErrOption, "the name twice", "each once"}
@@ -168,16 +170,19 @@ func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, e
 			slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
 		}
 		list = append(list, t)
-		key := schema.name + "\x00" + string(schema.data)
-		id, there := schemas[key]
-		if !there {
-			if id, err = w.AddSchema(schema.name, schema.encoding, schema.data); err != nil {
-				return err
+		announce = append(announce, func() (err error) {
+			key := schema.name + "\x00" + string(schema.data)
+			id, there := schemas[key]
+			if !there {
+				if id, err = w.AddSchema(schema.name, schema.encoding, schema.data); err != nil {
+					return err
+				}
+				schemas[key] = id
 			}
-			schemas[key] = id
-		}
-		t.channel, err = w.AddChannel(name, encoding.String(), id, metadata)
-		return err
+			t.channel, err = w.AddChannel(name, encoding.String(), id, metadata)
+			return err
+		})
+		return nil
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
@@ -205,6 +210,11 @@ func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, e
 	for i := range e.Clouds {
 		c := &clouds{stream: &e.Clouds[i], encoding: encoding}
 		if err := add("clouds", c.stream.Name, c.stream.Times, foxgloveSchema("PointCloud", encoding), nil, c.encode); err != nil {
+			return nil, err
+		}
+	}
+	for _, tell := range announce {
+		if err := tell(); err != nil {
 			return nil, err
 		}
 	}

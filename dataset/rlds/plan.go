@@ -1,10 +1,12 @@
 package rlds
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -232,9 +234,12 @@ func (p *plan) narrow(only string) {
 func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	out := dataset.Split{Name: split.name}
 	var missing []string
+	before := s.info.Absent
 	var lost error // what a strict reader refuses
 	for _, f := range split.files {
 		path := storage.Join(p.dir, f.name)
+		told := len(s.info.Problems)
+		s.info.Absent.Declared += int(min(max(f.records, 0), math.MaxInt32))
 		opened, damage, err := openShard(ctx, path)
 		if err == nil {
 			opened.files = &s.files
@@ -242,11 +247,13 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, f.name)
+			s.absent(f.records, f.name+": is not there")
 			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
 			continue
 		case errors.Is(err, fs.ErrPermission):
 			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), err.Error(), "each of its shards"))
 			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: "cannot be read: " + err.Error()})
+			s.absent(f.records, f.name+": cannot be read")
 			continue
 		case err != nil:
 			return withPath(err, path)
@@ -259,6 +266,8 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		if n := int64(len(opened.records)); f.records >= 0 && n != f.records {
 			lost = first(lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
 			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
+			why := s.info.Problems[told]
+			s.absent(f.records-n, why.Where+": "+why.What)
 		}
 		opened.split, opened.first, opened.episode = split.name, len(out.Episodes), s.len
 		for range opened.records {
@@ -272,6 +281,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	case n == 0:
 	case n == len(split.files):
 		s.info.Problems = append(s.info.Problems, dataset.Problem{Where: "split " + split.name, What: "none of its files is there"})
+		s.info.Absent = before
 		return nil // a split that was not fetched is no fault of the others
 	default:
 		for _, name := range missing {
@@ -282,6 +292,14 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		return lost
 	}
 	return nil
+}
+
+// absent counts episodes that are declared and not there, and says why the first are not.
+func (s *Set) absent(n int64, why string) {
+	if n > 0 {
+		s.info.Absent.Episodes += int(min(n, math.MaxInt32))
+		s.info.Absent.Why = cmp.Or(s.info.Absent.Why, why)
+	}
 }
 
 // first returns the earlier of two errors.

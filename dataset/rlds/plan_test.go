@@ -30,7 +30,8 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 		Splits:     []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
 		Problems: []dataset.Problem{{Where: "other.tfrecord-00000-of-00001", What: "is in no split of dataset_info.json, and not read"},
 			{Where: "d-train.tfrecord-00002-of-00003", What: "got 2 records, want 3 as dataset_info.json says"}, {Where: "d-train.tfrecord-00001-of-00003", What: "is not there"},
-			{Where: "split val", What: "none of its files is there"}}}, s.Info())
+			{Where: "split val", What: "none of its files is there"}},
+		Absent: dataset.Absent{Episodes: 2, Declared: 7, Why: "d-train.tfrecord-00001-of-00003: is not there"}}, s.Info(), "a split that was not fetched is none of it")
 	assert.Equal(t, []int{0, 1, 0, 1, 0, 0, 1, 2}, rewards(t, s))
 	e, err := s.Episode(context.Background(), 3)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -100,6 +101,8 @@ type Source struct {
 	// Store is Data, if that is one, and Stores are all that are drawn from, Store first; none of a dataset that is read meanwhile.
 	Store  *loader.Store
 	Stores []*loader.Store
+	// Absent are the inputs of which declared episodes are not there.
+	Absent []inspection.Absent
 	watch  Watch
 	told   bool // of statistics that are not used
 }
@@ -116,7 +119,9 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	case r.Fresh != "" && !loader.IsStore(r.Path):
 		return nil, Usagef("--check-fresh: got it with %q, want a store that robocache pack has written", r.Path)
 	case r.Streaming && !loader.IsStore(r.Path):
-		s.Data, err = r.Packing.Read(ctx)
+		if s.Data, err = r.Packing.Read(ctx); err == nil {
+			s.absent(r.Path, s.Data)
+		}
 		return s, err
 	}
 	for i, path := range r.Paths() {
@@ -125,6 +130,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 			return nil, err
 		}
 		s.Stores = append(s.Stores, store)
+		s.absent(path, store)
 		if err := r.filmed(path, store); err != nil {
 			return nil, err
 		}
@@ -145,6 +151,14 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		err = ReadError(r.Fresh, err)
 	}
 	return s, err
+}
+
+// absent notes the episodes that an input declares and that are not there.
+func (s *Source) absent(path string, d dataset.Dataset) {
+	if a := inspection.AbsentOf(path, d); a != nil {
+		s.Absent = append(s.Absent, *a)
+		s.watch.remark("%v", a)
+	}
 }
 
 // columns are those that are asked for of each stream. Of a plan file that cannot be read, which Plan will tell, they are all.

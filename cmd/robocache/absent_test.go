@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every command that reads whole datasets says once how many of the declared episodes are not there, of a store too; strict ones write nothing.
+func TestDeclaredEpisodesThatAreNotThereAreTold(t *testing.T) {
+	dir := t.TempDir()
+	in, store, out := filepath.Join(dir, "in"), filepath.Join(dir, "s.safetensors"), filepath.Join(dir, "out")
+	require.NoError(t, os.CopyFS(in, os.DirFS(kindsRLDS)))
+	const gone = "kinds-train.tfrecord-00001-of-00002"
+	require.NoError(t, os.Remove(filepath.Join(in, gone)))
+	want := func(input string) []any {
+		return []any{map[string]any{"input": input, "episodes": 3.0, "declared": 5.0, "why": gone + ": is not there"}}
+	}
+	told := ": 3 of 5 declared episodes are not there: " + gone + ": is not there"
+	for _, c := range []struct {
+		input string
+		args  []string
+	}{
+		{in, []string{"stats", in, "--rate=10"}},
+		{in, []string{"pack", in, "-o", store, "--rate=10"}},
+		{store, []string{"batches", store, "--batch=2", "--backend=cpu"}},
+		{in, []string{"batches", in, "--batch=2", "--backend=cpu", "--rate=10", "--streaming"}},
+		{in, []string{"convert", in, "-o", out, "--to=npz", "--rate=10"}},
+	} {
+		stdout, _ := good(t, append(c.args, "--json")...)
+		assert.Equal(t, want(c.input), unmarshal(t, stdout)["absent"], "%v", c.args)
+		_, stderr := good(t, c.args...)
+		assert.Contains(t, stderr, c.input+told, "%v", c.args)
+	}
+	report, err := os.ReadFile(filepath.Join(out, "convert.json"))
+	require.NoError(t, err)
+	inputs := unmarshal(t, string(report))["inputs"].([]any)
+	assert.Equal(t, 3.0, inputs[0].(map[string]any)["absent"].(map[string]any)["episodes"])
+	code, _, stderr := cli("convert", in, "-o", out+"2", "--to=npz", "--rate=10", "--strict")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, gone)
+	assert.NoDirExists(t, out+"2")
+	stdout, _ := good(t, "stats", kindsRLDS, "--rate=10", "--json")
+	assert.Empty(t, unmarshal(t, stdout)["absent"])
+}
