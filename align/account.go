@@ -64,6 +64,9 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 	if err == nil {
 		err = line.Count(a.Recorded.Times, own, a.Valid)
 	}
+	if err == nil {
+		line.Unfinite, err = Unfinite(a.Recorded.Values)
+	}
 	if err == nil && line.Targets > 0 && line.Valid == 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: valid at none of the %d targets", a.Name, line.Targets))
 	}

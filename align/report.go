@@ -55,16 +55,17 @@ type StreamReport struct {
 	Valid      int            `json:"valid"`
 	ValidShare float64        `json:"valid_share"` // 0 without targets
 	OutOfRange int            `json:"out_of_range"`
-	Gapped     int            `json:"gapped"`            // in range, but in a gap beyond MaxGap or out of Tolerance
-	NotFinite  int            `json:"not_finite"`        // targets that are NaN
-	Rate       float64        `json:"rate_hz"`           // 1 over the median step
-	Jitter     float64        `json:"jitter_s"`          // 95th percentile of the steps' distance from the median
-	Gaps       int            `json:"gaps"`              // steps of more than three times the median
-	LongestGap float64        `json:"longest_gap_s"`     // of those
-	BackSteps  int            `json:"sorted_back_steps"` // steps back in time, over which the samples were sorted
-	Stray      int            `json:"stray_samples"`     // samples that were left out, their timestamps lying far from the others
-	Timeless   int            `json:"timeless_samples"`  // samples that were left out of the stream, their timestamp being no time
-	Inexact    int            `json:"inexact_integers"`  // recorded integers that the dtype of the values read could not hold
+	Gapped     int            `json:"gapped"`             // in range, but in a gap beyond MaxGap or out of Tolerance
+	NotFinite  int            `json:"not_finite"`         // targets that are NaN
+	Rate       float64        `json:"rate_hz"`            // 1 over the median step
+	Jitter     float64        `json:"jitter_s"`           // 95th percentile of the steps' distance from the median
+	Gaps       int            `json:"gaps"`               // steps of more than three times the median
+	LongestGap float64        `json:"longest_gap_s"`      // of those
+	BackSteps  int            `json:"sorted_back_steps"`  // steps back in time, over which the samples were sorted
+	Stray      int            `json:"stray_samples"`      // samples that were left out, their timestamps lying far from the others
+	Timeless   int            `json:"timeless_samples"`   // samples that were left out of the stream, their timestamp being no time
+	Inexact    int            `json:"inexact_integers"`   // recorded integers that the dtype of the values read could not hold
+	Unfinite   int            `json:"not_finite_samples"` // samples with a value that is NaN or infinite, which are resampled as they are
 	Narrowed
 }
 

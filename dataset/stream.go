@@ -177,6 +177,20 @@ func (s *Stream) AllInteger() bool {
 	return len(s.Columns) > 0
 }
 
+// Lossy returns Inexact, or 0 where the only numbers that are too large for float64 are nanoseconds of this century: rounded by 128 ns at most, which is
+// less than clocks tell apart.
+func (s *Stream) Lossy() int {
+	if s.Inexact == 0 || s.Values.DType() != tensor.F64 {
+		return s.Inexact
+	}
+	const from2000, until2100, exact = 946_684_800e9, 4_102_444_800e9, 1 << 53
+	list, err := tensor.Floats(s.Values)
+	if err != nil || slices.ContainsFunc(list, func(v float64) bool { return math.Abs(v) > exact && !(v >= from2000 && v <= until2100) }) {
+		return s.Inexact
+	}
+	return 0
+}
+
 // Column returns the index of a column, or -1.
 func (s *Stream) Column(name string) int {
 	for i, c := range s.Columns {

@@ -36,6 +36,7 @@ type StreamSummary struct {
 	DType                       string // f32, f64; both where episodes differ: "f32, f64"
 	Columns                     []Column
 	Inexact                     int
+	Lossy                       int // of Inexact, those of episodes in which they are not all nanoseconds of a clock; see Stream.Lossy
 
 	medians []int64
 	others  bool // an episode had other columns
@@ -185,6 +186,7 @@ func (s *Summary) stream(in *Stream) {
 	k.Duplicates += st.Duplicates
 	k.BackSteps += st.BackSteps
 	k.Inexact += in.Inexact
+	k.Lossy += in.Lossy()
 	switch {
 	case st.Samples == 0:
 	case k.Samples == 0:

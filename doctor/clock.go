@@ -427,6 +427,24 @@ func (x *examiner) float32Clock(c *clock) bool {
 	}
 	f := x.add(Float32Clock, c.stream, len(times), why+c.of())
 	f.At, f.plot = []int64{times[0]}, x.steps(c, nil)
+	if x.countsFrames(c, spacing) {
+		f.Severity = Warning
+		f.WhatToDo = "LeRobot's timestamp is float32 and nothing else, and these are frame_index/fps, so nothing is lost: read it with --clock frame_index, or capture_time " +
+			"where the dataset has it. Shorter episodes have finer timestamps."
+	}
+	return true
+}
+
+// countsFrames reports whether timestamps are those of frames that the dataset counts too, as far as a spacing in nanoseconds tells.
+func (x *examiner) countsFrames(c *clock, spacing float64) bool {
+	if x.info == nil || x.info.Declared <= 0 || !slices.Contains(x.info.Clocks, "frame_index") {
+		return false
+	}
+	for i, t := range c.times {
+		if math.Abs(float64(t)-float64(i)*1e9/x.info.Declared) > spacing {
+			return false
+		}
+	}
 	return true
 }
 

@@ -118,6 +118,26 @@ func TestWhatIsBesideTheSeriesIsNoFault(t *testing.T) {
 	}
 }
 
+// LeRobot's column timestamp is float32: where it is frame_index/fps nothing is lost, and nobody can write it otherwise.
+func TestAFloat32ClockThatCountsFramesIsAWarning(t *testing.T) {
+	k := &tape{name: "action", columns: []dataset.Column{{Name: "x", Type: "float32"}}}
+	for i := range 150_000 {
+		sec := float64(i) / 1000
+		k.times = append(k.times, int64(math.Round(float64(float32(sec))*1e9)))
+		k.rows = append(k.rows, []float64{math.Sin(sec) + 0.3*math.Sin(2.3*sec)})
+	}
+	e := &dataset.Episode{Streams: []dataset.Stream{k.stream(t)}}
+	for _, c := range []struct {
+		clocks []string
+		want   Severity
+	}{{[]string{"frame_index", "timestamp"}, Warning}, {nil, Error}} {
+		info := dataset.Info{Declared: 1000, Rate: 1000, RateFrom: "file", Clocks: c.clocks}
+		list := Episode(e, 0, &info, Options{})
+		require.Len(t, list, 1)
+		assert.Equal(t, []any{Float32Clock, c.want}, []any{list[0].Kind, list[0].Severity}, list[0].Why)
+	}
+}
+
 func TestPartsThatOverlapAreToldWhereOneIsHeldOut(t *testing.T) {
 	split := func(name string, episodes ...int) dataset.Split { return dataset.Split{Name: name, Episodes: episodes} }
 	for _, c := range []struct {

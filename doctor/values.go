@@ -39,26 +39,9 @@ func (x *examiner) stream(s *dataset.Stream) {
 	}
 	x.saturated(s, &v, t, turning)
 	x.jumps(s, &v, t, turning)
-	if s.Inexact > 0 && !timesOnly(t) {
-		x.add(Inexact, s.Name, s.Inexact, fmt.Sprintf("%s too large for %v, and rounded", count(s.Inexact, "whole number is", "whole numbers are"), s.Values.DType()))
+	if n := s.Lossy(); n > 0 {
+		x.add(Inexact, s.Name, n, fmt.Sprintf("%s too large for %v, and rounded", count(n, "whole number is", "whole numbers are"), s.Values.DType()))
 	}
-}
-
-// timesOnly reports whether the only numbers of a stream that are too large for a float64 are nanoseconds of this century, which lose less than a
-// microsecond.
-func timesOnly(t *tally) bool {
-	const from2000, until2100, exact = 946_684_800e9, 4_102_444_800e9, 1 << 53
-	found := false
-	for _, k := range t.columns {
-		if max(-k.min, k.max) <= exact {
-			continue
-		}
-		if k.min < from2000 || k.max > until2100 {
-			return false
-		}
-		found = true
-	}
-	return found
 }
 
 // notFinite counts NaN and infinite values: those of columns that have numbers too, and columns that have none.

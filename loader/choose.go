@@ -177,7 +177,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if c.whole() {
 		l.unfinite = make([]int, len(streams))
 		for m := range streams {
-			if l.unfinite[m], err = unfinite(streams[m].Values); err != nil {
+			if l.unfinite[m], err = align.Unfinite(streams[m].Values); err != nil {
 				return err
 			}
 		}

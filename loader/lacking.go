@@ -7,7 +7,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/tensor"
 )
 
 // Lacking is an episode that has no samples of a stream that is drawn. Its windows are drawn with the fill value there, which is not valid.
@@ -69,30 +68,4 @@ func whyEmpty(e *dataset.Episode, about *Episode, p *align.Prepared, name string
 		}
 	}
 	return "it has no such stream"
-}
-
-// unfinite counts the samples of which a value is not finite.
-func unfinite(values *tensor.Tensor) (n int, err error) {
-	width := values.Dim(1)
-	if values.Len() == 0 {
-		return 0, nil
-	}
-	if values.DType() == tensor.F32 && values.IsContiguous() {
-		list, err := tensor.Data[float32](values)
-		return unfiniteRows(list, width), err
-	}
-	list, err := tensor.Floats(values)
-	return unfiniteRows(list, width), err
-}
-
-func unfiniteRows[T float32 | float64](list []T, width int) (n int) {
-	for i := 0; i+width <= len(list); i += width {
-		for _, v := range list[i : i+width] {
-			if v-v != 0 {
-				n++
-				break
-			}
-		}
-	}
-	return n
 }

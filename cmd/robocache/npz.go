@@ -276,6 +276,11 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		if err := line.Count(timestamps, targets, valid); err != nil {
 			return nil, err
 		}
+		unfinite, err := j.unfinite(b, timestamps.Len())
+		if err != nil {
+			return nil, err
+		}
+		line.Unfinite += unfinite
 		ns, err := nanoseconds(timestamps)
 		if err != nil {
 			return nil, err
@@ -303,10 +308,26 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		line.Rate, line.Jitter = 0, 0 // of many rows there is no one rate
 	}
 	res.Streams = append(res.Streams, line)
+	res.Remarks = append(res.Remarks, res.Report.Unfinite()...)
 	if r.plot != "" && j.batch() > maxPanels {
 		res.Remarks = append(res.Remarks, fmt.Sprintf("the figure shows the first %d of %d rows", maxPanels, j.batch()))
 	}
 	return res, nil
+}
+
+// unfinite counts the samples of a row, the first n, that are not finite.
+func (j *npzJob) unfinite(row, n int) (int, error) {
+	values, err := j.values, error(nil)
+	if values.Rank() == 3 {
+		values, err = rowOf(values, row)
+	}
+	if err == nil {
+		values, err = values.Slice(0, 0, n)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return align.Unfinite(values)
 }
 
 func (j *npzJob) arrays(w align.ArrayWriter) error {

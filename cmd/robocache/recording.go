@@ -285,7 +285,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 			res.LeftOut = append(res.LeftOut, align.LeftOut{Name: l.Name, Reason: l.Reason})
 		}
 	}
-	res.Remarks = append(res.Remarks, j.remarks...)
+	res.Remarks = append(append(res.Remarks, res.Report.Unfinite()...), j.remarks...)
 	return res, nil
 }
 

@@ -111,8 +111,8 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 		found.Problems = append(found.Problems, Problem{where, what})
 	}
 	for i := range sum.Streams {
-		if s := &sum.Streams[i]; s.Inexact > 0 {
-			remark("", fmt.Sprintf("%s: whole numbers that are rounded since %s does not hold them: %d", s.Name, s.DType, s.Inexact))
+		if s := &sum.Streams[i]; s.Lossy > 0 {
+			remark("", fmt.Sprintf("%s: whole numbers that are rounded since %s does not hold them: %d", s.Name, s.DType, s.Lossy))
 		}
 	}
 	for i, words := range kinds {
