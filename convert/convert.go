@@ -90,7 +90,7 @@ func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begi
 //
 // An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
 // of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
-// leaves what is whole, and the journal, so that the next call goes on.
+// leaves what is whole, and the journal, so that the next call goes on; nothing if no piece is whole.
 func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if shard < 0 || shard >= c.opt.Shards {
 		return nil, &OptionError{"shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1)}
@@ -113,11 +113,15 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.keep = journal.keep
 	err = w.make(ctx, journal)
 	if closing := journal.close(); err == nil {
 		err = closing
 	}
 	if err != nil {
+		if left := w.giveUp(); left != nil {
+			err = errors.Join(err, left)
+		}
 		return nil, err
 	}
 	return &w.report, w.finish(ctx, journal)
@@ -131,6 +135,7 @@ type work struct {
 	entries    []entry
 	report     Report
 	progress   Progress
+	keep       func() // of the journal
 }
 
 // resume finds what was made before. Of a shard that is done it returns the report.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/sources"
@@ -240,7 +241,11 @@ func otherwise(is, want Head) string {
 // begin starts a journal, with what is done already.
 func (p *place) begin(o opening, done []entry) (*journal, error) {
 	if p.journal == "" {
-		return &journal{}, nil
+		return &journal{keep: func() {}}, nil
+	}
+	keep := func() {}
+	if !slices.ContainsFunc(done, func(n entry) bool { return n.Report.converted() }) {
+		keep = sync.OnceFunc(atomicfile.Temporary(p.journal))
 	}
 	err := atomicfile.WriteFile(p.journal, func(w io.Writer) error {
 		if _, err := io.WriteString(w, text(o)+"\n"); err != nil {
@@ -254,23 +259,48 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 		return nil
 	})
 	if err != nil {
+		keep()
 		return nil, err
 	}
 	f, err := os.OpenFile(p.journal, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
+		keep()
 		return nil, err
 	}
 	st, err := f.Stat()
 	if err != nil {
+		keep()
 		return nil, errors.Join(err, f.Close())
 	}
-	return &journal{f, st}, nil
+	return &journal{f, st, keep}, nil
+}
+
+// giveUp removes the journal of a shard that failed, and the folder that was made for it, if no piece has its name: there is nothing to go on from.
+func (w *work) giveUp() error {
+	if w.journal == "" {
+		return nil
+	}
+	if w.whole {
+		if list, err := os.ReadDir(w.out); err == nil && len(list) > 0 {
+			return nil
+		}
+		return w.remove(w.journal)
+	}
+	for piece := range w.pieces() {
+		if _, err := os.Lstat(filepath.Join(w.out, w.name(piece))); err == nil {
+			return nil
+		}
+	}
+	_ = os.Remove(w.out) // unless other shards are in it
+	return w.remove(w.journal)
 }
 
 // journal is an open one.
 type journal struct {
 	f  *os.File
 	is fs.FileInfo
+	// keep is to be called before the first piece gets its name: until then a signal removes the journal.
+	keep func()
 }
 
 // add writes that a piece is done. What is lost of it, because the machine stopped, costs the piece's being made again.
@@ -283,6 +313,7 @@ func (j *journal) add(n *entry) error {
 }
 
 func (j *journal) close() error {
+	j.keep()
 	if j.f == nil {
 		return nil
 	}

@@ -80,6 +80,7 @@ func (p *piece) commit(ctx context.Context) error {
 		p.n.Report.Path = ""
 		return nil
 	}
+	p.keep()
 	if err := p.writer.Commit(ctx); err != nil {
 		return err
 	}

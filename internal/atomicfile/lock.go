@@ -35,9 +35,11 @@ func Lock(path string) (unlock func(), err error) {
 		}
 		switch now, err := os.Stat(path); {
 		case err == nil && os.SameFile(own, now):
+			release := Temporary(path)
 			return func() {
 				_ = os.Remove(path) // before others can have it
 				f.Close()
+				release()
 			}, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			f.Close()
