@@ -86,7 +86,7 @@ func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begi
 // they were; while it is made, a journal beside the output says what is whole. If the inputs changed, or a piece of one that was done is not there any
 // more, all of it is made anew. Of one shard of several the files changed whose hashes in its report are not what is in them any more, and all others that
 // were written since. Inputs of other names or sizes, as an output with anything else in it, are an *OptionError. Two programs do not make one shard at a
-// time: the second to begin ends with an *OptionError, and where files cannot be locked one of them with an error.
+// time: the second to begin ends with a *BusyError, and where files cannot be locked one of them with an error.
 //
 // An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
 // of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It

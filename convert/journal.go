@@ -50,14 +50,22 @@ func placeOf(out string, t Traits, single bool, shard, shards int) place {
 	return p
 }
 
-// alone locks the shard's output, or returns an *OptionError where another program makes it.
+// BusyError is an output that another program is making. It is an *OptionError, too.
+type BusyError struct{ Option OptionError }
+
+func (e *BusyError) Error() string { return e.Option.Error() }
+
+// Unwrap returns the option.
+func (e *BusyError) Unwrap() error { return &e.Option }
+
+// alone locks the shard's output, or returns a *BusyError where another program makes it.
 func (p *place) alone() (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(p.lock), 0o777); err != nil {
 		return nil, err
 	}
 	unlock, err = atomicfile.Lock(p.lock)
 	if errors.Is(err, atomicfile.ErrLocked) {
-		return nil, &OptionError{"output", p.at + ", which another program is making", "another folder, or to wait until it is done"}
+		return nil, &BusyError{OptionError{"output", p.at + ", which another program is making", "another folder, or to wait until it is done"}}
 	}
 	return unlock, err
 }
