@@ -86,11 +86,11 @@ func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begi
 // they were; while it is made, a journal beside the output says what is whole. If the inputs changed, or a piece of one that was done is not there any
 // more, all of it is made anew. Of one shard of several the files changed whose hashes in its report are not what is in them any more, and all others that
 // were written since. Inputs of other names or sizes, as an output with anything else in it, are an *OptionError. Two programs do not make one shard at a
-// time: the second to begin ends with an *OptionError, and where files cannot be locked one of them with an error.
+// time: the second to begin ends with a *BusyError, and where files cannot be locked one of them with an error.
 //
 // An episode that breaks its format, or that the plan or the target cannot take, is skipped and listed, unless Options.Reading is strict; if that is all
 // of them, it is a *NothingError. Any other failure is an error, such as an input that is gone, an *EpisodeError, or a full disk, an *fs.PathError. It
-// leaves what is whole, and the journal, so that the next call goes on.
+// leaves what is whole, and the journal, so that the next call goes on; nothing if no piece is whole.
 func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if shard < 0 || shard >= c.opt.Shards {
 		return nil, &OptionError{"shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1)}
@@ -113,11 +113,15 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.keep = journal.keep
 	err = w.make(ctx, journal)
 	if closing := journal.close(); err == nil {
 		err = closing
 	}
 	if err != nil {
+		if left := w.giveUp(); left != nil {
+			err = errors.Join(err, left)
+		}
 		return nil, err
 	}
 	return &w.report, w.finish(ctx, journal)
@@ -131,6 +135,7 @@ type work struct {
 	entries    []entry
 	report     Report
 	progress   Progress
+	keep       func() // of the journal
 }
 
 // resume finds what was made before. Of a shard that is done it returns the report.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/sources"
@@ -49,14 +50,22 @@ func placeOf(out string, t Traits, single bool, shard, shards int) place {
 	return p
 }
 
-// alone locks the shard's output, or returns an *OptionError where another program makes it.
+// BusyError is an output that another program is making. It is an *OptionError, too.
+type BusyError struct{ Option OptionError }
+
+func (e *BusyError) Error() string { return e.Option.Error() }
+
+// Unwrap returns the option.
+func (e *BusyError) Unwrap() error { return &e.Option }
+
+// alone locks the shard's output, or returns a *BusyError where another program makes it.
 func (p *place) alone() (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(p.lock), 0o777); err != nil {
 		return nil, err
 	}
 	unlock, err = atomicfile.Lock(p.lock)
 	if errors.Is(err, atomicfile.ErrLocked) {
-		return nil, &OptionError{"output", p.at + ", which another program is making", "another folder, or to wait until it is done"}
+		return nil, &BusyError{OptionError{"output", p.at + ", which another program is making", "another folder, or to wait until it is done"}}
 	}
 	return unlock, err
 }
@@ -240,7 +249,11 @@ func otherwise(is, want Head) string {
 // begin starts a journal, with what is done already.
 func (p *place) begin(o opening, done []entry) (*journal, error) {
 	if p.journal == "" {
-		return &journal{}, nil
+		return &journal{keep: func() {}}, nil
+	}
+	keep := func() {}
+	if !slices.ContainsFunc(done, func(n entry) bool { return n.Report.converted() }) {
+		keep = sync.OnceFunc(atomicfile.Temporary(p.journal))
 	}
 	err := atomicfile.WriteFile(p.journal, func(w io.Writer) error {
 		if _, err := io.WriteString(w, text(o)+"\n"); err != nil {
@@ -254,23 +267,48 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 		return nil
 	})
 	if err != nil {
+		keep()
 		return nil, err
 	}
 	f, err := os.OpenFile(p.journal, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
+		keep()
 		return nil, err
 	}
 	st, err := f.Stat()
 	if err != nil {
+		keep()
 		return nil, errors.Join(err, f.Close())
 	}
-	return &journal{f, st}, nil
+	return &journal{f, st, keep}, nil
+}
+
+// giveUp removes the journal of a shard that failed, and the folder that was made for it, if no piece has its name: there is nothing to go on from.
+func (w *work) giveUp() error {
+	if w.journal == "" {
+		return nil
+	}
+	if w.whole {
+		if list, err := os.ReadDir(w.out); err == nil && len(list) > 0 {
+			return nil
+		}
+		return w.remove(w.journal)
+	}
+	for piece := range w.pieces() {
+		if _, err := os.Lstat(filepath.Join(w.out, w.name(piece))); err == nil {
+			return nil
+		}
+	}
+	_ = os.Remove(w.out) // unless other shards are in it
+	return w.remove(w.journal)
 }
 
 // journal is an open one.
 type journal struct {
 	f  *os.File
 	is fs.FileInfo
+	// keep is to be called before the first piece gets its name: until then a signal removes the journal.
+	keep func()
 }
 
 // add writes that a piece is done. What is lost of it, because the machine stopped, costs the piece's being made again.
@@ -283,6 +321,7 @@ func (j *journal) add(n *entry) error {
 }
 
 func (j *journal) close() error {
+	j.keep()
 	if j.f == nil {
 		return nil
 	}

@@ -86,6 +86,7 @@ func (p *piece) commit(ctx context.Context) error {
 		p.n.Report.Path = ""
 		return nil
 	}
+	p.keep()
 	if err := p.writer.Commit(ctx); err != nil {
 		return err
 	}

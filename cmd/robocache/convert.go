@@ -351,17 +351,20 @@ func (c *conversion) explain(err error) error {
 		path    *fs.PathError
 		steps   *align.StepsError
 		extra   *convert.ExtraStreamError
+		busy    *convert.BusyError
 		program *video.ProgramError
 	)
 	switch {
 	case errors.As(err, &extra):
-		return usagef("--extra: got error, and episode %d, %s, has %s, which the first, %s, has not: want drop to leave that out, skip to do without such "+
-			"episodes, or a --plan of streams that all have", extra.Number, extra.Episode, strings.Join(extra.Streams, ", "), extra.First)
+		return &inputError{Path: strings.Join(c.in, ", "), Msg: fmt.Sprintf("--extra: got error, and episode %d, %s, has %s, which the first, %s, has not: want drop to "+
+			"leave that out, skip to do without such episodes, or a --plan of streams that all have", extra.Number, extra.Episode, strings.Join(extra.Streams, ", "), extra.First)}
 	case errors.As(err, &clock):
 		return usagef("--to %s has one clock for all: got episode %s, whose %s and %s have clocks of their own, want --hz F or --plan FILE",
 			c.to, clock.Episode, clock.A, clock.B)
 	case errors.As(err, &steps):
 		return usagef("--hz: %v, want --rate", err)
+	case errors.As(err, &busy):
+		return &outputError{c.out, fmt.Errorf("another program is making it: want %s", busy.Option.Want)}
 	case errors.As(err, &option) && option.Arg == "output":
 		return usagef("-o: got %s, want %s", option.Got, option.Want)
 	case errors.As(err, &option) && option.Arg == "Plan" && c.planFile != "":

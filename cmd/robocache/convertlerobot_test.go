@@ -65,7 +65,8 @@ func TestConvertSpeaksOfFlags(t *testing.T) {
 	}
 	require.NoError(t, os.Rename(writeNPZ(t, arrays), more))
 	code, _, stderr = cli("convert", in, more, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exitInput, code)
+	assert.NotContains(t, stderr, "usage:")
 	assert.Contains(t, stderr, "--extra: got error, and episode 1, more, has extra, which the first, in, has not: want drop")
 	stdout, _ := good(t, "convert", in, more, "-o", filepath.Join(dir, "b"), "--to=lerobot", "--hz=10", "--extra=drop")
 	assert.Contains(t, stdout, "converted 2 episodes, 2 streams, 8 rows")

@@ -173,8 +173,16 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		got, want = fmt.Sprintf("%s with frames for %d rows", name, len(frames)), fmt.Sprintf("%d, each within half the time of a frame", there)
 	}
 	if len(frames) < r.rows || drifts > 0 || r.set.header.major == 2 { // else what is broken is of other episodes
+		lacks := r.rows - len(frames)
+		if want != "" {
+			lacks = r.rows - there
+		}
 		for _, d := range track.Damage {
-			if err := r.lose(name+": "+d.What, max(d.Count, 1), d.First); err != nil {
+			count := max(d.Count, 1)
+			if r.set.header.major > 2 { // the others are of other episodes in the file, which count them
+				count = min(count, max(lacks, 1))
+			}
+			if err := r.lose(name+": "+d.What, count, d.First); err != nil {
 				return nil, nil, err
 			}
 		}

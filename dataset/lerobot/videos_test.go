@@ -272,12 +272,12 @@ func TestFramesAreFoundWhereNobodySaysHowManyThereAreASecond(t *testing.T) {
 	}
 }
 
-// cutVideo puts the list of frames of a video before them, and cuts it so that so many of its frames are whole.
-func cutVideo(t *testing.T, m *made, name string, whole int) {
+// cutVideo puts the list of frames of a video before them, and cuts it in a frame, which find finds, as some are there several times.
+func cutVideo(t *testing.T, m *made, name string, whole int, find func(b, frame []byte) int) {
 	b, err := os.ReadFile(m.path(name))
 	require.NoError(t, err)
 	list := shots(t, "joined.mp4")
-	at := bytes.LastIndex(b, list[whole])
+	at := find(b, list[whole])
 	require.Positive(t, at)
 	moov := bytes.Index(b, []byte("moov")) - 4
 	require.Greater(t, moov, at)
@@ -294,7 +294,7 @@ func cutVideo(t *testing.T, m *made, name string, whole int) {
 func TestACutVideoCostsTheEpisodesAtItsEndOnly(t *testing.T) {
 	m := filmed(t, 24, 24, 24)
 	dir := joined(m, []float64{0, 0.8, 1.6})
-	cutVideo(t, m, "videos/"+camera+"/chunk-000/file-000.mp4", 60)
+	cutVideo(t, m, "videos/"+camera+"/chunk-000/file-000.mp4", 60, bytes.LastIndex)
 	s := open(t, dir, lerobot.Options{Strict: true})
 	list := shots(t, "joined.mp4")
 	shows(t, list[:24], &episode(t, s, 0).Media[0])
@@ -311,4 +311,25 @@ func TestACutVideoCostsTheEpisodesAtItsEndOnly(t *testing.T) {
 		assert.Equal(t, list[48+slices.Index(rows, at)], got)
 	}
 	assert.Contains(t, e.Damage.String(), fmt.Sprintf("frames whose bytes are not there: %d", 24-left.Len()))
+}
+
+// Frames that a file of several episodes lacks are counted once, each by its own episode.
+func TestFramesThatACutVideoLacksAreCountedOnce(t *testing.T) {
+	m := filmed(t, 24, 24, 24)
+	dir := joined(m, []float64{0, 0.8, 1.6})
+	cutVideo(t, m, "videos/"+camera+"/chunk-000/file-000.mp4", 12, bytes.Index)
+	s, lost, lacks := open(t, dir, lerobot.Options{}), 0, 72
+	for i := range 3 {
+		e := episode(t, s, i)
+		for _, d := range e.Damage {
+			if bytes.HasSuffix([]byte(d.What), []byte("frames whose bytes are not there")) {
+				lost += d.Count
+			}
+		}
+		for k := range e.Media {
+			lacks -= e.Media[k].Len()
+		}
+	}
+	assert.Greater(t, lost, 24)
+	assert.Equal(t, lacks, lost)
 }
