@@ -3,16 +3,23 @@ package convert
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
 // NPZ is numpy archives, one an episode: NAME.values [S,D], NAME.times [S] and NAME.columns [D] of each stream, or one times [T] where all have one
-// clock, and by a plan NAME.valid [T] and NAME.age [T] too. They have no frames and no clouds.
+// clock, and by a plan NAME.valid [T] and NAME.age [T] too. Whole numbers are of the type that they were recorded as, or the least that holds a stream's
+// columns. They have no frames and no clouds.
 func NPZ() Target { return arrays{"npz"} }
 
 // Safetensors is files of safetensors, one an episode, with the arrays of NPZ; the lists of columns are JSON in the metadata.
@@ -21,7 +28,7 @@ func Safetensors() Target { return arrays{"safetensors"} }
 type arrays struct{ format string }
 
 func (a arrays) Name() string   { return a.format }
-func (a arrays) Traits() Traits { return Traits{Ext: "." + a.format} }
+func (a arrays) Traits() Traits { return Traits{Integers: true, Ext: "." + a.format} }
 func (a arrays) Settings() any  { return struct{}{} }
 
 func (a arrays) Create(_ context.Context, path string, _ Piece) (Writer, error) {
@@ -52,6 +59,9 @@ func (w *arraysWriter) Add(_ context.Context, e *Episode) (Kept, error) {
 		kept.leave(e.Clouds[i].Name, e.Clouds[i].Len(), "point clouds, which "+w.format+" has no place for")
 	}
 	err := w.write(e)
+	if err == nil {
+		err = w.to.Close()
+	}
 	var array *npz.Error
 	var named *safetensors.Error
 	if errors.As(err, &array) || errors.As(err, &named) {
@@ -62,11 +72,17 @@ func (w *arraysWriter) Add(_ context.Context, e *Episode) (Kept, error) {
 
 // write writes the arrays of an episode.
 func (w *arraysWriter) write(e *Episode) error {
-	if e.Aligned != nil {
-		if err := e.Aligned.WriteArrays(w.to); err != nil {
+	said := map[string]string{"task": e.Attributes.Task}
+	if e.Attributes.Success != nil {
+		said["success"] = strconv.FormatBool(*e.Attributes.Success)
+	}
+	for _, name := range []string{"task", "success"} {
+		if err := w.say(name, said[name]); err != nil {
 			return err
 		}
-		return w.to.Close()
+	}
+	if e.Aligned != nil {
+		return e.Aligned.WriteArrays(&kindly{w.to, e})
 	}
 	together := e.Times != nil && len(e.Streams) > 0
 	if together {
@@ -76,7 +92,7 @@ func (w *arraysWriter) write(e *Episode) error {
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if err := w.to.Add(s.Name+".values", s.Values); err != nil {
+		if err := (&kindly{w.to, e}).Add(s.Name+".values", s.Values); err != nil {
 			return err
 		}
 		if !together {
@@ -88,7 +104,56 @@ func (w *arraysWriter) write(e *Episode) error {
 			return err
 		}
 	}
-	return w.to.Close()
+	return nil
+}
+
+// say writes a text, if there is one: in npz as an array.
+func (w *arraysWriter) say(name, text string) error {
+	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\x00")
+	if text == "" {
+		return nil
+	}
+	if to, ok := w.to.(interface{ AddText(name, text string) error }); ok {
+		return to.AddText(name, text)
+	}
+	return w.to.AddStrings(name, []string{text})
+}
+
+// wholeWriter is an ArrayWriter that writes whole numbers as such.
+type wholeWriter interface {
+	AddWhole(name, typ string, t *tensor.Tensor) error
+}
+
+// kindly writes the values of streams of whole numbers as such, if they still are.
+type kindly struct {
+	align.ArrayWriter
+	e *Episode
+}
+
+func (k *kindly) Add(name string, t *tensor.Tensor) error {
+	to, can := k.ArrayWriter.(wholeWriter)
+	stream, values := strings.CutSuffix(name, ".values")
+	i := slices.IndexFunc(k.e.Streams, func(s dataset.Stream) bool { return s.Name == stream })
+	if !can || !values || i < 0 || k.e.Aligned != nil && slices.ContainsFunc(k.e.Aligned.Streams[i].Channels, between) {
+		return k.ArrayWriter.Add(name, t)
+	}
+	typ := npy.WholeType(k.e.Streams[i].Columns)
+	if s := &k.e.Streams[i]; s.Integers != nil {
+		if t = s.Integers; typ != "uint64" {
+			typ = "int64"
+		}
+	}
+	if holds, err := npy.HoldsWhole(typ, t); err != nil {
+		return err
+	} else if !holds {
+		return k.ArrayWriter.Add(name, k.e.Streams[i].Values)
+	}
+	return to.AddWhole(name, typ, t)
+}
+
+// between reports whether there is something between two samples, so that whole numbers become others.
+func between(c ops.Channel) bool {
+	return c.Interp != ops.InterpPrevious && c.Interp != ops.InterpNearest && c.Interp != ops.InterpNext
 }
 
 // giveUp leaves out what was to be written.

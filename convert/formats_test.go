@@ -145,6 +145,27 @@ func TestInputsMayBeOfDifferentFormats(t *testing.T) {
 	equalStreams(t, got[0], got[1], "both")
 }
 
+// The task and the success of an episode go through archives.
+func TestTasksGoThroughArchives(t *testing.T) {
+	failed, done := false, true
+	list := []*dataset.Episode{recorded(t, 1, 20, false), recorded(t, 2, 20, false), recorded(t, 3, 20, false)}
+	list[0].Attributes.Task, list[0].Attributes.Success = "räume auf", &failed
+	list[1].Attributes.Success = &done
+	list[2].Attributes.Task = ""
+	in := write(t, list...)
+	for _, to := range []Target{NPZ(), Safetensors()} {
+		for _, opt := range []Options{{}, {Plan: &align.Plan{Rate: 30}, Device: cpu(t)}} {
+			out := filepath.Join(t.TempDir(), "out")
+			converts(t, out, to, opt, in)
+			for i, e := range episodes(t, out) {
+				assert.Equal(t, list[i].Attributes.Task, e.Attributes.Task)
+				assert.Equal(t, list[i].Attributes.Success, e.Attributes.Success)
+				assert.Empty(t, e.Attributes.Other)
+			}
+		}
+	}
+}
+
 // What a plan filled in a gap is written with a mask, and who reads it sees the gap that was there.
 func TestAGapIsAGapAgainWhereItIsRead(t *testing.T) {
 	e := recorded(t, 1, 60, false)

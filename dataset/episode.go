@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -44,6 +45,22 @@ type Attributes struct {
 	Task    string            // what was to be done, in words
 	Success *bool             // whether it was; nil if the file does not say
 	Other   map[string]string // what else it says, by the file's own names
+}
+
+// Say takes what a file says of an episode under the names task and success, this as "true" or "false". It reports whether that is what was said.
+func (a *Attributes) Say(name, text string) bool {
+	switch name {
+	case "task":
+		a.Task = text
+		return true
+	case "success":
+		success, err := strconv.ParseBool(text)
+		if err == nil {
+			a.Success = &success
+		}
+		return err == nil
+	}
+	return false
 }
 
 // LeftOut is content that a reader knows and passes over, such as a mesh's faces or a topic without timestamps.

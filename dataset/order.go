@@ -21,6 +21,9 @@ func (s *Stream) Sorted() (sorted Stream, back, lost int, err error) {
 	if sorted.Times, err = s.Times.Take(0, rows); err == nil {
 		sorted.Values, err = s.Values.Take(0, rows)
 	}
+	if err == nil && s.Integers != nil {
+		sorted.Integers, err = s.Integers.Take(0, rows)
+	}
 	return sorted, back, lost, err
 }
 

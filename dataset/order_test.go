@@ -31,10 +31,12 @@ func TestSortedKeepsEverySampleThatHasAPlace(t *testing.T) {
 	part, err := wide.Slice(1, 1, 3)
 	require.NoError(t, err)
 	s = dataset.Stream{Times: tensor.Must(tensor.Of([]int64{7, 5}, 2)), Values: part, Columns: make([]dataset.Column, 2)}
+	s.Integers = tensor.Must(tensor.Of([]int64{1, 2, 4, 5}, 2, 2))
 	got, late, lost, err = s.Sorted()
 	require.NoError(t, err)
 	assert.Equal(t, [2]int{1, 0}, [2]int{late, lost})
 	assert.Equal(t, []float64{4, 5, 1, 2}, floats(t, got.Values))
+	assert.Equal(t, []float64{4, 5, 1, 2}, floats(t, got.Integers))
 }
 
 func floats(t *testing.T, x *tensor.Tensor) []float64 {

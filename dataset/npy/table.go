@@ -19,6 +19,8 @@ type Table struct {
 	// Columns are those of the last dimension: of records the fields, otherwise the indices. Type is numpy's name of the type: "uint8".
 	Columns []dataset.Column
 	Inexact int // whole numbers that Values could not hold: rounded to nearest even
+	// Integers are the int64 that Values are rounded from, of its shape; nil where nothing is rounded, and of records.
+	Integers *tensor.Tensor
 	// Times [S] is the field of records that was asked for as their clock, as ReadTimes gives it; nil without.
 	Times   *tensor.Tensor
 	LeftOut []dataset.LeftOut // the fields that are no numbers, each with why not
@@ -63,6 +65,14 @@ func ReadTableData(r io.Reader, h *Header, opt TableOptions) (*Table, error) {
 		t.Values, err = floats(r, h, s)
 	case s.FitsF32():
 		t.Values, err = array(r, h, func(b []byte) float32 { v, _ := records.Load[float32](s, b, o); return v })
+	case s == records.I64:
+		var list *tensor.Tensor
+		if list, err = array(r, h, h.int64s()); err != nil {
+			return nil, err
+		}
+		if t.Values, t.Inexact, err = dataset.Numbers(list, 64); t.Inexact > 0 {
+			t.Integers = list
+		}
 	default:
 		t.Values, err = array(r, h, func(b []byte) float64 {
 			v, exact := records.Load[float64](s, b, o)
@@ -77,7 +87,9 @@ func ReadTableData(r io.Reader, h *Header, opt TableOptions) (*Table, error) {
 	}
 	switch n := len(h.Shape); {
 	case n == 1:
-		t.Values, err = t.Values.Reshape(h.count, 1)
+		if t.Values, err = t.Values.Reshape(h.count, 1); err == nil && t.Integers != nil {
+			t.Integers, err = t.Integers.Reshape(h.count, 1)
+		}
 	case n > 0 && h.Shape[n-1] > max(maxWidth, h.count):
 		err = &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrTooLarge, Msg: "shape", Got: tensor.FormatShape(h.Shape), Want: fmt.Sprintf("at most %d columns", maxWidth)}
 	case n == 0:

@@ -167,7 +167,7 @@ func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []da
 	if err != nil {
 		return below(from.values, !head.IsRecords() && errors.Is(err, dataset.ErrUnsupported), err)
 	}
-	s.Values, s.Columns, s.Inexact, s.Times = t.Values, t.Columns, t.Inexact, t.Times
+	s.Values, s.Columns, s.Inexact, s.Integers, s.Times = t.Values, t.Columns, t.Inexact, t.Integers, t.Times
 	if from.clock == "" {
 		if s.Times, err = f.Times(from.times); err != nil {
 			return below(from.times, false, err)
@@ -232,7 +232,8 @@ func init() {
 	})
 }
 
-// ReadFile reads the streams of an archive; see [File.Episode]. The file's name becomes the episode's.
+// ReadFile reads the streams of an archive; see [File.Episode]. The file's name becomes the episode's, and arrays task and success of one text, as
+// "pick up the bottle" and "true", become its attributes.
 func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -244,5 +245,21 @@ func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 		return nil, err
 	}
 	e.Name, e.Attributes.Source = dataset.BaseName(path), path
+	for _, name := range []string{"task", "success"} {
+		h, err := f.Header(name)
+		if err != nil || !h.IsString() || h.Len() != 1 {
+			continue // of another program, to which it means something else
+		}
+		list, err := f.Strings(name)
+		var bad *dataset.FormatError
+		switch {
+		case errors.As(err, &bad) && !opt.Strict:
+			e.Damage.Add("texts that are broken", f.Stored(name), bad)
+		case err != nil:
+			return nil, err
+		default:
+			e.Attributes.Say(name, list[0])
+		}
+	}
 	return e, nil
 }

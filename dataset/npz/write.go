@@ -58,6 +58,11 @@ func (w *Writer) Add(name string, t *tensor.Tensor) error {
 	return w.add(name, func(out io.Writer) error { return npy.Write(out, t) })
 }
 
+// AddWhole writes whole numbers as an array of a type of numpy's, "bool" or "int16", which must hold them; see npy.HoldsWhole.
+func (w *Writer) AddWhole(name, typ string, t *tensor.Tensor) error {
+	return w.add(name, func(out io.Writer) error { return npy.WriteWhole(out, typ, t) })
+}
+
 // AddStrings writes a list of strings as an array of rank 1.
 func (w *Writer) AddStrings(name string, list []string) error {
 	return w.add(name, func(out io.Writer) error { return npy.WriteStrings(out, list) })

@@ -47,7 +47,7 @@ func (a arrays) Table(name string, opt npy.TableOptions) (*npy.Table, error) {
 }
 
 // ReadFile reads the streams of a file: of each NAME.values and NAME.times, and if they are there the names of its columns, NAME.columns in the
-// metadata; see [npz.File.Episode]. Tensors that are no stream's are left out, and the other metadata become attributes. The file's name becomes the
+// metadata; see [npz.File.Episode]. Tensors that are no stream's are left out, and the other metadata become attributes, task and success the episode's own. The file's name becomes the
 // episode's.
 func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 	f, err := Open(path)
@@ -84,7 +84,7 @@ func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 		}
 	}
 	for name, text := range f.metadata {
-		if taken[name] {
+		if taken[name] || e.Attributes.Say(name, text) {
 			continue
 		}
 		if e.Attributes.Other == nil {

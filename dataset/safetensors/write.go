@@ -33,7 +33,8 @@ type Writer struct {
 
 type named struct {
 	name  string
-	dtype tensor.DType
+	dtype string // the format's name
+	size  int    // bytes of an element
 	shape []int
 	write func(io.Writer) error
 }
@@ -41,10 +42,10 @@ type named struct {
 // bytes is how many there are of it.
 func (n *named) bytes() (int, error) {
 	count, err := tensor.NumElements(n.shape...)
-	if err == nil && count > tensor.MaxBytes/n.dtype.Size() {
+	if err == nil && count > tensor.MaxBytes/n.size {
 		err = &Error{Name: n.name, Kind: dataset.ErrTooLarge, Got: tensor.FormatShape(n.shape), Want: "at most 2^62 bytes"}
 	}
-	return count * n.dtype.Size(), err
+	return count * n.size, err
 }
 
 // Error says why a tensor or a text cannot be added.
@@ -94,11 +95,30 @@ func (w *Writer) Add(name string, t *tensor.Tensor) error {
 // AddData keeps what writes the elements of a tensor, little-endian and in row-major order, when Close comes to them. To write more or less than the shape
 // takes is an *Error of Close.
 func (w *Writer) AddData(name string, dtype tensor.DType, shape []int, write func(io.Writer) error) error {
-	n := named{name, dtype, slices.Clone(shape), write}
-	switch {
-	case ofTensor[dtype] == "":
+	if ofTensor[dtype] == "" {
 		return &Error{Name: name, Kind: dataset.ErrDType, Got: dtype.String(), Want: "a dtype of tensors"}
-	case len(shape) > maxRank:
+	}
+	return w.add(named{name, ofTensor[dtype], dtype.Size(), slices.Clone(shape), write})
+}
+
+// AddWhole keeps whole numbers to be written as a tensor of a type of numpy's, "bool" or "int16", which must hold them; see npy.HoldsWhole.
+func (w *Writer) AddWhole(name, typ string, t *tensor.Tensor) error {
+	descr, size, ok := npy.WholeDescr(typ)
+	if !ok {
+		return &Error{Name: name, Kind: dataset.ErrDType, Got: typ, Want: "a type of whole numbers"}
+	}
+	dtype := ""
+	for _, d := range dtypes {
+		if d.descr == descr {
+			dtype = d.name
+		}
+	}
+	return w.add(named{name, dtype, size, t.Shape(), func(w io.Writer) error { return npy.WriteWholeData(w, typ, t) }})
+}
+
+func (w *Writer) add(n named) error {
+	name, shape := n.name, n.shape
+	if len(shape) > maxRank {
 		return &Error{Name: name, Kind: dataset.ErrShape, Got: fmt.Sprintf("rank %d", len(shape)), Want: fmt.Sprintf("at most %d", maxRank)}
 	}
 	if _, err := n.bytes(); err != nil {
@@ -168,7 +188,7 @@ var ofTensor = map[tensor.DType]string{
 }
 
 func (w *Writer) write() error {
-	slices.SortStableFunc(w.list, func(a, b named) int { return -cmp.Compare(a.dtype.Size(), b.dtype.Size()) })
+	slices.SortStableFunc(w.list, func(a, b named) int { return -cmp.Compare(a.size, b.size) })
 	var head bytes.Buffer
 	head.Write(make([]byte, prefix))
 	separator := "{"
@@ -193,7 +213,7 @@ func (w *Writer) write() error {
 			return err
 		}
 		end := at + size
-		fmt.Fprintf(&head, `:{"dtype":"%s","shape":[`, ofTensor[a.dtype])
+		fmt.Fprintf(&head, `:{"dtype":"%s","shape":[`, a.dtype)
 		for i, n := range a.shape {
 			if i > 0 {
 				head.WriteByte(',')
