@@ -32,6 +32,7 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
+	cameras          []string           // of the plan, once the dataset is read
 	absent           *inspection.Absent // declared episodes that are not there, once the dataset is read
 }
 
@@ -149,8 +150,17 @@ func (a *app) stats(s *statistics) error {
 	if !r.Known && s.shard.count == 0 {
 		r.Remarks = append(r.Remarks, "quantiles are not known yet: run each shard again with --after and this state, and merge")
 	}
-	if len(r.Streams) == 0 {
+	switch {
+	case len(r.Streams) == 0 && r.Filtered > 0 && r.Filtered == r.Episodes:
+		r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's filter wants none of %s", episodes(r.Episodes)))
+	case len(r.Streams) == 0:
 		r.Remarks = append(r.Remarks, "no streams of numbers: robocache inspect says what there is")
+	}
+	for i := 0; s.opt.Plan != nil && s.opt.Streams == nil && r.Read > 0 && i < len(s.opt.Plan.Streams); i++ {
+		name := s.opt.Plan.Streams[i].Name
+		if !slices.ContainsFunc(r.Streams, func(o stats.Stream) bool { return o.Name == name }) {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's stream %s has no numbers in any episode, as cameras have none", name))
+		}
 	}
 	if r.Damaged > 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("something could not be read of %s, which robocache inspect tells", episodes(r.Damaged)))
