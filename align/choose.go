@@ -144,12 +144,13 @@ func why(e *dataset.Episode, name string) string {
 	return "no samples"
 }
 
-// find returns a stream of the recording; nil for one that the recording left out and that has no place here either.
+// find returns a stream of the recording; nil for one that the recording left out and that has no place here either, and for a camera.
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
 	name := w.source()
 	s := e.Stream(name)
 	if m := e.MediaStream(name); s == nil && m != nil {
-		return nil, j.at(i, "name", &StreamError{Stream: name, Got: mediaReason(m), Want: "a stream of numbers"})
+		j.left = append(j.left, LeftOut{name, mediaReason(m)}) // which a plan of a conversion names
+		return nil, nil
 	}
 	if c := e.CloudStream(name); s == nil && c != nil {
 		return nil, j.at(i, "name", &StreamError{Stream: name, Got: cloudReason(c), Want: "a stream of numbers"})

@@ -68,6 +68,16 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 	case !slices.Contains(lerobot.Codecs(), opt.Codec):
 		return nil, &OptionError{"Codec", fmt.Sprintf("%q", opt.Codec), strings.Join(lerobot.Codecs(), ", ")}
 	}
+	for _, vector := range []struct {
+		arg  string
+		list []string
+	}{{"State", opt.State}, {"Action", opt.Action}} {
+		for i, name := range vector.list {
+			if slices.Contains(vector.list[:i], name) {
+				return nil, &OptionError{vector.arg, name + " twice", "each stream once"}
+			}
+		}
+	}
 	for _, name := range opt.State {
 		if slices.Contains(opt.Action, name) {
 			return nil, &OptionError{"Action", name + ", which is in State", "each stream in one of them"}

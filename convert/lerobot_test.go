@@ -351,7 +351,7 @@ func TestWhatLeRobotCannotTakeIsRefusedOrLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, e.Media)
 
-	for _, opt := range []LeRobotOptions{{Cameras: "film"}, {Codec: "theora"}, {State: []string{"a", "b"}, Action: []string{"b"}}} {
+	for _, opt := range []LeRobotOptions{{Cameras: "film"}, {Codec: "theora"}, {State: []string{"a", "b"}, Action: []string{"b"}}, {State: []string{"a", "b", "a"}}, {Action: []string{"a", "a"}}} {
 		_, err := LeRobot(opt)
 		assert.ErrorIs(t, err, dataset.ErrOption)
 	}

@@ -97,3 +97,14 @@ func TestAStreamWithoutSamplesIsLeftOut(t *testing.T) {
 		assert.Contains(t, text(r.Remarks), "left out: empty: no samples")
 	}
 }
+
+// An episode that has another type says what gives all the same.
+func TestAnotherTypeIsToldWithWhatHelps(t *testing.T) {
+	single, double := recorded(t, 1, 20, false), recorded(t, 2, 20, false)
+	var err error
+	double.Streams[0].Values, err = tensor.Of(numbersOf(t, double.Streams[0].Values), 20, 3)
+	require.NoError(t, err)
+	_, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, single, double))
+	assert.Equal(t, 1, r.Skipped)
+	assert.Contains(t, r.Pieces[0].Episodes[1].Skipped, "a plan with dtype: f32 gives all the same")
+}

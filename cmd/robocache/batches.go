@@ -8,7 +8,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -277,7 +276,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	}
 	d.step, d.begun = at.Step, begun
 	d.out.of(d.source.Stores, d.group)
-	d.out.Absent = append([]inspection.Absent{}, d.source.Absent...)
+	d.out.Absent = append([]batching.Absent{}, d.source.Absent...)
 	d.out.Read = time.Since(began).Seconds()
 	d.remarks()
 	return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
-	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
@@ -28,7 +28,7 @@ type converted struct {
 	Before []int             `json:"before"` // of each, how many pieces were there already, whole
 	// Skipped are the inputs of which these shards lack episodes that were skipped.
 	Skipped []convert.SkippedInput `json:"skipped"`
-	Absent  []inspection.Absent    `json:"absent"` // inputs of which declared episodes are not there
+	Absent  []batching.Absent      `json:"absent"` // inputs of which declared episodes are not there
 }
 
 // conversion is a convert command as given.
@@ -283,7 +283,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		return c.explain(err)
 	}
 	defer work.Close()
-	all := &converted{Output: c.out, Absent: []inspection.Absent{}}
+	all := &converted{Output: c.out, Absent: []batching.Absent{}}
 	defer a.onSignal(func() {
 		what := "what is whole of it stays, and the same command goes on"
 		if c.to == "lerobot" {
@@ -313,7 +313,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	all.Skipped = convert.SkippedInputs(all.Shards)
 	for _, in := range all.Shards[0].Inputs {
 		if in.Absent != nil {
-			all.Absent = append(all.Absent, inspection.Absent{Input: in.Path, Absent: *in.Absent})
+			all.Absent = append(all.Absent, batching.Absent{Input: in.Path, Absent: *in.Absent})
 		}
 	}
 	if a.json {

@@ -80,7 +80,7 @@ func (a *app) converted(all *converted) error {
 var byFlags = strings.NewReplacer(
 	"it can be written under another name", "--name FROM=TO gives it another", "or a codec to encode it anew", "or --cameras video, which encodes it anew",
 	"; its times count steps, because nobody said how many a second there are", "; its times count steps, because nobody said how many a second there are: --rate says it",
-	"(LeRobotOptions.Extra)", "(--extra)",
+	": images can be encoded as video", ": --cameras video encodes images, too", "(LeRobotOptions.Extra)", "(--extra)",
 )
 
 // flagged is an error in the words of the command line.

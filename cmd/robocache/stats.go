@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/stats"
@@ -32,7 +33,8 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
-	absent           *inspection.Absent // declared episodes that are not there, once the dataset is read
+	cameras          []string         // of the plan, once the dataset is read
+	absent           *batching.Absent // declared episodes that are not there, once the dataset is read
 }
 
 // computed is what stats says of its work.
@@ -41,8 +43,8 @@ type computed struct {
 	Output string   `json:"output,omitempty"`
 	Kept   []string `json:"kept"` // features that were taken over from the file of statistics that there was
 	*stats.Report
-	Absent  []inspection.Absent `json:"absent"` // the dataset, if declared episodes of it are not there
-	Remarks []string            `json:"remarks"`
+	Absent  []batching.Absent `json:"absent"` // the dataset, if declared episodes of it are not there
+	Remarks []string          `json:"remarks"`
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -142,15 +144,24 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: []inspection.Absent{}, Remarks: []string{}}
+	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(), Absent: []batching.Absent{}, Remarks: []string{}}
 	if s.absent != nil {
 		r.Absent, r.Remarks = append(r.Absent, *s.absent), append(r.Remarks, s.absent.String())
 	}
 	if !r.Known && s.shard.count == 0 {
 		r.Remarks = append(r.Remarks, "quantiles are not known yet: run each shard again with --after and this state, and merge")
 	}
-	if len(r.Streams) == 0 {
+	switch {
+	case len(r.Streams) == 0 && r.Filtered > 0 && r.Filtered == r.Episodes:
+		r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's filter wants none of %s", episodes(r.Episodes)))
+	case len(r.Streams) == 0:
 		r.Remarks = append(r.Remarks, "no streams of numbers: robocache inspect says what there is")
+	}
+	for i := 0; s.opt.Plan != nil && s.opt.Streams == nil && r.Read > 0 && i < len(s.opt.Plan.Streams); i++ {
+		name := s.opt.Plan.Streams[i].Name
+		if !slices.ContainsFunc(r.Streams, func(o stats.Stream) bool { return o.Name == name }) {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("the plan's stream %s has no numbers in any episode, as cameras have none", name))
+		}
 	}
 	if r.Damaged > 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("something could not be read of %s, which robocache inspect tells", episodes(r.Damaged)))
@@ -230,7 +241,7 @@ func (a *app) collected(s *statistics) (*stats.State, error) {
 		return nil, readError(path, err)
 	}
 	defer d.Close()
-	s.absent = inspection.AbsentOf(s.paths[0], d)
+	s.absent = batching.AbsentOf(s.paths[0], d)
 	s.opt.Binned = d.Format() == "lerobot"
 	var state *stats.State
 	if s.after != "" {

@@ -41,33 +41,33 @@ func (t *training) writes() bool { return t.out != "" && t.rank == 0 }
 
 // trained is what train says of its work, in the last line of --json.
 type trained struct {
-	Input      string              `json:"input"`
-	Output     string              `json:"output,omitempty"`
-	Devices    []deviceInfo        `json:"devices"`
-	Policy     string              `json:"policy"`
-	Says       string              `json:"says"`
-	States     []seen              `json:"states"`
-	Action     seen                `json:"action"`
-	NotStates  []policy.NotState   `json:"not_states"`
-	Recipe     policy.Recipe       `json:"recipe"`
-	Parameters int                 `json:"parameters"`
-	MFLOP      float64             `json:"mflop_per_step"`
-	Episodes   int                 `json:"episodes"` // that were trained on
-	Windows    int                 `json:"windows"`
-	HoldOut    []int               `json:"hold_out"`
-	Steps      int                 `json:"steps"` // those of a checkpoint that was resumed too
-	Loss       float64             `json:"loss"`  // the mean of the latest steps
-	Seconds    float64             `json:"seconds"`
-	Speed      float64             `json:"steps_per_second"`
-	Skill      map[string]float64  `json:"skill"` // by ticks; empty without episodes held out
-	RidgeSkill map[string]float64  `json:"ridge_skill"`
-	Evaluation *policy.Evaluation  `json:"evaluation,omitempty"`
-	Ridge      *policy.Evaluation  `json:"ridge,omitempty"`
-	Absent     []inspection.Absent `json:"absent"` // the input, if declared episodes of it are not there
-	Skipped    []loader.Skipped    `json:"skipped"`
-	LeftOut    []loader.LeftOut    `json:"left_out"`
-	Ended      bool                `json:"ended_by_signal"`
-	Remarks    []string            `json:"remarks"`
+	Input      string             `json:"input"`
+	Output     string             `json:"output,omitempty"`
+	Devices    []deviceInfo       `json:"devices"`
+	Policy     string             `json:"policy"`
+	Says       string             `json:"says"`
+	States     []seen             `json:"states"`
+	Action     seen               `json:"action"`
+	NotStates  []policy.NotState  `json:"not_states"`
+	Recipe     policy.Recipe      `json:"recipe"`
+	Parameters int                `json:"parameters"`
+	MFLOP      float64            `json:"mflop_per_step"`
+	Episodes   int                `json:"episodes"` // that were trained on
+	Windows    int                `json:"windows"`
+	HoldOut    []int              `json:"hold_out"`
+	Steps      int                `json:"steps"` // those of a checkpoint that was resumed too
+	Loss       float64            `json:"loss"`  // the mean of the latest steps
+	Seconds    float64            `json:"seconds"`
+	Speed      float64            `json:"steps_per_second"`
+	Skill      map[string]float64 `json:"skill"` // by ticks; empty without episodes held out
+	RidgeSkill map[string]float64 `json:"ridge_skill"`
+	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
+	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
+	Absent     []batching.Absent  `json:"absent"` // the input, if declared episodes of it are not there
+	Skipped    []loader.Skipped   `json:"skipped"`
+	LeftOut    []loader.LeftOut   `json:"left_out"`
+	Ended      bool               `json:"ended_by_signal"`
+	Remarks    []string           `json:"remarks"`
 }
 
 // seen is a stream that the policy takes.
@@ -286,7 +286,7 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	w.out.Absent = append([]inspection.Absent{}, source.Absent...)
+	w.out.Absent = append([]batching.Absent{}, source.Absent...)
 	done := a.step("preparing a step of training")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()

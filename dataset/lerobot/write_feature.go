@@ -80,7 +80,14 @@ func (f *writeFeature) visual() bool { return f.dtype == dtypeImage || f.dtype =
 func (f *writeFeature) same(o *writeFeature) *WriteError {
 	switch {
 	case f.dtype != o.dtype:
-		return &WriteError{Kind: dataset.ErrDType, Got: o.dtype, Want: f.dtype + ", as in the first episode"}
+		how := ""
+		switch floats := []string{dtypeFloat32, dtypeFloat64}; {
+		case slices.Contains(floats, f.dtype) && slices.Contains(floats, o.dtype):
+			how = ": a plan with dtype: f32 gives all the same"
+		case slices.Contains([]string{f.dtype, o.dtype}, dtypeVideo) && slices.Contains([]string{f.dtype, o.dtype}, dtypeImage):
+			how = ": images can be encoded as video"
+		}
+		return &WriteError{Kind: dataset.ErrDType, Got: o.dtype, Want: f.dtype + ", as in the first episode" + how}
 	case !slices.Equal(f.shape, o.shape):
 		return &WriteError{Kind: dataset.ErrShape, Got: tensor.FormatShape(o.shape), Want: tensor.FormatShape(f.shape) + ", as in the first episode"}
 	case !slices.Equal(f.names, o.names):

@@ -24,6 +24,9 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		if err != nil && !errors.As(err, &bad) {
 			err = ReadError(s.PlanFile, err)
 		}
+		if err == nil {
+			p.Streams = s.withoutCameras(p.Streams)
+		}
 		if err == nil && len(p.Windows) == 0 {
 			s.watch.remark("the plan has no windows, so all streams have the anchor alone: windows: {action: [0s, 1s]} would give action a second")
 		}
@@ -93,6 +96,19 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		p.Windows[w.Name] = w.Window
 	}
 	return p, nil
+}
+
+// withoutCameras passes over the streams of a plan that the dataset declares as cameras: a conversion takes them, and batches have Cameras.
+func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
+	features := s.Data.Info().Features
+	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {
+		name := cmp.Or(w.From, w.Name)
+		camera := slices.ContainsFunc(features, func(f dataset.Feature) bool { return f.Name == name && (f.DType == "video" || f.DType == "image") })
+		if camera {
+			s.watch.remark("the plan's stream %s is a camera, which batches have by --camera %s=WIDTHxHEIGHT", w.Name, name)
+		}
+		return camera
+	})
 }
 
 // readPlan reads the plan file.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -102,7 +101,7 @@ type Source struct {
 	Store  *loader.Store
 	Stores []*loader.Store
 	// Absent are the inputs of which declared episodes are not there.
-	Absent []inspection.Absent
+	Absent []Absent
 	watch  Watch
 	told   bool // of statistics that are not used
 }
@@ -155,7 +154,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 
 // absent notes the episodes that an input declares and that are not there.
 func (s *Source) absent(path string, d dataset.Dataset) {
-	if a := inspection.AbsentOf(path, d); a != nil {
+	if a := AbsentOf(path, d); a != nil {
 		s.Absent = append(s.Absent, *a)
 		s.watch.remark("%v", a)
 	}

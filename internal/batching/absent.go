@@ -1,4 +1,4 @@
-package inspection
+package batching
 
 import "github.com/robocache/robocache/dataset"
 
