@@ -74,7 +74,7 @@ var rules = map[string][]string{
 	"internal/decimal":         {},
 	"internal/device":          {"cudadrv", "internal/raw", "ops/backend", "tensor"},
 	"internal/browsertest":     {"github.com/stretchr/testify/..."},
-	"internal/batching":        {"align", "dataset/...", "internal/inspection", "internal/near", "loader", "ops", "tensor"},
+	"internal/batching":        {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
 	"internal/benchmark":       {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":            {},
 	"internal/fp32":            {},
