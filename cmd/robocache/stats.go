@@ -33,7 +33,6 @@ type statistics struct {
 	form             stats.Form
 	read             dataset.Options
 	opt              stats.Options
-	cameras          []string         // of the plan, once the dataset is read
 	absent           *batching.Absent // declared episodes that are not there, once the dataset is read
 }
 
