@@ -162,13 +162,6 @@ func (f *File) Lookup(key string) (string, bool) { return f.parsed.Lookup(key) }
 
 // Close closes the file. Close twice is fine.
 func (f *File) Close() error {
-	for _, c := range f.columns {
-		for _, l := range []*leaf{c.leaf, c.bytes, c.paths} {
-			if l != nil {
-				l.let()
-			}
-		}
-	}
 	if err := f.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return err
 	}

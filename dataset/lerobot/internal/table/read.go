@@ -116,17 +116,6 @@ func (l *leaf) hold(group, number int, p *prepared) {
 	}
 }
 
-// let holds no page any longer.
-func (l *leaf) let() {
-	l.mu.Lock()
-	p := l.held.p
-	l.held = held{}
-	l.mu.Unlock()
-	if p != nil {
-		p.release()
-	}
-}
-
 // take returns the page that is held if it is that, and holds it no longer; else nil.
 func (l *leaf) take(group, number int) *prepared {
 	l.mu.Lock()
