@@ -237,7 +237,7 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 	if err != nil {
 		return nil, err
 	}
-	out := &Resampled{Clock: j.clock, Times: j.targets, Snap: j.snap, Report: j.report(e)}
+	out := &Resampled{Clock: j.clock, Times: j.targets, Report: j.report(e)}
 	for i := range j.takes {
 		t := &j.takes[i]
 		opts := j.options(t)

@@ -24,7 +24,6 @@ type Aligned struct {
 type Resampled struct {
 	Clock   ops.Clock
 	Times   *tensor.Tensor // [T]
-	Snap    ops.Limit      // how near to a sample a tick counted as being on it
 	Streams []Aligned
 	Report  Report
 }

@@ -336,7 +336,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 			r.e.Times = s.Stream.Nanoseconds()
 		}
 		if from.media == nil {
-			err = used(s, got.Snap, &account)
+			err = used(s, &a.plan, &account)
 			got.Streams, got.Report.Streams, own.Streams = append(got.Streams, *s), append(got.Report.Streams, *line), append(own.Streams, s.Stream)
 		} else {
 			account.Kind = mediaKind

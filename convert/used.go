@@ -34,9 +34,10 @@ type span[T int64 | float64] struct {
 }
 
 // used counts the samples of an aligned stream that its rows were made of, why the others were not used, and the rows across gaps of the recording.
-func used(a *align.Aligned, snap ops.Limit, account *StreamAccount) error {
+func used(a *align.Aligned, plan *align.Plan, account *StreamAccount) error {
 	st := a.Recorded.Stats()
 	gap := dataset.GapFactor * st.Median
+	snap, _ := align.Snapping(plan.Snap, plan.Rate) // which was checked
 	if a.Recorded.Times.DType() == tensor.I64 {
 		times, targets := a.Recorded.Nanoseconds(), a.Stream.Nanoseconds()
 		u := newUsage(a, times, func(d time.Duration) int64 { return int64(d) }, snap, gap)

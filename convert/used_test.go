@@ -85,7 +85,7 @@ func TestAUsedSampleIsOneThatRowsAreMadeOf(t *testing.T) {
 				got := made()
 				a := &got.Streams[0]
 				account := StreamAccount{Name: "s", Read: len(times), Dropped: map[string]int{}, Rows: a.Len(), Valid: a.Len()}
-				require.NoError(t, used(a, got.Snap, &account))
+				require.NoError(t, used(a, &plan, &account))
 				require.NoError(t, account.check("e"), name)
 				want := tensor.Must(tensor.Of(must(tensor.Floats(a.Values)), a.Len()))
 				has := usageOf(a, &plan)
