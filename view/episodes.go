@@ -105,18 +105,19 @@ type episodes struct {
 
 // reading is an episode that is being read, for all who wait for it.
 type reading struct {
+	keep  keeping // the longest that one of them asked for, under the lock of the episodes
 	done  chan struct{}
 	entry *entry
 	err   error
 }
 
-// keeping is for how long an episode that was read is kept.
+// keeping is for how long an episode that was read is kept, the shortest first.
 type keeping uint8
 
 const (
 	unkept keeping = iota // it is not
-	latest                // until others were looked at later
 	soon                  // as the latest, but before it is looked at: what is looked at now is dropped after it
+	latest                // until others were looked at later
 )
 
 // get returns an episode, from memory if it is there. One that is read is kept as keep says, and others are dropped for it.
@@ -151,6 +152,9 @@ func (s *Server) get(ctx context.Context, i int, keep keeping) (*entry, error) {
 			})
 			c.Lock()
 			delete(c.reading, i)
+			if r.err == nil && r.keep != unkept {
+				c.keep(r.entry, r.keep) // before the lock opens, so that nobody finds it neither here nor there
+			}
 			c.Unlock()
 			close(r.done)
 		})
@@ -160,27 +164,18 @@ func (s *Server) get(ctx context.Context, i int, keep keeping) (*entry, error) {
 			return nil, context.Canceled
 		}
 	}
+	r.keep = max(r.keep, keep)
 	c.Unlock()
 	select {
 	case <-r.done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if r.err == nil && keep != unkept {
-		c.keep(r.entry, keep)
-	}
 	return r.entry, r.err
 }
 
-// keep puts an entry among the recent ones, and drops the oldest of these that there is no room for.
+// keep puts an entry, which is not there, among the recent ones under the lock, and drops the oldest of these that there is no room for.
 func (c *episodes) keep(e *entry, as keeping) {
-	c.Lock()
-	defer c.Unlock()
-	for _, o := range c.recent {
-		if o.number == e.number {
-			return
-		}
-	}
 	c.recent = append(c.recent, e)
 	if n := len(c.recent); as == soon && n > 1 {
 		c.recent[n-2], c.recent[n-1] = e, c.recent[n-2]

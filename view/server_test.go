@@ -304,6 +304,24 @@ func TestWhoWaitsForAnEpisodeSharesIt(t *testing.T) {
 	assert.Equal(t, int64(1), m.reads.Load())
 }
 
+// Who is gone before an episode is read has asked for it all the same: it is kept from the moment it is no longer being read, so that who comes next finds it.
+func TestAnEpisodeIsKeptThoughWhoAskedIsGone(t *testing.T) {
+	s := serve(t, robots(t, 3), Options{})
+	ctx, leave := context.WithCancel(context.Background())
+	leave()
+	s.get(ctx, 2, latest)
+	for {
+		s.episodes.Lock()
+		read, kept := s.episodes.reading[2] == nil, len(s.episodes.recent)
+		s.episodes.Unlock()
+		if read {
+			assert.Equal(t, 1, kept)
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestMemoryHasAnEnd(t *testing.T) {
 	m := &memory{}
 	for i := range 6 {
