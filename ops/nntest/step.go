@@ -1,0 +1,348 @@
+package nntest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// stepCase is a GradientNorm or an AdamW.
+type stepCase struct {
+	name        string
+	ranks       int
+	p, from, to int
+	squares     bool    // there are some, whose sum is known
+	maxNorm     float64 // in norms
+	state       [2]int64
+	bad         float64 // is element from+3 of the gradient, if it is not 0
+	copies      bool
+	largest     bool                    // the gradient begins with the largest numbers, and is not scaled
+	elements    func(chunk, i int) bool // of each chunk only these are not 0, unless nil: threeOf, oneOf
+	few         uint64                  // a seed: few squares are not 0, see fewSquares
+}
+
+var normCases = []stepCase{
+	{ranks: 1, p: 16, to: 16},
+	{ranks: 1, p: 4096, to: 4096},
+	{ranks: 2, p: 4096*2 + 1040, to: 4096*2 + 1040},
+	{ranks: 3, p: 4096*3 + 32, from: 4096, to: 4096 * 3},
+	{ranks: 2, p: 4096*2 + 32, from: 8192, to: 4096*2 + 32},
+	{ranks: 1, p: 4128, to: 4128, bad: math.Inf(1)},
+	{ranks: 4, p: 4096 + 48, to: 4096 + 48},
+	{ranks: 5, p: 4096*2 + 32, from: 4096, to: 4096*2 + 32},
+	{ranks: 1, p: 4096 * 64, to: 4096 * 64, elements: threeOf},
+	{ranks: 1, p: 4096 * 16, to: 4096 * 16, elements: oneOf},
+}
+
+var adamWCases = []stepCase{
+	{name: "first", ranks: 1, p: 1040, to: 1040, state: [2]int64{1, 0}},
+	{name: "second", ranks: 1, p: 32, to: 32, state: [2]int64{2, 0}},
+	{name: "last of the schedule", ranks: 1, p: 48, to: 48, state: [2]int64{3, 0}},
+	{name: "behind the schedule", ranks: 1, p: 48, to: 48, state: [2]int64{1000, 0}},
+	{name: "before the first", ranks: 1, p: 48, to: 48},
+	{name: "two ranks", ranks: 2, p: 9000 / 16 * 16, from: 4096, to: 8192, state: [2]int64{2, 0}, copies: true},
+	{name: "three ranks", ranks: 3, p: 9008, from: 8192, to: 9008, state: [2]int64{2, 0}, copies: true},
+	{name: "norm", ranks: 1, p: 9008, to: 9008, state: [2]int64{2, 0}, squares: true},
+	{name: "clipped", ranks: 1, p: 9008, to: 9008, state: [2]int64{2, 0}, squares: true, maxNorm: 0.25},
+	{name: "not clipped", ranks: 1, p: 9008, from: 4096, to: 9008, state: [2]int64{2, 0}, squares: true, maxNorm: 4, copies: true},
+	{name: "norm of many chunks", ranks: 1, p: 4096 * 300, from: 4096 * 299, to: 4096 * 300, state: [2]int64{2, 0}, squares: true, maxNorm: 0.5},
+	{name: "roundings of the norm, 0", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 3016},
+	{name: "roundings of the norm, 1", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 909},
+	{name: "roundings of the norm, 2", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 1182},
+	{name: "roundings of the norm, 3", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 2535},
+	{name: "bad before", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 7}},
+	{name: "bad before, with a norm", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 1}, squares: true},
+	{name: "an infinite gradient", ranks: 1, p: 40960, from: 4096, to: 40960, state: [2]int64{2, 0}, bad: math.Inf(-1), copies: true},
+	{name: "a gradient that is no number", ranks: 2, p: 4128, to: 4128, state: [2]int64{2, 0}, bad: math.NaN()},
+	{name: "the largest gradient", ranks: 1, p: 48, to: 48, state: [2]int64{2, 0}, largest: true},
+	{name: "a norm that is no number", ranks: 1, p: 40960, to: 40960, state: [2]int64{2, 0}, squares: true, bad: math.NaN(), maxNorm: 1},
+	{name: "a norm too large", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 0}, squares: true, bad: 1e30},
+}
+
+const testScale = 0x1.333334p-2 // 0.3, as float32
+
+// of makes the gradients of all ranks.
+func (c stepCase) of(m *Maker) (list []*tensor.Tensor) {
+	for r := range c.ranks {
+		all := make([]float64, c.p)
+		for i := range all {
+			if c.elements != nil && !c.elements(i/backend.NormChunk, i%backend.NormChunk) {
+				continue
+			}
+			for i%16 < 13 { // the others are padding
+				all[i] = float64(float32(m.Rand().NormFloat64() * 0.01))
+				if c.elements == nil || squareRoundsUp(float32(all[i])*c.scale()) {
+					break
+				}
+			}
+		}
+		for i := 0; c.largest && i < 4; i++ {
+			all[i] = math.Copysign(math.MaxFloat32, float64(i%2)-0.5)
+		}
+		if c.bad != 0 && r == c.ranks-1 {
+			all[c.from+3] = c.bad
+		}
+		t := m.Of(tensor.F32, all, c.p)
+		m.InOut(fmt.Sprint("gradient", r), t)
+		list = append(list, t)
+	}
+	return list
+}
+
+func (c stepCase) scale() float32 {
+	if c.largest {
+		return 1
+	}
+	return testScale
+}
+
+// squareRoundsUp reports whether the square of x is less than its float32: to cut it would be to have another.
+func squareRoundsUp(x float32) bool {
+	exact := float64(x) * float64(x) // which has 48 bits
+	return float64(float32(exact)) > exact
+}
+
+// oneOf reports whether an element is the one of its chunk whose square is the chunk's sum: another of a thread's 16 from chunk to chunk.
+func oneOf(chunk, i int) bool {
+	part, thread, c := i/1024, i%1024/4, i%4
+	return part == chunk%4 && c == chunk/4%4 && thread == 0
+}
+
+// threeOf reports whether an element of a chunk is one of three: two that a thread adds one after the other, and one of a thread whose sum its own meets, at
+// another distance from chunk to chunk.
+func threeOf(chunk, i int) bool {
+	part, thread, c := i/1024, i%1024/4, i%4
+	own := chunk / 8 * 4
+	return thread == own && part == chunk%4 && c/2 == chunk/4%2 || thread == own^1<<(chunk%8) && part == 0 && c == 0
+}
+
+func (c stepCase) norm(m *Maker) (backend.Plan, error) {
+	job := &backend.GradientNormJob{Gradients: c.of(m), From: c.from, To: c.to, Scale: c.scale(),
+		Sum: m.Out("sum", tensor.F32, c.p)}
+	for r := range c.ranks {
+		job.Squares = append(job.Squares, m.Out(fmt.Sprint("squares", r), tensor.F32, chunks(c.p)))
+	}
+	return m.NN().GradientNorm(job)
+}
+
+func chunks(p int) int { return (p + backend.NormChunk - 1) / backend.NormChunk }
+
+// gradients are the sums that are wanted.
+func (c stepCase) gradients(got map[string][]float64, scale float64) (g, size []float64) {
+	g, size = make([]float64, c.p), make([]float64, c.p)
+	for r := range c.ranks {
+		for i, x := range got[fmt.Sprint("gradient", r)] {
+			g[i] += x * scale
+			size[i] += math.Abs(x * scale)
+		}
+	}
+	return g, size
+}
+
+func (c stepCase) check(t *testing.T, got map[string][]float64) {
+	if got["params"] != nil {
+		c.checkStep(t, got)
+		return
+	}
+	g, size := c.gradients(got, float64(c.scale()))
+	for i := range c.p {
+		inside := i >= c.from && i < c.to
+		if s := got["sum"][i]; inside && !math.IsInf(g[i], 0) {
+			assert.LessOrEqual(t, math.Abs(s-g[i]), 50*size[i]*0x1p-24, "sum %d", i)
+		} else if inside {
+			assert.Equal(t, g[i], s)
+		} else {
+			assert.True(t, math.IsNaN(s), "sum %d, of another rank, is %v", i, s)
+		}
+	}
+	for r := 1; r < c.ranks; r++ {
+		assert.Equal(t, fmt.Sprint(got["squares0"]), fmt.Sprint(got[fmt.Sprint("squares", r)]), "those of rank %d", r) // of which some are no numbers
+	}
+	for i, s := range got["squares0"] {
+		lo, hi := i*backend.NormChunk, min((i+1)*backend.NormChunk, c.p)
+		if lo < c.from || lo >= c.to {
+			assert.True(t, math.IsNaN(s), "squares %d, of another rank, are %v", i, s)
+			continue
+		}
+		want := 0.0
+		for _, x := range g[lo:hi] {
+			want += x * x
+		}
+		if math.IsInf(want, 0) {
+			assert.Equal(t, want, s)
+		} else {
+			assert.InEpsilon(t, want, s, 1e-5)
+		}
+	}
+}
+
+// The schedule of the cases: step s has the learning rate s/1000, and weight decay 0.1.
+const (
+	testBeta1, testBeta2 = 0.9, 0.99
+	testEps              = 1e-6
+	testSteps            = 3
+)
+
+func (c stepCase) adamW(m *Maker) (backend.Plan, error) {
+	job := &backend.AdamWJob{Gradients: c.of(m), From: c.from, To: c.to, Scale: c.scale(), Beta1: testBeta1, Beta2: testBeta2, Eps: testEps}
+	inOut := func(name string, list []float64) *tensor.Tensor {
+		for i := range list {
+			if i%16 >= 13 {
+				list[i] = 0
+			}
+		}
+		t := m.Of(tensor.F32, list, c.p)
+		before := m.Of(tensor.F32, list, c.p)
+		m.InOut(name, t)
+		m.InOut(name+" before", before)
+		return t
+	}
+	random := func(scale float64, f func(float64) float64) []float64 {
+		list := make([]float64, c.p)
+		for i := range list {
+			list[i] = float64(float32(f(m.Rand().NormFloat64()) * scale))
+		}
+		return list
+	}
+	id := func(x float64) float64 { return x }
+	job.Params, job.M, job.V = inOut("params", random(1, id)), inOut("m", random(0.01, id)), inOut("v", random(0.0001, math.Abs))
+	if m.NN().Working() != tensor.F32 {
+		for r := range c.ranks {
+			job.Working = append(job.Working, m.Out(fmt.Sprint("working", r), 0, c.p))
+		}
+	}
+	if c.copies {
+		for r := range c.ranks {
+			job.Copies = append(job.Copies, m.Out(fmt.Sprint("copy", r), tensor.F32, c.p))
+		}
+	}
+	var schedule []float64
+	for s := 1.0; s <= testSteps; s++ {
+		schedule = append(schedule, s/1000/(1-math.Pow(testBeta1, s)), math.Sqrt(1-math.Pow(testBeta2, s)), 1-s/1000*0.1, 0)
+	}
+	job.Schedule = m.Of(tensor.F32, schedule, testSteps, 4)
+	state := make([]float64, backend.StateWords)
+	state[backend.StateStep], state[backend.StateBad] = float64(c.state[0]), float64(c.state[1])
+	job.State = m.Of(tensor.I64, state, backend.StateWords)
+	m.InOut("state", job.State)
+	if c.squares {
+		job.Squares, job.Norm = m.Of(tensor.F32, c.squaresOf(), chunks(c.p)), m.Out("norm", tensor.F32, 1)
+		if job.MaxNorm = 1; c.bad == 0 {
+			job.MaxNorm = float32(c.maxNorm * c.wantNorm())
+		}
+	}
+	return m.NN().AdamW(job)
+}
+
+// fewSquares are not 0 where threads that are folded meet, each addition one that rounds the sum up: if one were cut, the norm would be another, which the
+// square root hides of most sums. The seeds were looked for; the seed's last bits say which of four groups of threads meets at the first fold.
+func (c stepCase) fewSquares() []float64 {
+	r := rand.New(rand.NewPCG(c.few, 1))
+	list := make([]float64, chunks(c.p))
+	for _, i := range []int{0, 1, 2, 4, 8, 16, 32, 64, 96, 256} {
+		list[i] = float64(float32(r.Float64() / 16))
+	}
+	group := 32 * int(c.few%4)
+	list[group] = float64(float32(list[group]) + float32(1+r.Float64()))
+	list[group+128] = float64(float32(r.Float64()))
+	return list
+}
+
+// squaresOf are made up: of each chunk others, or few, or what is bad.
+func (c stepCase) squaresOf() []float64 {
+	if c.few > 0 {
+		return c.fewSquares()
+	}
+	list := make([]float64, chunks(c.p))
+	for i := range list {
+		list[i] = float64(float32(0.25 + math.Sin(float64(i))/8))
+	}
+	if c.bad != 0 {
+		list[len(list)/2] = c.bad * c.bad
+	}
+	return list
+}
+
+func (c stepCase) wantNorm() float64 {
+	sum := 0.0
+	for _, x := range c.squaresOf() {
+		sum += x
+	}
+	return math.Sqrt(sum)
+}
+
+// checkStep compares with a step in float64.
+func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
+	badNorm := c.squares && c.bad != 0
+	state := got["state"]
+	assert.Equal(t, []float64{float64(c.state[0]), 0, 0}, []float64{state[backend.StateStep], state[backend.StateValid], state[backend.StateTicket]})
+	switch {
+	case c.state[1] != 0:
+		assert.EqualValues(t, c.state[1], state[backend.StateBad])
+	case c.bad != 0:
+		assert.EqualValues(t, max(c.state[0], 1), state[backend.StateBad])
+	default:
+		assert.Zero(t, state[backend.StateBad])
+	}
+	clip := 1.0
+	if c.squares && c.state[1] == 0 {
+		if norm := got["norm"][0]; badNorm {
+			assert.True(t, math.IsNaN(norm) || math.IsInf(norm, 0), "norm %v", norm)
+		} else {
+			assert.InEpsilon(t, c.wantNorm(), norm, 1e-6)
+		}
+		if c.maxNorm > 0 {
+			clip = min(1, c.maxNorm*c.wantNorm()/(c.wantNorm()+1e-6))
+		}
+	} else if c.squares {
+		assert.True(t, math.IsNaN(got["norm"][0]), "norm was written")
+	}
+	still := c.state[1] != 0 || badNorm
+	g, _ := c.gradients(got, float64(c.scale())*clip)
+	s := float64(min(max(c.state[0], 1), testSteps))
+	before := func(name string) []float64 { return slices.Clone(got[name+" before"]) }
+	p, m, v := before("params"), before("m"), before("v")
+	for i := c.from; i < c.to && !still; i++ {
+		if math.IsInf(g[i], 0) || math.IsNaN(g[i]) {
+			continue
+		}
+		lr := s / 1000
+		m[i] = testBeta1*m[i] + (1-testBeta1)*g[i]
+		v[i] = float64(float32(testBeta2*v[i] + (1-testBeta2)*g[i]*g[i])) // which may be infinite
+		p[i] = p[i]*(1-lr*0.1) - lr*(m[i]/(1-math.Pow(testBeta1, s)))/(math.Sqrt(v[i]/(1-math.Pow(testBeta2, s)))+testEps)
+	}
+	near := func(name string, want []float64, size float64) {
+		Within(t, name, got[name], want, func(i int) float64 {
+			if still || i < c.from || i >= c.to || i%16 >= 13 {
+				return 0
+			}
+			return size * max(1, math.Abs(want[i]))
+		})
+	}
+	near("params", p, 2e-6)
+	near("m", m, 1e-8)
+	near("v", v, 1e-9)
+	for r := range c.ranks {
+		for name, of := range map[string]func(float32) float64{
+			"working": func(x float32) float64 { return float64(tensor.BF16FromF32(x).F32()) },
+			"copy":    func(x float32) float64 { return float64(x) },
+		} {
+			list := got[fmt.Sprint(name, r)]
+			for i := range list {
+				if still || i < c.from || i >= c.to {
+					require.True(t, math.IsNaN(list[i]), "%s%d[%d] was written: %v", name, r, i, list[i])
+				} else {
+					require.Equal(t, of(float32(got["params"][i])), list[i], "%s%d[%d]", name, r, i)
+				}
+			}
+		}
+	}
+}
