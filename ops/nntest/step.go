@@ -38,6 +38,9 @@ var normCases = []stepCase{
 	{ranks: 1, p: 4128, to: 4128, bad: math.Inf(1)},
 	{ranks: 4, p: 4096 + 48, to: 4096 + 48},
 	{ranks: 5, p: 4096*2 + 32, from: 4096, to: 4096*2 + 32},
+	{ranks: 1, p: 1024, to: 1024},
+	{ranks: 1, p: 2048, to: 2048},
+	{ranks: 1, p: 4096 + 3072, to: 4096 + 3072},
 	{ranks: 1, p: 4096 * 64, to: 4096 * 64, elements: threeOf},
 	{ranks: 1, p: 4096 * 16, to: 4096 * 16, elements: oneOf},
 }
@@ -120,7 +123,7 @@ func oneOf(chunk, i int) bool {
 // another distance from chunk to chunk.
 func threeOf(chunk, i int) bool {
 	part, thread, c := i/1024, i%1024/4, i%4
-	own := chunk / 8 * 4
+	own := chunk / 8 * 36
 	return thread == own && part == chunk%4 && c/2 == chunk/4%2 || thread == own^1<<(chunk%8) && part == 0 && c == 0
 }
 
