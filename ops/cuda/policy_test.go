@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
@@ -119,7 +120,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 		})
 		slow := 4
 		if simulated {
-			slow = 24
+			slow = thorough.Of(48, 24)
 		}
 		opstest.Run(t, dev, opstest.Config{Slow: slow, Both: true, More: 2, Only: map[string]bool{"named": !simulated, "generated": true, "unaligned": !simulated, "unaligned-rounding": true, "unaligned-f32": true, "unaligned-bf16": true, "unaligned-timestamps at once": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
 		for _, kernel := range []string{"resample", "resample_f64", "resample_channels", "resample_channels_f64", "resample_curves", "resample_curves_f64", "resample_fast", "resample_small",

@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cuda"
@@ -35,7 +36,7 @@ func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Ba
 			dev, err := ops.NewDevice(by(b))
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-			config := opstest.Config{Slow: 20, OneOf: 4, Only: map[string]bool{}}
+			config := opstest.Config{Slow: 20, OneOf: thorough.Of(12, 4), Only: map[string]bool{}}
 			for _, group := range simulatedGroups {
 				config.Only[group] = true
 			}

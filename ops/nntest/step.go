@@ -77,7 +77,7 @@ func (c stepCase) of(m *Maker) (list []*tensor.Tensor) {
 	for r := range c.ranks {
 		all := make([]float64, c.p)
 		for i := range all {
-			if c.elements != nil && !c.elements(i/backend.NormChunk, i%backend.NormChunk) {
+			if !c.near(i) || c.elements != nil && !c.elements(i/backend.NormChunk, i%backend.NormChunk) {
 				continue
 			}
 			for i%16 < 13 { // the others are padding
@@ -98,6 +98,11 @@ func (c stepCase) of(m *Maker) (list []*tensor.Tensor) {
 		list = append(list, t)
 	}
 	return list
+}
+
+// near reports whether an element is of the step's own or within a chunk of them: the others are 0, since to make a million takes time.
+func (c stepCase) near(i int) bool {
+	return i >= c.from-backend.NormChunk && i < c.to+backend.NormChunk
 }
 
 func (c stepCase) scale() float32 {
@@ -211,7 +216,9 @@ func (c stepCase) adamW(m *Maker) (backend.Plan, error) {
 	random := func(scale float64, f func(float64) float64) []float64 {
 		list := make([]float64, c.p)
 		for i := range list {
-			list[i] = float64(float32(f(m.Rand().NormFloat64()) * scale))
+			if c.near(i) {
+				list[i] = float64(float32(f(m.Rand().NormFloat64()) * scale))
+			}
 		}
 		return list
 	}
