@@ -74,7 +74,7 @@ func known(ctx context.Context, list []input, media []string) error {
 	declares := make([]bool, len(list))
 	for i := range list {
 		for _, f := range list[i].info.Features {
-			if f.DType == "video" || f.DType == "image" {
+			if f.Media {
 				names[f.Name], declares[i] = true, true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -32,10 +33,16 @@ type Feature struct {
 	DType string   // by the dataset's own name: "float32", "video"
 	Shape []int    // of one sample
 	Names []string // of the columns; nil where there are none
+	Media bool     `json:",omitempty"` // it is a media stream: the frames of a camera
 	// Of a camera's video: pixels, and frames a second; 0 where nothing is declared. Encoding is by the name that Media has, empty where none is.
 	Width, Height int
 	Rate          float64
 	Encoding      string
+}
+
+// DeclaresMedia reports whether name is a media stream as the dataset declares it. Formats that declare nothing have media all the same.
+func (i *Info) DeclaresMedia(name string) bool {
+	return slices.ContainsFunc(i.Features, func(f Feature) bool { return f.Media && f.Name == name })
 }
 
 // ChooseRate sets Rate and RateFrom: what the caller says goes before what the file says, and that before what is known of the dataset; 0 says nothing.

@@ -35,7 +35,7 @@ type Config struct {
 	Clock     string     `json:"clock,omitempty"`
 	States    []Stream   `json:"states"`
 	Action    Stream     `json:"action"`
-	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams
+	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams, or cameras of one that does
 	// Inputs are the columns of a token: those of the states, and with Differences those of the action before its tick, then, of the last token alone, those
 	// of the last action as it is.
 	Inputs []Column `json:"inputs"`
@@ -102,6 +102,9 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 			return nil, err
 		}
 	}
+	if err := c.findCameras(store.Info()); err != nil {
+		return nil, err
+	}
 	p, err := c.parse()
 	if err != nil {
 		return nil, err
@@ -138,12 +141,18 @@ func planOf(rate float64) (string, error) {
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
 
-// parse reads the plan's text, with what a policy makes of it: the streams that were chosen, if it names none, none normalised, and see causal.
+// readPlan reads the plan's text.
+func (c *Config) readPlan() (align.Plan, error) {
+	return align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+}
+
+// parse is the plan with what a policy makes of it: the streams that were chosen, if it names none, and else no cameras, none normalised, and see causal.
 func (c *Config) parse() (align.Plan, error) {
-	p, err := align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	p, err := c.readPlan()
 	if err != nil {
 		return p, err
 	}
+	c.passOver(&p)
 	p.Defaults.Normalise = ""
 	for i := range p.Streams {
 		p.Streams[i].Normalise = ""
@@ -158,10 +167,11 @@ func (c *Config) parse() (align.Plan, error) {
 
 // Normalised returns how the plan normalises streams, "mean-std of action", which is left out: a policy normalises by itself what it takes.
 func (c *Config) Normalised() (list []string, err error) {
-	p, err := align.ParsePlan(cmp.Or(c.planName, "plan"), []byte(c.Plan))
+	p, err := c.readPlan()
 	if err != nil {
 		return nil, err
 	}
+	c.passOver(&p)
 	for i := range p.Streams {
 		if rule := cmp.Or(p.Streams[i].Normalise, p.Defaults.Normalise, "none"); rule != "none" {
 			list = append(list, rule+" of "+p.Streams[i].Name)

@@ -1,19 +1,52 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/loader"
 )
 
-// NotState is a stream of a dataset that is not taken as a state, since its name says what it is. A plan that names it takes it.
+// NotState is a stream of a dataset that is not taken as a state: by its name, unless a plan names it, or a camera that a plan names.
 type NotState struct {
 	Stream string `json:"stream"`
 	Reason string `json:"reason"`
+}
+
+// Camera is the Reason of a stream that a plan names and a policy cannot take; conversions and batches by the same plan have it.
+const Camera = "a camera, of which a policy has none"
+
+// findCameras notes which streams of the plan the dataset declares as cameras.
+func (c *Config) findCameras(info dataset.Info) error {
+	p, err := c.readPlan()
+	if err != nil {
+		return err
+	}
+	for _, s := range p.Streams {
+		if info.DeclaresMedia(cmp.Or(s.From, s.Name)) {
+			c.NotStates = append(c.NotStates, NotState{s.Name, Camera})
+		}
+	}
+	if n := len(c.NotStates); n > 0 && n == len(p.Streams) {
+		return p.Mistake("streams", "cameras alone", "states and actions beside them: a policy is of numbers")
+	}
+	return nil
+}
+
+// passOver takes the cameras out of a plan that names streams.
+func (c *Config) passOver(p *align.Plan) {
+	if len(p.Streams) == 0 {
+		return
+	}
+	for _, n := range c.NotStates {
+		p.Streams = slices.DeleteFunc(p.Streams, func(s align.Stream) bool { return s.Name == n.Stream })
+		delete(p.Windows, n.Stream)
+	}
 }
 
 // choose takes the streams of a store that the options name, or that can be states, and the action, for a plan that names none.

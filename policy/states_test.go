@@ -2,11 +2,13 @@ package policy_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -75,4 +77,36 @@ func TestStreamsThatAreNoStatesAreLeftOutAndListed(t *testing.T) {
 	}
 	_, err = policy.NewTrainer(context.Background(), all(t, "cpu"), build(t, d), policy.Options{})
 	assert.ErrorContains(t, err, "stream state: got none beside action; reward, a reward, or where an episode ends, want a stream of states")
+}
+
+// A plan that a conversion takes with its cameras, whatever their kind, trains the policy of the streams beside them.
+func TestAPlansCamerasAreLeftOutAndListed(t *testing.T) {
+	ctx := context.Background()
+	d, err := lerobot.Open(ctx, "../../shared/data/lerobot_v3_g1", lerobot.Options{})
+	if err != nil {
+		t.Skip("the shared recordings are not here: ", err)
+	}
+	defer d.Close()
+	store := build(t, d)
+	const numbers = "version: 1\nrate: 30\nstreams: [{name: observation.state}, {name: action}%s]\nwindows: {action: [0s, 300ms]%s}\n"
+	o := policy.Options{Steps: 1, Batch: 2, Plan: fmt.Sprintf(numbers, ", {name: eye, from: observation.images.wrist, kind: nearest}, {name: observation.images.front}", ", eye: [-1s, 1s]")}
+	with := trainer(t, "cpu", store, o)
+	assert.Equal(t, []policy.NotState{{Stream: "eye", Reason: policy.Camera}, {Stream: "observation.images.front", Reason: policy.Camera}}, with.Config().NotStates)
+	train(t, with, 1)
+	dir := t.TempDir()
+	require.NoError(t, with.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	_, err = p.Evaluate(ctx, store, []int{1}, nil)
+	assert.NoError(t, err, "a policy whose plan names cameras runs")
+
+	o.Plan = fmt.Sprintf(numbers, "", "")
+	without := trainer(t, "cpu", store, o)
+	train(t, without, 1)
+	assert.Equal(t, without.Parameters(), with.Parameters())
+	assert.Equal(t, without.Config().Inputs, with.Config().Inputs)
+
+	_, err = policy.NewTrainer(ctx, all(t, "cpu"), store, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: observation.images.front}]\n"})
+	assert.ErrorContains(t, err, "line 3, column 10: streams: got cameras alone, want states and actions beside them")
 }

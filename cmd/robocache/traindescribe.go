@@ -36,7 +36,11 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		for _, n := range c.NotStates {
 			others = append(others, fmt.Sprintf("%s (%s)", n.Stream, n.Reason))
 		}
-		w.remark("not states: %s; a plan that names them takes them", strings.Join(others, ", "))
+		text := "not states: " + strings.Join(others, ", ")
+		if c.NotStates[0].Reason != policy.Camera {
+			text += "; a plan that names them takes them"
+		}
+		w.remark("%s", text)
 	}
 	normalised, err := c.Normalised()
 	if err != nil {

@@ -158,6 +158,7 @@ func featureOf(m orderjson.Member) (f feature, why string) {
 		f.width = 0
 	}
 	f.Names = namesOf(get(list, "names"), "", 0)
+	f.Media = f.DType == "video" || f.DType == "image"
 	if f.DType == "video" {
 		if wrong := f.readVideo(cmp.Or(string(get(list, "info")), string(get(list, "video_info")))); wrong != "" {
 			why = wrong

@@ -23,7 +23,7 @@ func declared(leaves []*leaf) (list []dataset.Feature) {
 		if !l.perStep() || l.kind == texts || l.why != "" {
 			continue
 		}
-		f := dataset.Feature{Name: l.name(), DType: l.dtype, Shape: slices.Clone(l.row())}
+		f := dataset.Feature{Name: l.name(), DType: l.dtype, Shape: slices.Clone(l.row()), Media: l.kind == images}
 		for i, d := range f.Shape {
 			if l.kind == images && d == 0 {
 				f.Shape[i] = -1

@@ -100,10 +100,10 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 
 // withoutCameras passes over the streams of a plan that the dataset declares as cameras: a conversion takes them, and batches have Cameras.
 func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
-	features := s.Data.Info().Features
+	info := s.Data.Info()
 	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {
 		name := cmp.Or(w.From, w.Name)
-		camera := slices.ContainsFunc(features, func(f dataset.Feature) bool { return f.Name == name && (f.DType == "video" || f.DType == "image") })
+		camera := info.DeclaresMedia(name)
 		if camera {
 			s.watch.remark("the plan's stream %s is a camera, which batches have by --camera %s=WIDTHxHEIGHT", w.Name, name)
 		}
