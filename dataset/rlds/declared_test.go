@@ -24,10 +24,10 @@ func TestFeaturesAreDeclaredByNameDTypeAndShape(t *testing.T) {
 		{Name: "action", DType: "float32", Shape: []int{3}},
 		{Name: "box", DType: "float32", Shape: []int{4}, Names: []string{"ymin", "xmin", "ymax", "xmax"}},
 		{Name: "fixed", DType: "bool", Shape: []int{4}},
-		{Name: "image", DType: "uint8", Shape: []int{-1, 5, 3}},
+		{Name: "image", DType: "uint8", Shape: []int{-1, 5, 3}, Media: true},
 		{Name: "open", DType: "int8", Shape: []int{-1, 2}},
 		{Name: "touch", DType: "float64", Shape: []int{2}},
-		{Name: "video", DType: "uint8", Shape: []int{9, 4, 5, 3}},
+		{Name: "video", DType: "uint8", Shape: []int{9, 4, 5, 3}, Media: true},
 	}, s.Info().Features)
 }
 

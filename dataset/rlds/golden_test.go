@@ -98,7 +98,7 @@ func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 	want := goldens(t, "kinds")
 	in := s.Info()
 	assert.Contains(t, in.Features, dataset.Feature{Name: "observation/zl", DType: "float32", Shape: []int{2, 2}})
-	assert.Contains(t, in.Features, dataset.Feature{Name: "observation/depth16", DType: "uint16", Shape: []int{12, 16, 1}})
+	assert.Contains(t, in.Features, dataset.Feature{Name: "observation/depth16", DType: "uint16", Shape: []int{12, 16, 1}, Media: true})
 	assert.Len(t, in.Features, 14)
 	in.Features = nil
 	assert.Equal(t, dataset.Info{Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3, 4}}}, Attributes: map[string]string{"version": "1.0.0"},

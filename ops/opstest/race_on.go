@@ -7,4 +7,4 @@ package opstest
 const raceSlow = 10
 
 // raceOf is of how many cases one is run then: the answers that they are compared with are worked out by one goroutine, and take longest.
-const raceOf = 8
+const raceOf = 32
