@@ -259,8 +259,10 @@ func fatal(err error) bool {
 }
 
 // passes reports whether the plan's filter takes an episode.
-func (c *chosen) passes(e *Episode) bool {
-	f := c.plan.Filter
+func (c *chosen) passes(e *Episode) bool { return e.Passes(c.plan.Filter) }
+
+// Passes reports whether a plan's filter takes the episode.
+func (e *Episode) Passes(f align.Filter) bool {
 	return (f.Split == "" || slices.Contains(e.Splits, f.Split)) && (f.Task == "" || f.Task == e.Task) && (f.Success == nil || e.Success != nil && *e.Success == *f.Success)
 }
 

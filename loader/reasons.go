@@ -75,6 +75,15 @@ type EmptyError struct {
 	Succeeded, Failed int
 }
 
+// PassesNone is the error that a filter takes none of some episodes.
+func PassesNone(f align.Filter, episodes []*Episode) *EmptyError {
+	e := &EmptyError{Episodes: len(episodes), Filtered: len(episodes), Filter: f}
+	for _, about := range episodes {
+		e.has(about)
+	}
+	return e
+}
+
 // has takes up what a filter could ask of an episode.
 func (e *EmptyError) has(about *Episode) {
 	if about.Task != "" && !slices.Contains(e.Tasks, about.Task) {

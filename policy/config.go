@@ -49,6 +49,8 @@ type Config struct {
 	// unless given.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
+	// Filtered is how many episodes the plan's filter leaves out, of those that are not held out.
+	Filtered int `json:"filtered,omitempty"`
 	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
 	LeftOut []loader.LeftOut `json:"left_out"`
 
@@ -130,7 +132,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, &OptionError{"Floor", fmt.Sprint(c.Floor), "a number above 0"}
 	}
 	c.Recipe.WarmUp = min(c.Recipe.WarmUp, c.Recipe.Steps)
-	return c, c.episodes(store, o.HoldOut)
+	return c, c.episodes(store, o.HoldOut, p.Filter)
 }
 
 // planOf is a plan on a clock of a rate.
@@ -259,6 +261,7 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	}
 	ticks := func(n int) time.Duration { return time.Duration(math.Round(float64(n) * 1e9 / c.Hz)) }
 	p.Windows, p.Defaults.DType = map[string]align.Window{}, tensor.F32
+	p.Filter = align.Filter{} // which Trained has passed, and others are asked for by their numbers
 	for _, s := range c.States {
 		p.Windows[s.Name] = align.Window{From: -ticks(c.Recipe.History)}
 	}
@@ -296,14 +299,19 @@ func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, sto
 	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 
-// episodes says which are trained on.
-func (c *Config) episodes(store *loader.Store, holdOut []int) error {
+// episodes says which are trained on: those that the plan's filter takes, and that are not held out. What is held out is, whatever the filter says.
+func (c *Config) episodes(store *loader.Store, holdOut []int, f align.Filter) error {
+	var others []*loader.Episode
 	for i := range store.Episodes {
 		e := &store.Episodes[i]
-		if !slices.Contains(holdOut, e.Number) {
+		if slices.Contains(holdOut, e.Number) {
+			continue
+		}
+		if others = append(others, e); e.Passes(f) {
 			c.Trained = append(c.Trained, e.Number)
 		}
 	}
+	c.Filtered = len(others) - len(c.Trained)
 	for i, n := range holdOut {
 		switch {
 		case slices.Contains(holdOut[:i], n):
@@ -319,7 +327,10 @@ func (c *Config) episodes(store *loader.Store, holdOut []int) error {
 			return &OptionError{"HoldOut", strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(there), slices.Max(there))}
 		}
 	}
-	if len(c.Trained) == 0 {
+	switch {
+	case len(others) > 0 && len(c.Trained) == 0:
+		return loader.PassesNone(f, others)
+	case len(others) == 0:
 		return &OptionError{"HoldOut", fmt.Sprintf("all %d episodes", len(holdOut)), "at least one that is trained on"}
 	}
 	c.HoldOut = append(c.HoldOut, holdOut...)

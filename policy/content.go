@@ -91,6 +91,20 @@ func content(sum hash.Hash, e *dataset.Episode, s *dataset.Stream, takes Stream)
 	return nil
 }
 
+// Copies are the episodes that are held out and have the samples of one that is trained on, by their numbers, and that one's: their skill says nothing.
+func (c *Config) Copies() (list [][2]int) {
+	trained := map[string]int{}
+	for _, n := range slices.Backward(c.Trained) {
+		trained[c.Contents[n]] = n
+	}
+	for _, n := range c.HoldOut {
+		if of, is := trained[c.Contents[n]]; is {
+			list = append(list, [2]int{n, of})
+		}
+	}
+	return list
+}
+
 // TrainedOn returns those of some episodes of a store, by their numbers, that the policy was trained on: whose samples are the same, whatever the dataset is
 // called and however its episodes are numbered. A stream that is not there, or a value that is not finite, is a *StreamError.
 func (p *Policy) TrainedOn(ctx context.Context, store *loader.Store, numbers []int) ([]int, error) {

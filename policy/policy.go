@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -71,6 +72,8 @@ type Runner struct {
 	parts  []part // of the network's batch of one, in the order of the live's
 	last   []float64
 	chunk  []float64
+
+	missing []string
 }
 
 // part is a stream on the device, [1,T,D] and [1,T].
@@ -147,25 +150,34 @@ func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *
 	return r, err
 }
 
-// Push takes a sample: see [align.Live.Push]. The actions are those that were commanded, by this policy or by another.
+// Push takes a sample: see [align.Live.Push]. The actions are those that were commanded, by this policy or by another. A sample with a value that is not
+// finite is not taken: a *StreamError.
 func (r *Runner) Push(stream string, at int64, values []float64) error {
+	if i := slices.IndexFunc(values, func(v float64) bool { return !finite(v) }); i >= 0 {
+		return &StreamError{stream, fmt.Sprintf("%g in value %d of the sample at %d ns", values[i], i, at), "finite values"}
+	}
 	return r.live.Push(stream, at, values)
 }
 
 // Act predicts the actions [C,A] from an anchor on, ns on the common clock, in their own unit. The memory is that of the next one too. Without an action
-// before the anchor it is a *NoActionError, if the policy needs one.
+// before the anchor it is a *NoActionError, if the policy needs one, and where the network's result is not finite a *StreamError; later anchors may be
+// asked for all the same. A state that is not there counts as its mean, as in training: see Missing.
 func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	c := r.policy.config
 	parts, err := r.live.Window(ctx, anchor)
 	if err != nil {
 		return nil, err
 	}
+	r.missing = r.missing[:0]
 	for i, l := range parts {
 		q := &r.parts[i]
 		if l.Name == c.Action.Name {
-			if err := r.take(l, anchor); err != nil {
-				return nil, err
-			}
+			err = r.take(l, anchor)
+		} else {
+			err = r.look(l)
+		}
+		if err != nil {
+			return nil, err
 		}
 		for _, copied := range [][2]*tensor.Tensor{{q.values, l.Values}, {q.valid, l.Valid}} {
 			host, err := copied[1].Reshape(copied[0].Shape()...)
@@ -178,6 +190,11 @@ func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 		}
 	}
 	predicted, err := r.net.predict(ctx)
+	var bad *nn.NotFiniteError
+	if errors.As(err, &bad) {
+		err = &StreamError{c.Action.Name, fmt.Sprintf("a prediction that is not finite, for the anchor %d ns", anchor), "states near those that the policy was trained on"}
+		return nil, errors.Join(err, r.net.step.Forgive(ctx))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +203,19 @@ func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
 	}
 	return r.chunk, nil
 }
+
+// look finds out whether a state is there at the anchor.
+func (r *Runner) look(l align.LivePart) error {
+	valid, err := tensor.Data[uint8](l.Valid)
+	if err == nil && valid[len(valid)-1] == 0 {
+		r.missing = append(r.missing, l.Name)
+	}
+	return err
+}
+
+// Missing are the states that had no valid sample at the last anchor that Act was asked for: none had arrived, or none that the plan's tolerance calls young
+// enough. The list is good until the next Act. What moves a robot looks at it.
+func (r *Runner) Missing() []string { return r.missing }
 
 // take reads the last action.
 func (r *Runner) take(l align.LivePart, anchor int64) error {

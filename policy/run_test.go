@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
 
@@ -91,4 +92,56 @@ func TestARunnerOfOtherStreamsIsRefused(t *testing.T) {
 	assert.ErrorAs(t, err, &stream)
 	_, err = policy.NewFeed(p.Config(), d[0])
 	assert.ErrorAs(t, err, &stream)
+}
+
+// A sample that is no number is not taken, a prediction that is none is an error of its anchor alone, and a state that is not there is told.
+func TestARunnerGoesOnAfterWhatItCannotUse(t *testing.T) {
+	ctx := context.Background()
+	d := robots(t, 70, 70)
+	store := build(t, d)
+	tr := trainer(t, "cpu", store, policy.Options{Steps: 1, Batch: 4})
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	e, err := store.Episode(ctx, 0)
+	require.NoError(t, err)
+	streams, err := p.LiveStreams(e)
+	require.NoError(t, err)
+	r, err := p.NewRunner(ctx, streams)
+	require.NoError(t, err)
+	defer r.Close()
+	tick := func(i int) int64 { return (int64(i)*1e9 + 15) / 30 }
+	var wrong *policy.StreamError
+	for i := range 30 {
+		require.NoError(t, r.Push("action", tick(i), []float64{1, 2, 3}))
+		switch {
+		case i < 3:
+		case i == 12:
+			for _, v := range []float64{math.NaN(), math.Inf(1)} {
+				require.ErrorAs(t, r.Push("state", tick(i), []float64{1, v, 3}), &wrong)
+				assert.Equal(t, "state", wrong.Stream)
+			}
+			require.NoError(t, r.Push("state", tick(i), []float64{1, 1e300, 3}), "which float32 does not hold")
+		default:
+			require.NoError(t, r.Push("state", tick(i), []float64{1, 2, 3}))
+		}
+		chunk, err := r.Act(ctx, tick(i))
+		if i == 0 {
+			continue
+		}
+		if seen := p.Config().Recipe.History; i >= 12 && i < 12+seen {
+			require.ErrorAs(t, err, &wrong, i)
+			assert.Contains(t, wrong.Got, "a prediction that is not finite")
+			continue
+		}
+		require.NoError(t, err, i)
+		assert.Len(t, chunk, 90)
+		if i < 3 {
+			assert.Equal(t, []string{"state"}, r.Missing())
+		} else {
+			assert.Empty(t, r.Missing())
+		}
+	}
 }

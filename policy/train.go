@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
+	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/nn/ranks"
@@ -188,7 +190,8 @@ func (t *Trainer) Steps() int { return int(t.at) }
 func (t *Trainer) Done() bool { return t.Steps() >= t.config.Recipe.Steps }
 
 // Run trains so many steps, but no more than the recipe has, and returns the loss of each: the mean over the targets of the batch that there are. It
-// ends early with the context, after whole steps, unless there are several processes, which train as many each. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since:
+// ends early with the context, after whole steps, unless there are several processes, which train as many each; where it ends before the first step, the
+// error is the context's. A value that is not finite is an error, *ops.ValueError or *nn.NotFiniteError, and nothing was trained since:
 // training ends there, and goes on from what was saved before.
 func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	if err := t.usable("Run"); err != nil {
@@ -201,6 +204,9 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 			t.broken = err
 			return nil, err
 		}
+	}
+	if given == 0 && steps > 0 {
+		return nil, ctx.Err()
 	}
 	p, err := t.group.Progress(context.WithoutCancel(ctx))
 	if err != nil {
@@ -247,7 +253,7 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 		return err
 	}
 	_, err = t.group.First(ctx, "the checkpoint", func() ([]byte, error) {
-		if err := t.models[0].SaveFile(ctx, in(dir, modelFile), nil); err != nil {
+		if err := t.models[0].SaveFile(ctx, in(dir, modelFile), map[string]string{stepText: strconv.FormatInt(t.at, 10)}); err != nil {
 			return nil, err
 		}
 		return nil, t.config.write(dir)
@@ -267,6 +273,9 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	if err := t.config.same(c, dir); err != nil {
 		return err
 	}
+	if err := ours(dir); err != nil {
+		return err
+	}
 	texts, err := t.group.LoadState(ctx, in(dir, trainingFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &CheckpointError{Dir: dir, Got: "no " + trainingFile, Want: "a folder that robocache train has written"}
@@ -278,6 +287,25 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 		t.losses, t.broken = lossesFrom(dir, texts[lossesText], t.at)
 	}
 	return t.broken
+}
+
+// stepText is the step that the weights of model.safetensors are of. A file that another program has written is without it.
+const stepText = "robocache.step"
+
+// ours refuses a checkpoint whose model.safetensors another program has written, as it would be written over.
+func ours(dir string) error {
+	f, err := safetensors.Open(in(dir, modelFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, written := f.Metadata()[stepText]; !written {
+		return &CheckpointError{dir, modelFile, "weights of another program, which going on would write over", "them in another folder"}
+	}
+	return nil
 }
 
 // place takes the loader to its place in a checkpoint, and returns how many steps there were.

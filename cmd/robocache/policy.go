@@ -68,6 +68,7 @@ type lived struct {
 	Episode       string  `json:"episode"`
 	Seconds       float64 `json:"seconds"`
 	WithoutAction int     `json:"without_action"` // ticks that no action had arrived before
+	WithoutState  int     `json:"without_state"`  // predictions for which a state had no valid sample at the tick
 	Late          int     `json:"late"`           // predictions that were not there a period after their tick
 	Ended         bool    `json:"ended_by_signal"`
 }
@@ -407,6 +408,9 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 			return err
 		}
 		took = append(took, time.Since(at))
+		if len(r.Missing()) > 0 {
+			out.WithoutState++
+		}
 		if live && time.Since(begin.Add(after)) > time.Duration(1e9/hz) {
 			out.Late++
 		}
@@ -460,7 +464,11 @@ func (w *actor) write() error {
 		writeColumns(&b, e)
 	}
 	if l := o.Live; l != nil {
-		fmt.Fprintf(&b, "played episode %s for %.1f s, %g predictions a second: %d late, %d without an action before them\n", l.Episode, l.Seconds, l.Hz, l.Late, l.WithoutAction)
+		fmt.Fprintf(&b, "played episode %s for %.1f s, %g predictions a second: %d late, %d without an action before them", l.Episode, l.Seconds, l.Hz, l.Late, l.WithoutAction)
+		if l.WithoutState > 0 {
+			fmt.Fprintf(&b, ", %d without a sample of a state", l.WithoutState)
+		}
+		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%d predictions, each in %.2f ms, the slowest of a hundred in %.2f ms, on %s\n%s\n", o.Latency.Predictions, o.Latency.Median, o.Latency.P99, o.Device.Name, o.Says)
 	if o.Output != "" {

@@ -125,7 +125,7 @@ func (a *app) trainCommand() *cobra.Command {
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
-		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --out trained/ --resume\n" +
+		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --hold-out 3 --out trained/ --resume\n" +
 			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -233,6 +233,19 @@ func (t *training) outputs() error {
 	return unwritten(atomicfile.Sweep(t.out, func(name string) bool { return name == lossPicture || policy.IsFile(name) }))
 }
 
+// alone locks the checkpoint, which another program may be making.
+func (t *training) alone() (unlock func(), err error) {
+	if !t.writes() || notURL(t.out) != nil {
+		return func() {}, nil
+	}
+	at := filepath.Clean(t.out)
+	unlock, err = atomicfile.Lock(filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+".train.lock"))
+	if errors.Is(err, atomicfile.ErrLocked) {
+		return nil, &outputError{t.out, errors.New("another program is making it: want another folder, or to wait until it is done")}
+	}
+	return unlock, err
+}
+
 // lossPicture is the picture's name in a checkpoint.
 const lossPicture = "loss.png"
 
@@ -265,6 +278,11 @@ func (a *app) train(t *training) (err error) {
 		}
 	}()
 	_, absent := os.Stat(t.out)
+	unlock, err := t.alone()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := t.outputs(); err != nil {
 		return err
 	}

@@ -42,6 +42,19 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		}
 		w.remark("%s", text)
 	}
+	if c.Filtered > 0 {
+		w.remark("%s not held out and not trained on: the plan's filter leaves them out", inspection.Counted(c.Filtered, "episode"))
+	}
+	if list := c.Copies(); len(list) > 0 {
+		var pairs []string
+		for _, p := range list[:min(len(list), mostNamed)] {
+			pairs = append(pairs, fmt.Sprintf("%d is %d", p[0], p[1]))
+		}
+		if n := len(list) - len(pairs); n > 0 {
+			pairs = append(pairs, fmt.Sprintf("%d more", n))
+		}
+		w.remark("held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", strings.Join(pairs, ", "))
+	}
 	normalised, err := c.Normalised()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -74,4 +75,24 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 	list := lines(t, printed)
 	assert.Regexp(t, `^goes on after step \d+ of 200$`, list[len(list)-1]["remarks"].([]any)[0])
 	assert.EqualValues(t, 200, list[len(list)-1]["steps"])
+}
+
+// Of two programs that would write one checkpoint, the second says so at once.
+func TestOneProgramMakesACheckpoint(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "policy")
+	args := []string{"train", g1, "--hold-out=0", "--steps=100000", "--batch=1", "--backend=cpu", "--json", "--out", out}
+	first, _ := program(t, args...)
+	stdout, err := first.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, first.Start())
+	in := bufio.NewReader(stdout)
+	_, err = in.ReadString('\n')
+	require.NoError(t, err)
+	code, _, stderr := cli("train", g1, "--backend=cpu", "--resume", "--out", out)
+	assert.Equal(t, 1, code, stderr)
+	assert.Contains(t, stderr, "another program is making it")
+	require.NoError(t, first.Process.Signal(syscall.SIGTERM))
+	_, _ = io.Copy(io.Discard, in)
+	require.NoError(t, first.Wait())
+	assert.Equal(t, []string{"policy"}, listed(t, filepath.Dir(out)), "the lock is gone")
 }

@@ -1,0 +1,109 @@
+package policy_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/policy"
+)
+
+// A plan's filter says what is trained on. Episodes that are held out, or asked for, are compared with whatever it says.
+func TestAFilterIsOfWhatIsTrainedOn(t *testing.T) {
+	ctx := context.Background()
+	d := robots(t, 80, 80, 80, 80)
+	good, bad := true, false
+	for i, success := range []*bool{&good, &bad, &good, &bad} {
+		d[i].Attributes.Success = success
+	}
+	store := build(t, d)
+	o := policy.Options{Steps: 1, HoldOut: []int{1, 2}, Plan: "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nfilter: {success: true}\n"}
+	tr := trainer(t, "cpu", store, o)
+	assert.Equal(t, []int{0}, tr.Config().Trained)
+	assert.Equal(t, 1, tr.Config().Filtered, "of those that are not held out")
+	both, err := tr.Evaluate(ctx, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 2}, both.Episodes)
+	assert.Equal(t, 2*(80-10), both.Skills[0].Windows)
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err)
+	defer p.Close()
+	_, err = p.Evaluate(ctx, store, []int{3}, nil)
+	assert.NoError(t, err)
+	seen, err := p.TrainedOn(ctx, store, []int{0, 1, 2, 3})
+	require.NoError(t, err)
+	assert.Equal(t, []int{0}, seen)
+
+	o.HoldOut = []int{0, 2}
+	_, err = policy.NewTrainer(ctx, all(t, "cpu"), store, o)
+	var empty *loader.EmptyError
+	require.ErrorAs(t, err, &empty)
+	assert.Equal(t, 2, empty.Failed)
+	assert.Equal(t, 2, empty.Filtered)
+}
+
+// An episode that is held out, and trained on in a copy, is named.
+func TestACopyOfWhatIsHeldOutIsNamed(t *testing.T) {
+	d := robots(t, 80, 80, 80)
+	d[2].Streams = d[0].Streams
+	store := build(t, d)
+	assert.Equal(t, [][2]int{{0, 2}}, trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{0, 1}}).Config().Copies())
+	assert.Empty(t, trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{1}}).Config().Copies())
+}
+
+// Weights that another program has written into a checkpoint are not written over.
+func TestGoingOnSparesTheWeightsOfAnotherProgram(t *testing.T) {
+	ctx := context.Background()
+	store := build(t, robots(t, 80, 80))
+	o := policy.Options{Steps: 3}
+	tr := trainer(t, "cpu", store, o)
+	train(t, tr, 1)
+	dir := t.TempDir()
+	require.NoError(t, tr.Save(ctx, dir))
+	require.NoError(t, trainer(t, "cpu", store, o).Resume(ctx, dir), "its own")
+
+	weights := filepath.Join(dir, "model.safetensors")
+	text, err := os.ReadFile(weights)
+	require.NoError(t, err)
+	length := binary.LittleEndian.Uint64(text)
+	header := map[string]any{}
+	require.NoError(t, json.Unmarshal(text[8:8+length], &header))
+	delete(header, "__metadata__") // as torch's save_file writes it
+	bare, err := json.Marshal(header)
+	require.NoError(t, err)
+	bare = append(bare, bytes.Repeat([]byte(" "), (8-len(bare)%8)%8)...)
+	text = append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(bare))), bare...), text[8+length:]...)
+	require.NoError(t, os.WriteFile(weights, text, 0o666))
+	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	require.NoError(t, err, "it runs")
+	defer p.Close()
+	err = trainer(t, "cpu", store, o).Resume(ctx, dir)
+	var refused *policy.CheckpointError
+	require.ErrorAs(t, err, &refused)
+	assert.Contains(t, err.Error(), "model.safetensors: got weights of another program")
+}
+
+// A context that has ended ends a loop over Run.
+func TestRunSaysThatItsContextHasEnded(t *testing.T) {
+	ctx, end := context.WithCancel(context.Background())
+	tr := trainer(t, "cpu", build(t, robots(t, 80, 80)), policy.Options{Steps: 3})
+	train(t, tr, 1)
+	end()
+	losses, err := tr.Run(ctx, 1)
+	assert.Empty(t, losses)
+	require.ErrorIs(t, err, context.Canceled)
+	train(t, tr, 2)
+	losses, err = tr.Run(ctx, 1)
+	assert.Empty(t, losses)
+	assert.NoError(t, err, "there are as many steps as the recipe has")
+}
