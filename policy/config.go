@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -33,6 +34,7 @@ type Config struct {
 	// Clock is where the timestamps of the recordings came from, where they have several clocks: one of dataset.Info.Clocks. Where the policy runs they
 	// are to come from there too.
 	Clock     string     `json:"clock,omitempty"`
+	Rate      float64    `json:"rate,omitempty"` // steps a second that the caller gave to recordings that say none
 	States    []Stream   `json:"states"`
 	Action    Stream     `json:"action"`
 	NotStates []NotState `json:"not_states"` // streams of the dataset that are none by their names, of a plan that names no streams, or cameras of one that does
@@ -94,6 +96,9 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
 	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Info().Clock,
 		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: []loader.LeftOut{}}
+	if info := store.Info(); info.RateFrom == "caller" {
+		c.Rate = info.Rate
+	}
 	switch {
 	case o.Hz != 0 && !dataset.IsRate(o.Hz):
 		return nil, &OptionError{"Hz", fmt.Sprint(o.Hz), "1e-6 to 1e9, or 0"}
@@ -111,15 +116,19 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(p.Streams) == 0 {
+	named := len(p.Streams) > 0
+	if !named {
 		if err := c.choose(store, &p, o); err != nil {
 			return nil, err
 		}
 		if err := p.Check(); err != nil { // whose windows name streams
+			if bad := (*align.PlanError)(nil); errors.As(err, &bad) {
+				return nil, p.Mistake(bad.Key, bad.Got, bad.Want)
+			}
 			return nil, err
 		}
 	}
-	if err := c.streams(&p, o); err != nil {
+	if err := c.streams(&p, named, o); err != nil {
 		return nil, err
 	}
 	if err := c.windows(&p); err != nil {
@@ -185,8 +194,8 @@ func (c *Config) Normalised() (list []string, err error) {
 	return list, nil
 }
 
-// streams says which of the plan's streams are states, and which the action.
-func (c *Config) streams(p *align.Plan, o *Options) error {
+// streams says which of the plan's streams are states, and which the action. They are named by the text of the plan, or chosen.
+func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	c.Hz = p.Rate
 	var names, others []string
 	for _, n := range c.NotStates {
@@ -212,6 +221,8 @@ func (c *Config) streams(p *align.Plan, o *Options) error {
 		return &StreamError{"action", "none of that name among " + strings.Join(append(names, others...), ", "), "a stream called action or actions, or which one it is: --action NAME, or in a plan {name: action, from: NAME}"}
 	case len(c.States) == 0:
 		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
+	case len(c.States)+2 > backend.MaxTokenSources && !named:
+		return &OptionError{"States", fmt.Sprintf("none, and %d streams that can be states", len(c.States)), fmt.Sprintf("at most %d of them", backend.MaxTokenSources-2)}
 	case len(c.States)+2 > backend.MaxTokenSources:
 		return p.Mistake("streams", fmt.Sprintf("%d of states", len(c.States)), fmt.Sprintf("at most %d: a plan names those to take", backend.MaxTokenSources-2))
 	}

@@ -20,7 +20,7 @@ func (c *Config) same(other *Config, dir string) error {
 	}{
 		{"size", c.Recipe.Size, other.Recipe.Size}, {"steps", c.Recipe.Steps, other.Recipe.Steps}, {"batch", c.Recipe.Batch, other.Recipe.Batch},
 		{"lr", c.Recipe.Rate, other.Recipe.Rate}, {"seed", c.Seed, other.Seed}, {"devices", c.Devices, other.Devices}, {"nccl", c.NCCL, other.NCCL}, {"plan", c.Plan, other.Plan},
-		{"clock", c.Clock, cmp.Or(other.Clock, c.Clock)}, // of which old ones do not say
+		{"rate", c.Rate, cmp.Or(other.Rate, c.Rate)}, {"clock", c.Clock, cmp.Or(other.Clock, c.Clock)}, // of which old ones do not say
 		{"floor", c.Floor, other.Floor}, {"recipe", c.Recipe, other.Recipe}, {"episodes held out", c.HoldOut, other.HoldOut}, {"episodes", c.Trained, other.Trained},
 		{"states", c.States, other.States}, {"action", c.Action, other.Action}, {"samples", c.Contents, other.Contents}, {"inputs", c.Inputs, other.Inputs},
 		{"targets", c.Targets, other.Targets},

@@ -162,7 +162,7 @@ func (a *app) policy(p *acting) (err error) {
 	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
 	trained := pol.Config().Clock
-	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value, Clock: p.clock, Prefer: trained, Definitions: p.definitions}}
+	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value, Clock: p.clock, Prefer: trained, PreferRate: pol.Config().Rate, Definitions: p.definitions}}
 	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
 	if err != nil {
 		return err
@@ -171,6 +171,9 @@ func (a *app) policy(p *acting) (err error) {
 	w.store = source.Store
 	if got := w.store.Info().Clock; got != trained && got != "" && trained != "" {
 		w.remark("the timestamps come from the clock %s, and those that the policy was trained on from %s", got, trained)
+	}
+	if got, rate := w.store.Info().Rate, pol.Config().Rate; rate > 0 && got > 0 && got != rate {
+		w.remark("the recordings have %g steps a second, and those that the policy was trained on %g", got, rate)
 	}
 	return p.explain(explainDrawn(&request, w.run(ctx)))
 }

@@ -45,6 +45,9 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	if c.Filtered > 0 {
 		w.remark("%s not held out and not trained on: the plan's filter leaves them out", inspection.Counted(c.Filtered, "episode"))
 	}
+	if rate := store.Info().Rate; rate > 0 && c.Hz > 1.001*rate {
+		w.remark("the clock has %g ticks a second, and the recordings have %g steps: several ticks have the same sample", c.Hz, rate)
+	}
 	if list := c.Copies(); len(list) > 0 {
 		var pairs []string
 		for _, p := range list[:min(len(list), mostNamed)] {

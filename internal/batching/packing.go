@@ -21,8 +21,9 @@ type Packing struct {
 	Path  string
 	Rate  float64 // steps a second of recordings that have no times and do not say
 	Clock string
-	// Prefer is the clock where Clock does not say and the recordings have it.
-	Prefer string
+	// Prefer is the clock where Clock does not say and the recordings have it, and PreferRate the rate where Rate does not say, nor the recordings.
+	Prefer     string
+	PreferRate float64
 	// Definitions are folders and files of message definitions, of recordings that lack some.
 	Definitions []string
 	Streams     []string
@@ -49,6 +50,16 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 		preferred := *p
 		preferred.Clock = p.Prefer
 		return preferred.Read(ctx)
+	}
+	if p.Rate == 0 && p.PreferRate > 0 && d.Info().Rate == 0 {
+		if err := d.Close(); err != nil {
+			return nil, err
+		}
+		d, err = dataset.Open(ctx, p.Path, dataset.Options{Strict: p.Strict, Rate: p.PreferRate, Clock: p.Clock, Definitions: p.Definitions})
+		if err != nil {
+			return nil, ReadError(p.Path, err)
+		}
+		return d, nil
 	}
 	if err := p.rated(d.Info()); err != nil {
 		return nil, errors.Join(err, d.Close())

@@ -151,7 +151,7 @@ func (r *Request) Explain(err error) error {
 	case errors.As(err, &lacking):
 		msg := "episode " + lacking.Episode + " has no samples of it: "
 		if lacking.All {
-			msg = "no episode has samples of it: episode " + lacking.Episode + ": "
+			msg = "none of the episodes has samples of it to draw: episode " + lacking.Episode + ": "
 		}
 		return &InputError{Path: r.Paths()[lacking.Dataset], Plan: placed, Stream: lacking.Stream, Msg: msg + lacking.Reason}
 	case errors.As(err, &mixture) && mixture.What == "weight":
