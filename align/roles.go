@@ -22,8 +22,16 @@ var notStates = []struct {
 	{"a reward, or where an episode ends", regexp.MustCompile(`^(rewards?|discount|dones?|terminals?|terminated|truncated|success)$|^is_`)},
 	{"a form of the action", regexp.MustCompile(`^(rel_|abs_|delta_)?actions?($|_)`)},
 	{"language", regexp.MustCompile(`^(language|instruction)|(^|_)embeddings?$`)},
-	{"a time or an index", regexp.MustCompile(`(^|_)(timestamps?|index)$|^(capture_)?times?$|^(step|tick)s?$`)},
+	{isTime, regexp.MustCompile(`(^|_)(timestamps?|index)$|^(capture_)?times?$|^(step|tick)s?$`)},
 }
+
+// isTime is the reason of what is a time or an index.
+const isTime = "a time or an index"
+
+// IsTime reports whether a column, by its name, is a time or an index and not what a robot senses or does.
+func IsTime(column string) bool { return NotState(column) == isTime || aTimestamp.MatchString(strings.ToLower(column)) }
+
+var aTimestamp = regexp.MustCompile(`(^|[_.])timestamps?([_.]|$)`)
 
 // NotState returns why a stream is no state that a policy may see; "" if it can be one.
 func NotState(stream string) string {

@@ -49,6 +49,18 @@ func (c *Config) passOver(p *align.Plan) {
 	}
 }
 
+// Times are the columns of states and of the action that are times or indices by their names.
+func (c *Config) Times() (list []Column) {
+	for _, s := range append(slices.Clone(c.States), c.Action) {
+		for _, name := range s.Columns {
+			if align.IsTime(name) {
+				list = append(list, Column{Stream: s.Name, Name: name})
+			}
+		}
+	}
+	return list
+}
+
 // choose takes the streams of a store that the options name, or that can be states, and the action, for a plan that names none.
 func (c *Config) choose(store *loader.Store, p *align.Plan, o *Options) error {
 	var names []string

@@ -45,6 +45,16 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	if c.Filtered > 0 {
 		w.remark("%s not held out and not trained on: the plan's filter leaves them out", inspection.Counted(c.Filtered, "episode"))
 	}
+	if list := c.Times(); len(list) > 0 {
+		var names []string
+		for _, x := range list[:min(len(list), mostNamed)] {
+			names = append(names, x.Name+" of "+x.Stream)
+		}
+		if n := len(list) - len(names); n > 0 {
+			names = append(names, fmt.Sprintf("%d more", n))
+		}
+		w.remark("columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", strings.Join(names, ", "))
+	}
 	if rate := store.Info().Rate; rate > 0 && c.Hz > 1.001*rate {
 		w.remark("the clock has %g ticks a second, and the recordings have %g steps: several ticks have the same sample", c.Hz, rate)
 	}

@@ -66,3 +66,9 @@ func TestStreamsThatAreTooManyAreToBeChosen(t *testing.T) {
 	assert.Equal(t, exitUsage, code)
 	assert.Regexp(t, `--state: got none, and \d+ streams that can be states, want at most \d+ of them`, stderr)
 }
+
+func TestColumnsThatAreTimesAreTold(t *testing.T) {
+	log := sharedFile(t, "px4_ulog/sample_log_small.ulg")
+	_, stderr := good(t, "train", log, "--hz=50", "--action=actuator_controls_0", "--state=vehicle_attitude", "--steps=1", "--batch=2", "--backend=cpu")
+	assert.Contains(t, stderr, "columns that are times or indices by their names, and no states or actions: timestamp_sample of actuator_controls_0; a plan can leave them out")
+}
