@@ -29,7 +29,9 @@ var notStates = []struct {
 const isTime = "a time or an index"
 
 // IsTime reports whether a column, by its name, is a time or an index and not what a robot senses or does.
-func IsTime(column string) bool { return NotState(column) == isTime || aTimestamp.MatchString(strings.ToLower(column)) }
+func IsTime(column string) bool {
+	return NotState(column) == isTime || aTimestamp.MatchString(strings.ToLower(column))
+}
 
 var aTimestamp = regexp.MustCompile(`(^|[_.])timestamps?([_.]|$)`)
 
