@@ -51,6 +51,8 @@ type Config struct {
 	// unless given.
 	Floor   float64 `json:"floor,omitempty"`
 	HoldOut []int   `json:"hold_out"`
+	// LeaveOut are the numbers of episodes that were left out by option.
+	LeaveOut []int `json:"leave_out,omitempty"`
 	// Filtered is how many episodes the plan's filter leaves out, of those that are not held out.
 	Filtered int `json:"filtered,omitempty"`
 	// LeftOut are episodes that are too short to be trained on or compared with: they are in neither list.
@@ -141,7 +143,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, &OptionError{"Floor", fmt.Sprint(c.Floor), "a number above 0"}
 	}
 	c.Recipe.WarmUp = min(c.Recipe.WarmUp, c.Recipe.Steps)
-	return c, c.episodes(store, o.HoldOut, p.Filter)
+	return c, c.episodes(store, o, p.Filter)
 }
 
 // planOf is a plan on a clock of a rate.
@@ -310,12 +312,31 @@ func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, sto
 	return loader.NewGroup(devices, o, func(d *ops.Device, o loader.Options) (*loader.Loader, error) { return loader.New(ctx, d, store, p, o) })
 }
 
-// episodes says which are trained on: those that the plan's filter takes, and that are not held out. What is held out is, whatever the filter says.
-func (c *Config) episodes(store *loader.Store, holdOut []int, f align.Filter) error {
+// episodes says which are trained on: those that the plan's filter takes, and that are neither held out nor left out. What is held out is, whatever the
+// filter says.
+func (c *Config) episodes(store *loader.Store, o *Options, f align.Filter) error {
+	for _, of := range []struct {
+		option  string
+		numbers []int
+	}{{"HoldOut", o.HoldOut}, {"LeaveOut", o.LeaveOut}} {
+		for i, n := range of.numbers {
+			if slices.Contains(of.numbers[:i], n) {
+				return &OptionError{of.option, fmt.Sprintf("%d twice", n), "each episode once"}
+			}
+			if err := there(store, of.option, n); err != nil {
+				return err
+			}
+		}
+	}
+	for _, n := range o.LeaveOut {
+		if slices.Contains(o.HoldOut, n) {
+			return &OptionError{"LeaveOut", fmt.Sprintf("%d, which is held out", n), "the numbers of other episodes"}
+		}
+	}
 	var others []*loader.Episode
 	for i := range store.Episodes {
 		e := &store.Episodes[i]
-		if slices.Contains(holdOut, e.Number) {
+		if slices.Contains(o.HoldOut, e.Number) || slices.Contains(o.LeaveOut, e.Number) {
 			continue
 		}
 		if others = append(others, e); e.Passes(f) {
@@ -323,30 +344,31 @@ func (c *Config) episodes(store *loader.Store, holdOut []int, f align.Filter) er
 		}
 	}
 	c.Filtered = len(others) - len(c.Trained)
-	for i, n := range holdOut {
-		switch {
-		case slices.Contains(holdOut[:i], n):
-			return &OptionError{"HoldOut", fmt.Sprintf("%d twice", n), "each episode once"}
-		case !slices.ContainsFunc(store.Episodes, func(e loader.Episode) bool { return e.Number == n }):
-			if k := slices.IndexFunc(store.Skipped, func(s loader.Skipped) bool { return s.Number == n }); k >= 0 {
-				return &OptionError{"HoldOut", fmt.Sprintf("%d, which could not be read: %s", n, store.Skipped[k].Reason), "the number of an episode that can"}
-			}
-			there := []int{}
-			for i := range store.Episodes {
-				there = append(there, store.Episodes[i].Number)
-			}
-			return &OptionError{"HoldOut", strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(there), slices.Max(there))}
-		}
-	}
 	switch {
-	case len(others) > 0 && len(c.Trained) == 0:
-		return loader.PassesNone(f, others)
 	case len(others) == 0:
-		return &OptionError{"HoldOut", fmt.Sprintf("all %d episodes", len(holdOut)), "at least one that is trained on"}
+		return &OptionError{"HoldOut", fmt.Sprintf("all %d episodes, or left out", len(store.Episodes)), "at least one that is trained on"}
+	case len(c.Trained) == 0:
+		return loader.PassesNone(f, others)
 	}
-	c.HoldOut = append(c.HoldOut, holdOut...)
+	c.HoldOut = append(c.HoldOut, o.HoldOut...)
 	slices.Sort(c.HoldOut)
+	c.LeaveOut = slices.Sorted(slices.Values(o.LeaveOut))
 	return nil
+}
+
+// there refuses the number of an episode that a store has not.
+func there(store *loader.Store, option string, n int) error {
+	numbers := []int{}
+	for i := range store.Episodes {
+		numbers = append(numbers, store.Episodes[i].Number)
+	}
+	if slices.Contains(numbers, n) {
+		return nil
+	}
+	if k := slices.IndexFunc(store.Skipped, func(s loader.Skipped) bool { return s.Number == n }); k >= 0 {
+		return &OptionError{option, fmt.Sprintf("%d, which could not be read: %s", n, store.Skipped[k].Reason), "the number of an episode that can"}
+	}
+	return &OptionError{option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers))}
 }
 
 // adopt takes the streams' columns from a loader's batch.

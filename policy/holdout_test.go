@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -106,4 +107,24 @@ func TestRunSaysThatItsContextHasEnded(t *testing.T) {
 	losses, err = tr.Run(ctx, 1)
 	assert.Empty(t, losses)
 	assert.NoError(t, err, "there are as many steps as the recipe has")
+}
+
+// An episode that is left out by its number is neither trained on nor compared with, nor looked at.
+func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
+	d := robots(t, 80, 80, 80)
+	d[1].Streams[0] = table(t, "state", 80, joints, func(row, j int) float64 { return math.NaN() })
+	store := build(t, d)
+	ctx := context.Background()
+	refused := func(o policy.Options) error {
+		_, err := policy.NewTrainer(ctx, all(t, "cpu"), store, o)
+		return err
+	}
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}}), "got NaN in column shoulder of episode e1, row 0")
+	c := trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{0}, LeaveOut: []int{1}}).Config()
+	assert.Equal(t, []int{2}, c.Trained)
+	assert.Equal(t, []int{1}, c.LeaveOut)
+	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{3}}), "LeaveOut: got 3, want the number of an episode, 0 to 2")
+	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{1, 1}}), "LeaveOut: got 1 twice")
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, LeaveOut: []int{1}}), "LeaveOut: got 1, which is held out")
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, LeaveOut: []int{1, 2}}), "HoldOut: got all 3 episodes, or left out")
 }

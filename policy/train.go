@@ -29,14 +29,15 @@ type Options struct {
 	Hz       float64 // of the clock, where there is no plan: the dataset's rate unless given
 	// Action is the stream that is predicted, where there is no plan: that called action or actions unless given. States are those that are seen: all of
 	// the dataset but Config.NotStates unless given.
-	Action  string
-	States  []string
-	HoldOut []int // numbers of episodes that are not trained on
-	Seed    uint64
-	Steps   int     // the recipe's unless given, as are the others
-	Batch   int     // windows of a step, of each device
-	Rate    float64 // the learning rate
-	Floor   float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
+	Action string
+	States []string
+	// HoldOut are the numbers of episodes that are not trained on, and compared with; LeaveOut of those that are neither.
+	HoldOut, LeaveOut []int
+	Seed              uint64
+	Steps             int     // the recipe's unless given, as are the others
+	Batch             int     // windows of a step, of each device
+	Rate              float64 // the learning rate
+	Floor             float64 // the least standard deviation that columns of the action are measured by: see Config.Floor
 	// NCCL has the gradients of several devices added up by that library, for GPUs that do not reach each other's memory; see [nn.Training.NCCL].
 	NCCL bool
 	// Ranks are the processes that train together, each with one device; nil for this one alone. All have the same options and store, and call the

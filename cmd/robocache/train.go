@@ -55,8 +55,9 @@ type trained struct {
 	Episodes   int                `json:"episodes"` // that were trained on
 	Windows    int                `json:"windows"`
 	HoldOut    []int              `json:"hold_out"`
-	Steps      int                `json:"steps"` // those of a checkpoint that was resumed too
-	Loss       float64            `json:"loss"`  // the mean of the latest steps
+	LeaveOut   []int              `json:"leave_out"` // by option
+	Steps      int                `json:"steps"`     // those of a checkpoint that was resumed too
+	Loss       float64            `json:"loss"`      // the mean of the latest steps
 	Seconds    float64            `json:"seconds"`
 	Speed      float64            `json:"steps_per_second"`
 	Skill      map[string]float64 `json:"skill"` // by ticks; empty without episodes held out
@@ -153,7 +154,8 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.Batch, "batch", 0, "windows of a step of each device; 0 for those of the size")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for that of the size")
 	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for what is said above")
-	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on")
+	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on, but compared with")
+	f.IntSliceVar(&t.LeaveOut, "leave-out", nil, "the numbers `I,...` of episodes that are neither")
 	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")

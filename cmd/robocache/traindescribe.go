@@ -20,6 +20,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	o := w.out
 	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6
 	o.Episodes, o.Windows, o.HoldOut = r.Episodes, r.Windows, c.HoldOut
+	o.LeaveOut = append([]int{}, c.LeaveOut...)
 	o.States, o.Action, o.NotStates = []seen{}, seen{c.Action.Name, len(c.Action.Columns)}, c.NotStates
 	var names []string
 	for _, s := range c.States {

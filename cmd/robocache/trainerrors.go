@@ -20,7 +20,7 @@ func (t *training) explain(err error) error {
 	var option *policy.OptionError
 	if errors.As(err, &option) {
 		arg, _, _ := strings.Cut(option.Arg, ":")
-		flag := map[string]string{"Size": "size", "Plan": "plan", "Hz": "hz", "Action": "action", "States": "state", "HoldOut": "hold-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "Floor": "floor", "History": "plan", "Chunk": "plan"}[arg]
+		flag := map[string]string{"Size": "size", "Plan": "plan", "Hz": "hz", "Action": "action", "States": "state", "HoldOut": "hold-out", "LeaveOut": "leave-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "Floor": "floor", "History": "plan", "Chunk": "plan"}[arg]
 		if flag != "" && (flag != "plan" || t.planFile == "") {
 			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
 		}
