@@ -11,8 +11,14 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// mostNamed is how many columns a remark names.
-const mostNamed = 4
+// few lists the first four of a list, and how many more there are.
+func few(list []string) string {
+	const most = 4
+	if n := len(list) - most; n > 0 {
+		list = append(list[:most:most], fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(list, ", ")
+}
 
 // describe says what is trained on what.
 func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
@@ -48,26 +54,20 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	}
 	if list := c.Times(); len(list) > 0 {
 		var names []string
-		for _, x := range list[:min(len(list), mostNamed)] {
+		for _, x := range list {
 			names = append(names, x.Name+" of "+x.Stream)
 		}
-		if n := len(list) - len(names); n > 0 {
-			names = append(names, fmt.Sprintf("%d more", n))
-		}
-		w.remark("columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", strings.Join(names, ", "))
+		w.remark("columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", few(names))
 	}
 	if rate := store.Info().Rate; rate > 0 && c.Hz > 1.001*rate {
 		w.remark("the clock has %g ticks a second, and the recordings have %g steps: several ticks have the same sample", c.Hz, rate)
 	}
 	if list := c.Copies(); len(list) > 0 {
 		var pairs []string
-		for _, p := range list[:min(len(list), mostNamed)] {
+		for _, p := range list {
 			pairs = append(pairs, fmt.Sprintf("%d is %d", p[0], p[1]))
 		}
-		if n := len(list) - len(pairs); n > 0 {
-			pairs = append(pairs, fmt.Sprintf("%d more", n))
-		}
-		w.remark("held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", strings.Join(pairs, ", "))
+		w.remark("held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", few(pairs))
 	}
 	normalised, err := c.Normalised()
 	if err != nil {
@@ -85,14 +85,11 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	}
 	if list := c.Floored(); len(list) > 0 {
 		var names []string
-		for _, y := range list[:min(len(list), mostNamed)] {
+		for _, y := range list {
 			names = append(names, fmt.Sprintf("%s (%.3g)", y.Name, y.Std))
 		}
-		if n := len(list) - len(names); n > 0 {
-			names = append(names, fmt.Sprintf("%d more", n))
-		}
 		w.remark("%d of %s of the action hardly vary, and are measured by more than their standard deviation: %s; --floor sets by what",
-			len(list), inspection.Counted(len(c.Targets), "column"), strings.Join(names, ", "))
+			len(list), inspection.Counted(len(c.Targets), "column"), few(names))
 	}
 	if o.Recipe.WarmUp >= o.Recipe.Steps {
 		w.remark("the learning rate rises in all of the %s, and never falls: they are the warm-up alone", inspection.Counted(o.Recipe.Steps, "step"))
