@@ -158,7 +158,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if e, l.about, err = c.from.read(ctx, i); err != nil {
 		return err
 	}
-	if l.filtered = !c.passes(l.about); l.filtered {
+	if l.filtered = !l.about.Passes(c.plan.Filter); l.filtered {
 		return nil
 	}
 	l.said = c.sayings(e, l.about)
@@ -257,9 +257,6 @@ func fatal(err error) bool {
 	var missing *align.MissingError
 	return errors.As(err, &plan) || errors.As(err, &missing)
 }
-
-// passes reports whether the plan's filter takes an episode.
-func (c *chosen) passes(e *Episode) bool { return e.Passes(c.plan.Filter) }
 
 // Passes reports whether a plan's filter takes the episode.
 func (e *Episode) Passes(f align.Filter) bool {

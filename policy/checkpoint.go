@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
@@ -110,6 +111,9 @@ func (c *Config) sound(dir string) error {
 		if !finite(float64(float32(x.Mean)), float64(float32(x.Std)), float64(scale), float64(float32(x.Mean*float64(scale)))) || x.Std <= 0 || x.Relative < -1 || x.Relative >= a {
 			return bad("column "+x.Name, fmt.Sprintf("mean %g, std %g, relative %d", x.Mean, x.Std, x.Relative), "numbers that are finite in f32, a std above 0, and a column of the action or -1")
 		}
+	}
+	if c.Rate != 0 && !dataset.IsRate(c.Rate) {
+		return bad("rate", fmt.Sprint(c.Rate), "steps a second from 1e-6 to 1e9, or 0")
 	}
 	p, err := c.parse()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -96,13 +97,24 @@ func TestARunnerOfOtherStreamsIsRefused(t *testing.T) {
 
 // A sample that is no number is not taken, a prediction that is none is an error of its anchor alone, and a state that is not there is told.
 func TestARunnerGoesOnAfterWhatItCannotUse(t *testing.T) {
+	for _, backend := range []string{"cpu", "sim", "cuda"} {
+		t.Run(backend, func(t *testing.T) {
+			if backend == "cuda" {
+				gputest.Require(t)
+			}
+			goesOn(t, backend)
+		})
+	}
+}
+
+func goesOn(t *testing.T, backend string) {
 	ctx := context.Background()
 	d := robots(t, 70, 70)
 	store := build(t, d)
 	tr := trainer(t, "cpu", store, policy.Options{Steps: 1, Batch: 4})
 	dir := t.TempDir()
 	require.NoError(t, tr.Save(ctx, dir))
-	p, err := policy.Open(ctx, open(t, "cpu"), dir)
+	p, err := policy.Open(ctx, open(t, backend), dir)
 	require.NoError(t, err)
 	defer p.Close()
 	e, err := store.Episode(ctx, 0)
@@ -114,7 +126,7 @@ func TestARunnerGoesOnAfterWhatItCannotUse(t *testing.T) {
 	defer r.Close()
 	tick := func(i int) int64 { return (int64(i)*1e9 + 15) / 30 }
 	var wrong *policy.StreamError
-	for i := range 30 {
+	for i := range 20 {
 		require.NoError(t, r.Push("action", tick(i), []float64{1, 2, 3}))
 		switch {
 		case i < 3:

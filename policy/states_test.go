@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -79,19 +79,23 @@ func TestStreamsThatAreNoStatesAreLeftOutAndListed(t *testing.T) {
 	assert.ErrorContains(t, err, "stream state: got none beside action; reward, a reward, or where an episode ends, want a stream of states")
 }
 
+// filmed are recordings that declare two cameras.
+type filmed struct{ made }
+
+func (f filmed) Info() dataset.Info {
+	info := f.made.Info()
+	info.Features = []dataset.Feature{{Name: "state"}, {Name: "wrist camera", DType: "video", Media: true}, {Name: "front", DType: "uint8", Media: true}}
+	return info
+}
+
 // A plan that a conversion takes with its cameras, whatever their kind, trains the policy of the streams beside them.
 func TestAPlansCamerasAreLeftOutAndListed(t *testing.T) {
 	ctx := context.Background()
-	d, err := lerobot.Open(ctx, "../../shared/data/lerobot_v3_g1", lerobot.Options{})
-	if err != nil {
-		t.Skip("the shared recordings are not here: ", err)
-	}
-	defer d.Close()
-	store := build(t, d)
-	const numbers = "version: 1\nrate: 30\nstreams: [{name: observation.state}, {name: action}%s]\nwindows: {action: [0s, 300ms]%s}\n"
-	o := policy.Options{Steps: 1, Batch: 2, Plan: fmt.Sprintf(numbers, ", {name: eye, from: observation.images.wrist, kind: nearest}, {name: observation.images.front}", ", eye: [-1s, 1s]")}
+	store := build(t, filmed{robots(t, 80, 80)})
+	const numbers = "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}%s]\nwindows: {action: [0s, 300ms]%s}\n"
+	o := policy.Options{Steps: 1, Batch: 2, Plan: fmt.Sprintf(numbers, ", {name: eye, from: wrist camera, kind: nearest}, {name: front}", ", eye: [-1s, 1s]")}
 	with := trainer(t, "cpu", store, o)
-	assert.Equal(t, []policy.NotState{{Stream: "eye", Reason: policy.Camera}, {Stream: "observation.images.front", Reason: policy.Camera}}, with.Config().NotStates)
+	assert.Equal(t, []policy.NotState{{Stream: "eye", Reason: policy.Camera}, {Stream: "front", Reason: policy.Camera}}, with.Config().NotStates)
 	train(t, with, 1)
 	dir := t.TempDir()
 	require.NoError(t, with.Save(ctx, dir))
@@ -107,6 +111,6 @@ func TestAPlansCamerasAreLeftOutAndListed(t *testing.T) {
 	assert.Equal(t, without.Parameters(), with.Parameters())
 	assert.Equal(t, without.Config().Inputs, with.Config().Inputs)
 
-	_, err = policy.NewTrainer(ctx, all(t, "cpu"), store, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: observation.images.front}]\n"})
+	_, err = policy.NewTrainer(ctx, all(t, "cpu"), store, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: front}]\n"})
 	assert.ErrorContains(t, err, "line 3, column 10: streams: got cameras alone, want states and actions beside them")
 }

@@ -50,7 +50,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		w.remark("%s", text)
 	}
 	if c.Filtered > 0 {
-		w.remark("%s not held out and not trained on: the plan's filter leaves them out", inspection.Counted(c.Filtered, "episode"))
+		w.remark("%s not held out and not trained on: left out by the plan's filter", inspection.Counted(c.Filtered, "episode"))
 	}
 	if list := c.Times(); len(list) > 0 {
 		var names []string
