@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -341,5 +342,20 @@ func TestARidgeOfNothingIsFinite(t *testing.T) {
 	require.NoError(t, err)
 	for _, s := range e.Skills {
 		assert.Equal(t, policy.Skill{Ticks: s.Ticks, Lambda: s.Lambda}, s)
+	}
+}
+
+func TestARateThatCannotBeIsRefused(t *testing.T) {
+	dir := saved(t, build(t, robots(t, 60)), policy.Options{Steps: 4, Batch: 4})
+	text := files(t, dir)["config.json"]
+	for rate, good := range map[string]bool{"20": true, "-1": false, "1e300": false} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(strings.Replace(text, "{", `{"rate": `+rate+`,`, 1)), 0o600))
+		p, err := policy.Open(context.Background(), open(t, "cpu"), dir)
+		if good {
+			require.NoError(t, err)
+			require.NoError(t, p.Close())
+			continue
+		}
+		assert.ErrorContains(t, err, "config.json: rate: got "+rate[:1])
 	}
 }

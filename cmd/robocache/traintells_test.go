@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/tensor"
 )
 
 // The recordings of these tests.
@@ -74,4 +76,29 @@ func TestStreamsThatAreTooManyAreToBeChosen(t *testing.T) {
 func TestColumnsThatAreTimesAreTold(t *testing.T) {
 	_, stderr := good(t, "train", flightLog, "--hz=50", "--action=actuator_controls_0", "--state=vehicle_attitude", "--steps=1", "--batch=2", "--backend=cpu")
 	assert.Contains(t, stderr, "columns that are times or indices by their names, and no states or actions: timestamp_sample of actuator_controls_0; a plan can leave them out")
+}
+
+// A state whose samples end is missing from then on, by the plan's tolerance; predictions go on, and say so.
+func TestLiveTellsOfAStateThatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	plan, out := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "policy")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: state, tolerance: 100ms}, {name: action}]\nwindows: {state: [-200ms, 0s], action: [0s, 300ms]}\n"), 0o600))
+	var times []int64
+	var values []float32
+	for i := range 12 {
+		times, values = append(times, int64(i)*1e8), append(values, float32(i%5), float32(i%3))
+	}
+	episode := writeNPZ(t, map[string]*tensor.Tensor{"state.values": tensor.Must(tensor.Of(values[:12], 6, 2)), "state.times": vec(times[:6]...),
+		"action.values": tensor.Must(tensor.Of(values, 12, 2)), "action.times": vec(times...)})
+	good(t, "train", episode, "--plan", plan, "--steps=2", "--batch=2", "--backend=cpu", "--out", out)
+	stdout, _ := good(t, "policy", out, episode, "--live", "--backend=cpu")
+	assert.Regexp(t, `1 without an action before them, 5 without a sample of a state\n`, stdout, "the state's last sample is at 0.5 s, and that is young enough at 0.6 s")
+}
+
+// The streams of a plan that a dataset declares as cameras are not drawn but for --camera, and batches say so.
+func TestBatchesTellOfAPlansCameras(t *testing.T) {
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 5\nstreams: [{name: action}, {name: eye, from: observation/depth16}]\n"), 0o600))
+	_, stderr := good(t, "batches", "../../dataset/rlds/testdata/kinds", "--rate=5", "--plan", plan, "--batch=2", "--backend=cpu")
+	assert.Contains(t, stderr, "the plan's stream eye is a camera, which batches have by --camera observation/depth16=WIDTHxHEIGHT")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,8 +56,10 @@ func TestTheSizeAndTheRateOfAVideoAreRead(t *testing.T) {
 		{`{"dtype": "video", "shape": [48, 64, 3], "info": {"video.width": 32, "video.height": 48}}`, 64, 48, 0, "a shape of 64x48 pixels, and a video of 32x48"},
 		{`{"dtype": "video", "shape": [48, 64], "info": {"video.fps": -1}}`, 0, 0, 0, ""},
 		{`{"dtype": "float32", "shape": [48, 64, 3]}`, 0, 0, 0, ""},
+		{`{"dtype": "image", "shape": [48, 64, 3]}`, 0, 0, 0, ""},
 	} {
 		f, why := featureOf(orderjson.Member{Name: "camera", Value: json.RawMessage(c.feature)})
 		assert.Equal(t, []any{c.width, c.height, c.rate, c.why}, []any{f.Width, f.Height, f.Rate, why}, c.feature)
+		assert.Equal(t, !strings.Contains(c.feature, "float32"), f.Media, c.feature)
 	}
 }
