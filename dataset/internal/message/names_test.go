@@ -34,6 +34,21 @@ func TestElementsThatHaveNames(t *testing.T) {
 	assert.Equal(t, []float32{1, 2, 3, 4, 5, 6, 7, 8}, rows.Lists[0].F32)
 }
 
+// control_msgs/DynamicJointState has names beside an array of structs without numbers of their own, and so no list.
+func TestNamesBesideAnArrayWithoutNumbers(t *testing.T) {
+	const values = "string[] joint_names\nValue[] values\nfloat64 temperature\n" + line80 + "MSG: a/Value\nstring[] names\nfloat64[] values\n"
+	cdrBytes := cdr().put(uint32(1), "l", uint32(1), uint32(1), "position", uint32(1), 0.5, 20.5).b
+	ros1Bytes := ros1().put(uint32(1), "l", uint32(1), uint32(1), "position", uint32(1), 0.5, 20.5).b
+	for encoding, data := range map[string][]byte{"cdr": cdrBytes, "ros1": ros1Bytes} {
+		d := open(t, encoding, "a/Joints", values)
+		assert.Empty(t, d.Shape().Lists, encoding)
+		var rows Rows
+		require.NoError(t, d.Append(&rows, data), encoding)
+		require.NoError(t, d.Append(&rows, data), encoding)
+		assert.Equal(t, []float64{20.5, 20.5}, rows.F64, encoding)
+	}
+}
+
 const jointsProto = `
 name: "joints.proto" package: "test" syntax: "proto3"
 message_type { name: "Joint"

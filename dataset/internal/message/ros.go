@@ -164,15 +164,15 @@ func (d *ros) prepare(rows *Rows) {
 	if rows.Count == 0 && d.keyed {
 		rows.Frames, rows.frames = rows.Frames[:0], nil
 	}
+	if len(rows.spans) != d.labels { // a label may have a number although its list has none
+		rows.spans = make([]span, d.labels)
+	}
 	n := len(d.shape.Lists)
 	if n == 0 {
 		return
 	}
 	if len(rows.Lists) != n {
 		rows.Lists = slices.Grow(rows.Lists[:0], n)[:n]
-	}
-	if len(rows.spans) != d.labels {
-		rows.spans = make([]span, d.labels)
 	}
 	if len(rows.saved) != n {
 		rows.saved = make([]saved, n)
