@@ -26,81 +26,70 @@ const purego = "github.com/ebitengine/purego"
 // and those below it, unless those have a rule of their own. An entry ending in /... allows what lies below as well. "public"
 // stands for every package of this module that is not internal, main or an example.
 var rules = map[string][]string{
-	".":                        {},
-	"tensor":                   {"internal/errs"},
-	"ops":                      {"tensor", "ops/backend", "ops/cpu"},
-	"ops/backend":              {"tensor", "internal/errs"},
-	"ops/cpu":                  {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/mapped", "internal/raw", "internal/tensorcore"},
-	"ops/nntest":               {"tensor", "ops", "ops/backend", "internal/fp32", "internal/tensorcore", "internal/thorough", "github.com/stretchr/testify/..."},
-	"ops/opstest":              {"tensor", "ops", "ops/backend", "internal/thorough", "github.com/stretchr/testify/..."},
-	"ops/cuda":                 {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/fp32", "internal/kernels", "internal/tuned"},
-	"ops/record":               {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
-	"ops/record/replay":        {"cudadrv", "ptx", "ops/backend", "ops/record", "tensor", "internal/device"},
-	"ops/sim":                  {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},
-	"cudadrv":                  {purego + "/...", "internal/errs"},
-	"cudasim":                  {"cudadrv", "internal/ptxparse", "internal/tensorcore"},
-	"nn":                       {"nn/ranks", "tensor", "ops", "ops/backend", "dataset", "dataset/safetensors", "internal/atomicfile", "internal/fp32", "internal/raw"},
-	"nn/ranks":                 {},
-	"policy":                   {"nn", "nn/ranks", "loader", "align", "dataset/...", "ops", "ops/backend", "tensor", "internal/...", "github.com/goccy/go-yaml/..."},
-	"ptx":                      {"ptx/internal/...", "internal/ptxparse"},
-	"storage":                  {},
-	"storage/s3":               {"storage", "github.com/aws/...", "internal/caught"},
-	"storage/s3/s3test":        {"github.com/johannesboyne/gofakes3/...", "github.com/stretchr/testify/..."},
-	"dataset":                  {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/nth", "internal/raw", "internal/video"},
-	"dataset/internal/h5test":  {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
-	"dataset/internal/logtest": {"dataset/...", "storage", "github.com/stretchr/testify/..."},
-	"dataset/internal/message": {"tensor", "dataset/...", "storage", "internal/decimal", "internal/raw", "google.golang.org/protobuf/..."},
-	"dataset/mcap":             {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
-	"dataset/rosbag":           {"tensor", "dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},
-	"dataset/rosbag2":          {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
-	"dataset/rosbag2/sqlite":   {"dataset/...", "storage", "internal/...", "modernc.org/sqlite/..."},
-	"dataset/safetensors":      {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
-	"dataset/lerobot":          {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/orderjson", "internal/raw", "internal/summary", "internal/video", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/..."},
-	"internal/sources":         {"storage"},
-	"internal/summary":         {},
-	"align":                    {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
-	"loader":                   {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/errs", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/video"},
-	"convert":                  {"tensor", "dataset/...", "align", "ops", "storage", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/sources", "internal/video"},
-	"doctor":                   {"tensor", "dataset/...", "align", "internal/nth", "internal/summary", "golang.org/x/sys/cpu"},
-	"stats":                    {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/orderjson", "internal/summary"},
-	"view":                     {"tensor", "dataset", "align", "doctor", "ops", "internal/caught"},
-	"viz":                      {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
-	"cmd":                      {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
-	"examples":                 {"public", "internal/..."},
-	"bench":                    {"public", "internal/..."},
-	"scripts":                  {"scripts/...", "internal/atomicfile"},
-	"internal/atomicfile":      {},
-	"internal/caught":          {},
-	"internal/decimal":         {},
-	"internal/device":          {"cudadrv", "internal/raw", "ops/backend", "tensor"},
-	"internal/browsertest":     {"github.com/stretchr/testify/..."},
-	"internal/batching":        {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
-	"internal/benchmark":       {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
-	"internal/errs":            {},
-	"internal/fp32":            {},
-	"internal/tensorcore":      {},
-	"internal/exampletest":     {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
-	"internal/failure":         {"align", "dataset", "ops", "tensor"},
-	"internal/faultsweep":      {"public", "internal/..."},
-	"internal/gputest":         {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
-	"internal/inorder":         {"internal/caught"},
-	"internal/inspection":      {"dataset/...", "storage", "internal/printed"},
-	"internal/kernels":         {"cudadrv", "ptx"},
-	"internal/mapped":          {"internal/raw"},
-	"internal/memuse":          {"tensor", "dataset", "github.com/stretchr/testify/..."},
-	"internal/mutants":         {"internal/pins", "ptx"},
-	"internal/near":            {},
-	"internal/nth":             {},
-	"internal/orderjson":       {},
-	"internal/pins":            {"cudasim", "internal/benchmark", "ops", "ops/sim", "ptx"},
-	"internal/printed":         {},
-	"internal/ptxparse":        {},
-	"internal/raw":             {"tensor"},
-	"internal/serve":           {"public", "internal/...", "golang.org/x/sys/..."},
-	"internal/thorough":        {},
-	"internal/tuned":           {},
-	"internal/video":           {"tensor", "dataset"},
-	"internal/cloudtest":       {"tensor", "dataset", "github.com/stretchr/testify/..."},
+	".":                      {},
+	"tensor":                 {"internal/errs"},
+	"ops":                    {"tensor", "ops/backend", "ops/cpu"},
+	"ops/backend":            {"tensor", "internal/errs"},
+	"ops/cpu":                {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/mapped", "internal/raw", "internal/tensorcore"},
+	"ops/cuda":               {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/fp32", "internal/kernels", "internal/tuned"},
+	"ops/record":             {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
+	"ops/sim":                {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},
+	"cudadrv":                {purego + "/...", "internal/errs"},
+	"cudasim":                {"cudadrv", "internal/ptxparse", "internal/tensorcore"},
+	"nn":                     {"nn/ranks", "tensor", "ops", "ops/backend", "dataset/safetensors"},
+	"nn/ranks":               {},
+	"policy":                 {"nn", "nn/ranks", "loader", "align", "dataset/...", "ops", "ops/backend", "tensor", "internal/..."},
+	"ptx":                    {"internal/ptxparse"},
+	"storage":                {},
+	"storage/s3":             {"storage", "github.com/aws/...", "internal/caught"},
+	"dataset":                {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/listed", "internal/nth", "internal/raw", "internal/records", "internal/video"},
+	"internal/logs/message":  {"dataset", "internal/decimal", "internal/raw", "internal/records", "storage", "google.golang.org/protobuf/..."},
+	"dataset/mcap":           {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
+	"dataset/rosbag":         {"dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},
+	"dataset/rosbag2":        {"dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
+	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/...", "modernc.org/sqlite/..."},
+	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
+	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/orderjson", "internal/raw", "internal/summary", "internal/video", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/..."},
+	"internal/sources":       {"storage"},
+	"internal/summary":       {},
+	"align":                  {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"loader":                 {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/video"},
+	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/sources", "internal/video"},
+	"doctor":                 {"tensor", "dataset/...", "align", "internal/nth", "internal/summary", "golang.org/x/sys/cpu"},
+	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
+	"view":                   {"tensor", "dataset", "align", "doctor", "ops", "internal/caught"},
+	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"cmd":                    {"public", "internal/...", "github.com/spf13/...", "github.com/schollz/progressbar/..."},
+	"examples":               {"public"},
+	"bench":                  {"public"},
+	"scripts":                {"scripts/...", "internal/atomicfile"},
+	"internal/atomicfile":    {},
+	"internal/caught":        {},
+	"internal/decimal":       {},
+	"internal/device":        {"cudadrv", "internal/raw", "ops/backend", "tensor"},
+	"internal/batching":      {"align", "dataset/...", "internal/near", "loader", "ops", "tensor"},
+	"internal/benchmark":     {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"internal/errs":          {},
+	"internal/fp32":          {},
+	"internal/tensorcore":    {},
+	"internal/failure":       {"align", "dataset", "ops", "tensor"},
+	"internal/inorder":       {"internal/caught"},
+	"internal/inspection":    {"dataset/...", "storage", "internal/printed"},
+	"internal/kernels":       {"cudadrv", "ptx"},
+	"internal/listed":        {},
+	"internal/logs":          {"tensor", "dataset", "storage", "internal/inorder", "internal/listed", "internal/logs/...", "internal/raw", "internal/video"},
+	"internal/records":       {"tensor", "dataset", "storage", "internal/decimal"},
+	"internal/test":          {"public", "internal/...", "github.com/stretchr/testify/...", "github.com/johannesboyne/gofakes3/..."},
+	"internal/mapped":        {"internal/raw"},
+	"internal/near":          {},
+	"internal/nth":           {},
+	"internal/orderjson":     {},
+	"internal/printed":       {},
+	"internal/ptxparse":      {},
+	"internal/raw":           {"tensor"},
+	"internal/serve":         {"public", "internal/...", "golang.org/x/sys/..."},
+	"internal/tuned":         {},
+	"internal/video":         {"tensor", "dataset"},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
@@ -187,6 +176,32 @@ func TestImportsPointOneWay(t *testing.T) {
 				continue
 			}
 			assert.True(t, allowed(rule, imported), "%s imports %s, which its folder may not: %v", f.name, imported, rule)
+		}
+	}
+}
+
+// A rule holds for as long as something needs it.
+func TestRulesAllowNothingThatIsUnused(t *testing.T) {
+	used := map[string]map[string]bool{} // by the folder of the rule
+	for _, f := range goFiles(t) {
+		for dir := range rules {
+			if rule, ok := ruleOf(f.dir); ok && !f.test && slices.Equal(rule, rules[dir]) {
+				if used[dir] == nil {
+					used[dir] = map[string]bool{}
+				}
+				for _, imported := range f.imports() {
+					for _, entry := range rule {
+						if allowed([]string{entry}, imported) {
+							used[dir][entry] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	for dir, rule := range rules {
+		for _, entry := range rule {
+			assert.True(t, used[dir][entry], "arch_test.go allows %s to import %s, and nothing there does", dir, entry)
 		}
 	}
 }
@@ -403,7 +418,7 @@ func TestFilesPointOneWay(t *testing.T) {
 		pkg, _ := config.Check(dir, fset, files, info)
 		checked := 0
 		for id, o := range info.Uses {
-			if o.Pkg() != pkg || o.Parent() != pkg.Scope() {
+			if !isDeclared(o, pkg) {
 				continue
 			}
 			from, to := fset.Position(id.Pos()), fset.Position(o.Pos())
@@ -412,6 +427,20 @@ func TestFilesPointOneWay(t *testing.T) {
 		}
 		assert.Greater(t, checked, 100, "names that were looked at in %s", dir)
 	}
+}
+
+// isDeclared reports whether o is declared by a package, and not within a function: also a method, or a field of a type.
+func isDeclared(o types.Object, pkg *types.Package) bool {
+	if o.Pkg() != pkg {
+		return false
+	}
+	if v, ok := o.(*types.Var); ok && v.IsField() {
+		return true
+	}
+	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
+		return true
+	}
+	return o.Parent() == pkg.Scope()
 }
 
 type noPackages struct{}

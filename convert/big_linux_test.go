@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
-	"github.com/robocache/robocache/internal/memuse"
+	"github.com/robocache/robocache/internal/test/memuse"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 // BenchmarkNullLaunch times batches of 1000 launches of an empty kernel and one wait, and reports the median of the

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 // newRig90 is a rig with kernels for sm_90.

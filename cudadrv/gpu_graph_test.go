@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 // graphs checks capture, launch and the two kinds of update.

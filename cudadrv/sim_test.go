@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 // The tests of the GPU hold on the simulated device. Those missing here need time or threads of a real one.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 // With a seed the nodes of a graph run in every order that its edges allow, and in no other: a test sees an edge that is missing.

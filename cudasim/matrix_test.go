@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/internal/tensorcore"
-	"github.com/robocache/robocache/internal/thorough"
+	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // onDevice runs kernel k(in, out) of text in so many blocks of one warp, and gives the n bytes that it writes.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 // vector is one instruction with what it gives. In inst, D is the result and A, B and C are the operands; several

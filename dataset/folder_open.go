@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robocache/robocache/dataset/internal/listed"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/listed"
 	"github.com/robocache/robocache/storage"
 )
 

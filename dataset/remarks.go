@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/internal/listed"
 )
 
 // Note says what one of an episode's remarks is about.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/browsertest"
+	"github.com/robocache/robocache/internal/test/browsertest"
 )
 
 // written writes the page of a report into a file.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/memuse"
+	"github.com/robocache/robocache/internal/test/memuse"
 	"github.com/robocache/robocache/loader"
 )
 

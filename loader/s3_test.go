@@ -12,9 +12,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/isaaclab"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/test/s3test"
 	"github.com/robocache/robocache/loader"
 	_ "github.com/robocache/robocache/storage/s3"
-	"github.com/robocache/robocache/storage/s3/s3test"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/fp32"
-	"github.com/robocache/robocache/nn/internal/reference"
+	"github.com/robocache/robocache/internal/test/reference"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/opstest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cpu"
-	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/tensor"
 )
 

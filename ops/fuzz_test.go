@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/opstest"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/opstest"
 )
 
 // devices returns the CPU, and the GPU if its backend is linked in and finds one.

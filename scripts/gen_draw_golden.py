@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ops/opstest/testdata/draw_golden.json, windows at positions of an epoch.
+"""Writes internal/test/opstest/testdata/draw_golden.json, windows at positions of an epoch.
 
     python3 scripts/gen_draw_golden.py
 

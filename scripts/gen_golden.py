@@ -4,7 +4,7 @@
     apt-get install python3-numpy python3-scipy python3-pandas python3-torch
     /usr/bin/python3 scripts/gen_golden.py
 
-ops/opstest/testdata/golden.json holds resampling by numpy.interp, scipy (interp1d, Slerp, PchipInterpolator),
+internal/test/opstest/testdata/golden.json holds resampling by numpy.interp, scipy (interp1d, Slerp, PchipInterpolator),
 pandas.merge_asof and torch (searchsorted, then a linear step in separate operations). tensor/testdata/halves.json holds
 conversions to f16 and bf16 by numpy and torch. Numbers are bit patterns, so that nothing is lost in decimal. The
 seed is fixed: the same versions write the same files.
@@ -139,5 +139,5 @@ def write(path, data):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", RuntimeWarning)  # overflow to infinity is wanted
-    write("ops/opstest/testdata/golden.json", {"cases": resample_cases()})
+    write("internal/test/opstest/testdata/golden.json", {"cases": resample_cases()})
     write("tensor/testdata/halves.json", halves())

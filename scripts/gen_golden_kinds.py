@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ops/opstest/testdata/golden_kinds.json: windows, cubics and rotations by the libraries that people compare with.
+"""Writes internal/test/opstest/testdata/golden_kinds.json: windows, cubics and rotations by the libraries that people compare with.
 
     apt-get install python3-numpy python3-scipy python3-pandas
     /usr/bin/python3 scripts/gen_golden_kinds.py
@@ -87,7 +87,7 @@ def rotations():
 
 
 if __name__ == "__main__":
-    path = os.path.join(ROOT, "ops/opstest/testdata/golden_kinds.json")
+    path = os.path.join(ROOT, "internal/test/opstest/testdata/golden_kinds.json")
     with open(path, "w", encoding="ascii") as f:
         json.dump({"versions": VERSIONS, "cases": [*windows(), *cubics(), *rotations()]}, f, separators=(",", ":"))
         f.write("\n")

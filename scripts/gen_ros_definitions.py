@@ -1,6 +1,6 @@
 """Writes the built-in definitions of ROS 2's common messages: types, names and array sizes, by distribution.
 
-    python3 scripts/gen_ros_definitions.py FOLDER > dataset/internal/message/defs/definitions.txt
+    python3 scripts/gen_ros_definitions.py FOLDER > internal/logs/message/defs/definitions.txt
 
 FOLDER has clones, with all branches, of common_interfaces, rcl_interfaces, geometry2, unique_identifier_msgs, test_interface_files (of github.com/ros2)
 and ros_tutorials (of github.com/ros), each in a folder of its name.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ops/opstest/testdata/voxel_golden.json, voxels as other libraries make them.
+"""Writes internal/test/opstest/testdata/voxel_golden.json, voxels as other libraries make them.
 
     apt-get install python3-numpy python3-torch python3-open3d
     /usr/bin/python3 scripts/gen_voxel_golden.py
@@ -101,6 +101,6 @@ cases = [
     open3d_case(300, .05, .1, np.array([500000.0, 4000000.0, 12.0])),  # a map's coordinates
 ] + [torch_case(400, 4, 3, r) for r in ("sum", "mean", "max", "min")]
 
-with open(os.path.join(ROOT, "ops/opstest/testdata/voxel_golden.json"), "w", encoding="ascii") as f:
+with open(os.path.join(ROOT, "internal/test/opstest/testdata/voxel_golden.json"), "w", encoding="ascii") as f:
     lines = ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases)
     f.write('{"versions":' + json.dumps(VERSIONS) + ',"cases":[\n' + lines + "\n]}\n")

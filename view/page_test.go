@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/browsertest"
+	"github.com/robocache/robocache/internal/test/browsertest"
 )
 
 // seen is what the page says of itself, read from its elements as a person would.

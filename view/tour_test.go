@@ -19,7 +19,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
 	"github.com/robocache/robocache/dataset/ply"
-	"github.com/robocache/robocache/internal/browsertest"
+	"github.com/robocache/robocache/internal/test/browsertest"
 )
 
 // tour are the pictures of docs/view.md: what is opened, where, and what is done before the picture is taken.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robocache/robocache/storage/s3/s3test"
+	"github.com/robocache/robocache/internal/test/s3test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
-	"github.com/robocache/robocache/internal/memuse"
+	"github.com/robocache/robocache/internal/test/memuse"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -25,8 +25,8 @@ import (
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
+	"github.com/robocache/robocache/internal/test/s3test"
 	_ "github.com/robocache/robocache/storage/s3"
-	"github.com/robocache/robocache/storage/s3/s3test"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/aloha"
-	"github.com/robocache/robocache/dataset/internal/h5test"
+	"github.com/robocache/robocache/internal/test/h5test"
 )
 
 func TestEpisodesAreWhatH5pyReads(t *testing.T) {

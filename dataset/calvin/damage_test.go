@@ -17,9 +17,9 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/calvin"
-	"github.com/robocache/robocache/dataset/internal/mutate"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/listed"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/listed"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )

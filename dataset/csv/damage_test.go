@@ -15,8 +15,8 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/csv"
-	"github.com/robocache/robocache/dataset/internal/mutate"
 	_ "github.com/robocache/robocache/dataset/tum"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 const small = "#timestamp [ns],p_x [m],note,n\n1520530308189679351,0.25,\"a, b\",1\n1520530308198012351,-1.5e-3,,2\n1520530308206345351,,c,\n"

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/h5test"
 	"github.com/robocache/robocache/dataset/isaaclab"
 	"github.com/robocache/robocache/dataset/robomimic"
+	"github.com/robocache/robocache/internal/test/h5test"
 )
 
 const file = "testdata/demos.hdf5"

@@ -15,8 +15,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
-	"github.com/robocache/robocache/internal/cloudtest"
-	"github.com/robocache/robocache/internal/thorough"
+	"github.com/robocache/robocache/internal/test/cloudtest"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // found returns how many columns are found in rows, 0 for an error.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/thorough"
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // maker makes the columns of a point. It is given what is known of the point, and what it has so far.

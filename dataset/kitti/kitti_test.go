@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/cloudtest"
+	"github.com/robocache/robocache/internal/test/cloudtest"
 )
 
 func raw(values ...float32) []byte {

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 func contains(t *testing.T, list []string, part string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/memuse"
+	"github.com/robocache/robocache/internal/test/memuse"
 )
 
 // ROBOCACHE_BIG=5e9 makes a file of so many bytes, of a camera's raw images and joints at 200 Hz, with an index and without, reads all its frames and

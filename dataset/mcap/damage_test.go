@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 // Whatever a file's end is, the log has the messages before it, in order: of an uncompressed file all whole ones.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/logtest"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/logtest"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/internal/logs/message"
 	"github.com/robocache/robocache/tensor"
 )
 

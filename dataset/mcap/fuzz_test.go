@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 // seedlings are files of all kinds of records, most without CRCs, which would find most faults at once.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
+	"github.com/robocache/robocache/internal/logs/message"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 // names are the schemas and channels of a file. A chunk mostly defines those of its messages, or the summary does; where neither does, they are looked

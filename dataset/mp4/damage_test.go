@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 func open(data []byte) (*Track, error) {

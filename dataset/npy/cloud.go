@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 )
 
 // ReadCloud reads records with the fields x, y and z, [N] or of an organised cloud [H,W], as points; their other numbers are features. The packed

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
 	"github.com/robocache/robocache/internal/decimal"
+	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/lzf"
-	"github.com/robocache/robocache/internal/cloudtest"
+	"github.com/robocache/robocache/internal/test/cloudtest"
 	"github.com/robocache/robocache/tensor"
 )
 

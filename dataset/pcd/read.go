@@ -9,7 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/lzf"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 )
 
 // ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 )
 
 // property is a number of an element, or a list of them.

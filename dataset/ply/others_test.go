@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/cloudtest"
+	"github.com/robocache/robocache/internal/test/cloudtest"
 )
 
 // head is a header of an ascii file of n points x, y, z and n.

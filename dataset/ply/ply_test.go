@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/cloudtest"
+	"github.com/robocache/robocache/internal/test/cloudtest"
 )
 
 func TestARealFileReadsAsTheIndependentReaderReadsIt(t *testing.T) {

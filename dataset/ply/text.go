@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 )
 
 // layout is how an element's rows lie in lines. A row is one line, or several, as some cameras' programs write it; then the first row says before

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 )
 
 // Options say how a file is written. The zero value is binary_little_endian.

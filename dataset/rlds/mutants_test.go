@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/dataset/internal/mutate"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 // Most mutants are records whose checksum is right, the others files: of records, of their features or of what describes the dataset.

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/listed"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/listed"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/h5test"
 	"github.com/robocache/robocache/dataset/robomimic"
+	"github.com/robocache/robocache/internal/test/h5test"
 )
 
 // The file of scripts/gen_robomimic_golden.py: each of its lies costs itself.

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
-	"github.com/robocache/robocache/dataset/internal/topics"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 const float = "float64 data\n"

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 // seedlings are bags of every compression, closed and not. The faults are in what comes after the header, and some in that.

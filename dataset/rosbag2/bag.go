@@ -14,9 +14,9 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
-	"github.com/robocache/robocache/dataset/internal/topics"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/dataset/rosbag2/internal/store"
+	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/storage"
 )
 

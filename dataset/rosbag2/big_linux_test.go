@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/memuse"
+	"github.com/robocache/robocache/internal/test/memuse"
 )
 
 // ROBOCACHE_BIG=2e9 makes a database of so many bytes of images and reads its frames, and one of small messages. TMPDIR is where they lie.

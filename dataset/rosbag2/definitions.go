@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
-	"github.com/robocache/robocache/dataset/internal/message/defs"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/logs/message/defs"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/listed"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
 	"github.com/robocache/robocache/dataset/rosbag2"
+	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 // Fifty thousand topics take a second at most; were the time that of their square, it would be many.

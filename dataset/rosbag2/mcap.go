@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mcaplog"
 	_ "github.com/robocache/robocache/dataset/mcap" // which opens logs
 	"github.com/robocache/robocache/dataset/rosbag2/internal/store"
+	"github.com/robocache/robocache/internal/logs/mcaplog"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message/defs"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/message/defs"
+	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/storage"
 )
 

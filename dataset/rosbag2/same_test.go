@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message/defs"
 	_ "github.com/robocache/robocache/dataset/rosbag"
+	"github.com/robocache/robocache/internal/logs/message/defs"
 )
 
 // robot is a recording of a robot's usual messages.

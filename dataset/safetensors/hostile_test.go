@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
+	"github.com/robocache/robocache/internal/test/mutate"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
 	"github.com/robocache/robocache/dataset/tum"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 const small = `# ground truth trajectory

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/mutate"
+	"github.com/robocache/robocache/internal/test/mutate"
 )
 
 // seedlings are logs of all kinds of messages, some of them broken.

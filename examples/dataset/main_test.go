@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/robocache/robocache/internal/exampletest"
+	"github.com/robocache/robocache/internal/test/exampletest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/internal/exampletest"
+	"github.com/robocache/robocache/internal/test/exampletest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )

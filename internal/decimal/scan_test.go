@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/internal/decimal"
-	"github.com/robocache/robocache/internal/thorough"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/fp32"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 //go:embed testdata/functions.ptx

@@ -14,13 +14,13 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/device"
-	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/replay"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/record"
-	"github.com/robocache/robocache/ops/record/replay"
 	"github.com/robocache/robocache/tensor"
 )
 

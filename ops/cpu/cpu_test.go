@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/thorough"
+	"github.com/robocache/robocache/internal/test/opstest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/opstest"
 )
 
 func TestCPU(t *testing.T) {

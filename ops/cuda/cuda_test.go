@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/opstest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
-	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ptx"

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/robocache/robocache/ops/opstest"
+	"github.com/robocache/robocache/internal/test/opstest"
 )
 
 func TestMain(m *testing.M) { os.Exit(opstest.Main(m)) }

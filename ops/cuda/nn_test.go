@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/nntest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cuda"
-	"github.com/robocache/robocache/ops/nntest"
 	"github.com/robocache/robocache/ops/sim"
 )
 

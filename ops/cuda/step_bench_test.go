@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/internal/faultsweep"
-	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/test/faultsweep"
+	"github.com/robocache/robocache/internal/test/gputest"
 )
 
 // Every driver call of a whole run fails in turn; the driver beneath is the real one. What a lost device does is left to

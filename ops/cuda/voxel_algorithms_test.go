@@ -11,12 +11,12 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/gputest"
-	"github.com/robocache/robocache/internal/thorough"
+	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/opstest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cuda"
-	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/tensor"
 )
 

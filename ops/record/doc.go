@@ -9,5 +9,5 @@
 //
 // A [Session] does the same for all that a function makes on a device, such as a loader whose episodes are there: a batch of it is then one plan.
 //
-// Package ops/record/replay runs exported plans in Go, to prove that nothing is missing in them.
+// Package internal/test/replay runs exported plans in Go, to prove that nothing is missing in them.
 package record

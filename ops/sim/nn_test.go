@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/ops/nntest"
+	"github.com/robocache/robocache/internal/test/nntest"
 	"github.com/robocache/robocache/ptx"
 )
 

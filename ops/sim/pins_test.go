@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/pins"
+	"github.com/robocache/robocache/internal/test/pins"
 )
 
 // pinFile has what the launches of the main shapes do, to the instruction and the sector, by operation and shape. ROBOCACHE_PIN=1 writes it anew, after a

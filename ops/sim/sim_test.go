@@ -14,10 +14,10 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/thorough"
+	"github.com/robocache/robocache/internal/test/opstest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
-	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/internal/faultsweep"
+	"github.com/robocache/robocache/internal/test/faultsweep"
 )
 
 // sweep fails every driver call of a whole run in turn, each on a fresh device.

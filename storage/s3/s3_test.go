@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/s3test"
 	"github.com/robocache/robocache/storage"
-	"github.com/robocache/robocache/storage/s3/s3test"
 )
 
 // started returns a server, and a store that reads from it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5/plain"
-	"github.com/robocache/robocache/dataset/internal/h5test"
+	"github.com/robocache/robocache/internal/test/h5test"
 	"github.com/robocache/robocache/tensor"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
-	"github.com/robocache/robocache/dataset/internal/listed"
+	"github.com/robocache/robocache/internal/listed"
 )
 
 // WantDemos says what DemosOf looks for.

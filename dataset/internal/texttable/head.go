@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/records"
 	"github.com/robocache/robocache/storage"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 // bounds returns the least and the greatest number of a part's messages. The first and the last have what may be broken beyond those that can be reached.

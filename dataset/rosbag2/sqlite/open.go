@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/topics"
 	"github.com/robocache/robocache/dataset/rosbag2/internal/store"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 func init() { store.Register(".db3", open) }

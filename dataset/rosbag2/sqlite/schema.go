@@ -11,8 +11,8 @@ import (
 	driver "modernc.org/sqlite"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/message"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/logs/topics"
 )
 
 const mostText = 1 << 24 // bytes of a definition

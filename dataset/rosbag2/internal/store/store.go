@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/topics"
+	"github.com/robocache/robocache/internal/logs/topics"
 	"github.com/robocache/robocache/storage"
 )
 

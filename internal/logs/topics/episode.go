@@ -1,0 +1,288 @@
+package topics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/tensor"
+)
+
+// making is an episode that is being made of what was read.
+type making struct {
+	*reader
+	dataset.Episode
+	names                      map[string]bool
+	several                    map[string]int     // how many have a name and a kind
+	logged, zero, same, stamps []string           // topics that have no header's timestamp, only zeros in it, no publish time of their own, a header
+	said                       map[[2]string]bool // of each topic, what was remarked of the names of its lists
+}
+
+// episode makes an episode of what was read.
+func (r *reader) episode() (*dataset.Episode, error) {
+	r.mu.Lock()
+	r.meet()
+	r.mu.Unlock()
+	e := &making{reader: r, names: map[string]bool{}, said: map[[2]string]bool{}, several: map[string]int{}}
+	e.Damage = r.damage
+	slices.SortFunc(r.topics, func(a, b *topic) int {
+		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))
+	})
+	for _, t := range r.topics {
+		if err := e.add(t); err != nil {
+			return nil, err
+		}
+	}
+	e.remarks()
+	return &e.Episode, nil
+}
+
+// remarks says which clock topics have that do not have the one that was asked for.
+func (e *making) remarks() {
+	remark := func(what string, topics []string) {
+		if len(topics) > 0 {
+			e.Remark(what, topics...)
+		}
+	}
+	remark("messages without a header have the clock log", e.logged)
+	remark("headers whose timestamp is always 0, so that the clock is log", e.zero)
+	remark("publish times that are the log times in every message", e.same)
+	remark("of headers, frame_id and seq are in no stream", e.stamps)
+}
+
+// unique returns a name that no stream has: that of a topic, with its type where it is not the first.
+func (e *making) unique(topic, kind string) string {
+	name := topic
+	for key := topic + "\x00" + kind; e.names[name]; e.several[key]++ {
+		n := e.several[key] + 1
+		switch {
+		case kind == "":
+			name = fmt.Sprintf("%s (%d)", topic, n+1)
+		case n == 1:
+			name = fmt.Sprintf("%s (%s)", topic, kind)
+		default:
+			name = fmt.Sprintf("%s (%s, %d)", topic, kind, n)
+		}
+	}
+	e.names[name] = true
+	return name
+}
+
+func (e *making) leftOut(name string, count int, reason string) {
+	e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: reason})
+}
+
+// add makes the streams of a topic.
+func (e *making) add(t *topic) error {
+	name := e.unique(t.name, t.kind)
+	if t.refused.count > 0 && t.log.len() > 0 {
+		e.leftOut(name, t.refused.count, "messages that cannot be decoded: "+short(t.refused.first))
+	}
+	var times []int64
+	var order []int
+	switch {
+	case t.count == 0:
+		l := dataset.LeftOut{Name: name, Reason: "no messages"}
+		if t.shape != nil && t.shape.Media == message.NoMedia && len(t.shape.Columns) > 0 {
+			l.Columns, l.DType = t.shape.Columns, dtype(t.shape.Wide)
+		}
+		e.LeftOut = append(e.LeftOut, l)
+		return nil
+	case t.why != nil:
+		e.leftOut(name, t.count, short(t.why))
+		return nil
+	case t.over.Load():
+		e.leftOut(name, t.count, fmt.Sprintf("its numbers take over %d times the room of its messages, since these lack most of their fields", mostRoom))
+		return nil
+	case t.log.len() == 0 && t.refused.count > 0:
+		e.leftOut(name, t.count, short(t.refused.first))
+		return nil
+	case t.log.len() == 0:
+		e.leftOut(name, t.count, fmt.Sprintf("none of its %d messages fits its type, %s", t.count, t.kind))
+		return nil
+	default:
+		times, order = e.clockOf(t, name)
+	}
+	if t.shape.Media != message.NoMedia {
+		e.media(t, name, times, order)
+		return nil
+	}
+	before := len(e.Streams)
+	err := e.streams(t, name, times, order)
+	for i := range e.Streams[before:] {
+		e.Streams[before+i].Type = t.kind
+	}
+	return err
+}
+
+// clockOf returns a topic's timestamps, in order, and the order, nil if it is that of the file.
+func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
+	log := t.log.take()
+	if t.unsorted {
+		order = make([]int, len(log))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(log[a], log[b]) })
+	}
+	times = log
+	if t.shape.Stamp && t.ros {
+		e.stamps = append(e.stamps, name)
+	}
+	switch {
+	case e.clock == "publish":
+		if times = t.publish.take(); !t.published {
+			e.same = append(e.same, name)
+		}
+	case e.clock != "header":
+	case !t.shape.Stamp && slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Stamp }):
+	case !t.shape.Stamp:
+		e.logged = append(e.logged, name)
+	case !t.stamped:
+		e.zero = append(e.zero, name)
+	default:
+		if times = t.stamps.take(); t.zeros > 0 {
+			e.Remark(fmt.Sprintf("the headers' timestamp is 0 in %d of %d messages", t.zeros, len(times)), name)
+		}
+	}
+	arrange(times, 1, order)
+	return times, order
+}
+
+// media makes a media stream or one of clouds.
+func (e *making) media(t *topic, name string, times []int64, order []int) {
+	at := t.at.take()
+	arrange(at, 1, order)
+	from := source{log: e.log, name: name, at: at}
+	if t.shape.Media == message.PointCloud {
+		e.Clouds = append(e.Clouds, dataset.CloudStream{Name: name, Type: t.kind, Times: times, Source: &from})
+		return
+	}
+	first := t.frames.list[0]
+	m := dataset.Media{Name: name, Type: t.kind, Times: times, Encoding: first.encoding, Width: first.width, Height: first.height, Source: &images{from, first}}
+	if video.Decodes(first.encoding) {
+		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: first.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
+			return at[i].size, at[i].begins, nil
+		}}
+		if k := slices.IndexFunc(at, func(p place) bool { return p.begins }); k != 0 {
+			what := fmt.Sprintf("the first %d of %d frames come before a key frame, and cannot be decoded", k, len(at))
+			if k < 0 {
+				what = fmt.Sprintf("none of %d frames is a key frame, so none can be decoded", len(at))
+			}
+			e.Remark(what, name)
+		}
+	}
+	e.Media = append(e.Media, m)
+	if others := len(times) - first.count; others > 0 {
+		e.Remark(fmt.Sprintf("%d of %d frames cannot be read, since they are no %s as the first, but %s as others", others, len(times), &first, &t.frames.list[1]), name)
+	}
+}
+
+// streams makes the stream of a topic's numbers, and those of its lists.
+func (e *making) streams(t *topic, name string, times []int64, order []int) error {
+	clock, err := tensor.Of(times, len(times))
+	if err != nil {
+		return err
+	}
+	stream := func(name string, f32 []float32, f64 []float64, wide bool, columns []dataset.Column, inexact int) error {
+		s := dataset.Stream{Name: name, Times: clock, Columns: columns, Inexact: inexact}
+		if wide {
+			arrange(f64, len(columns), order)
+			s.Values, err = tensor.Of(f64, len(times), len(columns))
+		} else {
+			arrange(f32, len(columns), order)
+			s.Values, err = tensor.Of(f32, len(times), len(columns))
+		}
+		if err != nil {
+			return err
+		}
+		e.Streams = append(e.Streams, s)
+		return nil
+	}
+	switch {
+	case len(t.shape.Columns) == 0:
+	case t.moving.several():
+		numbers, which := table{t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns}, t.moving.which.take()
+		numbers.arrange(order)
+		arrange(which, 1, order)
+		if err := t.moving.split(e, name, times, which, numbers, t.inexact); err != nil {
+			return err
+		}
+	default:
+		t.moving.parents(e, name)
+		if err := stream(name, t.f32.take(), t.f64.take(), t.shape.Wide, t.shape.Columns, t.inexact); err != nil {
+			return err
+		}
+	}
+	others := slices.Clone(t.shape.LeftOut)
+	for i := range t.lists {
+		l, shape := &t.lists[i], &t.shape.Lists[i]
+		if shape.Keyed {
+			if l.moving.which.len() == 0 {
+				e.leftOut(name+"."+shape.Name, t.count, "no elements in any message")
+				continue
+			}
+			own, by := l.moving.elements(e, name, times, order)
+			numbers, which := table{l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, shape.Columns}, l.moving.which.take()
+			numbers.arrange(by)
+			arrange(which, 1, by)
+			if err := l.moving.split(e, name, own, which, numbers, l.inexact); err != nil {
+				return err
+			}
+			continue
+		}
+		if why := l.refused(shape); why != "" {
+			e.leftOut(name+"."+shape.Name, t.count, why)
+			continue
+		}
+		var names []string
+		switch {
+		case l.byName() && (len(l.names) > 1 || l.names[0].Reordered || l.shortest == 0):
+			if err := l.split(e, name, shape, times, order, l.inexact); err != nil {
+				return err
+			}
+			continue
+		case l.byName() && l.names[0].Distinct():
+			names = l.names[0].List
+		case l.byName():
+			e.Remark(shape.Labels+unnameable, name+"."+shape.Name)
+		case len(l.names) > 0:
+			e.Remark(fmt.Sprintf("not all messages have names in %s, so columns have numbers for names", shape.Labels), name+"."+shape.Name)
+		}
+		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, columns(shape, l.longest, names), l.inexact); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(others) > 0:
+		e.leftOut(name, t.count, "its fields that are no numbers: "+listed.Names(others))
+	case len(t.shape.Columns)+len(t.shape.Lists) == 0:
+		e.leftOut(name, t.count, "messages of no fields that are numbers")
+	}
+	return nil
+}
+
+func dtype(wide bool) tensor.DType {
+	if wide {
+		return tensor.F64
+	}
+	return tensor.F32
+}
+
+// short is an error's text without what every error of messages begins with.
+func short(err error) string {
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		said := *bad
+		said.Offset = -1
+		return strings.TrimPrefix(said.Error(), bad.Format+": ")
+	}
+	return err.Error()
+}

@@ -1,0 +1,230 @@
+package topics
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/listed"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/tensor"
+)
+
+// maxFrames is how many coordinate frames a topic may move.
+const maxFrames = 1024
+
+// moving says of messages, or of elements of a list, which frame moves in which: tf's transforms, and odometry of several robots on one topic.
+type moving struct {
+	names  map[string]int32
+	pairs  map[[2]int32]int32 // a child and its parent, numbered
+	list   [][2]string
+	which  blocks[int32] // the pair of each
+	rows   blocks[int32] // the message of each, of elements
+	stamps blocks[int64] // of each, of elements that have some
+	local  []int32       // names of a piece, numbered here
+}
+
+// number returns the number of a name.
+func (m *moving) number(name string) int32 {
+	if m.names == nil {
+		m.names, m.pairs = map[string]int32{}, map[[2]int32]int32{}
+	}
+	n, there := m.names[name]
+	if !there {
+		n = int32(len(m.names))
+		m.names[name] = n
+	}
+	return n
+}
+
+// join adds what a piece says, whose names are frames.
+func (m *moving) join(frames []string, keys, parents []int32) {
+	m.local = m.local[:0]
+	for _, name := range frames {
+		m.local = append(m.local, m.number(name))
+	}
+	none := m.number("")
+	global := func(i int32) int32 {
+		if i < 0 {
+			return none
+		}
+		return m.local[i]
+	}
+	which := make([]int32, len(keys))
+	for i := range keys {
+		pair := [2]int32{global(keys[i]), global(parents[i])}
+		n, there := m.pairs[pair]
+		if !there {
+			n = int32(len(m.list))
+			m.pairs[pair] = n
+			name := func(i int32) string {
+				if i < 0 {
+					return ""
+				}
+				return frames[i]
+			}
+			m.list = append(m.list, [2]string{name(keys[i]), name(parents[i])})
+		}
+		which[i] = n
+	}
+	m.which.add(which)
+}
+
+// joinList adds what a piece says of a list's elements. Its first message is number from of the topic.
+func (m *moving) joinList(frames []string, in *message.ListRows, from int) {
+	m.join(frames, in.Keys, in.Parents)
+	var rows []int32
+	for i, n := range in.Lengths {
+		for range n {
+			rows = append(rows, int32(from+i))
+		}
+	}
+	m.rows.add(rows)
+	m.stamps.add(in.Stamps)
+}
+
+// name returns what the stream of a pair is called: by the child, with the parent where it has several.
+func (m *moving) name(topic string, pair int) string {
+	child, several := m.list[pair][0], false
+	for i, o := range m.list {
+		several = several || i != pair && o[0] == child
+	}
+	name := topic
+	if child != "" {
+		name += "." + child
+	}
+	if several {
+		name += " (" + m.list[pair][1] + ")"
+	}
+	return name
+}
+
+// byName returns the pairs in the order of their names.
+func (m *moving) byName() []int {
+	pairs := make([]int, len(m.list))
+	for i := range pairs {
+		pairs[i] = i
+	}
+	slices.SortFunc(pairs, func(a, b int) int {
+		return cmp.Or(dataset.CompareNames(m.list[a][0], m.list[b][0]), dataset.CompareNames(m.list[a][1], m.list[b][1]))
+	})
+	return pairs
+}
+
+// parents remarks in which frame each moves.
+func (m *moving) parents(e *making, name string) {
+	var said []string
+	for _, pair := range m.byName() {
+		if p := m.list[pair]; p[0] != "" && p[1] != "" {
+			said = append(said, p[0]+" in "+p[1])
+		}
+	}
+	if len(said) > 0 {
+		e.Remark("frames move in their parents: "+listed.Names(said), name)
+	}
+}
+
+// several reports whether more than one frame moves.
+func (m *moving) several() bool {
+	for _, p := range m.list {
+		if p[0] != m.list[0][0] {
+			return true
+		}
+	}
+	return false
+}
+
+// rows of a topic's numbers, f32 or f64 if wide, with what they are made of.
+type table struct {
+	f32     []float32
+	f64     []float64
+	wide    bool
+	columns []dataset.Column
+}
+
+// split makes a stream of each frame that moves, of the table's memory. Times, and which of the pairs each row is of, are in the order of the rows.
+func (m *moving) split(e *making, name string, times []int64, which []int32, t table, inexact int) error {
+	if len(m.list) > maxFrames {
+		e.leftOut(name, len(which), fmt.Sprintf("%d coordinate frames move, of which a topic has up to %d", len(m.list), maxFrames))
+		return nil
+	}
+	ends := make([]int, len(m.list)) // of each pair's rows, which come to lie together
+	for _, pair := range which {
+		ends[pair]++
+	}
+	at := 0
+	for _, pair := range m.byName() {
+		at, ends[pair] = at+ends[pair], at
+	}
+	order := make([]int, len(which))
+	for i, pair := range which {
+		order[ends[pair]] = i
+		ends[pair]++
+	}
+	t.arrange(order)
+	times = slices.Clone(times)
+	arrange(times, 1, order)
+	from := 0
+	for _, pair := range m.byName() {
+		to := ends[pair]
+		own := times[from:to:to]
+		values, err := t.rows(from, to)
+		from = to
+		if err != nil {
+			return err
+		}
+		s, err := dataset.NewStream(e.unique(m.name(name, pair), ""), own, values, t.columns)
+		if err != nil {
+			return err
+		}
+		s.Inexact, inexact = inexact, 0
+		e.Streams = append(e.Streams, s)
+	}
+	m.parents(e, name)
+	return nil
+}
+
+// arrange puts the rows in an order.
+func (t *table) arrange(order []int) {
+	arrange(t.f32, len(t.columns), order)
+	arrange(t.f64, len(t.columns), order)
+}
+
+// rows returns those from one to another, in the table's memory.
+func (t *table) rows(from, to int) (*tensor.Tensor, error) {
+	width := len(t.columns)
+	if t.wide {
+		return tensor.Of(t.f64[from*width:to*width:to*width], to-from, width)
+	}
+	return tensor.Of(t.f32[from*width:to*width:to*width], to-from, width)
+}
+
+// elements returns the timestamps of a list's elements, and their order, nil if it is that of the file: of the messages' times and their order.
+func (m *moving) elements(e *making, name string, times []int64, order []int) (own []int64, by []int) {
+	rows, stamps := m.rows.take(), m.stamps.take()
+	if order != nil {
+		rank := make([]int32, len(order))
+		for place, r := range order {
+			rank[r] = int32(place)
+		}
+		by = make([]int, len(rows))
+		for i := range rows {
+			rows[i], by[i] = rank[rows[i]], i
+		}
+		slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(rows[a], rows[b]) })
+	}
+	if e.clock == "header" && len(stamps) > 0 {
+		if slices.ContainsFunc(stamps, func(ns int64) bool { return ns != 0 }) {
+			arrange(stamps, 1, by)
+			return stamps, by
+		}
+		e.zero = append(e.zero, name)
+	}
+	own = make([]int64, len(rows))
+	for i, r := range rows {
+		own[i] = times[r]
+	}
+	arrange(own, 1, by)
+	return own, by
+}

@@ -1,0 +1,322 @@
+package topics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/video"
+)
+
+// reader is a log that is being read.
+type reader struct {
+	log     Log
+	decoder opener
+	strict  bool
+	clock   string
+	define  func(name string) string
+	defined bool // whether the caller gave definitions
+
+	channels atomic.Pointer[[]*channel] // those that were met
+	mu       sync.Mutex                 // to meet more
+	keys     map[key]*channel           // the first channel of each
+	topics   []*topic                   // in the order in which they were met, which is any
+	named    map[string][]*topic        // the same by name
+
+	joined int // pieces
+	again  []int
+	damage dataset.Damages
+	idle   sync.Pool // of *part
+}
+
+// channel is one of the log, or several that say the same: it decodes messages for a topic.
+type channel struct {
+	topic   *topic
+	decoder message.Decoder // nil if there is none
+	learner message.Learner // nil if the decoder needs to see no messages first
+}
+
+// key is what channels that decode alike have in common.
+type key struct{ topic, encoding, name, schemaEncoding, data string }
+
+// channel returns one of the log.
+func (r *reader) channel(i int) (*channel, error) {
+	if met := r.channels.Load(); met != nil && i >= 0 && i < len(*met) {
+		return (*met)[i], nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	met := r.meet()
+	if i < 0 || i >= len(met) {
+		return nil, fmt.Errorf("topics: channel %d of %d", i, len(met))
+	}
+	return met[i], nil
+}
+
+// meet opens the channels that have come since, and returns all.
+func (r *reader) meet() []*channel {
+	var met []*channel
+	if before := r.channels.Load(); before != nil {
+		met = *before // whoever has it knows how long it was
+	}
+	counter, _ := r.log.(Counter)
+	for _, c := range r.log.Channels()[len(met):] {
+		in := r.open(&c)
+		if counter != nil {
+			in.topic.expect.Add(int64(max(counter.Count(len(met)), 0)))
+		}
+		met = append(met, in)
+	}
+	r.channels.Store(&met)
+	return met
+}
+
+// open makes the decoder of a channel, and finds its topic.
+func (r *reader) open(in *Channel) *channel {
+	k := key{in.Topic, in.Encoding, in.Schema.Name, in.Schema.Encoding, string(in.Schema.Data)}
+	if c := r.keys[k]; c != nil {
+		return c
+	}
+	c := &channel{}
+	r.keys[k] = c
+	define := r.define
+	if in.Encoding == "ros1" && !r.defined { // the built-in definitions are of ROS 2
+		define = nil
+	}
+	decoder, err := r.decoder(in.Encoding, in.Schema, define)
+	if (in.Encoding == "cdr" || in.Encoding == "ros1") && in.Schema.Name == "" && len(in.Schema.Data) == 0 {
+		err = &dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "channel", Got: "no schema", Want: "one, which messages of " + in.Encoding + " need"}
+	}
+	if err == nil {
+		c.decoder = decoder
+		c.learner, _ = decoder.(message.Learner)
+	}
+	t := &topic{index: len(r.topics), name: in.Topic, kind: in.Schema.Name, why: err, first: -1, ros: in.Encoding == "cdr" || in.Encoding == "ros1"}
+	if err == nil && c.learner == nil {
+		t.shape = decoder.Shape()
+		for _, o := range r.named[t.name] {
+			if o.shape != nil && !o.learns && reflect.DeepEqual(o.shape, t.shape) {
+				c.topic = o
+				return c
+			}
+		}
+	}
+	t.learns = c.learner != nil
+	c.topic = t
+	r.topics, r.named[t.name] = append(r.topics, t), append(r.named[t.name], t)
+	return c
+}
+
+// part is what was read of a part of the log.
+type part struct {
+	number int
+	pieces []*piece // of topics, by their index; nil where nothing was read yet, ever
+	used   []*piece // in the order of their first messages
+	learnt bool     // whether there are messages that must be read again
+	damage dataset.Damages
+	err    error
+}
+
+// piece is what was read of a topic in a part.
+type piece struct {
+	topic        *topic
+	count        int // messages, also those that could not be decoded
+	rows         message.Rows
+	log, publish []int64
+	at           []place
+	frames       kinds
+	bytes        int64
+	broken       failed
+	refused      failed // what this reader does not take
+}
+
+// failed counts messages that could not be decoded.
+type failed struct {
+	count int
+	bytes int64
+	first *dataset.FormatError
+}
+
+func (f *failed) add(o failed) {
+	if f.first == nil {
+		f.first = o.first
+	}
+	f.count += o.count
+	f.bytes += o.bytes
+}
+
+// place is where a message is, and who decodes it.
+type place struct {
+	At
+	decoder message.Decoder
+	size    uint32 // of a frame, bytes
+	begins  bool   // whether decoding a video can begin with it
+}
+
+// pass reads parts, in parallel, and joins what was read in their order: all messages, or with again those of channels whose decoders had to see them
+// first.
+func (r *reader) pass(ctx context.Context, parts []int, again bool) (err error) {
+	for _, c := range r.keys {
+		if again && c.learner != nil {
+			c.topic.shape = c.decoder.Shape()
+		}
+	}
+	workers := min(runtime.GOMAXPROCS(0), len(parts))
+	do := func(ctx context.Context, i int) *part { return r.read(ctx, parts[i], again) }
+	for _, p := range inorder.Each(ctx, len(parts), workers, workers, func(*part) int { return 2 * workers }, do) {
+		if err = r.join(p, again); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read decodes the messages of a part.
+func (r *reader) read(ctx context.Context, number int, again bool) *part {
+	p, _ := r.idle.Get().(*part)
+	if p == nil {
+		p = &part{}
+	}
+	p.number = number
+	if p.err = ctx.Err(); p.err != nil {
+		return p
+	}
+	p.err = r.log.Each(ctx, number, &p.damage, func(m Message) error {
+		c, err := r.channel(m.Channel)
+		if err != nil || again && c.learner == nil {
+			return err
+		}
+		in := p.piece(c.topic)
+		if !again {
+			in.count++
+		}
+		switch {
+		case c.decoder == nil:
+			return nil
+		case c.learner != nil && !again:
+			p.learnt = true
+			_ = c.learner.Learn(m.Data) // what is wrong with it is found when it is decoded
+			return nil
+		}
+		if c.topic.over.Load() {
+			return nil
+		}
+		if err := in.decode(c, &m); err != nil {
+			return in.fail(err, &m, r.strict)
+		}
+		if in.bytes += int64(len(m.Data)) + overhead; roomOf(&in.rows) > mostRoom*in.bytes+freePiece {
+			c.topic.over.Store(true)
+			in.rows.Reset()
+			return nil
+		}
+		in.log = append(in.log, m.Log)
+		in.publish = append(in.publish, m.Publish)
+		return nil
+	})
+	return p
+}
+
+func (p *part) piece(t *topic) *piece {
+	for len(p.pieces) <= t.index {
+		p.pieces = append(p.pieces, nil)
+	}
+	in := p.pieces[t.index]
+	if in == nil {
+		in = &piece{}
+		p.pieces[t.index] = in
+	}
+	if in.topic == nil {
+		in.topic = t
+		p.used = append(p.used, in)
+	}
+	return in
+}
+
+// decode appends a message's numbers, or where it is and what it is a frame of.
+func (in *piece) decode(c *channel, m *Message) error {
+	shape, size, begins := c.decoder.Shape(), uint32(0), false
+	switch shape.Media {
+	case message.NoMedia:
+		return c.decoder.Append(&in.rows, m.Data)
+	case message.PointCloud:
+		if err := c.decoder.Append(&in.rows, m.Data); err != nil {
+			return err
+		}
+	default:
+		f, err := c.decoder.Frame(m.Data)
+		if err != nil {
+			return err
+		}
+		in.frames.add(frames{f.Encoding, f.Width, f.Height, 1})
+		size, begins = uint32(min(len(f.Data), math.MaxUint32)), video.Begins(f.Encoding, f.Data)
+		if shape.Stamp {
+			in.rows.Stamps = append(in.rows.Stamps, f.Stamp)
+		}
+	}
+	in.at = append(in.at, place{m.At, c.decoder, size, begins})
+	return nil
+}
+
+// fail counts a message that could not be decoded.
+func (in *piece) fail(err error, m *Message, strict bool) error {
+	var bad *dataset.FormatError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	said := *bad
+	said.Msg = fmt.Sprintf("message of %s at %d ns: %s", in.topic.name, m.Log, bad.Msg)
+	one := failed{1, int64(len(m.Data)), &said}
+	switch _, broken := dataset.AsDamage(err); {
+	case !broken:
+		in.refused.add(one)
+	case strict:
+		return &said
+	default:
+		in.broken.add(one)
+	}
+	return nil
+}
+
+// join adds what was read of a part to what was before.
+func (r *reader) join(p *part, again bool) error {
+	if r.strict && len(p.damage) > 0 && p.damage[0].First != nil {
+		return p.damage[0].First
+	}
+	if p.err != nil {
+		return p.err
+	}
+	if !again {
+		r.damage.Join(p.damage)
+	}
+	for _, in := range p.used {
+		in.topic.join(in, r)
+		if in.broken.count > 0 {
+			r.damage.Join(dataset.Damages{{What: "messages that do not fit their type", Count: in.broken.count, Bytes: in.broken.bytes, First: in.broken.first}})
+		}
+		in.clear()
+	}
+	if p.learnt {
+		r.again = append(r.again, p.number)
+	}
+	*p = part{pieces: p.pieces, used: p.used[:0]}
+	r.idle.Put(p)
+	return nil
+}
+
+// clear makes a piece ready for another part, in the memory that it has.
+func (in *piece) clear() {
+	in.rows.Reset()
+	clear(in.frames.at)
+	*in = piece{rows: in.rows, log: in.log[:0], publish: in.publish[:0], at: in.at[:0], frames: kinds{in.frames.list[:0], in.frames.at}}
+}

@@ -1,0 +1,188 @@
+package topics
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/internal/logs/message"
+)
+
+// maxWidth is how many columns a stream may have.
+const maxWidth = message.MaxList
+
+// A topic's numbers may take mostRoom times the bytes of its messages, and some more: fields that no message has could else fill the memory.
+const (
+	mostRoom  = 256
+	freeRoom  = 64 << 20
+	freePiece = 16 << 20
+	overhead  = 24 // bytes that a container has a message
+)
+
+// topic is a topic's messages of one type, as far as they were joined.
+type topic struct {
+	index  int
+	name   string
+	kind   string // its schema's name
+	shape  *message.Shape
+	learns bool
+	ros    bool  // whether its messages are ROS' own, whose headers have more than a timestamp
+	why    error // there is no decoder
+
+	over            atomic.Bool  // whether its numbers took more room than they may, and are not kept
+	bytes           int64        // of its messages
+	room            int64        // of their numbers
+	first           int          // which of the log's pieces had the first message; -1 before
+	count           int          // messages, also those that could not be decoded
+	expect          atomic.Int64 // of these, as the container says: more while others read, if channels come late
+	broken, refused failed
+
+	log, publish, stamps blocks[int64]
+	unsorted             bool
+	last                 int64 // log time
+	published            bool  // whether a publish time is other than the log time
+	stamped              bool  // whether a stamp is other than 0
+	zeros                int   // stamps that are
+
+	f32     blocks[float32]
+	f64     blocks[float64]
+	inexact int
+	lists   []list
+	moving  moving // of messages, where Shape.Keyed
+	at      blocks[place]
+	frames  kinds
+}
+
+// frames counts a topic's frames of one kind.
+type frames struct {
+	encoding      string
+	width, height int
+	count         int
+}
+
+func (f *frames) same(o frames) bool {
+	return f.encoding == o.encoding && f.width == o.width && f.height == o.height
+}
+
+func (f *frames) String() string {
+	if f.width == 0 {
+		return f.encoding
+	}
+	return fmt.Sprintf("%dx%d %s", f.width, f.height, f.encoding)
+}
+
+// kinds are frames of different kinds, in the order in which they came.
+type kinds struct {
+	list []frames
+	at   map[frames]int // of each, without its count, in the list
+}
+
+func (k *kinds) add(f frames) {
+	n := f.count
+	f.count = 0
+	i, there := k.at[f]
+	if !there {
+		if k.at == nil {
+			k.at = map[frames]int{}
+		}
+		i = len(k.list)
+		k.at[f], k.list = i, append(k.list, f)
+	}
+	k.list[i].count += n
+}
+
+// join adds a piece, the next in file order.
+func (t *topic) join(in *piece, r *reader) {
+	if t.first < 0 {
+		t.first = r.joined
+	}
+	r.joined++
+	t.count += in.count
+	t.broken.add(in.broken)
+	t.refused.add(in.refused)
+	t.bytes += in.bytes
+	t.room += roomOf(&in.rows)
+	if t.room > mostRoom*t.bytes+freeRoom {
+		t.over.Store(true)
+	}
+	if t.over.Load() {
+		t.log, t.publish, t.stamps, t.f32, t.f64, t.lists = blocks[int64]{}, blocks[int64]{}, blocks[int64]{}, blocks[float32]{}, blocks[float64]{}, nil
+		return
+	}
+	if len(in.log) == 0 {
+		return
+	}
+	for i, ns := range in.log {
+		if t.log.len()+i > 0 && ns < t.last {
+			t.unsorted = true
+		}
+		t.last = ns
+		t.published = t.published || in.publish[i] != ns
+	}
+	t.reserve()
+	before := t.log.len()
+	t.log.add(in.log)
+	switch r.clock {
+	case "publish":
+		t.publish.add(in.publish)
+	case "header":
+		for _, ns := range in.rows.Stamps {
+			t.stamped = t.stamped || ns != 0
+			if ns == 0 {
+				t.zeros++
+			}
+		}
+		t.stamps.add(in.rows.Stamps)
+	}
+	t.f32.add(in.rows.F32)
+	t.f64.add(in.rows.F64)
+	t.inexact += in.rows.Inexact
+	if t.lists == nil {
+		t.lists = make([]list, len(t.shape.Lists))
+	}
+	if t.shape.Keyed {
+		t.moving.join(in.rows.Frames, in.rows.Keys, in.rows.Parents)
+	}
+	for i := range min(len(in.rows.Lists), len(t.lists)) {
+		l, rows, shape := &t.lists[i], &in.rows.Lists[i], &t.shape.Lists[i]
+		l.inexact += rows.Inexact
+		if shape.Keyed {
+			l.moving.joinList(in.rows.Frames, rows, before)
+			l.add(rows, shape)
+			continue
+		}
+		l.join(rows, shape)
+	}
+	t.at.add(in.at)
+	for _, f := range in.frames.list {
+		t.frames.add(f)
+	}
+}
+
+// reserve says how many numbers are to come in all.
+func (t *topic) reserve() {
+	n, columns := int(t.expect.Load()), len(t.shape.Columns)
+	if n > maxExpected {
+		return
+	}
+	t.log.expect, t.publish.expect, t.stamps.expect, t.at.expect, t.moving.which.expect = n, n, n, n, n
+	t.f32.expect, t.f64.expect = n*columns, n*columns
+	for i := range t.lists {
+		l, each := &t.lists[i], 0
+		if l.any && l.shortest == l.longest && len(l.names) <= 1 {
+			each = l.longest * len(t.shape.Lists[i].Columns)
+		}
+		l.of(0).f32.expect, l.of(0).f64.expect, l.named.expect = n*each, n*each, n
+	}
+}
+
+// maxExpected is how many messages may be expected: of a container that says more nothing is believed.
+const maxExpected = 1 << 40
+
+// roomOf returns the bytes that numbers take.
+func roomOf(rows *message.Rows) int64 {
+	n := 4*len(rows.F32) + 8*len(rows.F64)
+	for i := range rows.Lists {
+		n += 4*len(rows.Lists[i].F32) + 8*len(rows.Lists[i].F64)
+	}
+	return int64(n)
+}

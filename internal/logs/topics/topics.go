@@ -1,0 +1,111 @@
+package topics
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/logs/message"
+	"github.com/robocache/robocache/internal/logs/message/defs"
+)
+
+// Channel is a series of messages of one topic and type; a topic may have several.
+type Channel struct {
+	Topic    string
+	Encoding string // of its messages
+	Schema   message.Schema
+	// Metadata is what the container says of it.
+	Metadata map[string]string
+}
+
+// Message is one of a log. Data is good until use returns.
+type Message struct {
+	Channel int   // of Log.Channels
+	Log     int64 // when it was recorded, ns
+	Publish int64 // when it was sent, ns; as Log where the container does not say
+	At      At
+	Data    []byte
+}
+
+// At is where a message is, to be read again: how the container counts.
+type At struct {
+	Part   int   // of Log.Parts
+	Offset int64 // in it
+}
+
+// Log is a container of messages. Its methods may be called from any goroutine. Parts are read in parallel; their messages are in any order.
+type Log interface {
+	// Channels are those known after all parts were read, which only ever grow.
+	Channels() []Channel
+	// Parts is how many pieces that can be read on their own there are, such as chunks.
+	Parts() int
+	// Each calls use for each message of a part. What is broken is counted in damage, and passed over.
+	Each(ctx context.Context, part int, damage *dataset.Damages, use func(m Message) error) error
+	// Message returns the bytes of one message again; the caller may keep them.
+	Message(ctx context.Context, at At) ([]byte, error)
+}
+
+// Definer is a Log that knows definitions of messages beside those that its channels have.
+type Definer interface {
+	// Definition returns the text of a type by its full name, "geometry_msgs/Twist"; empty if it has none.
+	Definition(name string) string
+}
+
+// Counter is a Log that says how many messages a channel has, by its number in Channels, 0 where it does not know. It need not be right: where it is,
+// a stream's numbers are put where they stay.
+type Counter interface{ Count(channel int) int }
+
+// clocks are what Options.Clock may be, the default first: the log time, the publish time where the container has one, and the timestamp in the
+// message's header.
+var clocks = []string{"log", "publish", "header"}
+
+// Check looks at the options of a log before it is opened. It returns what is known of any log, the clocks there are and the one that is chosen, and the
+// definitions that the options name. Another clock is a *dataset.OptionError, and so is a path without definitions.
+func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, error) {
+	info := dataset.Info{Clocks: slices.Clone(clocks), Clock: cmp.Or(opt.Clock, clocks[0])}
+	if !slices.Contains(clocks, info.Clock) {
+		return dataset.Info{}, nil, &dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: strings.Join(clocks, " or ")}
+	}
+	set, err := defs.Open(ctx, opt.Definitions)
+	return info, set, err
+}
+
+// Read decodes a log to an episode: a stream for each topic of numbers, one for each array of any length in its messages, Media for images and video,
+// Clouds for point clouds, which are read when they are asked for, so the log must stay open. The episode's name and attributes are the container's
+// business.
+//
+// What is broken is counted in Damage, and with Options.Strict an error. A topic that cannot be decoded is left out, with the count of its messages.
+func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, error) {
+	return read(ctx, log, opt, message.New)
+}
+
+// opener is message.New.
+type opener func(encoding string, schema message.Schema, lookup func(name string) string) (message.Decoder, error)
+
+func read(ctx context.Context, log Log, opt dataset.Options, open opener) (*dataset.Episode, error) {
+	r := &reader{log: log, decoder: open, strict: opt.Strict, defined: len(opt.Definitions) > 0, clock: cmp.Or(opt.Clock, clocks[0]), keys: map[key]*channel{}, named: map[string][]*topic{}}
+	if d, ok := log.(Definer); ok {
+		r.define = d.Definition
+	} else {
+		set, err := defs.Open(ctx, opt.Definitions)
+		if err != nil {
+			return nil, err
+		}
+		r.define = set.Lookup("")
+	}
+	parts := make([]int, log.Parts())
+	for i := range parts {
+		parts[i] = i
+	}
+	if err := r.pass(ctx, parts, false); err != nil {
+		return nil, err
+	}
+	if len(r.again) > 0 {
+		if err := r.pass(ctx, r.again, true); err != nil {
+			return nil, err
+		}
+	}
+	return r.episode()
+}

@@ -1,0 +1,91 @@
+package logtest
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/logs/topics"
+	"github.com/robocache/robocache/storage"
+)
+
+// stuck is a file of a network that does not answer while it is told so.
+type stuck struct {
+	storage.File
+	silent atomic.Bool
+	asked  chan struct{} // takes one for each read that gets no answer
+}
+
+func (s *stuck) ReadAtContext(ctx context.Context, b []byte, at int64) (int, error) {
+	if s.silent.Load() {
+		s.asked <- struct{}{}
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return s.File.ReadAt(b, at)
+}
+
+// ReadsEnd holds that reads of files that are not answered end with the context of who asks: opening, a part, a message, and waiting for one that
+// another reads.
+func ReadsEnd(t *testing.T, paths []string, open func(ctx context.Context, file storage.File, path string) (topics.Log, error)) {
+	for _, path := range paths {
+		local, err := storage.Open(t.Context(), path)
+		require.NoError(t, err)
+		file := &stuck{File: local, asked: make(chan struct{}, 9)}
+		file.silent.Store(true)
+		ended := func(what string, do func(ctx context.Context) error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			defer cancel()
+			assert.ErrorIs(t, do(ctx), context.DeadlineExceeded, "%s: %s", path, what)
+		}
+		ended("open", func(ctx context.Context) error {
+			_, err := open(ctx, file, path)
+			return err
+		})
+		file.silent.Store(false)
+		log, err := open(t.Context(), file, path)
+		require.NoError(t, err)
+		var at topics.At
+		var want []byte
+		for part := range log.Parts() {
+			require.NoError(t, log.Each(t.Context(), part, new(dataset.Damages), func(m topics.Message) error {
+				at, want = m.At, append([]byte{}, m.Data...)
+				return nil
+			}))
+		}
+		file.silent.Store(true)
+		ended("a part", func(ctx context.Context) error {
+			return log.Each(ctx, at.Part, new(dataset.Damages), func(topics.Message) error { return nil })
+		})
+		for len(file.asked) > 0 {
+			<-file.asked
+		}
+		// One reads and gets no answer; who waits for it ends alone, or reads once the first has ended.
+		first, end := context.WithCancel(t.Context())
+		failed, read := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := log.Message(first, at)
+			failed <- err
+		}()
+		<-file.asked
+		ended("who waits", func(ctx context.Context) error {
+			_, err := log.Message(ctx, at)
+			return err
+		})
+		file.silent.Store(false)
+		go func() {
+			got, err := log.Message(t.Context(), at)
+			assert.Equal(t, want, got, path)
+			read <- err
+		}()
+		end()
+		assert.ErrorIs(t, <-failed, context.Canceled)
+		assert.NoError(t, <-read)
+		require.NoError(t, local.Close())
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/test/nntest"
+	"github.com/robocache/robocache/internal/test/opstest"
+	"github.com/robocache/robocache/internal/test/pins"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/ptx"
+)
+
+// more is how many times the generated cases of a fast device a trial chooses from, by suite.
+var more = map[string]int{"resample": 6, "fuse": 16, "backward": 16, "voxel": 8, "draw": 4, "tally": 2}
+
+// generatedOf and the rest of the groups that look at results, by suite.
+var (
+	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "backward": "backward-generated", "voxel": "voxel-generated", "draw": "draw-generated", "tally": "tally-generated"}
+	groupsOf    = map[string][]string{
+		"resample": {"named", "values", "golden", "properties", "generated", "unaligned"},
+		"fuse":     {"fuse", "unaligned"},
+		"backward": {"backward"},
+		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
+		"draw":     {"draw-named", "draw-values", "draw-golden", "draw-order", "draw-generated"},
+		"tally":    {"tally-named", "tally-generated"},
+	}
+	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
+	largeOf = map[string][]string{"resample": {"unaligned", "speculative"}, "fuse": {"unaligned"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles", "backward-dtypes"},
+		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}, "tally": {"tally-large"}}
+	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
+	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
+)
+
+// trial is a task that is being done.
+type trial struct {
+	Task
+	replaced bool
+	wanted   map[string]bool // the task's generated cases
+	found    *Coverage
+	asked    int    // how many generated cases came
+	at       string // the generated case that is running, empty for others
+}
+
+// TestTrial does the task in the environment; the command runs it so. Without one there is nothing to do.
+func TestTrial(t *testing.T) {
+	name := os.Getenv(TaskEnv)
+	if name == "" {
+		return
+	}
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	r := &trial{}
+	require.NoError(t, json.Unmarshal(text, &r.Task))
+	if r.Coverage != "" {
+		r.found = newCoverage()
+	} else {
+		// A mutant is told by the whole suite or not at all: it is the family's only image.
+		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
+	}
+	r.wanted = set(r.Cases)
+	if pinned(r.Suite) != "nn" && (len(r.Cases) > 0 || r.found != nil) {
+		// Few multiprocessors: jobs are cut as large ones are elsewhere.
+		for i, few := range []bool{false, true} {
+			asked := 0
+			pick := func(name string) bool {
+				asked++
+				return asked/8%2 == i && r.pick(name)
+			}
+			r.part(t, []string{"drawn", "drawn-few"}[i], 1, few, opstest.Config{More: more[r.Suite], Pick: pick, Only: map[string]bool{generatedOf[r.Suite]: true}})
+		}
+	}
+	if pinned(r.Suite) == "nn" {
+		for i, few := range []bool{false, true} {
+			r.on(t, []string{"suite", "few"}[i], uint64(i), few, func(t *testing.T, dev *ops.Device) { nntest.Pick(t, dev, r.pick, r.Suite) })
+		}
+	}
+	r.at = ""
+	switch {
+	case r.Shard > 0 || pinned(r.Suite) == "nn":
+	default:
+		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: set(groupsOf[r.Suite])})
+		r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: set(largeOf[r.Suite])})
+		if many := manyOf[r.Suite]; many != nil {
+			r.part(t, "many", 1, false, opstest.Config{Slow: 20, Only: set(many)})
+		}
+	}
+	if r.found == nil {
+		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")
+		t.Run("work", func(t *testing.T) {
+			did, err := pins.Count(pinned(r.Suite), r.config())
+			require.NoError(t, err)
+			require.Equal(t, r.Work, did)
+		})
+		return
+	}
+	if r.Shard == 0 {
+		r.found.Work, err = pins.Count(pinned(r.Suite), cudasim.Config{})
+		require.NoError(t, err)
+	}
+	require.False(t, t.Failed(), "good kernels")
+	var out bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&out).Encode(r.found))
+	require.NoError(t, os.WriteFile(r.Coverage, out.Bytes(), 0o644))
+}
+
+// pick takes the task's generated cases, and all if it is to find out what they run.
+func (r *trial) pick(name string) bool {
+	r.at = name
+	if r.asked++; r.found != nil && r.asked%shards != r.Shard {
+		return false
+	}
+	if r.found != nil {
+		r.found.Cases = append(r.found.Cases, name)
+		return true
+	}
+	return r.wanted[name]
+}
+
+// config is of a device that has the defect, if there is one.
+func (r *trial) config() cudasim.Config {
+	conf := cudasim.Config{Lines: r.found != nil, MaxSteps: 1 << 26}
+	if r.Line > 0 {
+		image := imageOf(r.Family)
+		conf.Rewrite = func(text []byte) []byte {
+			if !bytes.Equal(bytes.TrimRight(text, "\x00"), image) {
+				return text
+			}
+			r.replaced = true
+			return replaceLine(image, r.Line, r.New)
+		}
+	}
+	return conf
+}
+
+// part runs some of the suite on a device of its own.
+func (r *trial) part(t *testing.T, name string, seed uint64, few bool, cfg opstest.Config) {
+	r.on(t, name, seed, few, func(t *testing.T, dev *ops.Device) { opstest.Run(t, dev, cfg) })
+}
+
+// on runs a test on a device of its own.
+func (r *trial) on(t *testing.T, name string, seed uint64, few bool, run func(*testing.T, *ops.Device)) {
+	t.Run(name, func(t *testing.T) {
+		conf := r.config()
+		conf.Seed = seed
+		if few {
+			conf.Multiprocessors = 1
+		}
+		d := cudasim.New(conf)
+		d.Observe(r.saw)
+		b, err := sim.New(d)
+		require.NoError(t, err)
+		dev, err := ops.NewDevice(b)
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, dev.Close()) }()
+		run(t, dev)
+	})
+}
+
+// set makes a set of names.
+func set(names []string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}
+
+// saw notes which lines a launch ran.
+func (r *trial) saw(l *cudasim.Launch) {
+	family, _, ok := ptx.Lookup(l.Kernel)
+	if r.found == nil || !ok {
+		return
+	}
+	lines, at := r.found.Lines[family], r.found.At[family]
+	if lines == nil {
+		lines, at = map[int]bool{}, map[int][]int32{}
+		r.found.Lines[family], r.found.At[family] = lines, at
+	}
+	number := int32(len(r.found.Cases) - 1)
+	for n, times := range l.Counters.Lines {
+		if times == 0 {
+			continue
+		}
+		lines[n] = true
+		if list := at[n]; r.at != "" && (len(list) == 0 || list[len(list)-1] != number) {
+			at[n] = append(list, number)
+		}
+	}
+}

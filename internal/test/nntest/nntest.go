@@ -1,0 +1,230 @@
+package nntest
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/fp32"
+	"github.com/robocache/robocache/internal/test/thorough"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// groups are the parts of the suite, by name.
+var groups []group
+
+type group struct {
+	name string
+	run  func(t *testing.T, d *Bench)
+}
+
+// Run runs the suite on a device, or only the groups of it that are named. Other devices than a GPU make each large product in one layout of the two,
+// unless ROBOCACHE_LONG=1.
+func Run(t *testing.T, d *ops.Device, only ...string) {
+	t.Helper()
+	all := d.Info().Backend == "cuda" || thorough.Long
+	Pick(t, d, func(name string) bool { return all || !inOtherLayout(name) }, only...)
+}
+
+// Pick runs those cases that pick takes, by their names within the group.
+func Pick(t *testing.T, d *ops.Device, pick func(name string) bool, only ...string) {
+	nn, err := d.NN()
+	require.NoError(t, err)
+	for _, g := range groups {
+		if len(only) == 0 || slices.Contains(only, g.name) {
+			t.Run(g.name, func(t *testing.T) { g.run(t, &Bench{d, nn, pick}) })
+		}
+	}
+}
+
+// Bench is a device under test.
+type Bench struct {
+	Device *ops.Device
+	NN     backend.NN
+	pick   func(name string) bool
+}
+
+// Case runs a case of a group, if it is picked.
+func (b *Bench) Case(t *testing.T, name string, run func(t *testing.T)) {
+	if b.pick(name) {
+		t.Run(name, run)
+	}
+}
+
+// Exact reports whether the device is to give the bits of the CPU's exact way.
+func (b *Bench) Exact() bool { return b.NN.Working() == tensor.BF16 }
+
+// Job is a job on tensors of a device: it makes its tensors with the maker, in the same order for every device, and returns its plan.
+type Job func(m *Maker) (backend.Plan, error)
+
+// Maker makes a job's tensors on a device.
+type Maker struct {
+	t    *testing.T
+	b    *Bench
+	rng  *rand.Rand
+	held []*tensor.Tensor
+	out  []written
+}
+
+type written struct {
+	name string
+	t    *tensor.Tensor
+}
+
+// NN is the device's.
+func (m *Maker) NN() backend.NN { return m.b.NN }
+
+// Rand is a source of numbers that is the same for every device.
+func (m *Maker) Rand() *rand.Rand { return m.rng }
+
+// Of uploads values as a tensor: of dtype F32, I32, I64 or U8, BF16 rounded, or 0 for the device's Working dtype.
+func (m *Maker) Of(dtype tensor.DType, values []float64, shape ...int) *tensor.Tensor {
+	m.t.Helper()
+	if dtype == 0 {
+		dtype = m.b.NN.Working()
+	}
+	host := tensor.Must(tensor.New(dtype, shape...))
+	switch dtype {
+	case tensor.F32:
+		fill(host, values, func(v float64) float32 { return float32(v) })
+	case tensor.BF16:
+		fill(host, values, tensor.BF16FromF64)
+	case tensor.I32:
+		fill(host, values, func(v float64) int32 { return int32(v) })
+	case tensor.I64:
+		fill(host, values, func(v float64) int64 { return int64(v) })
+	case tensor.U8:
+		fill(host, values, func(v float64) uint8 { return uint8(v) })
+	}
+	on, err := m.b.Device.Upload(m.t.Context(), host)
+	require.NoError(m.t, err)
+	m.held = append(m.held, on)
+	return on
+}
+
+func fill[T tensor.Element](host *tensor.Tensor, values []float64, of func(float64) T) {
+	data, err := tensor.Data[T](host)
+	if err != nil {
+		panic(err)
+	}
+	for i, v := range values {
+		data[i] = of(v)
+	}
+}
+
+// Normal uploads normal numbers times scale, all of which bfloat16 holds, so that every device computes with the same.
+func (m *Maker) Normal(dtype tensor.DType, scale float64, shape ...int) *tensor.Tensor {
+	n, _ := tensor.NumElements(shape...)
+	list := make([]float64, n)
+	for i := range list {
+		list[i] = float64(tensor.BF16FromF64(m.rng.NormFloat64() * scale).F32())
+	}
+	return m.Of(dtype, list, shape...)
+}
+
+// Out makes a tensor that the job writes, full of NaN (of ones, if it has whole numbers) before.
+func (m *Maker) Out(name string, dtype tensor.DType, shape ...int) *tensor.Tensor {
+	n, _ := tensor.NumElements(shape...)
+	list := make([]float64, n)
+	for i := range list {
+		list[i] = 1
+		if dtype == 0 || dtype.IsFloat() {
+			list[i] = math.NaN()
+		}
+	}
+	t := m.Of(dtype, list, shape...)
+	m.out = append(m.out, written{name, t})
+	return t
+}
+
+// InOut says that a job writes a tensor that it was given.
+func (m *Maker) InOut(name string, t *tensor.Tensor) { m.out = append(m.out, written{name, t}) }
+
+// rateOf is a rate of dropout between 2^-(n+1) and 2^-n: if there is a fit one, that whose threshold is the random word of an element, of those numbered
+// column modulo 4, which is just kept.
+func rateOf(seed uint64, step, site uint32, elements, column, n int) float32 {
+	for i := range uint64(elements / 4) {
+		word := fp32.Words(seed, step, site, i)[column%4]
+		if rate := float32(word) * 0x1p-32; word>>(31-n) == 1 && fp32.Threshold(rate) == word {
+			return rate
+		}
+	}
+	return float32(math.Ldexp(0.75, -n))
+}
+
+// Do runs a job, and returns what it wrote as float64, by name. An error of values is returned too.
+func (b *Bench) Do(t *testing.T, seed uint64, job Job) (map[string][]float64, error) {
+	t.Helper()
+	m := &Maker{t: t, b: b, rng: rand.New(rand.NewPCG(seed, 1))}
+	defer func() {
+		for _, h := range m.held {
+			require.NoError(t, h.Close())
+		}
+	}()
+	plan, err := job(m)
+	require.NoError(t, err)
+	require.NoError(t, plan.Run(b.Device.Queue().Backend()))
+	bad := b.Device.Synchronize(t.Context())
+	got := map[string][]float64{}
+	for _, o := range m.out {
+		host := tensor.Must(tensor.New(o.t.DType(), o.t.Shape()...))
+		require.NoError(t, b.Device.Copy(t.Context(), host, o.t))
+		list, err := tensor.Floats(host)
+		require.NoError(t, err)
+		got[o.name] = list
+	}
+	require.NoError(t, plan.Close())
+	return got, bad
+}
+
+// Same runs a job on the device and in the CPU's exact way, and wants the same bits (NaN is NaN) if the device is Exact. It returns what the device wrote.
+func (b *Bench) Same(t *testing.T, seed uint64, job Job) map[string][]float64 {
+	t.Helper()
+	got, bad := b.Do(t, seed, job)
+	require.NoError(t, bad)
+	if !b.Exact() || b.Device.Name() == "cpu:exact" {
+		return got
+	}
+	cpu, err := ops.Open("cpu:exact")
+	require.NoError(t, err)
+	nn, err := cpu.NN()
+	require.NoError(t, err)
+	want, bad := (&Bench{Device: cpu, NN: nn}).Do(t, seed, job)
+	require.NoError(t, bad)
+	require.NoError(t, cpu.Close())
+	for name, w := range want {
+		g, wrong := got[name], 0
+		for i := range w {
+			if math.Float64bits(g[i]) == math.Float64bits(w[i]) || math.IsNaN(g[i]) && math.IsNaN(w[i]) {
+				continue
+			}
+			if wrong++; wrong <= 3 {
+				assert.Fail(t, "other bits", "%s[%d]: got %v, want %v", name, i, g[i], w[i])
+			}
+		}
+		assert.Zero(t, wrong, "%s: elements of %d that differ", name, len(w))
+	}
+	return got
+}
+
+// Within wants values within bound(i) of those wanted.
+func Within(t *testing.T, name string, got, want []float64, bound func(i int) float64) {
+	t.Helper()
+	require.Len(t, got, len(want), name)
+	wrong := 0
+	for i, w := range want {
+		if got[i] == w || math.Abs(got[i]-w) <= bound(i) { // equal: both may be infinite
+			continue
+		}
+		if wrong++; wrong <= 3 {
+			assert.Fail(t, "out of bounds", "%s[%d]: got %v, want %v within %v", name, i, got[i], w, bound(i))
+		}
+	}
+	assert.Zero(t, wrong, "%s: elements of %d out of bounds", name, len(want))
+}

@@ -1,0 +1,149 @@
+package replay_test
+
+import (
+	"context"
+	"flag"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/test/gputest"
+	"github.com/robocache/robocache/internal/test/opstest"
+	"github.com/robocache/robocache/internal/test/replay"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// open opens a device on which plans are replayed, and says how much of its memory is in use.
+func open(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func() int64) {
+	b, err := replay.New(drv, 0, kernels)
+	require.NoError(t, err)
+	dev, err := ops.NewDevice(b)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
+	return dev, func() int64 {
+		require.NoError(t, b.Ctx.Synchronize(context.Background()))
+		_, used, err := b.Ctx.PoolInfo()
+		require.NoError(t, err)
+		return int64(used)
+	}
+}
+
+// simulated is a simulated device of the test's own, and its driver. It takes no machine code.
+func simulated(t testing.TB, cfg cudasim.Config) (*cudasim.Device, *cudadrv.Driver) {
+	d := cudasim.New(cfg)
+	drv, err := cudadrv.NewDriver(d.FunctionTable())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.Empty(t, d.Leaks(), "left open on the device")
+		if f := d.LastFault(); f != nil {
+			t.Errorf("the device was lost: %v", f)
+		}
+	})
+	return d, drv
+}
+
+// simKernels are the images that the simulated device takes.
+const simKernels = "sm_90.ptx"
+
+// The conformance suite on replayed plans. Package ops/sim computes every case of it on this device by plans that are not exported; here are fewer of the cases that
+// differ in what is computed, and every kernel all the same.
+func TestSim(t *testing.T) {
+	var mu sync.Mutex
+	launches := map[string]int{}
+	saw := func(l *cudasim.Launch) {
+		mu.Lock()
+		defer mu.Unlock()
+		launches[l.Kernel]++
+	}
+	others := map[string]bool{"unaligned": true, "fuse": true, "voxel": true}
+	skip := map[string]bool{"life": true, "voxel-large": true, "voxel-grouped": true, "voxel-named": true, "voxel-sorted": true, "draw-named": true}
+	rest := maps.Clone(skip)
+	maps.Copy(rest, others)
+	t.Run("devices", func(t *testing.T) {
+		for name, cfg := range map[string]opstest.Config{"others": {Only: others, Skip: skip}, "rest": {Skip: rest}} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				d, drv := simulated(t, cudasim.Config{})
+				d.Watch(saw)
+				dev, _ := open(t, drv, simKernels)
+				cfg.Slow, cfg.OneOf = 200, 8
+				opstest.Run(t, dev, cfg)
+			})
+		}
+		t.Run("one multiprocessor", func(t *testing.T) {
+			t.Parallel()
+			large(t, saw)
+		})
+	})
+	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return
+	}
+	// What no operation launches: copies, meetings of processes, and what networks are made of, which are trained by the process that makes them.
+	left := strings.Fields("copy meet matmul matmul_norm matmul_norm_back attention attention_backward gradient adamw norm tokens embed loss")
+	for _, family := range ptx.Families() {
+		for _, entry := range ptx.Images(family)[0].Entries {
+			if !slices.Contains(left, family) {
+				assert.Positive(t, launches[entry.Name], entry.Name)
+			}
+		}
+	}
+}
+
+// large makes voxels of a cloud that is a large one for its device, of one multiprocessor, in ways that take more than 48 KiB of shared memory.
+func large(t *testing.T, saw func(*cudasim.Launch)) {
+	d, drv := simulated(t, cudasim.Config{Multiprocessors: 1})
+	d.Watch(saw)
+	dev, _ := open(t, drv, simKernels)
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer cpu.Close()
+	const points = 1<<15 + 5
+	cloud, features := make([]float32, 3*points), make([]float32, points)
+	for i := range cloud {
+		cloud[i], features[i/3] = float32(i*7919%20011)/1000, float32(i%97)/8
+	}
+	args := ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(cloud, points, 3))}
+	for _, reduce := range []ops.Reduce{ops.ReduceCount, ops.ReduceMean} {
+		if reduce == ops.ReduceMean {
+			args.Features = tensor.Must(tensor.Of(features, points, 1))
+		}
+		var grids [2][]byte
+		var found [2]ops.VoxelCounts
+		for i, dev := range []*ops.Device{dev, cpu} {
+			got, err := dev.Voxelize(context.Background(), args, ops.VoxelGrid{Max: [3]float64{20, 20, 20}, Size: [3]float64{.5, 1, 1}}, ops.VoxelizeOptions{Reduce: reduce})
+			require.NoError(t, err)
+			grids[i], err = raw.Of(got.Grid)
+			require.NoError(t, err)
+			found[i] = got.Found
+		}
+		assert.Equal(t, grids[1], grids[0], reduce)
+		assert.Equal(t, found[1], found[0], reduce)
+		assert.Positive(t, found[0].OutOfRange)
+	}
+}
+
+// What counts what is allocated runs beside no other test.
+func TestSimLife(t *testing.T) {
+	_, drv := simulated(t, cudasim.Config{})
+	dev, memory := open(t, drv, simKernels)
+	opened.driver, opened.kernels = drv, simKernels
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory, Slow: 200, Only: map[string]bool{"life": true, "*-life": true}})
+}
+
+// The conformance suite as a whole, on a GPU.
+func TestGPU(t *testing.T) {
+	drv := gputest.Require(t)
+	dev, memory := open(t, drv, "")
+	opened.driver, opened.kernels = drv, ""
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory})
+}
