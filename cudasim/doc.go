@@ -34,5 +34,7 @@
 // made for. A launch waits where 1024 pieces of work are queued.
 //
 // [Inject] makes calls fail on demand, of this device or of the real driver. [Device.Leaks] lists what was not given back, with the
-// places where it was made. [Device.Observe] shows each launch with its counters.
+// places where it was made. [Device.Observe] shows each launch with its counters. The types of these reports are those of package report.
+//
+// The folders of internal are the device: driver stands behind the function table, program compiles PTX, exec runs it, memory is the address space.
 package cudasim

@@ -15,7 +15,7 @@ const (
 )
 
 // Run executes a launch and returns when it has ended. After a fault the memory holds what was written before it.
-// Counters are nil unless the options ask for them. run fills in l what its options leave to defaults.
+// The counters are nil unless the options ask for them. Run replaces options of l that are zero by their defaults.
 func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
 	r := &launchRun{Launch: l, sp: m.Space, cells: &m.cells}
 	r.checks = report.CheckAll &^ r.Skip

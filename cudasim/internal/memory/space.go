@@ -16,10 +16,10 @@ const (
 	graves     = 4096 // freed allocations that are remembered
 )
 
-var (
-	ErrNoMemory = errors.New("out of device memory")
-	errNoAlloc  = errors.New("not the address of an allocation")
-)
+// ErrNoMemory is the error of an allocation for which there is no room.
+var ErrNoMemory = errors.New("out of device memory")
+
+var errNoAlloc = errors.New("not the address of an allocation")
 
 // Space is the device's one address space. Its methods may be called from any goroutine.
 // An address is never given out twice, so that a use after free is found.
@@ -53,6 +53,7 @@ type Owner struct {
 	Peers   atomic.Uint64 // the devices that its pool is open to, a bit for each
 }
 
+// New makes an empty space of limit bytes.
 func New(limit uint64) *Space {
 	s := &Space{limit: limit, next: globalBase}
 	s.list.Store(&[]*Allocation{})
@@ -310,7 +311,7 @@ func (a *Allocation) Written(off, n uint64) bool {
 	return true
 }
 
-// Where says where n bytes at addr lie with respect to the allocation.
+// Where describes the place of n bytes at addr in the allocation or next to it, for the report of a fault.
 func (a *Allocation) Where(addr, n uint64) string {
 	end := a.Addr + a.Size
 	switch {
