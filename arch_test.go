@@ -381,7 +381,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 // layers are the files of packages whose files have an order, lowest first: a file names only what is declared in its own layer or below.
 var layers = map[string][]string{
 	"ops": {
-		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark", "staging",
+		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "used", "queue device mark", "staging",
 		"resample_device fuse_device backward_device voxelize_device draw_device tally batch connect sum shared",
 	},
 	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw tally nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend shared", "nn"},

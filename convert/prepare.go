@@ -330,7 +330,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 			r.e.Times = s.Stream.Nanoseconds()
 		}
 		if from.media == nil {
-			err = used(s, &a.plan, &account)
+			err = countUsed(s, &a.plan, &account)
 			got.Streams, got.Report.Streams, own.Streams = append(got.Streams, *s), append(got.Report.Streams, *line), append(own.Streams, s.Stream)
 		} else {
 			account.Kind = mediaKind
