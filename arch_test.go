@@ -47,7 +47,7 @@ var rules = map[string][]string{
 	"dataset/mcap":           {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
 	"dataset/rosbag":         {"dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},
 	"dataset/rosbag2":        {"dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
-	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/...", "modernc.org/sqlite/..."},
+	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/..."},
 	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/raw", "github.com/klauspost/compress/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/orderjson", "internal/raw", "internal/summary", "internal/video", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/..."},
