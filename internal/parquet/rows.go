@@ -1,4 +1,4 @@
-package table
+package parquet
 
 import (
 	"bytes"
@@ -19,7 +19,8 @@ type Values struct {
 	Float64 []float64
 	Int64   []int64
 	Texts   []string
-	Nulls   []int // which values are null, in order: NaN, 0 or empty
+	Images  []Image // of a Writer; Column.Images reads them
+	Nulls   []int   // which values are null, in order: NaN, 0 or empty
 }
 
 // Len returns the number of values.
