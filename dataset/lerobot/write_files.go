@@ -137,8 +137,9 @@ func (t *rowTable) readBack(ctx context.Context) error {
 // readBack adds a file's numbers to a pass of the statistics.
 func (f *writeFeature) readBack(ctx context.Context, file *parquet.File) error {
 	column := file.Column(f.name)
+	var v parquet.Values
 	for i, group := range file.Groups() {
-		var v parquet.Values
+		v = parquet.Values{Float32: v.Float32[:0], Float64: v.Float64[:0], Int64: v.Int64[:0]}
 		if err := column.Read(ctx, i, 0, group.Rows, &v); err != nil {
 			return err
 		}

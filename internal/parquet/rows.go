@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -262,11 +263,11 @@ func (p *prepared) reserve(v *Values, n int) {
 	switch {
 	case v.Len() > 0:
 	case p.kind == "float32":
-		v.Float32 = make([]float32, 0, n)
+		v.Float32 = slices.Grow(v.Float32, n)
 	case p.kind == "float64":
-		v.Float64 = make([]float64, 0, n)
+		v.Float64 = slices.Grow(v.Float64, n)
 	case p.kind != "float16" && p.kind != "string":
-		v.Int64 = make([]int64, 0, n)
+		v.Int64 = slices.Grow(v.Int64, n)
 	}
 }
 
