@@ -13,7 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -87,7 +87,7 @@ type Set struct {
 	order    []int64             // their numbers, as they are listed
 	files    []string            // of rows, from the dataset's folder on
 	episodes []episode
-	data     openfiles.Cache[*table.File]
+	data     openfiles.Cache[*parquet.File]
 	videos   openfiles.Cache[*footage]
 	tellings tellings
 }
@@ -109,7 +109,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		header, root = path, storage.Join(storage.Dir(path), "..")
 	}
 	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
-	s.data.Format, s.data.Open, s.data.Most = "lerobot", table.Open, maxData
+	s.data.Format, s.data.Open, s.data.Most = "lerobot", openParquet, maxData
 	s.videos.Format, s.videos.Open, s.videos.Most = "lerobot", openFootage, maxVideos
 	if err := s.open(ctx, header); err != nil {
 		s.Close()

@@ -11,4 +11,4 @@
 // Pages of versions 1 and 2 are read, plain, with a dictionary, as differences (DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY) or with split bytes,
 // uncompressed or compressed by snappy, gzip or zstd. Others are not supported, nor are encrypted files. Whatever is broken is a *dataset.FormatError
 // of the format "lerobot".
-package table
+package parquet
