@@ -15,7 +15,9 @@ const (
 
 // Config says how launches run. The zero value runs with every check, in order of block and warp.
 type Config struct {
-	Seed            uint64 // not 0: blocks and warps take turns, short ones, in an order drawn from it, several blocks beside each other, and so do nodes of graphs
+	// Seed, if it is not 0, gives the order of blocks, of warps and of the nodes of graphs: it is drawn from the seed, turns are short, and
+	// several blocks run next to each other.
+	Seed            uint64
 	Workers         int    // goroutines that run blocks, 0 for GOMAXPROCS; the race check runs on one
 	Skip            Check  // checks to leave out
 	Counters        bool   // count instructions and memory traffic
@@ -36,8 +38,9 @@ type Device struct{ d *driver.Device }
 // New makes a device that is alone with its driver. Nothing of it is shared with others.
 func New(cfg Config) *Device { return NewDevices(1, cfg)[0] }
 
-// NewDevices makes n devices of one driver, 1 to 64, each with its own memory of cfg's size. They can reach each other's memory pools: a pool that is
-// opened to a device by cuMemPoolSetAccess is memory for its kernels and copies like its own. Kernels of all of them take turns.
+// NewDevices makes n devices of one driver, 1 to 64, each with its own memory of cfg's size. They can reach each other's memory
+// pools: a pool that is opened to a device by cuMemPoolSetAccess is memory for its kernels and copies like its own. Kernels of
+// all of them take turns.
 func NewDevices(n int, cfg Config) []*Device {
 	c := driver.Config{Options: exec.Options{Seed: cfg.Seed, Workers: cfg.Workers, Skip: cfg.Skip, Counters: cfg.Counters, Lines: cfg.Lines,
 		Multiprocessors: cfg.Multiprocessors, MaxSteps: cfg.MaxSteps}, Rewrite: cfg.Rewrite, Memory: cfg.Memory, Shared: cfg.Shared}
@@ -48,7 +51,8 @@ func NewDevices(n int, cfg Config) []*Device {
 	return list
 }
 
-// FunctionTable is what cudadrv.NewDriver takes. NewDriver may be called again: it finds the same devices. The table is that of all devices of the driver.
+// FunctionTable is what cudadrv.NewDriver takes. NewDriver may be called again: it finds the same devices. The table is that of
+// all devices of the driver.
 func (d *Device) FunctionTable() *cudadrv.FunctionTable { return d.d.FunctionTable() }
 
 // LastFault gives the fault that a kernel met, nil if none did. After it the device is lost, as a real one is: every

@@ -2,8 +2,10 @@ package report
 
 // Counters is what a launch did. Instructions are of threads: a warp instruction counts once for each thread that ran it.
 type Counters struct {
-	Warps             uint64            // warp instructions
-	Instructions      map[string]uint64 // of threads, by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync, tensor, other
+	Warps uint64 // warp instructions
+	// Instructions are those of threads by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync,
+	// tensor, other.
+	Instructions      map[string]uint64
 	GlobalRead        Traffic
 	GlobalWrite       Traffic
 	Prefetched        uint64   // lines of 128 bytes of global memory that were asked for ahead, each counted once

@@ -33,7 +33,8 @@ const (
 var faultNames = map[FaultKind]string{
 	OutOfBounds: "access out of bounds", Misaligned: "misaligned access", UseAfterFree: "use after free",
 	Uninitialised: "read of memory that was never written", Race: "race", DivergentBarrier: "divergent barrier",
-	Trap: "trap", Timeout: "no end in sight", Undefined: "operands that PTX leaves undefined", NeverWaited: "dependent launch that never waited",
+	Trap: "trap", Timeout: "no end in sight", Undefined: "operands that PTX leaves undefined",
+	NeverWaited: "dependent launch that never waited",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

@@ -20,7 +20,8 @@ type entry struct {
 	run  func(d *Device, a []uintptr) code
 }
 
-// which says how a call finds its device: 0 by the thread's current context, n by the handle that is its n-th argument, -n by the ordinal that is.
+// which says how a call finds its device: 0 by the thread's current context, n by the handle that is its n-th argument, -n by
+// the ordinal that is.
 type which int8
 
 const (

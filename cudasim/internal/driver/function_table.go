@@ -4,13 +4,14 @@ import "github.com/robocache/robocache/cudadrv"
 
 // FunctionTable is the driver's function table, that of all its devices.
 func (d *Device) FunctionTable() *cudadrv.FunctionTable {
-	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", NCCL: d.driver.nccl, Lookup: func(name string, version int) (cudadrv.Proc, bool) {
-		e, ok := entries[name]
-		if !ok || version > CUDAVersion {
-			return nil, false
-		}
-		return func(args []uintptr) uintptr { return uintptr(uint32(d.driver.call(&e, args))) }, true
-	}}
+	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", NCCL: d.driver.nccl,
+		Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+			e, ok := entries[name]
+			if !ok || version > CUDAVersion {
+				return nil, false
+			}
+			return func(args []uintptr) uintptr { return uintptr(uint32(d.driver.call(&e, args))) }, true
+		}}
 }
 
 // What most calls need.

@@ -43,7 +43,8 @@ func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
 	if a[2] != 0 {
 		return cudadrv.ErrUnsupported
 	}
-	x := &graphExec{index: map[uintptr]int{}, after: g.edges(), now: &execution{running: new(sync.Mutex), ops: g.ops(), after: g.edges(), seed: d.cfg.Seed}}
+	x := &graphExec{index: map[uintptr]int{}, after: g.edges()}
+	x.now = &execution{running: new(sync.Mutex), ops: g.ops(), after: x.after, seed: d.cfg.Seed}
 	for i, n := range g.nodes {
 		x.index[n.handle] = i
 	}

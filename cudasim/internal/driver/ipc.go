@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/memory"
 )
 
-// exports is the memory that drivers have shown each other, by the number in its handle. Devices of other drivers stand for those of other processes:
-// to each the memory has an address of its own, as it has there.
+// exports is the memory that drivers have shown each other, by the number in its handle. Devices of other drivers stand for
+// those of other processes: to each the memory has an address of its own, as it has there.
 var exports struct {
 	mu   sync.Mutex
 	last uint64

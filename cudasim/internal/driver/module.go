@@ -75,7 +75,8 @@ func (d *Device) compile(image []byte) (*program.Program, code, string) {
 		major, _ := strconv.Atoi(string(v[1]))
 		minor, _ := strconv.Atoi(string(v[2]))
 		if 10*major+minor > ISAVersion {
-			return nil, cudadrv.ErrUnsupportedPTXVersion, fmt.Sprintf("ptxas fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major, minor, ISAVersion/10, ISAVersion%10)
+			return nil, cudadrv.ErrUnsupportedPTXVersion,
+				fmt.Sprintf("ptxas fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major, minor, ISAVersion/10, ISAVersion%10)
 		}
 	}
 	if d.cfg.Rewrite != nil {

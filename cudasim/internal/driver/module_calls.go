@@ -182,5 +182,6 @@ func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, a []uintptr) code {
 		return put32(a[0], 0)
 	}
 	threads = (threads + 31) / 32 * 32
-	return put32(a[0], uint32(min(exec.ThreadsPerSM/threads, exec.BlocksPerSM, exec.SharedPerSM/(shared+exec.ReservedShared), max(exec.RegistersPerSM/(registersOf(f.kernel)*threads), 1))))
+	return put32(a[0], uint32(min(exec.ThreadsPerSM/threads, exec.BlocksPerSM, exec.SharedPerSM/(shared+exec.ReservedShared),
+		max(exec.RegistersPerSM/(registersOf(f.kernel)*threads), 1))))
 }

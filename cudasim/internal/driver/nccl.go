@@ -14,7 +14,8 @@ const (
 	ncclInvalidUsage    = 5
 )
 
-// collective is what a program has asked of the simulated NCCL: ranks of one sum at a time, each float32's terms added in the order of the ranks.
+// collective is what a program has asked of the simulated NCCL: ranks of one sum at a time, each float32's terms added in the
+// order of the ranks.
 type collective struct {
 	ranks []*Device // by handle less 1
 	group bool

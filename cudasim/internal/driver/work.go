@@ -128,7 +128,8 @@ func (d *Device) execute(l *launch) {
 		return
 	}
 	if observe != nil {
-		observe(&report.Launch{Kernel: l.Kernel.Name, Grid: l.Grid, Block: l.Block, Shared: l.Shared, Prefers: l.prefers, Counters: counters, Took: time.Since(began)})
+		observe(&report.Launch{Kernel: l.Kernel.Name, Grid: l.Grid, Block: l.Block, Shared: l.Shared,
+			Prefers: l.prefers, Counters: counters, Took: time.Since(began)})
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// A block's shared memory begins at SharedBase, after what the system keeps of it, as on Hopper: an offset that is taken for an address shows.
+// A block's shared memory begins at SharedBase, after what the system keeps of it, as on Hopper: an offset that is taken for an
+// address shows.
 const SharedBase = uint64(ReservedShared)
 
 // Windows are where the spaces begin among generic addresses. Global memory lies where it is, above them.

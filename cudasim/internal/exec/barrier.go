@@ -32,7 +32,8 @@ func BarSync(w *Warp, in *Inst, exec uint32) Status {
 		}
 	}
 	if bar.arrived > 0 && bar.expected != expected {
-		return w.Fail(report.DivergentBarrier, in, exec, fmt.Sprintf("barrier %d is waited for with %d threads and with %d", id, bar.expected, expected))
+		return w.Fail(report.DivergentBarrier, in, exec,
+			fmt.Sprintf("barrier %d is waited for with %d threads and with %d", id, bar.expected, expected))
 	}
 	bar.expected = expected
 	n := uint32(bits.OnesCount32(exec))

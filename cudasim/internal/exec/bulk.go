@@ -51,8 +51,8 @@ func WaitBulk(keep uint64) Step {
 	}
 }
 
-// CopyBulk returns the step of cp.async.bulk: each lane copies in.A bytes. in.X.AA holds the registers of the addresses of the source, of the
-// destination and of the mbarrier, and from, to and bar the spaces and offsets; bar is nil where there is none.
+// CopyBulk returns the step of cp.async.bulk: each lane copies in.A bytes. in.X.AA holds the registers of the addresses of the
+// source, of the destination and of the mbarrier, and from, to and bar the spaces and offsets; bar is nil where there is none.
 func CopyBulk(from, to, bar *Extra) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		for ; exec != 0; exec &= exec - 1 {

@@ -55,7 +55,8 @@ func wholeWarp(fn func(w *Warp, in *Inst) Status) Step {
 			w.synced()
 			return fn(w, in)
 		case w.Alive != all:
-			return w.Fail(report.DivergentBarrier, in, exec, fmt.Sprintf("all lanes of a warp are to come here, and lanes %#x have ended or never were", ^w.Alive))
+			return w.Fail(report.DivergentBarrier, in, exec,
+				fmt.Sprintf("all lanes of a warp are to come here, and lanes %#x have ended or never were", ^w.Alive))
 		}
 		return w.park(exec, waitGather, 0)
 	}

@@ -68,8 +68,9 @@ func WaitCopies(keep uint32) Step {
 	}
 }
 
-// CopyBytes returns the step of cp.async of n bytes a lane, from in.A in global memory to in.X.AA[0] in shared memory, whose space and offset to has. A
-// sized copy takes in.B bytes of the source and fills up with zeros; a guarded one takes none where the predicate in.PA is set.
+// CopyBytes returns the step of cp.async of n bytes a lane, from in.A in global memory to in.X.AA[0] in shared memory, whose
+// space and offset to has. A sized copy takes in.B bytes of the source and fills up with zeros; a guarded one takes none where
+// the predicate in.PA is set.
 func CopyBytes(n uint64, sized, guarded bool, to *Extra) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		skip := uint32(0)

@@ -5,6 +5,6 @@
 // steps that reach memory, wait for other threads or move lanes are functions of this package. Those of instructions that only compute are
 // made by package program, which knows PTX; this package does not.
 //
-// Blocks run on several goroutines, but on one with the race check or a seed. A block of a launch takes turns with others only when it waits
-// for them. Registers are zero-extended to 64 bits. Sizes and addresses are bytes.
+// Blocks run on several goroutines, but on one with the race check or a seed. A block of a launch takes turns with others only
+// when it waits for them. Registers are zero-extended to 64 bits. Sizes and addresses are bytes.
 package exec

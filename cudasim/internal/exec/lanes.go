@@ -28,7 +28,8 @@ const (
 	classes
 )
 
-var classNames = [classes]string{"int", "float", "double", "half", "convert", "move", "predicate", "branch", "memory", "atomic", "sync", "tensor", "other"}
+var classNames = [classes]string{"int", "float", "double", "half", "convert", "move", "predicate", "branch", "memory",
+	"atomic", "sync", "tensor", "other"}
 
 // Register slots and predicate slots that every warp has. Constants follow FirstConst.
 const (

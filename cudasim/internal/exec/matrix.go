@@ -97,8 +97,8 @@ var TransposeMatrix = wholeWarp(func(w *Warp, in *Inst) Status {
 	return StatusNext
 })
 
-// MultiplyMatrices returns the step of mma: the registers in.X.DD become those of the factors a and b, which in.X.AA begins with, multiplied, plus the
-// others.
+// MultiplyMatrices returns the step of mma: the registers in.X.DD become those of the factors a and b, which in.X.AA begins
+// with, multiplied, plus the others.
 func MultiplyMatrices(format tensorcore.Format, nA, nB int) Step {
 	return wholeWarp(func(w *Warp, in *Inst) Status {
 		aa := in.X.AA

@@ -10,8 +10,8 @@ import (
 // mbarStep is one lane's step on the object at at.
 type mbarStep func(w *Warp, in *Inst, lane int, m *mbar, at uint64) error
 
-// onMbar returns the step of an instruction that does f for each lane, with the object at the lane's address. With ready the object must have
-// been initialised.
+// onMbar returns the step of an instruction that does f for each lane, with the object at the lane's address. With ready the
+// object must have been initialised.
 func onMbar(ready bool, f mbarStep) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		_, here, _, sp, st := w.access(in, exec, 8)
@@ -68,8 +68,8 @@ func ExpectBytes(sign int64) Step {
 	})
 }
 
-// ArriveMbarrier returns the step of mbarrier.arrive, whose token goes to in.D. in.B holds the bytes that it expects, or the arrivals where it is counted;
-// drop takes them off those that later phases expect.
+// ArriveMbarrier returns the step of mbarrier.arrive, whose token goes to in.D. in.B holds the bytes that it expects, or the
+// arrivals where it is counted; drop takes them off those that later phases expect.
 func ArriveMbarrier(expect, counted, drop bool) Step {
 	return onMbar(true, func(w *Warp, in *Inst, i int, m *mbar, at uint64) error {
 		w.releaseTo(at)
@@ -93,8 +93,8 @@ func ArriveMbarrier(expect, counted, drop bool) Step {
 	})
 }
 
-// TestMbarrier returns the step that sets in.PD if a phase, which in.B names by its parity or its token, has ended. The copies that it waits for
-// land now.
+// TestMbarrier returns the step that sets in.PD if a phase, which in.B names by its parity or its token, has ended. The copies
+// that it waits for land now.
 func TestMbarrier(parity bool) Step {
 	return onMbar(true, func(w *Warp, in *Inst, i int, m *mbar, at uint64) error {
 		w.b.landBulk(func(p *bulkCopy) bool { return p.bar == at })
@@ -114,8 +114,8 @@ func TestMbarrier(parity bool) Step {
 	})
 }
 
-// CopyArrive returns the step of cp.async.mbarrier.arrive: a thread's earlier cp.async land now, and it arrives. With inc the count was raised
-// for this arrival.
+// CopyArrive returns the step of cp.async.mbarrier.arrive: a thread's earlier cp.async land now, and it arrives. With inc the
+// count was raised for this arrival.
 func CopyArrive(inc bool) Step {
 	return onMbar(true, func(w *Warp, _ *Inst, i int, m *mbar, at uint64) error {
 		w.cp.land(w, i, ^uint32(0))

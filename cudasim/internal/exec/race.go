@@ -128,8 +128,8 @@ func (w *Warp) race(in *Inst, m *memory.Allocation, sp SpaceKind, lane int, n ui
 		what = "wrote"
 	}
 	line := int(w.code[t.pc].Line)
-	w.b.fault.Detail = fmt.Sprintf("block %v, thread %v %s there in line %d (%s), and nothing orders the two", r.blockAt(block), r.threadAt(thread), what,
-		line, TrimmedLine(r.Kernel.Source, line))
+	w.b.fault.Detail = fmt.Sprintf("block %v, thread %v %s there in line %d (%s), and nothing orders the two", r.blockAt(block), r.threadAt(thread),
+		what, line, TrimmedLine(r.Kernel.Source, line))
 	return st
 }
 

@@ -28,7 +28,8 @@ type tally struct {
 }
 
 func newTally(byLine bool) *tally {
-	return &tally{Counters: report.Counters{Instructions: map[string]uint64{}}, atomics: map[uint64]uint64{}, ahead: map[uint64]bool{}, byLine: byLine}
+	return &tally{Counters: report.Counters{Instructions: map[string]uint64{}},
+		atomics: map[uint64]uint64{}, ahead: map[uint64]bool{}, byLine: byLine}
 }
 
 func (c *tally) line(at int, n uint64) {

@@ -5,8 +5,12 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-var spaceByName = map[string]exec.SpaceKind{"": exec.SpaceGeneric, "global": exec.SpaceGlobal, "const": exec.SpaceGlobal, "shared": exec.SpaceShared,
-	"shared::cta": exec.SpaceShared, "shared::cluster": exec.SpaceShared, "local": exec.SpaceLocal, "param": exec.SpaceParam, "param::entry": exec.SpaceParam, "param::func": exec.SpaceLocal}
+// spaceByName are the state spaces by their qualifiers. Without one an address is generic.
+var spaceByName = map[string]exec.SpaceKind{
+	"global": exec.SpaceGlobal, "const": exec.SpaceGlobal, "local": exec.SpaceLocal, "param::func": exec.SpaceLocal,
+	"shared": exec.SpaceShared, "shared::cta": exec.SpaceShared, "shared::cluster": exec.SpaceShared,
+	"param": exec.SpaceParam, "param::entry": exec.SpaceParam,
+}
 
 // stateSpace takes the space that one of names is.
 func (c *compiler) stateSpace(names ...string) exec.SpaceKind {
@@ -33,8 +37,8 @@ func (c *compiler) memMods(o ptxparse.Operand) inst {
 	c.q.one("cta", "gpu", "sys", "cluster")
 	space := c.q.space()
 	x.Constant = c.q.has("nc")
-	for c.q.one("ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate", "L1::evict_first", "L1::evict_last", "L1::evict_normal", "L1::evict_unchanged",
-		"L2::64B", "L2::128B", "L2::256B", "L2::evict_first", "L2::evict_last", "L2::cache_hint") != "" {
+	for c.q.one("ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate", "L1::evict_first", "L1::evict_last", "L1::evict_normal",
+		"L1::evict_unchanged", "L2::64B", "L2::128B", "L2::256B", "L2::evict_first", "L2::evict_last", "L2::cache_hint") != "" {
 	}
 	in := newStep(exec.ClassMemory)
 	in.X = x

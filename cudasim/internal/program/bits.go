@@ -185,7 +185,8 @@ func (c *compiler) shift(t string, f func(a, n uint64) uint64) {
 const mostField = 255
 
 func noField(w *warp, in *inst, lane int, pos, length uint64) exec.Status {
-	return w.Fail(report.Undefined, in, 1<<lane, fmt.Sprintf("a field of %d bits from bit %d: PTX defines 0 to %d of both", length, pos, mostField))
+	return w.Fail(report.Undefined, in, 1<<lane,
+		fmt.Sprintf("a field of %d bits from bit %d: PTX defines 0 to %d of both", length, pos, mostField))
 }
 
 // extract is bfe: n is the width of the type.

@@ -239,7 +239,8 @@ func orderingOf(t string, ftz bool) (o ordering, nan bool) {
 	return ordering{}, false
 }
 
-var comparisons = []string{"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"}
+var comparisons = []string{"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
+	"gtu", "geu", "num", "nan"}
 
 // compare gives the comparison of two values of a type.
 func compare(op, t string, ftz bool) func(a, b *lanes) uint32 {

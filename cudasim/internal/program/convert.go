@@ -61,7 +61,8 @@ func compileCvt(c *compiler) {
 		reg = toReg
 	}
 	f := fastCvts[c.at.Op]
-	if f == nil || c.kinds[a] != "const" && ptxparse.TypeSize(c.kinds[a]) != ptxparse.TypeSize(m.from) || ptxparse.TypeSize(reg) != ptxparse.TypeSize(toReg) {
+	if f == nil || c.kinds[a] != "const" && ptxparse.TypeSize(c.kinds[a]) != ptxparse.TypeSize(m.from) ||
+		ptxparse.TypeSize(reg) != ptxparse.TypeSize(toReg) {
 		g := convert(m)
 		mask := width(reg)
 		f = func(d, a, _, _ *lanes) {

@@ -12,15 +12,16 @@ func addMemory() {
 	handlers["prefetch"], handlers["prefetchu"] = compilePrefetch, compilePrefetch
 	handlers["applypriority"], handlers["discard"] = hint, hint
 	handlers["createpolicy"] = func(c *compiler) {
-		for c.q.one("fractional", "range", "cvt", "global", "L2", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged", "L2::cache_hint") != "" {
+		for c.q.one("fractional", "range", "cvt", "global", "L2", "L2::evict_last", "L2::evict_normal",
+			"L2::evict_first", "L2::evict_unchanged", "L2::cache_hint") != "" {
 		}
 		t := c.q.typ()
 		c.alu(exec.ClassMove, movT, c.dst(c.at.Args[0], t), c.constant(0))
 	}
 }
 
-// compilePrefetch is for an instruction that changes nothing: there are no caches. A device ignores a prefetch of memory that is not there, but
-// no kernel means one, and here it is a fault as a load would be.
+// compilePrefetch is for an instruction that changes nothing: there are no caches. A device ignores a prefetch of memory that
+// is not there, but no kernel means one, and here it is a fault as a load would be.
 func compilePrefetch(c *compiler) {
 	space := c.q.space()
 	c.q.one("L1", "L2", "L2::evict_last", "L2::evict_normal", "uniform")
