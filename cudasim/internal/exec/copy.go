@@ -17,9 +17,10 @@ func (c *copies) reset() {
 // land ends the copies of a lane in groups before limit.
 func (c *copies) land(w *Warp, lane int, limit uint32) {
 	kept := c.list[:0]
-	for _, p := range c.list {
-		if p.lane != lane || p.group >= limit {
-			kept = append(kept, p)
+	for i := range c.list {
+		p := &c.list[i]
+		if p.lane != uint32(lane) || p.group >= limit {
+			kept = append(kept, *p)
 			continue
 		}
 		w.b.deliver(p.dst, p.src, p.n)
@@ -120,7 +121,7 @@ func CopyBytes(n uint64, sized, guarded bool, to *Extra) Step {
 		}
 		for e := here; e != 0; e &= e - 1 {
 			i := bits.TrailingZeros32(e) & 31
-			w.cp.list = append(w.cp.list, pendingCopy{lane: i, group: w.cp.open[i], dst: w.ofs[i], src: from[i], n: n})
+			w.cp.list = append(w.cp.list, pendingCopy{lane: uint32(i), group: w.cp.open[i], dst: w.ofs[i], src: from[i], n: n})
 		}
 		return StatusNext
 	}
