@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/tensor"
 )
@@ -40,7 +41,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 // empty leaves out all features of an episode without rows.
 func (r *reader) empty() {
 	for i := range r.set.header.features {
-		if f := &r.set.header.features[i]; !slices.Contains(bookkeeping, f.Name) {
+		if f := &r.set.header.features[i]; !slices.Contains(layout.Standard, f.Name) {
 			left := dataset.LeftOut{Name: f.Name, Reason: "no rows"}
 			if f.DType != "video" && f.DType != "image" && f.DType != "string" {
 				left.Columns = f.columns(f.width, f.DType, false)
@@ -153,7 +154,7 @@ func (r *reader) names(f *parquet.File) (names []string) {
 			names = append(names, c.Name)
 		}
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(bookkeeping, name) })
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(layout.Standard, name) })
 }
 
 // values reads a column over all runs. What is broken is counted and gives nil.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 )
 
@@ -34,9 +35,6 @@ type feature struct {
 	width  int    // how many values a row has; 0 where the shape does not say
 	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
 }
-
-// bookkeeping are the columns that are no streams.
-var bookkeeping = []string{"timestamp", "frame_index", "episode_index", "index", "task_index"}
 
 // readHeader reads meta/info.json.
 func (s *Set) readHeader(path string) error {
@@ -112,7 +110,7 @@ func (s *Set) readHeader(path string) error {
 		h.features = append(h.features, f)
 		s.info.Features = append(s.info.Features, f.Feature)
 	}
-	for _, name := range bookkeeping {
+	for _, name := range layout.Standard {
 		if h.feature(name) == nil && name != "frame_index" {
 			s.problems.add("meta/info.json", "features that every dataset has are not declared", name)
 		}

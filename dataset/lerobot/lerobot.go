@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
@@ -89,8 +90,8 @@ type Set struct {
 	files    []string            // of rows, from the dataset's folder on
 	episodes []episode
 	data     openfiles.Cache[*parquet.File]
-	videos   openfiles.Cache[*footage]
-	tellings tellings
+	videos   openfiles.Cache[*footage.File]
+	stats    videoStatsCache
 }
 
 // How many data files and videos stay open while nobody reads them. An episode has a video for each camera.
@@ -111,7 +112,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	}
 	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
 	s.data.Format, s.data.Open, s.data.Most = "lerobot", openParquet, maxData
-	s.videos.Format, s.videos.Open, s.videos.Most = "lerobot", openFootage, maxVideos
+	s.videos.Format, s.videos.Open, s.videos.Most = "lerobot", footage.Open, maxVideos
 	if err := s.open(ctx, header); err != nil {
 		s.Close()
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
@@ -32,7 +33,7 @@ func numeric(f *feature) bool {
 	case "video", "image", "string", "language":
 		return false
 	}
-	for _, name := range bookkeeping {
+	for _, name := range layout.Standard {
 		if f.Name == name {
 			return false
 		}

@@ -6,43 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/storage"
-	"github.com/robocache/robocache/tensor"
 )
 
-// tolerance is how far a frame may be from its row, ns: what LeRobot allows.
-const tolerance = int64(100 * time.Microsecond)
-
 const unrowed = "video frames without a row"
-
-// footage is an open video.
-type footage struct {
-	file  *mp4.File
-	track *mp4.Track
-}
-
-func openFootage(path string) (*footage, error) {
-	file, err := mp4.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	track, err := file.Video()
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return &footage{file, track}, nil
-}
-
-func (f *footage) Close() error { return f.file.Close() }
 
 // videoOf returns the file of an episode's video and which part of it, or why nobody knows. Version 2 has a file for each episode.
 func (s *Set) videoOf(number int64, key string) (name string, at video, why string) {
@@ -120,7 +95,7 @@ func (r *reader) video(ctx context.Context, name string) error {
 		return r.passOver(name, err)
 	}
 	defer r.set.videos.Give(open)
-	track := open.File.track
+	track := open.File.Track
 	own, err := r.frameTimes(ctx, name)
 	if err != nil {
 		return err
@@ -131,7 +106,10 @@ func (r *reader) video(ctx context.Context, name string) error {
 	}
 	r.e.Media = append(r.e.Media, dataset.Media{
 		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height, Rate: rateOf(track),
-		Source: &frameSource{set: r.set, path: open.Path, frames: frames, of: toldOf{r.of.number, name}, all: len(frames) == r.rows},
+		Source: &footage.Source{
+			Videos: &r.set.videos, Path: open.Path, Frames: frames, Whole: len(frames) == r.rows,
+			Origin: footage.Origin{Feature: footage.Feature{Dataset: videoStats{r.set}, Name: name}, Episode: r.of.number},
+		},
 	})
 	return nil
 }
@@ -150,7 +128,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		end, bounded = frameFrom(track, at.to, half), true
 	}
 	got, want := "", ""
-	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > tolerance {
+	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > layout.Tolerance {
 		got, want = fmt.Sprintf("%s from frame %d on", name, first), fmt.Sprintf("%d: those before are of other episodes", at.before)
 		first, end = int(at.before), int(at.before+at.count)
 	}
@@ -160,7 +138,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		if off = max(off, -off); frame >= end || off > half || int32(frame) <= last {
 			continue
 		}
-		if off > tolerance {
+		if off > layout.Tolerance {
 			if drifts++; off > far {
 				far, worst = off, i
 			}
@@ -328,46 +306,17 @@ func (s *Set) countFrames() {
 	}
 }
 
-// frameSource reads an episode's frames of a video.
-type frameSource struct {
-	set    *Set
-	path   string
-	frames []int32 // of the file, ascending
-	// Which episode's video they are, and whether they are all of it: then what the dataset tells of it is true of them.
-	of  toldOf
-	all bool
-}
-
-// ReadFrame returns a frame as it is encoded.
-func (s *frameSource) ReadFrame(ctx context.Context, i int) ([]byte, error) {
-	open, err := s.set.videos.Get(s.path)
-	if err != nil {
-		return nil, err
+// Cut returns rows from to to-1 of a media stream that is the video of a LeRobot dataset, with their own times, so that a Writer copies its frames; and
+// false if it is no such stream, which nobody can copy from.
+func Cut(m *dataset.Media, from, to int) (cut dataset.Media, ok bool) {
+	source, ok := m.Source.(*footage.Source)
+	if !ok || from < 0 || from > to || to > len(source.Frames) {
+		return dataset.Media{}, false
 	}
-	defer s.set.videos.Give(open)
-	return open.File.track.ReadFrame(ctx, int(s.frames[i]))
-}
-
-// DecodeFrames decodes frames from to to-1, those that follow each other in the file in one go.
-func (s *frameSource) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
-	return func(yield func(*tensor.Tensor, error) bool) {
-		open, err := s.set.videos.Get(s.path)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer s.set.videos.Give(open)
-		for from < to {
-			end := from + 1
-			for end < to && s.frames[end] == s.frames[end-1]+1 {
-				end++
-			}
-			for t, err := range open.File.track.DecodeFrames(ctx, int(s.frames[from]), int(s.frames[end-1])+1) {
-				if !yield(t, err) || err != nil {
-					return
-				}
-			}
-			from = end
-		}
-	}
+	cut = *m
+	cut.Times = m.Times[from:to]
+	part := *source
+	part.Frames, part.Whole = source.Frames[from:to], source.Whole && to-from == len(source.Frames)
+	cut.Source = &part
+	return cut, true
 }
