@@ -43,13 +43,13 @@ func isHeader(head []byte) bool {
 }
 
 // isFolder tells a dataset by its meta/info.json, or where that is broken by what else lies beside it.
-func isFolder(path string) bool {
-	head, there := headOf(storage.Join(path, "meta", "info.json"))
+func isFolder(ctx context.Context, path string) bool {
+	head, there := headOf(ctx, storage.Join(path, "meta", "info.json"))
 	if !there || isHeader(head) {
 		return there
 	}
 	return slices.ContainsFunc(beside, func(name string) bool {
-		_, err := storage.Stat(context.Background(), storage.Join(path, "meta", name))
+		_, err := storage.Stat(ctx, storage.Join(path, "meta", name))
 		return err == nil
 	})
 }
@@ -58,8 +58,7 @@ func isFolder(path string) bool {
 var beside = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
 
 // headOf returns the beginning of a file, if it is there.
-func headOf(path string) (head []byte, there bool) {
-	ctx := context.Background()
+func headOf(ctx context.Context, path string) (head []byte, there bool) {
 	if st, err := storage.Stat(ctx, path); err != nil || !st.IsRegular() {
 		return nil, false
 	}

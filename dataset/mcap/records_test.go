@@ -10,9 +10,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Reader reads a file's records one after the other, from its beginning to its end, and checks its CRCs. It takes as much memory as the largest record,
+// reader reads a file's records one after the other, from its beginning to its end, and checks its CRCs. It takes as much memory as the largest record,
 // or chunk, has.
-type Reader struct {
+type reader struct {
 	r     *bufio.Reader
 	at    int64 // of the next byte
 	sum   uint32
@@ -26,13 +26,13 @@ type Reader struct {
 	message    Message
 }
 
-// NewReader returns a reader of a file, which begins with its magic.
-func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 64<<10)} }
+// newReader returns a reader of a file, which begins with its magic.
+func newReader(r io.Reader) *reader { return &reader{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // Next returns the next record. A chunk comes as a *Chunk, still compressed, and then the records in it. What a record holds may be changed by the next
 // call. The end is io.EOF; whatever breaks the format is a *dataset.FormatError, after which there is nothing more. Its offset counts from the beginning
 // of the chunk's records for what is in one.
-func (r *Reader) Next() (Record, error) {
+func (r *reader) Next() (parser, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -44,7 +44,7 @@ func (r *Reader) Next() (Record, error) {
 	return record, nil
 }
 
-func (r *Reader) next() (Record, error) {
+func (r *reader) next() (parser, error) {
 	if !r.begun {
 		if err := r.magic("at the beginning"); err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func (r *Reader) next() (Record, error) {
 }
 
 // take does what a record of the file asks for. before is the CRC of the section up to the record.
-func (r *Reader) take(record Record, at int64, before uint32) error {
+func (r *reader) take(record parser, at int64, before uint32) error {
 	switch x := record.(type) {
 	case *Chunk:
 		records, err := x.uncompress(&r.room, at, false)
@@ -106,7 +106,7 @@ func (r *Reader) take(record Record, at int64, before uint32) error {
 	return nil
 }
 
-func (r *Reader) nextInChunk() (Record, error) {
+func (r *reader) nextInChunk() (parser, error) {
 	op, body, err := cutRecord(r.records, r.inside)
 	if err != nil {
 		return nil, err
@@ -117,27 +117,15 @@ func (r *Reader) nextInChunk() (Record, error) {
 }
 
 // parse reads a record, of messages always the same.
-func (r *Reader) parse(op Opcode, body []byte, at int64) (Record, error) {
+func (r *reader) parse(op Opcode, body []byte, at int64) (parser, error) {
 	if op == OpMessage {
 		return &r.message, parseInto(&r.message, body, at)
 	}
 	return parseRecord(op, body, at)
 }
 
-// cutRecord takes the first of records, which begins at a byte.
-func cutRecord(records []byte, at int64) (Opcode, []byte, error) {
-	if len(records) < headSize {
-		return 0, nil, broken(dataset.ErrTruncated, at, "record in a Chunk", fmt.Sprintf("%d bytes", len(records)), "9 or more")
-	}
-	op, n := recordHead(records)
-	if n > uint64(len(records)-headSize) {
-		return 0, nil, broken(dataset.ErrTruncated, at, op.String()+" in a Chunk", fmt.Sprintf("%d bytes", len(records)-headSize), fmt.Sprint(n))
-	}
-	return op, records[headSize:][:n:n], nil
-}
-
 // read reads a record's body, into as much memory as there are bytes for.
-func (r *Reader) read(op Opcode, n uint64) error {
+func (r *reader) read(op Opcode, n uint64) error {
 	const step = 1 << 20
 	if n > maxChunk+step {
 		return broken(dataset.ErrTooLarge, r.at-8, op.String()+": length", fmt.Sprint(n), fmt.Sprintf("at most %d", maxChunk+step))
@@ -158,7 +146,7 @@ func (r *Reader) read(op Opcode, n uint64) error {
 }
 
 // full reads as many bytes as b has, of what is called so.
-func (r *Reader) full(b []byte, what string) error {
+func (r *reader) full(b []byte, what string) error {
 	n, err := io.ReadFull(r.r, b)
 	at := r.at
 	r.at += int64(n)
@@ -171,7 +159,7 @@ func (r *Reader) full(b []byte, what string) error {
 	return err
 }
 
-func (r *Reader) magic(where string) error {
+func (r *reader) magic(where string) error {
 	var b [len(Magic)]byte
 	if err := r.full(b[:], "magic "+where); err != nil {
 		return err
@@ -182,10 +170,98 @@ func (r *Reader) magic(where string) error {
 	return nil
 }
 
-func broken(kind error, at int64, msg, got, want string) *dataset.FormatError {
-	return &dataset.FormatError{Format: "mcap", Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
+// parseRecord reads the body of a record that begins at a byte of the file, or of a chunk's records. The record may alias the body.
+func parseRecord(op Opcode, body []byte, at int64) (parser, error) {
+	r := newRecord(op)
+	if err := parseInto(r, body, at); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-func wrongCRC(at int64, what string, got, want uint32) error {
-	return broken(dataset.ErrCorrupt, at, "CRC of the "+what, fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))
+// newRecord returns an empty record of an opcode.
+func newRecord(op Opcode) parser {
+	switch op {
+	case OpHeader:
+		return &Header{}
+	case OpFooter:
+		return &Footer{}
+	case OpSchema:
+		return &Schema{}
+	case OpChannel:
+		return &Channel{}
+	case OpMessage:
+		return &Message{}
+	case OpChunk:
+		return &Chunk{}
+	case OpMessageIndex:
+		return &MessageIndex{}
+	case OpChunkIndex:
+		return &ChunkIndex{}
+	case OpAttachment:
+		return &Attachment{}
+	case OpAttachmentIndex:
+		return &AttachmentIndex{}
+	case OpStatistics:
+		return &Statistics{}
+	case OpMetadata:
+		return &Metadata{}
+	case OpMetadataIndex:
+		return &MetadataIndex{}
+	case OpSummaryOffset:
+		return &SummaryOffset{}
+	case OpDataEnd:
+		return &DataEnd{}
+	}
+	return &unknown{Code: op}
 }
+
+// unknown is a record of an opcode that has no name here, such as a private one.
+type unknown struct {
+	Code Opcode
+	Data []byte
+}
+
+func (u *unknown) Opcode() Opcode { return u.Code }
+
+func (u *unknown) append(b []byte) []byte { return append(b, u.Data...) }
+
+func (x *MessageIndex) parse(c *cursor) {
+	x.ChannelID = c.u16("channel id")
+	c.each("records", func(in *cursor) { x.Entries = append(x.Entries, IndexEntry{in.u64("log time"), in.u64("offset")}) })
+}
+
+// parse checks the CRC too, which is of what stands before it.
+func (a *Attachment) parse(c *cursor) {
+	all := c.b
+	a.LogTime, a.CreateTime, a.Name, a.MediaType, a.Data = c.u64("log time"), c.u64("create time"), c.text("name"), c.text("media type"), c.bytes64("data")
+	sum := len(all) - len(c.b)
+	if a.CRC = c.u32("CRC"); a.CRC != 0 && c.bad == nil {
+		if got := crc32.ChecksumIEEE(all[:sum]); got != a.CRC {
+			c.fail(dataset.ErrCorrupt, "CRC of its bytes", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", a.CRC))
+		}
+	}
+}
+
+func (x *AttachmentIndex) parse(c *cursor) {
+	x.Offset, x.Length, x.LogTime, x.CreateTime = c.u64("offset"), c.u64("length"), c.u64("log time"), c.u64("create time")
+	x.DataSize, x.Name, x.MediaType = c.u64("data size"), c.text("name"), c.text("media type")
+}
+
+func (x *MetadataIndex) parse(c *cursor) {
+	x.Offset, x.Length, x.Name = c.u64("offset"), c.u64("length"), c.text("name")
+}
+
+func (o *SummaryOffset) parse(c *cursor) {
+	if p := c.take(1, "group opcode"); p != nil {
+		o.GroupOpcode = Opcode(p[0])
+	}
+	o.GroupStart, o.GroupLength = c.u64("group start"), c.u64("group length")
+}
+
+func (d *DataEnd) parse(c *cursor) {
+	d.DataSectionCRC = c.u32("data section CRC")
+	c.end()
+}
+
+func (u *unknown) parse(c *cursor) { u.Data = c.b }
