@@ -396,6 +396,14 @@ var layers = map[string][]string{
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
 		"fuse resample voxelize backward draw tally nn nn_matmul nn_attention nn_gradient nn_rows meet", "backend explain tune",
 	},
+	"dataset/lerobot": {
+		"doc json paths problems values", "source", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
+		"index episode_reader video_stats modality statistics", "clock", "images videos", "episode", "lerobot",
+	},
+	"dataset/lerobot/write": {
+		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
+		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
+	},
 }
 
 func TestFilesPointOneWay(t *testing.T) {

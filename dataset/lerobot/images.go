@@ -15,9 +15,6 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// path returns the path of a file of the dataset.
-func (s *Set) path(name string) string { return storage.Join(s.root, filepath.FromSlash(name)) }
-
 // images makes media of a column of images. It reads the first page of them, to see how they are encoded.
 func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	source := &images{set: r.set, column: name}

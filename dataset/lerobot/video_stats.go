@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
@@ -15,21 +14,6 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
 )
-
-// episodeVideo is the video of an episode.
-type episodeVideo struct {
-	episode int64
-	video   string
-}
-
-// statedStats is the statistics that a dataset states of an episode's video, by their names: a value for each channel, from 0 to 1.
-type statedStats map[string][]float64
-
-// videoStatsCache is the statistics of all episodes' videos, which are read when one is first asked for, whole or not at all.
-type videoStatsCache struct {
-	sync.Mutex
-	of map[episodeVideo]statedStats
-}
 
 // videoStats is a dataset as the writer sees it that copies its videos.
 type videoStats struct{ *Set }

@@ -9,7 +9,7 @@ import (
 )
 
 // info returns info.json.
-func (w *Writer) info() orderjson.Object {
+func (w *newDataset) info() orderjson.Object {
 	features := orderjson.Object{}
 	var videos any
 	for _, f := range w.features {
@@ -38,7 +38,7 @@ func (w *Writer) info() orderjson.Object {
 }
 
 // stats returns stats.json: of all rows, exactly, and of the sampled frames.
-func (w *Writer) stats() orderjson.Object {
+func (w *newDataset) stats() orderjson.Object {
 	all := orderjson.Object{}
 	for _, f := range w.features {
 		var columns []summary.Column
@@ -71,7 +71,7 @@ func (w *Writer) stats() orderjson.Object {
 }
 
 // pixelLevels returns what layout.LevelsFile has, which may be nothing.
-func (w *Writer) pixelLevels() (all orderjson.Object) {
+func (w *newDataset) pixelLevels() (all orderjson.Object) {
 	for _, f := range w.features {
 		if f.dtype == dtypeVideo && !f.pool.told && !slices.Equal(f.levels, make([]summary.Levels, len(f.levels))) {
 			all.Add(f.name, footage.Levels{Frames: f.frames, Levels: f.levels})

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -174,10 +173,4 @@ func eachPicture(pictures iter.Seq2[*tensor.Tensor, error], encode func(width, h
 			}
 		}
 	})
-}
-
-// quantiles reports whether a feature has quantiles in the episodes before, so that all must.
-func (next *planner) quantiles(name string) bool {
-	i := slices.IndexFunc(next.features, func(f *feature) bool { return f.name == name })
-	return i >= 0 && !next.features[i].bare
 }

@@ -33,18 +33,9 @@ import (
 // Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images; a file's list of row groups, which is
 // written at its end, takes about 1 kB for each column of each episode in it, and an episode that is in a finished file a few hundred bytes.
 type Writer struct {
-	opt      Options
-	out      *outputFolder
-	features []*featureTotals // nil before the first episode
-	rows     *rowTable
-	episodes *episodeTable
-	tasks    taskList
-	parts    parts
-	report   Report
-	limit    int64 // bytes of a table's file at which the next begins
-	groups   int   // row groups of it at which the next begins
-	err      error // what broke the output
-	closed   bool
+	newDataset
+	err    error // what broke the output
+	closed bool
 }
 
 // Create begins a dataset that Commit will name path. The folder that it lies in must exist. A name that is taken is an *fs.PathError that is
@@ -62,8 +53,10 @@ func Create(path string, opt Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{opt: opt, out: &outputFolder{Folder: folder, open: createFile}, limit: int64(opt.DataFileMB) << 20, groups: parquet.MostGroups}
-	w.tasks.numbers = map[string]int{}
+	w := &Writer{newDataset: newDataset{
+		opt: opt, out: &outputFolder{Folder: folder, open: createFile}, tasks: taskList{numbers: map[string]int{}},
+		limit: int64(opt.DataFileMB) << 20, groups: parquet.MostGroups,
+	}}
 	w.tasks.add(opt.FirstTasks)
 	return w, nil
 }
@@ -143,17 +136,7 @@ func (w *Writer) Commit(ctx context.Context) error {
 // Close gives up what Commit has not named and removes it. Close twice is fine.
 func (w *Writer) Close() error {
 	w.closed = true
-	if w.rows != nil {
-		w.rows.abandon()
-	}
-	for _, f := range w.features {
-		if f.files != nil {
-			f.files.abandon()
-		}
-	}
-	if w.episodes != nil {
-		w.episodes.abandon()
-	}
+	w.abandon()
 	return w.out.Close()
 }
 

@@ -2,17 +2,14 @@ package write
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"sync"
 
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
-	"github.com/robocache/robocache/internal/summary"
 )
 
 // write adds an episode that was looked at.
-func (w *Writer) write(ctx context.Context, p *episodePlan) error {
+func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	if w.features == nil {
 		w.begin(p)
 	}
@@ -61,38 +58,8 @@ func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
 }
 
-// begin makes the features and tables of the dataset, which are those of the first episode.
-func (w *Writer) begin(p *episodePlan) {
-	for _, f := range p.features {
-		all := &featureTotals{feature: f.feature}
-		switch {
-		case f.dtype == dtypeVideo:
-			all.files = &videoFiles{in: w.out, fps: w.opt.FPS, dir: filepath.Join("videos", f.name), limit: int64(w.opt.VideoFileMB) << 20}
-		case !f.visual():
-			all.numbers = summary.NewExact(f.shape[0], f.dtype == dtypeFloat64 || f.dtype == dtypeInt64, summary.Quantiles[:])
-		}
-		w.features = append(w.features, all)
-	}
-	w.rows = &rowTable{features: w.features, series: series{in: w.out, dir: "data", limit: w.limit, groups: w.groups}}
-	w.episodes = &episodeTable{
-		fps: w.opt.FPS, features: w.features,
-		series: series{in: w.out, dir: filepath.Join("meta", "episodes"), limit: w.limit, groups: w.groups},
-	}
-}
-
-// leave counts an attribute that has no place.
-func (w *Writer) leave(name string) {
-	for i := range w.report.LeftOut {
-		if w.report.LeftOut[i].Name == name {
-			w.report.LeftOut[i].Count++
-			return
-		}
-	}
-	w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{Name: name, Count: 1, Reason: "LeRobot has no place for it"})
-}
-
 // complete finishes every file, and reads all of them back. The rows are decoded once more if the quantiles need it.
-func (w *Writer) complete(ctx context.Context) error {
+func (w *newDataset) complete(ctx context.Context) error {
 	if err := w.rows.finish(); err != nil {
 		return err
 	}
@@ -148,31 +115,4 @@ func (w *Writer) complete(ctx context.Context) error {
 		}
 	}
 	return w.out.check(ctx)
-}
-
-// leaveSplits notes the parts that LeRobot cannot have.
-func (w *Writer) leaveSplits() {
-	for _, p := range w.parts {
-		if p.size != p.to-p.from {
-			w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{
-				Name: "split " + p.name, Count: p.size, Reason: fmt.Sprintf("its episodes do not follow each other from %d to %d", p.from, p.to-1),
-			})
-		}
-	}
-}
-
-// next ends a pass of the statistics over all rows: the first while they were written, the second while they are read back. It reports whether another
-// is needed, as there is where many numbers of 64 bits begin alike.
-func (w *Writer) next() (more bool, err error) {
-	for _, f := range w.features {
-		if f.numbers == nil {
-			continue
-		}
-		again, err := f.numbers.Next()
-		if err != nil {
-			return false, &Error{Episode: -1, Feature: f.name, Kind: ErrReadBack, Got: "other rows than were written"}
-		}
-		more = more || again
-	}
-	return more, nil
 }
