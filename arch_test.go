@@ -404,6 +404,9 @@ var layers = map[string][]string{
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
+	"internal/parquet": {
+		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
+	},
 }
 
 func TestFilesPointOneWay(t *testing.T) {

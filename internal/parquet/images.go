@@ -8,12 +8,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Image is a value of a column of images: its bytes, or the path of a file that has them.
-type Image struct {
-	Bytes []byte // nil if there are none
-	Path  string
-}
-
 // imageSize is what an Image takes beside its bytes.
 const imageSize = 40
 
@@ -114,29 +108,4 @@ func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent 
 		}
 	}
 	return absent, nil
-}
-
-// nulls returns which rows in [from,to) of a column without lists are null.
-func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int64, err error) {
-	m, err := l.load(group)
-	if err != nil {
-		return nil, err
-	}
-	defer loads.Put(m)
-	c, err := l.pagesOf(group, m)
-	if err != nil {
-		return nil, err
-	}
-	first, row := c.locate(from)
-	full := byte(l.column.MaxDefinitionLevel())
-	err = l.decode(group, m, c, first, false, func(_ int, p *prepared) (bool, error) {
-		for i, d := range p.defs {
-			if at := row + int64(i); d != full && at >= from && at < to {
-				list = append(list, at)
-			}
-		}
-		row += int64(p.n)
-		return row < to, ctx.Err()
-	})
-	return list, err
 }

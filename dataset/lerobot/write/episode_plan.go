@@ -1,13 +1,14 @@
 package write
 
 import (
+	"os"
+	"time"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
-	"os"
-	"time"
 )
 
 // episodePlan is an episode that can be written: everything that could be wrong with it has been looked at.

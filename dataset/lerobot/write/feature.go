@@ -2,15 +2,16 @@ package write
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/tensor"
-	"slices"
-	"strconv"
-	"unicode/utf8"
 )
 
 // feature is a feature of an episode: a column of its rows, or a video.

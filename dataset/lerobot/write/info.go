@@ -1,11 +1,12 @@
 package write
 
 import (
+	"slices"
+
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 	"github.com/robocache/robocache/internal/summary"
-	"slices"
 )
 
 // info returns info.json.

@@ -3,14 +3,15 @@ package write
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
-	ffmpeg "github.com/robocache/robocache/internal/video"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+	ffmpeg "github.com/robocache/robocache/internal/video"
 )
 
 // Options are how a dataset is written.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
+	"unicode/utf8"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/internal/parquet"
-	"sort"
-	"unicode/utf8"
 )
 
 // plan checks an episode, reads its images, and encodes its videos.

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"fmt"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"

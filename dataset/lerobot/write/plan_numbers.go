@@ -2,10 +2,6 @@ package write
 
 import (
 	"fmt"
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
-	"github.com/robocache/robocache/internal/parquet"
-	"github.com/robocache/robocache/tensor"
 	"maps"
 	"math"
 	"runtime"
@@ -13,6 +9,11 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/tensor"
 )
 
 // clock finds the number of rows, and returns a *Error unless all streams are on one clock of fps.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"github.com/robocache/robocache/internal/orderjson"
-	"github.com/robocache/robocache/internal/parquet"
 	"path/filepath"
 	"runtime"
 	"sync"
+
+	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
 )
 
 // rowTable is data/: the rows of the episodes, a row group each.

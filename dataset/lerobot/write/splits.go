@@ -2,8 +2,9 @@ package write
 
 import (
 	"fmt"
-	"github.com/robocache/robocache/internal/orderjson"
 	"slices"
+
+	"github.com/robocache/robocache/internal/orderjson"
 )
 
 // part is a split, and where in the dataset the run of its episodes is.

@@ -1,10 +1,11 @@
 package write
 
 import (
+	"math"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
-	"math"
 )
 
 // CheckStream returns a *Error if a dataset has no place for a stream under any name: for a stream without columns, and for numbers beyond its type, such as

@@ -1,9 +1,10 @@
 package write
 
 import (
+	"path/filepath"
+
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
-	"path/filepath"
 )
 
 // taskList is the tasks of a dataset, each of which has the number of its place.

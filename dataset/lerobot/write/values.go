@@ -2,9 +2,10 @@ package write
 
 import (
 	"fmt"
+	"strconv"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
-	"strconv"
 )
 
 // float64s returns values as float64, without a copy where they are.
