@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// declared is an episode as meta/episodes has it. What it does not say is -1.
-type declared struct {
+// episodeEntry is an episode as meta/episodes lists it. Numbers that are missing there are -1.
+type episodeEntry struct {
 	tasks       []string
 	length      int64
 	chunk, file int64 // of its data
@@ -28,9 +28,9 @@ type catalog struct {
 	*source
 	header   *header
 	tasks    map[int64]string
-	places   map[int64]int       // of the tasks in Info.Tasks, if their numbers are not 0, 1, 2, ...
-	declared map[int64]*declared // episodes as meta/episodes has them
-	order    []int64             // their numbers, as they are listed
+	places   map[int64]int           // of the tasks in Info.Tasks, if their numbers are not 0, 1, 2, ...
+	declared map[int64]*episodeEntry // episodes as meta/episodes has them
+	order    []int64                 // their numbers, as they are listed
 }
 
 func (s *catalog) task(n int64, task string) {
@@ -41,7 +41,7 @@ func (s *catalog) task(n int64, task string) {
 	s.tasks[n] = task
 }
 
-func (s *catalog) declare(where string, n int64, d *declared) {
+func (s *catalog) declare(where string, n int64, d *episodeEntry) {
 	if _, twice := s.declared[n]; twice {
 		s.problems.add(where, "episodes that are listed twice", fmt.Sprint(n))
 		return
@@ -54,7 +54,7 @@ func (s *catalog) declare(where string, n int64, d *declared) {
 }
 
 // dataName is the name of the file that an episode's data should be in, empty where nobody says.
-func (s *catalog) dataName(number int64, d *declared) string {
+func (s *catalog) dataName(number int64, d *episodeEntry) string {
 	pattern := s.header.dataPath
 	if s.header.major == 2 {
 		if pattern == "" {

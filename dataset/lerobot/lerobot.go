@@ -37,14 +37,14 @@ func isFolder(ctx context.Context, path string) bool {
 	if !there || isHeader(head) {
 		return there
 	}
-	return slices.ContainsFunc(beside, func(name string) bool {
+	return slices.ContainsFunc(companions, func(name string) bool {
 		_, err := storage.Stat(ctx, storage.Join(path, "meta", name))
 		return err == nil
 	})
 }
 
-// beside are files and folders that only LeRobot has beside an info.json.
-var beside = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
+// companions are files and folders that only LeRobot has beside an info.json.
+var companions = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
 
 // headOf returns the beginning of a file, if it is there.
 func headOf(ctx context.Context, path string) (head []byte, there bool) {

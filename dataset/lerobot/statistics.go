@@ -73,29 +73,6 @@ func statedIn(raw json.RawMessage) (st dataset.Stated, ok bool) {
 	return st, st.Min != nil || st.Max != nil || st.Mean != nil || st.Std != nil
 }
 
-// numbersIn returns the numbers of a list, or of lists in it, or one that is none; nil if anything else is among them.
-func numbersIn(raw json.RawMessage) (list []float64) {
-	if raw == nil {
-		return nil
-	}
-	var parts []json.RawMessage
-	if json.Unmarshal(raw, &parts) != nil {
-		var v *float64
-		if json.Unmarshal(raw, &v) != nil || v == nil {
-			return nil
-		}
-		return []float64{*v}
-	}
-	for _, p := range parts {
-		inner := numbersIn(p)
-		if inner == nil {
-			return nil
-		}
-		list = append(list, inner...)
-	}
-	return list
-}
-
 func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err error) {
 	const where = "meta/episodes_stats.jsonl"
 	present := make(map[int64]bool, len(s.episodes))

@@ -17,7 +17,7 @@ import (
 
 // readCatalog reads the tasks and the episodes.
 func readCatalog(ctx context.Context, from *source, h *header) (*catalog, error) {
-	s := &catalog{source: from, header: h, tasks: map[int64]string{}, declared: map[int64]*declared{}}
+	s := &catalog{source: from, header: h, tasks: map[int64]string{}, declared: map[int64]*episodeEntry{}}
 	read, stats := s.readLists, "meta/episodes_stats.jsonl"
 	switch {
 	case s.header.major == 3:
@@ -74,7 +74,7 @@ func (s *catalog) readLists(ctx context.Context) error {
 		if !ok {
 			return errors.New("want episode_index")
 		}
-		d := &declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
+		d := &episodeEntry{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 		for _, one := range m {
 			switch one.Name {
 			case "episode_index":
@@ -172,9 +172,9 @@ func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 	if !ok {
 		return t.bad("no column episode_index of whole numbers")
 	}
-	list := make([]declared, len(numbers))
+	list := make([]episodeEntry, len(numbers))
 	for i := range list {
-		list[i] = declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
+		list[i] = episodeEntry{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 	}
 	set := func(column string, to func(i int, v float64)) bool {
 		values, ok := t.numbers(column)

@@ -121,10 +121,7 @@ func (s videoStats) readLines(ctx context.Context) {
 				continue
 			}
 			for _, stat := range layout.StatNames {
-				var v any
-				if json.Unmarshal(get(of, stat), &v) == nil {
-					s.note(n, video, stat, flat(v, nil))
-				}
+				s.note(n, video, stat, numbersIn(get(of, stat)))
 			}
 		}
 		return ctx.Err()
@@ -146,19 +143,6 @@ func (s videoStats) note(episode int64, video, stat string, values []float64) {
 		s.stats.of[of] = statedStats{}
 	}
 	s.stats.of[of][stat] = values
-}
-
-// flat appends the numbers of lists in lists. What is no number makes the list one that has another length than any that is looked for.
-func flat(v any, list []float64) []float64 {
-	switch v := v.(type) {
-	case float64:
-		return append(list, v)
-	case []any:
-		for _, one := range v {
-			list = flat(one, list)
-		}
-	}
-	return list
 }
 
 // Levels returns those that a writer of this module has written of a video.

@@ -30,7 +30,7 @@ func (c *Column) Images(ctx context.Context, group int, row int64, most int) (li
 	if row < 0 || page >= len(chunk.pages) {
 		return nil, c.file.bad(dataset.ErrCorrupt, chunk.end, "column "+c.Name, fmt.Sprintf("no row %d in row group %d", row, group), "one", nil)
 	}
-	err = c.bytes.decode(group, m, chunk, page, false, func(_ int, p *prepared) (bool, error) {
+	err = c.bytes.decode(group, m, chunk, page, false, func(_ int, p *decodedPage) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -54,7 +54,7 @@ func (c *Column) Images(ctx context.Context, group int, row int64, most int) (li
 }
 
 // blobs returns the values of a page from number skip on, of most bytes together or one.
-func (c *Column) blobs(p *prepared, skip, most int) (list []Image, err error) {
+func (c *Column) blobs(p *decodedPage, skip, most int) (list []Image, err error) {
 	full := byte(c.bytes.column.MaxDefinitionLevel())
 	at, size := 0, 0
 	for i := range p.n {

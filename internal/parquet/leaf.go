@@ -21,7 +21,7 @@ type leaf struct {
 
 	mu     sync.Mutex
 	chunks map[int]*chunk
-	held   held
+	held   keptPage
 	dict   groupDictionary
 }
 
@@ -31,10 +31,10 @@ type groupDictionary struct {
 	d     *dictionary
 }
 
-// held is the page that was read last, for the rows that come next are often in it too.
-type held struct {
+// keptPage is the page that was read last, for the rows that come next are often in it too.
+type keptPage struct {
 	group, number int
-	p             *prepared
+	p             *decodedPage
 }
 
 func newLeaf(f *handle, c *parquet.Column) *leaf {
@@ -141,17 +141,17 @@ func (l *leaf) bounds(group int) (*format.ColumnMetaData, span, error) {
 // maxLoad is how many bytes of a row group are read at once.
 const maxLoad = 1 << 20
 
-var loads = sync.Pool{New: func() any { return &loaded{} }}
+var loads = sync.Pool{New: func() any { return &chunkBytes{} }}
 
-// loaded is a part of a file, which is read into memory with the first of its bytes if it is short. What is outside it is read from the file.
-type loaded struct {
+// chunkBytes is a part of a file, which is read into memory with the first of its bytes if it is short. Bytes outside it are read from the file.
+type chunkBytes struct {
 	file io.ReaderAt
 	span
 	b      []byte
 	inside bool // b has them
 }
 
-func (m *loaded) ReadAt(b []byte, at int64) (int, error) {
+func (m *chunkBytes) ReadAt(b []byte, at int64) (int, error) {
 	from := at - m.at
 	if from < 0 || from > m.size || int64(len(b)) > m.size-from || m.size > maxLoad {
 		return m.file.ReadAt(b, at)
@@ -167,12 +167,12 @@ func (m *loaded) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // load returns the bytes of a row group. They are to be given back.
-func (l *leaf) load(group int) (*loaded, error) {
+func (l *leaf) load(group int) (*chunkBytes, error) {
 	_, at, err := l.bounds(group)
 	if err != nil {
 		return nil, err
 	}
-	m := loads.Get().(*loaded)
+	m := loads.Get().(*chunkBytes)
 	m.file, m.span, m.inside = l.file.file, at, false
 	return m, nil
 }

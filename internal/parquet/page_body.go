@@ -14,8 +14,8 @@ import (
 )
 
 // prepare reads a page.
-func (l *leaf) prepare(m io.ReaderAt, c *chunk, at span, dict *dictionary) (p *prepared, err error) {
-	p = pages.Get().(*prepared)
+func (l *leaf) prepare(m io.ReaderAt, c *chunk, at span, dict *dictionary) (p *decodedPage, err error) {
+	p = pages.Get().(*decodedPage)
 	p.kind, p.dict, p.width = l.kind, dict, 0
 	defer func() {
 		if err != nil {
@@ -59,7 +59,7 @@ func (l *leaf) prepare(m io.ReaderAt, c *chunk, at span, dict *dictionary) (p *p
 }
 
 // open reads a page's bytes, checks them and decompresses them.
-func (p *prepared) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data []byte, err error) {
+func (p *decodedPage) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data []byte, err error) {
 	p.body = slices.Grow(p.body[:0], int(at.size))[:at.size]
 	if n, err := m.ReadAt(p.body, at.at); n < len(p.body) {
 		return h, nil, err
@@ -97,7 +97,7 @@ func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, er
 	if known.d != nil && known.group == group {
 		return known.d, nil
 	}
-	p := pages.Get().(*prepared)
+	p := pages.Get().(*decodedPage)
 	defer p.release()
 	h, data, err := p.open(m, c, c.dict)
 	if err == nil {
@@ -124,7 +124,7 @@ func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, er
 
 // decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if it is to
 // be kept.
-func (l *leaf) decode(group int, m *loaded, c *chunk, first int, keep bool, use func(i int, p *prepared) (bool, error)) (err error) {
+func (l *leaf) decode(group int, m *chunkBytes, c *chunk, first int, keep bool, use func(i int, p *decodedPage) (bool, error)) (err error) {
 	defer l.file.guard("column "+l.name, &err)
 	var dict *dictionary
 	if first < c.uses { // writers give up on a dictionary that gets large, and the pages behind do without
@@ -151,14 +151,14 @@ func (l *leaf) decode(group int, m *loaded, c *chunk, first int, keep bool, use 
 }
 
 // hold keeps a page, which is no longer the caller's.
-func (l *leaf) hold(group, number int, p *prepared) {
+func (l *leaf) hold(group, number int, p *decodedPage) {
 	if p.n > maxHeld || len(p.raw) > 8*maxHeld {
 		p.release()
 		return
 	}
 	l.mu.Lock()
 	before := l.held
-	l.held = held{group, number, p}
+	l.held = keptPage{group, number, p}
 	l.mu.Unlock()
 	if before.p != nil {
 		before.p.release()
@@ -166,13 +166,13 @@ func (l *leaf) hold(group, number int, p *prepared) {
 }
 
 // take returns the page that is held if it is that, and holds it no longer; else nil.
-func (l *leaf) take(group, number int) *prepared {
+func (l *leaf) take(group, number int) *decodedPage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.held.p
 	if p == nil || l.held.group != group || l.held.number != number {
 		return nil
 	}
-	l.held = held{}
+	l.held = keptPage{}
 	return p
 }

@@ -286,14 +286,8 @@ func (d leafValues) appendBytes(b []byte) []byte {
 		b = append(b, raw.Bytes(d.float64)...)
 		return append(b, raw.Bytes(d.int64)...)
 	}
-	for _, v := range d.float32 {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	for _, v := range d.float64 {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
-	for _, v := range d.int64 {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	for _, list := range []any{d.float32, d.float64, d.int64} {
+		b, _ = binary.Append(b, binary.LittleEndian, list) // of numbers
 	}
 	return b
 }
@@ -306,28 +300,25 @@ func (d leafValues) bounds(images bool) (s format.Statistics) {
 	case d.len() > 0 && d.typ == "bool":
 		low, high := extremes(d.int64)
 		s.MinValue, s.MaxValue = []byte{byte(low)}, []byte{byte(high)}
-	case len(d.float32) > 0:
-		low, high := extremes(d.float32)
-		if low == 0 {
-			low = float32(math.Copysign(0, -1)) // either zero may be among them
-		}
-		high += 0 // of -0, 0
-		s.MinValue = binary.LittleEndian.AppendUint32(nil, math.Float32bits(low))
-		s.MaxValue = binary.LittleEndian.AppendUint32(nil, math.Float32bits(high))
-	case len(d.float64) > 0:
-		low, high := extremes(d.float64)
-		if low == 0 {
-			low = math.Copysign(0, -1)
-		}
-		high += 0
-		s.MinValue = binary.LittleEndian.AppendUint64(nil, math.Float64bits(low))
-		s.MaxValue = binary.LittleEndian.AppendUint64(nil, math.Float64bits(high))
+	case d.typ == "float32" && d.len() > 0:
+		low, high := floatExtremes(d.float32)
+		s.MinValue, s.MaxValue = leafValues{float32: []float32{low}}.appendBytes(nil), leafValues{float32: []float32{high}}.appendBytes(nil)
+	case d.typ == "float64" && d.len() > 0:
+		low, high := floatExtremes(d.float64)
+		s.MinValue, s.MaxValue = leafValues{float64: []float64{low}}.appendBytes(nil), leafValues{float64: []float64{high}}.appendBytes(nil)
 	case len(d.int64) > 0:
 		low, high := extremes(d.int64)
-		s.MinValue = binary.LittleEndian.AppendUint64(nil, uint64(low))
-		s.MaxValue = binary.LittleEndian.AppendUint64(nil, uint64(high))
+		s.MinValue, s.MaxValue = leafValues{int64: []int64{low}}.appendBytes(nil), leafValues{int64: []int64{high}}.appendBytes(nil)
 	}
 	return s
+}
+
+// floatExtremes returns the least and the largest value. Zeros are -0 and 0, because either may be among the values.
+func floatExtremes[T float32 | float64](list []T) (low, high T) {
+	if low, high = extremes(list); low == 0 {
+		low = T(math.Copysign(0, -1))
+	}
+	return low, high + 0 // of -0, 0
 }
 
 func extremes[T cmp.Ordered](list []T) (low, high T) {

@@ -27,8 +27,8 @@ const (
 	splitBytes      = 9
 )
 
-// prepared is a page that is decompressed and taken apart. Its memory is lent, until release.
-type prepared struct {
+// decodedPage is a page that is decompressed and taken apart. Its memory is lent, until release.
+type decodedPage struct {
 	kind       string  // of its values
 	reps, defs []byte  // levels; nil where the column has none
 	n          int     // values and nulls
@@ -48,9 +48,9 @@ type prepared struct {
 	levels             [2][]byte
 }
 
-var pages = sync.Pool{New: func() any { return &prepared{} }}
+var pages = sync.Pool{New: func() any { return &decodedPage{} }}
 
-func (p *prepared) release() {
+func (p *decodedPage) release() {
 	p.dict, p.index, p.raw, p.starts, p.ints, p.reps, p.defs = nil, nil, nil, nil, nil, nil, nil
 	if cap(p.body)+cap(p.plain) <= 8*maxHeld { // rare large ones are not kept
 		pages.Put(p)
@@ -67,7 +67,7 @@ type dictionary struct {
 }
 
 // levelV1 decodes levels that begin with their length, and returns what follows.
-func (p *prepared) levelV1(which int, data []byte, most int) (levels, rest []byte, err error) {
+func (p *decodedPage) levelV1(which int, data []byte, most int) (levels, rest []byte, err error) {
 	if most == 0 {
 		return nil, data, nil
 	}
@@ -80,7 +80,7 @@ func (p *prepared) levelV1(which int, data []byte, most int) (levels, rest []byt
 }
 
 // level decodes levels from 0 to most, one for each value and null.
-func (p *prepared) level(which int, data []byte, most int) ([]byte, error) {
+func (p *decodedPage) level(which int, data []byte, most int) ([]byte, error) {
 	if most == 0 {
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func checkRuns(data []byte, width, n int) error {
 }
 
 // values takes the page's values apart.
-func (p *prepared) values(encoding int64, data []byte) error {
+func (p *decodedPage) values(encoding int64, data []byte) error {
 	switch {
 	case encoding == plainDictionary || encoding == indexValues:
 		return p.indices(data)
@@ -188,7 +188,7 @@ func (p *prepared) values(encoding int64, data []byte) error {
 	return nil
 }
 
-func (p *prepared) plainTexts(data []byte) error {
+func (p *decodedPage) plainTexts(data []byte) error {
 	p.starts = slices.Grow(p.at[:0], p.dense+1)[:0]
 	at := 0
 	for range p.dense {
@@ -204,7 +204,7 @@ func (p *prepared) plainTexts(data []byte) error {
 }
 
 // textsByLength takes texts apart whose lengths come first.
-func (p *prepared) textsByLength(data []byte) error {
+func (p *decodedPage) textsByLength(data []byte) error {
 	lengths, data, err := deltas(p.longs[:0], data, p.dense)
 	if err != nil {
 		return err
@@ -224,13 +224,13 @@ func (p *prepared) textsByLength(data []byte) error {
 }
 
 // text returns text i.
-func (p *prepared) text(i int) []byte { return p.raw[p.starts[i] : p.starts[i+1]-p.gap] }
+func (p *decodedPage) text(i int) []byte { return p.raw[p.starts[i] : p.starts[i+1]-p.gap] }
 
 // isWhole tells the kinds of whole numbers from the others.
 func isWhole(kind string) bool { return kind[0] == 'i' || kind[0] == 'u' }
 
 // indices decodes numbers of the dictionary's values, and checks that it has them.
-func (p *prepared) indices(data []byte) error {
+func (p *decodedPage) indices(data []byte) error {
 	if p.dict == nil {
 		return errors.New("numbers of a dictionary's values, and no dictionary")
 	}
@@ -271,7 +271,7 @@ func sizeOf(kind string) int {
 }
 
 // appendTo appends values [a,b) to v.
-func (p *prepared) appendTo(v *Values, a, b int) {
+func (p *decodedPage) appendTo(v *Values, a, b int) {
 	n := b - a
 	switch d := p.dict; {
 	case p.index != nil && d.float32 != nil:
@@ -287,9 +287,9 @@ func (p *prepared) appendTo(v *Values, a, b int) {
 			v.Texts = append(v.Texts, string(p.text(i)))
 		}
 	case p.kind == "float32":
-		v.Float32 = unpacked(v.Float32, p.raw[4*a:4*b], n, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+		v.Float32 = unpacked(v.Float32, p.raw[4*a:4*b], n)
 	case p.kind == "float64":
-		v.Float64 = unpacked(v.Float64, p.raw[8*a:8*b], n, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+		v.Float64 = unpacked(v.Float64, p.raw[8*a:8*b], n)
 	case p.kind == "float16":
 		for raw := p.raw[2*a : 2*b]; len(raw) >= 2; raw = raw[2:] {
 			v.Float32 = append(v.Float32, tensor.Float16(binary.LittleEndian.Uint16(raw)).F32())
@@ -300,21 +300,18 @@ func (p *prepared) appendTo(v *Values, a, b int) {
 }
 
 // unpacked appends n numbers, which lie in from as little-endian machines have them.
-func unpacked[T float32 | float64 | int64](to []T, from []byte, n int, one func([]byte) T) []T {
+func unpacked[T float32 | float64 | int64](to []T, from []byte, n int) []T {
 	old := len(to)
 	to = slices.Grow(to, n)[:old+n]
 	if raw.Little {
 		copy(raw.Bytes(to[old:]), from)
-		return to
-	}
-	size := len(from) / max(n, 1)
-	for i := range n {
-		to[old+i] = one(from[size*i:])
+	} else {
+		_, _ = binary.Decode(from, binary.LittleEndian, to[old:]) // of as many bytes
 	}
 	return to
 }
 
-func (p *prepared) integers(to []int64, a, b int) []int64 {
+func (p *decodedPage) integers(to []int64, a, b int) []int64 {
 	if p.ints != nil {
 		for _, x := range p.ints[a:b] {
 			switch { // differences of 32 bits wrap
@@ -334,7 +331,7 @@ func (p *prepared) integers(to []int64, a, b int) []int64 {
 			to = append(to, int64(x))
 		}
 	case "int64", "uint64":
-		return unpacked(to, p.raw[8*a:8*b], b-a, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
+		return unpacked(to, p.raw[8*a:8*b], b-a)
 	case "uint8", "uint16", "uint32":
 		for raw := p.raw[4*a : 4*b]; len(raw) >= 4; raw = raw[4:] {
 			to = append(to, int64(binary.LittleEndian.Uint32(raw)))
@@ -378,8 +375,8 @@ func regular(reps []byte, n int) int {
 	return width
 }
 
-// reserve makes room for n values, if v has none yet.
-func (p *prepared) reserve(v *Values, n int) {
+// reserve grows the list of v for n values, if it has none yet.
+func (p *decodedPage) reserve(v *Values, n int) {
 	switch {
 	case v.Len() > 0:
 	case p.kind == "float32":
@@ -391,7 +388,7 @@ func (p *prepared) reserve(v *Values, n int) {
 	}
 }
 
-func (p *prepared) appendNull(v *Values) {
+func (p *decodedPage) appendNull(v *Values) {
 	switch p.kind {
 	case "float32", "float16":
 		v.Float32 = append(v.Float32, float32(math.NaN()))

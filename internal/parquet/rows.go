@@ -22,7 +22,7 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 	}
 	first, row := c.locate(from)
 	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most), values: c.total}
-	use := func(i int, p *prepared) (bool, error) {
+	use := func(i int, p *decodedPage) (bool, error) {
 		before := r.next
 		if err := r.page(p); err != nil {
 			return false, err
@@ -65,7 +65,7 @@ type rows struct {
 }
 
 // page takes what is wanted of a page.
-func (r *rows) page(p *prepared) error {
+func (r *rows) page(p *decodedPage) error {
 	if p.n == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (r *rows) page(p *prepared) error {
 }
 
 // slow goes value by value, for pages with nulls, or with rows of different lengths, or that begin within a row.
-func (r *rows) slow(p *prepared) error {
+func (r *rows) slow(p *decodedPage) error {
 	reps, defs, n := p.reps, p.defs, p.n
 	full := byte(r.leaf.column.MaxDefinitionLevel())
 	null := byte(255) // the level of a null that counts as a value; that of an empty list is another
@@ -140,7 +140,7 @@ func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int
 	}
 	first, row := c.locate(from)
 	full := byte(l.column.MaxDefinitionLevel())
-	err = l.decode(group, m, c, first, false, func(_ int, p *prepared) (bool, error) {
+	err = l.decode(group, m, c, first, false, func(_ int, p *decodedPage) (bool, error) {
 		for i, d := range p.defs {
 			if at := row + int64(i); d != full && at >= from && at < to {
 				list = append(list, at)
