@@ -10,11 +10,11 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Kind says what a column holds.
+// Kind is the kind of a column's values.
 type Kind int
 
 const (
-	Other   Kind = iota // what is not read: structures, times of 96 bits
+	Other   Kind = iota // values that are not read: structures, times of 96 bits
 	Numbers             // numbers or truth values, or lists of them
 	Texts               // texts or bytes, or lists of them
 	Images              // structures of bytes and a path
@@ -73,8 +73,8 @@ func newColumn(f *handle, field *parquet.Column) *Column {
 
 func isBytes(c *parquet.Column) bool { return c.Leaf() && c.Type().Kind() == parquet.ByteArray }
 
-// Bounds returns the least and the greatest value of a column of single numbers in a row group, as the file's statistics say, and false if they do
-// not.
+// Bounds returns the least and the greatest value of a column of single numbers in a row group, by the file's statistics, and false if
+// there are none.
 func (c *Column) Bounds(group int) (low, high float64, ok bool) {
 	if c.Kind != Numbers || c.Rank > 0 {
 		return 0, 0, false

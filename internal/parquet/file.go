@@ -27,8 +27,8 @@ type Group struct {
 	First, Rows int64 // the number of its first row in the file, and how many it has
 }
 
-// Open opens a file and reads its footer. A file without a footer, which a recorder did not finish, is dataset.ErrTruncated. Errors are of the format
-// that is named, for example "lerobot".
+// Open opens a file and reads its footer. A file without a footer, which a recorder did not finish, is dataset.ErrTruncated. Errors are of
+// the format that is named, for example "lerobot".
 func Open(format, path string) (f *File, err error) {
 	file, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -56,7 +56,7 @@ func Open(format, path string) (f *File, err error) {
 	return f, f.describe()
 }
 
-// check reads the footer and looks whether what it declares can be.
+// check reads the footer and returns an error if it declares more than the file can have.
 func (f *File) check() error {
 	var tail [8]byte
 	if f.size < 12 {

@@ -8,11 +8,11 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// imageSize is what an Image takes beside its bytes.
+// imageSize is the memory of an Image without its bytes.
 const imageSize = 40
 
-// Images returns the images of a row and of those behind it in the same page, of most bytes together or one. The images are the caller's. A column of
-// single texts is one of images without paths.
+// Images returns the images of a row and of the rows after it in the same page, of most bytes together or one. The images are the caller's.
+// A column of single texts is one of images without paths.
 func (c *Column) Images(ctx context.Context, group int, row int64, most int) (list []Image, err error) {
 	if c.bytes == nil {
 		return nil, c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "images", nil)
@@ -89,7 +89,7 @@ func (c *Column) blobs(p *decodedPage, skip, most int) (list []Image, err error)
 }
 
 // Absent returns which rows in [from,to) of a row group have neither bytes nor a path, counted from the first row of the group. It
-// reads them only where the file's statistics say that some are null.
+// reads them only if the file's statistics count nulls.
 func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent []int64, err error) {
 	if meta := c.bytes.chunk(group); meta != nil && meta.Statistics.NullCount == 0 {
 		return nil, nil

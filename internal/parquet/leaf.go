@@ -88,7 +88,7 @@ func typeOf(c *parquet.Column) string {
 	return "_values of " + c.Type().String()
 }
 
-// chunk returns what the file says of the leaf's part of a row group, or nil.
+// chunk returns the metadata of the leaf's part of a row group, or nil.
 func (l *leaf) chunk(group int) *format.ColumnMetaData {
 	groups := l.file.parsed.Metadata().RowGroups
 	if group < 0 || group >= len(groups) || l.column.Index() < 0 || l.column.Index() >= len(groups[group].Columns) {
@@ -111,8 +111,8 @@ type chunk struct {
 
 type span struct{ at, size int64 }
 
-// page is where a page of values lies, its header included. Rows is how many begin in it, -1 while nobody knows; begins says that the first value
-// begins one.
+// page is where a page of values lies, its header included. Rows is how many begin in it, -1 until it was decoded; begins reports whether
+// the first value begins one.
 type page struct {
 	span
 	values int64
@@ -143,7 +143,8 @@ const maxLoad = 1 << 20
 
 var loads = sync.Pool{New: func() any { return &chunkBytes{} }}
 
-// chunkBytes is a part of a file, which is read into memory with the first of its bytes if it is short. Bytes outside it are read from the file.
+// chunkBytes is a part of a file, which is read into memory with the first of its bytes if it is short. Bytes outside it are read from the
+// file.
 type chunkBytes struct {
 	file io.ReaderAt
 	span

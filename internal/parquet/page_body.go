@@ -122,8 +122,8 @@ func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, er
 	return d, nil
 }
 
-// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if it is to
-// be kept.
+// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if
+// it is to be kept.
 func (l *leaf) decode(group int, m *chunkBytes, c *chunk, first int, keep bool, use func(i int, p *decodedPage) (bool, error)) (err error) {
 	defer l.file.guard("column "+l.name, &err)
 	var dict *dictionary

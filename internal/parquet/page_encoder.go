@@ -32,7 +32,7 @@ type pageEncoder struct {
 	scratch    []byte
 }
 
-// begin looks whether a column is smaller with a dictionary.
+// begin begins a column, and makes its dictionary if that is smaller.
 func (p *pageEncoder) begin(c Field, d leafValues) {
 	p.dictionary = nil
 	switch d.typ {
@@ -48,7 +48,7 @@ func (p *pageEncoder) begin(c Field, d leafValues) {
 // dictionaryBytes is how large a dictionary is at most, as in pyarrow.
 const dictionaryBytes = 1 << 20
 
-// sampled is how many values are looked at first: a column of which most of them are distinct has no dictionary.
+// sampled is how many values are compared first: if most of them are distinct, there is no dictionary.
 const sampled = 1024
 
 // dictionaryOf makes a dictionary of values of that size, if they take fewer bytes with one.
@@ -78,7 +78,8 @@ func dictionaryOf[T any](p *pageEncoder, values []T, size int, bitsOf func(T) ui
 	}
 }
 
-// distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than most.
+// distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than
+// most.
 func distinct(p *pageEncoder, n, most int, value func(i int) uint64, use func(at int32)) int {
 	slots := 1 << bits.Len(uint(2*most+1))
 	if cap(p.table) < slots {
@@ -208,8 +209,8 @@ func (p *pageEncoder) end(kind format.PageType, rows, values int) (head, body []
 	return head, p.packed
 }
 
-// pack compresses a page. The better encoder has one pool for its tables of pages from 4 to 16 kB and for those, 7 times as large, of pages above 64 kB:
-// where such pages take turns, as those of numbers of rows and of states do, it would make new tables for each.
+// pack compresses a page. The better encoder has one pool for its tables of pages from 4 to 16 kB and for those, 7 times as large, of pages
+// above 64 kB: where such pages take turns, as those of numbers of rows and of states do, it would make new tables for each.
 func pack(to, page []byte) []byte {
 	if len(page) >= 4<<10 && len(page) < 16<<10 {
 		return s2.EncodeSnappy(to[:cap(to)], page)
@@ -217,7 +218,8 @@ func pack(to, page []byte) []byte {
 	return s2.EncodeSnappyBetter(to[:cap(to)], page)
 }
 
-// leafValues is the values of one of the file's own columns: one of the lists has them. The type "string" stands for an image's bytes and path too.
+// leafValues is the values of one of the file's own columns: one of the lists has them. The type "string" stands for an image's bytes and
+// path too.
 type leafValues struct {
 	typ     string
 	float32 []float32
@@ -292,7 +294,7 @@ func (d leafValues) appendBytes(b []byte) []byte {
 	return b
 }
 
-// bounds are the least and the largest of values, none of which is NaN; of the images of a column there are none.
+// bounds returns the least and the largest value. None may be NaN. Images have no bounds.
 func (d leafValues) bounds(images bool) (s format.Statistics) {
 	switch {
 	case len(d.bytes) > 0 && !images:

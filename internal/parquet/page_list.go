@@ -77,7 +77,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	return c, nil
 }
 
-// knows reports whether a page is encoded in a way that is read.
+// knows reports whether the encoding of a page is supported.
 func (l *leaf) knows(h pageHead) bool {
 	if h.kind == 0 && (l.column.MaxDefinitionLevel() > 0 && h.defCode != runs || l.column.MaxRepetitionLevel() > 0 && h.repCode != runs) {
 		return false

@@ -97,7 +97,8 @@ func (p *decodedPage) level(which int, data []byte, most int) ([]byte, error) {
 	return out[:p.n], nil
 }
 
-// checkRuns returns an error unless runs of numbers of so many bits have n numbers, or few more: the decoder makes room for all that they declare.
+// checkRuns returns an error unless runs of numbers of so many bits have n numbers, or few more: the decoder makes room for all that they
+// declare.
 func checkRuns(data []byte, width, n int) error {
 	total := uint64(0)
 	for at := 0; at < len(data); {
@@ -127,7 +128,7 @@ func checkRuns(data []byte, width, n int) error {
 	return nil
 }
 
-// values takes the page's values apart.
+// values decodes the page's values.
 func (p *decodedPage) values(encoding int64, data []byte) error {
 	switch {
 	case encoding == plainDictionary || encoding == indexValues:
@@ -203,7 +204,7 @@ func (p *decodedPage) plainTexts(data []byte) error {
 	return nil
 }
 
-// textsByLength takes texts apart whose lengths come first.
+// textsByLength decodes texts after their lengths.
 func (p *decodedPage) textsByLength(data []byte) error {
 	lengths, data, err := deltas(p.longs[:0], data, p.dense)
 	if err != nil {
@@ -226,7 +227,7 @@ func (p *decodedPage) textsByLength(data []byte) error {
 // text returns text i.
 func (p *decodedPage) text(i int) []byte { return p.raw[p.starts[i] : p.starts[i+1]-p.gap] }
 
-// isWhole tells the kinds of whole numbers from the others.
+// isWhole reports whether a kind is one of whole numbers.
 func isWhole(kind string) bool { return kind[0] == 'i' || kind[0] == 'u' }
 
 // indices decodes numbers of the dictionary's values, and checks that it has them.

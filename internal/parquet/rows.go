@@ -53,7 +53,7 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 	return err
 }
 
-// rows takes rows [from,to) out of pages. Next is the number of the next row to begin, had how many rows v had.
+// rows collects rows [from,to) from pages. next is the number of the next row to begin, had is how many rows v had.
 type rows struct {
 	leaf     *leaf
 	v        *Values
@@ -64,7 +64,7 @@ type rows struct {
 	values   int64 // how many values the row group has
 }
 
-// page takes what is wanted of a page.
+// page appends the rows of a page that are in the range.
 func (r *rows) page(p *decodedPage) error {
 	if p.n == 0 {
 		return nil

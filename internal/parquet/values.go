@@ -2,8 +2,8 @@ package parquet
 
 import ()
 
-// Values are rows of a column. The values of all rows stand one after the other in one of the lists: Float32 and Float64 of columns of that type,
-// Float32 of float16 too, Int64 of whole numbers and truth values, Texts of texts.
+// Values are rows of a column. The values of all rows stand one after the other in one of the lists: Float32 and Float64 of columns of that
+// type, Float32 of float16 too, Int64 of whole numbers and truth values, Texts of texts.
 type Values struct {
 	Rows    int
 	Width   int   // how many values a row has, if Lens is nil

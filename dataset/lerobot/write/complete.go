@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 )
 
-// write adds an episode that was looked at.
+// write writes a planned episode.
 func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	if w.features == nil {
 		w.begin(p)

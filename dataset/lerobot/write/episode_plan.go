@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// episodePlan is an episode that can be written: everything that could be wrong with it has been looked at.
+// episodePlan is an episode that was checked and can be written.
 type episodePlan struct {
 	features  []plannedFeature // in the order of the dataset's; the standard ones last
 	rows      int
@@ -82,7 +82,7 @@ func (p *episodePlan) order(want []*feature) *Error {
 	return nil
 }
 
-// clean removes what was made for the episode alone.
+// clean removes the temporary files.
 func (p *episodePlan) clean() {
 	for _, path := range p.temporary {
 		os.Remove(path)

@@ -24,7 +24,7 @@ type episodeTable struct {
 // groupEpisodes is how many episodes have a row group of meta/episodes together.
 const groupEpisodes = 100
 
-// add takes an episode.
+// add adds the row of an episode.
 func (t *episodeTable) add(r episodeRow) error {
 	p := r.plan
 	b := rowBuilder{t: t, first: t.columns == nil}

@@ -12,7 +12,7 @@ var (
 	ErrNoEpisodes = errors.New("no episodes")
 	// ErrNotFinite: NaN or an infinity, which would make the statistics by which training normalises NaN.
 	ErrNotFinite = errors.New("not finite")
-	// ErrReadBack: a file that, read back, is not what was written.
+	// ErrReadBack: a file that does not have the bytes that were written.
 	ErrReadBack = errors.New("read back wrong")
 )
 

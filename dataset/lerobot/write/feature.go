@@ -32,7 +32,7 @@ const (
 	dtypeFloat64 = "float64"
 	dtypeInt64   = "int64"
 	dtypeBool    = "bool"
-	dtypeString  = "string" // of tables beside the rows
+	dtypeString  = "string" // of meta/, not of rows
 	dtypeImage   = "image"
 	dtypeVideo   = "video"
 )
@@ -56,10 +56,10 @@ func (f *feature) column() parquet.Field {
 	return c
 }
 
-// visual reports whether it is of images, whose statistics are of channels.
+// visual reports whether the feature is images or a video: their statistics are per channel.
 func (f *feature) visual() bool { return f.dtype == dtypeImage || f.dtype == dtypeVideo }
 
-// same returns a *Error unless another episode's feature is this one.
+// same returns an *Error unless another episode's feature is this one.
 func (f *feature) same(o *feature) *Error {
 	switch {
 	case f.dtype != o.dtype:
@@ -108,7 +108,7 @@ func newFeature(name string, s *dataset.Stream) (*feature, *Error) {
 	return f, nil
 }
 
-// indexed reports whether names are the columns' indices, which say nothing.
+// indexed reports whether names are just the indices of the columns.
 func indexed(names []string) bool {
 	for i, n := range names {
 		if n != strconv.Itoa(i) {
@@ -118,7 +118,7 @@ func indexed(names []string) bool {
 	return true
 }
 
-// videoInfo returns what info.json says of a video beside its shape.
+// videoInfo returns the entry "info" of a video in info.json.
 func (f *feature) videoInfo(fps float64) orderjson.Object {
 	info := orderjson.Of("video.height", f.shape[0], "video.width", f.shape[1], "video.codec", f.codec)
 	if f.pixels != "" {

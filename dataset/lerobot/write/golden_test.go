@@ -165,8 +165,8 @@ func TestG1AsLeRobotHasIt(t *testing.T) {
 		if k == "data/file_index" {
 			continue // rows take fewer bytes here, where a dictionary would be larger than the values
 		}
-		// numpy's first edge is 1e-10 below the minimum, which float32 can tell where the minimum is nearly 0. The shared file has the minimum
-		// itself.
+		// numpy's first edge is 1e-10 below the minimum, which float32 can tell where the minimum is nearly 0. The shared file has the
+		// minimum itself.
 		if feature, quantile := path.Split(k); strings.HasPrefix(quantile, "q") {
 			for i, v := range b[k] {
 				low := math.Abs(b[feature+"min"][i].(float64)) < 1e-10*(1<<24)
@@ -192,8 +192,8 @@ func readJSON(t *testing.T, path string) (out map[string]any) {
 	return out
 }
 
-// TestG1StatisticsOfAllRows compares stats.json with LeRobot's: minimum, maximum and count to the bit, mean and deviation as far as the float32 of
-// its episodes goes; its quantiles are bounds of ours.
+// TestG1StatisticsOfAllRows compares stats.json with LeRobot's: minimum, maximum and count to the bit, mean and deviation as far as the
+// float32 of its episodes goes; its quantiles are bounds of ours.
 func TestG1StatisticsOfAllRows(t *testing.T) {
 	const float32Sum = 504.0 / (1 << 24) // each of the up to 504 additions of an episode rounds by half a unit in the last place of float32, at most
 	a := readJSON(t, filepath.Join(sharedSet(t, "lerobot_v3_g1"), "meta/stats.json"))

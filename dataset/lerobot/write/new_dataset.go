@@ -41,7 +41,7 @@ func (w *newDataset) begin(p *episodePlan) {
 	}
 }
 
-// abandon closes what is being written.
+// abandon closes the open files.
 func (w *newDataset) abandon() {
 	if w.rows != nil {
 		w.rows.abandon()
@@ -78,8 +78,8 @@ func (w *newDataset) leaveSplits() {
 	}
 }
 
-// next ends a pass of the statistics over all rows: the first while they were written, the second while they are read back. It reports whether another
-// is needed, as there is where many numbers of 64 bits begin alike.
+// next ends a pass of the statistics over all rows: the first while they were written, the second while they are read back. It reports
+// whether another is needed, as there is where many numbers of 64 bits begin alike.
 func (w *newDataset) next() (more bool, err error) {
 	for _, f := range w.features {
 		if f.numbers == nil {

@@ -20,25 +20,27 @@ type Options struct {
 	FPS float64
 	// RobotType is what info.json calls the robot; empty is null there.
 	RobotType string
-	// Task is what is done in episodes that do not say.
+	// Task is the task of episodes without one.
 	Task string
-	// Tasks are what the numbers of a stream "task_index" stand for: dataset.Info.Tasks of the dataset that the episodes come from. It says what is
-	// done in each row, where that changes within an episode. Without Tasks such a stream is refused.
+	// Tasks are what the numbers of a stream "task_index" stand for: dataset.Info.Tasks of the dataset that the episodes come from. The
+	// stream gives the task of each row, if it changes within an episode. Without Tasks such a stream is refused.
 	Tasks []string
-	// FirstTasks are tasks that the dataset has first, in this order, whether an episode has them or not: columns of annotations may have their numbers.
+	// FirstTasks are tasks that the dataset has first, in this order, whether an episode has them or not: columns of annotations may have
+	// their numbers.
 	FirstTasks []string
-	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is
-	// not in it keeps its name, but for slashes, which LeRobot does not take: they become dots. Report.Renamed has all that changed.
+	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions":
+	// "action"}. Others keep their names, but slashes become dots, because LeRobot refuses slashes. Report.Renamed has all names that
+	// changed.
 	Names map[string]string
 	// Overwrite replaces a LeRobot dataset or an empty folder that has the name, when the new one is whole.
 	Overwrite bool
-	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file, whatever its
-	// size.
+	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file,
+	// whatever its size.
 	DataFileMB int
 	// VideoFileMB is how large a file of a video may grow before the next begins, in MiB; 0 is LeRobot's 200.
 	VideoFileMB int
-	// Codec, one of Codecs, makes videos of all media but those that can be copied: ffmpeg encodes them. Without it images stay images, and a video that
-	// cannot be copied is refused.
+	// Codec, one of Codecs, makes videos of all media but those that can be copied: ffmpeg encodes them. Without it images stay images, and
+	// a video that cannot be copied is refused.
 	Codec string
 	// Modality is meta/modality.json, with which GR00T finds its parts of states and actions; none unless given.
 	Modality json.RawMessage
@@ -46,13 +48,13 @@ type Options struct {
 	KeepImages bool
 }
 
-// EpisodeOptions are how an episode is written, and what it has that is no stream.
+// EpisodeOptions are how one episode is written, and its data that are no streams.
 type EpisodeOptions struct {
-	// Splits are the parts of the dataset that the episode is in. Where no episode is in any, all are in "train". LeRobot has ranges of episodes: a split
-	// whose episodes do not follow each other is left out, and the report says so.
+	// Splits are the parts of the dataset that the episode is in. Where no episode is in any, all are in "train". LeRobot has ranges of
+	// episodes: a split whose episodes do not follow each other is left out, and is in the report.
 	Splits []string
-	// Times are columns of whole numbers by their names, one for each row: times in nanoseconds, which a stream's float64 has no room for. LeRobot's own
-	// timestamp is i/FPS whatever was recorded; this is where the times of the recording may be kept.
+	// Times are columns of whole numbers by their names, one for each row: times in nanoseconds, which a stream's float64 has no room for.
+	// LeRobot's own timestamp is i/FPS whatever was recorded; this is where the times of the recording may be kept.
 	Times map[string][]int64
 	// Tasks are Options.Tasks for this episode alone: datasets that are merged have lists of their own.
 	Tasks []string
@@ -105,7 +107,8 @@ var reserved = append([]string{"task", "language_persistent", "language_events"}
 // maxName is how long a name may be, bytes: a video's is that of a folder.
 const maxName = 200
 
-// featureName returns the name that a stream has in the dataset. LeRobot refuses names with a slash and puts a dot where other formats have one.
+// featureName returns the name that a stream has in the dataset. LeRobot refuses names with a slash and puts a dot where other formats have
+// one.
 func (opt *Options) featureName(stream string, names map[string]string) (string, *Error) {
 	name, ok := names[stream]
 	if !ok {
@@ -134,7 +137,7 @@ func (opt *Options) featureName(stream string, names map[string]string) (string,
 	return name, nil
 }
 
-// Report is what was written, and what could not be kept.
+// Report counts what was written, and lists what could not be kept.
 type Report struct {
 	Episodes, Frames, Tasks int
 	Files                   int

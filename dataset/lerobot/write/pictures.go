@@ -21,7 +21,7 @@ import (
 // imageNames are the dimensions of images.
 var imageNames = []string{"height", "width", "channels"}
 
-// inFrame says of an error which frame it is in.
+// inFrame adds the number of the frame to an error.
 func inFrame(i int, err error) error {
 	bad, ok := err.(*Error)
 	if !ok {
@@ -140,8 +140,8 @@ func decodeFrame(ctx context.Context, m *dataset.Media, frame []byte) (*tensor.T
 	return one.Decode(ctx, 0)
 }
 
-// countPixels adds the pixels of each channel of an image u8 [height,width,channels]. Of images of 300 pixels or more on a side it takes rows and
-// columns at such a distance that some 150 are left, as LeRobot does.
+// countPixels adds the pixels of each channel of an image u8 [height,width,channels]. Of images of 300 pixels or more on a side it takes
+// rows and columns at such a distance that some 150 are left, as LeRobot does.
 func countPixels(t *tensor.Tensor, shape []int, levels []summary.Levels) error {
 	if got := t.Shape(); !slices.Equal(got, shape) {
 		return &Error{Kind: dataset.ErrShape, Got: tensor.FormatShape(got), Want: tensor.FormatShape(shape)}
@@ -167,8 +167,8 @@ func countPixels(t *tensor.Tensor, shape []int, levels []summary.Levels) error {
 	return nil
 }
 
-// sampleFrames returns the frames of n that statistics are of, evenly spread from the first to the last, as LeRobot takes them: n^0.75 of them, at
-// least 100 and at most 10,000, or all.
+// sampleFrames returns the frames of n that statistics are of, evenly spread from the first to the last, as LeRobot takes them: n^0.75 of
+// them, at least 100 and at most 10,000, or all.
 func sampleFrames(n int) []int {
 	count := 100
 	for count < 10_000 && float64(count+1)*float64(count+1)*float64(count+1)*float64(count+1) <= float64(n)*float64(n)*float64(n) {
@@ -184,7 +184,7 @@ func sampleFrames(n int) []int {
 	return list
 }
 
-// atFrame says of an error which frame could not be decoded.
+// atFrame adds the number of the frame to an error of decoding.
 func atFrame(i int, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

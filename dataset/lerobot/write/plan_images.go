@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// addImages reads a media stream's frames and takes them as a column of images.
+// addImages reads a media stream's frames and adds them as a column of images.
 func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Media) error {
 	var f *feature
 	data := parquet.Values{Images: make([]parquet.Image, m.Len())}

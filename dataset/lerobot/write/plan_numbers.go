@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// clock finds the number of rows, and returns a *Error unless all streams are on one clock of fps.
+// clock finds the number of rows, and returns an *Error unless all streams are on one clock of fps.
 func (p *episodePlan) clock(fps float64, e *dataset.Episode) *Error {
 	type clock struct {
 		name  string
@@ -68,7 +68,7 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *Error {
 	return nil
 }
 
-// addStream takes a stream's values.
+// addStream adds a stream's values.
 func (p *episodePlan) addStream(name string, s *dataset.Stream) *Error {
 	f, bad := newFeature(name, s)
 	if bad != nil {
@@ -113,7 +113,7 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *Error {
 	return nil
 }
 
-// rowTasks takes the tasks of an episode whose rows have several.
+// rowTasks reads the tasks of an episode from its stream "task_index".
 func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 	values, err := tensor.Floats(s.Values)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 	return nil
 }
 
-// addTimes takes columns of times.
+// addTimes adds columns of times.
 func (p *episodePlan) addTimes(opt *Options, times map[string][]int64) (name string, bad *Error) {
 	for _, name := range slices.Sorted(maps.Keys(times)) {
 		list := times[name]

@@ -18,9 +18,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// addVideo takes a video of another LeRobot dataset, whose frames are copied as they are encoded. That needs them to follow each other in their file,
-// and not that their times there are those of the rows: writing mends videos that drifted or were joined with a drift. Its statistics are what that
-// dataset tells, if it does and they can be true; else its frames are decoded.
+// addVideo adds a video of another LeRobot dataset, whose frames are copied as they are encoded. The frames must follow each other in their
+// file. Their times there need not be those of the rows, so that writing mends videos that drifted or were joined with a drift. Its
+// statistics are those that the dataset states, if they can be true; else its frames are decoded.
 func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, m *dataset.Media, source *footage.Source) error {
 	if !source.Contiguous(p.rows) {
 		return &Error{
@@ -105,7 +105,7 @@ func (p *episodePlan) pictures(ctx context.Context, m *dataset.Media, n int) ite
 	}
 }
 
-// addPixels adds a video, with statistics of its pictures. The first says what size they have; encode, if it is not nil, takes them all.
+// addPixels adds a video, with statistics of its pictures. The first gives their size. encode, if it is not nil, encodes them all.
 func (p *episodePlan) addPixels(name, codec, format string, c clip, pictures iter.Seq2[*tensor.Tensor, error],
 	encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
 	f := &feature{name: name, dtype: dtypeVideo, codec: codec, pixels: format, names: imageNames}

@@ -181,8 +181,8 @@ func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestIntegersKeepAllBits writes whole numbers that float64 does not hold, and has them again after another time of reading and writing. Values that were
-// changed after reading count, not the numbers that they were.
+// TestIntegersKeepAllBits writes whole numbers that float64 does not hold, and has them again after another time of reading and writing.
+// Values that were changed after reading count, not the numbers that they were.
 func TestIntegersKeepAllBits(t *testing.T) {
 	ctx := context.Background()
 	list := []int64{1_764_201_600_123_456_789, 1<<53 + 1, -(1<<62 + 3), math.MaxInt64, math.MinInt64, 7}

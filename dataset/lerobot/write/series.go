@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// series is the files of one kind: dir/chunk-000/file-000.parquet, of which one is being written.
+// series is the files of one kind, for example data/chunk-000/file-000.parquet. One of them is open.
 type series struct {
 	in          *outputFolder
 	dir         string
@@ -67,7 +67,7 @@ func (s *series) finish() error {
 	return err
 }
 
-// abandon closes what is being written.
+// abandon closes the open file.
 func (s *series) abandon() {
 	if s.out != nil {
 		s.out.abandon()

@@ -12,8 +12,8 @@ type featureStats struct {
 	of      func() []summary.Column // computes them, where that is not done yet
 	levels  []summary.Levels        // of images
 	frames  int                     // that they are of
-	bare    bool                    // there are no quantiles: they were told, and none were among them
-	origin  *footage.Origin         // of the video that they were copied with; nil of what was computed here
+	bare    bool                    // there are no quantiles, because the origin of a copied video states none
+	origin  *footage.Origin         // of the video that they were copied with; nil if they were computed
 }
 
 // finish makes the statistics of the counted pixels.

@@ -7,13 +7,13 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// taskList is the tasks of a dataset, each of which has the number of its place.
+// taskList is the tasks of a dataset. A task's number is its place in the list.
 type taskList struct {
 	texts   []string
 	numbers map[string]int
 }
 
-// numbersOf returns the numbers of an episode's tasks, each of which is there once; new ones get the next.
+// numbersOf returns the numbers of an episode's tasks, which are all different. New tasks get the next numbers.
 func (l *taskList) numbersOf(tasks []string) []int {
 	next := len(l.texts)
 	list := make([]int, len(tasks))
@@ -27,7 +27,7 @@ func (l *taskList) numbersOf(tasks []string) []int {
 	return list
 }
 
-// add takes an episode's tasks, some of which may be new.
+// add adds those of an episode's tasks that are new.
 func (l *taskList) add(tasks []string) {
 	for i, n := range l.numbersOf(tasks) {
 		if n >= len(l.texts) {

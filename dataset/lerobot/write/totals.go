@@ -23,7 +23,7 @@ type copiedEpisodes struct {
 	frames  int
 }
 
-// add takes an episode's numbers and pixels, for the dataset's statistics.
+// add adds an episode's numbers and pixels to the dataset's statistics.
 func (f *featureTotals) add(d *parquet.Values, s featureStats) {
 	if f.visual() {
 		if f.levels == nil {
@@ -56,7 +56,7 @@ func (f *featureTotals) count(v *parquet.Values) {
 	}
 }
 
-// note notes an episode whose statistics were copied with its video.
+// note records an episode whose statistics were copied with its video.
 func (f *featureTotals) note(s featureStats) {
 	if f.copied == nil {
 		f.copied = map[footage.Feature]*copiedEpisodes{}
@@ -70,8 +70,8 @@ func (f *featureTotals) note(s featureStats) {
 	e.frames += s.frames
 }
 
-// recount makes statistics exact that were copied: it takes the levels of the datasets that were copied whole, each episode once, if all of them were and
-// have them.
+// recount makes statistics exact that were copied: if all datasets were copied whole, each episode once, and have the levels of their
+// videos, it adds those.
 func (f *featureTotals) recount() {
 	var all []footage.Levels
 	for from, e := range f.copied {

@@ -42,7 +42,7 @@ func notFinite(s *dataset.Stream, i int, v float64) *Error {
 	return &Error{Kind: ErrNotFinite, Got: valueIn(s, i, v), Want: "finite numbers: fill or leave out such rows or columns first"}
 }
 
-// valueIn says which value of a stream one is.
+// valueIn names a value of a stream by its row and column.
 func valueIn(s *dataset.Stream, i int, v float64) string {
 	width := len(s.Columns)
 	return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)

@@ -13,7 +13,7 @@ import (
 // videoPlace is where an episode's video is: in which file of its feature, and from which frame on.
 type videoPlace struct{ chunk, file, first int }
 
-// videoFiles are the files of a feature, of which one is being written: episodes lie in it one behind the other, as they are encoded.
+// videoFiles are the files of a video feature. One of them is open, and episodes are appended to it as they are encoded.
 type videoFiles struct {
 	in          *outputFolder
 	fps         float64
@@ -76,7 +76,7 @@ func (s *videoFiles) finish() error {
 	return err
 }
 
-// abandon closes what is being written.
+// abandon closes the open file.
 func (s *videoFiles) abandon() {
 	if s.out != nil {
 		s.out.abandon()

@@ -4,8 +4,8 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// videoPool is the statistics of a feature's videos over episodes, some of which were told and not counted: means weighted by the frames, deviations pooled,
-// and of quantiles the least up to the middle one, else the largest, as LeRobot has them.
+// videoPool is the statistics of a feature's videos over episodes, some of which were copied and not counted: means weighted by the frames,
+// deviations pooled, and of quantiles the least up to the middle one, else the largest, as LeRobot has them.
 type videoPool struct {
 	told, bare bool
 	all        []summary.Column // with the moments of the first

@@ -32,8 +32,8 @@ const (
 	broken = `{"min": [[[0]],[[0]],[[0]]], "max": [[[1]],[[1]],[[1]]], "mean": [[[0.5]],[[0.5]],[[0.5]]], "std": [[[0]],[[0]],[[0]]], "count": [10]}`
 )
 
-// TestWhatADatasetTellsOfItsVideosIsKept copies videos without decoding them. Version 2.1 tells no quantiles, and so none are written; what is written is
-// told to the next.
+// TestWhatADatasetTellsOfItsVideosIsKept copies videos without decoding them. Version 2.1 tells no quantiles, and so none are written; what
+// is written is told to the next.
 func TestWhatADatasetTellsOfItsVideosIsKept(t *testing.T) {
 	ctx := context.Background()
 	d := filmed(t, 24, "av1.mp4", "av1.mp4")

@@ -340,8 +340,8 @@ func TestAVideoIsDecodedForItsStatistics(t *testing.T) {
 	require.NoError(t, w.Add(ctx, e), "it costs itself only")
 }
 
-// TestWritingMendsVideosThatLeRobotJoined joins five episodes of ten frames as LeRobot does, by ffmpeg's concat demuxer. It begins each file at the
-// end of the one before, which mp4 keeps in milliseconds: frames come later and later than LeRobot writes down.
+// TestWritingMendsVideosThatLeRobotJoined joins five episodes of ten frames as LeRobot does, by ffmpeg's concat demuxer. It begins each
+// file at the end of the one before, which mp4 keeps in milliseconds: frames come later and later than LeRobot writes down.
 func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	ctx := context.Background()
 	names := []string{"av1.mp4", "av1.mp4", "av1.mp4", "av1.mp4", "av1.mp4"}

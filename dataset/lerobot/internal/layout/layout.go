@@ -13,8 +13,8 @@ const (
 	StatsFile    = "meta/stats.json"
 	TasksFile    = "meta/tasks.parquet"
 	ModalityFile = "meta/modality.json" // GR00T's parts of states and actions, which LeRobot does not read
-	// LevelsFile counts each level of red, green and blue in the frames that the statistics of a video are of. With it, datasets that are joined have the
-	// exact statistics of all frames without decoding one. LeRobot has no use for it, and leaves it alone.
+	// LevelsFile counts each level of red, green and blue in the frames that the statistics of a video are of. With it, datasets that are
+	// joined have the exact statistics of all frames without decoding one. LeRobot has no use for it, and leaves it alone.
 	LevelsFile = "meta/pixel_levels.json"
 	// VideoPath is the pattern of a video's files in version 3.
 	VideoPath = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
