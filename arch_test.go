@@ -50,7 +50,7 @@ var rules = map[string][]string{
 	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/..."},
 	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/raw", "github.com/klauspost/compress/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
-	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
+	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
 	"internal/sources":       {"storage"},
 	"internal/summary":       {},
 	"align":                  {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
@@ -98,6 +98,8 @@ var rules = map[string][]string{
 	"cudasim/internal/memory":  {},
 	"cudasim/internal/program": {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
 	"cudasim/report":           {},
+	"dataset/lerobot/internal": {"tensor", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
+	"dataset/lerobot/write":    {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
@@ -416,6 +418,17 @@ var layers = map[string][]string{
 	"cudasim/internal/driver": {
 		"doc codes words thread_linux thread_other", "config device handle task stream capture graph memory hosts", "info leak work module",
 		"context copy ipc memory_calls host_calls stream_calls capture_calls", "launch module_calls graph_calls nccl", "dispatch", "function_table",
+	},
+	"dataset/lerobot": {
+		"doc json paths problems values", "source", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
+		"index episode_reader video_stats modality statistics", "clock", "images videos", "episode", "lerobot",
+	},
+	"dataset/lerobot/write": {
+		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
+		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
+	},
+	"internal/parquet": {
+		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
 	},
 }
 
