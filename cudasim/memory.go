@@ -184,9 +184,6 @@ func (s *space) nearest(addr uint64) (*allocation, bool) {
 	return before, true
 }
 
-// live returns the allocations that were not freed, by address.
-func (s *space) live() []*allocation { return slices.Clone(*s.list.Load()) }
-
 // bytes gives the host's side of n bytes of device memory, all in one allocation. With write they count as written from
 // then on. The slice is good until the allocation is freed.
 func (s *space) bytes(addr, n uint64, write bool) ([]byte, error) {

@@ -1,6 +1,7 @@
 package cudasim
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -67,3 +68,6 @@ func TestACopyWithinTheDeviceCarriesWhatWasWritten(t *testing.T) {
 	assert.True(t, m.written(28, 36))
 	assert.Equal(t, "4567", string(m.data[20:24]))
 }
+
+// live returns the allocations that were not freed, by address.
+func (s *space) live() []*allocation { return slices.Clone(*s.list.Load()) }
