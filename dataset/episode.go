@@ -31,8 +31,10 @@ type Episode struct {
 	Dropouts []Dropout
 	// Remarks say what a reader decided that one may want otherwise, such as which of two clocks it took.
 	Remarks []string
-	// Notes say which of the remarks are about some streams only: see RemarksOf.
-	Notes []Note
+	// Notes are facts about data that was damaged, left out or changed.
+	Notes Notes
+	// RemarksAbout say which of the remarks are about some streams only: see RemarksOf.
+	RemarksAbout []RemarkAbout
 	// Damage is what was lost because the file is broken there; nil where it is whole.
 	Damage Damages
 	// Record is how many bytes of the file were in memory together while the episode was read, of formats that have its frames among them.

@@ -24,6 +24,7 @@ type Info struct {
 	Splits     []Split           // its parts, such as "train" and "valid"
 	Attributes map[string]string // what else it says, by its own names
 	Problems   []Problem         // what it declares and is not there, or not so
+	Notes      Notes             // facts about what it declares and is missing or different
 	Absent     Absent            // episodes that it declares and that are not there
 }
 

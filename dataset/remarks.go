@@ -7,15 +7,15 @@ import (
 	"github.com/robocache/robocache/internal/listed"
 )
 
-// Note says what one of an episode's remarks is about.
-type Note struct {
+// RemarkAbout says what one of an episode's remarks is about.
+type RemarkAbout struct {
 	Remark int      // its number
 	What   string   // what it says, without the names
 	About  []string // streams, media, clouds, or topics that have several
 }
 
 // text is the remark about some names: "/imu: what", or "what: /imu, /odom".
-func (n *Note) text(about []string) string {
+func (n *RemarkAbout) text(about []string) string {
 	if len(about) == 1 {
 		return about[0] + ": " + n.What
 	}
@@ -28,14 +28,14 @@ func (e *Episode) Remark(what string, about ...string) {
 		e.Remarks = append(e.Remarks, what)
 		return
 	}
-	n := Note{Remark: len(e.Remarks), What: what, About: slices.Clone(about)}
-	e.Notes, e.Remarks = append(e.Notes, n), append(e.Remarks, n.text(n.About))
+	n := RemarkAbout{Remark: len(e.Remarks), What: what, About: slices.Clone(about)}
+	e.RemarksAbout, e.Remarks = append(e.RemarksAbout, n), append(e.Remarks, n.text(n.About))
 }
 
 // RemarksOf returns the remarks that bear on some streams, media or clouds: those about them or their topics, and those about nothing in particular.
 func (e *Episode) RemarksOf(names []string) (list []string) {
 	sorted := slices.Sorted(slices.Values(names))
-	notes := e.Notes // in the order of the remarks
+	notes := e.RemarksAbout // in the order of the remarks
 	for i, text := range e.Remarks {
 		if len(notes) == 0 || notes[0].Remark != i {
 			list = append(list, text)

@@ -152,12 +152,12 @@ func (e *Episode) differ(stream string, list []string) {
 		return
 	}
 	says := dataset.Episode{Remarks: slices.Clone(e.Remarks)}
-	for _, n := range e.Notes { // which others may share
+	for _, n := range e.RemarksAbout { // which others may share
 		n.About = slices.Clone(n.About)
-		says.Notes = append(says.Notes, n)
+		says.RemarksAbout = append(says.RemarksAbout, n)
 	}
 	for _, text := range list {
 		says.Remark(text, stream)
 	}
-	e.Remarks, e.Notes = says.Remarks, says.Notes
+	e.Remarks, e.RemarksAbout = says.Remarks, says.RemarksAbout
 }

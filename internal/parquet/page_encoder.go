@@ -1,4 +1,4 @@
-package columns
+package parquet
 
 import (
 	"bytes"
@@ -19,12 +19,11 @@ import (
 // pageBytes is how large a page grows, before it is compressed: LeRobot's are 1 MiB. One value is in one page, whatever its size.
 const pageBytes = 1 << 20
 
-// pages encodes the pages of a column of the file. Its memory is used again for each.
-type pages struct {
+// pageEncoder encodes the pages of a column of the file. Its memory is used again for each.
+type pageEncoder struct {
 	plain      []byte // a page before it is compressed
 	packed     []byte
 	reps       []byte // the levels of repetition of its values
-	ones       []byte // equal levels of definition
 	dictionary []byte // the distinct values, as they are written; nil where there is none
 	distinct   int
 	index      []int32 // of each value in it
@@ -34,14 +33,14 @@ type pages struct {
 }
 
 // begin looks whether a column is smaller with a dictionary.
-func (p *pages) begin(c Column, d leafData) {
+func (p *pageEncoder) begin(c Field, d leafValues) {
 	p.dictionary = nil
-	switch {
-	case d.float32 != nil:
+	switch d.typ {
+	case "float32":
 		dictionaryOf(p, d.float32, 4, func(v float32) uint64 { return uint64(math.Float32bits(v)) })
-	case d.float64 != nil:
+	case "float64":
 		dictionaryOf(p, d.float64, 8, math.Float64bits)
-	case d.int64 != nil:
+	case "int64":
 		dictionaryOf(p, d.int64, 8, func(v int64) uint64 { return uint64(v) })
 	}
 }
@@ -53,7 +52,7 @@ const dictionaryBytes = 1 << 20
 const sampled = 1024
 
 // dictionaryOf makes a dictionary of values of that size, if they take fewer bytes with one.
-func dictionaryOf[T any](p *pages, values []T, size int, bitsOf func(T) uint64) {
+func dictionaryOf[T any](p *pageEncoder, values []T, size int, bitsOf func(T) uint64) {
 	n := len(values)
 	if n < 2 {
 		return
@@ -80,7 +79,7 @@ func dictionaryOf[T any](p *pages, values []T, size int, bitsOf func(T) uint64) 
 }
 
 // distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than most.
-func distinct(p *pages, n, most int, value func(i int) uint64, use func(at int32)) int {
+func distinct(p *pageEncoder, n, most int, value func(i int) uint64, use func(at int32)) int {
 	slots := 1 << bits.Len(uint(2*most+1))
 	if cap(p.table) < slots {
 		p.table = make([]int32, slots)
@@ -111,7 +110,7 @@ func distinct(p *pages, n, most int, value func(i int) uint64, use func(at int32
 }
 
 // room returns how many rows the next page has, and how many values: whole rows, at least one.
-func (p *pages) room(c Column, d leafData, lengths []int, row, from, n int) (rows, values int) {
+func (p *pageEncoder) room(c Field, d leafValues, lengths []int, row, from, n int) (rows, values int) {
 	size := 0
 	for row+rows < n && size < pageBytes {
 		width := c.width()
@@ -136,7 +135,7 @@ func (p *pages) room(c Column, d leafData, lengths []int, row, from, n int) (row
 }
 
 // levels begins a page with the levels of its values.
-func (p *pages) levels(c Column, lengths []int, row, rows int) {
+func (p *pageEncoder) levels(c Field, lengths []int, row, rows int) {
 	p.plain = p.plain[:0]
 	p.reps = p.reps[:0]
 	depth := c.depth()
@@ -164,29 +163,18 @@ func (p *pages) levels(c Column, lengths []int, row, rows int) {
 	p.plain = append(p.plain, run...)
 }
 
-// defs are the levels of definition of n values, all of which are there.
-func (p *pages) defs(c Column, n int) []byte {
-	def := byte(c.definition())
-	if len(p.ones) < n || p.ones[0] != def {
-		p.ones = bytes.Repeat([]byte{def}, n)
-	}
-	return p.ones[:n]
-}
-
 // values appends the values of a page, the first of which is number from of the column.
-func (p *pages) values(d leafData, from int) {
+func (p *pageEncoder) values(d leafValues, from int) {
 	switch {
 	case p.dictionary != nil:
 		var encoding rle.DictionaryEncoding
 		p.scratch, _ = encoding.EncodeInt32(p.scratch[:0], p.index[from:from+d.len()])
 		p.plain = append(p.plain, p.scratch...)
-	case d.bool != nil:
+	case d.typ == "bool":
 		at := len(p.plain)
-		p.plain = append(p.plain, make([]byte, (len(d.bool)+7)/8)...)
-		for i, v := range d.bool {
-			if v {
-				p.plain[at+i/8] |= 1 << (i % 8)
-			}
+		p.plain = append(p.plain, make([]byte, (len(d.int64)+7)/8)...)
+		for i, v := range d.int64 {
+			p.plain[at+i/8] |= byte(v) << (i % 8)
 		}
 	case d.bytes != nil:
 		for _, b := range d.bytes {
@@ -199,7 +187,7 @@ func (p *pages) values(d leafData, from int) {
 }
 
 // end compresses a page, and returns it with its head.
-func (p *pages) end(kind format.PageType, rows, values int) (head, body []byte) {
+func (p *pageEncoder) end(kind format.PageType, rows, values int) (head, body []byte) {
 	p.packed = pack(p.packed[:0], p.plain)
 	h := format.PageHeader{Type: kind, UncompressedPageSize: int32(len(p.plain)), CompressedPageSize: int32(len(p.packed))}
 	if kind == format.DictionaryPage {
@@ -229,28 +217,70 @@ func pack(to, page []byte) []byte {
 	return s2.EncodeSnappyBetter(to[:cap(to)], page)
 }
 
-// len is how many values there are.
-func (d *leafData) len() int {
-	return len(d.float32) + len(d.float64) + len(d.int64) + len(d.bool) + len(d.bytes)
+// leafValues is the values of one of the file's own columns: one of the lists has them. The type "string" stands for an image's bytes and path too.
+type leafValues struct {
+	typ     string
+	float32 []float32
+	float64 []float64
+	int64   []int64
+	bytes   [][]byte
 }
 
+// leavesOf returns the values of the file's own columns that a column takes: of images, their bytes and their paths.
+func leavesOf(typ string, v *Values) []leafValues {
+	switch typ {
+	case "float32":
+		return []leafValues{{typ: typ, float32: v.Float32}}
+	case "float64":
+		return []leafValues{{typ: typ, float64: v.Float64}}
+	case "string":
+		texts := make([][]byte, len(v.Texts))
+		for i, text := range v.Texts {
+			texts[i] = []byte(text)
+		}
+		return []leafValues{{typ: typ, bytes: texts}}
+	case "image":
+		images, paths := make([][]byte, len(v.Images)), make([][]byte, len(v.Images))
+		for i, image := range v.Images {
+			images[i], paths[i] = image.Bytes, []byte(image.Path)
+		}
+		return []leafValues{{typ: "string", bytes: images}, {typ: "string", bytes: paths}}
+	}
+	return []leafValues{{typ: typ, int64: v.Int64}}
+}
+
+// slice returns values [from,to).
+func (d leafValues) slice(from, to int) leafValues {
+	return leafValues{d.typ, slice(d.float32, from, to), slice(d.float64, from, to), slice(d.int64, from, to), slice(d.bytes, from, to)}
+}
+
+func slice[T any](list []T, from, to int) []T {
+	if list == nil {
+		return nil
+	}
+	return list[from:to]
+}
+
+// len is how many values there are.
+func (d leafValues) len() int { return len(d.float32) + len(d.float64) + len(d.int64) + len(d.bytes) }
+
 // kind is the type of the values in the file.
-func (d *leafData) kind() format.Type {
-	switch {
-	case d.float32 != nil:
+func (d leafValues) kind() format.Type {
+	switch d.typ {
+	case "float32":
 		return format.Float
-	case d.float64 != nil:
+	case "float64":
 		return format.Double
-	case d.int64 != nil:
+	case "int64":
 		return format.Int64
-	case d.bool != nil:
+	case "bool":
 		return format.Boolean
 	}
 	return format.ByteArray
 }
 
 // appendBytes appends numbers as they lie in a file.
-func (d *leafData) appendBytes(b []byte) []byte {
+func (d leafValues) appendBytes(b []byte) []byte {
 	if raw.Little {
 		b = append(b, raw.Bytes(d.float32)...)
 		b = append(b, raw.Bytes(d.float64)...)
@@ -269,19 +299,13 @@ func (d *leafData) appendBytes(b []byte) []byte {
 }
 
 // bounds are the least and the largest of values, none of which is NaN; of the images of a column there are none.
-func (d *leafData) bounds(images bool) (s format.Statistics) {
+func (d leafValues) bounds(images bool) (s format.Statistics) {
 	switch {
 	case len(d.bytes) > 0 && !images:
 		s.MinValue, s.MaxValue = slices.MinFunc(d.bytes, bytes.Compare), slices.MaxFunc(d.bytes, bytes.Compare)
-	case len(d.bool) > 0:
-		s.MinValue, s.MaxValue = []byte{1}, []byte{0}
-		for _, v := range d.bool {
-			if v {
-				s.MaxValue[0] = 1
-			} else {
-				s.MinValue[0] = 0
-			}
-		}
+	case d.len() > 0 && d.typ == "bool":
+		low, high := extremes(d.int64)
+		s.MinValue, s.MaxValue = []byte{byte(low)}, []byte{byte(high)}
 	case len(d.float32) > 0:
 		low, high := extremes(d.float32)
 		if low == 0 {

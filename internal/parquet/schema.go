@@ -1,4 +1,4 @@
-package columns
+package parquet
 
 import (
 	"reflect"
@@ -6,30 +6,18 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Kind is the type of a column's values.
-type Kind int
-
-// The kinds of value. An Image is a struct of the fields bytes and path.
-const (
-	Float32 Kind = iota
-	Float64
-	Int64
-	Bool
-	String
-	Image
-)
-
-// Column describes a column. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those of a
-// Ragged one are lists of any length but 0; without either, a row is a value.
-type Column struct {
+// Field describes a column that is written. Type is "float32", "float64", "int64", "bool", "string" or "image", which is a struct of the fields bytes and
+// path. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those of a Ragged one are lists of any
+// length but 0; without either, a row is a value.
+type Field struct {
 	Name   string
-	Kind   Kind
+	Type   string
 	Shape  []int
 	Ragged bool
 }
 
 // depth is how many lists lie in one another.
-func (c Column) depth() int {
+func (c Field) depth() int {
 	if c.Ragged {
 		return 1
 	}
@@ -37,7 +25,7 @@ func (c Column) depth() int {
 }
 
 // width returns how many values a row has, 1 if that differs.
-func (c Column) width() int {
+func (c Field) width() int {
 	n := 1
 	for _, d := range c.Shape {
 		n *= d
@@ -46,24 +34,24 @@ func (c Column) width() int {
 }
 
 // leaves returns how many columns of the file it takes.
-func (c Column) leaves() int {
-	if c.Kind == Image {
+func (c Field) leaves() int {
+	if c.Type == "image" {
 		return 2
 	}
 	return 1
 }
 
 // definition is the level of a value that is there: one for the column, two for each list, one for the field of a struct.
-func (c Column) definition() int {
+func (c Field) definition() int {
 	d := 1 + 2*c.depth()
-	if c.Kind == Image {
+	if c.Type == "image" {
 		d++
 	}
 	return d
 }
 
 // repetition is the level of value i of a row: how many lists go on.
-func (c Column) repetition(i int) int {
+func (c Field) repetition(i int) int {
 	if i == 0 {
 		return 0
 	}
@@ -78,7 +66,7 @@ func (c Column) repetition(i int) int {
 }
 
 // repetitions returns the levels of a row's values, if it is not Ragged.
-func (c Column) repetitions() []byte {
+func (c Field) repetitions() []byte {
 	row := make([]byte, c.width())
 	for i := range row {
 		row[i] = byte(c.repetition(i))
@@ -87,23 +75,23 @@ func (c Column) repetitions() []byte {
 }
 
 // node returns the column as the library describes it.
-func (c Column) node() parquet.Node {
+func (c Field) node() parquet.Node {
 	var n parquet.Node
-	switch c.Kind {
-	case Float32:
-		n = leaf(parquet.Leaf(parquet.FloatType))
-	case Float64:
-		n = leaf(parquet.Leaf(parquet.DoubleType))
-	case Int64:
-		n = leaf(parquet.Int(64))
-	case Bool:
+	switch c.Type {
+	case "float32":
+		n = encoded(parquet.Leaf(parquet.FloatType))
+	case "float64":
+		n = encoded(parquet.Leaf(parquet.DoubleType))
+	case "int64":
+		n = encoded(parquet.Int(64))
+	case "bool":
 		n = parquet.Encoded(parquet.Leaf(parquet.BooleanType), &parquet.Plain)
-	case String:
-		n = leaf(parquet.String())
-	case Image:
-		n = group{names: []string{"bytes", "path"}, Group: parquet.Group{
+	case "string":
+		n = encoded(parquet.String())
+	case "image":
+		n = orderedGroup{names: []string{"bytes", "path"}, Group: parquet.Group{
 			"bytes": parquet.Optional(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain)),
-			"path":  parquet.Optional(leaf(parquet.String())),
+			"path":  parquet.Optional(encoded(parquet.String())),
 		}}
 	}
 	n = parquet.Optional(n)
@@ -113,26 +101,26 @@ func (c Column) node() parquet.Node {
 	return n
 }
 
-// leaf asks for a dictionary, as pyarrow does.
-func leaf(n parquet.Node) parquet.Node { return parquet.Encoded(n, &parquet.RLEDictionary) }
+// encoded returns a column with a dictionary, as pyarrow writes it.
+func encoded(n parquet.Node) parquet.Node { return parquet.Encoded(n, &parquet.RLEDictionary) }
 
 // schemaOf returns the file's schema, with the columns in their order.
-func schemaOf(columns []Column) *parquet.Schema {
-	g := group{Group: parquet.Group{}}
-	for _, c := range columns {
+func schemaOf(fields []Field) *parquet.Schema {
+	g := orderedGroup{Group: parquet.Group{}}
+	for _, c := range fields {
 		g.Group[c.Name] = c.node()
 		g.names = append(g.names, c.Name)
 	}
 	return parquet.NewSchema("schema", g)
 }
 
-// group is a group whose fields keep their order: the library's own goes by the alphabet.
-type group struct {
+// orderedGroup is a group whose fields keep their order: the library's own goes by the alphabet.
+type orderedGroup struct {
 	parquet.Group
 	names []string
 }
 
-func (g group) Fields() []parquet.Field {
+func (g orderedGroup) Fields() []parquet.Field {
 	named := map[string]parquet.Field{}
 	for _, f := range g.Group.Fields() {
 		named[f.Name()] = f
@@ -145,4 +133,4 @@ func (g group) Fields() []parquet.Field {
 }
 
 // GoType is of no use here, and the library's panics for names with a comma.
-func (g group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
+func (g orderedGroup) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }

@@ -1,4 +1,4 @@
-package table
+package parquet
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/assert"
@@ -57,7 +58,7 @@ func read(t testing.TB, file []byte) (mb uint64, first error) {
 	require.NoError(t, os.WriteFile(path, file, 0o644))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	f, err := Open(path)
+	f, err := Open("lerobot", path)
 	if err == nil {
 		for _, c := range f.Columns() {
 			for g, group := range f.Groups() {
@@ -186,11 +187,35 @@ func TestZstdIsReadWhateverItsLength(t *testing.T) {
 		data := bytes.Repeat([]byte("robot "), n/6+1)[:n]
 		frame, err := parquet.Zstd.Encode(nil, data)
 		require.NoError(t, err)
-		assert.NoError(t, checkZstd(frame, int64(n)), n)
 		skip := append([]byte{0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3}, frame...)
-		assert.NoError(t, checkZstd(skip, int64(n)), n)
+		for _, whole := range [][]byte{frame, skip} {
+			got, err := decompress([]byte("levels"), format.Zstd, whole, n)
+			require.NoError(t, err, n)
+			assert.Equal(t, "levels"+string(data), string(got))
+		}
 		for cut := 1; cut < min(len(frame), 200); cut++ {
-			assert.Error(t, checkZstd(frame[:cut], int64(n)))
+			_, err := decompress(nil, format.Zstd, frame[:cut], n)
+			assert.Error(t, err)
+		}
+	}
+}
+
+// A page holds as many bytes as its head declares, whatever it is compressed by.
+func TestCompressedDataOfAnotherSizeIsAnError(t *testing.T) {
+	data := bytes.Repeat([]byte("robot "), 500)
+	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Zstd} {
+		packed, err := codec.Encode(nil, data)
+		require.NoError(t, err)
+		got, err := decompress(nil, codec.CompressionCodec(), packed, len(data))
+		require.NoError(t, err)
+		assert.Equal(t, data, got)
+		for _, size := range []int{0, 1, len(data) - 1, len(data) + 1, 1 << 20} {
+			_, err := decompress(nil, codec.CompressionCodec(), packed, size)
+			assert.Error(t, err, "%v, %d bytes", codec, size)
+		}
+		packed[len(packed)/2] ^= 0x55
+		if got, err := decompress(nil, codec.CompressionCodec(), packed, len(data)); err == nil {
+			assert.Len(t, got, len(data))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package table
+package parquet
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 func opened(t testing.TB, file []byte) *File {
 	path := filepath.Join(t.TempDir(), "x.parquet")
 	require.NoError(t, os.WriteFile(path, file, 0o644))
-	f, err := Open(path)
+	f, err := Open("lerobot", path)
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f

@@ -1,4 +1,4 @@
-package table
+package parquet
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -140,23 +139,8 @@ func (p *prepared) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data []by
 		}
 		return h, data, nil
 	}
-	if err := checkCompressed(c.meta.Codec, data[levels:], int64(size)); err != nil {
-		return h, nil, err
-	}
-	p.plain = slices.Grow(p.plain[:0], int(h.uncompressed))[:h.uncompressed]
-	copy(p.plain, data[:levels])
-	to := p.plain[levels:]
-	out, err := parquet.LookupCompressionCodec(c.meta.Codec).Decode(to, data[levels:])
-	if err != nil {
-		return h, nil, err
-	}
-	if len(out) != size {
-		return h, nil, fmt.Errorf("%d bytes when decompressed, want %d", len(out), size)
-	}
-	if size > 0 && &out[0] != &to[0] {
-		copy(to, out)
-	}
-	return h, p.plain, nil
+	p.plain, err = decompress(append(p.plain[:0], data[:levels]...), c.meta.Codec, data[levels:], size)
+	return h, p.plain, err
 }
 
 // levelV1 decodes levels that begin with their length, and returns what follows.

@@ -1,10 +1,11 @@
-package table
+package parquet
 
 import (
 	"bytes"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -19,7 +20,8 @@ type Values struct {
 	Float64 []float64
 	Int64   []int64
 	Texts   []string
-	Nulls   []int // which values are null, in order: NaN, 0 or empty
+	Images  []Image // of a Writer; Column.Images reads them
+	Nulls   []int   // which values are null, in order: NaN, 0 or empty
 }
 
 // Len returns the number of values.
@@ -261,11 +263,11 @@ func (p *prepared) reserve(v *Values, n int) {
 	switch {
 	case v.Len() > 0:
 	case p.kind == "float32":
-		v.Float32 = make([]float32, 0, n)
+		v.Float32 = slices.Grow(v.Float32, n)
 	case p.kind == "float64":
-		v.Float64 = make([]float64, 0, n)
+		v.Float64 = slices.Grow(v.Float64, n)
 	case p.kind != "float16" && p.kind != "string":
-		v.Int64 = make([]int64, 0, n)
+		v.Int64 = slices.Grow(v.Int64, n)
 	}
 }
 

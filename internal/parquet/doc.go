@@ -1,4 +1,4 @@
-// Package table reads columns of Parquet files, some rows at a time.
+// Package parquet reads columns of Parquet files, some rows at a time.
 //
 // A [Column] is a field of the file's rows: numbers or texts, one a row or lists of them to any depth, or images with their bytes and paths. Read
 // gives rows of a row group, and decodes only the pages that hold them. The page that was read last is held, so that episodes that follow each other
@@ -11,4 +11,4 @@
 // Pages of versions 1 and 2 are read, plain, with a dictionary, as differences (DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY) or with split bytes,
 // uncompressed or compressed by snappy, gzip or zstd. Others are not supported, nor are encrypted files. Whatever is broken is a *dataset.FormatError
 // of the format "lerobot".
-package table
+package parquet

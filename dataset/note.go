@@ -1,0 +1,246 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Note is one fact about data that was skipped, damaged, lost, changed, absent or left out. Readers add notes to an [Episode] or an [Info]; packages that
+// use recordings add notes to their reports. A note holds a code, numbers and names. Package notetext has the sentence of each code.
+//
+//	Note{Code: ImageUndecodable, Subject: "/camera", Count: 3, Row: At(17), Detail: Detail{Of: 200}} // 3 of 200 images, the first is number 17
+type Note struct {
+	Code Code
+	// Subject is the name of the stream, camera, topic, array, file or episode that the note is about; empty if it is about the recording as a whole.
+	Subject string
+	// Count is the number of elements concerned: samples, frames, rows, files or episodes, as the comment of the code says; 0 if it is unknown.
+	Count int
+	// Row is the first of these elements.
+	Row Row
+	Detail
+}
+
+// Detail holds the numbers, names and units of a note. The comment of a code lists the fields that it uses; the others are zero.
+type Detail struct {
+	Of    int      // Count is out of Of elements
+	Bytes int64    // size in the file of the elements concerned
+	Got   string   // a value that was found: a shape, a type, a number, a name
+	Want  string   // the value that was expected
+	Names []string // names of the parts concerned: columns, fields, files
+	Unit  string   // the unit of Got and Want
+	Cause error    // the first error, or nil
+}
+
+// Row is the index of a row, sample or frame. The zero value is "no row".
+type Row int
+
+// At returns the Row of an index that counts from 0.
+func At(index int) Row { return Row(index + 1) }
+
+// Index returns the index, which counts from 0. It reports false if there is no row.
+func (r Row) Index() (int, bool) { return int(r) - 1, r > 0 }
+
+// Code names a kind of note, such as "image-undecodable". Codes are words of a contract: programs compare them, and they appear in JSON.
+type Code string
+
+// Class says what a note means for the data.
+type Class uint8
+
+// The classes of notes.
+const (
+	// ClassNone is the class of a code that no list has.
+	ClassNone Class = iota
+	// ClassDamage: bytes of a file break its format, and the reader passed over them.
+	ClassDamage
+	// ClassProblem: a dataset declares something that is missing or different.
+	ClassProblem
+	// ClassLeftOut: the recording has the data, and the streams do not.
+	ClassLeftOut
+	// ClassRemark: a package made a choice that a user may want to change, or changed values.
+	ClassRemark
+	// ClassSkipped: an episode was not used.
+	ClassSkipped
+)
+
+var classOf = func() map[Code]Class {
+	m := map[Code]Class{}
+	for class, codes := range map[Class][]Code{
+		ClassDamage: damageCodes, ClassProblem: problemCodes, ClassLeftOut: leftOutCodes, ClassRemark: remarkCodes, ClassSkipped: skippedCodes,
+	} {
+		for _, c := range codes {
+			m[c] = class
+		}
+	}
+	return m
+}()
+
+// Class returns the class of a code, or ClassNone for a code of another version.
+func (c Code) Class() Class { return classOf[c] }
+
+// Codes returns all codes in the order of their names.
+func Codes() []Code {
+	return slices.Sorted(func(yield func(Code) bool) {
+		for c := range classOf {
+			if !yield(c) {
+				return
+			}
+		}
+	})
+}
+
+// String returns the code and the fields of a note for logs: "image-undecodable /camera: 3 of 200". Package notetext returns sentences.
+func (n Note) String() string {
+	s := string(n.Code)
+	if n.Subject != "" {
+		s += " " + n.Subject
+	}
+	var parts []string
+	if n.Count > 0 {
+		count := strconv.Itoa(n.Count)
+		if n.Of > 0 {
+			count += " of " + strconv.Itoa(n.Of)
+		}
+		parts = append(parts, count)
+	}
+	if n.Bytes > 0 {
+		parts = append(parts, strconv.FormatInt(n.Bytes, 10)+" bytes")
+	}
+	if n.Got != "" {
+		parts = append(parts, "got "+n.Got+n.Unit)
+	}
+	if n.Want != "" {
+		parts = append(parts, "want "+n.Want+n.Unit)
+	}
+	parts = append(parts, n.Names...)
+	if n.Cause != nil {
+		parts = append(parts, n.Cause.Error())
+	}
+	if len(parts) > 0 {
+		s += ": " + strings.Join(parts, ", ")
+	}
+	return s
+}
+
+// noteJSON is a note as files have it.
+type noteJSON struct {
+	Code    Code     `json:"code"`
+	Subject string   `json:"subject"`
+	Count   int      `json:"count"`
+	Row     *int     `json:"row"` // from 0; null if there is none
+	Of      int      `json:"of,omitempty"`
+	Bytes   int64    `json:"bytes,omitempty"`
+	Got     string   `json:"got,omitempty"`
+	Want    string   `json:"want,omitempty"`
+	Names   []string `json:"names,omitempty"`
+	Unit    string   `json:"unit,omitempty"`
+	Cause   string   `json:"cause,omitempty"`
+}
+
+// MarshalJSON writes {"code", "subject", "count", "row"} and the fields of Detail that are not zero. Cause becomes its text.
+func (n Note) MarshalJSON() ([]byte, error) {
+	j := noteJSON{Code: n.Code, Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Got: n.Got, Want: n.Want, Names: n.Names, Unit: n.Unit}
+	if i, ok := n.Row.Index(); ok {
+		j.Row = &i
+	}
+	if n.Cause != nil {
+		j.Cause = n.Cause.Error()
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads the output of MarshalJSON. Cause becomes an error that has the text alone.
+func (n *Note) UnmarshalJSON(b []byte) error {
+	var j noteJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*n = Note{Code: j.Code, Subject: j.Subject, Count: j.Count, Detail: Detail{Of: j.Of, Bytes: j.Bytes, Got: j.Got, Want: j.Want, Names: j.Names, Unit: j.Unit}}
+	if j.Row != nil {
+		n.Row = At(*j.Row)
+	}
+	if j.Cause != "" {
+		n.Cause = errors.New(j.Cause)
+	}
+	return nil
+}
+
+// Notes is a list of notes in the order in which they were found.
+type Notes []Note
+
+// Add adds a note. If the list has one that differs in Count, Of, Row, Bytes and Cause alone, Add adds Count and Bytes to that one, which keeps its first
+// row and cause.
+func (l *Notes) Add(n Note) {
+	for i := range *l {
+		if o := &(*l)[i]; o.same(&n) {
+			o.Count, o.Bytes, o.Of = o.Count+n.Count, o.Bytes+n.Bytes, max(o.Of, n.Of)
+			return
+		}
+	}
+	*l = append(*l, n)
+}
+
+// same reports whether two notes are about the same thing.
+func (n *Note) same(o *Note) bool {
+	return n.Code == o.Code && n.Subject == o.Subject && n.Got == o.Got && n.Want == o.Want && n.Unit == o.Unit && slices.Equal(n.Names, o.Names)
+}
+
+// Join adds each note of another list.
+func (l *Notes) Join(others Notes) {
+	for _, n := range others {
+		l.Add(n)
+	}
+}
+
+// Of returns the notes of some classes.
+func (l Notes) Of(classes ...Class) (list Notes) {
+	for _, n := range l {
+		if slices.Contains(classes, n.Code.Class()) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Find returns the first note of a code, or nil.
+func (l Notes) Find(code Code) *Note {
+	for i := range l {
+		if l[i].Code == code {
+			return &l[i]
+		}
+	}
+	return nil
+}
+
+// About returns the notes that bear on some streams, cameras or clouds: those about them or their topics, and those about the recording as a whole.
+func (l Notes) About(names []string) (list Notes) {
+	sorted := slices.Sorted(slices.Values(names))
+	for _, n := range l {
+		if n.Subject == "" || anyIsOf(sorted, n.Subject) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// LostBytes returns the bytes of the file that damage took.
+func (l Notes) LostBytes() (sum int64) {
+	for _, n := range l {
+		if n.Code.Class() == ClassDamage {
+			sum += n.Bytes
+		}
+	}
+	return sum
+}
+
+// SetPath sets the path of each cause that is a *FormatError.
+func (l Notes) SetPath(path string) {
+	for _, n := range l {
+		var bad *FormatError
+		if errors.As(n.Cause, &bad) {
+			bad.Path = path
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package notetext
+
+import "github.com/robocache/robocache/dataset"
+
+var skippedTexts = map[dataset.Code]string{}

@@ -1,0 +1,172 @@
+package notetext
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Text returns the sentence of a note without its subject: "3 of 200 images cannot be decoded". For a code without a sentence it is the note's String.
+func Text(n dataset.Note) string {
+	t, ok := templateOf(n.Code)
+	if !ok {
+		return n.String()
+	}
+	if n.Code.Class() == dataset.ClassDamage && t != string(n.Code) {
+		t += damageEnd
+		if n.Count > 1 {
+			t = strings.Replace(t, " ({cause})", " (first: {cause})", 1)
+		}
+	}
+	return expand(t, &n)
+}
+
+// damageEnd is the end of each sentence about damage.
+const damageEnd = "[: {count}][, {bytes} bytes][ ({cause})]"
+
+// Line returns the sentence of a note with its subject: "/camera: 3 of 200 images cannot be decoded".
+func Line(n dataset.Note) string { return line(Text(n), []string{n.Subject}) }
+
+func line(text string, subjects []string) string {
+	switch {
+	case len(subjects) == 1 && subjects[0] == "":
+		return text
+	case len(subjects) == 1:
+		return subjects[0] + ": " + text
+	}
+	return text + ": " + strings.Join(subjects, ", ")
+}
+
+// Lines returns the lines of notes in their order. Notes with the same sentence share a line: "messages without a header have the clock log: /imu, /odom".
+func Lines(notes dataset.Notes) []string {
+	type key struct {
+		code dataset.Code
+		text string
+	}
+	var order []key
+	subjects := map[key][]string{}
+	for _, n := range notes {
+		k := key{n.Code, Text(n)}
+		if subjects[k] == nil {
+			order = append(order, k)
+		}
+		subjects[k] = append(subjects[k], n.Subject)
+	}
+	lines := make([]string, len(order))
+	for i, k := range order {
+		lines[i] = line(k.text, subjects[k])
+	}
+	return lines
+}
+
+// Entry is a note in the JSON of the command line. It is embedded in the entries of lists such as left_out.
+type Entry struct {
+	Code    dataset.Code `json:"code"`
+	Subject string       `json:"subject"`
+	Count   int          `json:"count"`
+	Row     *int         `json:"row"` // from 0; null if the note is about no row
+	Text    string       `json:"text"`
+}
+
+// EntryOf returns the entry of a note.
+func EntryOf(n dataset.Note) Entry {
+	e := Entry{Code: n.Code, Subject: n.Subject, Count: n.Count, Text: Text(n)}
+	if i, ok := n.Row.Index(); ok {
+		e.Row = &i
+	}
+	return e
+}
+
+// expand replaces the fields of a template by those of a note:
+//
+//	{count}          the number; {count frame} is "1 frame" or "3 frames", and {count entry|entries} gives the plural
+//	{is|are}         the first word if Count is 1, else the second
+//	{of} {bytes} {got} {want} {names} {unit} {cause} {row} {subject}
+//	[ of {of}]       nothing if a field inside is zero
+func expand(t string, n *dataset.Note) string {
+	s, _ := expandPart(t, n)
+	return s
+}
+
+// expandPart also reports whether every field has a value.
+func expandPart(t string, n *dataset.Note) (string, bool) {
+	var b strings.Builder
+	full := true
+	for t != "" {
+		i := strings.IndexAny(t, "{[")
+		if i < 0 {
+			b.WriteString(t)
+			break
+		}
+		b.WriteString(t[:i])
+		end := strings.IndexByte(t[i:], "}]"[strings.IndexByte("{[", t[i])])
+		if end < 0 {
+			panic("notetext: " + t + " is not closed")
+		}
+		inside := t[i+1 : i+end]
+		if t[i] == '[' {
+			if s, ok := expandPart(inside, n); ok {
+				b.WriteString(s)
+			}
+		} else {
+			s := field(inside, n)
+			full = full && s != "" && s != "0"
+			b.WriteString(s)
+		}
+		t = t[i+end+1:]
+	}
+	return b.String(), full
+}
+
+// field returns the value of a field of a template.
+func field(name string, n *dataset.Note) string {
+	name, noun, hasNoun := strings.Cut(name, " ")
+	switch {
+	case name == "count" && hasNoun:
+		one, many, irregular := strings.Cut(noun, "|")
+		if !irregular {
+			many = one + "s"
+		}
+		return strconv.Itoa(n.Count) + " " + pick(n.Count, one, many)
+	case strings.Contains(name, "|"):
+		one, many, _ := strings.Cut(name, "|")
+		return pick(n.Count, one, many)
+	}
+	switch name {
+	case "count":
+		return strconv.Itoa(n.Count)
+	case "of":
+		return strconv.Itoa(n.Of)
+	case "bytes":
+		return strconv.FormatInt(n.Bytes, 10)
+	case "got":
+		return n.Got
+	case "want":
+		return n.Want
+	case "names":
+		return strings.Join(n.Names, ", ")
+	case "unit":
+		return n.Unit
+	case "subject":
+		return n.Subject
+	case "row":
+		if i, ok := n.Row.Index(); ok {
+			return strconv.Itoa(i)
+		}
+		return ""
+	case "cause":
+		if n.Cause != nil {
+			return n.Cause.Error()
+		}
+		return ""
+	}
+	panic("notetext: no field " + name)
+}
+
+func pick(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
