@@ -105,6 +105,39 @@ func TestABitThatFlipsOnTheWayIsSeen(t *testing.T) {
 	assert.Greater(t, total, 10_000)
 }
 
+// shortened is a disk that loses one byte and does not report it.
+type shortened struct {
+	output
+	at   int
+	seen *int
+}
+
+func (l shortened) Write(p []byte) (int, error) {
+	from := *l.seen
+	*l.seen += len(p)
+	if l.at < from || l.at >= *l.seen {
+		return l.output.Write(p)
+	}
+	_, err := l.output.Write(append(bytes.Clone(p[:l.at-from]), p[l.at-from+1:]...))
+	return len(p), err
+}
+
+func TestAByteThatIsLostOnTheWayIsSeen(t *testing.T) {
+	total := 1
+	for at := 0; at < total; at += 997 {
+		w, path := created(t, Options{})
+		total = 0
+		w.out.open = func(path string) (output, error) {
+			out, err := createFile(path)
+			return shortened{out, at, &total}, err
+		}
+		require.NoError(t, w.Add(context.Background(), kindsEpisode(t, 30)))
+		assert.ErrorIs(t, w.Commit(context.Background()), ErrReadBack)
+		assert.NoDirExists(t, path)
+	}
+	assert.Greater(t, total, 5000)
+}
+
 func TestACancelledContextStopsIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w, path := created(t, Options{})
