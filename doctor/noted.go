@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -20,22 +21,12 @@ type told struct {
 	what     string   // to do; what the kind says if empty
 }
 
-// The words of readers, of damage of an episode.
-var damages = []told{
-	{"video frames that are more than 0.1 ms from their rows", VideoDrift, "", ""},
-	{"videos whose times are not those of the rows", VideoDrift, "", ""},
-	{"rows without a video frame", VideoCount, "", ""},
-	{"video frames without a row", VideoCount, "", ""},
-	{"videos without frames", VideoCount, "", ""},
-	{"frames without", VideoCount, "", ""}, // of CALVIN: frames that lack an array
-	{"steps of frame_index", IndexGap, "", ""},
-	{"steps of index", IndexGap, "", ""},
-	{"rows that say that they are of another episode", IndexGap, "", ""},
-	{"tasks that the list of tasks lacks", IndexGap, "", ""},
-	{"rows of another length", Schema, "", ""},
-	{"columns of another width", Schema, "", ""},
-	{"columns of rows of different lengths", Schema, "", ""},
-	{"unlike the others", Schema, "", ""},
+// damageKinds has the kinds of findings about damage. Codes that it lacks are Damaged.
+var damageKinds = map[dataset.Code]Kind{
+	dataset.CodeFrameDrift: VideoDrift, dataset.CodeVideoTimes: VideoDrift,
+	dataset.CodeRowWithoutFrame: VideoCount, dataset.CodeFrameWithoutRow: VideoCount, dataset.CodeVideoEmpty: VideoCount, dataset.CodeFrameWithoutArray: VideoCount,
+	dataset.CodeFrameIndex: IndexGap, dataset.CodeRowIndex: IndexGap, dataset.CodeEpisodeIndex: IndexGap, dataset.CodeTaskUnlisted: IndexGap,
+	dataset.CodeRowLength: Schema, dataset.CodeRowLengths: Schema, dataset.CodeColumnWidth: Schema, dataset.CodeSampleUnlike: Schema,
 }
 
 // The words of readers, of what a dataset declares and is not so.
@@ -126,16 +117,13 @@ func tellingOf(list []told, text string) (t told, ok bool) {
 
 // noted takes what the reader noted of the episode.
 func (x *examiner) noted() {
-	for _, d := range x.e.Damage {
-		t, ok := tellingOf(damages, d.What)
-		if !ok {
-			t = told{kind: Damaged}
-		}
-		if (t.kind == VideoDrift || t.kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
+	for _, n := range x.e.Notes.Damage() {
+		kind := cmp.Or(damageKinds[n.Code], Damaged)
+		if (kind == VideoDrift || kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
 			continue // of rows whose times are wrong; once these are mended, what is left is found
 		}
-		f := x.add(t.kind, x.streamIn(d.String()), max(d.Count, 1), d.String())
-		f.At = x.rowIn(d)
+		x.list = append(x.list, findingOf(kind, &n))
+		x.list[len(x.list)-1].At = x.timeOf(n.Row)
 	}
 	for _, r := range x.e.Remarks {
 		if t, ok := tellingOf(remarks, r); ok {
@@ -195,7 +183,7 @@ func (f *Finding) as(t *told) {
 // empty looks for what has no samples: the episode, or one of its streams.
 func (x *examiner) empty() {
 	if !x.holds() {
-		if len(x.e.Damage) == 0 && !x.has(Schema, Undecoded, Float32Clock) {
+		if x.e.Notes.Damage() == nil && !x.has(Schema, Undecoded, Float32Clock) {
 			why := "the episode has no samples, frames or clouds"
 			if left := x.e.LeftOut; len(left) > 0 {
 				why += fmt.Sprintf(": %s left out, the first %s: %s", count(len(left), "part is", "parts are"), left[0].Name, left[0].Reason)
@@ -269,20 +257,14 @@ func (x *examiner) streamIn(text string) (name string) {
 	return name
 }
 
-var row = regexp.MustCompile(`(?:at|in) row (\d+)`)
-
-// rowIn returns the time of the row that a reader's words name.
-func (x *examiner) rowIn(d dataset.Damage) []int64 {
-	m := row.FindStringSubmatch(d.String())
-	if m == nil || len(x.e.Streams) == 0 {
-		return nil
+// timeOf returns the time of a row of the episode, nil if there is none.
+func (x *examiner) timeOf(row dataset.Row) []int64 {
+	if i, ok := row.Index(); ok && len(x.e.Streams) > 0 {
+		if times := x.times[x.e.Streams[0].Name]; i < len(times) {
+			return times[i : i+1]
+		}
 	}
-	n, err := strconv.Atoi(m[1])
-	times := x.times[x.e.Streams[0].Name]
-	if err != nil || n >= len(times) {
-		return nil
-	}
-	return []int64{times[n]}
+	return nil
 }
 
 // problem is the finding of what a dataset declares and is not so.

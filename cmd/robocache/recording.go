@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
@@ -356,10 +357,10 @@ func (j *recording) explain(r *request, err error) error {
 
 // damaged adds to an error what was lost of the recording, which may be why.
 func (j *recording) damaged(err error) error {
-	if len(j.episode.Damage) == 0 {
-		return err
+	if lost := notetext.Lost(j.episode.Notes); lost != nil {
+		return fmt.Errorf("%w; %s", err, strings.Join(lost, "; "))
 	}
-	return fmt.Errorf("%w; lost: %v", err, j.episode.Damage)
+	return err
 }
 
 // sortable adds to an error about timestamps what takes such samples.

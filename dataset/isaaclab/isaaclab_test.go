@@ -38,7 +38,7 @@ func TestDemonstrationsAreWhatH5pyReads(t *testing.T) {
 		assert.Equal(t, want.steps, e.Frames)
 		assert.Equal(t, want.success, e.Attributes.Success)
 		assert.NotEmpty(t, e.Attributes.Other["seed"])
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		golden.Check(t, e, "data/"+want.name+"/")
 		joints := e.Stream("states/articulation/robot/joint_position")
 		require.NotNil(t, joints)

@@ -137,7 +137,7 @@ func TestGapsAreTold(t *testing.T) {
 	s = open(t, m.write(), lerobot.Options{})
 	e := episode(t, s, 0)
 	assert.Equal(t, []int64{0, 1e8, 3e8}, e.Streams[0].Nanoseconds())
-	assert.Len(t, e.Damage, 2)
+	assert.Len(t, e.Notes.Damage(), 2)
 
 	m = make3(t)
 	m.column("episode_index", "int64", i64, nil, func(row int) any { return []int{0, 0, 0, 3, 3}[row] })
@@ -160,8 +160,9 @@ func TestGapsAreTold(t *testing.T) {
 	s = open(t, dir, lerobot.Options{})
 	e = episode(t, s, 1)
 	assert.Equal(t, "000007", e.Name)
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, "rows that say that they are of another episode: 2", strings.SplitN(e.Damage[0].String(), " (", 2)[0])
+	require.Len(t, e.Notes.Damage(), 1)
+	n := e.Notes.Damage()[0]
+	assert.Equal(t, []any{dataset.CodeEpisodeIndex, 2, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
 }
 
 func TestColumnsAndFeaturesAreCompared(t *testing.T) {
@@ -181,7 +182,7 @@ func TestColumnsAndFeaturesAreCompared(t *testing.T) {
 	}
 	e := episode(t, s, 0)
 	assert.Equal(t, []string{"action", "extra"}, e.Names())
-	assert.Equal(t, "columns of another width than declared", e.Damage[0].What)
+	assert.Equal(t, dataset.CodeColumnWidth, e.Notes.Damage()[0].Code)
 	assert.Equal(t, []string{"0", "1"}, e.Streams[0].ColumnNames())
 }
 
@@ -191,8 +192,8 @@ func TestRowsOfAnotherLengthAreNaNAndCounted(t *testing.T) {
 	s := open(t, m.write(), lerobot.Options{})
 	e := episode(t, s, 0)
 	assert.Equal(t, "[1 2 NaN NaN 5 6]", fmt.Sprint(floats(t, &e.Streams[0])))
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, 1, e.Damage[0].Count)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, 1, e.Notes.Damage()[0].Count)
 	assert.Equal(t, "[NaN NaN 0 1]", fmt.Sprint(floats(t, &episode(t, s, 1).Streams[0])))
 	s = open(t, m.dir, lerobot.Options{Strict: true})
 	_, err := s.Episode(context.Background(), 0)
@@ -227,7 +228,7 @@ func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
 		require.Len(t, e.LeftOut, 1)
 		assert.Contains(t, e.LeftOut[0].Reason, told)
-		assert.Equal(t, codec == format.Snappy, e.Damage != nil)
+		assert.Equal(t, codec == format.Snappy, e.Notes.Damage() != nil)
 	}
 }
 

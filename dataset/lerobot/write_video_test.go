@@ -104,7 +104,7 @@ func rewritten(t *testing.T, d dataset.Dataset, opt WriteOptions) (*Set, *Writer
 	assert.Empty(t, got.Info().Problems)
 	for e, err := range dataset.Episodes(ctx, got) {
 		require.NoError(t, err)
-		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.Notes.Damage())
 		assert.Empty(t, e.LeftOut)
 	}
 	return got, w, path
@@ -282,7 +282,7 @@ func TestWritingMendsTimesThatDrifted(t *testing.T) {
 		drifted.declared[int64(i)].videos["camera"] = at
 		e, err := drifted.Episode(ctx, i)
 		require.NoError(t, err)
-		require.Contains(t, e.Damage.String(), "more than 0.1 ms from their rows")
+		require.NotNil(t, e.Notes.Find(dataset.CodeFrameDrift))
 		require.NoError(t, w.Add(ctx, e))
 	}
 	require.NoError(t, w.Commit(ctx))
@@ -341,7 +341,7 @@ func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 		joined.declared[int64(i)].videos["camera"] = video{from: float64(i) / 3, to: float64(i+1) / 3}
 		e, err := joined.Episode(ctx, i)
 		require.NoError(t, err)
-		if strings.Contains(e.Damage.String(), "more than 0.1 ms from their rows") {
+		if e.Notes.Find(dataset.CodeFrameDrift) != nil {
 			drifted++
 		}
 		require.NoError(t, w.Add(ctx, e))
@@ -353,7 +353,7 @@ func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	defer mended.Close()
 	for e, err := range dataset.Episodes(ctx, mended) {
 		require.NoError(t, err)
-		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.Notes.Damage())
 		assert.Equal(t, 10, e.Media[0].Len())
 	}
 	from := parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/from_timestamp"]

@@ -110,7 +110,7 @@ func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 		e, err := s.Episode(context.Background(), i)
 		require.NoError(t, err)
 		compare(t, w, e)
-		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.Notes.Damage())
 		assert.Empty(t, e.LeftOut)
 		assert.Equal(t, []string{"action", "discount", "is_first", "is_last", "is_terminal", "observation/contact", "observation/joint_f64", "observation/mode",
 			"observation/tick", "observation/touch", "observation/zl", "reward"}, e.Names())

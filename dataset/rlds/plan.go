@@ -248,10 +248,10 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, f.name)
 			s.absent(f.records, f.name+": is not there")
-			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
+			lost = cmp.Or[error](lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
 			continue
 		case errors.Is(err, fs.ErrPermission):
-			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), err.Error(), "each of its shards"))
+			lost = cmp.Or[error](lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), err.Error(), "each of its shards"))
 			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: "cannot be read: " + err.Error()})
 			s.absent(f.records, f.name+": cannot be read")
 			continue
@@ -259,12 +259,12 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 			return withPath(err, path)
 		}
 		for _, d := range damage {
-			lost = first(lost, d.First)
+			lost = cmp.Or[error](lost, d.Cause)
 			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: d.String()})
 			s.damage = append(s.damage, d)
 		}
 		if n := int64(len(opened.records)); f.records >= 0 && n != f.records {
-			lost = first(lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
+			lost = cmp.Or[error](lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
 			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
 			why := s.info.Problems[told]
 			s.absent(f.records-n, why.Where+": "+why.What)
@@ -300,14 +300,6 @@ func (s *Set) absent(n int64, why string) {
 		s.info.Absent.Episodes += int(min(n, math.MaxInt32))
 		s.info.Absent.Why = cmp.Or(s.info.Absent.Why, why)
 	}
-}
-
-// first returns the earlier of two errors.
-func first(a error, b *dataset.FormatError) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func init() {

@@ -2,6 +2,7 @@ package robomimic_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,18 +46,18 @@ func TestSizesThatAreLiesTakeNoMemory(t *testing.T) {
 	assert.Equal(t, "lift it", e.Attributes.Task)
 	assert.Equal(t, []string{"actions"}, e.Names())
 	assert.Contains(t, h5test.Left(e)["obs/image"], "1000000000000000 samples, want 3")
-	assert.Contains(t, e.Damage.String(), "num_samples: corrupt: got 1000000000000000, want 3")
+	assert.Contains(t, fmt.Sprint(e.Notes.Damage()), "num_samples: corrupt: got 1000000000000000, want 3")
 	for _, i := range []int{1, 2} {
 		e = read(i)
 		assert.Zero(t, e.Frames)
 		assert.Empty(t, e.Streams)
 		assert.Empty(t, e.Media)
-		assert.Contains(t, e.Damage.String(), "too large")
+		assert.Contains(t, fmt.Sprint(e.Notes.Damage()), "too large")
 	}
 	e = read(4)
 	assert.Equal(t, 4, e.Frames, "most of its datasets have so many")
 	assert.Equal(t, []string{"obs/a", "obs/b"}, e.Names())
-	assert.Contains(t, e.Damage.String(), "num_samples: corrupt: got 7, want 4")
+	assert.Contains(t, fmt.Sprint(e.Notes.Damage()), "num_samples: corrupt: got 7, want 4")
 	_, err = d.Episode(ctx, 5)
 	assert.Error(t, err)
 	assert.Equal(t, 4, read(6).Frames, "the next one is whole")
@@ -114,7 +115,7 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 		require.NoError(t, uncut.Close())
 		whole := 0
 		for e, err := range dataset.Episodes(context.Background(), d) {
-			if err == nil && e.Damage == nil {
+			if err == nil && e.Notes.Damage() == nil {
 				assert.Equal(t, want[e.Name], floats(t, e.Stream("actions")))
 				whole++
 			}

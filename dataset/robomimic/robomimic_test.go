@@ -70,7 +70,7 @@ func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
 			assert.Equal(t, int64(200e6), actions.Nanoseconds()[1])
 			assert.True(t, e.Stream("dones").AllInteger())
 			assert.Equal(t, []int{10, 3}, e.Stream("obs/eef_pos").Values.Shape())
-			assert.Nil(t, e.Damage)
+			assert.Nil(t, e.Notes.Damage())
 			steps += actions.Len()
 		}
 		assert.Equal(t, 250, steps)

@@ -80,7 +80,7 @@ func pieces(ctx context.Context, folder string) ([]string, error) {
 			return names, nil
 		}
 		from, to, err := ends(ctx, storage.Join(folder, name))
-		if _, bad := dataset.AsDamage(err); bad || err == nil && from > to {
+		if _, bad := dataset.AsBroken(err); bad || err == nil && from > to {
 			continue // a piece that is broken, or has no messages
 		}
 		if err != nil || whole > 0 && (from <= start || from < end-mostOverlap) {
@@ -104,7 +104,7 @@ func isRecording(name string) bool {
 
 // ends returns the first and the last log time of a file, about: of its first part and its last.
 func ends(ctx context.Context, path string) (first, last int64, err error) {
-	f, err := openFile(ctx, path, new(dataset.Damages))
+	f, err := openFile(ctx, path, new(dataset.Notes))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -114,7 +114,7 @@ func ends(ctx context.Context, path string) (first, last int64, err error) {
 		if part < 0 {
 			break
 		}
-		err := f.Each(ctx, part, new(dataset.Damages), func(m topics.Message) error {
+		err := f.Each(ctx, part, new(dataset.Notes), func(m topics.Message) error {
 			first, last = min(first, m.Log), max(last, m.Log)
 			return nil
 		})

@@ -18,7 +18,7 @@ type media struct {
 	dataset.Media
 	rounded int // times with digits below a nanosecond
 	leftOut []dataset.LeftOut
-	damage  dataset.Damages
+	damage  dataset.Notes
 }
 
 // frames reads the files of a list.
@@ -86,7 +86,7 @@ func (s *Set) list(path, name string) error {
 			if s.opt.Strict {
 				return bad
 			}
-			m.damage.Add("lines of "+storage.Base(path)+" that are broken", int64(line.Bytes), bad)
+			m.damage.Add(dataset.Note{Code: dataset.CodeLineBroken, Count: 1, Detail: dataset.Detail{Bytes: int64(line.Bytes), Got: storage.Base(path), Cause: bad}})
 			continue
 		}
 		whole++

@@ -214,7 +214,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 			e.Attributes.Other[m.Name+": timestamps rounded to nanoseconds"] = strconv.Itoa(m.rounded)
 		}
 		e.LeftOut = append(e.LeftOut, m.leftOut...)
-		e.Damage = append(e.Damage, m.damage...)
+		e.Notes = append(e.Notes, m.damage...)
 	}
 	return e, nil
 }

@@ -116,7 +116,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	info := d.Info()
 	f := &Report{
 		Path: path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
-		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.Damage,
+		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.LostBytes,
 		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Clouds: []Clouds{}, Tasks: info.Tasks,
 		LeftOut: []LeftOut{}, Remarks: []string{},
 	}

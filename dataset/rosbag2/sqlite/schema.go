@@ -24,7 +24,7 @@ type reading struct {
 }
 
 // readSchema reads all but the messages.
-func (l *log) readSchema(ctx context.Context, damage *dataset.Damages) (err error) {
+func (l *log) readSchema(ctx context.Context, damage *dataset.Notes) (err error) {
 	db, release, err := connect(l.image)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (l *reading) columns(ctx context.Context, table string) (at map[string]int,
 }
 
 // read reads all but the messages.
-func (l *reading) read(ctx context.Context, damage *dataset.Damages) error {
+func (l *reading) read(ctx context.Context, damage *dataset.Notes) error {
 	for _, t := range []struct{ table, want string }{{"topics", "id name type serialization_format"}, {"messages", "topic_id timestamp data"}} {
 		have, root, err := l.columns(ctx, t.table)
 		if err != nil {
@@ -121,10 +121,10 @@ func (l *reading) read(ctx context.Context, damage *dataset.Damages) error {
 }
 
 // damaged counts a table that is broken.
-func (l *reading) damaged(ctx context.Context, damage *dataset.Damages, what string, err error) error {
+func (l *reading) damaged(ctx context.Context, damage *dataset.Notes, what string, err error) error {
 	bad := l.broken(ctx, what, err)
-	if found, ok := dataset.AsDamage(bad); ok {
-		damage.Add("tables that are broken", 0, found)
+	if found, ok := dataset.AsBroken(bad); ok {
+		damage.AddDamage(dataset.CodeRecordBroken, 0, found)
 		return nil
 	}
 	return bad

@@ -30,7 +30,7 @@ type walk struct {
 	ctx      context.Context
 	from, to int64
 	use      func(number int64, row []byte) error // row is good until it returns
-	damage   *dataset.Damages
+	damage   *dataset.Notes
 	backward bool // the last row first
 
 	pages  pages
@@ -49,7 +49,7 @@ var idle = sync.Pool{New: func() any { return new(rooms) }}
 
 // rows calls use for the rows of numbers from a number to another. A page that is broken costs what is below it; damage has it if the
 // first number that may be there is among those asked for, so that of several walks one counts it.
-func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Damages, use func(number int64, row []byte) error) error {
+func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Notes, use func(number int64, row []byte) error) error {
 	r := idle.Get().(*rooms)
 	w := &walk{table: t, rooms: r, ctx: ctx, from: from, to: to, use: use, damage: damage, pages: pages{image: t.image, buf: r.pages}}
 	err := w.below(t.root, 0, math.MinInt64, math.MaxInt64)
@@ -75,7 +75,7 @@ func (w *walk) lost(page uint32, first, last int64, got string) {
 	if at >= w.image.size {
 		kind = dataset.ErrTruncated
 	}
-	w.damage.Add("pages of messages that cannot be read", 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
+	w.damage.AddDamage(dataset.CodePageUnreadable, 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
 }
 
 // below walks what is below a page, which may have rows of numbers from first to last.

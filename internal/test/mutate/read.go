@@ -34,9 +34,9 @@ func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Optio
 		if !check(err) {
 			continue
 		}
-		whole = whole && e.Damage == nil
-		if opt.Strict && e.Damage != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("strict, and damage %v", e.Damage))
+		whole = whole && e.Notes.Damage() == nil
+		if opt.Strict && e.Notes.Damage() != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("strict, and damage %v", e.Notes.Damage()))
 		}
 		for k := range e.Streams {
 			wrong = errors.Join(wrong, e.Streams[k].Check())
