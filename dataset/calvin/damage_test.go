@@ -373,3 +373,21 @@ func FuzzFrame(f *testing.F) {
 		walk(t, dir, true)
 	})
 }
+
+func TestImagesWithBrokenHeadersAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	var bounds bytes.Buffer
+	require.NoError(t, npy.Write(&bounds, tensor.Must(tensor.Of([]int64{7, 8}, 1, 2))))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_start_end_ids.npy"), bounds.Bytes(), 0o600))
+	for i := range 2 {
+		data := frame(t, "actions", tensor.Must(tensor.Of(make([]float64, 7), 7)), "rgb_static", tensor.Must(tensor.Of(make([]uint8, 48), 4, 4, 3)))
+		at := bytes.Index(data, []byte("rgb_static.npy"))
+		data[at+bytes.Index(data[at:], []byte("NUMPY"))] ^= 0xff
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", 7+i)), data, 0o600))
+	}
+	e := episode(t, open(t, dir, dataset.Options{}), 0)
+	assert.Equal(t, []string{"actions"}, e.Names())
+	n := e.Notes.Find(dataset.CodeImageBroken)
+	require.NotNil(t, n, e.Notes)
+	assert.Equal(t, "rgb_static", n.Subject)
+}

@@ -311,6 +311,7 @@ func TestACutVideoCostsTheEpisodesAtItsEndOnly(t *testing.T) {
 		assert.Equal(t, list[48+slices.Index(rows, at)], got)
 	}
 	assert.Equal(t, 24-left.Len(), e.Notes.Find(dataset.CodeFrameCut).Count)
+	assert.Equal(t, camera, e.Notes.Find(dataset.CodeBoxCut).Subject)
 }
 
 // Frames that a file of several episodes lacks are counted once, each by its own episode.

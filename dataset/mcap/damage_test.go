@@ -350,3 +350,17 @@ func TestAChunkOfABrokenLengthCostsItselfOnly(t *testing.T) {
 		assert.Positive(t, damage[0].Bytes)
 	}
 }
+
+func TestAFileWithoutAnEndIsDamage(t *testing.T) {
+	a, m := &Channel{ID: 0, Topic: "/a"}, &Message{LogTime: 1, Data: []byte("x")}
+	_, got, damage := readLog(t, remade(&Header{}, packed(a, m), m, &Footer{}))
+	assert.Len(t, got, 2)
+	require.Len(t, damage, 1)
+	assert.Equal(t, dataset.CodeNoDataEnd, damage[0].Code)
+
+	b := remade(&Header{}, packed(a, m, m), &DataEnd{}, &Footer{})
+	_, got, damage = readLog(t, b[:place(t, b, OpDataEnd, 0)-4])
+	assert.Len(t, got, 1)
+	assert.NotNil(t, damage.Find(dataset.CodeNotClosed))
+	assert.NotNil(t, damage.Find(dataset.CodeChunkCut))
+}

@@ -3,6 +3,7 @@ package mp4
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -135,4 +136,19 @@ func FuzzFile(f *testing.F) {
 func TestWhatIsNoFileIsNotWaitedFor(t *testing.T) {
 	_, err := Open(t.TempDir())
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+}
+
+func TestBoxesThatAreBrokenAreCounted(t *testing.T) {
+	whole, err := os.ReadFile("testdata/h264_front.mp4")
+	require.NoError(t, err)
+	v, err := open(append(slices.Clone(whole), 0, 0, 0, 3, 'a', 'b', 'c', 'd'))
+	require.NoError(t, err)
+	assert.NotNil(t, v.Notes.Find(dataset.CodeNoBoxes), v.Notes)
+
+	broken := slices.Clone(whole)
+	table := broken[bytes.Index(broken, []byte("stco"))-4:]
+	binary.BigEndian.PutUint32(table, binary.BigEndian.Uint32(table)-4) // its last 4 bytes are no box
+	v, err = open(broken)
+	require.NoError(t, err)
+	assert.NotNil(t, v.Notes.Find(dataset.CodeBoxBroken), v.Notes)
 }

@@ -3,6 +3,7 @@ package rosbag2_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"io/fs"
 	"os"
@@ -284,7 +285,7 @@ func TestACutDatabaseGivesWhatIsWholeAndSaysWhatIsNot(t *testing.T) {
 			require.NotNil(t, bad.Kind)
 			assert.Less(t, at, 9*512, "messages can be reached from here on: %v", err)
 		} else {
-			assert.NotEmpty(t, e.Notes.Damage(), at)
+			assert.NotNil(t, e.Notes.Find(dataset.CodeFileShort), at)
 			got := count(e)
 			assert.LessOrEqual(t, got, want)
 			assert.GreaterOrEqual(t, got, want*(at-9*512)/len(db), "pages are in the order of their messages: at %d", at)
@@ -314,5 +315,25 @@ func TestDeepMetadataDoesNoHarm(t *testing.T) {
 		text := "rosbag2_bagfile_information: " + strings.Repeat(open, 100_000)
 		read(t, map[string][]byte{"run_0.db3": db, "metadata.yaml": []byte(text)})
 		read(t, map[string][]byte{"run_0.db3": db, "metadata.yaml": []byte(strings.ReplaceAll(someMetadata, "storage_identifier: sqlite3", "custom_data: "+text[30:]))})
+	}
+}
+
+func TestAMessageThatIsBrokenCostsItself(t *testing.T) {
+	for code, query := range map[dataset.Code]string{
+		dataset.CodeMessageType:         `UPDATE messages SET timestamp='never' WHERE id=3`,
+		dataset.CodeMessageCompression:  `UPDATE messages SET data=substr(data, 1, length(data)-3) WHERE id=3`,
+		dataset.CodeMessageWithoutTopic: `UPDATE messages SET topic_id=99 WHERE id=3`,
+	} {
+		path := filepath.Join(t.TempDir(), "run.db3")
+		writeDB(t, path, schema{compress: true}, robot(8))
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		_, err = db.Exec(query)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		e := episode(t, path, dataset.Options{})
+		require.Len(t, e.Notes.Damage(), 1, code)
+		assert.Equal(t, []any{code, 1}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
+		assert.Equal(t, 6*8-1, count(e))
 	}
 }

@@ -198,6 +198,7 @@ func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {
 	assert.Equal(t, []int64{1000}, log.Streams[0].Nanoseconds())
 	assert.Equal(t, int64(7), log.Notes.LostBytes())
 	require.Len(t, log.Notes.Damage(), 1)
+	assert.Equal(t, dataset.CodeRecordInterrupted, log.Notes.Damage()[0].Code)
 	assert.Equal(t, int64(cut), log.Notes.Damage()[0].Cause.(*dataset.FormatError).Offset)
 	assert.ErrorIs(t, log.Notes.Damage()[0].Cause, dataset.ErrTruncated)
 
