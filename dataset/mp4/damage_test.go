@@ -146,8 +146,7 @@ func TestBoxesThatAreBrokenAreCounted(t *testing.T) {
 	assert.NotNil(t, v.Notes.Find(dataset.CodeNoBoxes), v.Notes)
 
 	broken := slices.Clone(whole)
-	table := broken[bytes.Index(broken, []byte("stco"))-4:]
-	binary.BigEndian.PutUint32(table, binary.BigEndian.Uint32(table)-4) // its last 4 bytes are no box
+	binary.BigEndian.PutUint32(broken[bytes.LastIndex(broken, []byte("udta"))-4:], 4)
 	v, err = open(broken)
 	require.NoError(t, err)
 	assert.NotNil(t, v.Notes.Find(dataset.CodeBoxBroken), v.Notes)
