@@ -261,20 +261,20 @@ func TestASummaryThatIsBrokenCostsTheIndexOnly(t *testing.T) {
 }
 
 func TestRecordsThatHaveNoNameAreSkipped(t *testing.T) {
-	private, reserved := &Unknown{0x80, []byte("ours")}, &Unknown{0x42, []byte("of a later version")}
+	private, reserved := &unknown{0x80, []byte("ours")}, &unknown{0x42, []byte("of a later version")}
 	a, m := &Channel{ID: 0, Topic: "/a"}, &Message{LogTime: 1, Data: []byte("x")}
 	b := remade(&Header{}, private, packed(private, a, reserved, m), reserved, m, private, &DataEnd{}, &Footer{})
 	_, got, damage := readLog(t, b)
 	assert.Empty(t, damage)
 	assert.Equal(t, []seen{{"/a", 1, 0, "x"}, {"/a", 1, 0, "x"}}, got)
 	var codes []Opcode
-	r := NewReader(bytes.NewReader(b))
+	r := newReader(bytes.NewReader(b))
 	for {
 		record, err := r.Next()
 		if err != nil {
 			break
 		}
-		if u, is := record.(*Unknown); is {
+		if u, is := record.(*unknown); is {
 			codes = append(codes, u.Code)
 		}
 	}
@@ -288,16 +288,16 @@ func TestWhatIsBrokenCostsItself(t *testing.T) {
 		code    dataset.Code
 		records []Record
 	}{
-		{dataset.CodeMessageShort, []Record{packed(a, m, &Unknown{OpMessage, make([]byte, 21)}, m)}},
+		{dataset.CodeMessageShort, []Record{packed(a, m, &unknown{OpMessage, make([]byte, 21)}, m)}},
 		{dataset.CodeTimeOverflow, []Record{packed(a, m, late, m)}},
 		{dataset.CodeMessageWithoutTopic, []Record{packed(a, m, &Message{ChannelID: 3}), m}},
 		{dataset.CodeRecordBroken, []Record{packed(a, m, &Schema{}), m}},
-		{dataset.CodeRecordMisplaced, []Record{packed(a, m, &Unknown{OpDataEnd, make([]byte, 4)}, m)}},
-		{dataset.CodeNoRecords, []Record{packed(a, m, &Unknown{0x80, nil}), m}},
-		{dataset.CodeNoRecords, []Record{packed(a, m), m, &Unknown{0, make([]byte, 20)}}},
-		{dataset.CodeRecordBroken, []Record{packed(a, m), &Unknown{OpAttachment, make([]byte, 20)}, m}},
-		{dataset.CodeRecordBroken, []Record{packed(a, m), &Unknown{OpMetadata, make([]byte, 5)}, m}},
-		{dataset.CodeChunkBroken, []Record{packed(a, m), m, &Unknown{OpChunk, make([]byte, 5)}}},
+		{dataset.CodeRecordMisplaced, []Record{packed(a, m, &unknown{OpDataEnd, make([]byte, 4)}, m)}},
+		{dataset.CodeNoRecords, []Record{packed(a, m, &unknown{0x80, nil}), m}},
+		{dataset.CodeNoRecords, []Record{packed(a, m), m, &unknown{0, make([]byte, 20)}}},
+		{dataset.CodeRecordBroken, []Record{packed(a, m), &unknown{OpAttachment, make([]byte, 20)}, m}},
+		{dataset.CodeRecordBroken, []Record{packed(a, m), &unknown{OpMetadata, make([]byte, 5)}, m}},
+		{dataset.CodeChunkBroken, []Record{packed(a, m), m, &unknown{OpChunk, make([]byte, 5)}}},
 	} {
 		what, records := c.code, c.records
 		if i == 5 { // the length of the record that follows

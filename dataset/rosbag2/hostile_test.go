@@ -3,7 +3,6 @@ package rosbag2_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"io/fs"
 	"os"
@@ -223,7 +222,10 @@ func read(t *testing.T, files map[string][]byte) (whole bool) {
 func TestMutantsDoNoHarm(t *testing.T) {
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(3))
 	words := []string{"&a ", "*a", "[", "{", "- ", ": ", "\n", "|", "!!binary ", "9223372036854775808", "run_0.db3", "..", "<<: *a"}
-	for name, plan := range map[string]mutate.Plan{"files": {Seeds: seeds(t)[:5], Few: 300}, "metadata": {Seeds: seeds(t)[5:], Words: words, Few: 300}} {
+	odd, err := os.ReadFile("testdata/columns.db3")
+	require.NoError(t, err)
+	files := append(seeds(t)[:5:5], mutate.Seed{Name: "run_0.db3", Data: odd})
+	for name, plan := range map[string]mutate.Plan{"files": {Seeds: files, Few: 300}, "metadata": {Seeds: seeds(t)[5:], Words: words, Few: 300}} {
 		t.Run(name, func(t *testing.T) {
 			plan.Most = 64 << 20
 			plan.Try = func(m mutate.Mutant) {
@@ -315,25 +317,5 @@ func TestDeepMetadataDoesNoHarm(t *testing.T) {
 		text := "rosbag2_bagfile_information: " + strings.Repeat(open, 100_000)
 		read(t, map[string][]byte{"run_0.db3": db, "metadata.yaml": []byte(text)})
 		read(t, map[string][]byte{"run_0.db3": db, "metadata.yaml": []byte(strings.ReplaceAll(someMetadata, "storage_identifier: sqlite3", "custom_data: "+text[30:]))})
-	}
-}
-
-func TestAMessageThatIsBrokenCostsItself(t *testing.T) {
-	for code, query := range map[dataset.Code]string{
-		dataset.CodeMessageType:         `UPDATE messages SET timestamp='never' WHERE id=3`,
-		dataset.CodeMessageCompression:  `UPDATE messages SET data=substr(data, 1, length(data)-3) WHERE id=3`,
-		dataset.CodeMessageWithoutTopic: `UPDATE messages SET topic_id=99 WHERE id=3`,
-	} {
-		path := filepath.Join(t.TempDir(), "run.db3")
-		writeDB(t, path, schema{compress: true}, robot(8))
-		db, err := sql.Open("sqlite", path)
-		require.NoError(t, err)
-		_, err = db.Exec(query)
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
-		e := episode(t, path, dataset.Options{})
-		require.Len(t, e.Notes.Damage(), 1, code)
-		assert.Equal(t, []any{code, 1}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
-		assert.Equal(t, 6*8-1, count(e))
 	}
 }
