@@ -37,7 +37,6 @@ var problems = []told{
 	{"cannot be read", Unreadable, "", ""},
 	{": missing: ", MissingFile, "", ""},
 	{"files that are missing", MissingFile, "", ""},
-	{"none of its files is there", MissingFile, Warning, ""}, // a split that was not copied
 	{"is not there", MissingFile, "", ""},
 	{"videos that cannot be found", MissingFile, "", ""},
 	{"index does not count the rows", IndexGap, "", ""},
@@ -60,10 +59,6 @@ var problems = []told{
 	{"files whose columns are not those of", Schema, "", ""},
 	{"is declared a video", Schema, "", ""},
 	{"beyond their feature", Schema, "", ""},
-	{"no line's end", Unended, "", ""},
-	{"records that their file ends inside", Damaged, "", ""},
-	{"stretches without sound records", Damaged, "", ""},
-	{"compressed files that are broken", Damaged, "", ""},
 }
 
 // The words of readers, of an episode: what they decided that is no fault is not among them.
@@ -150,7 +145,6 @@ func (x *examiner) noted() {
 // How many there are of something, and how many there should be.
 var (
 	lengths = regexp.MustCompile(`^(\d+) samples, want (\d+), as`)
-	records = regexp.MustCompile(`^got (\d+) records, want (\d+) as`)
 )
 
 // numbersOf returns the two numbers that an expression finds in a reader's words.
@@ -267,14 +261,30 @@ func (x *examiner) timeOf(row dataset.Row) []int64 {
 	return nil
 }
 
+// problemKind returns the kind of the finding about a note of a dataset.
+func problemKind(n *dataset.Note) Kind {
+	switch n.Code {
+	case dataset.CodeFileMissing, dataset.CodeFilesMissing, dataset.CodeSplitMissing, dataset.CodeSplitNameMissing:
+		return MissingFile
+	case dataset.CodeUnreadable:
+		return Unreadable
+	case dataset.CodeNoLineEnd:
+		return Unended
+	case dataset.CodeRecordCount:
+		if n.Count < n.Of {
+			return Damaged
+		}
+	}
+	if n.Code.Class() == dataset.ClassDamage {
+		return cmp.Or(damageKinds[n.Code], Damaged)
+	}
+	return Declaration
+}
+
 // problem is the finding of what a dataset declares and is not so.
 func problem(p dataset.Problem, path string) Finding {
 	t, ok := tellingOf(problems, p.Where+": "+p.What)
-	got, want, counted := numbersOf(records, p.What)
-	switch {
-	case counted && got < want:
-		t = told{kind: Damaged}
-	case !ok:
+	if !ok {
 		t = told{kind: Declaration}
 	}
 	what := p.What

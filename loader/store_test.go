@@ -133,7 +133,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 		Version: "v3.0", Rate: 12.5, RateFrom: "file", Declared: 12.5, Clock: "timestamp", Clocks: []string{"timestamp", "frame_index"},
 		Features: []dataset.Feature{{Name: "state", DType: "float32", Shape: []int{5}, Names: []string{"x", "y"}}, {Name: "eye", DType: "video", Shape: []int{4, 4, 3}}},
 		Tasks:    []string{"lift", "drop"}, Frames: 77, Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 2, 6}}}, Attributes: map[string]string{"robot": "arm <1>"},
-		Problems: []dataset.Problem{{Where: "eye", What: "is not there"}},
+		Notes: dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "eye"}},
 	}}
 	success := false
 	e := d.made[3]
@@ -222,8 +222,8 @@ func withoutNothing(i dataset.Info) dataset.Info {
 	if len(i.Attributes) == 0 {
 		i.Attributes = nil
 	}
-	if len(i.Problems) == 0 {
-		i.Problems = nil
+	if len(i.Notes) == 0 {
+		i.Notes = nil
 	}
 	return i
 }

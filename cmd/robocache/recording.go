@@ -55,8 +55,9 @@ func loadRecording(r *request) (*work, error) {
 	if r.rate.value > 0 && d.Info().RateFrom != "caller" {
 		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
 	}
-	if n := len(d.Info().Problems); n > 0 {
-		j.remarks = append(j.remarks, fmt.Sprintf("problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", n, d.Info().Problems[0].Where, d.Info().Problems[0].What))
+	info := d.Info()
+	if list := inspection.Problems(info.Notes, info.Problems); len(list) > 0 {
+		j.remarks = append(j.remarks, fmt.Sprintf("problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", len(list), list[0].Where, list[0].What))
 	}
 	return &work{j}, d.Close()
 }

@@ -24,7 +24,7 @@ func TestDemonstrationsAreWhatH5pyReads(t *testing.T) {
 	info := d.Info()
 	assert.Equal(t, [2]any{20.0, "file"}, [2]any{info.Rate, info.RateFrom}, "1/(0.01 s * 5)")
 	assert.Equal(t, 11, info.Frames)
-	assert.Empty(t, info.Problems)
+	assert.Empty(t, info.Notes)
 	yes, no := true, false
 	golden := h5test.ReadGolden(t, file)
 	for i, want := range []struct {

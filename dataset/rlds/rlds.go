@@ -105,12 +105,12 @@ func (s *Set) Len() int { return s.len }
 // Info returns what the dataset says of itself, its features and splits, and what is not as it says: files that are not there, and counts that differ.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Features, info.Splits, info.Problems = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Features, info.Splits, info.Notes = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Notes)
 	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }
 
-// Damage is what was lost because files of records are broken; Info.Problems has it too. What an episode lost has its own Damage.
+// Damage is what was lost because files of records are broken; Info.Notes has it too. An episode has its own damage.
 func (s *Set) Damage() dataset.Notes { return slices.Clone(s.damage) }
 
 // Close gives back what is open. Close twice is fine; episodes that were read stay.

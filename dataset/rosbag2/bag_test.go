@@ -230,7 +230,7 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 
 	meta(metadataOf(len(list), "bag/run_0.db3", "bag/run_1.db3.zstd")) // as old versions have them, and not compressed after all
 	d, e := open(dataset.Options{})
-	assert.Empty(t, d.Info().Problems)
+	assert.Empty(t, d.Info().Notes)
 	same(t, whole(t, 6), e, dir)
 	remarks := strings.Join(e.Remarks, "; ")
 	assert.NotContains(t, remarks, "messages, and there are")
@@ -244,8 +244,8 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 
 	meta(metadataOf(99, "run_0.db3", "gone.db3"))
 	d, e = open(dataset.Options{})
-	assert.Equal(t, []dataset.Problem{{Where: "metadata.yaml", What: "the file gone.db3 is not there"}, {Where: "run_1.db3", What: "is not listed in metadata.yaml, and not read"}},
-		d.Info().Problems)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "gone.db3", Count: 1}, {Code: dataset.CodeFileUnlisted, Subject: "run_1.db3", Count: 1, Detail: dataset.Detail{Want: "metadata.yaml"}}},
+		d.Info().Notes)
 	assert.Contains(t, strings.Join(e.Remarks, "; "), fmt.Sprintf("metadata.yaml says 99 messages, and there are %d", half))
 	_, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
@@ -256,8 +256,8 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 
 	meta("rosbag2_bagfile_information:\n  version: [\n")
 	d, e = open(dataset.Options{})
-	require.Len(t, d.Info().Problems, 1)
-	assert.Contains(t, d.Info().Problems[0].What, "the folder's files are taken instead")
+	require.Len(t, d.Info().Notes, 1)
+	assert.Equal(t, []any{dataset.CodeUnreadable, "metadata.yaml"}, []any{d.Info().Notes[0].Code, d.Info().Notes[0].Subject})
 	same(t, whole(t, 6), e, dir)
 	_, err = dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)

@@ -158,7 +158,7 @@ func (s *Set) readFolder(ctx context.Context) error {
 	m, err := readMetadata(ctx, s.path)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) && !s.opt.Strict {
-		s.problem(metadataName, bad.Error()+"; the folder's files are taken instead")
+		s.problem(dataset.CodeUnreadable, metadataName, dataset.Detail{Cause: bad}) // the folder's files are taken instead
 		err = nil
 	}
 	if err != nil {
@@ -189,8 +189,8 @@ func (s *Set) readFolder(ctx context.Context) error {
 	return nil
 }
 
-func (s *Set) problem(where, what string) {
-	s.info.Problems = append(s.info.Problems, dataset.Problem{Where: where, What: what})
+func (s *Set) problem(code dataset.Code, file string, detail dataset.Detail) {
+	s.info.Notes.Add(dataset.Note{Code: code, Subject: file, Count: 1, Detail: detail})
 }
 
 // listed returns the files that metadata.yaml lists, in its order, of those that there are. Old versions list them with the bag's folder before them;
@@ -219,12 +219,12 @@ func (s *Set) listed(have []string) (names []string, err error) {
 			return nil, bad
 		}
 		for _, file := range missing {
-			s.problem(metadataName, "the file "+file+" is not there")
+			s.problem(dataset.CodeFileMissing, file, dataset.Detail{})
 		}
 	}
 	for _, name := range have {
 		if !slices.Contains(names, name) {
-			s.problem(name, "is not listed in metadata.yaml, and not read")
+			s.problem(dataset.CodeFileUnlisted, name, dataset.Detail{Want: metadataName})
 		}
 	}
 	return names, nil

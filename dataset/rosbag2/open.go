@@ -105,7 +105,7 @@ func (s *Set) Format() string { return "rosbag2" }
 // Info says what metadata.yaml says, and where it is wrong.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Problems, info.Attributes = slices.Clone(info.Problems), maps.Clone(info.Attributes)
+	info.Notes, info.Attributes = slices.Clone(info.Notes), maps.Clone(info.Attributes)
 	return info
 }
 

@@ -70,7 +70,7 @@ func TestTimestampsAreWhatTheirDigitsSay(t *testing.T) {
 			assert.False(t, c.Integer)
 		}
 		assert.Empty(t, e.Notes.Damage(), name)
-		assert.Equal(t, name == "no last line's end", len(d.Info().Problems) == 1, name)
+		assert.Equal(t, name == "no last line's end", len(d.Info().Notes) == 1, name)
 		assert.Equal(t, name == "no last line's end", e.Attributes.Other["pose: last line"] != "", name)
 		require.NoError(t, d.Close())
 	}
@@ -126,7 +126,7 @@ func TestATrajectoryCutAnywhereKeepsWhatIsWhole(t *testing.T) {
 			continue
 		}
 		rows := e.Stream("pose").Len()
-		assert.True(t, rows == max(whole, 0) || rows == whole+1 && len(info.Problems) == 1, "%d bytes: %d rows", n, rows)
+		assert.True(t, rows == max(whole, 0) || rows == whole+1 && len(info.Notes) == 1, "%d bytes: %d rows", n, rows)
 		line := small[strings.LastIndexByte(small[:n], '\n')+1 : n]
 		if line != "" && line[0] != '#' && rows == max(whole, 0) {
 			require.Len(t, e.Notes.Damage(), 1)
@@ -228,7 +228,7 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []any{"tum", "freiburg", 1}, []any{d.Format(), d.Name(), d.Len()})
-	assert.Equal(t, []dataset.Problem{{Where: "rgb.txt", What: "1 of 3 files are not there, the first is rgb/b.png"}}, d.Info().Problems)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFilesMissing, Subject: "rgb.txt", Count: 1, Detail: dataset.Detail{Of: 3, Names: []string{"rgb/b.png"}}}}, d.Info().Notes)
 	e, err := d.Episode(context.Background(), 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pose", "accelerometer"}, e.Names())

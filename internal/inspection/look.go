@@ -109,7 +109,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	found := reportOf(path, opt.Episode >= 0, d, &sum, firsts)
 	for _, u := range unread {
 		where, what, _ := strings.Cut(u, ": ")
-		found.Problems = append(found.Problems, Problem{where, what})
+		found.Problems = append(found.Problems, Problem{where, what, nil})
 	}
 	for i := range sum.Streams {
 		if s := &sum.Streams[i]; s.Lossy > 0 {
