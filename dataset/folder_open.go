@@ -302,7 +302,12 @@ func (s *sorting) refused(all map[string][]string) error {
 		}
 		got, want = "a folder with recordings of several: "+strings.Join(list, ", "), "those of one in a folder"
 	case len(s.unread) > 0:
-		got += fmt.Sprintf("; in it %v", s.unread[0])
+		got += fmt.Sprintf("; in it %q, ", s.unread[0].Subject)
+		if n := &s.unread[0]; n.Cause != nil {
+			got += n.Cause.Error()
+		} else {
+			got += "a folder of no format that has folders, with recordings in it that are not read: " + n.Names[0]
+		}
 	case s.folder != "":
 		got += fmt.Sprintf("; folders in it that are none, such as %q, are not looked into", s.folder)
 	}
