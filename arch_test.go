@@ -56,7 +56,7 @@ var rules = map[string][]string{
 	"align":                  {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"loader":                 {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/sources", "internal/video"},
-	"doctor":                 {"tensor", "dataset/...", "align", "internal/nth", "internal/summary", "golang.org/x/sys/cpu"},
+	"doctor":                 {"tensor", "dataset/...", "align", "internal/nth", "internal/summary"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
 	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
