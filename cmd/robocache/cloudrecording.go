@@ -8,7 +8,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
-	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -79,7 +79,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 		return c, c.all(ctx, s, r.strict)
 	}
 	if int(r.one) >= s.Len() {
-		return nil, usagef("--cloud: got %d, and %s of %s holds %s", r.one, name, r.in, inspection.Counted(s.Len(), "cloud"))
+		return nil, usagef("--cloud: got %d, and %s of %s holds %s", r.one, name, r.in, text.Count(s.Len(), "cloud"))
 	}
 	read, err := s.Cloud(ctx, int(r.one))
 	if err != nil {
