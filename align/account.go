@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -88,20 +89,12 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 func Sorted(name string, late, lost int) string {
 	var list []string
 	if late > 0 {
-		list = append(list, count(late, "step")+" back in time, sorted")
+		list = append(list, text.Count(late, "step")+" back in time, sorted")
 	}
 	if lost > 0 {
-		list = append(list, count(lost, "sample")+" without a time, and left out")
+		list = append(list, text.Count(lost, "sample")+" without a time, and left out")
 	}
 	return name + ": " + strings.Join(list, "; ")
-}
-
-// count is a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // shifted returns a clock that is later by d.

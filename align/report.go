@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -219,7 +220,7 @@ func (r Report) String() string {
 	_ = t.Flush() // a strings.Builder does not fail
 	for _, s := range r.Streams {
 		if s.NotFinite > 0 {
-			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), count(s.NotFinite, "target"))
+			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), text.Count(s.NotFinite, "target"))
 		}
 		if lost := s.Lost(); lost != "" {
 			fmt.Fprintf(&b, "%s, in %s: %s\n", printed.Text(s.Name), s.DType, lost)

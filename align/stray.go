@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // A timestamp is stray if it lies so many times as far from the others of its stream as these are long: a zero, which a clock gives before it is set,
@@ -84,7 +85,7 @@ func (j *job) strays() (remarks []string) {
 		what := "the range that was asked for follows it"
 		switch {
 		case t.strays > 0:
-			what = count(t.strays, "sample") + " left out"
+			what = text.Count(t.strays, "sample") + " left out"
 		case j.plan.Targets != nil:
 			what = "its sample was taken"
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/robocache/robocache/internal/text"
 )
 
 // leastApart is how many samples a stream of an episode has at least that says when it was recorded.
@@ -60,9 +62,10 @@ func (g *suggesting) apart(chosen []*suggested) {
 		if x.later {
 			where = "after those of " + x.other + " end"
 		}
+		read := text.Count(g.out.Looked, "episode")
 		text := fmt.Sprintf("its samples lie %v or more %s, and share no moment with them", time.Duration(x.away).Round(time.Millisecond), where)
 		if g.out.Looked > 1 {
-			text += fmt.Sprintf(", in %d of the %s that were read", x.episodes, counted(g.out.Looked, "episode"))
+			text += fmt.Sprintf(", in %d of the %s that were read", x.episodes, read)
 		}
 		s.note("%s: give it an offset, or leave it out", text)
 		g.remark("%s: %s: resampled by this plan, no row has both; give it an offset, or take another clock", s.from, text)

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -38,7 +39,7 @@ func (g *suggesting) usable() (list []*suggested) {
 		}
 		if s.backs > 0 {
 			g.sort = true
-			s.note("its timestamps step back %s: unordered sorts its samples", counted(s.backs, "time"))
+			s.note("its timestamps step back %s: unordered sorts its samples", text.Count(s.backs, "time"))
 		}
 		if len(rest) < len(columns) && len(rest) > 0 {
 			if s.take = rest; !s.sayable() { // in a plan, for columns of one name
@@ -67,7 +68,7 @@ func (g *suggesting) common(can []*suggested) []*suggested {
 		return can
 	}
 	for _, s := range can {
-		in := fmt.Sprintf("in %d of %s", s.episodes, counted(g.out.Looked, "episode"))
+		in := fmt.Sprintf("in %d of %s", s.episodes, text.Count(g.out.Looked, "episode"))
 		switch {
 		case 2*s.episodes < g.out.Looked:
 			g.leave(s.from, in)
@@ -83,10 +84,10 @@ func (g *suggesting) without(s *suggested, labels, never []int) {
 	names := columnNames(s.see.columns)
 	if len(labels) > 0 {
 		g.labelled = true
-		s.note("without %s", several(runs(names, labels)))
+		s.note("without %s", text.List(runs(names, labels), mostNames))
 	}
 	if len(never) > 0 {
-		s.note("without %s, never finite", several(runs(names, never)))
+		s.note("without %s, never finite", text.List(runs(names, never), mostNames))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -60,18 +61,18 @@ func (g *suggesting) columns(s *suggested) {
 	} else if len(never) > 0 {
 		never = slices.DeleteFunc(never, func(i int) bool { return !slices.Contains(s.taken(), i) })
 		if len(never) > 0 {
-			s.note("never changing: %s", several(runs(columnNames(all), never)))
+			s.note("never changing: %s", text.List(runs(columnNames(all), never), mostNames))
 		}
 	}
 	counts, _ := s.see.NotFinite()
 	var some []string
 	for _, i := range s.taken() {
 		if n := counts[i]; n > 0 {
-			some = append(some, fmt.Sprintf("%s (%s)", all[i].Name, counted(n, "sample")))
+			some = append(some, fmt.Sprintf("%s (%s)", all[i].Name, text.Count(n, "sample")))
 		}
 	}
 	if len(some) > 0 {
-		s.note("not always finite: %s", several(some))
+		s.note("not always finite: %s", text.List(some, mostNames))
 	}
 	switch {
 	case s.seldom:
@@ -81,7 +82,7 @@ func (g *suggesting) columns(s *suggested) {
 		s.silent = true
 		s.note("it is silent at times, and its last value holds meanwhile")
 	case s.gaps > 0:
-		s.note("%s longer than %v, the longest %.3g s", counted(s.gaps, "gap"), upTo(dataset.GapLimit(s.usual)), float64(s.longest)/1e9)
+		s.note("%s longer than %v, the longest %.3g s", text.Count(s.gaps, "gap"), upTo(dataset.GapLimit(s.usual)), float64(s.longest)/1e9)
 	}
 }
 
@@ -101,11 +102,11 @@ func (s *suggested) angles(kinds, causes []string, plain string) {
 	for _, a := range found {
 		why := "an angle, " + a.By.String()
 		if a.Wraps > 0 {
-			why = fmt.Sprintf("an angle, which goes around %s", counted(a.Wraps, "time"))
+			why = fmt.Sprintf("an angle, which goes around %s", text.Count(a.Wraps, "time"))
 		}
 		switch {
 		case plain != linear && a.Wraps > 0:
-			s.note("goes around %s, with a jump of its value: %s", counted(a.Wraps, "time"), s.see.columns[a.Column].Name)
+			s.note("goes around %s, with a jump of its value: %s", text.Count(a.Wraps, "time"), s.see.columns[a.Column].Name)
 			continue
 		case plain != linear || kinds[a.Column] == previous:
 			continue
@@ -140,7 +141,7 @@ func (s *suggested) quaternions(kinds, causes []string, plain string, custom dat
 		case !whole:
 			continue
 		case plain != linear:
-			s.note("%s: %s", why, several(runs(columnNames(s.see.columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3})))
+			s.note("%s: %s", why, text.List(runs(columnNames(s.see.columns), []int{q.At, q.At + 1, q.At + 2, q.At + 3}), mostNames))
 			for k := q.At; k < q.At+4; k++ {
 				kinds[k], causes[k] = plain, ""
 			}
@@ -232,7 +233,7 @@ type entry struct {
 
 // spoken is why, with the names of the columns where a range has none.
 func (e *entry) spoken(cols []dataset.Column, why string) string {
-	names := several(runs(columnNames(cols), indices(e.lo, e.hi)))
+	names := text.List(runs(columnNames(cols), indices(e.lo, e.hi)), mostNames)
 	switch {
 	case !strings.Contains(e.name, ":"), e.name == cols[e.lo].Name:
 		return why
@@ -321,14 +322,8 @@ func (s *suggested) sayable() bool {
 // mostEntries is how many names of columns a plan lists before ranges are easier to read.
 const mostEntries = 12
 
-// several names the first of a list.
-func several(names []string) string {
-	const most = 4
-	if len(names) <= most+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+// mostNames is how many names a note has before it counts the others.
+const mostNames = 4
 
 // runs names columns, three neighbours of an array and more as one.
 func runs(names []string, at []int) (list []string) {
@@ -346,12 +341,4 @@ func runs(names []string, at []int) (list []string) {
 		k = end
 	}
 	return list
-}
-
-// counted is a number with a noun.
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
 }

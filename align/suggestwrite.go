@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // planText writes a plan file, with reasons as comments.
@@ -154,7 +155,7 @@ func (g *suggesting) write(chosen []*suggested) error {
 func (g *suggesting) head(t *planText, chosen []*suggested) {
 	what := fmt.Sprintf("A first plan for %s (%s), to look over and to change.", g.name, g.format)
 	if g.out.Looked < g.out.Episodes {
-		what += fmt.Sprintf(" It was made by looking at %d of its %s.", g.out.Looked, counted(g.out.Episodes, "episode"))
+		what += fmt.Sprintf(" It was made by looking at %d of its %s.", g.out.Looked, text.Count(g.out.Episodes, "episode"))
 	}
 	t.above(0, what)
 	if g.info.RateFrom == "caller" {
@@ -236,7 +237,7 @@ func (g *suggesting) writeStream(t *planText, i int, s *suggested, shared time.D
 	key := func(part string) string { return fmt.Sprintf("streams[%d].%s", i, part) }
 	about := fmt.Sprintf("%s Hz", hertz(s.rate()))
 	if n := len(s.columns()); n > 0 {
-		about += ", " + counted(n, "column")
+		about += ", " + text.Count(n, "column")
 	}
 	for _, n := range s.notes {
 		t.because(key("name"), s.from, n)
@@ -345,9 +346,9 @@ func (g *suggesting) writeWindows(t *planText, chosen []*suggested, past, ahead 
 	}
 	t.WriteString("windows:\n")
 	for _, s := range chosen {
-		window, why := fmt.Sprintf("[-%v, 0s]", ticksLong(past, g.rate)), counted(past, "tick")
+		window, why := fmt.Sprintf("[-%v, 0s]", ticksLong(past, g.rate)), text.Count(past, "tick")
 		if s.role == action {
-			window, why = fmt.Sprintf("[0s, %v]", ticksLong(ahead, g.rate)), counted(ahead, "tick")
+			window, why = fmt.Sprintf("[0s, %v]", ticksLong(ahead, g.rate)), text.Count(ahead, "tick")
 		}
 		t.value(2, quoted(s.name, false)+": "+window, why)
 		t.because("windows."+s.name, s.from, why+strings.TrimRight(", "+short, ", "))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -126,7 +127,7 @@ func (x *examiner) noTimes(c *clock) bool {
 	if len(rows) == 0 {
 		return false
 	}
-	f := x.add(NaN, c.stream, len(rows), fmt.Sprintf("%s NaN or infinite, the first of sample %d%s", count(len(rows), "timestamp is", "timestamps are"), rows[0], c.of()))
+	f := x.add(NaN, c.stream, len(rows), fmt.Sprintf("%s NaN or infinite, the first of sample %d%s", text.Count(len(rows), "timestamp is", "timestamps are"), rows[0], c.of()))
 	for _, i := range rows[:min(len(rows), MostTimes)] {
 		f.At = append(f.At, c.times[max(i-1, 0)]) // of the sample before it
 	}
@@ -199,7 +200,7 @@ func (x *examiner) backSteps(c *clock) {
 		}
 	}
 	f := x.add(BackStep, c.stream, c.stats.BackSteps, fmt.Sprintf("%s before the timestamp that precedes it, by up to %s%s",
-		count(c.stats.BackSteps, "timestamp lies", "timestamps lie"), span(longest), c.of()))
+		text.Count(c.stats.BackSteps, "timestamp lies", "timestamps lie"), span(longest), c.of()))
 	f.At, f.plot = at, x.steps(c, at)
 }
 
@@ -224,7 +225,7 @@ func (x *examiner) duplicates(c *clock) {
 	if same == 0 && (!c.steady || n > len(c.times)/5) { // elements of one message, or several that came at once
 		return
 	}
-	why := count(n, "timestamp repeats", "timestamps repeat") + " the one before"
+	why := text.Count(n, "timestamp repeats", "timestamps repeat") + " the one before"
 	switch {
 	case c.values == nil:
 	case same == n:
@@ -266,9 +267,9 @@ func (x *examiner) gaps(c *clock) {
 		}
 	}
 	n := len(gaps)
-	why := fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s", count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median))
+	why := fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s", text.Count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median))
 	if lost > 0 {
-		why += fmt.Sprintf("; some %s missing", count(int(lost), "sample is", "samples are"))
+		why += fmt.Sprintf("; some %s missing", text.Count(int(lost), "sample is", "samples are"))
 	}
 	f := x.add(Gap, c.stream, n, why+c.of())
 	f.At, f.plot = at, x.steps(c, at)
@@ -421,7 +422,7 @@ func (x *examiner) float32Clock(c *clock) bool {
 	}
 	why := fmt.Sprintf("every timestamp is a float32 number of seconds; around %.6g s these lie %s apart", most, span(int64(spacing)))
 	if c.stats.Duplicates > 0 {
-		why += fmt.Sprintf(", so that %s the one before", count(c.stats.Duplicates, "timestamp repeats", "timestamps repeat"))
+		why += fmt.Sprintf(", so that %s the one before", text.Count(c.stats.Duplicates, "timestamp repeats", "timestamps repeat"))
 	} else {
 		why += ", where a step takes " + span(int64(mean))
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // told says which kind of finding it is that a reader has noted, by its words. The first that fits counts.
@@ -136,7 +137,7 @@ func (x *examiner) noted() {
 			sum += d.Duration
 			at = append(at, d.Time)
 		}
-		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+count(n, "time", "times")+", for "+span(sum)+" together")
+		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time", "times")+", for "+span(sum)+" together")
 		f.At = firstOf(at)
 	}
 	x.empty()
@@ -180,7 +181,7 @@ func (x *examiner) empty() {
 		if x.e.Notes.Damage() == nil && !x.has(Schema, Undecoded, Float32Clock) {
 			why := "the episode has no samples, frames or clouds"
 			if left := x.e.LeftOut; len(left) > 0 {
-				why += fmt.Sprintf(": %s left out, the first %s: %s", count(len(left), "part is", "parts are"), left[0].Name, left[0].Reason)
+				why += fmt.Sprintf(": %s left out, the first %s: %s", text.Count(len(left), "part is", "parts are"), left[0].Name, left[0].Reason)
 			}
 			x.add(Empty, "", 1, why)
 		}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/robocache/robocache/internal/text"
 )
 
 // pageHead is the page up to its body, in which TITLE stands for the title. The body is written without html/template, which calls methods by their names:
@@ -71,23 +73,23 @@ func (r *Report) page(groups []*pageGroup) string {
 	if errors := r.Count(Error); len(r.Findings) == 0 {
 		put(`<span class="good">Nothing found</span>`)
 	} else {
-		put(`<span class="error">%s</span>, <span class="warning">%s</span>`, count(errors, "error", "errors"), count(len(r.Findings)-errors, "warning", "warnings"))
+		put(`<span class="error">%s</span>, <span class="warning">%s</span>`, text.Count(errors, "error", "errors"), text.Count(len(r.Findings)-errors, "warning", "warnings"))
 	}
 	b.WriteString("</h1>\n<p class=\"soft\">")
 	for _, s := range c.Paths {
-		put("%s (%s, %s)", s.Name, s.Format, count(s.Episodes, "episode", "episodes"))
+		put("%s (%s, %s)", s.Name, s.Format, text.Count(s.Episodes, "episode", "episodes"))
 		if s.Path != "" {
 			put(": %s", s.Path)
 		}
 		put("<br>")
 	}
-	put("\nLooked at %s, %s of %s and %s, for %s kinds of fault", count(c.Episodes, "episode", "episodes"), count(c.Streams, "stream", "streams"),
-		count(c.Samples, "sample", "samples"), count(c.Frames, "frame", "frames"), fmt.Sprint(len(c.Kinds)))
+	put("\nLooked at %s, %s of %s and %s, for %s kinds of fault", text.Count(c.Episodes, "episode", "episodes"), text.Count(c.Streams, "stream", "streams"),
+		text.Count(c.Samples, "sample", "samples"), text.Count(c.Frames, "frame", "frames"), fmt.Sprint(len(c.Kinds)))
 	if c.Unread > 0 {
-		put(`; <span class="error">%s could not be read</span>`, count(c.Unread, "episode", "episodes"))
+		put(`; <span class="error">%s could not be read</span>`, text.Count(c.Unread, "episode", "episodes"))
 	}
 	if c.Unlisted > 0 {
-		put("; %s more of the same are not listed", count(c.Unlisted, "finding", "findings"))
+		put("; %s more of the same are not listed", text.Count(c.Unlisted, "finding", "findings"))
 	}
 	put(".</p>\n")
 	if len(groups) > 0 {
@@ -107,7 +109,7 @@ func (r *Report) page(groups []*pageGroup) string {
 				put(", %s", f.Stream)
 			}
 			if len(f.Columns) > 0 {
-				put(` <span class="soft">(%s)</span>`, names(f.Columns))
+				put(` <span class="soft">(%s)</span>`, text.List(f.Columns, mostNames))
 			}
 			put("</h3>\n<p>%s.</p>\n", f.Why)
 			if f.WhatToDo != "" {

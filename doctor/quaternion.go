@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // The rules of quaternions.
@@ -144,19 +145,19 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 	columns := []string{s.Columns[lo].Name, s.Columns[lo+1].Name, s.Columns[lo+2].Name, s.Columns[lo+3].Name}
 	which := []int{lo, lo + 1, lo + 2, lo + 3}
 	if offs > 0 && zeros < judged { // messages have fields for a quaternion that not everybody fills
-		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", count(offs, "sample", "samples"), v.rows)
+		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", text.Count(offs, "sample", "samples"), v.rows)
 		if worst != 1 {
 			why += fmt.Sprintf(", at worst of %s", short(worst))
 		}
 		if zeros > 0 {
-			why += fmt.Sprintf("; %s 0, 0, 0, 0", count(zeros, "is", "are"))
+			why += fmt.Sprintf("; %s 0, 0, 0, 0", text.Count(zeros, "is", "are"))
 		}
-		f := x.add(QuaternionNorm, s.Name, offs, why+" ("+names(columns)+")")
+		f := x.add(QuaternionNorm, s.Name, offs, why+" ("+text.List(columns, mostNames)+")")
 		f.Columns, f.At, f.plot = columns, x.at(s.Name, off), x.series(s, v, which, x.at(s.Name, off))
 	}
 	if turned > 0 {
 		f := x.add(QuaternionFlip, s.Name, turned, fmt.Sprintf("the quaternion changes its sign %s, which is the same rotation written otherwise (%s)",
-			count(turned, "time", "times"), names(columns)))
+			text.Count(turned, "time", "times"), text.List(columns, mostNames)))
 		f.Columns, f.At, f.plot = columns, x.at(s.Name, flips), x.series(s, v, which, x.at(s.Name, flips))
 	}
 }

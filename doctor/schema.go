@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // The rules of recordings that belong together.
@@ -157,7 +158,7 @@ func differs(a, b float64) bool { return a > otherRate*b || b > otherRate*a }
 // otherThan says what columns have that others have not.
 func otherThan(columns, others []dataset.Column) string {
 	if len(columns) != len(others) {
-		return count(len(columns), "column", "columns")
+		return text.Count(len(columns), "column", "columns")
 	}
 	for i, c := range columns {
 		if c != others[i] {
@@ -209,11 +210,11 @@ func (s *schema) found() (list []Finding) {
 			if u.order {
 				why, what = "its columns are the same in all episodes, but in another order: ", inOneOrder
 			}
-			list = append(list, s.finding(Schema, name, u.episodes, why+u.how+"; "+count(u.episodes, "is not", "are not")+" as the first", what))
+			list = append(list, s.finding(Schema, name, u.episodes, why+u.how+"; "+text.Count(u.episodes, "is not", "are not")+" as the first", what))
 		}
 		if u := &k.ratesDiffer; u.episodes > 0 {
 			list = append(list, s.finding(MixedRates, name, u.episodes, fmt.Sprintf("it comes at %s; %s as the first", u.how,
-				count(u.episodes, "is not", "are not")), oneRate))
+				text.Count(u.episodes, "is not", "are not")), oneRate))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.videos)) {
@@ -223,7 +224,7 @@ func (s *schema) found() (list []Finding) {
 			unlike
 		}{{Schema, Error, s.videos[name].size}, {FPSMismatch, Error, s.videos[name].rate}, {Schema, Warning, s.videos[name].encoding}} {
 			if u.episodes > 0 {
-				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, count(u.episodes, "episode", "episodes")))
+				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, text.Count(u.episodes, "episode", "episodes")))
 				f.Path, f.Severity, f.WhatToDo = s.path, u.severity, asDeclared
 				list = append(list, *f)
 			}
@@ -255,7 +256,7 @@ func (s *schema) lacking() (list []Finding) {
 		streams[g] = append(streams[g], name)
 	}
 	for _, g := range groups {
-		why := fmt.Sprintf("%s of %d without it, the first is %s", count(g.missing, "episode", "episodes"), s.episodes, g.first)
+		why := fmt.Sprintf("%s of %d without it, the first is %s", text.Count(g.missing, "episode", "episodes"), s.episodes, g.first)
 		list = append(list, s.finding(Schema, streams[g][0], g.missing, why+alsoOf(streams[g]), withAll))
 	}
 	return list
@@ -265,7 +266,7 @@ func alsoOf(streams []string) string {
 	if len(streams) == 1 {
 		return ""
 	}
-	return "; nor with " + names(streams[1:])
+	return "; nor with " + text.List(streams[1:], mostNames)
 }
 
 func (s *schema) finding(kind Kind, stream string, n int, why, what string) Finding {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/nth"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // The rules of values that jump.
@@ -174,8 +175,8 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []f
 	if len(rows) == 0 {
 		return false
 	}
-	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", count(len(columns), "column", "columns"),
-		what, names(columns), count(len(rows), "time", "times")))
+	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", text.Count(len(columns), "column", "columns"),
+		what, text.List(columns, mostNames), text.Count(len(rows), "time", "times")))
 	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, columnsOf(s, columns), x.at(s.Name, rows))
 	return true
 }
@@ -251,7 +252,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
 	f := x.add(Spike, s.Name, n, fmt.Sprintf("%s away by %s or more and back within %d samples, where no other step is longer than %s: %s",
-		count(n, "value jumps", "values jump"), short(least), spikeLong, short(most), names(columns)))
+		text.Count(n, "value jumps", "values jump"), short(least), spikeLong, short(most), text.List(columns, mostNames)))
 	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, where, x.at(s.Name, rows))
 }
 

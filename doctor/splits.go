@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // heldOut are words in the names of parts that a policy is measured on.
@@ -34,7 +35,7 @@ func overlaps(splits []dataset.Split, path string) (list []Finding) {
 				continue
 			}
 			f := newFinding(SplitOverlap, "split "+held.Name, len(shared), fmt.Sprintf("%s of it in split %s too, the first is episode %d",
-				count(len(shared), "episode is", "episodes are"), train.Name, slices.Min(shared)))
+				text.Count(len(shared), "episode is", "episodes are"), train.Name, slices.Min(shared)))
 			f.Path = path
 			list = append(list, *f)
 		}

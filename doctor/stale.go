@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // The rules of statistics: what a dataset states may be rounded, made in float32 or divided by one less, and differs by less than this then.
@@ -115,7 +116,7 @@ func (t *stale) found(path string) (list []Finding) {
 		if n == 0 {
 			continue
 		}
-		f := newFinding(StaleStats, name, n, fmt.Sprintf("%s: %s (%s)", st.Where, wrong, count(n, "column differs", "columns differ")))
+		f := newFinding(StaleStats, name, n, fmt.Sprintf("%s: %s (%s)", st.Where, wrong, text.Count(n, "column differs", "columns differ")))
 		f.Path = path
 		list = append(list, *f)
 	}

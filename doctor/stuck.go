@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/nth"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // The rules of streams that are stuck.
@@ -58,19 +59,19 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	if n == 0 {
 		return
 	}
-	longest := count(worst.to-worst.from, "sample", "samples")
+	longest := text.Count(worst.to-worst.from, "sample", "samples")
 	if len(times) >= v.rows && !x.e.Steps {
 		longest += ", " + span(times[worst.to-1]-times[worst.from])
 	}
 	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, in the middle of a motion; %.3g %% of the samples",
-		count(v.width, "column", "columns"), count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
+		text.Count(v.width, "column", "columns"), text.Count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
 	f.At, f.plot = at, x.series(s, v, v.moving(t), at)
 }
 
 // unmoved is the finding of a stream that never changes, which is one only if it does in other episodes.
 func (x *examiner) unmoved(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
-		count(v.width, "column", "columns"), count(v.rows, "sample", "samples")))
+		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
 	f.At, f.plot = x.at(s.Name, []int{0}), x.series(s, v, v.moving(t), nil)
 	return x.placed(f)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // The rules of values.
@@ -40,7 +41,7 @@ func (x *examiner) stream(s *dataset.Stream) {
 	x.saturated(s, &v, t, turning)
 	x.jumps(s, &v, t, turning)
 	if n := s.Lossy(); n > 0 {
-		x.add(Inexact, s.Name, n, fmt.Sprintf("%s too large for %v, and rounded", count(n, "whole number is", "whole numbers are"), s.Values.DType()))
+		x.add(Inexact, s.Name, n, fmt.Sprintf("%s too large for %v, and rounded", text.Count(n, "whole number is", "whole numbers are"), s.Values.DType()))
 	}
 }
 
@@ -64,12 +65,12 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 			rows, n = v.badRows(columnsOf(s, some))
 		}
 		at := x.at(s.Name, rows)
-		f := x.add(NaN, s.Name, n, fmt.Sprintf("%s of %d with NaN or infinite values, in %s", count(n, "sample", "samples"), v.rows, names(some)))
+		f := x.add(NaN, s.Name, n, fmt.Sprintf("%s of %d with NaN or infinite values, in %s", text.Count(n, "sample", "samples"), v.rows, text.List(some, mostNames)))
 		f.Columns, f.At, f.plot = some, at, x.series(s, v, columnsOf(s, some), at)
 	}
 	if len(never) > 0 {
-		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", count(len(never), "column is", "columns are"),
-			count(v.rows, "sample", "samples"), names(never)))
+		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(never), "column is", "columns are"),
+			text.Count(v.rows, "sample", "samples"), text.List(never, mostNames)))
 		f.Columns, f.At = never, x.at(s.Name, t.bad[:min(len(t.bad), 1)])
 		if x.e.Frames == 0 { // messages have fields that nobody fills
 			f.Severity = Warning
@@ -157,7 +158,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 		if turn == 360 {
 			unit, period = "360", ", period: 360"
 		}
-		f := x.add(AngleWrap, s.Name, n, fmt.Sprintf("%s jumps by a turn of %s, %s", s.Columns[c].Name, unit, count(n, "time", "times")))
+		f := x.add(AngleWrap, s.Name, n, fmt.Sprintf("%s jumps by a turn of %s, %s", s.Columns[c].Name, unit, text.Count(n, "time", "times")))
 		f.Columns, f.At, f.plot = []string{s.Columns[c].Name}, x.at(s.Name, rows), x.series(s, v, []int{c}, x.at(s.Name, rows))
 		f.WhatToDo = fmt.Sprintf("Give the column kind: angle%s in the plan, so that it is not interpolated through the turn; for a network, take its sine and cosine.", period)
 		return

@@ -1,20 +1,11 @@
 package doctor
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// count writes a number with a word that agrees with it.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
 
 // span writes a length of time for a person: "12.5 ms".
 func span(ns int64) string {
@@ -38,14 +29,8 @@ func planTime(ns int64) string { return time.Duration(ns).String() }
 
 func hertz(rate float64) string { return short(rate) + " Hz" }
 
-// names lists some names.
-func names(list []string) string {
-	const most = 4
-	if len(list) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
-	}
-	return strings.Join(list, ", ")
-}
+// mostNames is how many names a sentence has before it counts the others.
+const mostNames = 4
 
 // firstOf returns as many times as a finding lists.
 func firstOf(at []int64) []int64 { return at[:min(len(at), MostTimes)] }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -206,11 +207,5 @@ func (p *packer) saved(ctx context.Context) []saved {
 	return all
 }
 
-// listed writes a few names.
-func listed(names []string) string {
-	const most = 12
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), fmt.Sprintf("... %d more", len(names)-most))
-	}
-	return "[" + strings.Join(names, ", ") + "]"
-}
+// listed writes a few names in brackets.
+func listed(names []string) string { return "[" + text.List(names, 12) + "]" }

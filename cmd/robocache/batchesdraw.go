@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
@@ -178,7 +179,7 @@ func (d *drawing) draw() error {
 	d.saved = state
 	d.tell(state)
 	if d.over(state) {
-		d.remark("nothing is left to draw: %s has all of %s", d.state, inspection.Counted(d.epochs, "epoch"))
+		d.remark("nothing is left to draw: %s has all of %s", d.state, text.Count(d.epochs, "epoch"))
 	}
 	bar := d.app.rating("drawing batches", d.left(state), "windows")
 	defer bar.done()

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
 	"github.com/robocache/robocache/dataset/notetext"
-	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -78,7 +78,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 		return c, c.all(ctx, s, r.strict)
 	}
 	if int(r.one) >= s.Len() {
-		return nil, usagef("--cloud: got %d, and %s of %s holds %s", r.one, name, r.in, inspection.Counted(s.Len(), "cloud"))
+		return nil, usagef("--cloud: got %d, and %s of %s holds %s", r.one, name, r.in, text.Count(s.Len(), "cloud"))
 	}
 	read, err := s.Cloud(ctx, int(r.one))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/convert"
-	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // mostReasons is how many skipped episodes, losses and remarks are told of each.
@@ -101,11 +101,11 @@ func writtenOf(r *convert.Report) string {
 			streams++
 		}
 	}
-	text := inspection.Counted(streams, "stream")
+	wrote := text.Count(streams, "stream")
 	if cameras > 0 {
-		text += ", " + inspection.Counted(cameras, "camera")
+		wrote += ", " + text.Count(cameras, "camera")
 	}
-	return text
+	return wrote
 }
 
 // aboutRows tells of the rows of a plan's clock that are not what a policy may trust, by the streams that are why.

@@ -19,6 +19,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // physician is what the flags of doctor ask for.
@@ -172,8 +173,8 @@ func (a *app) printFindings(r *doctor.Report) error {
 	}
 	c := &r.Checked
 	errs := r.Count(doctor.Error)
-	fmt.Fprintf(&b, "%s and %s in %s", inspection.Counted(errs, "error"), inspection.Counted(len(r.Findings)-errs, "warning"), inspection.Counted(c.Episodes, "episode"))
-	fmt.Fprintf(&b, ": %s, %s\n", inspection.Counted(c.Samples, "sample"), inspection.Counted(c.Frames, "frame"))
+	fmt.Fprintf(&b, "%s and %s in %s", text.Count(errs, "error"), text.Count(len(r.Findings)-errs, "warning"), text.Count(c.Episodes, "episode"))
+	fmt.Fprintf(&b, ": %s, %s\n", text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
 	if c.Unlisted > 0 {
 		fmt.Fprintf(&b, "%d findings more are of kinds and streams of which %d are listed\n", c.Unlisted, doctor.MostOfKind)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
@@ -166,4 +167,4 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	return found, one, err
 }
 
-func episodes(n int) string { return inspection.Counted(n, "episode") }
+func episodes(n int) string { return text.Count(n, "episode") }

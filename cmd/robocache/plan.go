@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/spf13/cobra"
 )
@@ -169,7 +170,7 @@ func (a *app) planned(r *planned) error {
 		_, err := io.WriteString(a.out, r.Plan)
 		return err
 	}
-	what := inspection.Counted(len(r.Streams), "stream")
+	what := text.Count(len(r.Streams), "stream")
 	if r.Policy {
 		what += ", for training"
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -28,7 +28,7 @@ func skillOf(e *policy.Evaluation) map[string]float64 {
 func writeSkills(b *bytes.Buffer, e, ridge *policy.Evaluation) {
 	fmt.Fprintf(b, "skill on %s, 1 - MSE/MSE(hold the last action):\n", numbered(e.Episodes))
 	for _, s := range e.Skills {
-		fmt.Fprintf(b, "%s ahead: ", fmt.Sprintf("%3s", strconv.Itoa(s.Ticks))+strings.TrimPrefix(inspection.Counted(s.Ticks, "tick"), strconv.Itoa(s.Ticks)))
+		fmt.Fprintf(b, "%s ahead: ", fmt.Sprintf("%3s", strconv.Itoa(s.Ticks))+strings.TrimPrefix(text.Count(s.Ticks, "tick"), strconv.Itoa(s.Ticks)))
 		if s.Windows == 0 {
 			b.WriteString("no tick has an action there and one before it\n")
 			continue
@@ -71,7 +71,7 @@ func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 		if s.Windows == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "by column, %s ahead, errors in its unit:\n", inspection.Counted(s.Ticks, "tick"))
+		fmt.Fprintf(b, "by column, %s ahead, errors in its unit:\n", text.Count(s.Ticks, "tick"))
 		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprint(w, "column\tskill\troot of MSE\tof MSE(hold)\tmeasured by\t\n")
 		for _, y := range s.Columns {

@@ -19,6 +19,7 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/stats"
 	"github.com/spf13/cobra"
 )
@@ -301,9 +302,9 @@ func (a *app) computed(r *computed) error {
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
 	for i := range r.Streams {
 		s := &r.Streams[i]
-		about := fmt.Sprintf("%s: %d rows of %s", printed.Text(s.Name), s.Rows, inspection.Counted(s.Episodes, "episode"))
+		about := fmt.Sprintf("%s: %d rows of %s", printed.Text(s.Name), s.Rows, text.Count(s.Episodes, "episode"))
 		if r.Output != "" { // which has the numbers
-			fmt.Fprintf(w, "%s, %s\n", about, inspection.Counted(len(s.Columns), "column"))
+			fmt.Fprintf(w, "%s, %s\n", about, text.Count(len(s.Columns), "column"))
 			continue
 		}
 		fmt.Fprintf(w, "\n%s\n", about)

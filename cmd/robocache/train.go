@@ -15,7 +15,7 @@ import (
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
@@ -78,7 +78,7 @@ type seen struct {
 }
 
 func (s seen) String() string {
-	return fmt.Sprintf("%s (%s)", s.Stream, inspection.Counted(s.Columns, "column"))
+	return fmt.Sprintf("%s (%s)", s.Stream, text.Count(s.Columns, "column"))
 }
 
 const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour cloning of action chunks, by a

@@ -5,20 +5,11 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/policy"
 )
-
-// few lists the first four of a list, and how many more there are.
-func few(list []string) string {
-	const most = 4
-	if n := len(list) - most; n > 0 {
-		list = append(list[:most:most], fmt.Sprintf("%d more", n))
-	}
-	return strings.Join(list, ", ")
-}
 
 // describe says what is trained on what.
 func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
@@ -50,14 +41,14 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		w.remark("%s", text)
 	}
 	if c.Filtered > 0 {
-		w.remark("%s not held out and not trained on: left out by the plan's filter", inspection.Counted(c.Filtered, "episode"))
+		w.remark("%s not held out and not trained on: left out by the plan's filter", text.Count(c.Filtered, "episode"))
 	}
 	if list := c.Times(); len(list) > 0 {
 		var names []string
 		for _, x := range list {
 			names = append(names, x.Name+" of "+x.Stream)
 		}
-		w.remark("columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", few(names))
+		w.remark("columns that are times or indices by their names, and no states or actions: %s; a plan can leave them out, as that of robocache plan does", text.List(names, 4))
 	}
 	if rate := store.Info().Rate; rate > 0 && c.Hz > 1.001*rate {
 		w.remark("the clock has %g ticks a second, and the recordings have %g steps: several ticks have the same sample", c.Hz, rate)
@@ -67,7 +58,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 		for _, p := range list {
 			pairs = append(pairs, fmt.Sprintf("%d is %d", p[0], p[1]))
 		}
-		w.remark("held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", few(pairs))
+		w.remark("held-out episodes that have the samples of one that is trained on, so that their skill says nothing: %s", text.List(pairs, 4))
 	}
 	normalised, err := c.Normalised()
 	if err != nil {
@@ -78,7 +69,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	}
 	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append(append([]loader.LeftOut{}, r.LeftOut...), c.LeftOut...)
 	if n := len(o.Skipped); n > 0 {
-		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
+		w.remark("skipped: %s: the first, episode %d: %s", text.Count(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
 	}
 	for _, text := range batching.Remarks(&r) {
 		w.remark("%s", text)
@@ -89,13 +80,13 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 			names = append(names, fmt.Sprintf("%s (%.3g)", y.Name, y.Std))
 		}
 		w.remark("%d of %s of the action hardly vary, and are measured by more than their standard deviation: %s; --floor sets by what",
-			len(list), inspection.Counted(len(c.Targets), "column"), few(names))
+			len(list), text.Count(len(c.Targets), "column"), text.List(names, 4))
 	}
 	if o.Recipe.WarmUp >= o.Recipe.Steps {
-		w.remark("the learning rate rises in all of the %s, and never falls: they are the warm-up alone", inspection.Counted(o.Recipe.Steps, "step"))
+		w.remark("the learning rate rises in all of the %s, and never falls: they are the warm-up alone", text.Count(o.Recipe.Steps, "step"))
 	}
 	if n := len(o.LeftOut); n > 0 {
-		w.remark("left out: %s: the first, %s: %s", inspection.Counted(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
+		w.remark("left out: %s: the first, %s: %s", text.Count(n, "episode"), o.LeftOut[0].Name, o.LeftOut[0].Reason)
 	}
 	turned, err := c.Rotations(store)
 	if err != nil {
@@ -103,7 +94,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	}
 	if n := len(turned); n > 0 {
 		w.remark("rotations: %s of the action, %s to %s, are of quaternions, and each is predicted by itself: q and -q are two targets, and what is predicted has no length of 1",
-			inspection.Counted(n, "column"), turned[0], turned[n-1])
+			text.Count(n, "column"), turned[0], turned[n-1])
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
@@ -208,9 +209,9 @@ func (f *File) member(m *zip.File) string {
 func (f *File) want() string {
 	switch {
 	case len(f.names) > 0:
-		return "one of " + some(f.names, " ")
+		return "one of " + text.List(f.names, mostNames)
 	case len(f.others) > 0:
-		return "arrays: of the archive's members none is called NAME.npy, but " + some(f.others, " ")
+		return "arrays: of the archive's members none is called NAME.npy, but " + text.List(f.others, mostNames)
 	}
 	return "an archive that is not empty"
 }

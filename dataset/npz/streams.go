@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -221,15 +222,10 @@ func (f *Archive) missing(name string, all []candidate) error {
 		}
 	}
 	if len(names) > 0 {
-		want = some(names, ", ")
+		want = text.List(names, mostNames)
 	}
 	return &dataset.FormatError{Format: f.Format, Path: f.Path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
 }
 
-// some joins names, but no more than a line takes.
-func some(names []string, between string) string {
-	if most := 40; len(names) > most {
-		return strings.Join(names[:most], between) + fmt.Sprintf("%sand %d more", between, len(names)-most)
-	}
-	return strings.Join(names, between)
-}
+// mostNames is how many names an error has before it counts the others.
+const mostNames = 40

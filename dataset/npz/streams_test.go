@@ -216,7 +216,7 @@ func TestErrorsNameHowAMemberIsPacked(t *testing.T) {
 
 func TestNoArrayIsSaidToBeNone(t *testing.T) {
 	_, err := read(t, archive(t, zip.Store, "a", "1", "b.txt", "2")).Tensor("a")
-	assert.ErrorContains(t, err, `got "a", want arrays: of the archive's members none is called NAME.npy, but a b.txt`)
+	assert.ErrorContains(t, err, `got "a", want arrays: of the archive's members none is called NAME.npy, but a, b.txt`)
 	_, err = read(t, archive(t, zip.Store)).Tensor("a")
 	assert.ErrorContains(t, err, "want an archive that is not empty")
 	var many []string

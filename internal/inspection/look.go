@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // MostRemarks is how many lines of a kind one reads.
@@ -118,7 +119,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	}
 	for i, words := range kinds {
 		if n := alike[words] - 1; n > 0 {
-			remarks[i] += fmt.Sprintf(" (and alike of %s)", Counted(n, "more episode"))
+			remarks[i] += fmt.Sprintf(" (and alike of %s)", text.Count(n, "more episode"))
 		}
 	}
 	if more > 0 {
@@ -134,12 +135,4 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	return found, one, nil
 }
 
-// Counted writes a number of things: "1 episode", "2 episodes".
-func Counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func episodes(n int) string { return Counted(n, "episode") }
+func episodes(n int) string { return text.Count(n, "episode") }

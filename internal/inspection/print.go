@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // Print prints what was found: what it is, a table of streams, media and clouds, and lists of the rest but the remarks. columns has every column named.
@@ -51,7 +52,7 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), kind(m.Type), printed.Text(m.Encoding), size)
 	}
 	for _, c := range f.Clouds {
-		what := fmt.Sprintf("clouds, the first of %s", Counted(c.Points, "point"))
+		what := fmt.Sprintf("clouds, the first of %s", text.Count(c.Points, "point"))
 		if len(c.Columns) > 0 {
 			what += " with " + names(c.Columns, columns)
 		}
@@ -88,12 +89,12 @@ func (f *Report) heading(w io.Writer) {
 	} else if f.Episode != nil {
 		of = fmt.Sprintf("%s, episode %d of %d of %s", f.Episode.Name, f.Episode.Number, f.Episodes, of)
 	}
-	parts := []string{Counted(len(f.Streams), "stream")}
+	parts := []string{text.Count(len(f.Streams), "stream")}
 	if f.Episodes != 1 && f.Episode == nil {
 		parts = append([]string{episodes(f.Episodes)}, parts...)
 	}
 	if f.Frames != nil && f.Episode == nil {
-		frames := Counted(*f.Frames, "frame")
+		frames := text.Count(*f.Frames, "frame")
 		if f.Longest > 0 && f.Episodes > 1 {
 			frames += fmt.Sprintf(" (%s an episode)", span(strconv.Itoa(f.Shortest), strconv.Itoa(f.Longest)))
 		}
@@ -103,7 +104,7 @@ func (f *Report) heading(w io.Writer) {
 		parts = append(parts, fmt.Sprintf("%v Hz (from %s)", f.Rate, f.RateFrom))
 	}
 	if f.Clock != "" {
-		parts = append(parts, fmt.Sprintf("clock %s of %s", f.Clock, few(f.Clocks, 8)))
+		parts = append(parts, fmt.Sprintf("clock %s of %s", f.Clock, text.List(f.Clocks, 8)))
 	}
 	fmt.Fprintf(w, "%s: %s\n", printed.Text(of), printed.Text(strings.Join(parts, ", ")))
 	if len(f.Splits) > 0 {
@@ -116,20 +117,11 @@ func (f *Report) heading(w io.Writer) {
 	if len(f.Tasks) > 0 {
 		const most = 3
 		list := slices.Clone(f.Tasks)
-		for i := range list[:min(len(list), most)] {
+		for i := range list {
 			list[i] = fmt.Sprintf("%q", list[i])
 		}
-		fmt.Fprintf(w, "tasks: %s\n", printed.Text(few(list, most)))
+		fmt.Fprintf(w, "tasks: %s\n", printed.Text(text.List(list, most)))
 	}
-}
-
-// few joins a list, of which it names at most so many.
-func few(list []string, most int) string {
-	text := strings.Join(list[:min(len(list), most)], ", ")
-	if len(list) > most {
-		text += fmt.Sprintf(", ... %d more", len(list)-most)
-	}
-	return text
 }
 
 func hertz(rate float64) string {

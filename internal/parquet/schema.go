@@ -33,14 +33,6 @@ func (c Field) width() int {
 	return n
 }
 
-// leaves returns how many columns of the file it takes.
-func (c Field) leaves() int {
-	if c.Type == "image" {
-		return 2
-	}
-	return 1
-}
-
 // definition is the level of a value that is there: one for the column, two for each list, one for the field of a struct.
 func (c Field) definition() int {
 	d := 1 + 2*c.depth()

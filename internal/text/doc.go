@@ -1,0 +1,2 @@
+// Package text writes numbers and lists of names for people.
+package text

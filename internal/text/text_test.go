@@ -1,0 +1,18 @@
+package text
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestANounAgreesWithItsNumber(t *testing.T) {
+	assert.Equal(t, []string{"0 gaps", "1 gap", "2 gaps"}, []string{Count(0, "gap"), Count(1, "gap"), Count(2, "gap")})
+	assert.Equal(t, []string{"1 value jumps", "3 values jump"}, []string{Count(1, "value jumps", "values jump"), Count(3, "value jumps", "values jump")})
+}
+
+func TestALongListHasItsFirstNames(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a, b": {"a", "b"}, "a, b, c": {"a", "b", "c"}, "a, b and 2 more": {"a", "b", "c", "d"}} {
+		assert.Equal(t, want, List(names, 2))
+	}
+}
