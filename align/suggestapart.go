@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // leastApart is how many samples a stream of an episode has at least that says when it was recorded.
@@ -60,12 +62,14 @@ func (g *suggesting) apart(chosen []*suggested) {
 		if x.later {
 			where = "after those of " + x.other + " end"
 		}
-		text := fmt.Sprintf("its samples lie %v or more %s, and share no moment with them", time.Duration(x.away).Round(time.Millisecond), where)
+		away := time.Duration(x.away).Round(time.Millisecond)
+		text := fmt.Sprintf("its samples lie %v or more %s, and share no moment with them", away, where)
 		if g.out.Looked > 1 {
 			text += fmt.Sprintf(", in %d of the %s that were read", x.episodes, counted(g.out.Looked, "episode"))
 		}
 		s.note("%s: give it an offset, or leave it out", text)
-		g.remark("%s: %s: resampled by this plan, no row has both; give it an offset, or take another clock", s.from, text)
+		g.out.Notes.Add(dataset.Note{Code: dataset.CodeClocksApart, Subject: s.from, Count: x.episodes,
+			Detail: dataset.Detail{Of: g.out.Looked, Got: away.String(), Names: []string{x.other}}})
 	}
 }
 

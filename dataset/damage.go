@@ -95,3 +95,11 @@ func AsDamage(err error) (*FormatError, bool) {
 	}
 	return bad, true
 }
+
+// Notes returns a note for each kind of damage.
+func (d Damages) Notes() (notes Notes) {
+	for _, k := range d {
+		notes = append(notes, Note{Code: "lost", Detail: Detail{Cause: errors.New(k.String())}})
+	}
+	return notes
+}

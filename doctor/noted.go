@@ -75,15 +75,12 @@ var problems = []told{
 	{"compressed files that are broken", Damaged, "", ""},
 }
 
-// The words of readers, of an episode: what they decided that is no fault is not among them.
-var remarks = []told{
-	{"timestamps depart from frame_index/fps", FrameTime, "", ""},
-	{"the headers' timestamp is 0", StrayTime, Warning, ""},
-	{"frames cannot be read", Damaged, "", ""},
-	{"come before a key frame", Damaged, Warning, ""},
-	{"none can be decoded", Damaged, "", ""},
-	{"the file's statistics count", Declaration, "", ""},
-	{"metadata.yaml says", Declaration, "", ""},
+// remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
+var remarkKinds = map[dataset.Code]told{
+	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
+	dataset.CodeHeaderTimeZero: {kind: StrayTime, severity: Warning},
+	dataset.CodeFramesDiffer:   {kind: Damaged}, dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
+	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 
 // What to do about what was left out, of arrays.
@@ -137,9 +134,11 @@ func (x *examiner) noted() {
 		f := x.add(t.kind, x.streamIn(d.String()), max(d.Count, 1), d.String())
 		f.At = x.rowIn(d)
 	}
-	for _, r := range x.e.Remarks {
-		if t, ok := tellingOf(remarks, r); ok {
-			x.add(t.kind, x.streamIn(r), 1, r).as(&t)
+	for _, n := range x.e.Notes {
+		if t, ok := remarkKinds[n.Code]; ok {
+			f := findingOf(t.kind, &n)
+			f.as(&t)
+			x.list = append(x.list, f)
 		}
 	}
 	for _, l := range x.e.LeftOut {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 )
 
@@ -92,7 +93,11 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 
 // newFinding is a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
-	return findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	if f.Note != nil {
+		j.Why = notetext.Line(*f.Note)
+	}
+	return j
 }
 
 // seconds is a timestamp on the page's clock.
@@ -102,7 +107,7 @@ func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
 func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
 		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
-		Paths: e.tracks(), Findings: []findingJSON{}, Remarks: append([]string{}, e.Remarks...), LeftOut: []string{}}
+		Paths: e.tracks(), Findings: []findingJSON{}, Remarks: notetext.Lines(e.Notes.Of(dataset.ClassRemark)), LeftOut: []string{}}
 	for i := range e.Streams {
 		out.Streams = append(out.Streams, e.streamJSON(i))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
@@ -219,11 +220,11 @@ func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed
 			r.LeftOut[k].Episodes++
 		}
 	}
-	remarks, err := batching.StoreRemarks(ctx, store)
+	notes, err := batching.StoreNotes(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	r.Remarks = append(r.Remarks, remarks...)
+	r.Remarks = append(r.Remarks, notetext.EpisodeLines(notes, store.Len())...)
 	for _, s := range loader.SkippedAlikes(store.Skipped) {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", s.Who(), s.Reason))
 	}

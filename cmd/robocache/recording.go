@@ -285,7 +285,8 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 			res.LeftOut = append(res.LeftOut, align.LeftOut{Name: l.Name, Reason: l.Reason})
 		}
 	}
-	res.Remarks = append(append(res.Remarks, res.Report.Unfinite()...), j.remarks...)
+	res.NoteUnfinite()
+	res.Remarks = j.remarks
 	return res, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/mcap" // each for the logs that it reads
+	"github.com/robocache/robocache/dataset/notetext"
 	_ "github.com/robocache/robocache/dataset/rosbag"
 	_ "github.com/robocache/robocache/dataset/rosbag2"
 	_ "github.com/robocache/robocache/dataset/rosbag2/sqlite" // for the .db3 files of rosbag2
@@ -61,7 +62,7 @@ func run(in, clock, backend, output string, topics []string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, remark := range got.Report.Remarks { // what was decided about these streams that one may want otherwise
+	for _, remark := range notetext.Lines(got.Report.Notes) { // choices about these streams
 		fmt.Fprintln(out, "remark:", remark)
 	}
 	for i, s := range got.Report.Streams {
