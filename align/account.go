@@ -1,12 +1,9 @@
 package align
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -26,24 +23,21 @@ func (j *job) report(e *dataset.Episode) Report {
 		}
 	}
 	r.LostBytes = e.Notes.LostBytes()
-	r.Damage = e.Notes.Damage()
-	taken := e.Remarks
+	taken := e.Notes.Of(dataset.ClassRemark)
 	if len(j.plan.Streams) > 0 {
 		var names []string
 		for i := range j.plan.Streams {
 			names = append(names, j.plan.Streams[i].source())
 		}
-		taken = e.RemarksOf(names)
+		taken = taken.About(names)
 	}
-	r.Remarks = append(r.Remarks, taken...)
-	r.Remarks = append(r.Remarks, j.strays()...)
-	if j.span.Remark != "" {
-		r.Remarks = append(r.Remarks, j.span.Remark)
-	}
-	r.Remarks = append(r.Remarks, j.unused()...)
+	r.Notes = append(e.Notes.Damage(), taken...)
+	j.strays(&r.Notes)
+	r.Notes.Join(j.span.Notes)
+	j.unused(&r.Notes)
 	for _, t := range j.takes {
 		if n := t.how.Normalise; n != "" && n != "none" {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s was left out: it needs the statistics of a dataset", t.stream.Name, n))
+			r.Notes.Add(dataset.Note{Code: dataset.CodeStatisticsNeeded, Subject: t.stream.Name, Detail: dataset.Detail{Got: n}})
 		}
 	}
 	return r
@@ -55,9 +49,7 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
 		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), BackSteps: t.sorting.late, Timeless: t.sorting.lost, Stray: t.strays,
 	}
-	if n := t.sorting; n.late+n.lost > 0 {
-		r.Remarks = append(r.Remarks, Sorted(a.Name, n.late, n.lost))
-	}
+	r.Notes.Join(Sorted(a.Name, t.sorting.late, t.sorting.lost))
 	line.Clock(t.stats)
 	own, err := shifted(targets, -t.how.Offset)
 	if err == nil {
@@ -67,34 +59,27 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 		line.Unfinite, err = Unfinite(a.Recorded.Values)
 	}
 	if err == nil && line.Targets > 0 && line.Valid == 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: valid at none of the %d targets", a.Name, line.Targets))
+		r.Notes.Add(dataset.Note{Code: dataset.CodeNeverValid, Subject: a.Name, Count: line.Targets})
 	}
-	if remark := Units(a.Recorded.Times, t.stats); remark != "" {
-		r.Remarks = append(r.Remarks, a.Name+": "+remark)
-	}
-	if remark := Degrees(a.Recorded.Values, a.Channels); remark != "" {
-		r.Remarks = append(r.Remarks, a.Name+": "+remark)
-	}
-	if remark := Coarse(a.Recorded, t.stats, own, snap); err == nil && remark != "" {
-		r.Remarks = append(r.Remarks, a.Name+": "+remark)
-	}
+	r.Notes.Join(Units(a.Name, a.Recorded.Times, t.stats))
+	r.Notes.Join(Degrees(a.Name, a.Recorded.Values, a.Channels))
 	if err == nil {
+		r.Notes.Join(Coarse(a.Name, a.Recorded, t.stats, own, snap))
 		err = lost(&line.Narrowed)
 	}
 	r.Streams = append(r.Streams, line)
 	return err
 }
 
-// Sorted says, in words for a person, what became of samples that were recorded out of order, or without a time.
-func Sorted(name string, late, lost int) string {
-	var list []string
+// Sorted returns the notes about samples of a stream that were recorded out of order, or without a time.
+func Sorted(name string, late, lost int) (notes dataset.Notes) {
 	if late > 0 {
-		list = append(list, text.Count(late, "step")+" back in time, sorted")
+		notes.Add(dataset.Note{Code: dataset.CodeBackSteps, Subject: name, Count: late})
 	}
 	if lost > 0 {
-		list = append(list, text.Count(lost, "sample")+" without a time, and left out")
+		notes.Add(dataset.Note{Code: dataset.CodeTimeless, Subject: name, Count: lost})
 	}
-	return name + ": " + strings.Join(list, "; ")
+	return notes
 }
 
 // shifted returns a clock that is later by d.

@@ -136,7 +136,7 @@ func (j *job) makeClock() error {
 			if j.plan.Range.Mode == RangeCommon {
 				cover = t.core
 			}
-			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover || t.jumps != ""})
+			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover || t.jumps != nil})
 			covers = append(covers, cover)
 		}
 	}

@@ -73,8 +73,8 @@ func TestEveryTargetIsCountedOnce(t *testing.T) {
 	assert.Equal(t, [3]int{3, 10, 8}, [3]int{b.Valid, b.OutOfRange, b.Gapped}, "200, 450 and 700 ms are samples")
 	assert.Equal(t, []align.LeftOut{{Name: "quiet", Reason: "no samples"}, {Name: "one", Reason: "fewer than two distinct timestamps"}}, got.Report.LeftOut)
 	assert.Equal(t, &align.Dropouts{Count: 1, Seconds: .002}, got.Report.Dropouts)
-	assert.Equal(t, []string{"left out, no samples: quiet", "left out, fewer than two distinct timestamps: one"}, got.Report.Notes())
-	assert.Equal(t, e.Notes, got.Report.Damage)
+	assert.Equal(t, []string{"left out, no samples: quiet", "left out, fewer than two distinct timestamps: one"}, got.Report.LeftOutLines())
+	assert.Equal(t, e.Notes, got.Report.Notes)
 	assert.EqualValues(t, 7, got.Report.LostBytes)
 	assert.Contains(t, got.Report.String(), "clock: 21 targets at 20 Hz, 0.000 to 1.000 s (begins with a, ends with a)\n")
 	assert.Contains(t, got.Report.String(), "0.200 to 0.700 s")
@@ -233,7 +233,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	normalised.Streams[0].Normalise = "mean-std"
 	got, err := align.Resample(ctx, cpu(t), e, normalised)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"a: mean-std was left out: it needs the statistics of a dataset"}, got.Report.Remarks)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeStatisticsNeeded, Subject: "a", Detail: dataset.Detail{Got: "mean-std"}}}, got.Report.Notes)
 }
 
 func ExampleResample() {

@@ -26,7 +26,7 @@ type take struct {
 	core     Cover // without stray timestamps
 	lo, hi   int   // the samples that are not stray
 	strays   int   // samples that were left out
-	jumps    string
+	jumps    dataset.Notes
 	stats    dataset.Stats
 	sorting  sorting
 	empty    bool

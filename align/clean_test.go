@@ -3,9 +3,7 @@ package align_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -138,10 +136,10 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10})
 		require.NoError(t, err, name)
 		assert.LessOrEqual(t, got.Report.Clock.Targets, 30, name)
-		require.NotEmpty(t, got.Report.Remarks, name)
-		assert.Contains(t, got.Report.Remarks[0], "rtl: a timestamp of", name)
-		assert.Regexp(t, `: \d+ samples? left out$`, got.Report.Remarks[0], name)
 		line := got.Report.Streams[0]
+		require.NotEmpty(t, got.Report.Notes, name)
+		n := got.Report.Notes[0]
+		assert.Equal(t, []any{dataset.CodeStrayLeftOut, "rtl", line.Stray}, []any{n.Code, n.Subject, n.Count}, name)
 		assert.Equal(t, 30, line.Samples+line.Stray, "each is counted")
 		assert.Positive(t, line.Stray, name)
 		assert.Equal(t, line.Targets, line.Valid, "no value comes from between a stray sample and the others")
@@ -155,9 +153,10 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 	whole := numbered(t, "b", every(300, func(i int) int64 { return int64(i) * 100 * ms }))
 	set, err := align.Resample(context.Background(), cpu(t), episode(jump, whole), align.Plan{Rate: 10})
 	require.NoError(t, err)
-	require.Len(t, set.Report.Remarks, 1)
-	assert.Contains(t, set.Report.Remarks[0], "a: a sample comes 1700000000.1")
-	assert.Contains(t, set.Report.Remarks[0], "after the one before it, sample 99")
+	require.Len(t, set.Report.Notes, 1)
+	n := set.Report.Notes[0]
+	assert.Equal(t, []any{dataset.CodeClockJump, "a", dataset.At(99)}, []any{n.Code, n.Subject, n.Row})
+	assert.Contains(t, n.Got, "1700000000.1")
 	// What lies where others have samples is not stray, though it be far from its own.
 	for name, at := range map[string]func(i int) int64{
 		"a first event": func(i int) int64 { return map[bool]int64{true: 0, false: 20_000*ms + int64(i)*10*ms}[i == 0] },
@@ -166,14 +165,14 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 		got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "events", every(20, at)), whole), align.Plan{Rate: 10})
 		require.NoError(t, err)
 		assert.Equal(t, 20, got.Report.Streams[0].Samples, name)
-		assert.Empty(t, got.Report.Remarks, name)
+		assert.Empty(t, got.Report.Notes, name)
 	}
 	// A zero that fits in is obeyed where the whole is asked for, and named.
 	s := numbered(t, "rtl", every(20, func(i int) int64 { return map[bool]int64{true: 0, false: 20_000*ms + int64(i)*100*ms}[i == 0] }))
 	got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Range: align.Range{Mode: align.RangeUnion}})
 	require.NoError(t, err)
 	assert.Greater(t, got.Report.Clock.Targets, 200)
-	assert.Contains(t, got.Report.Remarks[0], "rtl: a timestamp of 0.000 s lies 20.100 s before the others")
+	assert.Equal(t, dataset.Note{Code: dataset.CodeStrayFollowed, Subject: "rtl", Detail: dataset.Detail{Got: "0.000", Want: "20.100"}}, got.Report.Notes[0])
 	// A pause is none, nor is a topic of few samples.
 	for _, s := range []dataset.Stream{
 		numbered(t, "pause", every(40, func(i int) int64 { return int64(i)*100*ms + int64(i/20)*3_600_000*ms })),
@@ -183,7 +182,7 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 	} {
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 1})
 		require.NoError(t, err)
-		assert.Empty(t, got.Report.Remarks, s.Name)
+		assert.Empty(t, got.Report.Notes, s.Name)
 	}
 }
 
@@ -196,7 +195,7 @@ func TestOffsetsCountForTheWholeOfARecording(t *testing.T) {
 	got, err := align.Fuse(context.Background(), cpu(t), e, align.Plan{Rate: 10, Streams: []align.Stream{
 		{Name: "a", Sampling: align.Sampling{Offset: time.Duration(epoch)}}, {Name: "b"}, {Name: "mode"}}})
 	require.NoError(t, err)
-	assert.Empty(t, got.Report.Remarks)
+	assert.Empty(t, got.Report.Notes)
 	assert.Equal(t, 100, got.Report.Clock.Targets)
 	assert.Equal(t, "clamp", got.Report.Streams[2].Edge, "50 messages a second are no topic on change")
 }
@@ -209,12 +208,11 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 	plan := align.Plan{Rate: 30, Defaults: align.Sampling{Kind: "previous"}}
 	got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", rounded(ms))), plan)
 	require.NoError(t, err)
-	require.Len(t, got.Report.Remarks, 1)
-	assert.Equal(t, "camera: its timestamps are whole multiples of 1ms, so that 40 of 60 targets lie beside their sample, by up to 333.333µs; a snap of 501µs puts them on it", got.Report.Remarks[0])
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeTimesCoarse, Subject: "camera", Count: 40, Detail: dataset.Detail{Of: 60, Unit: "1ms", Got: "333.333µs", Want: "501µs"}}}, got.Report.Notes)
 	plan.Snap = ops.Within(501 * time.Microsecond)
 	got, err = align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", rounded(ms))), plan)
 	require.NoError(t, err)
-	assert.Empty(t, got.Report.Remarks)
+	assert.Empty(t, got.Report.Notes)
 	list, err := tensor.Data[float32](got.Streams[0].Values)
 	require.NoError(t, err)
 	for i, v := range list {
@@ -235,11 +233,8 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 		plan := align.Plan{Rate: c.rate, Defaults: align.Sampling{Kind: "previous"}}
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), plan)
 		require.NoError(t, err)
-		require.Len(t, got.Report.Remarks, 1, name)
-		var snap string
-		_, err = fmt.Sscanf(got.Report.Remarks[0][strings.Index(got.Report.Remarks[0], "a snap of"):], "a snap of %s", &snap)
-		require.NoError(t, err)
-		within, err := time.ParseDuration(snap)
+		require.Len(t, got.Report.Notes, 1, name)
+		within, err := time.ParseDuration(got.Report.Notes[0].Want)
 		require.NoError(t, err)
 		plan.Snap = ops.Within(within)
 		got, err = align.Resample(context.Background(), cpu(t), episode(s), plan)
@@ -250,7 +245,7 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 		for i, v := range list {
 			require.Equal(t, float32(i), v, "%s: row i is frame i", name)
 		}
-		assert.Empty(t, got.Report.Remarks)
+		assert.Empty(t, got.Report.Notes)
 	}
 	// Nothing is said of what the default snap takes, of other rates, and of clocks that are much faster than the unit.
 	plan.Snap = ops.Limit{}
@@ -260,7 +255,7 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 	} {
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), plan)
 		require.NoError(t, err)
-		assert.Empty(t, got.Report.Remarks, name)
+		assert.Empty(t, got.Report.Notes, name)
 	}
 	// Seconds of an epoch in float64 are a fraction of a microsecond off.
 	sec := make([]float64, 60)
@@ -269,29 +264,34 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 	}
 	got, err = align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", tensor.Must(tensor.Of(sec, 60)))), plan)
 	require.NoError(t, err)
-	assert.Contains(t, fmt.Sprint(got.Report.Remarks), "whole multiples of 1ms")
+	assert.Equal(t, "1ms", got.Report.Notes.Find(dataset.CodeTimesCoarse).Unit)
 }
 
 // What has no effect is told: of the defaults on all streams together, of a stream on that one.
 func TestOptionsWithoutEffectAreTold(t *testing.T) {
 	s := numbered(t, "s", every(20, func(i int) int64 { return int64(i) * 100 * ms }))
 	near := ops.Within(time.Millisecond)
-	for want, how := range map[string]align.Sampling{
-		"tolerance has no effect":                      {Tolerance: near},
-		"period has no effect":                         {Period: 360},
-		"quat has no effect":                           {Quat: "wxyz"},
-		"window has no effect":                         {Window: near},
-		"edge extrapolate has no effect":               {Kind: "previous", Edge: "extrapolate"},
-		"fill_gaps has no effect":                      {FillGaps: true},
-		"fill has no effect":                           {Fill: ops.FillWith(3)},
-		"kind pchip has no effect: no column takes it": {Kind: "pchip", Kinds: []align.ColumnKind{{Columns: "v", Kind: "linear"}}},
+	for want, how := range map[dataset.Code]align.Sampling{
+		dataset.CodeToleranceUnused:   {Tolerance: near},
+		dataset.CodePeriodUnused:      {Period: 360},
+		dataset.CodeQuatUnused:        {Quat: "wxyz"},
+		dataset.CodeWindowUnused:      {Window: near},
+		dataset.CodeExtrapolateUnused: {Kind: "previous", Edge: "extrapolate"},
+		dataset.CodeFillGapsUnused:    {FillGaps: true},
+		dataset.CodeFillUnused:        {Fill: ops.FillWith(3)},
+		dataset.CodeKindUnused:        {Kind: "pchip", Kinds: []align.ColumnKind{{Columns: "v", Kind: "linear"}}},
 	} {
+		n := dataset.Note{Code: want}
+		if want == dataset.CodeKindUnused {
+			n.Got = "pchip"
+		}
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Defaults: how})
 		require.NoError(t, err, want)
-		assert.Contains(t, fmt.Sprint(got.Report.Remarks), "["+want, want)
+		assert.Equal(t, n, got.Report.Notes[0], want)
 		got, err = align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Streams: []align.Stream{{Name: "s", Sampling: how}}})
 		require.NoError(t, err, want)
-		assert.Contains(t, fmt.Sprint(got.Report.Remarks), "[s: "+want, want)
+		n.Subject = "s"
+		assert.Equal(t, n, got.Report.Notes[0], want)
 	}
 	for _, how := range []align.Sampling{
 		{Kind: "previous", Tolerance: near, FillGaps: true}, {Kind: "angle", Period: 360}, {Kind: "window-mean", Window: near, FillGaps: true, Fill: ops.FillWith(1)},
@@ -299,7 +299,7 @@ func TestOptionsWithoutEffectAreTold(t *testing.T) {
 	} {
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Defaults: how})
 		require.NoError(t, err)
-		assert.Empty(t, got.Report.Remarks, "%+v", how)
+		assert.Empty(t, got.Report.Notes, "%+v", how)
 	}
 	// Options of a stream and defaults work together.
 	for _, plan := range []align.Plan{
@@ -310,14 +310,14 @@ func TestOptionsWithoutEffectAreTold(t *testing.T) {
 	} {
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), plan)
 		require.NoError(t, err)
-		assert.Empty(t, got.Report.Remarks, "%+v", plan)
+		assert.Empty(t, got.Report.Notes, "%+v", plan)
 	}
 	// One stream that takes it is enough for the defaults.
 	whole := numbered(t, "mode", every(20, func(i int) int64 { return int64(i) * 100 * ms }))
 	whole.Columns = []dataset.Column{{Name: "v", Integer: true}}
 	got, err := align.Resample(context.Background(), cpu(t), episode(s, whole), align.Plan{Rate: 10, Defaults: align.Sampling{Tolerance: near}})
 	require.NoError(t, err)
-	assert.Empty(t, got.Report.Remarks)
+	assert.Empty(t, got.Report.Notes)
 }
 
 // Fuse keeps doubles, and counts them where it was told not to.
@@ -417,21 +417,21 @@ func TestASnapIsNoLongerThanHalfAStep(t *testing.T) {
 // Whole numbers are nanoseconds. Where they can hardly be, a remark asks; floats that can be no seconds are an error that says what they are taken
 // for.
 func TestUnitsOfTimeAreSuspected(t *testing.T) {
-	run := func(times *tensor.Tensor) (string, error) {
+	run := func(times *tensor.Tensor) (dataset.Notes, error) {
 		got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "s", times)), align.Plan{Rate: 30})
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		return strings.Join(got.Report.Remarks, "; "), nil
+		return got.Report.Notes, nil
 	}
 	for name, c := range map[string]struct {
 		times *tensor.Tensor
-		want  string
+		want  string // the unit and the rate
 	}{
-		"epoch milliseconds":   {every(300, func(i int) int64 { return 1_700_000_000_000 + int64(i)*1000/30 }), "as milliseconds they would be 30"},
-		"milliseconds":         {every(300, func(i int) int64 { return int64(i) * 10 }), "as milliseconds they would be 100"},
-		"epoch microseconds":   {every(300, func(i int) int64 { return 1_700_000_000_000_000 + int64(i)*1_000_000/30 }), "as microseconds they would be 30"},
-		"microseconds, 250 Hz": {every(300, func(i int) int64 { return int64(i) * 4000 }), "as microseconds they would be 250"},
+		"epoch milliseconds":   {every(300, func(i int) int64 { return 1_700_000_000_000 + int64(i)*1000/30 }), "milliseconds 30"},
+		"milliseconds":         {every(300, func(i int) int64 { return int64(i) * 10 }), "milliseconds 100"},
+		"epoch microseconds":   {every(300, func(i int) int64 { return 1_700_000_000_000_000 + int64(i)*1_000_000/30 }), "microseconds 30"},
+		"microseconds, 250 Hz": {every(300, func(i int) int64 { return int64(i) * 4000 }), "microseconds 250"},
 		"nanoseconds":          {every(300, func(i int) int64 { return 1_700_000_000_000_000_000 + int64(i)*1_000_000_000/30 }), ""},
 		"8 kHz":                {every(8000, func(i int) int64 { return 1_700_000_000_000_000_000 + int64(i)*125_000 }), ""},
 		"an uptime":            {every(300, func(i int) int64 { return 1_700_000_000_000 + int64(i)*4*ms }), ""},
@@ -443,7 +443,9 @@ func TestUnitsOfTimeAreSuspected(t *testing.T) {
 			assert.Empty(t, got, name)
 			continue
 		}
-		assert.Contains(t, got, c.want, name)
+		n := got.Find(dataset.CodeTimeUnit)
+		require.NotNil(t, n, name)
+		assert.Equal(t, c.want, n.Unit+" "+n.Want, name)
 	}
 	sec := make([]float64, 30)
 	for i := range sec {
@@ -456,7 +458,7 @@ func TestUnitsOfTimeAreSuspected(t *testing.T) {
 
 // Angles beyond a turn that jump are neither wrapped radians nor unwrapped ones.
 func TestDegreesAreSuspected(t *testing.T) {
-	run := func(at func(i int) float64, period float64) []string {
+	run := func(at func(i int) float64, period float64) dataset.Notes {
 		v := make([]float64, 300)
 		for i := range v {
 			v[i] = at(i)
@@ -464,11 +466,11 @@ func TestDegreesAreSuspected(t *testing.T) {
 		s := dataset.Stream{Name: "yaw", Times: every(300, func(i int) int64 { return int64(i) * 100 * ms }), Values: tensor.Must(tensor.Of(v, 300, 1)), Columns: []dataset.Column{{Name: "v"}}}
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 20, Defaults: align.Sampling{Kind: "angle", Period: period}})
 		require.NoError(t, err)
-		return got.Report.Remarks
+		return got.Report.Notes
 	}
 	degrees := func(i int) float64 { return math.Mod(float64(i)*7.3, 360) }
 	require.Len(t, run(degrees, 0), 1)
-	assert.Contains(t, run(degrees, 0)[0], "yaw: its angles go to 35")
+	assert.Equal(t, []any{dataset.CodeAngleUnit, "yaw", "35"}, []any{run(degrees, 0)[0].Code, run(degrees, 0)[0].Subject, run(degrees, 0)[0].Got[:2]})
 	assert.Empty(t, run(degrees, 360))
 	assert.Empty(t, run(func(i int) float64 { return math.Mod(float64(i)*.3, 2*math.Pi) }, 0), "wrapped radians")
 	assert.Empty(t, run(func(i int) float64 { return float64(i) * .3 }, 0), "unwrapped radians")

@@ -1,7 +1,6 @@
 package align
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -11,21 +10,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Coarse says, in words for a person, that targets lie beside the samples that they belong to, because the timestamps were rounded or cut to whole
-// milliseconds or the like, and which snap would put them on these. It is empty where they do not. st is of the stream, targets are of the dtype of
-// its timestamps.
-func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap ops.Limit) string {
+// Coarse returns a note if targets lie beside the samples that they belong to, because the timestamps were rounded or cut to whole milliseconds or
+// the like. It has the snap that would put them on these. st is of the stream, targets are of the dtype of its timestamps.
+func Coarse(name string, s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap ops.Limit) dataset.Notes {
 	ns, limit := s.Nanoseconds(), int64(0)
 	if d, given := snap.Get(); given {
 		limit = int64(d)
 	}
 	unit := unitOf(ns, st.Median, limit)
 	if unit == 0 {
-		return ""
+		return nil
 	}
 	clock := dataset.Stream{Times: targets}
 	if !alikeRates(ns, clock.Nanoseconds()) { // a snap would only take samples that are not the target's
-		return ""
+		return nil
 	}
 	var in, on, beside, most int64
 	for _, x := range clock.Nanoseconds() {
@@ -42,14 +40,15 @@ func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap op
 		}
 	}
 	if beside == 0 || 4*beside < in || 20*(on+beside) < 19*in { // the streams are of different rates, as they may be
-		return ""
+		return nil
 	}
 	enough := unit/2 + micro // of numbers that were rounded
 	if most > enough {
 		enough = unit // that were cut
 	}
-	return fmt.Sprintf("its timestamps are whole multiples of %v, so that %d of %d targets lie beside their sample, by up to %v; a snap of %v puts them on it",
-		time.Duration(unit), beside, in, time.Duration(most), time.Duration(enough))
+	return dataset.Notes{{Code: dataset.CodeTimesCoarse, Subject: name, Count: int(beside), Detail: dataset.Detail{
+		Of: int(in), Got: time.Duration(most).String(), Want: time.Duration(enough).String(), Unit: time.Duration(unit).String(),
+	}}}
 }
 
 // alikeRates reports whether two clocks have one mean rate, within a fiftieth.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -123,7 +124,7 @@ func (e *RangeError) Unwrap() error {
 type Span struct {
 	First, Last          int64
 	BeginsWith, EndsWith string
-	Remark               string // what was chosen where the range asked for is not to be had
+	Notes                dataset.Notes // the choice that was made if the range is not to be had
 }
 
 // source is a stream's cover with what decides whether it may narrow the range.
@@ -149,7 +150,7 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	case RangeBetween:
 		s := Span{First: after(whole.First, r.From), Last: after(whole.First, r.To)}
 		if s.Last < all.First || s.First > all.Last {
-			s.Remark = fmt.Sprintf("no stream has samples in the range: they cover %s to %s s", Seconds(all.First), Seconds(all.Last))
+			s.Notes.Add(dataset.Note{Code: dataset.CodeRangeEmpty, Detail: dataset.Detail{Got: Seconds(all.First), Want: Seconds(all.Last)}})
 		}
 		return s, nil
 	case RangeIntersection:
@@ -167,13 +168,13 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	}
 	if len(narrow) == 0 {
 		if len(list) > 1 {
-			all.Remark = "no stream that may narrow it covers half of the recording: the clock covers all that any stream covers"
+			all.Notes.Add(dataset.Note{Code: dataset.CodeRangeNotNarrowed})
 		}
 		return all, nil
 	}
 	s, clash := intersection(narrow)
 	if clash != nil {
-		all.Remark = fmt.Sprintf("%v: the clock covers all that any stream covers", &RangeError{Streams: clash})
+		all.Notes.Add(dataset.Note{Code: dataset.CodeRangeDisjoint, Detail: dataset.Detail{Cause: &RangeError{Streams: clash}}})
 		return all, nil
 	}
 	return s, nil

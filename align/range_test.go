@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -20,7 +21,7 @@ func at(name string, first, last int64) source {
 func spanOver(list []source, r Range) (Span, error) { return spanOf(list, recordingOf(list), r) }
 
 func TestRangeOfARecording(t *testing.T) {
-	const none = "no stream that may narrow it covers half of the recording: the clock covers all that any stream covers"
+	none := dataset.Notes{{Code: dataset.CodeRangeNotNarrowed}}
 	held := at("mode", 40, 41)
 	held.onChange = true
 	for _, c := range []struct {
@@ -34,7 +35,7 @@ func TestRangeOfARecording(t *testing.T) {
 		{"a topic that holds does not narrow", RangeCommon, []source{at("a", 0, 100), held}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "a"}, nil},
 		{"half of the recording narrows", RangeCommon, []source{at("a", 0, 100), at("half", 50, 100)}, Span{First: 50, Last: 100, BeginsWith: "half", EndsWith: "a"}, nil},
 		{"less than half does not", RangeCommon, []source{at("a", 0, 100), at("b", 51, 100)}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "a"}, nil},
-		{"none narrows: all of it", RangeCommon, []source{at("a", 0, 10), at("b", 90, 100), held}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "b", Remark: none}, nil},
+		{"none narrows: all of it", RangeCommon, []source{at("a", 0, 10), at("b", 90, 100), held}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "b", Notes: none}, nil},
 		{"only topics that hold", RangeCommon, []source{held}, Span{First: 40, Last: 41, BeginsWith: "mode", EndsWith: "mode"}, nil},
 		{"strictly common", RangeIntersection, []source{at("a", 0, 100), held}, Span{First: 40, Last: 41, BeginsWith: "mode", EndsWith: "mode"}, nil},
 		{"nothing strictly common", RangeIntersection, []source{at("a", 0, 40), at("all", 0, 100), at("b", 60, 100)}, Span{}, []string{"a", "b"}},
@@ -55,13 +56,21 @@ func TestRangeOfARecording(t *testing.T) {
 	got, err := spanOver([]source{at("a", 0, 50), at("b", 51, 101)}, Range{})
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{0, 101}, [2]int64{got.First, got.Last})
-	assert.Equal(t, none, got.Remark)
+	assert.Equal(t, none, got.Notes)
 	got, err = spanOver([]source{at("a", 0, 60), at("b", 61, 100), at("c", 0, 100), at("d", 40, 100)}, Range{})
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{40, 60}, [2]int64{got.First, got.Last}, "b covers 39 of 100")
 	got, err = spanOver([]source{at("a", 7, 60), at("b", 1, 100)}, Between(2*time.Nanosecond, 5*time.Nanosecond))
 	require.NoError(t, err)
 	assert.Equal(t, Span{First: 3, Last: 6}, got, "from the first timestamp of all")
+	late := at("late", 60, 100)
+	late.stray = true
+	got, err = spanOver([]source{at("a", 0, 50), late}, Range{})
+	require.NoError(t, err)
+	require.Len(t, got.Notes, 1)
+	assert.Equal(t, dataset.CodeRangeDisjoint, got.Notes[0].Code)
+	var disjoint *RangeError
+	assert.ErrorAs(t, got.Notes[0].Cause, &disjoint)
 	_, err = spanOver(nil, Range{})
 	assert.ErrorContains(t, err, "no samples")
 }
@@ -98,7 +107,7 @@ func TestNothingInCommonIsSaid(t *testing.T) {
 	got, err = spanOver([]source{at("a", 0, 51), at("b", 52, 103), at("c", 0, 102)}, Range{Mode: RangeCommon})
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{0, 102}, [2]int64{got.First, got.Last})
-	assert.Empty(t, got.Remark)
+	assert.Empty(t, got.Notes)
 }
 
 func TestAStrayTimestampIsNamed(t *testing.T) {

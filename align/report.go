@@ -24,8 +24,8 @@ type Report struct {
 	LeftOut   []LeftOut      `json:"left_out"`            // streams of the recording that are not in the output, and why
 	Dropouts  *Dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
 	LostBytes int64          `json:"lost_bytes"`          // of a broken file that was read all the same
-	Damage    dataset.Notes  `json:"-"`                   // parts of the recording that are broken
-	Remarks   []string       `json:"remarks"`
+	// Notes are choices and changes that are not counted above. Package notetext has their sentences.
+	Notes dataset.Notes `json:"-"`
 }
 
 // ClockReport is the common clock. First and Last are its first and last target: int64 nanoseconds, or seconds as in the input;
@@ -90,7 +90,7 @@ func NewReport(targets *tensor.Tensor, hz float64) Report {
 	if targets.Rank() == 1 && n > 0 {
 		c.First, c.Last = timeAt(targets, 0), timeAt(targets, n-1)
 	}
-	return Report{Clock: c, Streams: []StreamReport{}, LeftOut: []LeftOut{}, Remarks: []string{}}
+	return Report{Clock: c, Streams: []StreamReport{}, LeftOut: []LeftOut{}}
 }
 
 // timeAt returns element i of a clock, or nil if it is not finite.
@@ -235,13 +235,13 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Notes are the lines that are not about streams of the output: what was left out, and remarks.
-func (r *Report) Notes() []string {
-	var notes []string
+// LeftOutLines are the lines about what was left out.
+func (r *Report) LeftOutLines() []string {
+	var lines []string
 	for _, group := range groupReasons(r.LeftOut) {
-		notes = append(notes, "left out, "+group)
+		lines = append(lines, "left out, "+group)
 	}
-	return append(notes, r.Remarks...)
+	return lines
 }
 
 // String describes the clock in a line.

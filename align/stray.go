@@ -1,11 +1,9 @@
 package align
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/text"
 )
 
 // A timestamp is stray if it lies so many times as far from the others of its stream as these are long: a zero, which a clock gives before it is set,
@@ -68,33 +66,31 @@ func stray(block, others []int64, step float64) bool {
 	return step > strayNumber*length && strayOthers*len(block) <= len(others)
 }
 
-// Strays says, in words for a person, which timestamps of a stream lie outside the core of its cover, and what became of them.
-func Strays(name string, all, core Cover, what string) (remarks []string) {
-	if core.First != all.First {
-		remarks = append(remarks, fmt.Sprintf("%s: a timestamp of %s s lies %s s before the others: %s", name, Seconds(all.First), Seconds(core.First-all.First), what))
+// Strays returns a note about each end of a stream's cover that lies outside its core. Code is CodeStrayLeftOut or another of its kind.
+func Strays(name string, all, core Cover, code dataset.Code, count int) (notes dataset.Notes) {
+	stray := func(at, away int64) {
+		if away != 0 {
+			notes.Add(dataset.Note{Code: code, Subject: name, Count: count, Detail: dataset.Detail{Got: Seconds(at), Want: Seconds(away)}})
+		}
 	}
-	if core.Last != all.Last {
-		remarks = append(remarks, fmt.Sprintf("%s: a timestamp of %s s lies %s s after the others: %s", name, Seconds(all.Last), Seconds(all.Last-core.Last), what))
-	}
-	return remarks
+	stray(all.First, core.First-all.First)
+	stray(all.Last, all.Last-core.Last)
+	return notes
 }
 
-// strays does so for the streams that are taken.
-func (j *job) strays() (remarks []string) {
+// strays adds the notes about timestamps of the streams that are taken.
+func (j *job) strays(notes *dataset.Notes) {
 	for _, t := range j.takes {
-		what := "the range that was asked for follows it"
+		code := dataset.CodeStrayFollowed
 		switch {
 		case t.strays > 0:
-			what = text.Count(t.strays, "sample") + " left out"
+			code = dataset.CodeStrayLeftOut
 		case j.plan.Targets != nil:
-			what = "its sample was taken"
+			code = dataset.CodeStrayTaken
 		}
-		remarks = append(remarks, Strays(t.stream.Name, t.cover, t.core, what)...)
-		if t.jumps != "" {
-			remarks = append(remarks, t.jumps)
-		}
+		notes.Join(Strays(t.stream.Name, t.cover, t.core, code, t.strays))
+		notes.Join(t.jumps)
 	}
-	return remarks
 }
 
 // beside are the streams of the recording that are not taken, as far as their timestamps are good.
@@ -137,20 +133,20 @@ func (t *take) kept() []int64 {
 	return ns[t.lo:t.hi]
 }
 
-// jump remarks that a stream's clock was perhaps set while it was recorded: one step is a thousand times all others together, and leads to where no
+// jump returns a note if a stream's clock was perhaps set while it was recorded: one step is a thousand times all others together, and leads to where no
 // other stream is.
-func (j *job) jump(t *take, beside []source) string {
+func (j *job) jump(t *take, beside []source) (notes dataset.Notes) {
 	ns := t.kept()
 	at, step := longestStep(ns)
 	if len(ns) <= strayOthers || j.witness(t, beside, t.core.First) && j.witness(t, beside, t.core.Last) {
-		return ""
+		return nil
 	}
 	length := uint64(ns[len(ns)-1]) - uint64(ns[0])
 	if float64(step) <= strayNumber*float64(length-step) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s: a sample comes %s s after the one before it, sample %d, and all others lie within %s s: perhaps its clock was set. "+
-		"A max_gap makes what lies between not valid", t.stream.Name, Seconds(int64(step)), at-1, Seconds(int64(length-step)))
+	return dataset.Notes{{Code: dataset.CodeClockJump, Subject: t.stream.Name, Row: dataset.At(at - 1),
+		Detail: dataset.Detail{Got: Seconds(int64(step)), Want: Seconds(int64(length - step))}}}
 }
 
 // mostlyOneStep reports whether most of what sorted timestamps cover is one step, so that it says little of the recording.

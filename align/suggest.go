@@ -30,7 +30,9 @@ type Suggestion struct {
 	Reasons []Reason
 	// LeftOut are streams that the plan does not take, and why.
 	LeftOut []LeftOut
-	Remarks []string
+	Notes   dataset.Notes
+	// Problems are streams that differ between episodes.
+	Problems []dataset.Problem
 	// Episodes is how many the dataset has, Looked how many of them were read.
 	Episodes, Looked int
 }
@@ -45,7 +47,7 @@ type Reason struct {
 // Suggest looks at a dataset and returns a first plan for it: the rate of the clock, the streams with what their columns are, gaps, and for a dataset
 // of states and actions the windows and the normalisation of a policy. What it recognises is in docs/plans.md. A dataset without a stream that can be
 // put on a clock is a *NoStreamsError, one that counts steps a *StepsError, one without the Action a *MissingError; an episode that cannot be read is
-// a remark, unless none can be.
+// a note, unless none can be.
 func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Suggestion, error) {
 	look := opt.Episodes
 	if look <= 0 {
@@ -63,7 +65,7 @@ func Suggest(ctx context.Context, d dataset.Dataset, opt SuggestOptions) (*Sugge
 			if failed == nil {
 				failed = err
 			}
-			g.remark("episode %d cannot be read: %v", i, err)
+			g.out.Notes = append(g.out.Notes, dataset.Note{Code: dataset.CodeEpisodeUnread, Row: dataset.At(i), Detail: dataset.Detail{Cause: err}})
 		default:
 			if err := g.look(e); err != nil {
 				return nil, err
@@ -152,10 +154,6 @@ const (
 	action              // what a policy predicts
 )
 
-func (g *suggesting) remark(format string, args ...any) {
-	g.out.Remarks = append(g.out.Remarks, fmt.Sprintf(format, args...))
-}
-
 // look takes an episode in.
 func (g *suggesting) look(e *dataset.Episode) error {
 	if e.Steps {
@@ -216,9 +214,9 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 		return nil
 	}
 	if !there {
-		if text := Units(in.Times, st); text != "" {
-			s.note("%s", text)
-			g.remark("%s: %s", in.Name, text)
+		for _, n := range Units(in.Name, in.Times, st) {
+			s.note("its timestamps are taken as nanoseconds, and are %s a second; as %s they would be %s", n.Got, n.Unit, n.Want)
+			g.out.Notes.Add(n)
 		}
 	}
 	s.episodes++
@@ -232,9 +230,7 @@ func (g *suggesting) stream(in *dataset.Stream, recording time.Duration) error {
 	s.usual = max(s.usual, st.Median)
 	times := in.Nanoseconds()
 	if all, core, lo, hi, err := coversOf(in); err == nil && st.BackSteps == 0 {
-		for _, text := range Strays(in.Name, all, core, "no gap, but a clock that was not set; robocache doctor tells more") {
-			g.remark("%s", text)
-		}
+		g.out.Notes.Join(Strays(in.Name, all, core, dataset.CodeStrayUnset, 0))
 		times = times[lo:hi]
 	}
 	steps, stepped := 0, 0.
@@ -282,9 +278,7 @@ func (g *suggesting) suggest() (*Suggestion, error) {
 	for i := range g.summary.LeftOut {
 		g.leave(g.summary.LeftOut[i].Name, g.summary.LeftOut[i].Reason)
 	}
-	for _, p := range g.summary.Problems { // columns that differ
-		g.remark("%s: %s", p.Where, p.What)
-	}
+	g.out.Problems = g.summary.Problems
 	can := g.usable()
 	if len(can) == 0 {
 		e := &NoStreamsError{}

@@ -87,22 +87,21 @@ func TestSuggestTellsStreamsThatShareNoMoment(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		last dataset.Stream
-		told string
+		away string
 	}{
 		{"together", sampledAt(t, "arm", 50, 500, "a b", wave), ""},
-		{"an hour", later(sampledAt(t, "arm", 50, 500, "a b", wave), time.Hour), "arm: its samples lie 59m50.01s or more after those of base end"},
-		{"an hour before", later(sampledAt(t, "arm", 50, 500, "a b", wave), -time.Hour), "arm: its samples lie 59m50.02s or more before those of base begin"},
+		{"an hour", later(sampledAt(t, "arm", 50, 500, "a b", wave), time.Hour), "59m50.01s"},
+		{"an hour before", later(sampledAt(t, "arm", 50, 500, "a b", wave), -time.Hour), "59m50.02s"},
 		{"events", later(uneven(sampledAt(t, "arm", 1, 9, "a b", wave)), 11*time.Second), ""},
-		{"events of another hour", later(uneven(sampledAt(t, "arm", 1, 9, "a b", wave)), time.Hour), "arm: its samples lie "},
+		{"events of another hour", later(uneven(sampledAt(t, "arm", 1, 9, "a b", wave)), time.Hour), "59m50.01s"},
 	} {
 		e := &dataset.Episode{Streams: []dataset.Stream{sampledAt(t, "base", 100, 1000, "x y", wave), sampledAt(t, "head", 100, 1000, "x y", wave), c.last}}
 		got := suggestion(t, dataset.Info{}, e)
-		if c.told == "" {
-			assert.Empty(t, got.Remarks, c.name)
+		if c.away == "" {
+			assert.Empty(t, got.Notes, c.name)
 			continue
 		}
-		require.Len(t, got.Remarks, 1, c.name)
-		assert.Contains(t, got.Remarks[0], c.told)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeClocksApart, Subject: "arm", Count: 1, Detail: dataset.Detail{Of: 1, Got: c.away, Names: []string{"base"}}}}, got.Notes, c.name)
 		assert.Contains(t, string(got.Text), "share no moment")
 	}
 }
@@ -112,8 +111,8 @@ func taken(t *testing.T, got *align.Suggestion, e *dataset.Episode) {
 	t.Helper()
 	apart, err := align.Resample(ctx, cpu(t), e, got.Plan)
 	require.NoError(t, err, "%s", got.Text)
-	for _, r := range apart.Report.Remarks {
-		assert.NotContains(t, r, "no effect", "%s", got.Text)
+	for _, n := range apart.Report.Notes {
+		assert.NotContains(t, n.Code, "-unused", "%s", got.Text)
 	}
 	if len(got.Plan.Streams) <= ops.MaxStreams {
 		_, err = align.Fuse(ctx, cpu(t), e, got.Plan)
@@ -321,7 +320,8 @@ func TestSuggestLooksAtSomeEpisodesAndSaysWhatItCannotRead(t *testing.T) {
 	got, err := align.Suggest(ctx, d, align.SuggestOptions{Episodes: 4, Progress: func(done, of int) { told += done; assert.Equal(t, 4, of) }})
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 33, 66, 99}, d.read)
-	assert.Equal(t, []any{100, 3, 10, []string{"episode 0 cannot be read: a broken file"}}, []any{got.Episodes, got.Looked, told, got.Remarks})
+	assert.Equal(t, []any{100, 3, 10}, []any{got.Episodes, got.Looked, told})
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEpisodeUnread, Row: dataset.At(0), Detail: dataset.Detail{Cause: errors.New("a broken file")}}}, got.Notes)
 	assert.Contains(t, string(got.Text), "looking at 3 of its 100 episodes")
 
 	_, err = align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{nil}}, align.SuggestOptions{})
@@ -362,7 +362,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	one, two := episode(micro, deg), episode(deg)
 	got := suggestion(t, dataset.Info{}, one, two)
 	text := strings.ReplaceAll(string(got.Text), "\n  # ", " ")
-	assert.Contains(t, strings.Join(got.Remarks, "\n"), "fast: its timestamps are taken as nanoseconds")
+	assert.Equal(t, "fast", got.Notes.Find(dataset.CodeTimeUnit).Subject)
 	assert.Contains(t, text, "as microseconds they would be 200")
 	assert.Contains(t, text, "In 1 of 2 episodes")
 	assert.Contains(t, text, "kind: {cog: angle}           # an angle, which goes around 8 times")
@@ -388,11 +388,11 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Equal(t, []align.LeftOut{{Name: "fast", Reason: "in 1 of 3 episodes"}}, three.LeftOut)
 	apart := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "a", wave)), episode(sampledAt(t, "b", 10, 30, "a", wave)), episode(sampledAt(t, "c", 10, 30, "a", wave)))
 	assert.Len(t, apart.Plan.Streams, 3)
-	assert.Contains(t, apart.Remarks[0], "the recordings differ")
+	assert.Equal(t, dataset.Note{Code: dataset.CodeStreamsDiffer, Count: 3}, apart.Notes[0])
 
 	differ := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "x y", wave)), episode(sampledAt(t, "a", 10, 30, "x", wave)))
-	require.Len(t, differ.Remarks, 1)
-	assert.Contains(t, differ.Remarks[0], "a: differs between episodes")
+	require.Len(t, differ.Problems, 1)
+	assert.Contains(t, differ.Problems[0].What, "differs between episodes")
 
 	turning := sampledAt(t, "state", 30, 300, "heading qx qy qz qw", func(row, k int) float64 {
 		if k == 0 {
@@ -471,8 +471,9 @@ func TestTimestampsOfAClockThatWasNotSetAreNoGap(t *testing.T) {
 	e.Streams = e.Streams[:1]
 	got := suggestion(t, dataset.Info{}, e)
 	assert.NotContains(t, string(got.Text), "gap longer")
-	require.Len(t, got.Remarks, 1)
-	assert.Contains(t, got.Remarks[0], "joints: a timestamp of 0.000 s lies 1700000000.03")
+	require.Len(t, got.Notes, 1)
+	assert.Equal(t, []any{dataset.CodeStrayUnset, "joints", "0.000"}, []any{got.Notes[0].Code, got.Notes[0].Subject, got.Notes[0].Got})
+	assert.Contains(t, got.Notes[0].Want, "1700000000.03")
 	assert.Equal(t, 100., got.Plan.Rate)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 )
 
@@ -63,12 +64,14 @@ func (g *suggesting) apart(chosen []*suggested) {
 			where = "after those of " + x.other + " end"
 		}
 		read := text.Count(g.out.Looked, "episode")
-		text := fmt.Sprintf("its samples lie %v or more %s, and share no moment with them", time.Duration(x.away).Round(time.Millisecond), where)
+		away := time.Duration(x.away).Round(time.Millisecond)
+		text := fmt.Sprintf("its samples lie %v or more %s, and share no moment with them", away, where)
 		if g.out.Looked > 1 {
 			text += fmt.Sprintf(", in %d of the %s that were read", x.episodes, read)
 		}
 		s.note("%s: give it an offset, or leave it out", text)
-		g.remark("%s: %s: resampled by this plan, no row has both; give it an offset, or take another clock", s.from, text)
+		g.out.Notes.Add(dataset.Note{Code: dataset.CodeClocksApart, Subject: s.from, Count: x.episodes,
+			Detail: dataset.Detail{Of: g.out.Looked, Got: away.String(), Names: []string{x.other}}})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
@@ -64,7 +65,7 @@ const noSamples = "no samples"
 func (g *suggesting) common(can []*suggested) []*suggested {
 	rest := slices.DeleteFunc(slices.Clone(can), func(s *suggested) bool { return 2*s.episodes < g.out.Looked })
 	if len(rest) == 0 {
-		g.remark("the recordings differ: no stream is in half of the %d that were looked at, so not every one fits the plan", g.out.Looked)
+		g.out.Notes.Add(dataset.Note{Code: dataset.CodeStreamsDiffer, Count: g.out.Looked})
 		return can
 	}
 	for _, s := range can {

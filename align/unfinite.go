@@ -1,8 +1,7 @@
 package align
 
 import (
-	"fmt"
-
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -32,12 +31,11 @@ func unfiniteRows[T float32 | float64](list []T, width int) (n int) {
 	return n
 }
 
-// Unfinite are remarks on streams with samples that are not finite.
-func (r *Report) Unfinite() (list []string) {
+// NoteUnfinite adds a note for each stream with samples that are not finite.
+func (r *Report) NoteUnfinite() {
 	for i := range r.Streams {
 		if s := &r.Streams[i]; s.Unfinite > 0 {
-			list = append(list, fmt.Sprintf("stream %s: %d of %d samples are not finite, and are resampled as they are: valid", s.Name, s.Unfinite, s.Samples))
+			r.Notes.Add(dataset.Note{Code: dataset.CodeNotFinite, Subject: s.Name, Count: s.Unfinite, Detail: dataset.Detail{Of: s.Samples}})
 		}
 	}
-	return list
 }

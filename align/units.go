@@ -9,12 +9,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Units asks, in words for a person, whether timestamps that are taken as nanoseconds are in another unit. It is empty where they may well be
-// nanoseconds.
-func Units(times *tensor.Tensor, st dataset.Stats) string {
+// Units returns a note if timestamps of a stream that are taken as nanoseconds are probably in another unit.
+func Units(name string, times *tensor.Tensor, st dataset.Stats) dataset.Notes {
 	length := float64(st.Last) - float64(st.First)
 	if times.DType() != tensor.I64 || st.Samples < 2 || !(length > 0) {
-		return ""
+		return nil
 	}
 	const (
 		fast      = 6e4             // samples a second: no sensor that is resampled has as many, nor has sound
@@ -32,16 +31,17 @@ func Units(times *tensor.Tensor, st dataset.Stats) string {
 		}
 		epoch := float64(st.First)*u.nanos > from2000 && float64(st.First)*u.nanos < until2100
 		if rate > fast || rate > quick && epoch {
-			return fmt.Sprintf("its timestamps are taken as nanoseconds, and are %.4g a second; as %s they would be %.4g", rate, u.name, rate/u.nanos)
+			return dataset.Notes{{Code: dataset.CodeTimeUnit, Subject: name,
+				Detail: dataset.Detail{Got: fmt.Sprintf("%.4g", rate), Want: fmt.Sprintf("%.4g", rate/u.nanos), Unit: u.name}}}
 		}
-		return ""
+		return nil
 	}
-	return ""
+	return nil
 }
 
-// Degrees asks, in words for a person, whether angles that are taken as radians are degrees: they go beyond a turn, as only angles that are not
+// Degrees returns a note if angles of a stream that are taken as radians are probably degrees: they go beyond a turn, as only angles that are not
 // wrapped do, and jump by more than half of one, as only wrapped ones do. values are [..,D], the channels are of D.
-func Degrees(values *tensor.Tensor, channels []ops.Channel) string {
+func Degrees(name string, values *tensor.Tensor, channels []ops.Channel) dataset.Notes {
 	var list []float64
 	most, step := 0.0, 0.0
 	for _, c := range channels {
@@ -51,7 +51,7 @@ func Degrees(values *tensor.Tensor, channels []ops.Channel) string {
 		if list == nil {
 			var err error
 			if list, err = tensor.Floats(values); err != nil {
-				return ""
+				return nil
 			}
 		}
 		d := values.Dim(values.Rank() - 1)
@@ -65,7 +65,7 @@ func Degrees(values *tensor.Tensor, channels []ops.Channel) string {
 		}
 	}
 	if !(most > 2.02*math.Pi && most < 400 && step > 1.01*math.Pi) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("its angles go to %.4g and change by up to %.4g at once; if they are degrees, their period is 360", most, step)
+	return dataset.Notes{{Code: dataset.CodeAngleUnit, Subject: name, Detail: dataset.Detail{Got: fmt.Sprintf("%.4g", most), Want: fmt.Sprintf("%.4g", step)}}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -39,13 +40,12 @@ func (e *Effective) fills() bool {
 	return e.Edge == ops.EdgeFill || e.Edge == ops.EdgeHold || e.How.FillGaps || e.Empty
 }
 
-// Unused says, in words for a person, which of the options that were asked for have no effect on any of the streams that they are for, and why: a
-// tolerance without a kind that takes single samples, a period without angles.
-func Unused(asked Sampling, on ...Effective) []string {
-	var list []string
-	add := func(given bool, key, why string, has func(*Effective) bool) {
+// Unused returns a note about each option that has no effect on any of the streams that it is for, such as a tolerance without a kind that takes
+// single samples, or a period without angles. Name is the stream, or empty for the defaults.
+func Unused(name string, asked Sampling, on ...Effective) (notes dataset.Notes) {
+	add := func(given bool, code dataset.Code, has func(*Effective) bool) {
 		if given && len(on) > 0 && !slices.ContainsFunc(on, func(e Effective) bool { return has(&e) }) {
-			list = append(list, key+" has no effect: "+why)
+			notes = append(notes, dataset.Note{Code: code, Subject: name})
 		}
 	}
 	kind := func(k ops.Interp) func(*Effective) bool {
@@ -53,33 +53,34 @@ func Unused(asked Sampling, on ...Effective) []string {
 	}
 	_, near := asked.Tolerance.Get()
 	_, window := asked.Window.Get()
-	add(near, "tolerance", "it is for the kinds previous, next and nearest", (*Effective).single)
-	add(asked.Period != 0, "period", "it is for the kind angle", kind(ops.InterpAngle))
-	add(asked.Quat != "", "quat", "it is for the kind slerp", kind(ops.InterpSlerp))
-	add(window, "window", "it is for the window kinds, such as window-mean", (*Effective).windowed)
-	add(asked.Edge == ops.EdgeExtrapolate.String(), "edge extrapolate", "only the kind linear goes on, others hold their end sample", kind(ops.InterpLinear))
-	add(asked.FillGaps, "fill_gaps", "no max_gap, tolerance or window makes a gap", (*Effective).gaps)
-	add(asked.Fill != (ops.Fill{}), "fill", "it is written with edge fill or hold, and with fill_gaps", (*Effective).fills)
+	add(near, dataset.CodeToleranceUnused, (*Effective).single)
+	add(asked.Period != 0, dataset.CodePeriodUnused, kind(ops.InterpAngle))
+	add(asked.Quat != "", dataset.CodeQuatUnused, kind(ops.InterpSlerp))
+	add(window, dataset.CodeWindowUnused, (*Effective).windowed)
+	add(asked.Edge == ops.EdgeExtrapolate.String(), dataset.CodeExtrapolateUnused, kind(ops.InterpLinear))
+	add(asked.FillGaps, dataset.CodeFillGapsUnused, (*Effective).gaps)
+	add(asked.Fill != (ops.Fill{}), dataset.CodeFillUnused, (*Effective).fills)
 	if k, err := ops.ParseInterp(asked.Kind); err == nil && asked.Kind != "" {
-		add(true, "kind "+asked.Kind, "no column takes it, as they are whole numbers or have kinds of their own", kind(k))
+		add(true, dataset.CodeKindUnused, kind(k))
+		if n := notes.Find(dataset.CodeKindUnused); n != nil {
+			n.Got = asked.Kind
+		}
 	}
-	return list
+	return notes
 }
 
-// unused says which of the plan's options have no effect: of a stream on that stream, of the defaults on all together.
-func (j *job) unused() (list []string) {
+// unused adds the notes about options of the plan that have no effect: of a stream on that stream, of the defaults on all together.
+func (j *job) unused(notes *dataset.Notes) {
 	var all []Effective
 	for i := range j.takes {
 		t := &j.takes[i]
 		e := Effective{t.how, t.edge, t.channels, t.empty}
 		all = append(all, e)
 		if t.index < len(j.plan.Streams) {
-			for _, u := range Unused(j.plan.Streams[t.index].Sampling, e) {
-				list = append(list, t.stream.Name+": "+u)
-			}
+			notes.Join(Unused(t.stream.Name, j.plan.Streams[t.index].Sampling, e))
 		}
 	}
-	return append(list, Unused(j.plan.Defaults, all...)...)
+	notes.Join(Unused("", j.plan.Defaults, all...))
 }
 
 // checkWindows returns a *PlanError for a window that no kind of the plan looks at, whatever the recording.

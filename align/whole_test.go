@@ -42,9 +42,16 @@ func TestARangeCountsFromTheRecordingsStartWhicheverStreamsAreTaken(t *testing.T
 		got, err := align.Resample(ctx, cpu(t), recorded(t), align.Plan{Rate: 1, Range: align.Between(0, 10*time.Second), Streams: named(names...)})
 		require.NoError(t, err)
 		assert.Equal(t, []any{int64(0), int64(10e9)}, []any{got.Report.Clock.First, got.Report.Clock.Last}, names)
-		outside := "no stream has samples in the range: they cover 50.000 to 59.900 s"
-		assert.Equal(t, len(names) == 1 && names[0] == "late", slices.Contains(got.Report.Remarks, outside), "%v", got.Report.Remarks)
-		assert.Equal(t, slices.Contains(names, "late") || names == nil, slices.Contains(got.Report.Remarks, "late: valid at none of the 11 targets"), "%v", got.Report.Remarks)
+		outside := got.Report.Notes.Find(dataset.CodeRangeEmpty)
+		assert.Equal(t, len(names) == 1 && names[0] == "late", outside != nil, "%v", got.Report.Notes)
+		if outside != nil {
+			assert.Equal(t, dataset.Detail{Got: "50.000", Want: "59.900"}, outside.Detail)
+		}
+		if slices.Contains(names, "late") || names == nil {
+			assert.Contains(t, got.Report.Notes, dataset.Note{Code: dataset.CodeNeverValid, Subject: "late", Count: 11})
+		} else {
+			assert.Nil(t, got.Report.Notes.Find(dataset.CodeNeverValid))
+		}
 	}
 }
 
@@ -184,15 +191,14 @@ func TestRemarksAreOfTheStreamsThatWereNamed(t *testing.T) {
 	require.NoError(t, err)
 	times[7], times[8] = times[8], times[7]
 	e.Streams = append(e.Streams, wild)
-	e.Remark("has no header", "late", "fast")
-	e.Remark("has no header, and is slow", "mode")
+	e.Notes = dataset.Notes{{Code: dataset.CodeLogClock, Subject: "late"}, {Code: dataset.CodeLogClock, Subject: "fast"}, {Code: dataset.CodeHeaderTimeNone, Subject: "mode"}}
 	got, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: named("fast", "wild")})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"fast: has no header", "wild: valid at none of the 1000 targets"}, got.Report.Remarks)
+	assert.Equal(t, dataset.Notes{e.Notes[1], {Code: dataset.CodeNeverValid, Subject: "wild", Count: 1000}}, got.Report.Notes)
 	assert.Equal(t, []align.LeftOut{{Name: "wild", Reason: "time goes backwards at sample 8; sorted it can be taken: --unordered sort"}}, got.Report.LeftOut)
 	all, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10})
 	require.NoError(t, err)
-	assert.Subset(t, all.Report.Remarks, []string{"has no header: late, fast", "mode: has no header, and is slow"})
+	assert.Subset(t, all.Report.Notes, e.Notes)
 }
 
 // A name that several streams begin with is told them.

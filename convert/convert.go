@@ -16,7 +16,7 @@ import (
 )
 
 // version is that of reports and journals.
-const version = 1
+const version = 2
 
 // Conversion is inputs that were opened, and what is to be made of them. Its methods are for one goroutine at a time.
 type Conversion struct {
@@ -96,7 +96,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, &OptionError{"shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1)}
 	}
 	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
-	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Losses: []Loss{}, Remarks: []Remark{}, Pieces: []PieceReport{}}
+	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Losses: []Loss{}, Pieces: []PieceReport{}}
 	w.report.Shard = shard
 	unlock, err := w.alone()
 	if err != nil {

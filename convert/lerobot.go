@@ -111,7 +111,7 @@ type leRobotWriter struct {
 	columns map[string][]string // of its streams
 	has     map[string]string   // its features, with the names of their streams in the recording; nil before it
 	lossy   []lossy             // the episodes that were written and lack something
-	remarks []string            // on what of the inputs is no episode's
+	notes   dataset.Notes       // about content of the inputs that is no episode's
 	left    map[string]string   // why streams are left out, by their names in the first episode; nil before it
 }
 
@@ -122,12 +122,12 @@ func (l *leRobotWriter) Commit(ctx context.Context) error {
 	return l.w.Commit(ctx)
 }
 
-// Remarks says what of the dataset as a whole could not be kept, once it is there.
-func (l *leRobotWriter) Remarks() (list []string) {
-	list = l.remarks
+// Notes returns the notes about the dataset as a whole, after Commit.
+func (l *leRobotWriter) Notes() (list dataset.Notes) {
+	list = l.notes
 	for _, left := range l.w.Report().LeftOut {
 		if strings.HasPrefix(left.Name, "split ") {
-			list = append(list, fmt.Sprintf("left out: %s: %s", left.Name, left.Reason))
+			list = append(list, leftOut(left.Name, left.Reason))
 		}
 	}
 	return list
@@ -172,7 +172,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			return Kept{}, err
 		}
 		if moved {
-			kept.Remarks = append(kept.Remarks, s.Name+": its columns were put into the order of the first episode, by their names")
+			kept.Notes.Add(dataset.Note{Code: dataset.CodeColumnsReordered, Subject: s.Name, Detail: dataset.Detail{Names: s.ColumnNames()}})
 			*s = ordered
 		}
 	}
@@ -194,7 +194,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if l.has == nil {
 		for _, name := range slices.Sorted(maps.Keys(l.opt.Names)) {
 			if _, there := kept.Samples[name]; !there && !slices.ContainsFunc(kept.LeftOut, func(o dataset.LeftOut) bool { return o.Name == name }) {
-				kept.Remarks = append(kept.Remarks, fmt.Sprintf("a name is given for %s, and there is no such stream or camera", name))
+				kept.Notes.Add(dataset.Note{Code: dataset.CodeNameUnused, Subject: name})
 			}
 		}
 		l.columns = map[string][]string{}
@@ -209,7 +209,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			l.has[names[own.Media[i].Name]] = own.Media[i].Name
 		}
 	}
-	kept.Remarks = append(kept.Remarks, changed(before, l.w.Report())...)
+	kept.Notes.Join(changed(before, l.w.Report()))
 	return kept, nil
 }
 
@@ -219,7 +219,7 @@ func (l *leRobotWriter) anew() error {
 		return nil
 	}
 	err := l.Close()
-	l.w, l.left, l.remarks = nil, nil, nil
+	l.w, l.left, l.notes = nil, nil, nil
 	return err
 }
 
@@ -232,17 +232,17 @@ func forget(e *Episode) {
 	}
 }
 
-// changed says what an episode lost or gained on its way into the dataset, by the reports before and after it.
-func changed(before, after lerobotwrite.Report) (remarks []string) {
+// changed returns the notes about an episode that was written, by the reports before and after it.
+func changed(before, after lerobotwrite.Report) (notes dataset.Notes) {
 	if after.Moved > before.Moved && after.Moved > 100*time.Microsecond {
-		remarks = append(remarks, "frames of a copied video were moved to the times of their rows")
+		notes.Add(dataset.Note{Code: dataset.CodeFramesMoved})
 	}
 	for i, l := range after.LeftOut {
 		if i >= len(before.LeftOut) || l.Count > before.LeftOut[i].Count {
-			remarks = append(remarks, fmt.Sprintf("left out: %s: %s", l.Name, l.Reason))
+			notes = append(notes, leftOut(l.Name, l.Reason))
 		}
 	}
-	return remarks
+	return notes
 }
 
 // begin begins the dataset with what its first episode says.
@@ -256,7 +256,7 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 		opt.Codec = ""
 	}
 	opt.FirstTasks = l.annotated()
-	if opt.Modality, l.remarks, err = l.modality(ctx, e); err != nil {
+	if opt.Modality, l.notes, err = l.modality(ctx, e); err != nil {
 		return err
 	}
 	l.w, err = lerobotwrite.Create(l.path, opt)
@@ -347,7 +347,7 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 			continue
 		}
 		if _, video := lerobot.Cut(&m, 0, m.Len()); !video && l.encodes(&m, e.Aligned != nil) {
-			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: its frames are encoded as %s", m.Name, l.opt.Codec))
+			kept.Notes.Add(dataset.Note{Code: dataset.CodeFramesEncoded, Subject: m.Name, Detail: dataset.Detail{Got: string(l.opt.Codec)}})
 		}
 		own.Media = append(own.Media, m)
 		names[m.Name] = l.camera(&e.Media[i])

@@ -8,14 +8,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/dataset/mcap"
 	_ "github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
@@ -224,7 +227,14 @@ func TestALogOfACameraBecomesAVideo(t *testing.T) {
 		i++
 	}
 	assert.Equal(t, r.Rows, i)
-	assert.Contains(t, text(r.Remarks), "encoded as h264")
+	assert.Equal(t, "h264", noteOf(r, dataset.CodeFramesEncoded).Got)
+	stills := converts(t, filepath.Join(t.TempDir(), "out"), MCAP(mcap.Protobuf), Options{}, out)
+	assert.Equal(t, strconv.Itoa(jpegQuality), noteOf(stills, dataset.CodeFramesJPEG).Got)
+}
+
+func TestMovedFramesAreNoted(t *testing.T) {
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFramesMoved}}, changed(lerobotwrite.Report{}, lerobotwrite.Report{Moved: time.Millisecond}))
+	assert.Empty(t, changed(lerobotwrite.Report{Moved: time.Millisecond}, lerobotwrite.Report{Moved: time.Millisecond}))
 }
 
 // squares are grey frames of that many pixels on a side, each 8 levels brighter than the one before.
@@ -288,7 +298,7 @@ func TestVideosAtAnotherRateAreEncodedAnew(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, p, q)
 	}
-	assert.NotContains(t, text(r.Remarks), "encoded as")
+	assert.Nil(t, noteOf(r, dataset.CodeFramesEncoded))
 }
 
 // TestDatasetsAreMergedWithTheirTasks has the same tasks by other numbers in both.

@@ -133,7 +133,7 @@ func TestColumnsInAnotherOrderAreTakenByName(t *testing.T) {
 	}
 	out, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, list...))
 	assert.Equal(t, []int{2, 1}, []int{r.Converted, r.Skipped})
-	assert.Contains(t, text(r.Remarks), "state: its columns were put into the order of the first episode")
+	assert.Equal(t, "state", noteOf(r, dataset.CodeColumnsReordered).Subject)
 	got, err := opened(t, out, dataset.Options{Strict: true}).Episode(context.Background(), 1)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"hip", "knee", "foot"}, got.Stream("state").ColumnNames())
@@ -193,7 +193,6 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	}
 	require.NoError(t, w.Commit(ctx))
 	_, r := made(t, leRobot(t, LeRobotOptions{Names: map[string]string{"stat": "observation.state", "action": "act"}}), Options{}, in, in)
-	assert.Contains(t, text(r.Remarks), "left out: split train: its episodes do not follow each other from 0 to 2")
-	assert.Contains(t, text(r.Remarks), "a name is given for stat, and there is no such stream or camera")
-	assert.NotContains(t, text(r.Remarks), "given for action")
+	assert.Contains(t, text(r.Notes), "split train: its episodes do not follow each other from 0 to 2")
+	assert.Equal(t, "stat", noteOf(r, dataset.CodeNameUnused).Subject, "and action is a stream")
 }

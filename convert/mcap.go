@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image/jpeg"
 	"slices"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
@@ -75,7 +76,7 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 				continue
 			}
 			m.Encoding, m.Source = "jpeg", stills
-			kept.Remarks = append(kept.Remarks, fmt.Sprintf("%s: the frames of a video are images in JPEG of quality %d", m.Name, jpegQuality))
+			kept.Notes.Add(dataset.Note{Code: dataset.CodeFramesJPEG, Subject: m.Name, Detail: dataset.Detail{Got: strconv.Itoa(jpegQuality)}})
 		}
 		own.Media = append(own.Media, m)
 	}

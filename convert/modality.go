@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -18,8 +17,8 @@ type modalities interface {
 	Modality(ctx context.Context) ([]byte, error)
 }
 
-// modality returns the meta/modality.json of the inputs, if all have the same, and what is to be said where one has another.
-func modality(ctx context.Context, list []input) (text []byte, remark string, err error) {
+// modality returns the meta/modality.json of the inputs, if all have the same, else a note.
+func modality(ctx context.Context, list []input) (text []byte, notes dataset.Notes, err error) {
 	for i := range list {
 		var own bytes.Buffer
 		if m, ok := list[i].from.(modalities); ok {
@@ -27,21 +26,21 @@ func modality(ctx context.Context, list []input) (text []byte, remark string, er
 			var broken *dataset.FormatError
 			switch {
 			case errors.As(err, &broken):
-				return nil, "left out: meta/modality.json: " + err.Error(), nil
+				return nil, dataset.Notes{{Code: dataset.CodeModalityUnread, Detail: dataset.Detail{Cause: err}}}, nil
 			case err != nil:
-				return nil, "", err
+				return nil, nil, err
 			case len(b) > 0:
 				if err := json.Compact(&own, b); err != nil {
-					return nil, "", err
+					return nil, nil, err
 				}
 			}
 		}
 		if i > 0 && !bytes.Equal(own.Bytes(), text) {
-			return nil, "left out: meta/modality.json: the inputs have not the same", nil
+			return nil, dataset.Notes{{Code: dataset.CodeModalityDiffers}}, nil
 		}
 		text = own.Bytes()
 	}
-	return text, "", nil
+	return text, nil, nil
 }
 
 // modalityPart is an entry of a modality.json.
@@ -51,32 +50,32 @@ type modalityPart struct {
 	Key   string `json:"original_key"`
 }
 
-// modality is the piece's modality.json as far as what it names is in the dataset as it was, by the first episode, with what is left out of it and why.
-func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.RawMessage, left []string, err error) {
-	all, remark, err := modality(ctx, l.piece.inputs)
-	if remark != "" {
-		left = append(left, remark)
-	}
+// modality is the piece's modality.json as far as what it names is in the dataset as it was, by the first episode, with notes about the parts that are left out.
+func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.RawMessage, left dataset.Notes, err error) {
+	all, left, err := modality(ctx, l.piece.inputs)
 	if err != nil || len(all) == 0 {
 		return nil, left, err
 	}
-	lost := func(what, why string) { left = append(left, "left out: "+what+" of meta/modality.json: "+why) }
+	lost := func(part string, n dataset.Note) {
+		n.Subject = part
+		left.Add(n)
+	}
 	sections, err := orderjson.Members(all)
 	if err != nil {
-		lost("all", err.Error())
+		lost("", unreadPart(err))
 		return nil, left, nil
 	}
 	var kept orderjson.Object
 	for _, section := range sections {
 		parts, err := orderjson.Members(section.Value)
 		if err != nil {
-			lost(section.Name, err.Error())
+			lost(section.Name, unreadPart(err))
 			continue
 		}
 		var those orderjson.Object
 		for _, one := range parts {
 			value, why := l.partOf(ctx, e, section.Name, one)
-			if why != "" {
+			if why.Code != "" {
 				lost(section.Name+"."+one.Name, why)
 				continue
 			}
@@ -93,11 +92,16 @@ func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.Raw
 	return text, left, err
 }
 
-// partOf returns an entry as it is in the dataset, or why it is not.
-func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, one orderjson.Member) (value json.RawMessage, why string) {
+// unreadPart returns a note about a part that cannot be read.
+func unreadPart(err error) dataset.Note {
+	return dataset.Note{Code: dataset.CodeModalityUnread, Detail: dataset.Detail{Cause: err}}
+}
+
+// partOf returns an entry as it is in the dataset, or a note if it cannot be kept.
+func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, one orderjson.Member) (value json.RawMessage, why dataset.Note) {
 	var part modalityPart
 	if err := json.Unmarshal(one.Value, &part); err != nil {
-		return nil, err.Error()
+		return nil, unreadPart(err)
 	}
 	key := part.Key
 	if key == "" {
@@ -110,30 +114,29 @@ func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, 
 	case key == "task_index":
 		name = key
 	case e.renamed[key] != "":
-		return nil, key + " is " + e.renamed[key] + " by the plan"
+		return nil, dataset.Note{Code: dataset.CodeModalityRenamed, Detail: dataset.Detail{Got: key, Want: e.renamed[key]}}
 	case m != nil:
 		if _, reason := l.media(ctx, m, e.Times); reason != "" {
-			return nil, reason
+			return nil, unreadPart(errors.New(reason))
 		}
 		name = l.camera(m)
 	case s == nil:
-		return nil, "there is no " + key
+		return nil, dataset.Note{Code: dataset.CodeModalityMissing, Detail: dataset.Detail{Got: key}}
 	case key == "observation.state" && len(l.opt.State) > 0 || key == "action" && len(l.opt.Action) > 0 || slices.Contains(l.opt.State, key) || slices.Contains(l.opt.Action, key):
-		return nil, key + " is made anew"
+		return nil, dataset.Note{Code: dataset.CodeModalityReplaced, Detail: dataset.Detail{Got: key}}
 	case declared < 0 || !slices.Equal(l.piece.Inputs[e.Input].Features[declared].Shape, []int{len(s.Columns)}) ||
-		!slices.Equal(s.ColumnNames(), e.Recorded.Stream(key).ColumnNames()):
-		return nil, key + " has other columns"
-	case part.End != nil && (*part.End > len(s.Columns) || part.Start != nil && (*part.Start < 0 || *part.Start > *part.End)):
-		return nil, fmt.Sprintf("%s has %d columns", key, len(s.Columns))
+		!slices.Equal(s.ColumnNames(), e.Recorded.Stream(key).ColumnNames()),
+		part.End != nil && (*part.End > len(s.Columns) || part.Start != nil && (*part.Start < 0 || *part.Start > *part.End)):
+		return nil, dataset.Note{Code: dataset.CodeModalityColumns, Detail: dataset.Detail{Got: key}}
 	default:
 		name = l.name(key, "")
 	}
 	if name == key {
-		return one.Value, ""
+		return one.Value, why
 	}
 	members, err := orderjson.Members(one.Value)
 	if err != nil {
-		return nil, err.Error()
+		return nil, unreadPart(err)
 	}
 	var renamed orderjson.Object
 	for _, m := range members {
@@ -143,7 +146,7 @@ func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, 
 	}
 	renamed.Add("original_key", name)
 	if value, err = json.Marshal(renamed); err != nil {
-		return nil, err.Error()
+		return nil, unreadPart(err)
 	}
-	return value, ""
+	return value, why
 }

@@ -3,6 +3,7 @@ package convert
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,37 +30,39 @@ func TestModalitiesAreKeptWhereTheirColumnsAre(t *testing.T) {
 		`"annotation": {"human.task": {"original_key": "task_index"}}`
 	const all = "{" + state + `, "action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}"
 	for _, c := range []struct {
-		opt     LeRobotOptions
-		plan    *align.Plan
-		want    string
-		remarks []string
+		opt   LeRobotOptions
+		plan  *align.Plan
+		want  string
+		notes dataset.Notes
 	}{
-		{LeRobotOptions{}, nil, all, []string{"state.leg of meta/modality.json: observation.state has 3 columns", "video.wrist of meta/modality.json: there is no observation.images.wrist"}},
+		{LeRobotOptions{}, nil, all, dataset.Notes{
+			{Code: dataset.CodeModalityColumns, Subject: "state.leg", Detail: dataset.Detail{Got: "observation.state"}},
+			{Code: dataset.CodeModalityMissing, Subject: "video.wrist", Detail: dataset.Detail{Got: "observation.images.wrist"}}}},
 		{LeRobotOptions{}, &align.Plan{Rate: 30}, all, nil},
 		{LeRobotOptions{Names: map[string]string{"action": "actions"}}, nil,
 			"{" + state + `, "action": {"all": {"start": 0, "end": 2, "original_key": "actions"}}, ` + video + ", " + annotation + "}", nil},
-		{LeRobotOptions{Action: []string{"action"}}, nil, "{" + state + ", " + video + ", " + annotation + "}", []string{"action.all of meta/modality.json: action is made anew"}},
+		{LeRobotOptions{Action: []string{"action"}}, nil, "{" + state + ", " + video + ", " + annotation + "}", dataset.Notes{{Code: dataset.CodeModalityReplaced, Subject: "action.all", Detail: dataset.Detail{Got: "action"}}}},
 		{LeRobotOptions{}, &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "observation.state", Columns: []string{"0"}}, {Name: "action"}}},
-			`{"action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}", []string{"state.arm of meta/modality.json: observation.state has other columns"}},
+			`{"action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}", dataset.Notes{{Code: dataset.CodeModalityColumns, Subject: "state.arm", Detail: dataset.Detail{Got: "observation.state"}}}},
 		{LeRobotOptions{}, &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "observation.state", Columns: []string{"2", "0", "1"}}, {Name: "action", Columns: []string{"1", "0"}}}},
-			"{" + video + ", " + annotation + "}", []string{"state.arm of meta/modality.json: observation.state has other columns", "action.all of meta/modality.json: action has other columns"}},
+			"{" + video + ", " + annotation + "}", dataset.Notes{{Code: dataset.CodeModalityColumns, Subject: "state.arm", Detail: dataset.Detail{Got: "observation.state"}}, {Code: dataset.CodeModalityColumns, Subject: "action.all", Detail: dataset.Detail{Got: "action"}}}},
 		{LeRobotOptions{}, &align.Plan{Rate: 30, Streams: []align.Stream{{Name: "observation.state", From: "action"}, {Name: "action"}}},
-			`{"action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}", []string{"state.arm of meta/modality.json: observation.state is action by the plan"}},
+			`{"action": {"all": {"start": 0, "end": 2}}, ` + video + ", " + annotation + "}", dataset.Notes{{Code: dataset.CodeModalityRenamed, Subject: "state.arm", Detail: dataset.Detail{Got: "observation.state", Want: "action"}}}},
 	} {
 		c.opt.Cameras = "image"
 		out, r := made(t, leRobot(t, c.opt), Options{Plan: c.plan}, in)
 		got, err := os.ReadFile(filepath.Join(out, "meta", "modality.json"))
 		require.NoError(t, err)
 		assert.JSONEq(t, c.want, string(got))
-		for _, remark := range c.remarks {
-			assert.Contains(t, text(r.Remarks), remark)
+		for _, n := range c.notes {
+			assert.True(t, slices.ContainsFunc(r.Notes.List, func(e dataset.EpisodeNote) bool { return assert.ObjectsAreEqual(n, e.Note) }), "%v of %v", n, r.Notes.List)
 		}
 		opened(t, out, dataset.Options{Strict: true})
 	}
 	out, r := made(t, to, Options{}, in, other)
 	assert.NoFileExists(t, filepath.Join(out, "meta", "modality.json"))
-	assert.Contains(t, text(r.Remarks), "left out: meta/modality.json: the inputs have not the same")
+	assert.NotNil(t, noteOf(r, dataset.CodeModalityDiffers))
 	require.NoError(t, os.WriteFile(filepath.Join(in, "meta", "modality.json"), []byte("{"), 0o600))
 	_, r = made(t, to, Options{}, in)
-	assert.Contains(t, text(r.Remarks), "left out: meta/modality.json: ")
+	assert.Error(t, noteOf(r, dataset.CodeModalityUnread).Cause)
 }

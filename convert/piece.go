@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // piece is one that is being made.
@@ -66,7 +68,7 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	default:
 		return &EpisodeError{Number: r.about.Number, Input: p.inputs[r.about.Input].path, Err: err}
 	}
-	r.remarks = append(slices.Clip(r.remarks), kept.Remarks...)
+	r.notes = append(slices.Clip(r.notes), kept.Notes...)
 	return settle(r.about.Name, r.accounts, &kept)
 }
 
@@ -90,10 +92,10 @@ func (p *piece) commit(ctx context.Context) error {
 	if err := p.writer.Commit(ctx); err != nil {
 		return err
 	}
-	if w, ok := p.writer.(interface{ Remarks() []string }); ok { // of the piece as a whole
+	if w, ok := p.writer.(interface{ Notes() dataset.Notes }); ok { // of the piece as a whole
 		first, end := p.episodesOf(p.n.Piece)
-		for _, text := range w.Remarks() {
-			p.n.Remarks = remark(p.n.Remarks, Remark{text, first, end - first})
+		for _, n := range w.Notes() {
+			p.n.Notes.Join(dataset.EpisodeNote{Note: n, Number: first, Episodes: end - first})
 		}
 	}
 	return nil

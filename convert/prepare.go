@@ -21,7 +21,7 @@ type ready struct {
 	about    EpisodeReport
 	accounts []StreamAccount
 	losses   []Loss
-	remarks  []string
+	notes    dataset.Notes
 	bytes    int64 // that the episode takes while it is worked on
 	err      error // ends the conversion
 }
@@ -45,7 +45,7 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	r.e = &Episode{Episode: e, Recorded: e, Number: number, Input: which, Index: index, Splits: in.split[index]}
 	r.losses = losses(e)
 	if c.opt.Plan == nil {
-		r.remarks = e.Remarks
+		r.notes = e.Notes.Of(dataset.ClassRemark)
 		err = c.asRecorded(&r, in)
 	} else {
 		err = c.byPlan(ctx, &r)
@@ -313,7 +313,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	if err := c.trim(r, got); err != nil {
 		return err
 	}
-	r.remarks = got.Report.Remarks
+	r.notes = got.Report.Notes
 	own := *r.e.Recorded
 	own.Streams, own.Media, own.Clouds, own.Steps = nil, nil, nil, false
 	lines, streams, taken := got.Report.Streams, got.Streams, map[string]bool{}
@@ -388,11 +388,11 @@ func (r *ready) untaken(taken map[string]bool, left []align.LeftOut, c *Conversi
 	}
 }
 
-// unknown remarks on media that were asked for and are not there.
+// unknown adds a note for each camera that was asked for and is not there.
 func (r *ready) unknown(c *Conversion) {
 	for _, name := range c.opt.Media {
 		if name != "" && r.e.Recorded.MediaStream(name) == nil {
-			r.remarks = append(slices.Clip(r.remarks), "media "+name+", which was asked for, is not there")
+			r.notes = append(slices.Clip(r.notes), dataset.Note{Code: dataset.CodeMediaMissing, Subject: name})
 		}
 	}
 }

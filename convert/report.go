@@ -24,12 +24,12 @@ type Report struct {
 	Rows      int `json:"rows"` // of the episodes' common clocks
 	// LeftOut are the rows at the ends of the clocks that were left out since not every stream has a valid value there, and NotValid those among Rows
 	// of which that is so too, where the format has no place to say which they are.
-	LeftOut  int             `json:"rows_left_out"`
-	NotValid int             `json:"rows_not_valid"`
-	Streams  []StreamAccount `json:"streams"`
-	Losses   []Loss          `json:"losses"`
-	Remarks  []Remark        `json:"remarks"`
-	Pieces   []PieceReport   `json:"pieces"`
+	LeftOut  int                  `json:"rows_left_out"`
+	NotValid int                  `json:"rows_not_valid"`
+	Streams  []StreamAccount      `json:"streams"`
+	Losses   []Loss               `json:"losses"`
+	Notes    dataset.EpisodeNotes `json:"remarks"`
+	Pieces   []PieceReport        `json:"pieces"`
 
 	// Before is how many pieces were there already, whole. It is not written.
 	Before int `json:"-"`
@@ -92,20 +92,13 @@ type EpisodeReport struct {
 	Filtered dataset.FilterField `json:"filtered,omitempty"`
 }
 
-// Remark is what was said of some episodes.
-type Remark struct {
-	Text     string `json:"text"`
-	First    int    `json:"first"` // the number of the first episode of which it was said
-	Episodes int    `json:"episodes"`
-}
-
 // entry is a piece that is done, with its part of the report: a line of the journal.
 type entry struct {
-	Piece   int             `json:"piece"`
-	Report  PieceReport     `json:"report"`
-	Streams []StreamAccount `json:"streams"`
-	Losses  []Loss          `json:"losses,omitempty"`
-	Remarks []Remark        `json:"remarks,omitempty"`
+	Piece   int                  `json:"piece"`
+	Report  PieceReport          `json:"report"`
+	Streams []StreamAccount      `json:"streams"`
+	Losses  []Loss               `json:"losses,omitempty"`
+	Notes   dataset.EpisodeNotes `json:"remarks"`
 }
 
 // take adds what is known of an episode to the entry of its piece.
@@ -113,9 +106,7 @@ func (n *entry) take(r *ready) {
 	n.Report.Episodes = append(n.Report.Episodes, r.about)
 	n.Streams = sum(n.Streams, r.accounts)
 	n.Losses = join(n.Losses, r.losses)
-	for _, text := range r.remarks {
-		n.Remarks = remark(n.Remarks, Remark{text, r.about.Number, 1})
-	}
+	n.Notes.Add(r.about.Number, r.about.Name, r.notes)
 }
 
 // converted reports whether there is an episode in the piece.
@@ -123,24 +114,12 @@ func (r *PieceReport) converted() bool {
 	return slices.ContainsFunc(r.Episodes, func(e EpisodeReport) bool { return e.Skipped == "" && e.Filtered == "" })
 }
 
-// most is how many different remarks and losses a report lists, since texts may have numbers in them that differ in each episode. The others are counted
+// most is how many different losses a report lists, because texts may have numbers in them that differ in each episode. The others are counted
 // together.
 const most = 1000
 
-// others is what stands for remarks and losses beyond most.
+// others is what stands for losses beyond most.
 const others = "others, which are not listed"
-
-func remark(all []Remark, r Remark) []Remark {
-	if k := slices.IndexFunc(all, func(o Remark) bool { return o.Text == r.Text }); k >= 0 {
-		all[k].Episodes += r.Episodes
-		return all
-	}
-	if len(all) >= most && r.Text != others {
-		r.Text = others
-		return remark(all, r)
-	}
-	return append(all, r)
-}
 
 // add adds a piece to the report; pieces come in their order.
 func (r *Report) add(n *entry) {
@@ -160,8 +139,8 @@ func (r *Report) add(n *entry) {
 	}
 	r.Streams = sum(r.Streams, n.Streams)
 	r.Losses = join(r.Losses, n.Losses)
-	for _, m := range n.Remarks {
-		r.Remarks = remark(r.Remarks, m)
+	for _, m := range n.Notes.List {
+		r.Notes.Join(m)
 	}
 }
 

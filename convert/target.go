@@ -65,8 +65,8 @@ type Kept struct {
 	Samples map[string]int
 	// LeftOut is what the format has no place for, by name, with its samples.
 	LeftOut []dataset.LeftOut
-	// Remarks say what was written otherwise than it was recorded.
-	Remarks []string
+	// Notes are about data that was not written as it was recorded.
+	Notes dataset.Notes
 }
 
 // RefusedError is an episode that a format cannot take.

@@ -100,7 +100,17 @@ func TestMediaThatNoEpisodeHasAreRefused(t *testing.T) {
 	assert.NoDirExists(t, out)
 	r := converts(t, out, MCAP(mcap.Protobuf), Options{Media: []string{"front"}}, in)
 	assert.Equal(t, 2, r.Converted)
-	assert.Contains(t, r.Remarks, Remark{"media front, which was asked for, is not there", 0, 1})
+	assert.Equal(t, dataset.EpisodeNote{Note: dataset.Note{Code: dataset.CodeMediaMissing, Subject: "front"}, Episode: "run1", Number: 0, Episodes: 1}, r.Notes.List[0])
+}
+
+// noteOf returns the first note of a code that a report has, or nil.
+func noteOf(r *Report, code dataset.Code) *dataset.Note {
+	for i := range r.Notes.List {
+		if n := &r.Notes.List[i].Note; n.Code == code {
+			return n
+		}
+	}
+	return nil
 }
 
 // The plan that a report has is one that can be read.

@@ -44,6 +44,11 @@ func (l *leRobotWriter) unheld(e *Episode) error {
 	return nil
 }
 
+// leftOut returns a note about content that was left out.
+func leftOut(name, reason string) dataset.Note {
+	return dataset.Note{Code: "left out", Detail: dataset.Detail{Cause: errors.New(name + ": " + reason)}}
+}
+
 // withoutEmpty leaves out what has no samples where something has: it has no row of a clock that all have.
 func (r *ready) withoutEmpty(own *dataset.Episode) {
 	if !slices.ContainsFunc(r.accounts, func(a StreamAccount) bool { return a.Rows > 0 }) {
@@ -51,7 +56,7 @@ func (r *ready) withoutEmpty(own *dataset.Episode) {
 	}
 	empty := func(name string, n int) bool {
 		if n == 0 {
-			r.remarks = append(slices.Clip(r.remarks), "left out: "+name+": no samples")
+			r.notes = append(slices.Clip(r.notes), leftOut(name, "no samples"))
 		}
 		return n == 0
 	}

@@ -94,7 +94,7 @@ func TestAStreamWithoutSamplesIsLeftOut(t *testing.T) {
 	for _, to := range []Target{leRobot(t, LeRobotOptions{}), WebDataset()} {
 		r := converts(t, filepath.Join(t.TempDir(), "out"), to, Options{}, in)
 		assert.Equal(t, []int{1, 5}, []int{r.Converted, r.Rows})
-		assert.Contains(t, text(r.Remarks), "left out: empty: no samples")
+		assert.Contains(t, text(r.Notes), "empty: no samples")
 	}
 }
 

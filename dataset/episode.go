@@ -29,12 +29,8 @@ type Episode struct {
 	LeftOut []LeftOut
 	// Dropouts lists, in file order, when the recorder says it lost data.
 	Dropouts []Dropout
-	// Remarks say what a reader decided that one may want otherwise, such as which of two clocks it took.
-	Remarks []string
-	// Notes are facts about data that was damaged, left out or changed.
+	// Notes are facts about data that was damaged, left out or changed, and choices that a reader made, such as one of two clocks.
 	Notes Notes
-	// RemarksAbout say which of the remarks are about some streams only: see RemarksOf.
-	RemarksAbout []RemarkAbout
 	// Record is how many bytes of the file were in memory together while the episode was read, of formats that have its frames among them.
 	Record int64
 }

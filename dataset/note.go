@@ -265,3 +265,16 @@ func (l Notes) SetPath(path string) {
 		}
 	}
 }
+
+// anyIsOf reports whether one of some streams, which are sorted, is a topic's, or the stream itself.
+func anyIsOf(sorted []string, topic string) bool {
+	if _, is := slices.BinarySearch(sorted, topic); is {
+		return true
+	}
+	for _, more := range []string{".", " ("} {
+		if i, _ := slices.BinarySearch(sorted, topic+more); i < len(sorted) && strings.HasPrefix(sorted[i], topic+more) {
+			return true
+		}
+	}
+	return false
+}

@@ -3,7 +3,9 @@ package dataset
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,4 +45,38 @@ func TestARowIsNoneUntilItIsSet(t *testing.T) {
 	assert.False(t, ok)
 	i, ok := At(0).Index()
 	assert.True(t, ok && i == 0)
+}
+
+// Fifty thousand streams take a second at most; were the time that of their square, it would be many.
+func TestNotesAreFoundInTimeThatGrowsWithTheStreams(t *testing.T) {
+	const n = 50_000
+	var l Notes
+	var names []string
+	for i := range n {
+		topic := fmt.Sprintf("/topic/of/a/robot/%d", i)
+		l = append(l, Note{Code: "odd", Subject: topic})
+		names = append(names, topic+[]string{"", ".a", " (pkg/Type)", "0-"}[i%4])
+	}
+	start := time.Now()
+	got := l.About(names)
+	took := time.Since(start)
+	assert.Len(t, got, n/4*3, "the last of four is of another topic")
+	assert.Equal(t, "/topic/of/a/robot/4", got[3].Subject)
+	assert.Less(t, took, 5*time.Second)
+}
+
+func TestNotesOfEpisodesAreCountedTogether(t *testing.T) {
+	var l EpisodeNotes
+	l.Add(3, "a", Notes{{Code: "cut", Subject: "/x", Count: 2, Row: At(1), Detail: Detail{Of: 5, Got: "first"}}, {Code: "cut", Subject: "/y"}})
+	l.Add(4, "b", Notes{{Code: "cut", Subject: "/x", Count: 1, Row: At(0), Detail: Detail{Of: 7, Got: "second"}}})
+	want := []EpisodeNote{{Note{Code: "cut", Subject: "/x", Count: 3, Row: At(1), Detail: Detail{Of: 12, Got: "first"}}, "a", 3, 2}, {Note{Code: "cut", Subject: "/y"}, "a", 3, 1}}
+	assert.Equal(t, want, l.List)
+	b, err := json.Marshal(l)
+	require.NoError(t, err)
+	var back EpisodeNotes
+	require.NoError(t, json.Unmarshal(b, &back))
+	assert.Equal(t, want, back.List)
+	b, err = json.Marshal(EpisodeNotes{})
+	require.NoError(t, err)
+	assert.Equal(t, "[]", string(b))
 }

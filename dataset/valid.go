@@ -31,10 +31,3 @@ func (s *Stream) OnlyValid(flags []uint8) (lost int, err error) {
 	}
 	return lost, nil
 }
-
-// RemarkInvalid says of a stream that samples were left out, as they are not valid.
-func (e *Episode) RemarkInvalid(stream string, lost int) {
-	if lost > 0 {
-		e.Remark(fmt.Sprintf("%d rows that are not valid left out", lost), stream)
-	}
-}

@@ -179,8 +179,11 @@ func (x *examiner) strays(c *clock) bool {
 	}
 	var at []int64
 	at = append(append(at, c.times[:c.lo]...), c.times[c.hi:]...)
-	why := strings.Join(align.Strays(c.stream, all, core, "a clock that was not set yet, or a wild number"), "; ")
-	f := x.add(StrayTime, c.stream, len(at), why+c.of())
+	var list []string
+	for _, n := range align.Strays(c.stream, all, core, dataset.CodeStrayUnset, 0) {
+		list = append(list, fmt.Sprintf("%s: a timestamp of %s s lies %s s from the others: a clock that was not set yet, or a wild number", c.stream, n.Got, n.Want))
+	}
+	f := x.add(StrayTime, c.stream, len(at), strings.Join(list, "; ")+c.of())
 	f.At = firstOf(at)
 	return true
 }
@@ -331,7 +334,9 @@ func (x *examiner) fps(c *clock) {
 func (x *examiner) timeUnit(c *clock) bool {
 	why := ""
 	if c.raw != nil {
-		why = align.Units(c.raw, c.stats)
+		for _, n := range align.Units(c.stream, c.raw, c.stats) {
+			why = fmt.Sprintf("its timestamps are taken as nanoseconds, and are %s a second; as %s they would be %s", n.Got, n.Unit, n.Want)
+		}
 		if why == "" {
 			why = farSeconds(c.raw)
 		}

@@ -62,15 +62,12 @@ var problems = []told{
 	{"beyond their feature", Schema, "", ""},
 }
 
-// The words of readers, of an episode: what they decided that is no fault is not among them.
-var remarks = []told{
-	{"timestamps depart from frame_index/fps", FrameTime, "", ""},
-	{"the headers' timestamp is 0", StrayTime, Warning, ""},
-	{"frames cannot be read", Damaged, "", ""},
-	{"come before a key frame", Damaged, Warning, ""},
-	{"none can be decoded", Damaged, "", ""},
-	{"the file's statistics count", Declaration, "", ""},
-	{"metadata.yaml says", Declaration, "", ""},
+// remarkKinds has the kinds of findings about remarks. A choice of a reader that is no fault is not among them.
+var remarkKinds = map[dataset.Code]told{
+	dataset.CodeFrameTimeOwn: {kind: FrameTime}, dataset.CodeFrameTimeUnsorted: {kind: FrameTime},
+	dataset.CodeHeaderTimeZero: {kind: StrayTime, severity: Warning},
+	dataset.CodeFramesDiffer:   {kind: Damaged}, dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
+	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 
 // What to do about what was left out, of arrays.
@@ -121,9 +118,11 @@ func (x *examiner) noted() {
 		x.list = append(x.list, findingOf(kind, &n))
 		x.list[len(x.list)-1].At = x.timeOf(n.Row)
 	}
-	for _, r := range x.e.Remarks {
-		if t, ok := tellingOf(remarks, r); ok {
-			x.add(t.kind, x.streamIn(r), 1, r).as(&t)
+	for _, n := range x.e.Notes {
+		if t, ok := remarkKinds[n.Code]; ok {
+			f := findingOf(t.kind, &n)
+			f.as(&t)
+			x.list = append(x.list, f)
 		}
 	}
 	for _, l := range x.e.LeftOut {

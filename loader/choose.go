@@ -33,7 +33,7 @@ type chosen struct {
 
 	filming *filming // nil without cameras
 	films   []*filmed
-	said    map[string]int // where each text is in the report
+	noted   dataset.EpisodeNotes // of the episodes that are drawn
 }
 
 // episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
@@ -79,7 +79,7 @@ type looked struct {
 	times   uint64 // see seen
 	film    *filmed
 	lacking []Lacking
-	said    []string // what the recording says that bears on the streams
+	notes   dataset.Notes // of the recording, that bear on the streams
 	// unfinite are, of each stream, the samples that are not finite; nil where they were not looked at.
 	unfinite []int
 }
@@ -161,7 +161,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if l.filtered = !l.about.Passes(&c.plan.Filter); l.filtered {
 		return nil
 	}
-	l.said = c.sayings(e, l.about)
+	l.notes = c.notes(e)
 	if l.prepared, err = c.preparer.Prepare(e); err != nil {
 		return err
 	}
@@ -333,7 +333,8 @@ func (c *chosen) take(i int, l *looked) error {
 			c.report.LeftOut = append(c.report.LeftOut, LeftOut{Name: l.about.Name, Reason: text})
 		}
 	}
-	c.say(l.about.Name, l.said)
+	c.noted.Add(l.about.Number, l.about.Name, l.notes)
+	c.report.EpisodeNotes = c.noted.List
 	c.numbers, c.known = append(c.numbers, i), append(c.known, known{l.about.Name, l.about.Number})
 	c.begins = append(c.begins, p.Clock.Start)
 	anchors := c.anchors(p.Clock.Count)

@@ -18,8 +18,8 @@ import (
 
 // fitting says how the columns of an episode's stream become those that are wanted.
 type fitting struct {
-	at      []int    // where each wanted column is; nil where they are these, in this order
-	differs []string // what is otherwise than in the first, in words for a person
+	at      []int         // where each wanted column is; nil where they are these, in this order
+	differs dataset.Notes // about differences from the first; their subject is set by Episode.differ
 }
 
 // fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
@@ -65,19 +65,19 @@ func fit(want, have []dataset.Column, asked bool) (f fitting, why string) {
 			more = append(more, c.Name)
 		}
 	}
-	differ := func(list []string, text string) {
+	differ := func(list []string, code dataset.Code) {
 		if len(list) > 0 {
-			f.differs = append(f.differs, fmt.Sprintf("columns %s %s", listed(list), text))
+			f.differs = append(f.differs, dataset.Note{Code: code, Detail: dataset.Detail{Names: list}})
 		}
 	}
 	if !slices.IsSorted(f.at) {
-		differ(namesOf(have), "come in another order than in the first episode, and are taken by their names")
+		differ(namesOf(have), dataset.CodeColumnsReordered)
 	}
 	if !asked {
-		differ(more, "are left out, which the first episode does not have")
+		differ(more, dataset.CodeColumnsExtra)
 	}
-	differ(whole, "have fractions, and hold their last value unless a kind is asked for: they are whole numbers in the first episode")
-	differ(fractional, "are whole numbers, and are interpolated unless a kind is asked for: they have fractions in the first episode")
+	differ(whole, dataset.CodeColumnsFractional)
+	differ(fractional, dataset.CodeColumnsWhole)
 	if len(more) == 0 && slices.IsSorted(f.at) {
 		f.at = nil
 	}
@@ -146,18 +146,11 @@ func Columns(streams []align.Stream) map[string][]string {
 	return of
 }
 
-// differ remarks in what a stream is not as the first episode has it.
-func (e *Episode) differ(stream string, list []string) {
-	if len(list) == 0 {
-		return
+// differ adds the notes about a stream that is not as the first episode has it.
+func (e *Episode) differ(stream string, notes dataset.Notes) {
+	e.Notes = slices.Clip(e.Notes) // which others may share
+	for _, n := range notes {
+		n.Subject = stream
+		e.Notes = append(e.Notes, n)
 	}
-	says := dataset.Episode{Remarks: slices.Clone(e.Remarks)}
-	for _, n := range e.RemarksAbout { // which others may share
-		n.About = slices.Clone(n.About)
-		says.RemarksAbout = append(says.RemarksAbout, n)
-	}
-	for _, text := range list {
-		says.Remark(text, stream)
-	}
-	e.Remarks, e.RemarksAbout = says.Remarks, says.RemarksAbout
 }

@@ -92,12 +92,16 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 		same(t, want, got, "%s", what)
 		r := l.Report()
 		assert.Empty(t, r.LeftOut, what)
-		said := map[string]string{}
-		for _, s := range r.Said {
-			said[s.Text] = s.Episode
+		first := func(code dataset.Code, stream string, names ...string) string {
+			for _, s := range r.EpisodeNotes {
+				if assert.ObjectsAreEqual(dataset.Note{Code: code, Subject: stream, Detail: dataset.Detail{Names: names}}, s.Note) {
+					return s.Episode
+				}
+			}
+			return ""
 		}
-		assert.Equal(t, "e2", said["state: columns [more] are left out, which the first episode does not have"], what)
-		assert.Equal(t, "e1", said["action: columns [right, left] come in another order than in the first episode, and are taken by their names"], what)
+		assert.Equal(t, "e2", first(dataset.CodeColumnsExtra, "state", "more"), what)
+		assert.Equal(t, "e1", first(dataset.CodeColumnsReordered, "action", "right", "left"), what)
 	}
 }
 
@@ -184,8 +188,12 @@ func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
 					half = 0
 				}
 				assert.Equal(t, []float32{0, half, half, 0}, []float32{got[0], got[2], got[15], got[13]}, "%v %s %s", first, kind, what)
-				require.Len(t, l.Report().Said, 1, what)
-				assert.Contains(t, l.Report().Said[0].Text, []string{"are whole numbers", "have fractions"}[map[bool]int{true: 1}[first]])
+				require.Len(t, l.Report().EpisodeNotes, 1, what)
+				code := dataset.CodeColumnsWhole
+				if first {
+					code = dataset.CodeColumnsFractional
+				}
+				assert.Equal(t, code, l.Report().EpisodeNotes[0].Note.Code)
 			}
 		}
 	}

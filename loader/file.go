@@ -216,6 +216,7 @@ func (s *Store) open(path string) error {
 		return bad(dataset.ErrCorrupt, "frames", fmt.Sprint(x.Frames), "0 or more")
 	}
 	for i := range x.Episodes {
+		x.Episodes[i].Notes = slices.DeleteFunc(x.Episodes[i].Notes, func(n dataset.Note) bool { return n.Code == "" }) // of older programs
 		if n := x.Episodes[i].Frames; n < 0 {
 			return bad(dataset.ErrCorrupt, fmt.Sprintf("frames of episode %d", i), fmt.Sprint(n), "0 or more")
 		}

@@ -208,7 +208,7 @@ func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 			l.Columns = want.Columns
 		}
 	}
-	e.Remarks, e.RemarksAbout = about.Remarks, about.RemarksAbout
+	e.Notes = about.Notes
 	return e, &about, nil
 }
 

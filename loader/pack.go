@@ -49,9 +49,9 @@ const onlyClouds = "point clouds, which are not packed: robocache voxelize takes
 // add appends an episode.
 func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
 	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
-		Rotation: e.Rotation, Damage: e.Notes.Damage(), Dropouts: e.Dropouts, Remarks: e.Remarks, RemarksAbout: e.RemarksAbout}
+		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)}
 	if len(p.only) > 0 {
-		out.Remarks, out.RemarksAbout = e.RemarksOf(slices.Concat(p.only, p.cameras)), nil
+		out.Notes = out.Notes.About(slices.Concat(p.only, p.cameras))
 	}
 	leave := func(name, why string) { out.LeftOut = append(out.LeftOut, LeftOut{Name: name, Reason: why}) }
 	for _, l := range e.LeftOut {

@@ -3,6 +3,8 @@ package loader
 import (
 	"slices"
 	"time"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // Report says what a loader draws from.
@@ -14,27 +16,20 @@ type Report struct {
 	Missing  int `json:"missing"`  // rows of an epoch's last batch that hold no window, of all ranks
 	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
 	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
-	Unanchored int             `json:"ticks_without_window"`
-	LeftOut    []LeftOut       `json:"left_out"` // episodes and streams that could not be taken, and why
-	Lacking    []Lacking       `json:"lacking"`  // episodes without samples of a stream
-	Said       []Said          `json:"said"`     // what recordings say that bears on the streams, and what of them was lost
-	Streams    []StreamsReport `json:"streams"`
-	Cameras    []CameraReport  `json:"cameras"`
-	FrameCache FrameCache      `json:"frame_cache"`
-	Bytes      int             `json:"bytes"` // on the device: what is drawn from, and the batch
+	Unanchored   int                   `json:"ticks_without_window"`
+	LeftOut      []LeftOut             `json:"left_out"` // episodes and streams that could not be taken, and why
+	Lacking      []Lacking             `json:"lacking"`  // episodes without samples of a stream
+	EpisodeNotes []dataset.EpisodeNote `json:"-"`        // notes of recordings that bear on the streams, and about damage
+	Streams      []StreamsReport       `json:"streams"`
+	Cameras      []CameraReport        `json:"cameras"`
+	FrameCache   FrameCache            `json:"frame_cache"`
+	Bytes        int                   `json:"bytes"` // on the device: what is drawn from, and the batch
 
 	Mixture []MixtureReport `json:"mixture"` // of a loader that draws from several stores, or with a weight
 
 	ShardWindows int        `json:"shard_windows,omitempty"` // of an order of shards
 	MixShards    int        `json:"mix_shards,omitempty"`
 	Streaming    *Streaming `json:"streaming,omitempty"` // of a loader that reads meanwhile
-}
-
-// Said is what recordings say: a remark, or that they are damaged.
-type Said struct {
-	Text     string `json:"text"`
-	Episode  string `json:"episode"`  // the first that says so
-	Episodes int    `json:"episodes"` // that do
 }
 
 // StreamsReport is a stream of the batches.

@@ -130,19 +130,17 @@ func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 
 // Episode is what a store knows of an episode besides its samples.
 type Episode struct {
-	Name         string                `json:"name"`
-	Number       int                   `json:"number"` // in the dataset
-	Task         string                `json:"task,omitempty"`
-	Success      *bool                 `json:"success,omitempty"`
-	Splits       []string              `json:"splits,omitempty"`
-	Frames       int                   `json:"frames,omitempty"`
-	Rotation     dataset.Rotation      `json:"rotation,omitempty"` // 1 for xyzw, 2 for wxyz
-	LeftOut      []LeftOut             `json:"left_out,omitempty"` // streams of it that are not packed
-	Damage       dataset.Notes         `json:"damage,omitempty"`   // broken parts of its file
-	Empty        []EmptyStream         `json:"empty,omitempty"`    // of these
-	Dropouts     []dataset.Dropout     `json:"dropouts,omitempty"`
-	Remarks      []string              `json:"remarks,omitempty"`
-	RemarksAbout []dataset.RemarkAbout `json:"notes,omitempty"` // what these are about
+	Name     string            `json:"name"`
+	Number   int               `json:"number"` // in the dataset
+	Task     string            `json:"task,omitempty"`
+	Success  *bool             `json:"success,omitempty"`
+	Splits   []string          `json:"splits,omitempty"`
+	Frames   int               `json:"frames,omitempty"`
+	Rotation dataset.Rotation  `json:"rotation,omitempty"` // 1 for xyzw, 2 for wxyz
+	LeftOut  []LeftOut         `json:"left_out,omitempty"` // streams of it that are not packed
+	Empty    []EmptyStream     `json:"empty,omitempty"`    // of these
+	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
+	Notes    dataset.Notes     `json:"notes,omitempty"`
 }
 
 // LeftOut is a stream that is not there, and why.
@@ -289,7 +287,7 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	}
 	in := &s.Episodes[i]
 	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
-		LeftOut: s.leftOut(i), Notes: in.Damage, Dropouts: in.Dropouts, Remarks: in.Remarks, RemarksAbout: in.RemarksAbout}
+		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Notes: in.Notes}
 	for m := range s.Streams {
 		p := &s.Streams[m]
 		if p.Offsets[i] == p.Offsets[i+1] {

@@ -138,7 +138,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 	success := false
 	e := d.made[3]
 	e.Rotation, e.Frames, e.Attributes.Success = dataset.RotationWXYZ, 25, &success
-	e.Remarks, e.Dropouts = []string{"took one of two clocks"}, []dataset.Dropout{{Time: 5, Duration: 6}}
+	e.Notes, e.Dropouts = dataset.Notes{{Code: dataset.CodeLogClock, Subject: "state"}}, []dataset.Dropout{{Time: 5, Duration: 6}}
 	e.LeftOut = []dataset.LeftOut{{Name: "none", Reason: "no samples", Columns: []dataset.Column{{Name: "0", Type: "int", Integer: true}}, DType: tensor.F64}, {Name: "text", Reason: "no number"},
 		{Name: "imu", Reason: "of two kinds"}}
 	e.Streams = []dataset.Stream{e.Streams[0], e.Streams[2]}
@@ -153,7 +153,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 		assert.Equal(t, dataset.RotationWXYZ, got.Rotation)
 		assert.Equal(t, 25, got.Frames)
 		assert.Equal(t, &success, got.Attributes.Success)
-		assert.Equal(t, e.Remarks, got.Remarks)
+		assert.Equal(t, e.Notes, got.Notes)
 		assert.Equal(t, e.Dropouts, got.Dropouts)
 		assert.Equal(t, []dataset.LeftOut{{Name: "imu", Reason: "of two kinds", Columns: built.Stream("imu").Columns, DType: tensor.F32},
 			e.LeftOut[0], e.LeftOut[1]}, got.LeftOut)

@@ -143,7 +143,7 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 				}
 				streams[at].Columns = o.Columns
 				known.differ(o.Name, f.differs)
-				e.Remarks, e.RemarksAbout = known.Remarks, known.RemarksAbout
+				e.Notes = known.Notes
 				e.Streams = append(e.Streams, streams[at])
 				continue
 			}

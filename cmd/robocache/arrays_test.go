@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
@@ -323,4 +325,19 @@ func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	assert.Contains(t, stderr, "row 0: a timestamp of 0.000 s lies 1000.03")
 	assert.Contains(t, stderr, "samples left out: 1\n")
 	assert.Equal(t, frames[1:], array[float32](t, f, "values"))
+}
+
+// A row of a batch keeps a stray sample, and the clock does not follow it.
+func TestAStrayTimestampOfARowIsIgnored(t *testing.T) {
+	const n = 30
+	times := make([]float64, 2*n)
+	for i := range times {
+		times[i] = 1000 + float64(i%n)/30
+	}
+	times[0] = 0
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 2, n, 1)), "times": tensor.Must(tensor.Of(times, 2, n))})
+	_, stderr := good(t, "resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=30", "--backend=cpu")
+	_, end, _ := strings.Cut(notetext.Text(dataset.Note{Code: dataset.CodeStrayIgnored}), "others: ")
+	assert.Contains(t, stderr, "row 0: a timestamp of 0.000 s lies")
+	assert.Contains(t, stderr, "others: "+end)
 }

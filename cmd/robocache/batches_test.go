@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 )
 
 const kindsRLDS = "../../dataset/rlds/testdata/kinds"
@@ -123,7 +126,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 	}
 	write("")
 	_, stderr = good(t, append(args, "--plan", plan)...)
-	assert.Contains(t, stderr, "the plan has no windows, so all streams have the anchor alone")
+	assert.Contains(t, stderr, notetext.Line(dataset.Note{Code: dataset.CodeWindowsNone, Detail: dataset.Detail{Want: "{action: [0s, 1s]}"}}))
 	for says, flag := range map[string]string{
 		"each has a --stream of its own": "--stream=action,reward",
 		`column "9"`:                     "--stream=action[9]",

@@ -9,9 +9,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
@@ -34,10 +37,15 @@ type drawing struct {
 
 // watch tells what goes on while batches' datasets are opened.
 func (a *app) watch(d *drawing) batching.Watch {
-	return batching.Watch{Step: a.step, Remark: d.remark, Counting: func(what string, of int) (one, done func()) {
+	return batching.Watch{Step: a.step, Note: noting(d.remark), Counting: func(what string, of int) (one, done func()) {
 		bar := a.counting(what, of)
 		return func() { bar.add(1) }, bar.done
 	}}
+}
+
+// noting returns a function that remarks notes.
+func noting(remark func(format string, args ...any)) func(dataset.Note) {
+	return func(n dataset.Note) { remark("%s", notetext.Line(n)) }
 }
 
 // batched is what batches says of its work.
@@ -65,11 +73,12 @@ type batched struct {
 	Reading *reading `json:"reading,omitempty"` // of --streaming
 	Bound   string   `json:"bound_by"`          // what most of the time went into, in words
 	// Normalised is what streams were normalised with: what a policy needs to take it back.
-	Normalised []batching.Normalised `json:"normalised"`
-	ByEpisode  []episodeWindows      `json:"by_episode"`
-	State      loader.State          `json:"state"`
-	Ended      bool                  `json:"ended_by_signal"`
-	Remarks    []string              `json:"remarks"`
+	Normalised []batching.Normalised   `json:"normalised"`
+	ByEpisode  []episodeWindows        `json:"by_episode"`
+	State      loader.State            `json:"state"`
+	Ended      bool                    `json:"ended_by_signal"`
+	Remarks    []string                `json:"remarks"`
+	Entries    []notetext.EpisodeEntry `json:"said"` // Report.EpisodeNotes with their sentences
 }
 
 // episodeWindows is what became of an episode's windows.
@@ -97,6 +106,7 @@ func (out *batched) on() string {
 func (out *batched) of(stores []*loader.Store, g *loader.Group) {
 	l := g.Loaders()[0]
 	out.Report = batching.Listed(g.Report())
+	out.Entries = notetext.EpisodeEntries(out.EpisodeNotes)
 	if out.ByEpisode != nil {
 		return
 	}
@@ -142,7 +152,7 @@ func (d *drawing) remarks() {
 	}
 	tell("skipped", loader.SkippedAlikes(d.out.Skipped))
 	tell("left out", loader.Alikes(d.out.LeftOut))
-	for _, text := range batching.Remarks(&d.out.Report) {
+	for _, text := range serve.LoaderLines(&d.out.Report) {
 		d.remark("%s", text)
 	}
 	if d.out.Rounded > 0 {

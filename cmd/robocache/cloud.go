@@ -112,7 +112,7 @@ func (c *cloud) take(read *dataset.Cloud) {
 		c.remark("not used: %d of %s", l.Count, l.Name)
 	}
 	c.trailing(read.Trailing)
-	c.remarks = append(c.remarks, notetext.Lost(read.Notes)...)
+	c.remarks = append(c.remarks, notetext.Lines(read.Notes.Damage())...)
 }
 
 func (c *cloud) remark(format string, args ...any) {

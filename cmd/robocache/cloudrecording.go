@@ -73,7 +73,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	}
 	s := e.CloudStream(name)
 	c := &cloud{path: r.in}
-	c.remarks = append(c.remarks, notetext.Lost(e.Notes)...)
+	c.remarks = append(c.remarks, notetext.Lines(e.Notes.Damage())...)
 	if r.one < 0 {
 		return c, c.all(ctx, s, r.strict)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -64,7 +64,11 @@ func tags(of reflect.Type) (list []string) {
 	}
 	if of.Kind() == reflect.Struct {
 		for i := range of.NumField() {
-			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
+			if name != "" {
 				list = append(list, name)
 			}
 			list = append(list, tags(of.Field(i).Type)...)
@@ -78,7 +82,7 @@ func tags(of reflect.Type) (list []string) {
 func TestTablesOfKeysNameEachKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/command-line.md")
 	require.NoError(t, err)
-	for command, of := range map[string]reflect.Type{"inspect": reflect.TypeFor[inspection.Report](), "pack": reflect.TypeFor[packed](), "batches": reflect.TypeFor[batched](),
+	for command, of := range map[string]reflect.Type{"inspect": reflect.TypeFor[serve.InspectionReport](), "pack": reflect.TypeFor[packed](), "batches": reflect.TypeFor[batched](),
 		"train": reflect.TypeFor[trained](), "policy": reflect.TypeFor[acted](), "convert": reflect.TypeFor[converted](), "plan": reflect.TypeFor[planned]()} {
 		_, rest, found := strings.Cut(string(page), "| key | "+command+" says |")
 		require.True(t, found, command)
@@ -105,7 +109,7 @@ func checkKeys(t *testing.T, stdout string, of reflect.Type) {
 	t.Helper()
 	var want []string
 	for _, f := range reflect.VisibleFields(of) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			want = append(want, name)
 		}
 	}
@@ -136,7 +140,11 @@ func TestRemarksAreTheLinesOfStandardError(t *testing.T) {
 		result := unmarshal(t, stdout)
 		var lines strings.Builder
 		for _, r := range result["remarks"].([]any) {
-			lines.WriteString("robocache: " + r.(string) + "\n")
+			text, is := r.(string)
+			if !is { // an object of inspect
+				text = r.(map[string]any)["text"].(string)
+			}
+			lines.WriteString("robocache: " + text + "\n")
 		}
 		assert.Equal(t, stderr, lines.String(), "%q", args)
 	}

@@ -24,12 +24,36 @@ import (
 
 // converted is what convert says of its work.
 type converted struct {
-	Output string            `json:"output"`
-	Shards []*convert.Report `json:"shards"` // those that were made, or were there
-	Before []int             `json:"before"` // of each, how many pieces were there already, whole
+	Output  string            `json:"output"`
+	Shards  []*convert.Report `json:"-"`      // those that were made, or were there
+	Reports []shardReport     `json:"shards"` // these, with the sentences of their notes
+	Before  []int             `json:"before"` // of each, how many pieces were there already, whole
 	// Skipped are the inputs of which these shards lack episodes that were skipped.
 	Skipped []convert.SkippedInput `json:"skipped"`
 	Absent  []batching.Absent      `json:"absent"` // inputs of which declared episodes are not there
+}
+
+// shardReport is a shard with the sentences of its notes.
+type shardReport struct {
+	*convert.Report
+	Remarks []shardNote `json:"remarks"`
+}
+
+// shardNote is a note of some episodes.
+type shardNote struct {
+	notetext.Entry
+	First    int `json:"first"` // the number of the first episode
+	Episodes int `json:"episodes"`
+}
+
+func newShardReport(r *convert.Report) shardReport {
+	s := shardReport{r, []shardNote{}}
+	for _, m := range r.Notes.List {
+		e := shardNote{notetext.EntryOf(m.Note), m.Number, m.Episodes}
+		e.Text = notetext.Line(m.Note)
+		s.Remarks = append(s.Remarks, e)
+	}
+	return s
 }
 
 // conversion is a convert command as given.
@@ -309,7 +333,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		if err != nil {
 			return c.explain(err)
 		}
-		all.Shards, all.Before = append(all.Shards, r), append(all.Before, r.Before)
+		all.Shards, all.Reports, all.Before = append(all.Shards, r), append(all.Reports, newShardReport(r)), append(all.Before, r.Before)
 	}
 	all.Skipped = convert.SkippedInputs(all.Shards)
 	for _, in := range all.Shards[0].Inputs {

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 )
@@ -163,8 +164,8 @@ func (a *app) about(r *convert.Report) {
 		}
 		list = also(list, notice{text, l.Episodes, l.Count, 0})
 	}
-	for _, m := range r.Remarks {
-		list = also(list, notice{m.Text, m.Episodes, 0, 0})
+	for _, g := range notetext.Groups(r.Notes.List) {
+		list = also(list, notice{g.Line, g.First.Episodes, 0, 0})
 	}
 	for i, s := range list {
 		if i == mostReasons {

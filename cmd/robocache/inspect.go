@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -99,13 +101,13 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	}
 	report := func() error {
 		if a.json {
-			return a.writeJSON(found)
+			return a.writeJSON(serve.InspectionReport{Report: found, Remarks: notetext.EpisodeEntries(found.Notes.List)})
 		}
 		if err := found.Print(a.out, in.columns); err != nil {
 			return err
 		}
-		for _, r := range found.Remarks {
-			a.remark("%s", r)
+		for _, line := range serve.InspectionLines(found) {
+			a.remark("%s", line)
 		}
 		return nil
 	}

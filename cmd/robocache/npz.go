@@ -34,6 +34,7 @@ type npzJob struct {
 	inexact                int              // whole numbers that values could not hold
 	lengths                *tensor.Tensor   // nil: all rows are full
 	remarks                []string
+	notes                  dataset.Notes
 	ignored                []string
 	clock                  ops.Clock
 	snap                   ops.Limit     // how near to a sample a tick counts as on it
@@ -156,18 +157,18 @@ func (j *npzJob) makeClock(r *request) error {
 			}
 			return &inputError{Path: j.path, Array: "times", Err: j.sortable(r, err)}
 		}
-		what := "the range that was asked for follows it"
+		code := dataset.CodeStrayFollowed
 		switch {
 		case r.span.value != align.RangeCommon || c == core:
 		case j.values.Rank() == 2:
 			if err := j.cut(t, c, core); err != nil {
 				return err
 			}
-			what = fmt.Sprintf("samples left out: %d", j.strays)
+			code = dataset.CodeStrayLeftOut
 		default:
-			what = "the clock does not follow it"
+			code = dataset.CodeStrayIgnored
 		}
-		j.remarks = append(j.remarks, align.Strays(name, c, core, what)...)
+		j.notes.Join(align.Strays(name, c, core, code, j.strays))
 		if r.span.value == align.RangeCommon {
 			c = core
 		}
@@ -245,18 +246,13 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	}
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
-	res.Ignored, res.Remarks = append([]string{}, j.ignored...), append(res.Remarks, j.remarks...)
+	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
 	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period.value}}
-	if remark := align.Degrees(j.values, channels); remark != "" {
-		res.Remarks = append(res.Remarks, "values: "+remark)
-	}
-	res.Remarks = append(res.Remarks, align.Unused(r.sampling(), align.Effective{
-		How: r.sampling(), Edge: r.edge.value, Channels: channels,
-	})...)
+	res.Notes.Join(align.Degrees("values", j.values, channels))
+	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.value, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.value.String(), Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.value.String(): d}}
-	said := map[int]bool{} // by kind: one row says it for all
 	for b := range j.batch() {
 		timestamps, err := j.row(b)
 		if err != nil {
@@ -287,13 +283,10 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 		st := dataset.StatsOf(ns)
 		line.Clock(st)
-		for kind, remark := range []string{
-			align.Units(timestamps, st),
-			align.Coarse(&dataset.Stream{Times: timestamps}, st, targets, j.snap),
-		} {
-			if remark != "" && !said[kind] {
-				said[kind] = true
-				res.Remarks = append(res.Remarks, fmt.Sprintf("row %d: %s", b, remark))
+		name := fmt.Sprintf("row %d", b)
+		for _, n := range append(align.Units(name, timestamps, st), align.Coarse(name, &dataset.Stream{Times: timestamps}, st, targets, j.snap)...) {
+			if res.Notes.Find(n.Code) == nil { // one row stands for all
+				res.Notes.Add(n)
 			}
 		}
 	}
@@ -308,7 +301,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		line.Rate, line.Jitter = 0, 0 // of many rows there is no one rate
 	}
 	res.Streams = append(res.Streams, line)
-	res.Remarks = append(res.Remarks, res.Report.Unfinite()...)
+	res.NoteUnfinite()
 	if r.plot != "" && j.batch() > maxPanels {
 		res.Remarks = append(res.Remarks, fmt.Sprintf("the figure shows the first %d of %d rows", maxPanels, j.batch()))
 	}

@@ -163,7 +163,7 @@ func (j *npzJob) sort() error {
 	if j.sorted == 0 {
 		return nil
 	}
-	j.remarks = append(j.remarks, align.Sorted("values", j.sorted, 0))
+	j.notes.Join(align.Sorted("values", j.sorted, 0))
 	times, err := j.times.Expand(batch, s) // of one clock each row has its own then
 	if err != nil {
 		return err
@@ -204,9 +204,7 @@ func (j *npzJob) sortOne() error {
 		return err
 	}
 	j.times, j.values, j.lengths, j.sorted, j.timeless = s.Times, s.Values, nil, late, lost
-	if late+lost > 0 {
-		j.remarks = append(j.remarks, align.Sorted("values", late, lost))
-	}
+	j.notes.Join(align.Sorted("values", late, lost))
 	return nil
 }
 

@@ -222,15 +222,15 @@ func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed
 		for _, l := range e.LeftOut {
 			leave(l.Name, l.Name, l.Reason)
 		}
-		for _, n := range e.Damage {
+		for _, n := range e.Notes.Damage() {
 			leave("damage "+string(n.Code)+n.Subject, "damage", notetext.Line(n))
 		}
 	}
-	remarks, err := batching.StoreRemarks(ctx, store)
+	notes, err := batching.StoreNotes(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	r.Remarks = append(r.Remarks, remarks...)
+	r.Remarks = append(r.Remarks, notetext.EpisodeLines(notes, store.Len())...)
 	for _, s := range loader.SkippedAlikes(store.Skipped) {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("skipped: episode %s: %s", s.Who(), s.Reason))
 	}

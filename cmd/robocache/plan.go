@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
@@ -103,9 +104,12 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	}
 	r := &planned{Input: in, Output: p.out, Rate: found.Plan.Rate, Policy: found.Policy, Episodes: found.Episodes, Looked: found.Looked,
 		Streams: []string{}, Reasons: append([]align.Reason{}, found.Reasons...), LeftOut: []inspection.LeftOut{},
-		Remarks: append([]string{}, found.Remarks...), Plan: string(found.Text)}
+		Remarks: notetext.Lines(found.Notes), Plan: string(found.Text)}
 	for _, s := range found.Plan.Streams {
 		r.Streams = append(r.Streams, s.Name)
+	}
+	for _, x := range found.Problems {
+		r.Remarks = append(r.Remarks, x.Where+": "+x.What)
 	}
 	for _, l := range found.LeftOut {
 		r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: l.Name, Reason: l.Reason})

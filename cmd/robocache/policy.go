@@ -163,7 +163,7 @@ func (a *app) policy(p *acting) (err error) {
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
 	trained := pol.Config().Clock
 	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value, Clock: p.clock, Prefer: trained, PreferRate: pol.Config().Rate, Definitions: p.definitions}}
-	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
+	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Note: noting(w.remark), Counting: a.counted})
 	if err != nil {
 		return err
 	}

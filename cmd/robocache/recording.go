@@ -287,7 +287,8 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 			res.LeftOut = append(res.LeftOut, align.LeftOut{Name: l.Name, Reason: l.Reason})
 		}
 	}
-	res.Remarks = append(append(res.Remarks, res.Report.Unfinite()...), j.remarks...)
+	res.NoteUnfinite()
+	res.Remarks = j.remarks
 	return res, nil
 }
 
@@ -358,7 +359,7 @@ func (j *recording) explain(r *request, err error) error {
 
 // damaged adds to an error what was lost of the recording, which may be why.
 func (j *recording) damaged(err error) error {
-	if lost := notetext.Lost(j.episode.Notes); lost != nil {
+	if lost := notetext.Lines(j.episode.Notes.Damage()); len(lost) > 0 {
 		return fmt.Errorf("%w; %s", err, strings.Join(lost, "; "))
 	}
 	return err

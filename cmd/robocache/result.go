@@ -17,6 +17,7 @@ type result struct {
 	Plot   string     `json:"plot,omitempty"`
 	Device deviceInfo `json:"device"`
 	align.Report
+	Remarks []string `json:"remarks"` // the lines on standard error
 	Ignored []string `json:"ignored"` // arrays of an .npz file that were not used
 }
 
@@ -26,12 +27,11 @@ func deviceOf(i ops.Info) deviceInfo {
 
 // resampled writes the result: a table to standard output, what is not in the table to standard error.
 func (a *app) resampled(r *result) error {
-	r.Remarks = append(notetext.Lost(r.Damage), r.Remarks...)
-	remarks := r.Notes()
+	remarks := []string{} // in JSON if there are none
 	if len(r.Ignored) > 0 {
-		remarks = slices.Insert(remarks, 0, "not used: "+strings.Join(r.Ignored, ", "))
+		remarks = append(remarks, "not used: "+strings.Join(r.Ignored, ", "))
 	}
-	r.Remarks = append([]string{}, remarks...) // [] in JSON if there are none
+	r.Remarks = slices.Concat(remarks, r.LeftOutLines(), notetext.Lines(r.Notes), r.Remarks)
 	if a.json {
 		return a.writeJSON(r)
 	}

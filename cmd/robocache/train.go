@@ -301,7 +301,7 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value, Clock: t.clock, Definitions: t.definitions}}
-	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
+	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Note: noting(w.remark), Counting: a.counted})
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/policy"
@@ -71,7 +71,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	if n := len(o.Skipped); n > 0 {
 		w.remark("skipped: %s: the first, episode %d: %s", text.Count(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
 	}
-	for _, text := range batching.Remarks(&r) {
+	for _, text := range serve.LoaderLines(&r) {
 		w.remark("%s", text)
 	}
 	if list := c.Floored(); len(list) > 0 {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/parquet"
@@ -174,17 +173,17 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 	if wrong == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("%d timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row %d, is %g s and not %g s", wrong, at,
-		stamps[at], float64(counted[at])/1e9)
-	choice := "; the clock " + strings.Join(info.Clocks, " or ") + " can be chosen"
-	for i := range stamps {
-		if i > 0 && stamps[i] <= stamps[i-1] {
-			r.e.Remarks = append(r.e.Remarks, what+": they are not the clock of the episode, for they do not ascend"+choice)
-			return nil
+	n := dataset.Note{Code: dataset.CodeFrameTimeOwn, Count: wrong, Row: dataset.At(at),
+		Detail: dataset.Detail{Got: fmt.Sprint(stamps[at]), Want: fmt.Sprint(float64(counted[at]) / 1e9), Unit: "s", Names: info.Clocks}}
+	for i := 1; i < len(stamps); i++ {
+		if stamps[i] <= stamps[i-1] {
+			n.Code = dataset.CodeFrameTimeUnsorted
 		}
 	}
-	r.times = nanoseconds(stamps)
-	r.e.Remarks = append(r.e.Remarks, what+": they are the clock of the episode"+choice)
+	if n.Code == dataset.CodeFrameTimeOwn {
+		r.times = nanoseconds(stamps)
+	}
+	r.e.Notes.Add(n)
 	return nil
 }
 

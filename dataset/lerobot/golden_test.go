@@ -241,10 +241,10 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	assert.Equal(t, "pick the pear from the counter and place it in the plate", e.Attributes.Task)
 	assert.Equal(t, "pick the pear from the counter and place it in the plate; valid", e.Attributes.Other["tasks"])
 	assert.Equal(t, "true", e.Attributes.Other["training"])
-	assert.Empty(t, e.Notes.Damage())
-	require.Len(t, e.Remarks, 1)
-	assert.Contains(t, e.Remarks[0], "416 timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row 0, is 0.04999995")
-	assert.Contains(t, e.Remarks[0], "they are the clock of the episode")
+	require.Len(t, e.Notes, 1)
+	n := e.Notes[0]
+	assert.Equal(t, []any{dataset.CodeFrameTimeOwn, 416, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
+	assert.Contains(t, n.Got, "0.04999995")
 }
 
 func TestASloppyWriterIsReadAndTold(t *testing.T) {

@@ -317,7 +317,9 @@ func (l *fileLog) mask(e *dataset.Episode) error {
 		if err != nil {
 			return err
 		}
-		e.RemarkInvalid(name, lost)
+		if lost > 0 {
+			e.Notes.Add(dataset.Note{Code: dataset.CodeRowsNotValid, Subject: name, Count: lost})
+		}
 		masks = append(masks, c.Topic)
 	}
 	for _, name := range masks {

@@ -91,7 +91,7 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 	e.Notes = append(damage, e.Notes...)
 	if len(e.Notes.Damage()) == 0 && log.Statistics != nil {
 		if got, want := log.count(), log.Statistics.MessageCount; got != want {
-			e.Remarks = append(e.Remarks, fmt.Sprintf("the file's statistics count %d messages, and it has %d", want, got))
+			e.Notes.Add(dataset.Note{Code: dataset.CodeMessageCount, Detail: dataset.Detail{Got: fmt.Sprint(got), Want: fmt.Sprint(want), Names: []string{"Statistics"}}})
 		}
 	}
 	return e, nil

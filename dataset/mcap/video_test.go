@@ -62,7 +62,7 @@ func TestTheVideoOfATopicIsDecoded(t *testing.T) {
 	ctx := context.Background()
 	for _, encoding := range []Encoding{Protobuf, JSON} {
 		e := filmed(t, greys(t), encoding)
-		assert.Empty(t, e.Remarks)
+		assert.Empty(t, e.Notes)
 		m := &e.Media[0]
 		assert.True(t, m.Decodes())
 		for _, i := range []int{0, 7, 8, 13, 23} {
@@ -79,7 +79,7 @@ func TestTheVideoOfATopicIsDecoded(t *testing.T) {
 		assert.Equal(t, 20, i)
 	}
 	e := filmed(t, greys(t)[5:], Protobuf)
-	assert.Equal(t, []string{"/video: the first 3 of 19 frames come before a key frame, and cannot be decoded"}, e.Remarks)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFramesBeforeKey, Subject: "/video", Count: 3, Detail: dataset.Detail{Of: 19}}}, e.Notes)
 	picture, err := e.Media[0].Decode(ctx, 4)
 	require.NoError(t, err)
 	assert.InDelta(t, 90, grey(t, picture), 3)
@@ -91,7 +91,7 @@ func TestTheVideoOfATopicIsDecoded(t *testing.T) {
 func TestAVideoWithoutKeyFramesOrTheProgramSaysSo(t *testing.T) {
 	ctx := context.Background()
 	e := filmed(t, greys(t)[1:8], JSON)
-	assert.Equal(t, []string{"/video: none of 7 frames is a key frame, so none can be decoded"}, e.Remarks)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFramesWithoutKey, Subject: "/video", Count: 7}}, e.Notes)
 	_, err := e.Media[0].Decode(ctx, 3)
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))

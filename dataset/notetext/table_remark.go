@@ -2,4 +2,102 @@ package notetext
 
 import "github.com/robocache/robocache/dataset"
 
-var remarkTexts = map[dataset.Code]string{}
+var remarkTexts = map[dataset.Code]string{
+	dataset.CodeLogClock:        "messages without a header have the clock log",
+	dataset.CodeHeaderTimeNone:  "headers whose timestamp is always 0, so that the clock is log",
+	dataset.CodeHeaderTimeZero:  "the headers' timestamp is 0 in {count} of {of} messages",
+	dataset.CodePublishTimeNone: "publish times that are the log times in every message",
+	dataset.CodeHeaderFields:    "of headers, frame_id and seq are in no stream",
+	dataset.CodeFrameParents:    "frames move in their parents: {names}",
+	dataset.CodeMessagesEmpty:   "{count} of {of} messages have no elements, and make no rows",
+	dataset.CodeLabelsUnusable:  "{got} has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names",
+	dataset.CodeLabelsPartial:   "not all messages have names in {got}, so columns have numbers for names",
+	dataset.CodeLabelsReordered: "{got} names the elements in other orders in other messages: columns are in one, by name",
+	dataset.CodeLabelSets:       "{got} has {of} different sets of names: each has streams of its own",
+
+	dataset.CodeFramesBeforeKey:  "the first {count} of {of} frames come before a key frame, and cannot be decoded",
+	dataset.CodeFramesWithoutKey: "none of {count} frames is a key frame, so none can be decoded",
+	dataset.CodeFramesDiffer:     "{count} of {of} frames cannot be read: they are {got}, and the first is {want}",
+
+	dataset.CodeMessageCount:       "{names} says {want} messages[ of {subject}], and there are {got}",
+	dataset.CodeTimeRange:          "metadata.yaml says that the messages are of {want} {unit}, and they are of {got} {unit}",
+	dataset.CodeDefinitionsAssumed: definitions,
+	dataset.CodeDefinitionsNewest:  definitions + ", the newest",
+	dataset.CodeDefinitionsFitting: definitions + ", the newest that the messages fit",
+	dataset.CodeDefinitionsUnfit:   definitions + ", the newest; the messages whose definitions differ fit those of no distribution",
+	dataset.CodeDefinitionReplaced: "the messages of {subject} do not fit the bag's own definition of {got}: another that they fit is taken",
+	dataset.CodePiecesAssumed:      "without metadata.yaml, the {count} files {names} are taken for the pieces of one recording",
+	dataset.CodeFrameTimeOwn:       frameTime + ": they are the clock of the episode; the clocks {names} can be chosen",
+	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the clock of the episode, because they do not ascend; the clocks {names} can be chosen",
+	dataset.CodeRowsNotValid:       "{count row} that {is|are} not valid left out",
+
+	dataset.CodeStrayLeftOut:     strayTime + "samples left out: {count}",
+	dataset.CodeStrayFollowed:    strayTime + "the range that was asked for follows it",
+	dataset.CodeStrayTaken:       strayTime + "its sample was taken",
+	dataset.CodeStrayIgnored:     strayTime + "the clock does not follow it",
+	dataset.CodeStrayUnset:       strayTime + "no gap, but a clock that was not set; robocache doctor tells more",
+	dataset.CodeClockJump:        "a sample comes {got} s after the one before it, sample {row}, and all others lie within {want} s: perhaps its clock was set. A max_gap makes what lies between not valid",
+	dataset.CodeRangeEmpty:       "no stream has samples in the range: they cover {got} to {want} s",
+	dataset.CodeRangeNotNarrowed: "no stream that may narrow it covers half of the recording: " + coversAll,
+	dataset.CodeRangeDisjoint:    "{cause}: " + coversAll,
+
+	dataset.CodeStatisticsNeeded: "{got} was left out: it needs the statistics of a dataset",
+	dataset.CodeBackSteps:        "{count step} back in time, sorted",
+	dataset.CodeTimeless:         "{count sample} without a time, and left out",
+	dataset.CodeNeverValid:       "valid at none of the {count} targets",
+	dataset.CodeTimeUnit:         "its timestamps are taken as nanoseconds, and are {got} a second; as {unit} they would be {want}",
+	dataset.CodeAngleUnit:        "its angles go to {got} and change by up to {want} at once; if they are degrees, their period is 360",
+	dataset.CodeTimesCoarse:      "its timestamps are whole multiples of {unit}, so that {count} of {of} targets lie beside their sample, by up to {got}; a snap of {want} puts them on it",
+	dataset.CodeNotFinite:        "stream {subject}: {count} of {of} samples are not finite, and are resampled as they are: valid",
+
+	dataset.CodeToleranceUnused:   "tolerance has no effect: it is for the kinds previous, next and nearest",
+	dataset.CodePeriodUnused:      "period has no effect: it is for the kind angle",
+	dataset.CodeQuatUnused:        "quat has no effect: it is for the kind slerp",
+	dataset.CodeWindowUnused:      "window has no effect: it is for the window kinds, such as window-mean",
+	dataset.CodeExtrapolateUnused: "edge extrapolate has no effect: only the kind linear goes on, others hold their end sample",
+	dataset.CodeFillGapsUnused:    "fill_gaps has no effect: no max_gap, tolerance or window makes a gap",
+	dataset.CodeFillUnused:        "fill has no effect: it is written with edge fill or hold, and with fill_gaps",
+	dataset.CodeKindUnused:        "kind {got} has no effect: no column takes it, as they are whole numbers or have kinds of their own",
+
+	dataset.CodeEpisodeUnread: "episode {row} cannot be read: {cause}",
+	dataset.CodeStreamsDiffer: "the recordings differ: no stream is in half of the {count} that were looked at, so not every one fits the plan",
+	dataset.CodeClocksApart: "its samples lie {got} or more from those of {names}, and share no moment with them, in {count} of {of} episodes: resampled by this plan, " +
+		"no row has both; give it an offset, or take another clock",
+
+	dataset.CodeCloudUnread:      "the first cloud cannot be read: {cause}",
+	dataset.CodeIntegersRounded:  "whole numbers that are rounded since {got} does not hold them: {count}",
+	dataset.CodeNotFiniteDrawn:   "stream {subject}: {count} of {of} samples are not finite, and are drawn as they are: valid, and left out of statistics",
+	dataset.CodePackedDisorder:   "{cause}; it is packed as it is, and batches --unordered sort takes it",
+	dataset.CodeFramesMemory:     "the frames of the cameras will take about {got} {unit} of memory, and while they are read more; --streaming reads them when they are needed",
+	dataset.CodeWindowsNone:      "the plan has no windows, so all streams have the anchor alone: windows: {want} would give action a second",
+	dataset.CodeRateDeclared:     "the clock has {got} Hz, as the dataset has; --hz takes another",
+	dataset.CodePlanCamera:       "the plan's stream {subject} is a camera, which batches have by --camera {got}=WIDTHxHEIGHT",
+	dataset.CodeStatisticsUnused: "statistics that are not used, of what is no stream of the batches: {names}",
+	dataset.CodeStepsOnly:        "no times: timestamps count steps, a second each, unless --rate says how many a second there are",
+
+	dataset.CodeMediaMissing:     "media {subject}, which was asked for, is not there",
+	dataset.CodeFramesJPEG:       "the frames of a video are images in JPEG of quality {got}",
+	dataset.CodeFramesEncoded:    "its frames are encoded as {got}",
+	dataset.CodeFramesMoved:      "frames of a copied video were moved to the times of their rows",
+	dataset.CodeNameUnused:       "a name is given for {subject}, and there is no such stream or camera",
+	dataset.CodeModalityDiffers:  "left out: meta/modality.json: the inputs have not the same",
+	dataset.CodeModalityUnread:   modality + "{cause}",
+	dataset.CodeModalityMissing:  modality + "there is no {got}",
+	dataset.CodeModalityRenamed:  modality + "{got} is {want} by the plan",
+	dataset.CodeModalityReplaced: modality + "{got} is made anew",
+	dataset.CodeModalityColumns:  modality + "{got} has other columns",
+
+	dataset.CodeColumnsReordered:  "columns {list} come in another order than in the first episode, and are taken by their names",
+	dataset.CodeColumnsExtra:      "columns {list} are left out, which the first episode does not have",
+	dataset.CodeColumnsFractional: "columns {list} have fractions, and hold their last value unless a kind is asked for: they are whole numbers in the first episode",
+	dataset.CodeColumnsWhole:      "columns {list} are whole numbers, and are interpolated unless a kind is asked for: they have fractions in the first episode",
+}
+
+// The beginnings and ends that several sentences share.
+const (
+	definitions = "the bag lacks definitions of its messages: those that the caller has not named are of ROS 2 {got}[, since {want} is not known]"
+	frameTime   = "{count} timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row {row}, is {got} {unit} and not {want} {unit}"
+	strayTime   = "a timestamp of {got} s lies {want} s from the others: "
+	modality    = "left out: [{subject} of ]meta/modality.json: "
+	coversAll   = "the clock covers all that any stream covers"
+)

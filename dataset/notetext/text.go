@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/listed"
 )
 
 // Text returns the sentence of a note without its subject: "3 of 200 images cannot be decoded". For a code without a sentence it is the note's String.
@@ -26,7 +27,15 @@ func Text(n dataset.Note) string {
 const damageEnd = "[: {count}][, {bytes} bytes][ ({cause})]"
 
 // Line returns the sentence of a note with its subject: "/camera: 3 of 200 images cannot be decoded".
-func Line(n dataset.Note) string { return line(Text(n), []string{n.Subject}) }
+func Line(n dataset.Note) string { return line(Text(n), []string{subjectOf(&n)}) }
+
+// subjectOf returns the subject that stands before a sentence, or nothing if the sentence has it inside.
+func subjectOf(n *dataset.Note) string {
+	if t, _ := templateOf(n.Code); strings.Contains(t, "{subject}") {
+		return ""
+	}
+	return n.Subject
+}
 
 func line(text string, subjects []string) string {
 	switch {
@@ -35,35 +44,26 @@ func line(text string, subjects []string) string {
 	case len(subjects) == 1:
 		return subjects[0] + ": " + text
 	}
-	return text + ": " + strings.Join(subjects, ", ")
+	return text + ": " + listed.Names(subjects)
+}
+
+// lost returns the beginning of a line about damage: "lost: points: 1, 12 bytes (pcd: ...)".
+func lost(n dataset.Note) string {
+	if n.Code.Class() == dataset.ClassDamage {
+		return "lost: "
+	}
+	return ""
 }
 
 // Lines returns the lines of notes in their order. Notes with the same sentence share a line: "messages without a header have the clock log: /imu, /odom".
 func Lines(notes dataset.Notes) []string {
-	type key struct {
-		code dataset.Code
-		text string
+	list := make([]dataset.EpisodeNote, len(notes))
+	for i, n := range notes {
+		list[i].Note = n
 	}
-	var order []key
-	subjects := map[key][]string{}
-	for _, n := range notes {
-		k := key{n.Code, Text(n)}
-		if subjects[k] == nil {
-			order = append(order, k)
-		}
-		subjects[k] = append(subjects[k], n.Subject)
-	}
-	lines := make([]string, len(order))
-	for i, k := range order {
-		lines[i] = line(k.text, subjects[k])
-	}
-	return lines
-}
-
-// Lost returns a line for each note about damage: "lost: points: 1, 12 bytes (pcd: ...)".
-func Lost(notes dataset.Notes) (lines []string) {
-	for _, n := range notes.Damage() {
-		lines = append(lines, "lost: "+Line(n))
+	lines := make([]string, 0, len(list))
+	for _, g := range Groups(list) {
+		lines = append(lines, g.Line)
 	}
 	return lines
 }
@@ -91,6 +91,7 @@ func EntryOf(n dataset.Note) Entry {
 //	{count}          the number; {count frame} is "1 frame" or "3 frames", and {count entry|entries} gives the plural
 //	{is|are}         the first word if Count is 1, else the second
 //	{of} {bytes} {got} {want} {names} {unit} {cause} {row} {subject}
+//	{list}           the names in brackets
 //	[ of {of}]       nothing if a field inside is zero
 func expand(t string, n *dataset.Note) string {
 	s, _ := expandPart(t, n)
@@ -153,7 +154,9 @@ func field(name string, n *dataset.Note) string {
 	case "want":
 		return n.Want
 	case "names":
-		return strings.Join(n.Names, ", ")
+		return listed.Names(n.Names)
+	case "list":
+		return "[" + listed.Names(n.Names) + "]"
 	case "unit":
 		return n.Unit
 	case "subject":

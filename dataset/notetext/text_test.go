@@ -38,3 +38,27 @@ func TestLinesShareSentences(t *testing.T) {
 	notes := dataset.Notes{{Code: "x", Subject: "/a"}, {Code: "y"}, {Code: "x", Subject: "/b"}}
 	assert.Equal(t, []string{"no header: /a, /b", "the log is cut"}, Lines(notes))
 }
+
+func TestASentenceMayHaveItsSubjectInside(t *testing.T) {
+	texts["x"] = "stream {subject} is odd"
+	defer delete(texts, "x")
+	assert.Equal(t, "stream /a is odd", Line(dataset.Note{Code: "x", Subject: "/a"}))
+	assert.Equal(t, []string{"stream /a is odd", "stream /b is odd"}, Lines(dataset.Notes{{Code: "x", Subject: "/a"}, {Code: "x", Subject: "/b"}}))
+}
+
+func TestLinesNameTheEpisodes(t *testing.T) {
+	texts["x"] = "no header"
+	defer delete(texts, "x")
+	list := []dataset.EpisodeNote{
+		{Note: dataset.Note{Code: "x", Subject: "/a"}, Episode: "e0", Episodes: 3}, {Note: dataset.Note{Code: "x", Subject: "/b"}, Episode: "e0", Episodes: 3},
+		{Note: dataset.Note{Code: "x"}, Episode: "e1", Number: 1, Episodes: 1}, {Note: dataset.Note{Code: "x", Subject: "/all"}},
+	}
+	assert.Equal(t, []string{"episode e0 and 2 more: no header: /a, /b", "episode e1: no header", "/all: no header"}, EpisodeLines(list, 4))
+	assert.Equal(t, []string{"no header: /a, /b", "no header", "/all: no header"}, EpisodeLines(list, 1))
+	for i := range 25 {
+		list = append(list, dataset.EpisodeNote{Note: dataset.Note{Code: "x"}, Episode: "more", Number: i, Episodes: 1})
+	}
+	lines := EpisodeLines(list, 30)
+	assert.Equal(t, "8 remarks more of recordings", lines[len(lines)-1])
+	assert.Equal(t, EpisodeEntry{Entry{Code: "x", Subject: "/a", Text: "/a: no header"}, "e0", 3}, EpisodeEntries(list)[0])
+}

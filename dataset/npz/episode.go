@@ -63,7 +63,9 @@ func (f *Archive) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error
 		switch {
 		case err == nil:
 			e.Streams, e.LeftOut = append(e.Streams, stream), append(e.LeftOut, left...)
-			e.RemarkInvalid(stream.Name, lost)
+			if lost > 0 {
+				e.Notes.Add(dataset.Note{Code: dataset.CodeRowsNotValid, Subject: stream.Name, Count: lost})
+			}
 		case all && errors.As(err, &bad) && (bad.foreign || !opt.Strict):
 			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.name, Reason: f.bare(bad)})
 			if broken, ok := dataset.AsBroken(bad); ok {

@@ -153,21 +153,25 @@ func TestRowsThatAreNotValidAreNoSamples(t *testing.T) {
 	for _, c := range []struct {
 		mask    string
 		want    []int64
-		remarks []string
+		invalid int
 		left    string
 	}{
-		{npyOf("'|b1'", "(3,)", 1, 0, 1), []int64{1, 3}, []string{"a: 1 rows that are not valid left out"}, ""},
-		{npyOf("'|u1'", "(3,)", 0, 0, 0), nil, []string{"a: 3 rows that are not valid left out"}, ""},
-		{npyOf("'|u1'", "(3,)", 1, 1, 1), []int64{1, 2, 3}, nil, ""},
-		{npyOf("'|u1'", "(3,)", 1, 7, 1), []int64{1, 2, 3}, nil, "got 7 at 1, want bool or uint8 [S], 0 or 1: all samples are taken"},
-		{npyOf("'|u1'", "(1, 3)", 1, 0, 1), []int64{1, 2, 3}, nil, "got uint8 [1,3], want bool or uint8 [S], 0 or 1: all samples are taken"},
-		{npyOf("'<i2'", "(1,)", 1, 0), []int64{1, 2, 3}, nil, "got int16 [1], want bool or uint8 [S], 0 or 1: all samples are taken"},
+		{npyOf("'|b1'", "(3,)", 1, 0, 1), []int64{1, 3}, 1, ""},
+		{npyOf("'|u1'", "(3,)", 0, 0, 0), nil, 3, ""},
+		{npyOf("'|u1'", "(3,)", 1, 1, 1), []int64{1, 2, 3}, 0, ""},
+		{npyOf("'|u1'", "(3,)", 1, 7, 1), []int64{1, 2, 3}, 0, "got 7 at 1, want bool or uint8 [S], 0 or 1: all samples are taken"},
+		{npyOf("'|u1'", "(1, 3)", 1, 0, 1), []int64{1, 2, 3}, 0, "got uint8 [1,3], want bool or uint8 [S], 0 or 1: all samples are taken"},
+		{npyOf("'<i2'", "(1,)", 1, 0), []int64{1, 2, 3}, 0, "got int16 [1], want bool or uint8 [S], 0 or 1: all samples are taken"},
 	} {
 		e, used, err := read(t, archive(t, zip.Store, "a.values.npy", values, "a.times.npy", times, "a.valid.npy", c.mask)).Episode(EpisodeOptions{Strict: true})
 		require.NoError(t, err)
 		assert.Equal(t, c.want, e.Streams[0].Nanoseconds())
 		require.NoError(t, e.Streams[0].Check())
-		assert.Equal(t, c.remarks, e.Remarks)
+		if c.invalid == 0 {
+			assert.Nil(t, e.Notes)
+		} else {
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsNotValid, Subject: "a", Count: c.invalid}}, e.Notes)
+		}
 		assert.Contains(t, used, "a.valid")
 		if assert.Equal(t, c.left != "", len(e.LeftOut) == 1) && c.left != "" {
 			assert.Equal(t, []dataset.LeftOut{{Name: "a.valid", Reason: c.left}}, e.LeftOut)

@@ -41,11 +41,11 @@ func TestSchemasOfAllVersionsAreRead(t *testing.T) {
 		writeDB(t, path, of, robot(8))
 		e := episode(t, path, dataset.Options{Strict: true})
 		same(t, want, e, fmt.Sprint(i))
-		why := "the newest"
+		why := dataset.CodeDefinitionsNewest
 		if of.distro != "" {
-			why = "Jazzy"
+			why = dataset.CodeDefinitionsAssumed
 		}
-		assert.Contains(t, strings.Join(e.Remarks, "; "), why)
+		assert.NotNil(t, e.Notes.Find(why), "%v", e.Notes)
 		assert.Equal(t, path, e.Attributes.Source)
 		assert.Equal(t, "run", e.Name)
 	}
@@ -53,7 +53,9 @@ func TestSchemasOfAllVersionsAreRead(t *testing.T) {
 	writeDB(t, path, schema{qos: true, distro: "iron", definitions: definitions(t, false)}, robot(8))
 	e := episode(t, path, dataset.Options{Strict: true})
 	same(t, want, e, "definitions of its own")
-	assert.NotContains(t, strings.Join(e.Remarks, "; "), "lacks definitions")
+	for _, code := range []dataset.Code{dataset.CodeDefinitionsAssumed, dataset.CodeDefinitionsNewest, dataset.CodeDefinitionsFitting, dataset.CodeDefinitionsUnfit} {
+		assert.Nil(t, e.Notes.Find(code))
+	}
 }
 
 func TestWhatTheRecorderLeftInItsLogIsRead(t *testing.T) {
@@ -173,7 +175,7 @@ func TestPiecesWithoutMetadataAreOneEpisodeOnlyIfTheyFollowEachOther(t *testing.
 				e, err := d.Episode(t.Context(), 0)
 				require.NoError(t, err)
 				same(t, whole(t, 10), e, dir)
-				assert.Equal(t, len(c.files) > 1, strings.Contains(strings.Join(e.Remarks, ";"), "without metadata.yaml, the 2 files run_0"), "%v", e.Remarks)
+				assert.Equal(t, len(c.files) > 1, e.Notes.Find(dataset.CodePiecesAssumed) != nil, "%v", e.Notes)
 			}
 		}
 		require.NoError(t, d.Close())
@@ -232,21 +234,20 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 	d, e := open(dataset.Options{})
 	assert.Empty(t, d.Info().Notes)
 	same(t, whole(t, 6), e, dir)
-	remarks := strings.Join(e.Remarks, "; ")
-	assert.NotContains(t, remarks, "messages, and there are")
-	assert.Contains(t, remarks, "metadata.yaml says 3 messages of /cmd_vel, and there are 6")
-	assert.Contains(t, remarks, "metadata.yaml says that the messages are of")
+	count := dataset.Note{Code: dataset.CodeMessageCount, Subject: "/cmd_vel", Detail: dataset.Detail{Got: "6", Want: "3", Names: []string{"metadata.yaml"}}}
+	assert.Equal(t, &count, e.Notes.Find(dataset.CodeMessageCount))
+	assert.NotNil(t, e.Notes.Find(dataset.CodeTimeRange))
 
 	meta(metadataOf(len(list), "run_0.db3", "run_1.db3") + "  custom_data:\n    operator: \"7\"\n  ros_distro: galactic\n")
 	_, e = open(dataset.Options{})
 	assert.Equal(t, map[string]string{"operator": "7", "ros_distro": "galactic"}, e.Attributes.Other)
-	assert.Contains(t, strings.Join(e.Remarks, "; "), "ROS 2 Galactic")
+	assert.Equal(t, "Galactic", e.Notes.Find(dataset.CodeDefinitionsAssumed).Got)
 
 	meta(metadataOf(99, "run_0.db3", "gone.db3"))
 	d, e = open(dataset.Options{})
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "gone.db3", Count: 1}, {Code: dataset.CodeFileUnlisted, Subject: "run_1.db3", Count: 1, Detail: dataset.Detail{Want: "metadata.yaml"}}},
 		d.Info().Notes)
-	assert.Contains(t, strings.Join(e.Remarks, "; "), fmt.Sprintf("metadata.yaml says 99 messages, and there are %d", half))
+	assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeMessageCount, Detail: dataset.Detail{Got: fmt.Sprint(half), Want: "99", Names: []string{"metadata.yaml"}}})
 	_, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 
@@ -270,8 +271,7 @@ func TestABagWithoutMessagesIsAnEpisodeWithoutStreams(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(strings.ReplaceAll(text, "      message_count: 3\n", "      message_count: 0\n")), 0o666))
 	e := episode(t, dir, dataset.Options{Strict: true})
 	assert.Empty(t, e.Streams)
-	assert.Empty(t, e.Notes.Damage())
-	assert.Empty(t, e.Remarks)
+	assert.Empty(t, e.Notes)
 }
 
 func TestABrokenFileOfABagCostsItself(t *testing.T) {

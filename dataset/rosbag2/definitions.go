@@ -36,26 +36,27 @@ func (b *bag) undefined(set *defs.Set) (known []string) {
 }
 
 // choose decides which distribution's definitions are taken of the types that the bag does not define: those of the one that wrote it, or where nobody
-// says which that is, of the newest whose definitions its messages fit. It returns what to say about it.
-func (b *bag) choose(ctx context.Context, set *defs.Set) (remark string, err error) {
+// says which that is, of the newest whose definitions its messages fit. It returns a note about it.
+func (b *bag) choose(ctx context.Context, set *defs.Set) (notes dataset.Notes, err error) {
 	distro := defs.Known(b.distro)
 	b.define = set.Lookup(distro)
 	types := b.undefined(set)
 	if len(types) == 0 {
-		return "", nil
+		return nil, nil
 	}
-	why := ""
+	n := dataset.Note{Code: dataset.CodeDefinitionsAssumed}
 	if b.distro == "" || distro != b.distro {
-		if distro, why, err = b.fitting(ctx, set, types); err != nil {
-			return "", err
+		if distro, n.Code, err = b.fitting(ctx, set, types); err != nil {
+			return nil, err
 		}
-		b.define = set.Lookup(distro)
+		b.define, n.Want = set.Lookup(distro), b.distro
 	}
-	return "the bag lacks definitions of its messages: those that the caller has not named are of ROS 2 " + title(distro) + why, nil
+	n.Got = strings.ToUpper(distro[:1]) + distro[1:]
+	return dataset.Notes{n}, nil
 }
 
-// fitting returns the newest distribution that the messages of some types fit, and that it is that.
-func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distro, why string, err error) {
+// fitting returns the newest distribution that the messages of some types fit, and the code of the note about it.
+func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distro string, code dataset.Code, err error) {
 	candidates := slices.Clone(defs.Distros())
 	slices.Reverse(candidates)
 	newest := candidates[0]
@@ -71,21 +72,18 @@ func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distr
 			return !fits(message.Schema{Name: name}, set.Lookup(distro), samples)
 		})
 	}
-	if b.distro != "" {
-		why = ", since " + b.distro + " is not known"
-	}
 	switch {
 	case len(candidates) == 0:
-		return newest, why + ", the newest; the messages whose definitions differ fit those of no distribution", nil
+		return newest, dataset.CodeDefinitionsUnfit, nil
 	case candidates[0] == newest:
-		return newest, why + ", the newest", nil
+		return newest, dataset.CodeDefinitionsNewest, nil
 	}
-	return candidates[0], why + ", the newest that the messages fit", nil
+	return candidates[0], dataset.CodeDefinitionsFitting, nil
 }
 
-// replace passes over the bag's own definitions that none of some messages fits, where there are others that these fit. It returns what to say about
+// replace passes over the bag's own definitions that none of some messages fits, where there are others that these fit. It returns a note about
 // each.
-func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err error) {
+func (b *bag) replace(ctx context.Context, set *defs.Set) (notes dataset.Notes, err error) {
 	channels := slices.Clone(b.Channels())
 	tried := map[string][][]byte{}
 	for i := range channels {
@@ -102,18 +100,16 @@ func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err
 		}
 		if other := (message.Schema{Name: own.Name}); len(samples) > 0 && !fits(own, b.define, samples[:1]) && fits(other, b.define, samples) {
 			channels[i].Schema = other
-			remarks = append(remarks, fmt.Sprintf("the messages of %s do not fit the bag's own definition of %s: another that they fit is taken", channels[i].Topic, own.Name))
+			notes.Add(dataset.Note{Code: dataset.CodeDefinitionReplaced, Subject: channels[i].Topic, Detail: dataset.Detail{Got: own.Name}})
 		}
 	}
-	if remarks != nil {
+	if notes != nil {
 		b.mu.Lock()
 		b.channels = append(channels, b.channels[len(channels):]...)
 		b.mu.Unlock()
 	}
-	return remarks, nil
+	return notes, nil
 }
-
-func title(distro string) string { return strings.ToUpper(distro[:1]) + distro[1:] }
 
 // lacks says of the topics that are left out because there is no definition of their type how to have one.
 func (b *bag) lacks(list []dataset.LeftOut) {

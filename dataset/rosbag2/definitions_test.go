@@ -3,7 +3,6 @@ package rosbag2_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,13 +28,14 @@ func TestTheDistributionIsTheOneWhoseMessagesTheseAre(t *testing.T) {
 		distro   string
 		variance bool
 		columns  int
-		remark   string
+		code     dataset.Code
+		is       string
 	}{
-		{"", true, 6, "ROS 2 Rolling, the newest"},
-		{"", false, 5, "ROS 2 Humble, the newest that the messages fit"},
-		{"humble", false, 5, "ROS 2 Humble"},
-		{"iron", true, 6, "ROS 2 Iron"},
-		{"zeppelin", false, 5, "ROS 2 Humble, since zeppelin is not known, the newest that the messages fit"},
+		{"", true, 6, dataset.CodeDefinitionsNewest, "Rolling"},
+		{"", false, 5, dataset.CodeDefinitionsFitting, "Humble"},
+		{"humble", false, 5, dataset.CodeDefinitionsAssumed, "Humble"},
+		{"iron", true, 6, dataset.CodeDefinitionsAssumed, "Iron"},
+		{"zeppelin", false, 5, dataset.CodeDefinitionsFitting, "Humble"},
 	} {
 		path := filepath.Join(t.TempDir(), "run.db3")
 		writeDB(t, path, schema{distro: c.distro}, ranges(c.variance))
@@ -43,8 +43,22 @@ func TestTheDistributionIsTheOneWhoseMessagesTheseAre(t *testing.T) {
 		require.NotNil(t, e.Stream("/range"), "%+v: %v", c, e.LeftOut)
 		assert.Len(t, e.Stream("/range").Columns, c.columns, "%+v", c)
 		assert.Equal(t, 5, e.Stream("/range").Len())
-		assert.Contains(t, strings.Join(e.Remarks, ";")+";", c.remark+";")
+		n := e.Notes.Find(c.code)
+		require.NotNil(t, n, "%v", e.Notes)
+		assert.Equal(t, c.is, n.Got)
+		assert.Equal(t, c.distro == "zeppelin", n.Want == "zeppelin")
 	}
+}
+
+// A bag may have another definition than the one that its messages were written with.
+func TestADefinitionThatTheMessagesDoNotFitIsReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.db3")
+	writeDB(t, path, schema{qos: true, distro: "humble", definitions: func(string) string { return "float64[1000] other\n" }}, ranges(false))
+	e := episode(t, path, dataset.Options{})
+	n := e.Notes.Find(dataset.CodeDefinitionReplaced)
+	require.NotNil(t, n, "%v %v", e.Notes, e.LeftOut)
+	assert.Equal(t, []string{"/range", "sensor_msgs/msg/Range"}, []string{n.Subject, n.Got})
+	assert.Len(t, e.Stream("/range").Columns, 5)
 }
 
 func TestDefinitionsOfTheCallerDecodeWhatIsNotBuiltIn(t *testing.T) {

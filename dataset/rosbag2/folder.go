@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -174,7 +175,7 @@ func (s *Set) readFolder(ctx context.Context) error {
 				return err
 			}
 			if len(names) > 1 {
-				s.remark = fmt.Sprintf("without metadata.yaml, the %d files %s to %s are taken for the pieces of one recording", len(names), names[0], names[len(names)-1])
+				s.notes.Add(dataset.Note{Code: dataset.CodePiecesAssumed, Count: len(names), Detail: dataset.Detail{Names: names}})
 			}
 		}
 	} else if names, err = s.listed(names); err != nil {
@@ -231,10 +232,11 @@ func (s *Set) listed(have []string) (names []string, err error) {
 }
 
 // disagreements says where the counts and times of metadata.yaml are not those of the files.
-func (m *metadata) disagreements(b *bag) (remarks []string) {
-	say := func(what string, says, has any) {
-		if says != has {
-			remarks = append(remarks, fmt.Sprintf("metadata.yaml says %v %s, and there are %v", says, what, has))
+func (m *metadata) disagreements(b *bag) (notes dataset.Notes) {
+	note := func(topic string, says int64, has int) {
+		if says != int64(has) {
+			notes.Add(dataset.Note{Code: dataset.CodeMessageCount, Subject: topic,
+				Detail: dataset.Detail{Got: strconv.Itoa(has), Want: strconv.FormatInt(says, 10), Names: []string{metadataName}}})
 		}
 	}
 	all, topics := b.total()
@@ -242,13 +244,13 @@ func (m *metadata) disagreements(b *bag) (remarks []string) {
 	for _, n := range topics {
 		total += n
 	}
-	say("messages", m.Count, int64(total))
+	note("", m.Count, total)
 	for _, t := range m.Topics {
-		say("messages of "+t.Topic.Name, t.Count, int64(topics[t.Topic.Name]))
+		note(t.Topic.Name, t.Count, topics[t.Topic.Name])
 	}
 	if total > 0 && !m.empty() && (m.Start.Nanoseconds != all.first || m.Duration.Nanoseconds != all.last-all.first) {
-		remarks = append(remarks, fmt.Sprintf("metadata.yaml says that the messages are of %d ns to %d ns, and they are of %d ns to %d ns", m.Start.Nanoseconds,
-			m.Start.Nanoseconds+m.Duration.Nanoseconds, all.first, all.last))
+		notes.Add(dataset.Note{Code: dataset.CodeTimeRange, Detail: dataset.Detail{Unit: "ns", Got: fmt.Sprintf("%d to %d", all.first, all.last),
+			Want: fmt.Sprintf("%d to %d", m.Start.Nanoseconds, m.Start.Nanoseconds+m.Duration.Nanoseconds)}})
 	}
-	return remarks
+	return notes
 }

@@ -62,7 +62,7 @@ type Set struct {
 	metadata *metadata // nil if there is none
 	files    []string
 	info     dataset.Info
-	remark   string // how the files were chosen
+	notes    dataset.Notes // about the choice of files
 	cache    openfiles.Cache[*opened]
 	messages *zstd.Decoder
 	defs     *defs.Set
@@ -138,7 +138,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		return nil, damage[0].Cause
 	}
 	b.describe(s.metadata)
-	e, remarks, err := s.read(ctx, b)
+	e, notes, err := s.read(ctx, b)
 	if err != nil {
 		return nil, s.named(err)
 	}
@@ -148,31 +148,25 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if b.distro != "" {
 		b.said["ros_distro"] = b.distro
 	}
-	if s.remark != "" {
-		e.Remarks = append(e.Remarks, s.remark)
-	}
-	e.Remarks = append(e.Remarks, remarks...)
+	e.Notes = slices.Concat(e.Notes, s.notes, notes)
 	b.lacks(e.LeftOut)
 	if b.metadata != nil {
 		maps.Copy(b.said, b.metadata.Custom)
-		e.Remarks = append(e.Remarks, b.metadata.disagreements(b)...)
+		e.Notes.Join(b.metadata.disagreements(b))
 	}
 	return e, nil
 }
 
 // read decodes the messages. Where some do not fit the definitions that the bag has of them, those are looked at, and the bag is read again without the
 // ones that are wrong.
-func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, remarks []string, err error) {
-	remark, err := b.choose(ctx, s.defs)
+func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, notes dataset.Notes, err error) {
+	notes, err = b.choose(ctx, s.defs)
 	if err != nil {
 		return nil, nil, err
 	}
-	if remark != "" {
-		remarks = append(remarks, remark)
-	}
 	e, err = topics.Read(ctx, b, s.opt)
 	if _, bad := dataset.AsBroken(err); !bad && (err != nil || len(e.Notes.Damage()) == 0) {
-		return e, remarks, err
+		return e, notes, err
 	}
 	wrong, failed := b.replace(ctx, s.defs)
 	if failed != nil {
@@ -181,7 +175,7 @@ func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, remarks []s
 	if wrong != nil {
 		e, err = topics.Read(ctx, b, s.opt)
 	}
-	return e, append(remarks, wrong...), err
+	return e, append(notes, wrong...), err
 }
 
 // named is an error that says in which bag it is.

@@ -51,7 +51,7 @@ func run(in, clock, backend, output string, topics []string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, line := range notetext.Lost(e.Notes) { // whole parts of a broken log are read
+	for _, line := range notetext.Lines(e.Notes.Damage()) { // whole parts of a broken log are read
 		fmt.Fprintln(out, line)
 	}
 	plan := align.Plan{Rate: 50}
@@ -62,7 +62,7 @@ func run(in, clock, backend, output string, topics []string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for _, remark := range got.Report.Remarks { // what was decided about these streams that one may want otherwise
+	for _, remark := range notetext.Lines(got.Report.Notes) { // choices about these streams
 		fmt.Fprintln(out, "remark:", remark)
 	}
 	for i, s := range got.Report.Streams {

@@ -99,9 +99,7 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*loader.Store, error
 	}
 	defer done()
 	opt := p.Options(func(int, int) { one() })
-	opt.Large = func(bytes int64) {
-		watch.remark("the frames of the cameras will take about %.1f GB of memory, and while they are read more; --streaming reads them when they are needed", float64(bytes)/1e9)
-	}
+	opt.Large = watch.large
 	store, err := loader.Build(ctx, d, opt)
 	if err == nil {
 		err = store.Any()
@@ -139,4 +137,9 @@ func (p *Packing) Explain(err error) error {
 		return &InputError{Path: p.Path, Err: err}
 	}
 	return ReadError(p.Path, err)
+}
+
+// large notes the memory that frames will take.
+func (w *Watch) large(bytes int64) {
+	w.note(dataset.CodeFramesMemory, "", dataset.Detail{Got: fmt.Sprintf("%.1f", float64(bytes)/1e9), Unit: "GB"})
 }

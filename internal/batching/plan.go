@@ -28,7 +28,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 			p.Streams = s.withoutCameras(p.Streams)
 		}
 		if err == nil && len(p.Windows) == 0 {
-			s.watch.remark("the plan has no windows, so all streams have the anchor alone: windows: {action: [0s, 1s]} would give action a second")
+			s.watch.note(dataset.CodeWindowsNone, "", dataset.Detail{Want: "{action: [0s, 1s]}"})
 		}
 		return p, err
 	}
@@ -43,7 +43,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 			return p, Usagef("no clock given, want --hz or --plan: %s declares no rate; or --rate, if it counts steps", s.Path)
 		}
 		p.Rate = info.Rate
-		s.watch.remark("the clock has %g Hz, as the dataset has; --hz takes another", p.Rate)
+		s.watch.note(dataset.CodeRateDeclared, "", dataset.Detail{Got: fmt.Sprint(p.Rate)})
 	}
 	p.Streams = slices.Clone(s.Taken)
 	var names []string
@@ -105,7 +105,7 @@ func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 		name := cmp.Or(w.From, w.Name)
 		camera := info.DeclaresMedia(name)
 		if camera {
-			s.watch.remark("the plan's stream %s is a camera, which batches have by --camera %s=WIDTHxHEIGHT", w.Name, name)
+			s.watch.note(dataset.CodePlanCamera, w.Name, dataset.Detail{Got: name})
 		}
 		return camera
 	})

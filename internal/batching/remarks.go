@@ -6,22 +6,15 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 )
 
-// mostRemarks is how many remarks of a kind there are.
+// mostRemarks is how many lines Remarks returns, besides one that counts the others.
 const mostRemarks = 20
 
-// Remarks says of a loader's report what a trainer should know before it draws: what the recordings say themselves, episodes that lack a stream, and
-// samples that are not finite.
+// Remarks returns lines about episodes that lack a stream.
 func Remarks(r *loader.Report) (list []string) {
-	for i, s := range r.Said {
-		if i == mostRemarks {
-			list = append(list, fmt.Sprintf("%d remarks more of recordings", len(r.Said)-i))
-			break
-		}
-		list = append(list, said(s.Text, s.Episode, s.Episodes, r.Episodes))
-	}
 	type same struct {
 		first             *loader.Lacking
 		episodes, windows int
@@ -50,32 +43,24 @@ func Remarks(r *loader.Report) (list []string) {
 		}
 		list = append(list, fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", s.first.Stream, who, have, s.first.Reason, s.windows))
 	}
-	for _, s := range r.Streams {
-		if s.NotFinite != nil && *s.NotFinite > 0 {
-			list = append(list, fmt.Sprintf("stream %s: %d of %d samples are not finite, and are drawn as they are: valid, and left out of statistics", s.Name, *s.NotFinite, s.Samples))
-		}
-	}
 	return list
 }
 
-// said is what some of the episodes say.
-func said(text, first string, episodes, of int) string {
-	switch {
-	case of == 1:
-		return text
-	case episodes == 1:
-		return "episode " + first + ": " + text
+// Notes returns the notes about samples that are not finite.
+func Notes(r *loader.Report) (notes dataset.Notes) {
+	for _, s := range r.Streams {
+		if s.NotFinite != nil && *s.NotFinite > 0 {
+			notes.Add(dataset.Note{Code: dataset.CodeNotFiniteDrawn, Subject: s.Name, Count: *s.NotFinite, Detail: dataset.Detail{Of: s.Samples}})
+		}
 	}
-	return fmt.Sprintf("episode %s and %d more: %s", first, episodes-1, text)
+	return notes
 }
 
-// StoreRemarks are those of a store's recordings, each once, with the episodes that have it, and which streams are not in the order of time there.
-func StoreRemarks(ctx context.Context, s *loader.Store) (list []string, err error) {
-	var all []loader.LeftOut
+// StoreNotes returns the notes of a store's recordings, and those about streams that are not in the order of time there.
+func StoreNotes(ctx context.Context, s *loader.Store) ([]dataset.EpisodeNote, error) {
+	var all dataset.EpisodeNotes
 	for i := range s.Episodes {
-		for _, text := range s.Episodes[i].Remarks {
-			all = append(all, loader.LeftOut{Name: s.Episodes[i].Name, Reason: text})
-		}
+		all.Add(i, s.Episodes[i].Name, s.Episodes[i].Notes.Of(dataset.ClassRemark))
 		err := s.Guard(func() error {
 			e, err := s.Episode(ctx, i)
 			if err != nil {
@@ -84,7 +69,8 @@ func StoreRemarks(ctx context.Context, s *loader.Store) (list []string, err erro
 			for k := range e.Streams {
 				var wrong *align.DisorderError
 				if errors.As(align.Disorder(&e.Streams[k]), &wrong) {
-					all = append(all, loader.LeftOut{Name: e.Name, Reason: fmt.Sprintf("%s: %s; it is packed as it is, and batches --unordered sort takes it", e.Streams[k].Name, wrong.What)})
+					wrong.Cure = ""
+					all.Add(i, e.Name, dataset.Notes{{Code: dataset.CodePackedDisorder, Subject: e.Streams[k].Name, Detail: dataset.Detail{Cause: wrong}}})
 				}
 			}
 			return nil
@@ -93,12 +79,5 @@ func StoreRemarks(ctx context.Context, s *loader.Store) (list []string, err erro
 			return nil, err
 		}
 	}
-	alikes := loader.Alikes(all)
-	for i, a := range alikes {
-		if i == mostRemarks {
-			return append(list, fmt.Sprintf("%d remarks more of recordings", len(alikes)-i)), nil
-		}
-		list = append(list, said(a.Reason, a.Name, a.Others+1, s.Len()))
-	}
-	return list, nil
+	return all.List, nil
 }

@@ -51,7 +51,7 @@ type Window struct {
 type Watch struct {
 	Step     func(what string) (done func())
 	Counting func(what string, of int) (one, done func())
-	Remark   func(format string, args ...any)
+	Note     func(dataset.Note)
 }
 
 func (w *Watch) step(what string) func() {
@@ -61,9 +61,9 @@ func (w *Watch) step(what string) func() {
 	return w.Step(what)
 }
 
-func (w *Watch) remark(format string, args ...any) {
-	if w.Remark != nil {
-		w.Remark(format, args...)
+func (w *Watch) note(code dataset.Code, subject string, detail dataset.Detail) {
+	if w.Note != nil {
+		w.Note(dataset.Note{Code: code, Subject: subject, Detail: detail})
 	}
 }
 
@@ -156,7 +156,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 func (s *Source) absent(path string, d dataset.Dataset) {
 	if a := AbsentOf(path, d); a != nil {
 		s.Absent = append(s.Absent, *a)
-		s.watch.remark("%v", a)
+		s.watch.note(dataset.Code(a.String()), "", dataset.Detail{})
 	}
 }
 
@@ -278,7 +278,7 @@ func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]lo
 	}
 	if slices.Sort(unused); len(unused) > 0 && !s.told {
 		s.told = true
-		s.watch.remark("statistics that are not used, of what is no stream of the batches: %s", strings.Join(unused, ", "))
+		s.watch.note(dataset.CodeStatisticsUnused, "", dataset.Detail{Names: unused})
 	}
 	return some, nil
 }
@@ -344,7 +344,6 @@ func (s *Source) weighted() []loader.Weighted {
 func Listed(r loader.Report) loader.Report {
 	r.LeftOut = append([]loader.LeftOut{}, r.LeftOut...)
 	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
-	r.Said = append([]loader.Said{}, r.Said...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
 	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
 	return r

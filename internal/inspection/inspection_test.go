@@ -3,6 +3,7 @@ package inspection
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -62,4 +63,24 @@ func TestLookReadsOneEpisodeOrAll(t *testing.T) {
 	require.NoError(t, second.Print(&text, true))
 	assert.Contains(t, text.String(), "episode 1 of 3 of g1, lerobot v3.0: 2 streams")
 	assert.Contains(t, text.String(), "kLeftHandThumbRotation")
+}
+
+// noCloud is a series whose clouds are broken.
+type noCloud struct{}
+
+func (noCloud) ReadCloud(context.Context, int) (*dataset.Cloud, error) { return nil, errors.New("cut") }
+
+func TestNotesAreOfEpisodesAndOfTheDataset(t *testing.T) {
+	d := dataset.Single("x", "run", func(context.Context) (*dataset.Episode, error) {
+		return &dataset.Episode{Name: "run", Steps: true, Clouds: []dataset.CloudStream{{Name: "points", Times: []int64{0}, Source: noCloud{}}},
+			Notes: dataset.Notes{{Code: dataset.CodeLogClock, Subject: "/a"}}}, nil
+	})
+	found, _, err := Look(context.Background(), "run", d, Options{Episode: -1})
+	require.NoError(t, err)
+	list := found.Notes.List
+	require.Len(t, list, 3)
+	assert.Equal(t, []any{dataset.CodeLogClock, "run", 1}, []any{list[0].Note.Code, list[0].Episode, list[0].Episodes})
+	assert.Equal(t, dataset.CodeCloudUnread, list[1].Note.Code)
+	assert.ErrorContains(t, list[1].Note.Cause, "cut")
+	assert.Equal(t, dataset.EpisodeNote{Note: dataset.Note{Code: dataset.CodeStepsOnly}}, list[2])
 }

@@ -3,12 +3,10 @@ package inspection
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/text"
 )
 
@@ -30,25 +28,8 @@ type Options struct {
 func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Report, *dataset.Episode, error) {
 	n := d.Len()
 	var sum dataset.Summary
-	var remarks, kinds, unread []string
-	more, alike := 0, map[string]int{} // remarks than one reads; those that say the same of other episodes, by their words
-	remark := func(where, text string) {
-		words := strings.Map(func(r rune) rune {
-			if r >= '0' && r <= '9' || r == '.' {
-				return -1
-			}
-			return r
-		}, text)
-		if alike[words]++; where != "" && alike[words] > 1 {
-			return
-		}
-		if len(remarks) == MostRemarks {
-			more++
-			return
-		}
-		remarks = append(remarks, where+text)
-		kinds = append(kinds, words)
-	}
+	var unread []string
+	var notes dataset.EpisodeNotes
 	var one *dataset.Episode
 	steps := false
 	firsts := map[string]Clouds{} // of each series, what is said of its first cloud
@@ -79,16 +60,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 			unread = append(unread, err.Error())
 			continue
 		}
-		where := ""
-		if numbers > 1 {
-			where = fmt.Sprintf("episode %d, %s: ", at, e.Name)
-		}
-		for _, lost := range notetext.Lost(e.Notes) {
-			remark(where, lost)
-		}
-		for _, r := range e.Remarks {
-			remark(where, r)
-		}
+		notes.Add(at, e.Name, e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark))
 		steps = steps || e.Steps
 		sum.Add(e)
 		for i := range e.Clouds {
@@ -98,7 +70,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 			}
 			first, err := c.Cloud(ctx, 0)
 			if err != nil {
-				remark(where, "the first cloud cannot be read: "+err.Error())
+				notes.Add(at, e.Name, dataset.Notes{{Code: dataset.CodeCloudUnread, Subject: c.Name, Detail: dataset.Detail{Cause: err}}})
 				continue
 			}
 			firsts[c.Name] = Clouds{Points: first.Len(), Columns: Columns(first.Columns)}
@@ -114,21 +86,13 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	}
 	for i := range sum.Streams {
 		if s := &sum.Streams[i]; s.Lossy > 0 {
-			remark("", fmt.Sprintf("%s: whole numbers that are rounded since %s does not hold them: %d", s.Name, s.DType, s.Lossy))
+			notes.Join(dataset.EpisodeNote{Note: dataset.Note{Code: dataset.CodeIntegersRounded, Subject: s.Name, Count: s.Lossy, Detail: dataset.Detail{Got: s.DType}}})
 		}
 	}
-	for i, words := range kinds {
-		if n := alike[words] - 1; n > 0 {
-			remarks[i] += fmt.Sprintf(" (and alike of %s)", text.Count(n, "more episode"))
-		}
-	}
-	if more > 0 {
-		remarks = append(remarks, fmt.Sprintf("and %d more", more))
-	}
-	found.Remarks = append(found.Remarks, remarks...)
 	if steps {
-		found.Remarks = append(found.Remarks, "no times: timestamps count steps, a second each, unless --rate says how many a second there are")
+		notes.Join(dataset.EpisodeNote{Note: dataset.Note{Code: dataset.CodeStepsOnly}})
 	}
+	found.Notes = notes
 	if numbers == 1 && one != nil {
 		found.Episode = &Episode{Number: max(opt.Episode, 0), Name: one.Name, Success: one.Attributes.Success, Attributes: one.Attributes.Other}
 	}

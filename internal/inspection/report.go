@@ -31,7 +31,8 @@ type Report struct {
 	Problems   []Problem         `json:"problems"`
 	LostBytes  int64             `json:"lost_bytes"` // of broken files that were read all the same
 	Plot       string            `json:"plot,omitempty"`
-	Remarks    []string          `json:"remarks"`
+	// Notes are choices of readers, and damage. Package notetext has their sentences.
+	Notes dataset.EpisodeNotes `json:"-"`
 }
 
 type Split struct {
@@ -122,7 +123,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 		Path: path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
 		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.LostBytes,
 		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Clouds: []Clouds{}, Tasks: info.Tasks,
-		LeftOut: []LeftOut{}, Remarks: []string{},
+		LeftOut: []LeftOut{},
 	}
 	f.Shortest, f.Longest = sum.Shortest, sum.Longest
 	switch {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
 )
@@ -28,9 +31,7 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 		return nil, told(err)
 	}
 	l := &loading{}
-	watch := batching.Watch{Remark: func(format string, args ...any) {
-		l.remarks = append(l.remarks, batching.Plain(fmt.Sprintf(format, args...)))
-	}}
+	watch := batching.Watch{Note: func(n dataset.Note) { l.remarks = append(l.remarks, batching.Plain(notetext.Line(n))) }}
 	if l.source, err = batching.Open(ctx, q, watch); err != nil {
 		return nil, told(err)
 	}
@@ -50,6 +51,23 @@ func (l *loading) Close() error {
 	return errors.Join(err, l.source.Close())
 }
 
+// loaderReport is the report of a loader with the sentences of its notes.
+type loaderReport struct {
+	loader.Report
+	Entries []notetext.EpisodeEntry `json:"said"`
+}
+
+func reportOf(l *loader.Loader) loaderReport {
+	r := batching.Listed(l.Report())
+	return loaderReport{r, notetext.EpisodeEntries(r.EpisodeNotes)}
+}
+
+// LoaderLines returns the lines of a report that a trainer reads before it draws: the notes of the recordings, the episodes that lack a stream, and the
+// samples that are not finite.
+func LoaderLines(r *loader.Report) []string {
+	return slices.Concat(notetext.EpisodeLines(r.EpisodeNotes, r.Episodes), batching.Remarks(r), notetext.Lines(batching.Notes(r)))
+}
+
 // loaderReply says what a loader draws from.
 type loaderReply struct {
 	Rank       int                   `json:"rank"`
@@ -58,7 +76,7 @@ type loaderReply struct {
 	Last       string                `json:"last"`
 	Hz         float64               `json:"hz"`
 	State      loader.State          `json:"state"` // where it begins
-	Report     loader.Report         `json:"report"`
+	Report     loaderReport          `json:"report"`
 	Skipped    []loader.Skipped      `json:"skipped"` // episodes that could not be read
 	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
 	Normalised []batching.Normalised `json:"normalised"`
@@ -69,9 +87,9 @@ type loaderReply struct {
 // describe describes the loader.
 func (l *loading) describe() loaderReply {
 	o := &l.source.Loader
-	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: batching.Listed(l.loader.Report()),
+	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
 		Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
-	out.Remarks = append(out.Remarks, batching.Remarks(&out.Report)...)
+	out.Remarks = append(out.Remarks, LoaderLines(&out.Report.Report)...)
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, s.Skipped...)
 		for _, p := range s.Streams {
@@ -199,7 +217,7 @@ func reportLoader(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, noLoader(r)
 	}
 	w := l.loader.Waits()
-	return &Reply{Value: map[string]any{"report": batching.Listed(l.loader.Report()), "waits": map[string]any{
+	return &Reply{Value: map[string]any{"report": reportOf(l.loader), "waits": map[string]any{
 		"frames_seconds": w.Frames.Seconds(), "shards_seconds": w.Shards.Seconds(), "slots_seconds": w.Slots.Seconds(), "reading_seconds": w.Reading.Seconds(), "bytes": w.Bytes, "shards": w.Read,
 	}}}, nil
 }

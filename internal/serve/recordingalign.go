@@ -33,8 +33,14 @@ type aligned struct {
 	Age     *array          `json:"age,omitempty"`
 	Pad     *array          `json:"pad,omitempty"`
 	Streams []alignedStream `json:"streams"`
-	Report  *align.Report   `json:"report"`
+	Report  alignReport     `json:"report"`
 	Text    string          `json:"text"` // the report as a table, and a line for each of its notes
+}
+
+// alignReport is a report with the sentences of its notes.
+type alignReport struct {
+	*align.Report
+	Remarks []string `json:"remarks"`
 }
 
 type alignedStream struct {
@@ -77,9 +83,9 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	var text strings.Builder
 	text.WriteString(out.Report.String())
-	out.Report.Remarks = append(notetext.Lost(out.Report.Damage), out.Report.Remarks...)
-	for _, note := range out.Report.Notes() {
-		text.WriteString(printed.Text(note) + "\n")
+	out.Report.Remarks = notetext.Lines(out.Report.Notes)
+	for _, line := range append(out.Report.LeftOutLines(), out.Report.Remarks...) {
+		text.WriteString(printed.Text(line) + "\n")
 	}
 	out.Text = text.String()
 	reply, err := a.reply("aligned streams", out)
@@ -99,7 +105,7 @@ func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, f
 		if err != nil {
 			return nil, err
 		}
-		out := &aligned{Times: a.add(got.Times), Values: add(got.Values), Valid: add(got.Valid), Age: add(got.Age), Pad: add(got.Pad), Report: &got.Report}
+		out := &aligned{Times: a.add(got.Times), Values: add(got.Values), Valid: add(got.Valid), Age: add(got.Age), Pad: add(got.Pad), Report: alignReport{Report: &got.Report}}
 		for i := range got.Streams {
 			s := &got.Streams[i]
 			out.Streams = append(out.Streams, alignedStream{Name: s.Name, Columns: inspection.Columns(s.Columns)})
@@ -110,7 +116,7 @@ func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, f
 	if err != nil {
 		return nil, err
 	}
-	out := &aligned{Times: a.add(got.Times), Report: &got.Report}
+	out := &aligned{Times: a.add(got.Times), Report: alignReport{Report: &got.Report}}
 	for i := range got.Streams {
 		s := &got.Streams[i]
 		out.Streams = append(out.Streams, alignedStream{s.Name, inspection.Columns(s.Columns), add(s.Values), add(s.Valid), add(s.Age), add(s.Pad)})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that every format opens
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/tensor"
 )
@@ -280,10 +281,25 @@ func inspect(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err := found.Print(&text, q.Columns); err != nil {
 		return nil, err
 	}
-	for _, r := range found.Remarks {
-		fmt.Fprintf(&text, "remark: %s\n", r)
+	for _, line := range InspectionLines(found) {
+		fmt.Fprintf(&text, "remark: %s\n", line)
 	}
-	return &Reply{Value: map[string]any{"report": found, "text": text.String()}}, nil
+	return &Reply{Value: map[string]any{"report": InspectionReport{found, notetext.EpisodeEntries(found.Notes.List)}, "text": text.String()}}, nil
+}
+
+// InspectionReport is a report with the sentences of its notes.
+type InspectionReport struct {
+	*inspection.Report
+	Remarks []notetext.EpisodeEntry `json:"remarks"`
+}
+
+// InspectionLines returns the lines of the notes of a report.
+func InspectionLines(r *inspection.Report) []string {
+	episodes := r.Episodes
+	if r.Episode != nil {
+		episodes = 1
+	}
+	return notetext.EpisodeLines(r.Notes.List, episodes)
 }
 
 type statsRequest struct {

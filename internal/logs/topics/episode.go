@@ -19,10 +19,8 @@ import (
 type making struct {
 	*reader
 	dataset.Episode
-	names                      map[string]bool
-	several                    map[string]int     // how many have a name and a kind
-	logged, zero, same, stamps []string           // topics that have no header's timestamp, only zeros in it, no publish time of their own, a header
-	said                       map[[2]string]bool // of each topic, what was remarked of the names of its lists
+	names   map[string]bool
+	several map[string]int // how many have a name and a kind
 }
 
 // episode makes an episode of what was read.
@@ -30,7 +28,7 @@ func (r *reader) episode() (*dataset.Episode, error) {
 	r.mu.Lock()
 	r.meet()
 	r.mu.Unlock()
-	e := &making{reader: r, names: map[string]bool{}, said: map[[2]string]bool{}, several: map[string]int{}}
+	e := &making{reader: r, names: map[string]bool{}, several: map[string]int{}}
 	e.Notes = r.damage
 	slices.SortFunc(r.topics, func(a, b *topic) int {
 		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))
@@ -40,21 +38,12 @@ func (r *reader) episode() (*dataset.Episode, error) {
 			return nil, err
 		}
 	}
-	e.remarks()
 	return &e.Episode, nil
 }
 
-// remarks says which clock topics have that do not have the one that was asked for.
-func (e *making) remarks() {
-	remark := func(what string, topics []string) {
-		if len(topics) > 0 {
-			e.Remark(what, topics...)
-		}
-	}
-	remark("messages without a header have the clock log", e.logged)
-	remark("headers whose timestamp is always 0, so that the clock is log", e.zero)
-	remark("publish times that are the log times in every message", e.same)
-	remark("of headers, frame_id and seq are in no stream", e.stamps)
+// note adds a note about a topic.
+func (e *making) note(code dataset.Code, topic string, count, of int) {
+	e.Notes = append(e.Notes, dataset.Note{Code: code, Subject: topic, Count: count, Detail: dataset.Detail{Of: of}})
 }
 
 // unique returns a name that no stream has: that of a topic, with its type where it is not the first.
@@ -134,22 +123,22 @@ func (e *making) clockOf(t *topic, name string) (times []int64, order []int) {
 	}
 	times = log
 	if t.shape.Stamp && t.ros {
-		e.stamps = append(e.stamps, name)
+		e.note(dataset.CodeHeaderFields, name, 0, 0)
 	}
 	switch {
 	case e.clock == "publish":
 		if times = t.publish.take(); !t.published {
-			e.same = append(e.same, name)
+			e.note(dataset.CodePublishTimeNone, name, 0, 0)
 		}
 	case e.clock != "header":
 	case !t.shape.Stamp && slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Stamp }):
 	case !t.shape.Stamp:
-		e.logged = append(e.logged, name)
+		e.note(dataset.CodeLogClock, name, 0, 0)
 	case !t.stamped:
-		e.zero = append(e.zero, name)
+		e.note(dataset.CodeHeaderTimeNone, name, 0, 0)
 	default:
 		if times = t.stamps.take(); t.zeros > 0 {
-			e.Remark(fmt.Sprintf("the headers' timestamp is 0 in %d of %d messages", t.zeros, len(times)), name)
+			e.note(dataset.CodeHeaderTimeZero, name, t.zeros, len(times))
 		}
 	}
 	arrange(times, 1, order)
@@ -171,17 +160,17 @@ func (e *making) media(t *topic, name string, times []int64, order []int) {
 		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: first.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
 			return at[i].size, at[i].begins, nil
 		}}
-		if k := slices.IndexFunc(at, func(p place) bool { return p.begins }); k != 0 {
-			what := fmt.Sprintf("the first %d of %d frames come before a key frame, and cannot be decoded", k, len(at))
-			if k < 0 {
-				what = fmt.Sprintf("none of %d frames is a key frame, so none can be decoded", len(at))
-			}
-			e.Remark(what, name)
+		switch k := slices.IndexFunc(at, func(p place) bool { return p.begins }); {
+		case k < 0:
+			e.note(dataset.CodeFramesWithoutKey, name, len(at), 0)
+		case k > 0:
+			e.note(dataset.CodeFramesBeforeKey, name, k, len(at))
 		}
 	}
 	e.Media = append(e.Media, m)
 	if others := len(times) - first.count; others > 0 {
-		e.Remark(fmt.Sprintf("%d of %d frames cannot be read, since they are no %s as the first, but %s as others", others, len(times), &first, &t.frames.list[1]), name)
+		e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodeFramesDiffer, Subject: name, Count: others,
+			Detail: dataset.Detail{Of: len(times), Got: t.frames.list[1].String(), Want: first.String()}})
 	}
 }
 
@@ -252,9 +241,9 @@ func (e *making) streams(t *topic, name string, times []int64, order []int) erro
 		case l.byName() && l.names[0].Distinct():
 			names = l.names[0].List
 		case l.byName():
-			e.Remark(shape.Labels+unnameable, name+"."+shape.Name)
+			e.labels(dataset.CodeLabelsUnusable, name+"."+shape.Name, shape, 0)
 		case len(l.names) > 0:
-			e.Remark(fmt.Sprintf("not all messages have names in %s, so columns have numbers for names", shape.Labels), name+"."+shape.Name)
+			e.labels(dataset.CodeLabelsPartial, name+"."+shape.Name, shape, 0)
 		}
 		if err := stream(e.unique(name+"."+shape.Name, ""), l.of(0).f32.take(), l.of(0).f64.take(), shape.Wide, columns(shape, l.longest, names), l.inexact); err != nil {
 			return err

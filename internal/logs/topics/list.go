@@ -182,9 +182,6 @@ func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 	return columns
 }
 
-// unnameable is what is said of names that columns cannot have.
-const unnameable = " has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names"
-
 // split makes a stream of each set of names, of the memory that its values are in: of the messages that have it, with a column for each name. Times are
 // in order, which is nil if that is the messages' own.
 func (l *list) split(e *making, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
@@ -202,9 +199,14 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 		counts[k]++
 	}
 	if empty > 0 {
-		e.Remark(fmt.Sprintf("%d of %d messages have no elements, and make no rows", empty, len(named)), name+"."+shape.Name)
+		e.Notes.Add(dataset.Note{Code: dataset.CodeMessagesEmpty, Subject: name + "." + shape.Name, Count: empty, Detail: dataset.Detail{Of: len(named)}})
 	}
-	l.remark(e, name, shape)
+	switch {
+	case len(l.names) > 1:
+		e.labels(dataset.CodeLabelSets, name, shape, len(l.names))
+	case l.names[0].Reordered:
+		e.labels(dataset.CodeLabelsReordered, name, shape, 0)
+	}
 	for _, k := range l.byContent() {
 		names, own := &l.names[k], make([]int64, 0, counts[k])
 		from := make([]int, 0, counts[k])
@@ -234,7 +236,7 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 		}
 		if !names.Distinct() {
 			list = nil
-			e.Remark(shape.Labels+unnameable, name+"."+shape.Name)
+			e.labels(dataset.CodeLabelsUnusable, name+"."+shape.Name, shape, 0)
 		}
 		s, err := dataset.NewStream(e.unique(called, ""), own, values, columns(shape, len(names.List), list))
 		if err != nil {
@@ -246,19 +248,9 @@ func (l *list) split(e *making, name string, shape *message.ListShape, times []i
 	return nil
 }
 
-// remark says what names there are, once for all lists that have them.
-func (l *list) remark(e *making, name string, shape *message.ListShape) {
-	said := shape.Labels + " names the elements in other orders in other messages: columns are in one, by name"
-	if !slices.ContainsFunc(l.names, func(n message.Names) bool { return n.Reordered }) {
-		said = ""
-	}
-	if len(l.names) > 1 {
-		said = fmt.Sprintf("%s has %d different sets of names: each has streams of its own", shape.Labels, len(l.names))
-	}
-	if key := [2]string{name, said}; said != "" && !e.said[key] {
-		e.said[key] = true
-		e.Remark(said, name)
-	}
+// labels adds a note about the names that the elements of a list have; sets is their number. Lists of the same labels share a note.
+func (e *making) labels(code dataset.Code, subject string, shape *message.ListShape, sets int) {
+	e.Notes.Add(dataset.Note{Code: code, Subject: subject, Detail: dataset.Detail{Got: shape.Labels, Of: sets}})
 }
 
 // byContent returns the sets of names in the order of their names, whatever came first.

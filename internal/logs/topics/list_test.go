@@ -51,11 +51,11 @@ func TestElementsAreToldByTheirNames(t *testing.T) {
 		assert.Equal(t, []string{"a", "b", "c"}, columnNames(s), "sorted, since no message's order is more right than another's")
 		assert.Equal(t, []float64{10, 20, 30, 40, 50, 60, 70, 80, 90}, doubles(t, e.Stream("/j.velocity")))
 		assert.Equal(t, []string{"a.v", "b.v", "c.v"}, columnNames(e.Stream("/j.velocity")))
-		assert.Equal(t, []string{"/j: name names the elements in other orders in other messages: columns are in one, by name"}, e.Remarks)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelsReordered, Subject: "/j", Detail: dataset.Detail{Got: "name"}}}, e.Notes)
 
 		e = joints(t, together, `{"name":["b","a"],"position":[1,2]}`, `{"name":["b","a"],"position":[3,4]}`)
 		assert.Equal(t, []string{"b", "a"}, columnNames(e.Stream("/j.position")), "as every message has them")
-		assert.Empty(t, e.Remarks)
+		assert.Empty(t, e.Notes)
 	}
 }
 
@@ -76,11 +76,11 @@ func TestEachSetOfNamesHasAStream(t *testing.T) {
 		assert.Equal(t, []string{"r1", "r2"}, columnNames(right))
 		assert.Equal(t, []float64{30, 60}, doubles(t, e.Stream("/j.velocity")))
 		assert.Equal(t, []int64{1, 3}, e.Stream("/j.velocity").Nanoseconds())
-		assert.Equal(t, []string{
-			"/j.position: 1 of 5 messages have no elements, and make no rows",
-			"/j: name has 2 different sets of names: each has streams of its own",
-			"/j.velocity: 3 of 5 messages have no elements, and make no rows",
-		}, e.Remarks)
+		assert.Equal(t, dataset.Notes{
+			{Code: dataset.CodeMessagesEmpty, Subject: "/j.position", Count: 1, Detail: dataset.Detail{Of: 5}},
+			{Code: dataset.CodeLabelSets, Subject: "/j", Detail: dataset.Detail{Got: "name", Of: 2}},
+			{Code: dataset.CodeMessagesEmpty, Subject: "/j.velocity", Count: 3, Detail: dataset.Detail{Of: 5}},
+		}, e.Notes)
 		assert.Empty(t, e.LeftOut)
 	}
 }
@@ -90,16 +90,16 @@ func TestNamesThatTellNothingAreNotUsed(t *testing.T) {
 		e := joints(t, together, `{"name":["a","a"],"position":[1,2]}`, `{"name":["a","a"],"position":[3,4]}`)
 		assert.Equal(t, []string{"[0]", "[1]"}, columnNames(e.Stream("/j.position")))
 		assert.Equal(t, []float64{1, 2, 3, 4}, doubles(t, e.Stream("/j.position")))
-		assert.Equal(t, []string{"/j.position: name has names that are empty, occur twice or are over 255 bytes, so columns have numbers for names"}, e.Remarks)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelsUnusable, Subject: "/j.position", Detail: dataset.Detail{Got: "name"}}}, e.Notes)
 
 		long := strings.Repeat("n", 256)
 		e = joints(t, together, `{"name":["a","`+long+`"],"position":[1,2]}`)
 		assert.Equal(t, []string{"[0]", "[1]"}, columnNames(e.Stream("/j.position")))
-		assert.Len(t, e.Remarks, 1)
+		assert.Len(t, e.Notes, 1)
 
 		e = joints(t, together, `{"name":["a","b"],"position":[1,2]}`, `{"name":[],"position":[3,4]}`)
 		assert.Equal(t, []string{"[0]", "[1]"}, columnNames(e.Stream("/j.position")))
-		assert.Equal(t, []string{"/j.position: not all messages have names in name, so columns have numbers for names"}, e.Remarks)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelsPartial, Subject: "/j.position", Detail: dataset.Detail{Got: "name"}}}, e.Notes)
 
 		e = joints(t, together, `{"name":["a","b"],"position":[1,2]}`, `{"name":["b","a"],"position":[1,2]}`, `{"name":[],"position":[3,4]}`)
 		assert.Equal(t, []dataset.LeftOut{{Name: "/j.position", Count: 3, Reason: "name changes from message to message, and does not name the elements in all of them"}}, e.LeftOut)

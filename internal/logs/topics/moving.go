@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/listed"
 	"github.com/robocache/robocache/internal/logs/message"
 	"github.com/robocache/robocache/tensor"
 )
@@ -112,16 +111,16 @@ func (m *moving) byName() []int {
 	return pairs
 }
 
-// parents remarks in which frame each moves.
+// parents notes in which frame each moves.
 func (m *moving) parents(e *making, name string) {
-	var said []string
+	n := dataset.Note{Code: dataset.CodeFrameParents, Subject: name}
 	for _, pair := range m.byName() {
 		if p := m.list[pair]; p[0] != "" && p[1] != "" {
-			said = append(said, p[0]+" in "+p[1])
+			n.Names = append(n.Names, p[0]+" in "+p[1])
 		}
 	}
-	if len(said) > 0 {
-		e.Remark("frames move in their parents: "+listed.Names(said), name)
+	if n.Names != nil {
+		e.Notes.Add(n)
 	}
 }
 
@@ -219,7 +218,7 @@ func (m *moving) elements(e *making, name string, times []int64, order []int) (o
 			arrange(stamps, 1, by)
 			return stamps, by
 		}
-		e.zero = append(e.zero, name)
+		e.note(dataset.CodeHeaderTimeNone, name, 0, 0)
 	}
 	own = make([]int64, len(rows))
 	for i, r := range rows {

@@ -122,12 +122,12 @@ func TestTheClockIsTheOneThatWasAskedFor(t *testing.T) {
 		case "header":
 			assert.Equal(t, []int64{7}, e.Stream("/plain").Nanoseconds())
 			assert.Equal(t, []int64{3}, e.Stream("/zero").Nanoseconds())
-			assert.Contains(t, e.Remarks, "/plain: messages without a header have the clock log")
-			assert.Contains(t, e.Remarks, "/zero: headers whose timestamp is always 0, so that the clock is log")
+			assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeLogClock, Subject: "/plain"})
+			assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeHeaderTimeNone, Subject: "/zero"})
 		case "publish":
-			assert.Contains(t, e.Remarks, "/zero: publish times that are the log times in every message")
+			assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodePublishTimeNone, Subject: "/zero"})
 		}
-		assert.Contains(t, e.Remarks, "of headers, frame_id and seq are in no stream: /h, /zero")
+		assert.Subset(t, e.Notes, dataset.Notes{{Code: dataset.CodeHeaderFields, Subject: "/h"}, {Code: dataset.CodeHeaderFields, Subject: "/zero"}})
 	}
 }
 
@@ -135,7 +135,7 @@ func TestSomeTimestampsOfZeroAreSaid(t *testing.T) {
 	log := &fakeLog{channels: channelsOf("/h", "cdr", "pair"), parts: [][]Message{{at(0, 1, 0, 1), at(0, 2, 3, 1)}}}
 	e := readAll(t, log, dataset.Options{Clock: "header"})
 	assert.Equal(t, []int64{0, 3000}, e.Stream("/h").Nanoseconds())
-	assert.Contains(t, e.Remarks, "/h: the headers' timestamp is 0 in 1 of 2 messages")
+	assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeHeaderTimeZero, Subject: "/h", Count: 1, Detail: dataset.Detail{Of: 2}})
 }
 
 func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
@@ -154,7 +154,7 @@ func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
 	_, err = m.Frame(ctx, 1)
 	assert.ErrorContains(t, err, "got 1x2 p, want 1x2 j, as the first frame is")
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
-	assert.Contains(t, e.Remarks, "/cam: 1 of 3 frames cannot be read, since they are no 1x2 j as the first, but 1x2 p as others")
+	assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeFramesDiffer, Subject: "/cam", Count: 1, Detail: dataset.Detail{Of: 3, Got: "1x2 p", Want: "1x2 j"}})
 	require.Len(t, e.Clouds, 1)
 	assert.Equal(t, []string{"image", "cloud"}, []string{m.Type, e.Clouds[0].Type})
 	assert.Equal(t, []int64{0, 1}, e.Clouds[0].Times)
@@ -263,11 +263,11 @@ func TestEachFrameThatMovesIsAStream(t *testing.T) {
 	assert.Equal(t, []float32{1, 4}, values(t, e.Stream("/tf.b")))
 	assert.Equal(t, []float32{2}, values(t, e.Stream("/odom.r (o)")))
 	assert.Equal(t, []float32{1, 2}, values(t, e.Stream("/one")))
-	assert.Contains(t, e.Remarks, "/tf: frames move in their parents: a in w, b in w")
+	assert.Contains(t, e.Notes, dataset.Note{Code: dataset.CodeFrameParents, Subject: "/tf", Detail: dataset.Detail{Names: []string{"a in w", "b in w"}}})
 	assert.Equal(t, []dataset.LeftOut{{Name: "/none.transforms", Count: 1, Reason: "no elements in any message"}}, e.LeftOut)
 	e = readAll(t, log, dataset.Options{Clock: "header"})
 	assert.Equal(t, []int64{200, 500, 300}, e.Stream("/tf.a").Nanoseconds(), "of each element its own")
-	assert.Contains(t, e.Remarks, "messages without a header have the clock log: /odom, /one")
+	assert.Subset(t, e.Notes, dataset.Notes{{Code: dataset.CodeLogClock, Subject: "/odom"}, {Code: dataset.CodeLogClock, Subject: "/one"}})
 	e = readAll(t, log, dataset.Options{Clock: "publish"})
 	assert.Equal(t, []int64{9, 29}, e.Stream("/tf.b").Nanoseconds())
 

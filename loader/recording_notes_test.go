@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,31 +17,35 @@ import (
 func TestALoaderSaysWhatItsRecordingsSay(t *testing.T) {
 	ctx := context.Background()
 	d := recordings(t)
+	byName, noHeader := dataset.Note{Code: dataset.CodeLabelsReordered, Subject: "state"}, dataset.Note{Code: dataset.CodeLogClock, Subject: "imu"}
+	action, clocks := dataset.Note{Code: dataset.CodeLogClock, Subject: "action"}, dataset.Note{Code: dataset.CodeRangeNotNarrowed}
 	for _, i := range []int{0, 2, 5} {
-		d[i].Remark("is by name", "state")
+		d[i].Notes.Add(byName)
 	}
-	d[1].Remark("is sorted", "imu")
-	d[1].Remark("has no header", "imu", "action")
-	d[2].Remarks = append(d[2].Remarks, "took one of two clocks")
+	d[1].Notes = dataset.Notes{noHeader, action}
+	d[2].Notes.Add(clocks)
 	d[3].Notes.AddDamage(dataset.CodeChunkBroken, 84066, nil)
-	whole := []loader.Said{{"state: is by name", "e0", 3}, {"imu: is sorted", "e1", 1}, {"has no header: imu, action", "e1", 1}, {"took one of two clocks", "e2", 1}, {"lost: chunk-broken: 1, 84066 bytes", "e3", 1}}
-	some := []loader.Said{whole[0], {"action: has no header", "e1", 1}, whole[3], whole[4]}
+	of := func(n dataset.Note, number, episodes int) dataset.EpisodeNote {
+		return dataset.EpisodeNote{Note: n, Episode: fmt.Sprint("e", number), Number: number, Episodes: episodes}
+	}
+	whole := []dataset.EpisodeNote{of(byName, 0, 3), of(noHeader, 1, 1), of(action, 1, 1), of(clocks, 2, 1), of(d[3].Notes[0], 3, 1)}
+	some := []dataset.EpisodeNote{whole[0], whole[2], whole[3], whole[4]}
 	built, opened, _ := saved(t, d, loader.BuildOptions{})
 	for _, c := range []struct {
 		streams []align.Stream
-		want    []loader.Said
+		want    []dataset.EpisodeNote
 	}{{nil, whole}, {[]align.Stream{{Name: "s", From: "state"}, {Name: "action"}}, some}} {
 		p := plan()
 		p.Streams, p.Windows = c.streams, nil
 		for _, store := range []*loader.Store{built, opened} {
 			l, err := loader.New(ctx, open(t, "cpu"), store, p, loader.Options{Batch: 2})
 			require.NoError(t, err)
-			assert.Equal(t, c.want, l.Report().Said)
+			assert.Equal(t, c.want, l.Report().EpisodeNotes)
 			require.NoError(t, l.Close())
 		}
 		p.Shuffle = "shards"
-		assert.Equal(t, c.want, streamed(t, "cpu", d, p, loader.Options{Batch: 2}).Report().Said)
+		assert.Equal(t, c.want, streamed(t, "cpu", d, p, loader.Options{Batch: 2}).Report().EpisodeNotes)
 	}
 	only, _, _ := saved(t, d, loader.BuildOptions{Streams: []string{"action"}})
-	assert.Equal(t, []string{"action: has no header"}, only.Episodes[1].Remarks)
+	assert.Equal(t, dataset.Notes{action}, only.Episodes[1].Notes)
 }
