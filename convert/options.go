@@ -42,15 +42,8 @@ type Progress struct {
 	Before   int // episodes of Done that an earlier conversion had done
 }
 
-// OptionError is an option, an input or an output that cannot be. It is dataset.ErrOption.
-type OptionError struct{ Arg, Got, Want string }
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("convert: %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
-
-// Unwrap returns dataset.ErrOption.
-func (e *OptionError) Unwrap() error { return dataset.ErrOption }
+// OptionError is an option, an input or an output that cannot be.
+type OptionError = dataset.OptionError
 
 func (o *Options) check() error {
 	if o.Shards == 0 {

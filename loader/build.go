@@ -162,7 +162,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		if err := p.leftOut(name); err != nil {
 			return nil, err
 		}
-		return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or " + mediaOf(p.seenMedia)}
+		return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), mediaOf(p.seenMedia)}
 	}
 	s.Episodes = p.episodes
 	if s.Streams, err = p.streams(); err == nil {

@@ -15,8 +15,9 @@ import (
 // Camera is a media stream whose frames a batch has, decoded and resized. Which frame a target gets is said by the plan, as of any stream: its
 // window, its edge, gaps and tolerance, and its kind, which is previous unless given, or nearest or next.
 type Camera struct {
-	Name          string // in the batch, in the plan, and in the recordings unless the plan says From
-	Height, Width int    // pixels that its frames are resized to: see dataset.Resize
+	Name   string `json:"name"`   // in the batch, in the plan, and in the recordings unless the plan says From
+	Height int    `json:"height"` // pixels that its frames are resized to: see dataset.Resize
+	Width  int    `json:"width"`
 }
 
 // CameraReport is a camera of the batches.

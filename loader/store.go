@@ -329,12 +329,5 @@ func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
 	return e.Media, nil
 }
 
-// OptionError is an option that cannot be. It is dataset.ErrOption.
-type OptionError struct{ Arg, Got, Want string }
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("loader: option %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
-
-// Unwrap returns dataset.ErrOption.
-func (e *OptionError) Unwrap() error { return dataset.ErrOption }
+// OptionError is an option that cannot be. Arg is a field of the options, or a key of the plan: "plan.windows.action".
+type OptionError = dataset.OptionError

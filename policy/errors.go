@@ -8,15 +8,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// OptionError is an option that cannot be.
-type OptionError struct{ Arg, Got, Want string }
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("policy: %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
-
-// Unwrap returns ops.ErrOption.
-func (e *OptionError) Unwrap() error { return ops.ErrOption }
+// OptionError is an option that cannot be. Arg is a field of Options.
+type OptionError = dataset.OptionError
 
 // StreamError is a stream that a policy needs and a recording does not have, or has otherwise.
 type StreamError struct{ Stream, Got, Want string }

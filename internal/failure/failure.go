@@ -12,11 +12,11 @@ import (
 
 // Report is what is known of an error. Strings are empty, numbers 0 and pointers nil where it is not known.
 type Report struct {
-	Class   string // the type that says most: "ArgError", "ValueError", "MemoryError", "PlanError", "FormatError" or "Error"
+	Class   string // the type that says most: "OptionError", "ArgError", "ValueError", "MemoryError", "PlanError", "FormatError" or "Error"
 	Message string // all of it
 
 	Op   string // the operation
-	Arg  string // the operation's argument, or the plan's key
+	Arg  string // the option, the operation's argument, or the plan's key
 	Kind string // as package ops, tensor or dataset names it: "wrong shape"
 
 	Row, Index *int // of a value
@@ -36,6 +36,7 @@ func Of(err error) Report {
 		path   *fs.PathError
 		shape  *tensor.Error
 		memory *ops.MemoryError
+		option *dataset.OptionError
 		arg    *ops.ArgError
 		value  *ops.ValueError
 		format *dataset.FormatError
@@ -47,6 +48,9 @@ func Of(err error) Report {
 	}
 	if errors.As(err, &shape) {
 		r.Class, r.Op, r.Kind, r.Got, r.Want = "ArgError", shape.Op, text(shape.Kind), shape.Got, shape.Want
+	}
+	if errors.As(err, &option) {
+		r.Class, r.Arg, r.Got, r.Want = "OptionError", option.Arg, option.Got, option.Want
 	}
 	if errors.As(err, &arg) {
 		r.Class, r.Op, r.Arg, r.Kind, r.Got, r.Want = "ArgError", arg.Op, arg.Arg, text(arg.Kind), arg.Got, arg.Want
