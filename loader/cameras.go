@@ -55,7 +55,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 	frames.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
 		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
-			return plan, nil, &OptionError{fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "a name of its own, and a size of one pixel or more"}
+			return plan, nil, refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "a name of its own, and a size of one pixel or more")
 		}
 		delete(plan.Windows, c.Name)
 		s, own := align.Stream{Name: c.Name}, frames.Pick()
@@ -67,7 +67,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 			s.Kind = "previous"
 		case "previous", "nearest", "next":
 		default:
-			return plan, nil, &OptionError{"plan.streams." + c.Name + ".kind", s.Kind, "previous, nearest or next: there is nothing between two frames"}
+			return plan, nil, refuse("plan.streams." + c.Name + ".kind", s.Kind, "previous, nearest or next: there is nothing between two frames")
 		}
 		s.Normalise, s.DType = "none", tensor.F64
 		if !all && !slices.ContainsFunc(f.whole.Streams, func(o align.Stream) bool { return o.Name == c.Name }) {
@@ -84,7 +84,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 	}
 	plan = plan.Pick(others...)
 	if !all && len(plan.Streams) == 0 {
-		return plan, nil, &OptionError{"plan.streams", "cameras alone", "a stream of numbers, over which anchors are"}
+		return plan, nil, refuse("plan.streams", "cameras alone", "a stream of numbers, over which anchors are")
 	}
 	return plan, f, f.whole.Check()
 }

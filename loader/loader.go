@@ -172,23 +172,23 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	opt.ShardWindows, opt.MixShards, opt.Workers = cmp.Or(opt.ShardWindows, shardWindows), cmp.Or(opt.MixShards, mixShards), cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	switch {
 	case opt.Batch < 1 || opt.Batch > math.MaxInt32:
-		return l, &OptionError{"Batch", fmt.Sprint(opt.Batch), "1 to 2^31-1"}
+		return l, refuse("Batch", fmt.Sprint(opt.Batch), "1 to 2^31-1")
 	case plan.Targets != nil || plan.Rate == 0:
-		return l, &OptionError{"plan.rate", "none", "the rate of the windows' clock"}
+		return l, refuse("plan.rate", "none", "the rate of the windows' clock")
 	case opt.Ranks < 0 || opt.Ranks > math.MaxInt32:
-		return l, &OptionError{"Ranks", fmt.Sprint(opt.Ranks), "1 to 2^31-1, or 0 for 1"}
+		return l, refuse("Ranks", fmt.Sprint(opt.Ranks), "1 to 2^31-1, or 0 for 1")
 	case !opt.Last.Valid():
-		return l, &OptionError{"Last", opt.Last.String(), fmt.Sprintf("one of %v", opt.Last.Names())}
+		return l, refuse("Last", opt.Last.String(), fmt.Sprintf("one of %v", opt.Last.Names()))
 	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
-		return l, &OptionError{"Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1)}
+		return l, refuse("Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1))
 	case opt.ShardWindows < 1:
-		return l, &OptionError{"ShardWindows", fmt.Sprint(opt.ShardWindows), "1 or more"}
+		return l, refuse("ShardWindows", fmt.Sprint(opt.ShardWindows), "1 or more")
 	case opt.MixShards < 1:
-		return l, &OptionError{"MixShards", fmt.Sprint(opt.MixShards), "1 or more"}
+		return l, refuse("MixShards", fmt.Sprint(opt.MixShards), "1 or more")
 	case opt.Workers < 1:
-		return l, &OptionError{"Workers", fmt.Sprint(opt.Workers), "1 or more"}
+		return l, refuse("Workers", fmt.Sprint(opt.Workers), "1 or more")
 	case opt.FrameCache < -1:
-		return l, &OptionError{"FrameCache", fmt.Sprint(opt.FrameCache), "1 byte or more, 0 for a gigabyte or less, -1 for none"}
+		return l, refuse("FrameCache", fmt.Sprint(opt.FrameCache), "1 byte or more, 0 for a gigabyte or less, -1 for none")
 	}
 	if plan.Shuffle == "shards" {
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
@@ -241,7 +241,7 @@ func (l *Loader) count() error {
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()
 	if r.Batches == 0 {
-		return &OptionError{"Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows)}
+		return refuse("Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows))
 	}
 	return nil
 }

@@ -331,3 +331,6 @@ func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
 
 // OptionError is an option that cannot be. Arg is a field of the options, or a key of the plan: "plan.windows.action".
 type OptionError = dataset.OptionError
+
+// refuse returns the *OptionError of an option.
+func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }

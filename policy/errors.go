@@ -11,6 +11,9 @@ import (
 // OptionError is an option that cannot be. Arg is a field of Options.
 type OptionError = dataset.OptionError
 
+// refuse returns the *OptionError of an option.
+func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }
+
 // StreamError is a stream that a policy needs and a recording does not have, or has otherwise.
 type StreamError struct{ Stream, Got, Want string }
 

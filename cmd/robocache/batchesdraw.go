@@ -239,11 +239,11 @@ func (d *drawing) left(s loader.State) int {
 	if d.over(s) {
 		return 0
 	}
-	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.Loader.Batch*d.devices*d.world)
+	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.Batch*d.devices*d.world)
 	if d.steps > 0 {
 		batches = min(batches, d.steps)
 	}
-	return batches * d.Loader.Batch * d.devices
+	return batches * d.Batch * d.devices
 }
 
 // batchAfter makes the step after a state, a batch on each device, and returns the state after it: saved, and that after whatever is to be written of the
@@ -361,7 +361,7 @@ func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 		return nil, nil
 	}
 	line := strconv.AppendInt(nil, d.step, 10)
-	for row := range d.Loader.Batch {
+	for row := range d.Batch {
 		for _, b := range host {
 			episodes, err := tensor.Data[int64](b.Episodes)
 			if err != nil {
@@ -403,7 +403,7 @@ func (d *drawing) tell(s loader.State) {
 		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
 	}
-	if len(d.cameras) > 0 {
+	if len(d.Cameras) > 0 {
 		for _, c := range d.group.Report().Cameras {
 			list = append(list, metric{"robocache_bad_frames_total", "Targets of the batches whose frames could not be decoded, by the camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
 		}

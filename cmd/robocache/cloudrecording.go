@@ -15,14 +15,14 @@ import (
 // load reads a file of points, or point clouds of a recording.
 func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	form, none := cloudFormat(r.in, r.columns != nil)
-	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.definitions) > 0
+	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.reading.Definitions) > 0
 	if none == nil && !(asked && form == "bin") { // bare numbers may be anything
 		if asked {
 			return nil, usagef("--stream, --cloud, --episode and --msg-path are for recordings, got a .%s file", form)
 		}
-		return loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.strict})
+		return loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.reading.Strict})
 	}
-	d, err := dataset.Open(ctx, r.in, dataset.Options{Strict: r.strict, Definitions: r.definitions})
+	d, err := dataset.Open(ctx, r.in, r.reading)
 	if err != nil {
 		if none != nil && !asked && errors.Is(err, dataset.ErrUnsupported) {
 			return nil, none
@@ -76,7 +76,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 		c.remark("lost: %s", lost)
 	}
 	if r.one < 0 {
-		return c, c.all(ctx, s, r.strict)
+		return c, c.all(ctx, s, r.reading.Strict)
 	}
 	if int(r.one) >= s.Len() {
 		return nil, usagef("--cloud: got %d, and %s of %s holds %s", r.one, name, r.in, inspection.Counted(s.Len(), "cloud"))

@@ -30,7 +30,7 @@ type physician struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	rate, step := positiveFlag{max: 1e9, unit: "HZ"}, limitFlag{above: true}
+	step := limitFlag{above: true}
 	p := physician{failOn: choice[doctor.Severity]{list: []doctor.Severity{doctor.Error, doctor.Warning}, kind: "SEVERITY"}}
 	cmd := &cobra.Command{
 		Use:   "doctor PATH...",
@@ -48,7 +48,7 @@ is 5 if there is a finding as bad as that.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.paths, p.opt.Rate = args, rate.value
+			p.paths = args
 			p.maxStep, _ = step.limit.Get()
 			return a.doctor(cmd.Context(), &p)
 		},
@@ -58,9 +58,7 @@ is 5 if there is a finding as bad as that.`,
 	f.Var(&p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
 	f.Var(&step, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &p.opt.Clock)
-	definitionsFlag(f, &p.opt.Definitions)
+	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.names)
 	cmd.ValidArgsFunction = recordingFiles
 	files(cmd, map[string]string{"html": "html"})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/spf13/pflag"
 )
 
@@ -28,9 +29,11 @@ func (e *episodeFlag) Set(s string) error {
 	return nil
 }
 
-// clockFlag is the flag of commands that read recordings of which some have several clocks.
-func clockFlag(f *pflag.FlagSet, clock *string) {
-	f.StringVar(clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+// readingFlags are the flags of commands that read recordings: how they are read, but for --strict.
+func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
+	f.Var(hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	definitionsFlag(f, &opt.Definitions)
 }
 
 // definitionsFlag is the flag of commands that read recordings, whose messages may lack their definitions.

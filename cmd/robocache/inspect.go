@@ -24,7 +24,7 @@ type inspector struct {
 
 func (a *app) inspectCommand() *cobra.Command {
 	var in inspector
-	rate, episode := positiveFlag{max: 1e9, unit: "HZ"}, episodeFlag(-1)
+	episode := episodeFlag(-1)
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
 		Short: "List what a recording or dataset holds",
@@ -41,15 +41,12 @@ summed over all, or are those of --episode N.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in.path, in.opt.Rate = args[0], rate.value
-			in.episode = int(episode)
+			in.path, in.episode = args[0], int(episode)
 			return a.inspect(cmd.Context(), &in)
 		},
 	}
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
-	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(cmd.Flags(), &in.opt.Clock)
-	definitionsFlag(cmd.Flags(), &in.opt.Definitions)
+	readingFlags(cmd.Flags(), &in.opt)
 	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, counted from 0")
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")

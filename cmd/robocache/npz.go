@@ -50,7 +50,7 @@ func loadNPZ(r *request) (*work, error) {
 	if r.planFile != "" || len(r.streams) > 0 || !file.Has("values") {
 		return loadStreams(r)
 	}
-	if !file.Has("targets") && r.hz.value == 0 {
+	if !file.Has("targets") && r.hz == 0 {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &npzJob{path: r.in}
@@ -66,7 +66,7 @@ func loadNPZ(r *request) (*work, error) {
 		want bool
 	}{
 		{"times", &j.times, file.Times, true},
-		{"targets", &j.targets, file.Times, r.hz.value == 0},
+		{"targets", &j.targets, file.Times, r.hz == 0},
 		{"lengths", &j.lengths, file.Tensor, file.Has("lengths")},
 	}
 	for _, a := range read {
@@ -180,7 +180,7 @@ func (j *npzJob) makeClock(r *request) error {
 	}
 	var err error
 	var over align.Span
-	if j.clock, over, err = align.ClockOver(covers, span, r.hz.value, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
+	if j.clock, over, err = align.ClockOver(covers, span, r.hz, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
 		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.value)
 	}
 	var size *align.SizeError
@@ -244,9 +244,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		return nil, e
 	}
 	j.out = out
-	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
+	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz)}
 	res.Ignored, res.Remarks = append([]string{}, j.ignored...), append(res.Remarks, j.remarks...)
-	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period.value}}
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period}}
 	if remark := align.Degrees(j.values, channels); remark != "" {
 		res.Remarks = append(res.Remarks, "values: "+remark)
 	}

@@ -51,7 +51,6 @@ type planning struct {
 
 func (a *app) planCommand() *cobra.Command {
 	var p planning
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
 		Use:   "plan PATH -o PLAN.yaml",
 		Short: "Write a first plan for a recording or dataset",
@@ -64,17 +63,15 @@ func (a *app) planCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			p.Path, p.Rate = args[0], rate.value
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.Path, p.Spell = args[0], spelling(cmd.Flags())
 			return a.plan(context.Background(), &p)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
 	f.StringVar(&p.action, "action", "", "the `STREAM` that a policy predicts, such as /cmd_vel; that called action or actions unless given")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &p.Clock)
-	definitionsFlag(f, &p.Definitions)
+	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
 	files(cmd, map[string]string{"output": "yaml"})
 	cmd.ValidArgsFunction = recordingFiles

@@ -31,7 +31,7 @@ type recording struct {
 }
 
 func loadRecording(r *request) (*work, error) {
-	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict, Rate: r.rate.value, Clock: r.clock, Definitions: r.definitions})
+	d, err := dataset.Open(context.Background(), r.in, r.reading)
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
@@ -51,7 +51,7 @@ func loadRecording(r *request) (*work, error) {
 		return nil, err
 	}
 	j := &recording{path: r.in, form: d.Format(), episode: e, plan: plan}
-	if r.rate.value > 0 && d.Info().RateFrom != "caller" {
+	if r.reading.Rate > 0 && d.Info().RateFrom != "caller" {
 		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
 	}
 	if n := len(d.Info().Problems); n > 0 {
@@ -71,7 +71,7 @@ func loadStreams(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !file.Has("targets") && r.hz.value == 0 && r.planFile == "" {
+	if !file.Has("targets") && r.hz == 0 && r.planFile == "" {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &recording{path: r.in, form: "npz", plan: plan}
@@ -87,7 +87,7 @@ func loadStreams(r *request) (*work, error) {
 		}
 	}
 	var used []string
-	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names, Strict: r.strict}); err != nil {
+	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names, Strict: r.reading.Strict}); err != nil {
 		return nil, arrayError(r.in, err)
 	}
 	if len(j.episode.Streams) == 0 {
@@ -111,7 +111,7 @@ func loadStreams(r *request) (*work, error) {
 			j.plan.Streams = append(j.plan.Streams, align.Stream{Name: s.Name})
 		}
 	}
-	if r.hz.value == 0 && r.planFile == "" {
+	if r.hz == 0 && r.planFile == "" {
 		if j.plan.Targets, err = file.Times("targets"); err != nil {
 			return nil, &inputError{Path: r.in, Array: "targets", Err: err}
 		}
@@ -185,13 +185,13 @@ func (r *request) makePlan(names []string) (align.Plan, error) {
 	if err != nil {
 		return align.Plan{}, err
 	}
-	return align.Plan{Rate: r.hz.value, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
+	return align.Plan{Rate: r.hz, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
 }
 
 // sampling is what the flags say of all streams.
 func (r *request) sampling() align.Sampling {
 	s := align.Sampling{
-		Period: r.period.value, Window: r.window.limit, Fill: r.fill.fill,
+		Period: r.period, Window: r.window.limit, Fill: r.fill.fill,
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps, DType: r.dtype.value,
 		Kind: r.kind.String(), Edge: r.edge.String(), Quat: r.quat.String(),
 	}

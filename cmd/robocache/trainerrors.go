@@ -20,9 +20,11 @@ func (t *training) explain(err error) error {
 	var option *policy.OptionError
 	if errors.As(err, &option) {
 		arg, _, _ := strings.Cut(option.Arg, ":")
-		flag := map[string]string{"Size": "size", "Plan": "plan", "Hz": "hz", "Action": "action", "States": "state", "HoldOut": "hold-out", "LeaveOut": "leave-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "Floor": "floor", "History": "plan", "Chunk": "plan"}[arg]
-		if flag != "" && (flag != "plan" || t.planFile == "") {
-			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+		if other := map[string]string{"Rate": "lr", "History": "plan", "Chunk": "plan"}[arg]; other != "" {
+			arg = other
+		}
+		if !strings.EqualFold(arg, "plan") || t.planFile == "" {
+			return &policy.OptionError{Arg: arg, Got: option.Got, Want: option.Want}
 		}
 		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", strings.TrimPrefix(option.Arg, "Plan: "), option.Got, option.Want), Got: option.Got, Want: option.Want}
 	}

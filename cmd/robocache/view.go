@@ -24,7 +24,6 @@ type viewer struct {
 
 func (a *app) viewCommand() *cobra.Command {
 	var v viewer
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
 		Use:   "view PATH",
 		Short: "Look at a recording or dataset in the browser",
@@ -42,7 +41,7 @@ The page needs no network, and the server writes nothing. It listens on this mac
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			v.path, v.opt.Rate = args[0], rate.value
+			v.path = args[0]
 			return a.view(&v)
 		},
 	}
@@ -52,9 +51,7 @@ The page needs no network, and the server writes nothing. It listens on this mac
 	f.StringVar(&v.plan, "plan", "", "draw over the samples what this plan makes of them, as `PLAN.yaml`")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &v.opt.Clock)
-	definitionsFlag(f, &v.opt.Definitions)
+	readingFlags(f, &v.opt)
 	cmd.ValidArgsFunction = recordingFiles
 	files(cmd, map[string]string{"plan": "yaml"})
 	return cmd

@@ -26,7 +26,7 @@ func (s Spelling) of(arg string) string {
 type OptionError = dataset.OptionError
 
 // refuse returns the *OptionError of an argument: got is a format of the values.
-func refuse(arg, want, got string, values ...any) error {
+func refusef(arg, want, got string, values ...any) error {
 	return &OptionError{Arg: arg, Got: fmt.Sprintf(got, values...), Want: want}
 }
 

@@ -68,9 +68,9 @@ func (p *Packing) checkRate(info dataset.Info) error {
 	case p.Rate == 0:
 		return nil
 	case info.Declared != 0 && info.Declared != p.Rate:
-		return refuse("rate", fmt.Sprintf("none, or the %g steps a second that %s says itself", info.Declared, p.Path), "%g", p.Rate)
+		return refusef("rate", fmt.Sprintf("none, or the %g steps a second that %s says itself", info.Declared, p.Path), "%g", p.Rate)
 	case info.RateFrom != "caller":
-		return refuse("rate", fmt.Sprintf("none: %s has times, and %s is the steps a second of recordings that have none", p.Path, p.Spell.of("rate")), "%g", p.Rate)
+		return refusef("rate", fmt.Sprintf("none: %s has times, and %s is the steps a second of recordings that have none", p.Path, p.Spell.of("rate")), "%g", p.Rate)
 	}
 	return nil
 }

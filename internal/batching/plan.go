@@ -47,7 +47,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	if p.Rate == 0 {
 		info := s.Data.Info()
 		if info.Rate == 0 {
-			return p, refuse("hz", fmt.Sprintf("the rate of the clock, or %s: %s declares no rate; or %s, if it counts steps", s.Spell.of("plan"), s.Paths[0], s.Spell.of("rate")), "none")
+			return p, refusef("hz", fmt.Sprintf("the rate of the clock, or %s: %s declares no rate; or %s, if it counts steps", s.Spell.of("plan"), s.Paths[0], s.Spell.of("rate")), "none")
 		}
 		p.Rate = info.Rate
 		s.watch.remark("the clock has %g Hz, as the dataset has; %s takes another", p.Rate, s.Spell.of("hz"))
@@ -87,7 +87,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 
 // noStream is the error of an argument that names a stream that there is not.
 func noStream(arg, name string, names []string) error {
-	return refuse(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, near.DidYouMean(name, names))
+	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, near.DidYouMean(name, names))
 }
 
 // withoutCameras passes over the streams of a plan that the dataset declares as cameras: a conversion takes them, and batches have Cameras.

@@ -40,19 +40,19 @@ func PlaceOf(rank, world *int, getenv func(string) string, spell Spelling) (Plac
 	case world != nil && p.Count == 1 && getenv(CompletionIndex) != "":
 		p.Index, err = Variable(getenv, CompletionIndex)
 		if err == nil && p.Index >= *world {
-			return Place{}, refuse(CompletionIndex, fmt.Sprintf("less than %s, %d", worlds, *world), "%d", p.Index)
+			return Place{}, refusef(CompletionIndex, fmt.Sprintf("less than %s, %d", worlds, *world), "%d", p.Index)
 		}
 		return Place{p.Index, *world, CompletionIndex + " and " + worlds}, err
 	case world != nil && p.Count == 1 && *world > 1:
-		return Place{}, refuse("world", "both, or a launcher that says the rank", "%d without %s", *world, ranks)
+		return Place{}, refusef("world", "both, or a launcher that says the rank", "%d without %s", *world, ranks)
 	case rank != nil && p.From == "":
-		return Place{}, refuse("rank", "both, or a launcher that says how many ranks there are", "%d without %s", *rank, worlds)
+		return Place{}, refusef("rank", "both, or a launcher that says how many ranks there are", "%d without %s", *rank, worlds)
 	case world != nil && p.Count == 1: // which is alone, or no number
 		return Place{0, *world, ""}, nil
 	case world != nil && *world != p.Count:
-		return Place{}, refuse("world", "the same, or "+ranks+" too", "%d, where %s say rank %d of %d", *world, p.From, p.Index, p.Count)
+		return Place{}, refusef("world", "the same, or "+ranks+" too", "%d, where %s say rank %d of %d", *world, p.From, p.Index, p.Count)
 	case rank != nil && *rank != p.Index:
-		return Place{}, refuse("rank", "the same, or "+worlds+" too", "%d, where %s say rank %d of %d", *rank, p.From, p.Index, p.Count)
+		return Place{}, refusef("rank", "the same, or "+worlds+" too", "%d, where %s say rank %d of %d", *rank, p.From, p.Index, p.Count)
 	}
 	return p, nil
 }
@@ -62,7 +62,7 @@ func (p Place) Check(spell Spelling) error {
 	if p.Count >= 1 && p.Index >= 0 && p.Index < p.Count {
 		return nil
 	}
-	return refuse("rank", fmt.Sprintf("a rank from 0 to %d", max(p.Count, 1)-1), "%d of %s %d", p.Index, spell.of("world"), p.Count)
+	return refusef("rank", fmt.Sprintf("a rank from 0 to %d", max(p.Count, 1)-1), "%d of %s %d", p.Index, spell.of("world"), p.Count)
 }
 
 // launchedAs returns the place that launchers say. Of a number that one does not say the flag is taken, unless that is nil.
@@ -94,13 +94,13 @@ func launchedAs(rank, world *int, getenv func(string) string, spell Spelling) (P
 		}
 		switch {
 		case errs[0] != nil || errs[1] != nil || p.Count < 1 || p.Index < 0 || p.Index >= p.Count:
-			return Place{}, refuse(index+" and "+l.count, fmt.Sprintf("a rank of a number of ranks, or %s and %s", ranks, worlds), "%q of %q", i, n)
+			return Place{}, refusef(index+" and "+l.count, fmt.Sprintf("a rank of a number of ranks, or %s and %s", ranks, worlds), "%q of %q", i, n)
 		case l.name == "RoboCache":
 			return p, nil
 		case found.Count == 1:
 			found = p
 		case p.Count > 1 && (p.Index != found.Index || p.Count != found.Count):
-			return Place{}, refuse(found.From, ranks+" and "+worlds, "rank %d of %d, where %s say rank %d of %d", found.Index, found.Count, p.From, p.Index, p.Count)
+			return Place{}, refusef(found.From, ranks+" and "+worlds, "rank %d of %d, where %s say rank %d of %d", found.Index, found.Count, p.From, p.Index, p.Count)
 		}
 	}
 	return found, nil
@@ -118,7 +118,7 @@ func (p Place) String() string {
 func Variable(getenv func(string) string, name string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(getenv(name)))
 	if err != nil || n < 0 {
-		return 0, refuse(name, "a whole number", "%q", getenv(name))
+		return 0, refusef(name, "a whole number", "%q", getenv(name))
 	}
 	return n, nil
 }

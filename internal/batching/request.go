@@ -105,29 +105,29 @@ func (r *Request) Check() error {
 	spell := r.Spell.of
 	switch n := len(r.Paths); {
 	case n == 0:
-		return refuse("paths", "a dataset or several", "none")
+		return refusef("paths", "a dataset or several", "none")
 	case r.planned() && (r.Hz > 0 || len(r.Streams) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Unordered != "" || r.Normalise.All != nil || r.Normalise.By != nil || r.MaxGap.All != nil || r.MaxGap.By != nil):
-		return refuse("plan", "what they say in the plan", "it with %s, %s, %s, %s or %s, or how streams are sampled", spell("hz"), spell("streams"), spell("windows"), spell("shuffle"), spell("unordered"))
+		return refusef("plan", "what they say in the plan", "it with %s, %s, %s, %s or %s, or how streams are sampled", spell("hz"), spell("streams"), spell("windows"), spell("shuffle"), spell("unordered"))
 	case !(r.Hz >= 0 && r.Hz <= 1e9):
-		return refuse("hz", "more than 0, at most 1e9 Hz", "%g", r.Hz)
+		return refusef("hz", "more than 0, at most 1e9 Hz", "%g", r.Hz)
 	case !(r.Rate >= 0 && r.Rate <= 1e9):
-		return refuse("rate", "more than 0, at most 1e9 Hz", "%g", r.Rate)
+		return refusef("rate", "more than 0, at most 1e9 Hz", "%g", r.Rate)
 	case r.Shuffle != "" && !slices.Contains(align.Shuffles, r.Shuffle):
-		return refuse("shuffle", strings.Join(align.Shuffles, ", "), "%q", r.Shuffle)
+		return refusef("shuffle", strings.Join(align.Shuffles, ", "), "%q", r.Shuffle)
 	case r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered):
-		return refuse("unordered", strings.Join(align.Unordereds, ", "), "%q", r.Unordered)
+		return refusef("unordered", strings.Join(align.Unordereds, ", "), "%q", r.Unordered)
 	case len(r.Weights) > 0 && len(r.Weights) != n:
-		return refuse("weights", fmt.Sprintf("one for each of %d datasets", n), "%d", len(r.Weights))
+		return refusef("weights", fmt.Sprintf("one for each of %d datasets", n), "%d", len(r.Weights))
 	case r.Streaming && n > 1:
-		return refuse("streaming", "one: several are kept on the device together", "it with %d datasets", n)
+		return refusef("streaming", "one: several are kept on the device together", "it with %d datasets", n)
 	case r.Streaming && len(r.Weights) > 0:
-		return refuse("streaming", "one of the two: a weighted dataset is kept on the device", "it with %s", spell("weights"))
+		return refusef("streaming", "one of the two: a weighted dataset is kept on the device", "it with %s", spell("weights"))
 	case r.Fresh != "" && n > 1:
-		return refuse("fresh", "one", "it with %d datasets", n)
+		return refusef("fresh", "one", "it with %d datasets", n)
 	case r.Shuffle != "" && r.Shuffle != "shards" && (r.ShardWindows != 0 || r.MixShards != 0):
-		return refuse("shuffle", "shards", "%s with %s or %s", r.Shuffle, spell("shard_windows"), spell("mix_shards"))
+		return refusef("shuffle", "shards", "%s with %s or %s", r.Shuffle, spell("shard_windows"), spell("mix_shards"))
 	case r.DType != 0 && !r.DType.IsFloat():
-		return refuse("dtype", "f32, f64, f16 or bf16", "%q", r.DType)
+		return refusef("dtype", "f32, f64, f16 or bf16", "%q", r.DType)
 	}
 	gaps := slices.Collect(maps.Values(r.MaxGap.By))
 	if r.MaxGap.All != nil {
@@ -135,7 +135,7 @@ func (r *Request) Check() error {
 	}
 	for _, s := range gaps {
 		if !(s >= 0 && s < 9e9) {
-			return refuse("max_gap", "seconds, 0 or more", "%g", s)
+			return refusef("max_gap", "seconds, 0 or more", "%g", s)
 		}
 	}
 	return r.readStatistics()
@@ -186,7 +186,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	}()
 	switch {
 	case r.Fresh != "" && !loader.IsStore(r.Paths[0]):
-		return nil, refuse("fresh", "a store that robocache pack has written", "it with %q", r.Paths[0])
+		return nil, refusef("fresh", "a store that robocache pack has written", "it with %q", r.Paths[0])
 	case r.Streaming && !loader.IsStore(r.Paths[0]):
 		if s.Data, err = s.packing(0).Read(ctx); err == nil {
 			s.absent(r.Paths[0], s.Data)
@@ -269,10 +269,10 @@ func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, e
 		return nil, ReadError(path, err)
 	}
 	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
-		return nil, errors.Join(refuse("rate", "none: "+path+" is a store, whose times are there", "%g", s.Rate), store.Close())
+		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, whose times are there", "%g", s.Rate), store.Close())
 	}
 	if clock := store.Info().Clock; s.Clock != "" && s.Clock != clock {
-		return nil, errors.Join(refuse("clock", cmp.Or(clock, "none")+": "+path+" is a store, whose times come from there", "%s", s.Clock), store.Close())
+		return nil, errors.Join(refusef("clock", cmp.Or(clock, "none")+": "+path+" is a store, whose times come from there", "%s", s.Clock), store.Close())
 	}
 	return store, nil
 }

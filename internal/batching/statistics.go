@@ -55,7 +55,7 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 	s := loader.Statistics{Rule: n.Rule, Columns: n.Names}
 	if n.Shift != nil || n.Scale != nil {
 		if len(n.Shift) != len(n.Scale) || len(n.ClipMin) != len(n.ClipMax) {
-			return s, refuse("statistics["+n.Name+"]", "as many of both", "%d of shift, %d of scale, %d of clip_min and %d of clip_max", len(n.Shift), len(n.Scale), len(n.ClipMin), len(n.ClipMax))
+			return s, refusef("statistics["+n.Name+"]", "as many of both", "%d of shift, %d of scale, %d of clip_min and %d of clip_max", len(n.Shift), len(n.Scale), len(n.ClipMin), len(n.ClipMax))
 		}
 		s.Shift, s.Scale = floats(n.Shift, 0), floats(n.Scale, 0)
 		if n.ClipMin != nil {
@@ -80,7 +80,7 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 			case width:
 				*to = float64(lists[k][i])
 			default:
-				return s, refuse("statistics["+n.Name+"]", "one for each column", "lists of %d and of %d numbers", len(lists[k]), width)
+				return s, refusef("statistics["+n.Name+"]", "one for each column", "lists of %d and of %d numbers", len(lists[k]), width)
 			}
 		}
 	}
