@@ -170,9 +170,9 @@ type Window struct{ From, To time.Duration }
 
 // UnmarshalJSON reads a list of both in seconds, as a plan file has it: [-0.5, 0].
 func (w *Window) UnmarshalJSON(text []byte) error {
-	var seconds [2]float64
-	if err := json.Unmarshal(text, &seconds); err != nil {
-		return err
+	var seconds []float64
+	if err := json.Unmarshal(text, &seconds); err != nil || len(seconds) != 2 {
+		return bad("windows", string(text), "[from, to] in seconds")
 	}
 	for i, to := range []*time.Duration{&w.From, &w.To} {
 		if *to = time.Duration(math.Round(seconds[i] * 1e9)); math.Abs(seconds[i]) >= 9e9 {

@@ -159,7 +159,7 @@ func (p *place) foreign(head Head) error {
 		return nil
 	case err != nil:
 		if st, failed := os.Stat(p.at); failed == nil && !st.IsDir() {
-			return refuse("output", p.at + ", which is a file", "the name of a folder")
+			return refuse("output", p.at+", which is a file", "the name of a folder")
 		}
 		return err
 	}
@@ -173,11 +173,11 @@ func (p *place) foreign(head Head) error {
 	for _, is := range heads {
 		is.Shard, head.Shard = 0, 0
 		if text(is) != text(head) {
-			return refuse("output", p.at + ", which was converted otherwise: " + otherwise(is, head), "another folder, or that one removed")
+			return refuse("output", p.at+", which was converted otherwise: "+otherwise(is, head), "another folder, or that one removed")
 		}
 	}
 	if len(heads) == 0 {
-		return refuse("output", p.at + ", in which there is something that is no conversion's", "a new folder, or an empty one")
+		return refuse("output", p.at+", in which there is something that is no conversion's", "a new folder, or an empty one")
 	}
 	return nil
 }

@@ -74,13 +74,13 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 	}{{"State", opt.State}, {"Action", opt.Action}} {
 		for i, name := range vector.list {
 			if slices.Contains(vector.list[:i], name) {
-				return nil, refuse(vector.arg, name + " twice", "each stream once")
+				return nil, refuse(vector.arg, name+" twice", "each stream once")
 			}
 		}
 	}
 	for _, name := range opt.State {
 		if slices.Contains(opt.Action, name) {
-			return nil, refuse("Action", name + ", which is of the state too", "each stream in one of them")
+			return nil, refuse("Action", name+", which is of the state too", "each stream in one of them")
 		}
 	}
 	return &toLeRobot{opt}, nil

@@ -45,7 +45,7 @@ func (s *Statistics) check(p *part) error {
 	own := p.how.Normalise
 	switch {
 	case s.Rule != "" && own != "" && own != "none" && s.Rule != own:
-		return refuse(arg, "those of the rule " + strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own))
+		return refuse(arg, "those of the rule "+strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own))
 	case s.Columns != nil && !slices.Equal(s.Columns, names):
 		return refuse(arg, fmt.Sprintf("those of the columns %q", s.Columns), fmt.Sprintf("of %q", names))
 	}
@@ -83,7 +83,7 @@ func (s *Statistics) affine(p *part) (*affine, error) {
 	}
 	for i := range a.shift {
 		if v := a.shift[i] + a.scale[i]; v-v != 0 {
-			return nil, refuse("Statistics[" + p.name + "]", "no finite numbers of what the rule " + strconv.Quote(p.how.Normalise) + " needs, of column " + p.columns[i].Name,
+			return nil, refuse("Statistics["+p.name+"]", "no finite numbers of what the rule "+strconv.Quote(p.how.Normalise)+" needs, of column "+p.columns[i].Name,
 				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale")
 		}
 	}
@@ -96,7 +96,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 	for name, s := range given {
 		m := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if m < 0 {
-			return refuse("Statistics[" + name + "]", "those of a stream that is not taken", "of streams of the batches")
+			return refuse("Statistics["+name+"]", "those of a stream that is not taken", "of streams of the batches")
 		}
 		if err := s.check(&parts[m]); err != nil {
 			return err

@@ -71,7 +71,7 @@ func (c *Config) choose(store *loader.Store, p *align.Plan, o *Options) error {
 		if slices.Contains(names, name) {
 			return nil
 		}
-		return refuse(arg, fmt.Sprintf("%q", name) + near.DidYouMean(name, names), "one of " + strings.Join(names, ", "))
+		return refuse(arg, fmt.Sprintf("%q", name)+near.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
 	}
 	if o.Action != "" {
 		if err := there("Action", o.Action); err != nil {

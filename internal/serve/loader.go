@@ -54,7 +54,13 @@ func (r *Request) decodeLoader(v any) error {
 		f := failure.Of(bad)
 		var kind *json.UnmarshalTypeError
 		if errors.As(bad, &kind) {
-			f.Got, f.Want = strings.TrimPrefix(kind.Value, "number "), "a value for "+kind.Type.String()
+			f.Got = strings.TrimPrefix(kind.Value, "number ")
+			switch f.Want = "a value for " + kind.Type.String(); kind.Type.Kind() {
+			case reflect.Int, reflect.Int64, reflect.Uint64:
+				f.Want = "a whole number"
+			case reflect.Bool:
+				f.Want = "true or false"
+			}
 		}
 		return told(&dataset.OptionError{Arg: name, Got: f.Got, Want: f.Want})
 	}

@@ -153,41 +153,16 @@ class Loader:
         prefetch: int = 2,
         restart: bool = False,
     ) -> None:
+        given = dict(locals())  # all arguments but those of Python alone are the helper process's
+        for name in ("self", "shuffle", "streaming", "framework", "device", "prefetch", "restart"):
+            del given[name]
         _refuse_workers()
         if streaming not in (True, False, "auto"):
             raise wrong("streaming", streaming, 'True, False or "auto"')
         if streaming == "auto" and shuffle is None and plan is None:
             shuffle = "shards"  # the same order, whether it fits or not
         whole("prefetch", prefetch, 1, 1000)
-        request = _asked.request(
-            paths,
-            batch=batch,
-            hz=hz,
-            seed=seed,
-            windows=windows,
-            streams=streams,
-            normalise=normalise,
-            plan=plan,
-            dtype=dtype,
-            shuffle=shuffle,
-            last=last,
-            rank=rank,
-            world=world,
-            weights=weights,
-            epoch_windows=epoch_windows,
-            cameras=cameras,
-            age=age,
-            workers=workers,
-            shard_windows=shard_windows,
-            mix_shards=mix_shards,
-            strict=strict,
-            rate=rate,
-            clock=clock,
-            definitions=definitions,
-            episodes=episodes,
-            statistics=statistics,
-            max_gap=max_gap,
-        )
+        request = _asked.request(**given, shuffle=shuffle)
         self.framework = framework or _slots.default_framework()
         if self.framework not in ("torch", "numpy", "jax"):
             raise wrong("framework", self.framework, "torch, numpy or jax")
