@@ -51,7 +51,7 @@ type Options struct {
 	// FrameCache is how many bytes of decoded frames are kept at most, as large as Cameras have them: of videos, which are decoded in stretches, as
 	// to begin is what costs most, and of other frames if all fit. A gigabyte, or an eighth of the memory that there is if that is less, unless given;
 	// -1 keeps none.
-	FrameCache int64 `json:"-"`
+	FrameCache int64 `json:"frame_cache"`
 
 	frames *frameCache // of the loaders of a group
 }

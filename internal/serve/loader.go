@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
@@ -24,6 +23,9 @@ type loaderRequest struct {
 
 // mostSlots is how many batches there may be memory for.
 const mostSlots = 1024
+
+// mostQuoted is how many bytes of an argument are quoted where it is no value of its kind.
+const mostQuoted = 60
 
 // check checks the arguments, and fills in the rank.
 func (r *loaderRequest) check() error {
@@ -54,7 +56,9 @@ func (r *Request) decodeLoader(v any) error {
 		f := failure.Of(bad)
 		var kind *json.UnmarshalTypeError
 		if errors.As(bad, &kind) {
-			f.Got = strings.TrimPrefix(kind.Value, "number ")
+			if f.Got = string(fields[name]); len(f.Got) > mostQuoted {
+				f.Got = kind.Value
+			}
 			switch f.Want = "a value for " + kind.Type.String(); kind.Type.Kind() {
 			case reflect.Int, reflect.Int64, reflect.Uint64:
 				f.Want = "a whole number"
