@@ -138,28 +138,16 @@ func (e *foundError) Error() string {
 
 // report is an error as --json writes it.
 type report struct {
-	Kind    string `json:"kind"` // "usage", "input", "device" or "other"
-	Code    int    `json:"code"` // the exit code
-	Message string `json:"message"`
-	Path    string `json:"path,omitempty"`
-	Stream  string `json:"stream,omitempty"`
-	Array   string `json:"array,omitempty"`
-	Arg     string `json:"arg,omitempty"` // the operation's argument
-	Got     string `json:"got,omitempty"`
-	Want    string `json:"want,omitempty"`
-	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
-	Plan    string `json:"plan,omitempty"`   // the plan file that line and column are of, if path is another
-	Line    int    `json:"line,omitempty"`   // of a text file or header, from 1
-	Column  int    `json:"column,omitempty"` // of a plan file, from 1
-	Row     *int   `json:"row,omitempty"`
-	Index   *int   `json:"index,omitempty"`
+	Kind string `json:"kind"` // "usage", "input", "device" or "other"
+	Code int    `json:"code"` // the exit code
+	failure.Report
+	Plan string `json:"plan,omitempty"` // the plan file that line and column are of, if path is another
 }
 
 // describe is the one place where errors become exit codes.
 func describe(err error) report {
-	f := failure.Of(err)
-	r := report{Kind: "other", Code: exitOther, Message: f.Message, Path: f.Path, Stream: f.Stream, Arg: f.Arg, Got: f.Got, Want: f.Want,
-		Offset: f.Offset, Line: f.Line, Column: f.Column, Row: f.Row, Index: f.Index}
+	r := report{Kind: "other", Code: exitOther, Report: failure.Of(err)}
+	r.Class, r.Op = "", ""
 	var (
 		usage  *usageError
 		input  *inputError

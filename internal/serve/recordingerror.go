@@ -38,8 +38,8 @@ func (e *RecordingError) Error() string {
 
 func (e *RecordingError) Unwrap() error { return e.Err }
 
-// ofRecording adds to what is known of an error what it means for a recording.
-func (f *Failure) ofRecording(in *RecordingError) {
+// ofRecording adds to the report of an error what the error means for a recording.
+func ofRecording(f *Failure, in *RecordingError) {
 	var (
 		archive *npz.StreamError
 		missing *align.MissingError
