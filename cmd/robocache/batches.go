@@ -88,12 +88,7 @@ func (a *app) batchesCommand() *cobra.Command {
 		Example: "  robocache batches dataset/ --batch 32 --seed 7 --out batches/\n  robocache batches dataset/ --plan plan.yaml --state run.json --metrics :9100\n" +
 			"  robocache batches demos.hdf5 --rate 20 --hz 20 --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
 			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 1 {
-				return usagef("batches takes a dataset or several, got none")
-			}
-			return nil
-		},
+		Args: takes(1, 0, "batches takes a dataset or several"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.set
 			if err := a.ranked(&b.number, &b.world, cmd.Flags()); err != nil {

@@ -62,7 +62,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	name := r.stream
 	switch {
 	case len(names) == 0:
-		return nil, &inputError{Path: r.in, Msg: "no point clouds in it", Got: "no point clouds", Want: "a recording that has some"}
+		return nil, &inputError{Path: r.in, Got: "no point clouds in it", Want: "a recording that has some"}
 	case name == "" && len(names) > 1:
 		return nil, usagef("%s holds %d series of clouds, want --stream %s", r.in, len(names), orOf(names))
 	case name == "":

@@ -80,12 +80,7 @@ LeRobot has no place to say which rows are valid. So rows at both ends of an epi
 every stream has a valid value are left out and counted, such as those from before the first command;
 --keep-invalid keeps them. Those in between stay, and are counted by their streams.`,
 		Example: "  robocache convert run1.mcap run2.mcap -o dataset/ --to lerobot --hz 30\n  robocache convert bags/ -o dataset/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("convert takes one or more recordings, got none")
-			}
-			return nil
-		},
+		Args:    takes(1, 0, "convert takes one or more recordings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
 				c.in = append(c.in, strings.TrimPrefix(arg, "file://"))
@@ -363,7 +358,7 @@ func (c *conversion) explain(err error) error {
 	case errors.As(err, &busy):
 		return &outputError{c.out, fmt.Errorf("another program is making it: want %s", busy.Option.Want)}
 	case errors.As(err, &option) && option.Arg == "Plan" && c.planFile != "":
-		return &inputError{Path: c.planFile, Msg: fmt.Sprintf("got %s, want %s", option.Got, option.Want), Got: option.Got, Want: option.Want}
+		return &inputError{Path: c.planFile, Got: option.Got, Want: option.Want}
 	case errors.As(err, &option):
 		return option
 	case errors.As(err, &input):

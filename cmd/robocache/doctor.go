@@ -41,12 +41,7 @@ videos beside their tables, files that are missing, statistics that are not thos
 says what was seen and what to do about it: docs/doctor.md has the rules. With --fail-on the exit code
 is 5 if there is a finding as bad as that.`,
 		Example: "  robocache doctor dataset/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor dataset/ --json | jq '.findings[] | select(.severity==\"error\")'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("doctor takes recordings or datasets, got none")
-			}
-			return nil
-		},
+		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.paths = args
 			p.maxStep, _ = step.limit.Get()

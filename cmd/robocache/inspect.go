@@ -34,12 +34,7 @@ declares that is not there; and of all else why it is no stream. PATH is a file,
 pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
 summed over all, or are those of --episode N.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect dataset/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("inspect takes one file, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "inspect takes one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.path, in.episode = args[0], int(episode)
 			return a.inspect(cmd.Context(), &in)

@@ -131,7 +131,7 @@ func appendBits(remarks []string, array string, head *npy.Header) []string {
 }
 
 func (j *npzJob) fail(array string, got any, want string) error {
-	return &inputError{Path: j.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
+	return &inputError{Path: j.path, Array: array, Got: fmt.Sprint(got), Want: want}
 }
 
 // makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.

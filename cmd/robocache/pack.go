@@ -80,12 +80,7 @@ bytes whoever packs them. A shard that is there and fresh stays, so to run it ag
 whose sources have changed is packed anew. Shards that were packed with other options, or of another
 dataset, are refused unless --replace is given.`,
 		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack dataset/ -o store/ --shard 3/8",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("pack takes one dataset, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "pack takes one dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Path, p.Spell = strings.TrimPrefix(args[0], "file://"), spelling(cmd.Flags())
 			switch given := cmd.Flags().Changed; {

@@ -57,12 +57,7 @@ func (a *app) planCommand() *cobra.Command {
 		Long:  planHelp,
 		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n" +
 			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("plan takes one recording or dataset, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args: takes(1, 1, "plan takes one recording or dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Path, p.Spell = args[0], spelling(cmd.Flags())
 			return a.plan(context.Background(), &p)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ func noStreams(r *request, file *npz.File, left []dataset.LeftOut) error {
 	if r.op == "Resample" {
 		want += ", or arrays values and times"
 	}
-	return &inputError{Path: r.in, Msg: "no streams: got " + got + ", want " + want, Got: got, Want: want}
+	return &inputError{Path: r.in, Msg: "no streams", Got: got, Want: want}
 }
 
 // arrayError names the array of an archive that cannot be used.
@@ -157,7 +158,7 @@ func arrayError(path string, err error) error {
 	var s *npz.StreamError
 	if errors.As(err, &s) {
 		if s.Got != "" {
-			return &inputError{Path: path, Array: s.Array, Msg: fmt.Sprintf("got %s, want %s", s.Got, s.Want), Got: s.Got, Want: s.Want}
+			return &inputError{Path: path, Array: s.Array, Got: s.Got, Want: s.Want}
 		}
 		return &inputError{Path: path, Array: s.Array, Err: s.Err}
 	}
@@ -325,10 +326,7 @@ func (j *recording) explain(r *request, err error) error {
 	case errors.As(err, &span) && span.Targets > 0 && len(span.Streams) == 0:
 		return usagef("--hz: %v", span)
 	case errors.As(err, &stream):
-		e := &inputError{Path: j.path, Plan: place, Stream: stream.Stream, Err: r.sortable(stream.Err)}
-		if stream.Got != "" {
-			e.Msg, e.Got, e.Want = fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), stream.Got, stream.Want
-		}
+		e := &inputError{Path: j.path, Plan: place, Stream: stream.Stream, Got: stream.Got, Want: stream.Want, Err: r.sortable(stream.Err)}
 		if j.form == "npz" {
 			e.Array = j.array(stream)
 		}
@@ -349,7 +347,7 @@ func (j *recording) explain(r *request, err error) error {
 	}
 	var plan *align.PlanError
 	if errors.As(err, &plan) && plan.Key == "targets" {
-		return &inputError{Path: j.path, Array: "targets", Msg: fmt.Sprintf("got %s, want %s", plan.Got, plan.Want)}
+		return &inputError{Path: j.path, Array: "targets", Got: plan.Got, Want: plan.Want}
 	}
 	return err
 }
@@ -395,10 +393,7 @@ func (r *request) sortable(err error) error {
 
 // array names the array of an archive that a stream's error is about.
 func (j *recording) array(e *align.StreamError) string {
-	name := ops.Argument(e)
-	if strings.Contains(e.Got, "timestamps") {
-		name = "SrcTimes"
-	}
+	name := cmp.Or(e.Arg, ops.Argument(e))
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "Src":
 		return j.arrayOf(e.Stream, "values")

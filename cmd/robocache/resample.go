@@ -124,12 +124,7 @@ func (a *app) resampleCommand() *cobra.Command {
 
 // finish gives a command its argument, the flags that resample and fuse share, and what it does.
 func (r *request) finish(cmd *cobra.Command, do func() error) {
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usagef("%s takes one input file, got %d: %q", cmd.Name(), len(args), args)
-		}
-		return nil
-	}
+	cmd.Args = takes(1, 1, cmd.Name()+" takes one input file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.in = args[0]
 		if r.planFile != "" {

@@ -127,6 +127,19 @@ on a GPU or on the CPU.`,
 	return root
 }
 
+// takes returns the check of a command that takes least to most arguments; most 0 is any number. what says so.
+func takes(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch n := len(args); {
+		case n == 0 && most == 0:
+			return usagef("%s, got none", what)
+		case n < least || most > 0 && n > most:
+			return usagef("%s, got %d: %q", what, n, args)
+		}
+		return nil
+	}
+}
+
 // noArgs refuses arguments, with an error that ends in the right exit code.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

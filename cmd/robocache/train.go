@@ -126,12 +126,7 @@ func (a *app) trainCommand() *cobra.Command {
 		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --hold-out 3 --out trained/ --resume\n" +
 			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("train takes a dataset, got %d", len(args))
-			}
-			return nil
-		},
+		Args: takes(1, 1, "train takes a dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.path, t.request.Paths, t.request.Spell = args[0], args, spelling(cmd.Flags())
 			if err := a.ranked(&t.rank, &t.world, cmd.Flags()); err != nil {

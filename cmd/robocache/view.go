@@ -34,12 +34,7 @@ samples, the cameras' frames at the cursor, and paths, point clouds and voxels. 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
 --listen says otherwise; whoever reaches it there sees the recording. It ends with ctrl-C.`,
 		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view dataset/ --port 8080 --no-open",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("view takes one file or folder, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v.path = args[0]
 			return a.view(&v)

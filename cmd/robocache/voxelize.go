@@ -109,12 +109,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 		Short:   "Sort the points of a cloud into the cells of a grid",
 		Long:    voxelizeHelp,
 		Example: voxelizeExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("voxelize takes one input file, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "voxelize takes one input file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r.in = args[0]
 			return a.voxelize(r)

@@ -42,9 +42,9 @@ type InputError struct {
 	Plan      *align.InPlanError // where in a plan file it is asked for, or nil
 	Stream    string
 	Array     string
-	Msg       string // what was got and what was wanted
-	Got, Want string // the same, where they are known apart
-	Err       error  // the cause, or nil
+	Msg       string // what is wrong, or where
+	Got, Want string
+	Err       error // the cause, or nil
 }
 
 func (e *InputError) Error() string {
@@ -60,6 +60,9 @@ func (e *InputError) Error() string {
 	}
 	if e.Msg != "" {
 		parts = append(parts, e.Msg)
+	}
+	if e.Got != "" {
+		parts = append(parts, fmt.Sprintf("got %s, want %s", e.Got, e.Want))
 	}
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())

@@ -116,7 +116,7 @@ func (p *Packing) Explain(err error) error {
 	var stream *align.StreamError
 	switch {
 	case errors.As(err, &stream): // without the columns that are asked for
-		return &InputError{Path: p.Path, Stream: stream.Stream, Msg: fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), Got: stream.Got, Want: stream.Want}
+		return &InputError{Path: p.Path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &media):
 		return &InputError{Path: p.Path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
 	case errors.As(err, &option) && option.Arg == "Media" && p.cameras:

@@ -173,7 +173,7 @@ func (r *Request) argument(err *OptionError) error {
 	field, _, _ := strings.Cut(key, "[") // of Cameras[0], for example
 	switch {
 	case inPlan && r.planned():
-		return &InputError{Path: r.PlanFile, Msg: fmt.Sprintf("%s: got %s, want %s", key, err.Got, err.Want), Got: err.Got, Want: err.Want}
+		return &InputError{Path: r.PlanFile, Msg: key, Got: err.Got, Want: err.Want}
 	case window:
 		return &OptionError{Arg: "windows", Got: stream + "=" + err.Got, Want: err.Want}
 	case field == "Statistics":
