@@ -233,7 +233,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	ctx := context.Background() // a signal ends it at once: nothing is written yet
 	began := time.Now()
 	var err error
-	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d)); err != nil {
+	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d.remark)); err != nil {
 		return err
 	}
 	if err := d.load(ctx, devices); err != nil {

@@ -31,14 +31,6 @@ type drawing struct {
 	out    *batched
 }
 
-// watch tells what goes on while batches' datasets are opened.
-func (a *app) watch(d *drawing) batching.Watch {
-	return batching.Watch{Step: a.step, Remark: d.remark, Counting: func(what string, of int) (one, done func()) {
-		bar := a.counting(what, of)
-		return func() { bar.add(1) }, bar.done
-	}}
-}
-
 // batched is what batches says of its work.
 type batched struct {
 	Input  string   `json:"input"`

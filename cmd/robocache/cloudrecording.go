@@ -44,16 +44,9 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	if r.columns != nil {
 		return nil, usagef("--columns is for .bin files, which do not name their columns, got a recording")
 	}
-	at := max(int(r.episode), 0)
-	switch n := d.Len(); {
-	case at >= n:
-		return nil, usagef("--episode: got %d, and %s holds %s", at, r.in, episodes(n))
-	case r.episode < 0 && n > 1:
-		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", r.in, n, n-1)
-	}
-	e, err := d.Episode(ctx, at)
+	e, err := r.episode.of(ctx, d, r.in)
 	if err != nil {
-		return nil, readError(r.in, err)
+		return nil, err
 	}
 	var names []string
 	for i := range e.Clouds {

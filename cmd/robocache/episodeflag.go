@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strconv"
 
@@ -27,6 +28,22 @@ func (e *episodeFlag) Set(s string) error {
 	}
 	*e = episodeFlag(n)
 	return nil
+}
+
+// of returns the episode of the dataset at a path: the one that is given, or the only one.
+func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
+	at := max(int(e), 0)
+	switch n := d.Len(); {
+	case at >= n:
+		return nil, usagef("--episode: got %d, and %s holds %s", at, path, episodes(n))
+	case e < 0 && n > 1:
+		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", path, n, n-1)
+	}
+	episode, err := d.Episode(ctx, at)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	return episode, nil
 }
 
 // readingFlags are the flags of commands that read recordings: how they are read, but for --strict.

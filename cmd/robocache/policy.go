@@ -155,7 +155,7 @@ func (a *app) policy(p *acting) (err error) {
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
 	trained := pol.Config().Clock
 	p.request.Prefer, p.request.PreferRate = trained, pol.Config().Rate
-	source, err := batching.Open(ctx, &p.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
+	source, err := batching.Open(ctx, &p.request, a.watch(w.remark))
 	if err != nil {
 		return err
 	}

@@ -36,16 +36,9 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
-	n, at := d.Len(), max(int(r.episode), 0)
-	switch {
-	case at >= n:
-		return nil, usagef("--episode: got %d, and %s holds %s", at, r.in, episodes(n))
-	case r.episode < 0 && n > 1:
-		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", r.in, n, n-1)
-	}
-	e, err := d.Episode(context.Background(), at)
+	e, err := r.episode.of(context.Background(), d, r.in)
 	if err != nil {
-		return nil, readError(r.in, err)
+		return nil, err
 	}
 	plan, err := r.makePlan(e.Names())
 	if err != nil {

@@ -290,7 +290,7 @@ func (a *app) train(t *training) (err error) {
 	if err := w.devicesOfAll(ctx); err != nil {
 		return err
 	}
-	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Remark: w.remark, Counting: a.counted})
+	source, err := batching.Open(ctx, &w.request, a.watch(w.remark))
 	if err != nil {
 		return err
 	}
@@ -312,10 +312,12 @@ func (a *app) train(t *training) (err error) {
 	return nil
 }
 
-// counted is a bar for what is opened.
-func (a *app) counted(what string, of int) (one, done func()) {
-	bar := a.counting(what, of)
-	return func() { bar.add(1) }, bar.done
+// watch shows the progress of opening datasets, and their remarks.
+func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
+	return batching.Watch{Step: a.step, Remark: remark, Counting: func(what string, of int) (one, done func()) {
+		bar := a.counting(what, of)
+		return func() { bar.add(1) }, bar.done
+	}}
 }
 
 // trainer is train at work.
