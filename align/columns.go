@@ -15,6 +15,7 @@ import (
 // StreamError is a stream that cannot be put on a clock as the plan has it.
 type StreamError struct {
 	Stream    string
+	Arg       string // of the operation, "SrcTimes", if it is known and Err has none
 	Got, Want string
 	Err       error // the operation's own error, or nil
 

@@ -1,6 +1,7 @@
 package align
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -79,12 +80,12 @@ func (p *Plan) placeOf(stream int) int {
 
 // Stream is a stream to take.
 type Stream struct {
-	Name string // in the output
-	From string // in the recording; Name unless given
+	Name string `json:"name"` // in the output
+	From string `json:"-"`    // in the recording; Name unless given
 	// Columns are those to take, in order: a name, the name of an array for all its elements ("q" for q[0] to q[3]), or a range of indices without
 	// its end ("0:7"). All unless given.
-	Columns []string
-	Sampling
+	Columns  []string `json:"columns"`
+	Sampling `json:"-"`
 }
 
 // source is the stream's name in the recording.
@@ -167,6 +168,20 @@ func Between(from, to time.Duration) Range { return Range{RangeBetween, from, to
 
 // Window is a stretch of time around an anchor: the ticks after From up to To where To is at most 0, else those from From to before To.
 type Window struct{ From, To time.Duration }
+
+// UnmarshalJSON reads a list of both in seconds, as a plan file has it: [-0.5, 0].
+func (w *Window) UnmarshalJSON(text []byte) error {
+	var seconds []float64
+	if err := json.Unmarshal(text, &seconds); err != nil || len(seconds) != 2 {
+		return bad("windows", string(text), "[from, to] in seconds")
+	}
+	for i, to := range []*time.Duration{&w.From, &w.To} {
+		if *to = time.Duration(math.Round(seconds[i] * 1e9)); math.Abs(seconds[i]) >= 9e9 {
+			return bad("windows", fmt.Sprintf("%g to %g", seconds[0], seconds[1]), "seconds")
+		}
+	}
+	return nil
+}
 
 // The names that a plan may use.
 var (

@@ -84,7 +84,7 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 			}
 			if s.Normalise = "none"; !slices.Contains(frameKinds, s.Kind) || len(s.Kinds)+len(s.Columns) > 0 {
 				got := fmt.Sprintf("kind %q of the camera %s, or columns of it", s.Kind, s.Name)
-				return nil, &OptionError{"Plan", got, "previous, nearest or next: there is nothing between two frames"}
+				return nil, refuse("Plan", got, "previous, nearest or next: there is nothing between two frames")
 			}
 		} else if named {
 			a.plan.Streams = append(a.plan.Streams, align.Stream{Name: m.Name, Sampling: align.Sampling{Kind: "previous", Kinds: noKinds, Normalise: "none"}})

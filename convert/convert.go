@@ -42,9 +42,9 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	}
 	switch {
 	case len(inputs) == 0:
-		return nil, &OptionError{"inputs", "none", "one or more"}
+		return nil, refuse("inputs", "none", "one or more")
 	case out == "":
-		return nil, &OptionError{"output", "no name", "a folder"}
+		return nil, refuse("output", "no name", "a folder")
 	}
 	settings, err := json.Marshal(t.Settings())
 	if err != nil {
@@ -64,7 +64,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 	st, failed := os.Stat(out)
 	c.single = c.traits.Ext != "" && strings.EqualFold(filepath.Ext(out), c.traits.Ext) && (failed != nil || !st.IsDir())
 	if c.single && (opt.Shards > 1 || c.episodes > 1 && !c.traits.Whole) {
-		err := &OptionError{"output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder"}
+		err := refuse("output", fmt.Sprintf("%s, one file, for %d episodes in %d shards", out, c.episodes, opt.Shards), "the name of a folder")
 		return nil, errors.Join(err, c.Close())
 	}
 	c.head = Head{Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
@@ -93,7 +93,7 @@ func (c *Conversion) Episodes(shard int) int { return c.begins[shard+1] - c.begi
 // leaves what is whole, and the journal, so that the next call goes on; nothing if no piece is whole.
 func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	if shard < 0 || shard >= c.opt.Shards {
-		return nil, &OptionError{"shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1)}
+		return nil, refuse("shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1))
 	}
 	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
 	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Losses: []Loss{}, Pieces: []PieceReport{}}
@@ -290,7 +290,7 @@ func (w *work) make(ctx context.Context, j *journal) error {
 	for i := range w.entries {
 		n := &w.entries[i]
 		if n.Piece < 0 || n.Piece >= len(done) {
-			return &OptionError{"output", "a journal of other pieces", "the one that was written"}
+			return refuse("output", "a journal of other pieces", "the one that was written")
 		}
 		done[n.Piece] = n
 	}

@@ -57,7 +57,7 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 		}
 	}
 	if episodes == 0 {
-		return list, &OptionError{"inputs", "no episodes", "one or more"}
+		return list, refuse("inputs", "no episodes", "one or more")
 	}
 	return list, nil
 }
@@ -107,7 +107,7 @@ func known(ctx context.Context, list []input, media []string) error {
 		if len(have) > 0 {
 			want = strings.Join(have, ", ")
 		}
-		return &OptionError{"media", fmt.Sprintf("%q", media[lacking()]), want}
+		return refuse("media", fmt.Sprintf("%q", media[lacking()]), want)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (p *place) alone() (unlock func(), err error) {
 	}
 	unlock, err = atomicfile.Lock(p.lock)
 	if errors.Is(err, atomicfile.ErrLocked) {
-		return nil, &BusyError{OptionError{"output", p.at + ", which another program is making", "another folder, or to wait until it is done"}}
+		return nil, &BusyError{OptionError{Arg: "output", Got: p.at + ", which another program is making", Want: "another folder, or to wait until it is done"}}
 	}
 	return unlock, err
 }
@@ -159,7 +159,7 @@ func (p *place) foreign(head Head) error {
 		return nil
 	case err != nil:
 		if st, failed := os.Stat(p.at); failed == nil && !st.IsDir() {
-			return &OptionError{"output", p.at + ", which is a file", "the name of a folder"}
+			return refuse("output", p.at+", which is a file", "the name of a folder")
 		}
 		return err
 	}
@@ -173,11 +173,11 @@ func (p *place) foreign(head Head) error {
 	for _, is := range heads {
 		is.Shard, head.Shard = 0, 0
 		if text(is) != text(head) {
-			return &OptionError{"output", p.at + ", which was converted otherwise: " + otherwise(is, head), "another folder, or that one removed"}
+			return refuse("output", p.at+", which was converted otherwise: "+otherwise(is, head), "another folder, or that one removed")
 		}
 	}
 	if len(heads) == 0 {
-		return &OptionError{"output", p.at + ", in which there is something that is no conversion's", "a new folder, or an empty one"}
+		return refuse("output", p.at+", in which there is something that is no conversion's", "a new folder, or an empty one")
 	}
 	return nil
 }

@@ -63,11 +63,11 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 	opt.Cameras, opt.Codec, opt.Extra = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1"), cmp.Or(opt.Extra, Extras[0])
 	switch {
 	case !slices.Contains(Extras, opt.Extra):
-		return nil, &OptionError{"Extra", fmt.Sprintf("%q", opt.Extra), strings.Join(Extras, ", ")}
+		return nil, refuse("Extra", fmt.Sprintf("%q", opt.Extra), strings.Join(Extras, ", "))
 	case !slices.Contains(Cameras, opt.Cameras):
-		return nil, &OptionError{"Cameras", fmt.Sprintf("%q", opt.Cameras), strings.Join(Cameras, ", ")}
+		return nil, refuse("Cameras", fmt.Sprintf("%q", opt.Cameras), strings.Join(Cameras, ", "))
 	case !slices.Contains(lerobotwrite.Codecs(), opt.Codec):
-		return nil, &OptionError{"Codec", fmt.Sprintf("%q", opt.Codec), strings.Join(lerobotwrite.Codecs(), ", ")}
+		return nil, refuse("Codec", fmt.Sprintf("%q", opt.Codec), strings.Join(lerobotwrite.Codecs(), ", "))
 	}
 	for _, vector := range []struct {
 		arg  string
@@ -75,13 +75,13 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 	}{{"State", opt.State}, {"Action", opt.Action}} {
 		for i, name := range vector.list {
 			if slices.Contains(vector.list[:i], name) {
-				return nil, &OptionError{vector.arg, name + " twice", "each stream once"}
+				return nil, refuse(vector.arg, name+" twice", "each stream once")
 			}
 		}
 	}
 	for _, name := range opt.State {
 		if slices.Contains(opt.Action, name) {
-			return nil, &OptionError{"Action", name + ", which is in State", "each stream in one of them"}
+			return nil, refuse("Action", name+", which is of the state too", "each stream in one of them")
 		}
 	}
 	return &toLeRobot{opt}, nil

@@ -42,15 +42,11 @@ type Progress struct {
 	Before   int // episodes of Done that an earlier conversion had done
 }
 
-// OptionError is an option, an input or an output that cannot be. It is dataset.ErrOption.
-type OptionError struct{ Arg, Got, Want string }
+// OptionError is an option, an input or an output that cannot be.
+type OptionError = dataset.OptionError
 
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("convert: %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
-
-// Unwrap returns dataset.ErrOption.
-func (e *OptionError) Unwrap() error { return dataset.ErrOption }
+// refuse returns the *OptionError of an option.
+func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }
 
 func (o *Options) check() error {
 	if o.Shards == 0 {
@@ -61,15 +57,15 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.Shards < 0 || o.Shards > MostShards:
-		return &OptionError{"Shards", strconv.Itoa(o.Shards), fmt.Sprintf("1 to %d", MostShards)}
+		return refuse("Shards", strconv.Itoa(o.Shards), fmt.Sprintf("1 to %d", MostShards))
 	case o.Workers < 0:
-		return &OptionError{"Workers", strconv.Itoa(o.Workers), "a number of goroutines, or 0"}
+		return refuse("Workers", strconv.Itoa(o.Workers), "a number of goroutines, or 0")
 	case o.Plan == nil:
 		return nil
 	case o.Device == nil:
-		return &OptionError{"Device", "none", "a device for the plan"}
+		return refuse("Device", "none", "a device for the plan")
 	case o.Plan.Targets != nil:
-		return &OptionError{"Plan", "targets of its own", "a plan with a rate: episodes have times of their own"}
+		return refuse("Plan", "targets of its own", "a plan with a rate: episodes have times of their own")
 	}
 	return o.Plan.Check()
 }

@@ -94,7 +94,7 @@ func TestMediaThatNoEpisodeHasAreRefused(t *testing.T) {
 	_, err := all(out, MCAP(mcap.Protobuf), Options{Media: []string{"front", "fornt"}}, in)
 	var option *OptionError
 	require.ErrorAs(t, err, &option)
-	assert.Equal(t, OptionError{"media", `"fornt"`, "front"}, *option)
+	assert.Equal(t, OptionError{Arg: "media", Got: `"fornt"`, Want: "front"}, *option)
 	_, err = all(out, MCAP(mcap.Protobuf), Options{Media: []string{"front"}}, write(t, recorded(t, 1, 20, false)))
 	assert.ErrorContains(t, err, "want none: no episode has a camera")
 	assert.NoDirExists(t, out)

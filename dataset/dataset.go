@@ -68,13 +68,13 @@ func (e *EpisodeError) Unwrap() error { return e.Err }
 // Options say how strict a reader is. The zero value keeps what is whole of a broken file, and Episode.Notes counts what was lost.
 type Options struct {
 	// Strict refuses a broken file: the first damage is an error.
-	Strict bool
+	Strict bool `json:"strict"`
 	// Rate is how many steps a second there are, Hz, of a format that has no timestamps and does not say.
-	Rate float64
+	Rate float64 `json:"rate"`
 	// Clock chooses where the timestamps come from, of a format that has several: one of Info.Clocks. Empty is the format's default.
-	Clock string
+	Clock string `json:"clock"`
 	// Definitions are folders and files of message definitions (.msg, in folders named for their packages), of recordings that lack some.
-	Definitions []string
+	Definitions []string `json:"definitions"`
 }
 
 // Format is a file format that [Open] knows. A format's package registers it in init.

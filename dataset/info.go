@@ -112,11 +112,13 @@ func stepTime(step int, rate float64) (int64, error) {
 	return int64(math.Round(at)), nil
 }
 
-// OptionError is a field of Options that cannot be. It is ErrOption.
+// OptionError is an option that cannot be: a field of a struct of options, an input or an output, of this package or of one that draws, packs or
+// converts datasets. Arg is its name there, such as "Clock" or "Cameras[0]". A program that has another name for it, such as a flag, writes its own
+// message from the three fields. It is ErrOption.
 type OptionError struct{ Arg, Got, Want string }
 
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("dataset: option %s: got %s, want %s", e.Arg, e.Got, e.Want)
+	return fmt.Sprintf("option %s: got %s, want %s", e.Arg, e.Got, e.Want)
 }
 
 // Unwrap returns ErrOption.

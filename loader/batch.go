@@ -168,7 +168,7 @@ func (b *Batch) Digest(row int) (uint64, error) {
 		return 0, err
 	}
 	if row < 0 || row >= len(anchors) {
-		return 0, &OptionError{"row", fmt.Sprint(row), fmt.Sprintf("0 to %d", len(anchors)-1)}
+		return 0, refuse("row", fmt.Sprint(row), fmt.Sprintf("0 to %d", len(anchors)-1))
 	}
 	put(uint64(anchors[row]), 8)
 	for i := range b.Streams {
@@ -327,7 +327,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	}
 	s := host.Stream(stream)
 	if s == nil || row < 0 || row >= len(episodes) || episodes[row] < 0 {
-		return nil, nil, &OptionError{"Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch"}
+		return nil, nil, refuse("Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch")
 	}
 	e, err := store.Episode(ctx, l.EpisodeOf(episodes[row]))
 	if err != nil {

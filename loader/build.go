@@ -90,7 +90,7 @@ func newPacker(path string, opt *BuildOptions) (*packer, error) {
 		p.as = tensor.F32
 	case tensor.F32, tensor.F16, tensor.BF16, tensor.F64:
 	default:
-		return nil, &OptionError{"DType", opt.DType.String(), "f32, f64, f16 or bf16"}
+		return nil, refuse("DType", opt.DType.String(), "f32, f64, f16 or bf16")
 	}
 	return p, nil
 }
@@ -152,7 +152,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			return nil, p.refused[name]
 		}
 		if _, there := p.at[name]; !there && len(p.seen) > 0 && s.Shard == nil { // where there is none at all, Any says why
-			return nil, &OptionError{"Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: " + listed(p.seen)}
+			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams of the dataset: "+listed(p.seen))
 		}
 	}
 	for _, name := range opt.Media {
@@ -162,7 +162,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		if err := p.leftOut(name); err != nil {
 			return nil, err
 		}
-		return nil, &OptionError{"Media", fmt.Sprintf("%q, which no episode has", name), "all, or " + mediaOf(p.seenMedia)}
+		return nil, refuse("Media", fmt.Sprintf("%q, which no episode has", name), mediaOf(p.seenMedia))
 	}
 	s.Episodes = p.episodes
 	if s.Streams, err = p.streams(); err == nil {

@@ -109,7 +109,7 @@ func (f *filming) none(camera int) error {
 	if why := f.why[camera]; why.Reason != "" {
 		return &MediaError{f.from(camera), why.Name, why.Reason}
 	}
-	return &OptionError{fmt.Sprintf("Cameras[%d]", camera), fmt.Sprintf("%q, which no episode has", f.from(camera)), mediaOf(f.seen)}
+	return refuse(fmt.Sprintf("Cameras[%d]", camera), fmt.Sprintf("%q, which no episode has", f.from(camera)), mediaOf(f.seen))
 }
 
 // mediaOf says which media streams there are.

@@ -15,8 +15,9 @@ import (
 // Camera is a media stream whose frames a batch has, decoded and resized. Which frame a target gets is said by the plan, as of any stream: its
 // window, its edge, gaps and tolerance, and its kind, which is previous unless given, or nearest or next.
 type Camera struct {
-	Name          string // in the batch, in the plan, and in the recordings unless the plan says From
-	Height, Width int    // pixels that its frames are resized to: see dataset.Resize
+	Name   string `json:"name"`   // in the batch, in the plan, and in the recordings unless the plan says From
+	Height int    `json:"height"` // pixels that its frames are resized to: see dataset.Resize
+	Width  int    `json:"width"`
 }
 
 // CameraReport is a camera of the batches.
@@ -54,7 +55,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 	frames.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
 		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
-			return plan, nil, &OptionError{fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "a name of its own, and a size of one pixel or more"}
+			return plan, nil, refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "a name of its own, and a size of one pixel or more")
 		}
 		delete(plan.Windows, c.Name)
 		s, own := align.Stream{Name: c.Name}, frames.Pick()
@@ -66,7 +67,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 			s.Kind = "previous"
 		case "previous", "nearest", "next":
 		default:
-			return plan, nil, &OptionError{"plan.streams." + c.Name + ".kind", s.Kind, "previous, nearest or next: there is nothing between two frames"}
+			return plan, nil, refuse("plan.streams."+c.Name+".kind", s.Kind, "previous, nearest or next: there is nothing between two frames")
 		}
 		s.Normalise, s.DType = "none", tensor.F64
 		if !all && !slices.ContainsFunc(f.whole.Streams, func(o align.Stream) bool { return o.Name == c.Name }) {
@@ -83,7 +84,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 	}
 	plan = plan.Pick(others...)
 	if !all && len(plan.Streams) == 0 {
-		return plan, nil, &OptionError{"plan.streams", "cameras alone", "a stream of numbers, over which anchors are"}
+		return plan, nil, refuse("plan.streams", "cameras alone", "a stream of numbers, over which anchors are")
 	}
 	return plan, f, f.whole.Check()
 }

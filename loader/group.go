@@ -29,7 +29,7 @@ func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options
 		opt.Ranks = len(devices)
 	}
 	if len(devices) == 0 {
-		return nil, &OptionError{"devices", "none", "1 or more"}
+		return nil, refuse("devices", "none", "1 or more")
 	}
 	g := &Group{loaders: make([]*Loader, len(devices))}
 	opt.frames = newFrameCache(&opt)

@@ -17,39 +17,41 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Options say how batches are drawn. Batch must be given.
+// Options say how batches are drawn. Batch must be given. The names in JSON are those of the Python package's arguments.
 type Options struct {
-	Batch int // B, the windows of a batch of one rank
-	Seed  uint64
+	Batch int    `json:"batch"` // B, the windows of a batch of one rank
+	Seed  uint64 `json:"seed"`
 	// Rank is this program's number among Ranks that share each epoch; Ranks 0 is 1.
-	Rank, Ranks int
+	Rank  int `json:"rank"`
+	Ranks int `json:"world"`
 	// Last says what becomes of the windows at the end of an epoch that fill no batch of all ranks: dropped, or given with rows that hold no window.
-	Last  ops.LastBatch
-	DType tensor.DType // of the values, where the plan does not say; the store's unless given
-	Age   bool         // also gives each target's age: see ops.ResampleArgs
+	Last  ops.LastBatch `json:"last"`
+	DType tensor.DType  `json:"dtype"` // of the values, where the plan does not say; the store's unless given
+	Age   bool          `json:"age"`   // also gives each target's age: see ops.ResampleArgs
 	// Apart gives each stream tensors of its own, which are contiguous; else streams with the same window lie side by side, made by one launch.
-	Apart bool
+	Apart bool `json:"-"`
 	// Strict makes an episode that the plan cannot take an error; else it is left out and listed in the report.
-	Strict bool
+	Strict bool `json:"strict"`
 	// ShardWindows and MixShards are those of the plan's shuffle "shards", see ops.DrawOptions: how many windows that follow each other make a shard,
 	// and how many shards are mixed at a time. Together with seed and epoch they are the order, so who goes on from a state has the same. 4096 and 16
 	// unless given.
-	ShardWindows, MixShards int
+	ShardWindows int `json:"shard_windows"`
+	MixShards    int `json:"mix_shards"`
 	// EpochWindows is how many windows an epoch of a weighted mixture draws, see [NewMixture]; as many as there are unless given.
-	EpochWindows int
+	EpochWindows int `json:"epoch_windows"`
 	// Episodes are the numbers, ascending, of the episodes to draw from, of each dataset in its order; all of one that has nil or nothing there.
-	Episodes [][]int
+	Episodes [][]int `json:"episodes"`
 	// Statistics are those of other recordings, by stream, which normalise it in place of its own: those that a policy was trained with.
-	Statistics map[string]Statistics
+	Statistics map[string]Statistics `json:"-"`
 	// Cameras are those whose frames a batch has; none unless given. Frames are decoded meanwhile, so with them the stores of [New] stay open as long as
 	// the loader is, too.
-	Cameras []Camera
+	Cameras []Camera `json:"cameras"`
 	// Workers is how many goroutines read episodes, and how many decode frames; as many as there are processors unless given.
-	Workers int
+	Workers int `json:"workers"`
 	// FrameCache is how many bytes of decoded frames are kept at most, as large as Cameras have them: of videos, which are decoded in stretches, as
 	// to begin is what costs most, and of other frames if all fit. A gigabyte, or an eighth of the memory that there is if that is less, unless given;
 	// -1 keeps none.
-	FrameCache int64
+	FrameCache int64 `json:"frame_cache"`
 
 	frames *frameCache // of the loaders of a group
 }
@@ -170,23 +172,23 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	opt.ShardWindows, opt.MixShards, opt.Workers = cmp.Or(opt.ShardWindows, shardWindows), cmp.Or(opt.MixShards, mixShards), cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	switch {
 	case opt.Batch < 1 || opt.Batch > math.MaxInt32:
-		return l, &OptionError{"Batch", fmt.Sprint(opt.Batch), "1 to 2^31-1"}
+		return l, refuse("Batch", fmt.Sprint(opt.Batch), "1 to 2^31-1")
 	case plan.Targets != nil || plan.Rate == 0:
-		return l, &OptionError{"plan.rate", "none", "the rate of the windows' clock"}
+		return l, refuse("plan.rate", "none", "the rate of the windows' clock")
 	case opt.Ranks < 0 || opt.Ranks > math.MaxInt32:
-		return l, &OptionError{"Ranks", fmt.Sprint(opt.Ranks), "1 to 2^31-1, or 0 for 1"}
+		return l, refuse("Ranks", fmt.Sprint(opt.Ranks), "1 to 2^31-1, or 0 for 1")
 	case !opt.Last.Valid():
-		return l, &OptionError{"Last", opt.Last.String(), fmt.Sprintf("one of %v", opt.Last.Names())}
+		return l, refuse("Last", opt.Last.String(), fmt.Sprintf("one of %v", opt.Last.Names()))
 	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
-		return l, &OptionError{"Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1)}
+		return l, refuse("Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1))
 	case opt.ShardWindows < 1:
-		return l, &OptionError{"ShardWindows", fmt.Sprint(opt.ShardWindows), "1 or more"}
+		return l, refuse("ShardWindows", fmt.Sprint(opt.ShardWindows), "1 or more")
 	case opt.MixShards < 1:
-		return l, &OptionError{"MixShards", fmt.Sprint(opt.MixShards), "1 or more"}
+		return l, refuse("MixShards", fmt.Sprint(opt.MixShards), "1 or more")
 	case opt.Workers < 1:
-		return l, &OptionError{"Workers", fmt.Sprint(opt.Workers), "1 or more"}
+		return l, refuse("Workers", fmt.Sprint(opt.Workers), "1 or more")
 	case opt.FrameCache < -1:
-		return l, &OptionError{"FrameCache", fmt.Sprint(opt.FrameCache), "1 byte or more, 0 for a gigabyte or less, -1 for none"}
+		return l, refuse("FrameCache", fmt.Sprint(opt.FrameCache), "1 byte or more, 0 for a gigabyte or less, -1 for none")
 	}
 	if plan.Shuffle == "shards" {
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
@@ -239,7 +241,7 @@ func (l *Loader) count() error {
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()
 	if r.Batches == 0 {
-		return &OptionError{"Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows)}
+		return refuse("Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 // epochs of its own, by the rule of ops.DrawOptions.Window. That is an order of windows, or "none"; the plan's "shards" is an *OptionError.
 func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan align.Plan, opt Options) (*Loader, error) {
 	if len(list) < 1 || len(list) > ops.MaxSources {
-		return nil, &OptionError{"stores", fmt.Sprint(len(list)), fmt.Sprintf("1 to %d stores", ops.MaxSources)}
+		return nil, refuse("stores", fmt.Sprint(len(list)), fmt.Sprintf("1 to %d stores", ops.MaxSources))
 	}
 	if i := slices.IndexFunc(list, func(s Weighted) bool { return s.Store == nil }); i >= 0 {
 		return nil, &MixtureError{i, "store", "none", "one that is open"}
@@ -65,9 +65,9 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	weighted := slices.ContainsFunc(list, func(s Weighted) bool { return s.Weight != 0 })
 	switch {
 	case weighted && plan.Shuffle == "shards":
-		return nil, &OptionError{"plan.shuffle", plan.Shuffle, "windows or none, of a weighted mixture"}
+		return nil, refuse("plan.shuffle", plan.Shuffle, "windows or none, of a weighted mixture")
 	case opt.EpochWindows < 0 || opt.EpochWindows > 0 && !weighted:
-		return nil, &OptionError{"EpochWindows", fmt.Sprint(opt.EpochWindows), "1 or more, of a weighted mixture, or 0 for as many as there are windows"}
+		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "1 or more, of a weighted mixture, or 0 for as many as there are windows")
 	}
 	from := make(stores, len(list))
 	for i, s := range list {
@@ -80,7 +80,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 		}
 	}
 	if len(opt.Episodes) > len(list) {
-		return nil, &OptionError{"Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), fmt.Sprintf("of %d", len(list))}
+		return nil, refuse("Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), fmt.Sprintf("of %d", len(list)))
 	}
 	for i, numbers := range opt.Episodes {
 		if err := list[i].Store.checkEpisodes(numbers); err != nil {

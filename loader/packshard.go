@@ -76,7 +76,7 @@ func (h *Shard) sources(ctx context.Context, path string) ([]Source, error) {
 // clock. opt.Replace packs such ones anew.
 func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, index, count int, opt BuildOptions) (fresh bool, err error) {
 	if count < 1 || count > MostShards || index < 0 || index >= count {
-		return false, &OptionError{"Shard", fmt.Sprintf("%d of %d", index, count), fmt.Sprintf("a number from 0 of 1 to %d shards", MostShards)}
+		return false, refuse("Shards", fmt.Sprintf("%d of %d", index, count), fmt.Sprintf("a number from 0 of 1 to %d shards", MostShards))
 	}
 	p, err := newPacker("", &opt) // which checks the options
 	if err != nil {
@@ -88,7 +88,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 	}
 	for _, n := range names {
 		if n.count != count {
-			return false, &OptionError{"Shard", fmt.Sprintf("%d shards, where %s has %s", count, folder, n.name), "another folder, or that file removed"}
+			return false, refuse("Shards", fmt.Sprintf("%d shards, where %s has %s", count, folder, n.name), "another folder, or that file removed")
 		}
 	}
 	h := &Shard{Index: index, Count: count, Episodes: d.Len(), Streams: opt.Streams, Media: opt.Media, DType: p.as.String(), Strict: opt.Strict}
@@ -145,7 +145,7 @@ func (s *Store) instead(there *Store, path string, opt *BuildOptions) error {
 	if what == "" {
 		return nil
 	}
-	return &OptionError{"Replace", fmt.Sprintf("%s %s, where %s has %s", what, got, path, want), "the same, another folder, or the shards replaced"}
+	return refuse("Replace", fmt.Sprintf("%s %s, where %s has %s", what, got, path, want), "the same, another folder, or the shards replaced")
 }
 
 // check says what of a shard does not go together with the store that it is, or nothing.

@@ -37,9 +37,9 @@ func checkNumbers(numbers []int, of int, there func(n int) bool) error {
 	for i, n := range numbers {
 		switch {
 		case !there(n):
-			return &OptionError{"Episodes", fmt.Sprint(n), fmt.Sprintf("numbers of the %d episodes of the dataset", of)}
+			return refuse("Episodes", fmt.Sprint(n), fmt.Sprintf("numbers of the %d episodes of the dataset", of))
 		case i > 0 && n <= numbers[i-1]:
-			return &OptionError{"Episodes", fmt.Sprintf("%d after %d", n, numbers[i-1]), "numbers that ascend"}
+			return refuse("Episodes", fmt.Sprintf("%d after %d", n, numbers[i-1]), "numbers that ascend")
 		}
 	}
 	return nil

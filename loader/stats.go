@@ -45,9 +45,9 @@ func (s *Statistics) check(p *part) error {
 	own := p.how.Normalise
 	switch {
 	case s.Rule != "" && own != "" && own != "none" && s.Rule != own:
-		return &OptionError{arg, "those of the rule " + strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own)}
+		return refuse(arg, "those of the rule "+strconv.Quote(s.Rule), fmt.Sprintf("of %q, as the plan has it", own))
 	case s.Columns != nil && !slices.Equal(s.Columns, names):
-		return &OptionError{arg, fmt.Sprintf("those of the columns %q", s.Columns), fmt.Sprintf("of %q", names)}
+		return refuse(arg, fmt.Sprintf("those of the columns %q", s.Columns), fmt.Sprintf("of %q", names))
 	}
 	for _, list := range []struct {
 		name string
@@ -56,17 +56,17 @@ func (s *Statistics) check(p *part) error {
 	}{{"shift", len(s.Shift), s.Shift != nil}, {"scale", len(s.Scale), s.Shift != nil}, {"clip_min", len(s.ClipMin), s.ClipMin != nil}, {"clip_max", len(s.ClipMax), s.ClipMin != nil},
 		{"statistics", len(s.Stats), s.Stats != nil || s.Shift == nil}} {
 		if list.must && list.n != len(names) {
-			return &OptionError{arg, fmt.Sprintf("%s of %d columns", list.name, list.n), fmt.Sprintf("of the %d of the stream", len(names))}
+			return refuse(arg, fmt.Sprintf("%s of %d columns", list.name, list.n), fmt.Sprintf("of the %d of the stream", len(names)))
 		}
 	}
 	for i := range s.Shift {
 		if shift, scale := s.Shift[i], s.Scale[i]; shift-shift != 0 || scale-scale != 0 || scale == 0 {
-			return &OptionError{arg, fmt.Sprintf("shift %g, scale %g of column %s", shift, scale, names[i]), "finite numbers, and a scale that is not 0"}
+			return refuse(arg, fmt.Sprintf("shift %g, scale %g of column %s", shift, scale, names[i]), "finite numbers, and a scale that is not 0")
 		}
 	}
 	for i := range s.ClipMin {
 		if lo, hi := s.ClipMin[i], s.ClipMax[i]; !(lo <= hi) {
-			return &OptionError{arg, fmt.Sprintf("clip_min %g, clip_max %g of column %s", lo, hi, names[i]), "the lower one first"}
+			return refuse(arg, fmt.Sprintf("clip_min %g, clip_max %g of column %s", lo, hi, names[i]), "the lower one first")
 		}
 	}
 	return nil
@@ -83,8 +83,8 @@ func (s *Statistics) affine(p *part) (*affine, error) {
 	}
 	for i := range a.shift {
 		if v := a.shift[i] + a.scale[i]; v-v != 0 {
-			return nil, &OptionError{"Statistics[" + p.name + "]", "no finite numbers of what the rule " + strconv.Quote(p.how.Normalise) + " needs, of column " + p.columns[i].Name,
-				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale"}
+			return nil, refuse("Statistics["+p.name+"]", "no finite numbers of what the rule "+strconv.Quote(p.how.Normalise)+" needs, of column "+p.columns[i].Name,
+				"mean and std, min and max, or the quantiles q01 to q99, by the rule; or shift and scale")
 		}
 	}
 	return a, nil
@@ -96,7 +96,7 @@ func statistics(parts []part, given map[string]Statistics, pass func(visitor) er
 	for name, s := range given {
 		m := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if m < 0 {
-			return &OptionError{"Statistics[" + name + "]", "those of a stream that is not taken", "of streams of the batches"}
+			return refuse("Statistics["+name+"]", "those of a stream that is not taken", "of streams of the batches")
 		}
 		if err := s.check(&parts[m]); err != nil {
 			return err

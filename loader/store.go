@@ -328,12 +328,8 @@ func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
 	return e.Media, nil
 }
 
-// OptionError is an option that cannot be. It is dataset.ErrOption.
-type OptionError struct{ Arg, Got, Want string }
+// OptionError is an option that cannot be. Arg is a field of the options, or a key of the plan: "plan.windows.action".
+type OptionError = dataset.OptionError
 
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("loader: option %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
-
-// Unwrap returns dataset.ErrOption.
-func (e *OptionError) Unwrap() error { return dataset.ErrOption }
+// refuse returns the *OptionError of an option.
+func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }

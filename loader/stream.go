@@ -96,16 +96,16 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	case "":
 		plan.Shuffle = "shards"
 	case "windows":
-		return nil, &OptionError{"plan.shuffle", plan.Shuffle, "shards or none: windows shuffled all at once need the whole store on the device"}
+		return nil, refuse("plan.shuffle", plan.Shuffle, "shards or none: windows shuffled all at once need the whole store on the device")
 	}
 	if d == nil {
-		return nil, &OptionError{"dataset", "none", "one that is open"}
+		return nil, refuse("dataset", "none", "one that is open")
 	}
 	if len(opt.Episodes) > 1 {
-		return nil, &OptionError{"Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), "of one"}
+		return nil, refuse("Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), "of one")
 	}
 	if opt.EpochWindows != 0 {
-		return nil, &OptionError{"EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset"}
+		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset")
 	}
 	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
 		var from interface {
@@ -158,7 +158,7 @@ func (l *Loader) stream(c *chosen) error {
 	s := &streamer{device: l.device, order: l.order, chosen: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
-		return &OptionError{"MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step)}
+		return refuse("MixShards", fmt.Sprintf("%d of %d windows", c.opt.MixShards, c.opt.ShardWindows), fmt.Sprintf("at least the %d windows of a batch of all ranks together", step))
 	}
 	slots := int(2 * s.shards.mix)
 	s.rooms = s.capacities(s.shards.windows)

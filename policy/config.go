@@ -103,9 +103,9 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 	}
 	switch {
 	case o.Hz != 0 && !dataset.IsRate(o.Hz):
-		return nil, &OptionError{"Hz", fmt.Sprint(o.Hz), "1e-6 to 1e9, or 0"}
+		return nil, refuse("Hz", fmt.Sprint(o.Hz), "1e-6 to 1e9, or 0")
 	case c.Plan != "" && (o.Hz != 0 || o.Action != "" || len(o.States) > 0):
-		return nil, &OptionError{"Plan", "one, and Hz, Action or States", "one of the two: a plan has the rate of the clock and names streams"}
+		return nil, refuse("Plan", "one, and Hz, Action or States", "one of the two: a plan has the rate of the clock and names streams")
 	case c.Plan == "":
 		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate)); err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 		return nil, err
 	}
 	if !(c.Floor >= 0) || math.IsInf(c.Floor, 0) {
-		return nil, &OptionError{"Floor", fmt.Sprint(c.Floor), "a number above 0"}
+		return nil, refuse("Floor", fmt.Sprint(c.Floor), "a number above 0")
 	}
 	c.Recipe.WarmUp = min(c.Recipe.WarmUp, c.Recipe.Steps)
 	return c, c.episodes(store, o, p.Filter)
@@ -149,7 +149,7 @@ func newConfig(store *loader.Store, o *Options) (*Config, error) {
 // planOf is a plan on a clock of a rate.
 func planOf(rate float64) (string, error) {
 	if rate == 0 {
-		return "", &OptionError{"Hz", "none, and a dataset that says no rate", "the rate of the clock, or a plan that has it"}
+		return "", refuse("Hz", "none, and a dataset that says no rate", "the rate of the clock, or a plan that has it")
 	}
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }
@@ -224,7 +224,7 @@ func (c *Config) streams(p *align.Plan, named bool, o *Options) error {
 	case len(c.States) == 0:
 		return &StreamError{"state", "none beside " + strings.Join(append([]string{c.Action.Name}, others...), "; "), "a stream of states; a plan can name any stream as one"}
 	case len(c.States)+2 > backend.MaxTokenSources && !named:
-		return &OptionError{"States", fmt.Sprintf("none, and %d streams that can be states", len(c.States)), fmt.Sprintf("at most %d of them", backend.MaxTokenSources-2)}
+		return refuse("States", fmt.Sprintf("none, and %d streams that can be states", len(c.States)), fmt.Sprintf("at most %d of them", backend.MaxTokenSources-2))
 	case len(c.States)+2 > backend.MaxTokenSources:
 		return p.Mistake("streams", fmt.Sprintf("%d of states", len(c.States)), fmt.Sprintf("at most %d: a plan names those to take", backend.MaxTokenSources-2))
 	}
@@ -321,7 +321,7 @@ func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) err
 	}{{"HoldOut", o.HoldOut}, {"LeaveOut", o.LeaveOut}} {
 		for i, n := range of.numbers {
 			if slices.Contains(of.numbers[:i], n) {
-				return &OptionError{of.option, fmt.Sprintf("%d twice", n), "each episode once"}
+				return refuse(of.option, fmt.Sprintf("%d twice", n), "each episode once")
 			}
 			if err := there(store, of.option, n); err != nil {
 				return err
@@ -330,7 +330,7 @@ func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) err
 	}
 	for _, n := range o.LeaveOut {
 		if slices.Contains(o.HoldOut, n) {
-			return &OptionError{"LeaveOut", fmt.Sprintf("%d, which is held out", n), "the numbers of other episodes"}
+			return refuse("LeaveOut", fmt.Sprintf("%d, which is held out", n), "the numbers of other episodes")
 		}
 	}
 	var others []*loader.Episode
@@ -346,7 +346,7 @@ func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) err
 	c.Filtered = len(others) - len(c.Trained)
 	switch {
 	case len(others) == 0:
-		return &OptionError{"HoldOut", fmt.Sprintf("all %d episodes, or left out", len(store.Episodes)), "at least one that is trained on"}
+		return refuse("HoldOut", fmt.Sprintf("all %d episodes, or left out", len(store.Episodes)), "at least one that is trained on")
 	case len(c.Trained) == 0:
 		return loader.PassesNone(f, others)
 	}
@@ -366,9 +366,9 @@ func there(store *loader.Store, option string, n int) error {
 		return nil
 	}
 	if k := slices.IndexFunc(store.Skipped, func(s loader.Skipped) bool { return s.Number == n }); k >= 0 {
-		return &OptionError{option, fmt.Sprintf("%d, which could not be read: %s", n, store.Skipped[k].Reason), "the number of an episode that can"}
+		return refuse(option, fmt.Sprintf("%d, which could not be read: %s", n, store.Skipped[k].Reason), "the number of an episode that can")
 	}
-	return &OptionError{option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers))}
+	return refuse(option, strconv.Itoa(n), fmt.Sprintf("the number of an episode, %d to %d", slices.Min(numbers), slices.Max(numbers)))
 }
 
 // adopt takes the streams' columns from a loader's batch.

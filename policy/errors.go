@@ -8,15 +8,11 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// OptionError is an option that cannot be.
-type OptionError struct{ Arg, Got, Want string }
+// OptionError is an option that cannot be. Arg is a field of Options.
+type OptionError = dataset.OptionError
 
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("policy: %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
-
-// Unwrap returns ops.ErrOption.
-func (e *OptionError) Unwrap() error { return ops.ErrOption }
+// refuse returns the *OptionError of an option.
+func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }
 
 // StreamError is a stream that a policy needs and a recording does not have, or has otherwise.
 type StreamError struct{ Stream, Got, Want string }

@@ -51,7 +51,7 @@ var recipes = map[string]Recipe{
 func RecipeOf(size string) (Recipe, error) {
 	r, ok := recipes[size]
 	if !ok {
-		return r, &OptionError{"Size", strconv.Quote(size), fmt.Sprintf("one of %q", Sizes)}
+		return r, refuse("Size", strconv.Quote(size), fmt.Sprintf("one of %q", Sizes))
 	}
 	return r, nil
 }
@@ -63,11 +63,11 @@ func (r *Recipe) check() error {
 		got, most int
 	}{{"Steps", r.Steps, 1 << 24}, {"Batch", r.Batch, 1 << 20}, {"History", r.History, 4096}, {"Chunk", r.Chunk, 4096}} {
 		if n.got < 1 || n.got > n.most {
-			return &OptionError{n.name, strconv.Itoa(n.got), fmt.Sprintf("1 to %d", n.most)}
+			return refuse(n.name, strconv.Itoa(n.got), fmt.Sprintf("1 to %d", n.most))
 		}
 	}
 	if !(r.Rate > 0 && r.Rate <= 1) {
-		return &OptionError{"Rate", fmt.Sprint(r.Rate), "above 0, at most 1"}
+		return refuse("Rate", fmt.Sprint(r.Rate), "above 0, at most 1")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func ridge(ctx context.Context, c *Config, store *loader.Store, visit func(w *Wi
 	out := Evaluation{Episodes: c.HoldOut}
 	width := len(c.Inputs) * c.Recipe.History
 	if width > ridgeWidth {
-		return out, &OptionError{"Ridge", fmt.Sprintf("%d inputs", width), fmt.Sprintf("at most %d", ridgeWidth)}
+		return out, refuse("Ridge", fmt.Sprintf("%d inputs", width), fmt.Sprintf("at most %d", ridgeWidth))
 	}
 	device, err := ops.Open("cpu")
 	if err != nil {
@@ -292,7 +292,7 @@ func cholesky(a, b []float64, d, columns int) error {
 			s -= v * v
 		}
 		if !(s > 0) {
-			return &OptionError{"Ridge", "inputs that are not finite, or depend on each other", "finite ones"}
+			return refuse("Ridge", "inputs that are not finite, or depend on each other", "finite ones")
 		}
 		root := math.Sqrt(s)
 		a[j*d+j] = root

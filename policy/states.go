@@ -71,7 +71,7 @@ func (c *Config) choose(store *loader.Store, p *align.Plan, o *Options) error {
 		if slices.Contains(names, name) {
 			return nil
 		}
-		return &OptionError{arg, fmt.Sprintf("%q", name) + near.DidYouMean(name, names), "one of " + strings.Join(names, ", ")}
+		return refuse(arg, fmt.Sprintf("%q", name)+near.DidYouMean(name, names), "one of "+strings.Join(names, ", "))
 	}
 	if o.Action != "" {
 		if err := there("Action", o.Action); err != nil {
@@ -83,7 +83,7 @@ func (c *Config) choose(store *loader.Store, p *align.Plan, o *Options) error {
 			return err
 		}
 		if o.isAction(name) || slices.Contains(o.States[:i], name) {
-			return &OptionError{"States", fmt.Sprintf("%q twice, or as the action too", name), "each stream once"}
+			return refuse("States", fmt.Sprintf("%q twice, or as the action too", name), "each stream once")
 		}
 	}
 	for _, name := range names {

@@ -77,7 +77,7 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store,
 	rank := 0
 	if t.ranks != nil {
 		if len(devices) != 1 || o.NCCL {
-			return nil, &OptionError{"Ranks", fmt.Sprintf("processes with %d devices, NCCL %t", len(devices), o.NCCL), "one device each, without NCCL"}
+			return nil, refuse("Ranks", fmt.Sprintf("processes with %d devices, NCCL %t", len(devices), o.NCCL), "one device each, without NCCL")
 		}
 		rank, t.config.Devices = t.ranks.Rank(), t.ranks.Count()
 	}
@@ -135,7 +135,7 @@ func (t *Trainer) alike(ctx context.Context) error {
 	}
 	for rank, theirs := range all {
 		if !bytes.Equal(theirs, mine[:]) {
-			return &OptionError{"Ranks", fmt.Sprintf("another dataset or other options in rank %d than in rank %d", rank, t.ranks.Rank()), "the same in all"}
+			return refuse("Ranks", fmt.Sprintf("another dataset or other options in rank %d than in rank %d", rank, t.ranks.Rank()), "the same in all")
 		}
 	}
 	return nil

@@ -50,6 +50,12 @@ func ParseDType(name string) (DType, error) {
 	return 0, &Error{Op: "ParseDType", Kind: ErrDType, Got: fmt.Sprintf("%q", name), Want: "f32, f64, f16, bf16, i32, i64 or u8"}
 }
 
+// UnmarshalText reads a short name, in JSON for example.
+func (d *DType) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDType(string(text))
+	return err
+}
+
 // Element lists the Go types that tensors hold, one for each dtype.
 type Element interface {
 	float32 | float64 | Float16 | BFloat16 | int32 | int64 | uint8

@@ -13,23 +13,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asking is what the flags of batches ask for.
+// asking is the request that the flags of batches make.
 type asking struct {
 	batching.Request
-	weights               weightsFlag
 	state                 string
 	out, metrics          string
-	rate, hz              positiveFlag
-	asked, windows        []string // as given
+	asked, spans          []string // --stream and --window as given
 	epochs, number, world int
-	steps, devices        int // devices are those of this program
-	last                  choice[ops.LastBatch]
-	values                choice[tensor.DType]
-	cameras               cameras
+	steps, devices        int  // devices are those of this program
+	lastSet               bool // --last is given
 	signalCode            int
 	format                choice[fileFormat]
 	tarSamples            int
-	tarBytes              positiveFlag
+	tarBytes              float64
 	shardSteps            int // batches of a shard, with --format webdataset
 	backend               string
 	digest, episodes      bool
@@ -82,11 +78,9 @@ A signal ends the command after a whole batch, and a second one at once. The exi
 takes a program that ends with 0 as done.`
 
 func (a *app) batchesCommand() *cobra.Command {
-	b := asking{hz: positiveFlag{max: 1e9, unit: "HZ"}, rate: positiveFlag{max: 1e9, unit: "HZ"},
-		last:   choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"},
-		values: choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
-		format: choice[fileFormat]{list: []fileFormat{batchesFormat, samplesFormat}, kind: "FORMAT"}, tarBytes: positiveFlag{value: 3e9, max: 1e15, unit: "BYTES"},
-	}
+	b := asking{format: choice[fileFormat]{list: []fileFormat{batchesFormat, samplesFormat}, kind: "FORMAT"}, tarBytes: 3e9}
+	last := setting[ops.LastBatch]{choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"}, &b.Last}
+	values := setting[tensor.DType]{choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}, &b.DType}
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
 		Short: "Draw training batches of windows from a dataset, or a mixture of several",
@@ -94,15 +88,10 @@ func (a *app) batchesCommand() *cobra.Command {
 		Example: "  robocache batches dataset/ --batch 32 --seed 7 --out batches/\n  robocache batches dataset/ --plan plan.yaml --state run.json --metrics :9100\n" +
 			"  robocache batches demos.hdf5 --rate 20 --hz 20 --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
 			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 1 {
-				return usagef("batches takes a dataset or several, got none")
-			}
-			return nil
-		},
+		Args: takes(1, 0, "batches takes a dataset or several"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b.Path, b.Others = args[0], args[1:]
-			if err := a.ranked(&b.number, &b.world, cmd.Flags().Changed); err != nil {
+			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.set
+			if err := a.ranked(&b.number, &b.world, cmd.Flags()); err != nil {
 				return err
 			}
 			return a.batches(&b)
@@ -110,46 +99,45 @@ func (a *app) batchesCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&b.PlanFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
-	f.Var(&b.hz, "hz", "rate of the windows' clock; that of the dataset unless given")
+	f.Var(hertz(&b.Hz), "hz", "rate of the windows' clock; that of the dataset unless given")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
-	f.StringArrayVar(&b.windows, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
-	f.Var(&b.cameras, "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
-	f.IntVar(&b.Loader.Batch, "batch", 32, "windows of a batch of each device")
-	f.Uint64Var(&b.Loader.Seed, "seed", 0, "of the order of the windows")
+	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
+	f.Int64Var(&b.FrameCache, "frame-cache", 0, "`BYTES` of decoded frames that are kept; 0 for a gigabyte or an eighth of the memory, -1 for none")
+	f.Var((*cameras)(&b.Cameras), "camera", "a camera to decode frames of, and the size that they are resized to; repeatable")
+	f.IntVar(&b.Batch, "batch", 32, "windows of a batch of each device")
+	f.Uint64Var(&b.Seed, "seed", 0, "of the order of the windows")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
 	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
 	f.IntVar(&b.number, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
 	f.IntVar(&b.world, "world", 1, "how many programs share each epoch, each with as many devices; told with the rank, but by Kubernetes, unless given")
-	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window; short with --format webdataset unless given")
-	f.Var(&b.values, "dtype", "dtype of the values, where the plan does not say")
+	f.Var(&last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window; short with --format webdataset unless given")
+	f.Var(&values, "dtype", "dtype of the values, where the plan does not say")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
 	f.IntVar(&b.signalCode, "signal-code", 0, "the exit `CODE` after a signal, 0 to 125: of a scheduler that takes 0 as done; unless given 0 with --state, else 1")
 	f.BoolVar(&b.digest, "digest", false, "print a line for each step: its number, and a hash of each window")
 	f.StringVarP(&b.out, "out", "o", "", "write each batch as a .safetensors file into this `DIR`")
 	f.Var(&b.format, "format", "what --out writes: safetensors, a file a batch, or webdataset, tar files of samples; safetensors unless given")
 	f.IntVar(&b.tarSamples, "tar-samples", 10_000, "samples of a tar file at most")
-	f.Var(&b.tarBytes, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
+	f.Var(&positiveFlag{&b.tarBytes, 1e15, "BYTES"}, "tar-bytes", "bytes of a tar file's samples, with the pixels of their frames, at most")
 	f.BoolVar(&b.episodes, "episodes", false, "list the windows of each episode; --json always does")
 	f.StringVar(&b.metrics, "metrics", "", "tell Prometheus what is done, at this `ADDRESS`: :9100 for this machine alone, 0.0.0.0:9100 for others")
 	f.StringVar(&b.Fresh, "check-fresh", "", "refuse a store that was packed from other files than this `DATASET` has now")
 	f.StringVar(&b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given")
 	f.StringVar(&b.Unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the episode lacks it), sort, or error")
-	f.Var(&b.weights, "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
-	f.IntVar(&b.Loader.EpochWindows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
+	f.Var((*weightsFlag)(&b.Weights), "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
+	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows of an epoch, with --weight; 0 for as many as there are")
 	f.BoolVar(&b.Streaming, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
-	f.IntVar(&b.Loader.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
-	f.IntVar(&b.Loader.ShardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
-	f.IntVar(&b.Loader.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
-	f.Var(&b.rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &b.Clock)
-	definitionsFlag(f, &b.Definitions)
+	f.IntVar(&b.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
+	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows of a shard, of an order of shards; 0 for 4096")
+	f.IntVar(&b.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, of an order of shards; 0 for 16")
+	readingFlags(f, &b.Packing.Options)
 	f.BoolVar(&b.Strict, "strict", false, "refuse what is broken, and episodes that the plan cannot take")
 	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all")
 	complete(cmd, "backend", backendNames)
-	complete(cmd, "last", b.last.names)
+	complete(cmd, "last", last.names)
 	complete(cmd, "shuffle", func() []string { return align.Shuffles })
 	complete(cmd, "unordered", func() []string { return align.Unordereds })
-	complete(cmd, "dtype", b.values.names)
+	complete(cmd, "dtype", values.names)
 	complete(cmd, "format", b.format.names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
@@ -160,14 +148,12 @@ func (a *app) batchesCommand() *cobra.Command {
 // check checks the flags, and fills in what they ask for.
 func (b *asking) check() error {
 	switch {
-	case b.Loader.Batch < 1:
-		return usagef("--batch: got %d, want 1 or more", b.Loader.Batch)
+	case b.Batch < 1:
+		return usagef("--batch: got %d, want 1 or more", b.Batch)
 	case b.epochs < 1:
 		return usagef("--epochs: got %d, want 1 or more", b.epochs)
 	case b.steps < 0:
 		return usagef("--steps: got %d, want 0 or more", b.steps)
-	case b.world < 1 || b.number < 0 || b.number >= b.world:
-		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
 	case b.format.value == samplesFormat && b.tarSamples < 1:
 		return usagef("--tar-samples: got %d, want 1 or more", b.tarSamples)
 	case b.format.value == samplesFormat && b.out == "":
@@ -175,16 +161,13 @@ func (b *asking) check() error {
 	case b.signalCode < 0 || b.signalCode > 125:
 		return usagef("--signal-code: got %d, want 0 to 125", b.signalCode)
 	}
-	if b.format.value == samplesFormat && !b.last.set {
-		b.last.value = ops.LastShort // every window is a sample
+	if b.format.value == samplesFormat && !b.lastSet {
+		b.Last = ops.LastShort // every window is a sample
 	}
-	b.Rate, b.Hz, b.Weights = b.rate.value, b.hz.value, b.weights
-	b.Request.Cameras, b.Packing.Media, b.Packing.Cameras = b.cameras, b.cameras.names(), true
-	b.Loader.Last, b.Loader.DType = b.last.value, b.values.value
-	if err := b.take(); err != nil {
+	if err := b.readStreams(); err != nil {
 		return err
 	}
-	return b.Check()
+	return errors.Join(batching.Place{Index: b.number, Count: b.world}.Check(b.Spell), b.Check())
 }
 
 func (a *app) batches(b *asking) error {
@@ -211,7 +194,7 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) error {
 	if err := b.outputs(); err != nil {
 		return err
 	}
-	d := &drawing{app: a, asking: b, out: &batched{Input: b.Path, Inputs: b.Paths(), Output: b.out, Remarks: []string{}}}
+	d := &drawing{app: a, asking: b, out: &batched{Input: b.Paths[0], Inputs: b.Paths, Output: b.out, Remarks: []string{}}}
 	for _, dev := range devices {
 		d.out.Devices = append(d.out.Devices, deviceOf(dev.Info()))
 	}
@@ -250,7 +233,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	ctx := context.Background() // a signal ends it at once: nothing is written yet
 	began := time.Now()
 	var err error
-	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d)); err != nil {
+	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(d.remark)); err != nil {
 		return err
 	}
 	if err := d.load(ctx, devices); err != nil {

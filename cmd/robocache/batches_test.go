@@ -171,7 +171,7 @@ func TestTheClockIsThatOfTheDataset(t *testing.T) {
 	assert.Contains(t, got["remarks"], "the clock has 10 Hz, as the dataset has; --hz takes another")
 	code, _, stderr := cli("batches", twoStreams(t, nil), "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "no clock given, want --hz or --plan: ")
+	assert.Contains(t, stderr, "--hz: got none, want the rate of the clock, or --plan: ")
 	assert.Contains(t, stderr, "declares no rate")
 }
 

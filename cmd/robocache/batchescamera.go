@@ -38,11 +38,3 @@ func (c *cameras) Set(text string) error {
 
 // Type is what the help calls it.
 func (c *cameras) Type() string { return "NAME=WIDTHxHEIGHT" }
-
-// names are those of the cameras.
-func (c cameras) names() (list []string) {
-	for _, o := range c {
-		list = append(list, o.Name)
-	}
-	return list
-}

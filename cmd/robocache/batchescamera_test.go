@@ -54,6 +54,27 @@ func TestBatchesHaveFrames(t *testing.T) {
 	}
 }
 
+// What is kept of decoded frames changes no batch, nor what a run that was ended goes on with.
+func TestTheFrameCacheChangesNoBatch(t *testing.T) {
+	const camera = "observations/images/cam_high"
+	args := []string{"batches", "../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=10", "--batch=1", "--epochs=2", "--backend=cpu", "--camera", camera + "=8x6"}
+	want, _ := good(t, append(args, "--digest")...)
+	for cache, limit := range map[string]float64{"-1": 0, "5000": 5000} {
+		flag := "--frame-cache=" + cache
+		got, _ := good(t, append(args, "--digest", flag)...)
+		assert.Equal(t, want, got)
+		state := filepath.Join(t.TempDir(), "run.json")
+		first, _ := good(t, append(args, "--digest", "--state", state, "--steps=2")...)
+		rest, _ := good(t, append(args, "--digest", "--state", state, flag)...)
+		assert.Equal(t, want, first+rest)
+		stdout, _ := good(t, append(args, "--json", flag)...)
+		assert.Equal(t, limit, unmarshal(t, stdout)["frame_cache"].(map[string]any)["limit_bytes"])
+	}
+	code, _, stderr := cli(append(args, "--frame-cache=-2")...)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--frame-cache: got -2, want 1 byte or more")
+}
+
 // What no frame can ever be had of is refused, in words that say why, streaming or not.
 func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 	recording := "../../dataset/aloha/testdata/jpeg.hdf5"

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
@@ -33,19 +32,6 @@ type drawing struct {
 	step   int64          // of the batch that comes next
 	saved  loader.State   // as the state file has it, or where this began
 	out    *batched
-}
-
-// watch tells what goes on while batches' datasets are opened.
-func (a *app) watch(d *drawing) batching.Watch {
-	return batching.Watch{Step: a.step, Note: noting(d.remark), Counting: func(what string, of int) (one, done func()) {
-		bar := a.counting(what, of)
-		return func() { bar.add(1) }, bar.done
-	}}
-}
-
-// noting returns a function that remarks notes.
-func noting(remark func(format string, args ...any)) func(dataset.Note) {
-	return func(n dataset.Note) { remark("%s", notetext.Line(n)) }
 }
 
 // batched is what batches says of its work.
@@ -250,11 +236,11 @@ func (d *drawing) left(s loader.State) int {
 	if d.over(s) {
 		return 0
 	}
-	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.Loader.Batch*d.devices*d.world)
+	batches := (d.epochs-int(s.Epoch))*r.Batches - int(s.Taken)/(d.Batch*d.devices*d.world)
 	if d.steps > 0 {
 		batches = min(batches, d.steps)
 	}
-	return batches * d.Loader.Batch * d.devices
+	return batches * d.Batch * d.devices
 }
 
 // batchAfter makes the step after a state, a batch on each device, and returns the state after it: saved, and that after whatever is to be written of the
@@ -372,7 +358,7 @@ func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 		return nil, nil
 	}
 	line := strconv.AppendInt(nil, d.step, 10)
-	for row := range d.Loader.Batch {
+	for row := range d.Batch {
 		for _, b := range host {
 			episodes, err := tensor.Data[int64](b.Episodes)
 			if err != nil {
@@ -414,7 +400,7 @@ func (d *drawing) tell(s loader.State) {
 		gauge("robocache_device_bytes", "Bytes of the dataset and the batches on the devices.", float64(o.Bytes)),
 		gauge("robocache_read_seconds", "Seconds until the dataset was read and on the device.", o.Read),
 	}
-	if len(d.cameras) > 0 {
+	if len(d.Cameras) > 0 {
 		for _, c := range d.group.Report().Cameras {
 			list = append(list, metric{"robocache_bad_frames_total", "Targets of the batches whose frames could not be decoded, by the camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
 		}

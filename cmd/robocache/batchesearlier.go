@@ -50,7 +50,7 @@ func (d *drawing) runOf(plan *align.Plan) string {
 // index says which batch of this run a step is, that begins at a state.
 func (b *asking) index(begin loader.State, step int64, device int) batchIndex {
 	rank, ranks := b.rank(device)
-	return batchIndex{Shard: b.shardSteps, Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Loader.Batch, Last: b.last.value.String(), Run: b.run}
+	return batchIndex{Shard: b.shardSteps, Version: 1, Step: step, Seed: begin.Seed, Epoch: begin.Epoch, Taken: begin.Taken, Rank: rank, World: ranks, Batch: b.Batch, Last: b.Last.String(), Run: b.run}
 }
 
 // earlier refuses a folder of --out with batches of another run, which would be mixed with those of this one. One that goes on from a state may have had

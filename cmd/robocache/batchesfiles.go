@@ -125,7 +125,7 @@ func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, 
 		return err
 	}
 	rows := []named{{"episodes", episodes}, {"ticks", host.Ticks}, {"anchors", host.Anchors}}
-	if len(b.Others) > 0 {
+	if len(b.Paths) > 1 {
 		list, err := tensor.Of(datasets, len(datasets))
 		if err != nil {
 			return err

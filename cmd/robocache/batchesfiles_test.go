@@ -254,8 +254,8 @@ func TestACardThatIsLostOrTooSmallIsSaid(t *testing.T) {
 	batch := func(device *ops.Device, seed uint64) (stdout string, err error) {
 		var out strings.Builder
 		a := newApp(strings.NewReader(""), &out, &strings.Builder{})
-		b := &asking{rate: positiveFlag{value: 10}, asked: []string{"action"}, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json")}
-		b.Path, b.Loader = kindsRLDS, loader.Options{Batch: 4, Seed: seed}
+		b := &asking{asked: []string{"action"}, epochs: 1, world: 1, digest: true, out: filepath.Join(dir, "out"), state: filepath.Join(dir, "state.json")}
+		b.Paths, b.Rate, b.Options = []string{kindsRLDS}, 10, loader.Options{Batch: 4, Seed: seed}
 		require.NoError(t, b.check())
 		err = a.batchesOn(b, []*ops.Device{device})
 		_ = device.Close() // a lost one says so again

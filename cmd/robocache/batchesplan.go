@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/decimal"
 )
 
@@ -19,10 +18,10 @@ func seconds(text string) (time.Duration, bool) {
 	return time.Duration(math.Round(sec * 1e9)), err == nil && math.Abs(sec) < 9e9
 }
 
-// take reads the values of --stream and --window. A stream is a name, or one with columns as resample takes it; what resample takes besides, batches
-// have in a plan.
-func (b *asking) take() error {
-	b.Packing.Streams, b.Taken, b.Request.Windows = nil, nil, nil
+// readStreams reads the values of --stream and --window. A stream is a name, or one with columns as resample takes it; what resample takes besides,
+// batches have in a plan.
+func (b *asking) readStreams() error {
+	b.Streams, b.Windows = nil, map[string]align.Window{}
 	for _, f := range b.asked {
 		s := align.Stream{Name: f}
 		if i := strings.LastIndexByte(f, '['); i >= 0 && strings.HasSuffix(f, "]") {
@@ -31,9 +30,9 @@ func (b *asking) take() error {
 				return err
 			}
 		}
-		b.Packing.Streams, b.Taken = append(b.Packing.Streams, s.Name), append(b.Taken, s)
+		b.Streams = append(b.Streams, s)
 	}
-	for _, w := range b.windows {
+	for _, w := range b.spans {
 		name, span, _ := cutLast(w, "=")
 		from, to, found := strings.Cut(span, ":")
 		lo, good := seconds(from)
@@ -41,7 +40,7 @@ func (b *asking) take() error {
 		if !found || !good || !too {
 			return usagef("--window: got %q, want NAME=FROM:TO such as action=0s:1s or state=-500ms:0s, or in numbers of seconds, state=-0.5:0", w)
 		}
-		b.Request.Windows = append(b.Request.Windows, batching.Window{Name: name, Window: align.Window{From: lo, To: hi}})
+		b.Windows[name] = align.Window{From: lo, To: hi}
 	}
 	return nil
 }

@@ -130,8 +130,8 @@ func newShards(b *asking, r *loader.Report) (*shards, error) {
 			return nil, err
 		}
 	}
-	samples := min(int64(b.tarSamples), int64(b.tarBytes.value)/int64(max(size, 1)))
-	b.shardSteps = int(max(samples/int64(b.Loader.Batch), 1))
+	samples := min(int64(b.tarSamples), int64(b.tarBytes)/int64(max(size, 1)))
+	b.shardSteps = int(max(samples/int64(b.Batch), 1))
 	return &shards{asking: b}, nil
 }
 
@@ -229,7 +229,7 @@ func (s *shards) fill(ctx context.Context, to *shard, l *loader.Loader, b *loade
 		episode := lists[0][row]
 		a := sample{Tick: lists[1][row], Anchor: lists[2][row], Epoch: index.Epoch, Position: index.Taken + int64(index.Rank) + int64(index.World)*int64(row), Batch: index}
 		a.Name, a.Episode = l.Known(episode)
-		if len(s.Others) > 0 {
+		if len(s.Paths) > 1 {
 			of, _ := l.StoreOf(episode)
 			a.Dataset = &of
 		}

@@ -164,7 +164,7 @@ func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, g
 	}
 	for _, p := range []*spot{&last.at, &last.begun} {
 		if p.Step < 0 { // as if all batches before had been of the size of now
-			p.Step = p.Epoch*int64(g.Report().Batches) + p.Taken/(int64(b.Loader.Batch)*int64(b.devices)*int64(b.world))
+			p.Step = p.Epoch*int64(g.Report().Batches) + p.Taken/(int64(b.Batch)*int64(b.devices)*int64(b.world))
 		}
 	}
 	return last.at, last.begun, true, nil
@@ -175,7 +175,7 @@ func (b *asking) save(s loader.State, step, shard int64, begun spot) error {
 	if b.state == "" {
 		return nil
 	}
-	text, err := json.Marshal(kept{s, &step, shard, b.Loader.Batch * b.devices, &begun})
+	text, err := json.Marshal(kept{s, &step, shard, b.Batch * b.devices, &begun})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 		return err
 	}
 	d.out.Hz = plan.Rate
-	d.Loader.Rank, d.Loader.Ranks = d.number*d.devices, d.world*d.devices
+	d.Rank, d.Ranks = d.number*d.devices, d.world*d.devices
 	if d.group, err = d.source.Make(ctx, devices, plan); err != nil {
 		return err
 	}

@@ -49,10 +49,11 @@ func TestStreamingRefusesWhatCannotBe(t *testing.T) {
 // A device without the memory is told which flags need less.
 func TestADeviceThatIsTooSmallIsToldTheFlags(t *testing.T) {
 	memory := &ops.MemoryError{Device: "cuda:0", What: "f32 [9]", Bytes: 36, Err: errors.New("out of memory")}
-	err := (&batching.Request{}).Explain(memory)
+	packing := batching.Packing{Spell: spelling((&app{}).batchesCommand().Flags())}
+	err := (&batching.Request{Packing: packing}).Explain(memory)
 	assert.ErrorContains(t, err, "--streaming keeps a small part")
 	assert.ErrorIs(t, err, ops.ErrOutOfMemory)
-	b := &batching.Request{Streaming: true}
+	b := &batching.Request{Packing: packing, Streaming: true}
 	assert.Equal(t, error(memory), b.Explain(memory))
 	assert.ErrorContains(t, b.Explain(&loader.RoomError{ShardWindows: 8, MixShards: 4, FitWindows: 8, FitMix: 2, Err: memory}), "want --mix-shards 2 and --shard-windows 8")
 }

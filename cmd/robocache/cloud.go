@@ -44,7 +44,7 @@ func cloudFormat(path string, columns bool) (string, error) {
 	}
 	want := "a .pcd, .ply, .bin, .npy or .npz file"
 	if folder {
-		return "", &inputError{Path: path, Msg: "got a folder, want " + want}
+		return "", &inputError{Path: path, Got: "a folder", Want: want}
 	}
 	if ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."); slices.Contains(cloudFormats, ext) {
 		return ext, nil
@@ -132,7 +132,7 @@ func (c *cloud) trailing(n int64) {
 }
 
 func (c *cloud) fail(array string, got any, want string) error {
-	return &inputError{Path: c.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
+	return &inputError{Path: c.path, Array: array, Got: fmt.Sprint(got), Want: want}
 }
 
 // npy reads an array [N,3+F], or records with x, y and z, which it returns.

@@ -98,7 +98,7 @@ func (s strays) err(path string) error {
 		got += fmt.Sprintf(", the farthest of %d", s.count)
 	}
 	want := fmt.Sprintf("--min and --max, or points nearer to the others, which lie from %s to %s", shortVec(s.lo), shortVec(s.hi))
-	return &inputError{Path: path, Msg: "a grid around all points is too large: got " + got + ", want " + want, Got: got, Want: want}
+	return &inputError{Path: path, Msg: "a grid around all points is too large", Got: got, Want: want}
 }
 
 // forOpen3D makes the points f64, and puts them before the features, which become f64 too.

@@ -16,14 +16,14 @@ import (
 // load reads a file of points, or point clouds of a recording.
 func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	form, none := cloudFormat(r.in, r.columns != nil)
-	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.definitions) > 0
+	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.reading.Definitions) > 0
 	if none == nil && !(asked && form == "bin") { // bare numbers may be anything
 		if asked {
 			return nil, usagef("--stream, --cloud, --episode and --msg-path are for recordings, got a .%s file", form)
 		}
-		return loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.strict})
+		return loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.reading.Strict})
 	}
-	d, err := dataset.Open(ctx, r.in, dataset.Options{Strict: r.strict, Definitions: r.definitions})
+	d, err := dataset.Open(ctx, r.in, r.reading)
 	if err != nil {
 		if none != nil && !asked && errors.Is(err, dataset.ErrUnsupported) {
 			return nil, none
@@ -45,16 +45,9 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	if r.columns != nil {
 		return nil, usagef("--columns is for .bin files, which do not name their columns, got a recording")
 	}
-	at := max(int(r.episode), 0)
-	switch n := d.Len(); {
-	case at >= n:
-		return nil, usagef("--episode: got %d, and %s holds %s", at, r.in, episodes(n))
-	case r.episode < 0 && n > 1:
-		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", r.in, n, n-1)
-	}
-	e, err := d.Episode(ctx, at)
+	e, err := r.episode.of(ctx, d, r.in)
 	if err != nil {
-		return nil, readError(r.in, err)
+		return nil, err
 	}
 	var names []string
 	for i := range e.Clouds {
@@ -63,7 +56,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	name := r.stream
 	switch {
 	case len(names) == 0:
-		return nil, &inputError{Path: r.in, Msg: "no point clouds in it", Got: "no point clouds", Want: "a recording that has some"}
+		return nil, &inputError{Path: r.in, Got: "no point clouds in it", Want: "a recording that has some"}
 	case name == "" && len(names) > 1:
 		return nil, usagef("%s holds %d series of clouds, want --stream %s", r.in, len(names), orOf(names))
 	case name == "":
@@ -75,7 +68,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	c := &cloud{path: r.in}
 	c.remarks = append(c.remarks, notetext.Lines(e.Notes.Damage())...)
 	if r.one < 0 {
-		return c, c.all(ctx, s, r.strict)
+		return c, c.all(ctx, s, r.reading.Strict)
 	}
 	if int(r.one) >= s.Len() {
 		return nil, usagef("--cloud: got %d, and %s of %s holds %s", r.one, name, r.in, text.Count(s.Len(), "cloud"))

@@ -73,7 +73,7 @@ type conversion struct {
 
 func (a *app) convertCommand() *cobra.Command {
 	c := &conversion{}
-	hz, rate := positiveFlag{max: 1e9, unit: "HZ"}, positiveFlag{max: 1e9, unit: "HZ"}
+	var hz float64
 	lerobot := &leRobotFlags{}
 	encoding := choice[mcap.Encoding]{list: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, kind: "ENCODING"}
 	cmd := &cobra.Command{
@@ -105,39 +105,31 @@ LeRobot has no place to say which rows are valid. So rows at both ends of an epi
 every stream has a valid value are left out and counted, such as those from before the first command;
 --keep-invalid keeps them. Those in between stay, and are counted by their streams.`,
 		Example: "  robocache convert run1.mcap run2.mcap -o dataset/ --to lerobot --hz 30\n  robocache convert bags/ -o dataset/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("convert takes one or more recordings, got none")
-			}
-			return nil
-		},
+		Args:    takes(1, 0, "convert takes one or more recordings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
 				c.in = append(c.in, strings.TrimPrefix(arg, "file://"))
 			}
-			c.opt.Reading.Rate = rate.value
 			if encoding.set && c.to != "mcap" {
 				return usagef("--encoding is of messages, got --to %s, want --to mcap", c.to)
 			}
 			if err := lerobot.check(c.to, cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return a.convert(c, hz.value, cmd.Flags().Changed)
+			return a.convert(c, hz, cmd.Flags().Changed)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&c.out, "output", "o", "", "the folder to write, or the file")
 	f.StringVar(&c.to, "to", "", "`FORMAT` to write")
 	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` that says how streams are put on one clock; docs/plans.md has its keys")
-	f.Var(&hz, "hz", "put everything on one clock of this rate")
+	f.Var(hertz(&hz), "hz", "put everything on one clock of this rate")
 	f.Var(&c.shard, "shard", "make one shard, I from 0, of N")
 	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this task's of an array or other launcher, or all")
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
 	f.Var(&encoding, "encoding", "of the messages of mcap: protobuf (default) or json")
 	lerobot.add(f)
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &c.opt.Reading.Clock)
-	definitionsFlag(f, &c.opt.Reading.Definitions)
+	readingFlags(f, &c.opt.Reading)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse what is broken")
 	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input of which every episode was skipped is no error")
 	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "of lerobot: keep rows at the ends in which not every stream is valid")
@@ -397,12 +389,10 @@ func (c *conversion) explain(err error) error {
 		return usagef("--hz: %v, want --rate", err)
 	case errors.As(err, &busy):
 		return &outputError{c.out, fmt.Errorf("another program is making it: want %s", busy.Option.Want)}
-	case errors.As(err, &option) && option.Arg == "output":
-		return usagef("-o: got %s, want %s", option.Got, option.Want)
 	case errors.As(err, &option) && option.Arg == "Plan" && c.planFile != "":
-		return &inputError{Path: c.planFile, Msg: fmt.Sprintf("got %s, want %s", option.Got, option.Want), Got: option.Got, Want: option.Want}
+		return &inputError{Path: c.planFile, Got: option.Got, Want: option.Want}
 	case errors.As(err, &option):
-		return usagef("--%s: got %s, want %s", strings.ToLower(option.Arg), option.Got, option.Want)
+		return option
 	case errors.As(err, &input):
 		return readError(input.Path, input.Err)
 	case errors.As(err, &program): // which says nothing of the input

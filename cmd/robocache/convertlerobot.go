@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -57,11 +56,4 @@ func (l *leRobotFlags) check(to string, given func(string) bool) error {
 	return nil
 }
 
-func (l *leRobotFlags) target() (convert.Target, error) {
-	t, err := convert.LeRobot(l.opt)
-	var bad *convert.OptionError
-	if errors.As(err, &bad) {
-		return nil, usagef("--%s: got %s, want %s", strings.ToLower(bad.Arg), strings.ReplaceAll(bad.Got, "in State", "in --state"), bad.Want)
-	}
-	return t, err
-}
+func (l *leRobotFlags) target() (convert.Target, error) { return convert.LeRobot(l.opt) }

@@ -23,7 +23,7 @@ func TestFlagsOfLeRobotThatCannotBe(t *testing.T) {
 		{[]string{"--to=lerobot", "--name=a=b", "--name=a=c"}, "--name: got a twice"},
 		{[]string{"--to=lerobot", "--cameras=film"}, `--cameras: got "film", want auto, video, image`},
 		{[]string{"--to=lerobot", "--codec=theora"}, `--codec: got "theora", want av1, h264, hevc`},
-		{[]string{"--to=lerobot", "--state=a,b", "--action=b"}, "--action: got b, which is in --state"},
+		{[]string{"--to=lerobot", "--state=a,b", "--action=b"}, "--action: got b, which is of the state too"},
 		{[]string{"--to=lerobot", "--extra=keep"}, `--extra: got "keep", want error, drop, skip`},
 		{[]string{"--to=lerobot"}, "want --hz F or --plan FILE"},
 	} {

@@ -32,7 +32,7 @@ type physician struct {
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	rate, step := positiveFlag{max: 1e9, unit: "HZ"}, limitFlag{above: true}
+	step := limitFlag{above: true}
 	p := physician{failOn: choice[doctor.Severity]{list: []doctor.Severity{doctor.Error, doctor.Warning}, kind: "SEVERITY"}}
 	cmd := &cobra.Command{
 		Use:   "doctor PATH...",
@@ -43,14 +43,9 @@ videos beside their tables, files that are missing, statistics that are not thos
 says what was seen and what to do about it: docs/doctor.md has the rules. With --fail-on the exit code
 is 5 if there is a finding as bad as that.`,
 		Example: "  robocache doctor dataset/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor dataset/ --json | jq '.findings[] | select(.severity==\"error\")'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("doctor takes recordings or datasets, got none")
-			}
-			return nil
-		},
+		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.paths, p.opt.Rate = args, rate.value
+			p.paths = args
 			p.maxStep, _ = step.limit.Get()
 			return a.doctor(cmd.Context(), &p)
 		},
@@ -60,9 +55,7 @@ is 5 if there is a finding as bad as that.`,
 	f.Var(&p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
 	f.Var(&step, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &p.opt.Clock)
-	definitionsFlag(f, &p.opt.Definitions)
+	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.names)
 	cmd.ValidArgsFunction = recordingFiles
 	files(cmd, map[string]string{"html": "html"})

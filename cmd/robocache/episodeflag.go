@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strconv"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/spf13/pflag"
 )
 
@@ -28,9 +30,27 @@ func (e *episodeFlag) Set(s string) error {
 	return nil
 }
 
-// clockFlag is the flag of commands that read recordings of which some have several clocks.
-func clockFlag(f *pflag.FlagSet, clock *string) {
-	f.StringVar(clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+// of returns the episode of the dataset at a path: the one that is given, or the only one.
+func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
+	at := max(int(e), 0)
+	switch n := d.Len(); {
+	case at >= n:
+		return nil, usagef("--episode: got %d, and %s holds %s", at, path, episodes(n))
+	case e < 0 && n > 1:
+		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", path, n, n-1)
+	}
+	episode, err := d.Episode(ctx, at)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	return episode, nil
+}
+
+// readingFlags are the flags of commands that read recordings: how they are read, but for --strict.
+func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
+	f.Var(hertz(&opt.Rate), "rate", "steps a second of recordings that have no times and do not say")
+	f.StringVar(&opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	definitionsFlag(f, &opt.Definitions)
 }
 
 // definitionsFlag is the flag of commands that read recordings, whose messages may lack their definitions.

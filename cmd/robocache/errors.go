@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -12,6 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops"
+	"github.com/spf13/pflag"
 )
 
 // The exit codes, which scripts depend on.
@@ -24,13 +28,75 @@ const (
 	exitFound    = 5
 )
 
-// What an option and an input that cannot be used are is the same for batches that others than the command line ask for.
-type (
-	usageError = batching.UsageError
-	inputError = batching.InputError
-)
+// inputError is an input that cannot be used.
+type inputError = batching.InputError
 
-func usagef(format string, args ...any) error { return batching.Usagef(format, args...) }
+// usageError is a command line that cannot be. Arg, Got and Want are those of an argument, if it is the error of one.
+type usageError struct{ Message, Arg, Got, Want string }
+
+func (e *usageError) Error() string { return e.Message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{Message: fmt.Sprintf(format, args...)}
+}
+
+// arguments are the flags of arguments that have other names.
+var arguments = map[string]string{"definitions": "msg-path", "fresh": "check-fresh"}
+
+// flagOf returns the flag that sets an argument, "shard_windows" or "ShardWindows", or nil. A flag that is repeated has the singular of its name.
+func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
+	var name strings.Builder
+	for i, r := range arg {
+		if unicode.IsUpper(r) && i > 0 && unicode.IsLower(rune(arg[i-1])) || r == '_' {
+			name.WriteByte('-')
+		}
+		if r != '_' {
+			name.WriteRune(unicode.ToLower(r))
+		}
+	}
+	for _, name := range []string{name.String(), strings.TrimSuffix(name.String(), "s"), arguments[name.String()]} {
+		if flag := f.Lookup(name); flag != nil {
+			return flag
+		}
+	}
+	return nil
+}
+
+// spelling writes arguments as a command's flags.
+func spelling(f *pflag.FlagSet) batching.Spelling {
+	return func(arg string) string {
+		switch flag := flagOf(f, arg); {
+		case flag == nil:
+			return arg
+		case flag.Shorthand != "":
+			return "-" + flag.Shorthand
+		default:
+			return "--" + flag.Name
+		}
+	}
+}
+
+// inFlags returns an error of an argument as one of the flag that sets it.
+func inFlags(f *pflag.FlagSet, err error) error {
+	var option *dataset.OptionError
+	var input *inputError
+	var missing *align.MissingError
+	switch {
+	case errors.As(err, &missing) && strings.Contains(missing.Stream, ",") && f.Lookup("stream") != nil:
+		return fmt.Errorf("%w; each stream has a --stream of its own", err)
+	case !errors.As(err, &option) || errors.As(err, &input):
+		return err
+	}
+	e := &usageError{Arg: spelling(f)(option.Arg), Got: option.Got, Want: option.Want}
+	if flag := flagOf(f, option.Arg); flag != nil {
+		list, _ := flag.Value.(pflag.SliceValue)
+		if list != nil && slices.ContainsFunc(list.GetSlice(), func(one string) bool { return strings.Contains(one, ",") }) {
+			e.Want += "; each has a " + e.Arg + " of its own"
+		}
+	}
+	e.Message = fmt.Sprintf("%s: got %s, want %s", e.Arg, e.Got, e.Want)
+	return e
+}
 
 func readError(path string, err error) error { return batching.ReadError(path, err) }
 
@@ -72,28 +138,16 @@ func (e *foundError) Error() string {
 
 // report is an error as --json writes it.
 type report struct {
-	Kind    string `json:"kind"` // "usage", "input", "device" or "other"
-	Code    int    `json:"code"` // the exit code
-	Message string `json:"message"`
-	Path    string `json:"path,omitempty"`
-	Stream  string `json:"stream,omitempty"`
-	Array   string `json:"array,omitempty"`
-	Arg     string `json:"arg,omitempty"` // the operation's argument
-	Got     string `json:"got,omitempty"`
-	Want    string `json:"want,omitempty"`
-	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
-	Plan    string `json:"plan,omitempty"`   // the plan file that line and column are of, if path is another
-	Line    int    `json:"line,omitempty"`   // of a text file or header, from 1
-	Column  int    `json:"column,omitempty"` // of a plan file, from 1
-	Row     *int   `json:"row,omitempty"`
-	Index   *int   `json:"index,omitempty"`
+	Kind string `json:"kind"` // "usage", "input", "device" or "other"
+	Code int    `json:"code"` // the exit code
+	failure.Report
+	Plan string `json:"plan,omitempty"` // the plan file that line and column are of, if path is another
 }
 
 // describe is the one place where errors become exit codes.
 func describe(err error) report {
-	f := failure.Of(err)
-	r := report{Kind: "other", Code: exitOther, Message: f.Message, Path: f.Path, Stream: f.Stream, Arg: f.Arg, Got: f.Got, Want: f.Want,
-		Offset: f.Offset, Line: f.Line, Column: f.Column, Row: f.Row, Index: f.Index}
+	r := report{Kind: "other", Code: exitOther, Report: failure.Of(err)}
+	r.Class, r.Op = "", ""
 	var (
 		usage  *usageError
 		input  *inputError
@@ -137,6 +191,7 @@ func describe(err error) report {
 		r.Path = output.Path
 	case errors.As(err, &usage):
 		is("usage", exitUsage)
+		r.Arg, r.Got, r.Want = usage.Arg, usage.Got, usage.Want
 	case errors.Is(err, ops.ErrUnknownBackend):
 		is("usage", exitUsage)
 	case errors.Is(err, ops.ErrNoDevice) && errors.As(err, &open):

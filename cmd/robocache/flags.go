@@ -43,6 +43,20 @@ func (c *choice[T]) Set(s string) error {
 	return fmt.Errorf("want %s", strings.Join(c.names(), ", "))
 }
 
+// setting is a choice that is written to a field.
+type setting[T fmt.Stringer] struct {
+	choice[T]
+	to *T
+}
+
+func (s *setting[T]) Set(text string) error {
+	err := s.choice.Set(text)
+	if err == nil {
+		*s.to = s.value
+	}
+	return err
+}
+
 func (c *choice[T]) names() []string {
 	var out []string
 	for _, v := range c.list {
@@ -108,18 +122,21 @@ func (l *limitFlag) Set(s string) error {
 	return nil
 }
 
-// positiveFlag is a finite number above 0.
+// positiveFlag is a finite number above 0, which is written to a field.
 type positiveFlag struct {
-	value float64
-	max   float64
-	unit  string
+	to   *float64
+	max  float64
+	unit string
 }
 
+// hertz is the flag of a rate.
+func hertz(to *float64) *positiveFlag { return &positiveFlag{to: to, max: 1e9, unit: "HZ"} }
+
 func (p *positiveFlag) String() string {
-	if p.value == 0 {
+	if p.to == nil || *p.to == 0 {
 		return ""
 	}
-	return strconv.FormatFloat(p.value, 'g', -1, 64)
+	return strconv.FormatFloat(*p.to, 'g', -1, 64)
 }
 
 func (p *positiveFlag) Type() string { return p.unit }
@@ -132,7 +149,7 @@ func (p *positiveFlag) Set(s string) error {
 		}
 		return fmt.Errorf("want a number above 0")
 	}
-	p.value = v
+	*p.to = v
 	return nil
 }
 

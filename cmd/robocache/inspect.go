@@ -27,7 +27,7 @@ type inspector struct {
 
 func (a *app) inspectCommand() *cobra.Command {
 	var in inspector
-	rate, episode := positiveFlag{max: 1e9, unit: "HZ"}, episodeFlag(-1)
+	episode := episodeFlag(-1)
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
 		Short: "List what a recording or dataset holds",
@@ -37,22 +37,14 @@ declares that is not there; and of all else why it is no stream. PATH is a file,
 pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
 summed over all, or are those of --episode N.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect dataset/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("inspect takes one file, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "inspect takes one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in.path, in.opt.Rate = args[0], rate.value
-			in.episode = int(episode)
+			in.path, in.episode = args[0], int(episode)
 			return a.inspect(cmd.Context(), &in)
 		},
 	}
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
-	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(cmd.Flags(), &in.opt.Clock)
-	definitionsFlag(cmd.Flags(), &in.opt.Definitions)
+	readingFlags(cmd.Flags(), &in.opt)
 	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, counted from 0")
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")

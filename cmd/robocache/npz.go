@@ -51,7 +51,7 @@ func loadNPZ(r *request) (*work, error) {
 	if r.planFile != "" || len(r.streams) > 0 || !file.Has("values") {
 		return loadStreams(r)
 	}
-	if !file.Has("targets") && r.hz.value == 0 {
+	if !file.Has("targets") && r.hz == 0 {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &npzJob{path: r.in}
@@ -67,7 +67,7 @@ func loadNPZ(r *request) (*work, error) {
 		want bool
 	}{
 		{"times", &j.times, file.Times, true},
-		{"targets", &j.targets, file.Times, r.hz.value == 0},
+		{"targets", &j.targets, file.Times, r.hz == 0},
 		{"lengths", &j.lengths, file.Tensor, file.Has("lengths")},
 	}
 	for _, a := range read {
@@ -132,7 +132,7 @@ func appendBits(remarks []string, array string, head *npy.Header) []string {
 }
 
 func (j *npzJob) fail(array string, got any, want string) error {
-	return &inputError{Path: j.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
+	return &inputError{Path: j.path, Array: array, Got: fmt.Sprint(got), Want: want}
 }
 
 // makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.
@@ -181,7 +181,7 @@ func (j *npzJob) makeClock(r *request) error {
 	}
 	var err error
 	var over align.Span
-	if j.clock, over, err = align.ClockOver(covers, span, r.hz.value, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
+	if j.clock, over, err = align.ClockOver(covers, span, r.hz, align.EndSnap(j.snap, j.times.DType(), covers)); err == nil {
 		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.value)
 	}
 	var size *align.SizeError
@@ -245,9 +245,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		return nil, e
 	}
 	j.out = out
-	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
+	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz)}
 	res.Ignored, res.Remarks, res.Notes = append([]string{}, j.ignored...), j.remarks, j.notes
-	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period.value}}
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period}}
 	res.Notes.Join(align.Degrees("values", j.values, channels))
 	res.Notes.Join(align.Unused("", r.sampling(), align.Effective{How: r.sampling(), Edge: r.edge.value, Channels: channels}))
 	d := j.values.Dim(j.values.Rank() - 1)

@@ -52,11 +52,10 @@ type packedMedia struct {
 
 func (a *app) packCommand() *cobra.Command {
 	var p batching.Packing
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	var out string
 	var shard shardFlag
 	var shards int
-	dtype := choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}
+	dtype := setting[tensor.DType]{choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"}, &p.Build.DType}
 	cmd := &cobra.Command{
 		Use:   "pack DATASET -o STORE.safetensors",
 		Short: "Pack the episodes of a dataset into one file that batches are drawn from",
@@ -82,16 +81,11 @@ bytes whoever packs them. A shard that is there and fresh stays, so to run it ag
 whose sources have changed is packed anew. Shards that were packed with other options, or of another
 dataset, are refused unless --replace is given.`,
 		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack dataset/ -o store/ --shard 3/8",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("pack takes one dataset, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "pack takes one dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.Path, p.DType, p.Rate = strings.TrimPrefix(args[0], "file://"), dtype.value, rate.value
+			p.Path, p.Spell = strings.TrimPrefix(args[0], "file://"), spelling(cmd.Flags())
 			switch given := cmd.Flags().Changed; {
-			case p.Replace && !given("shard") && !given("shards"):
+			case p.Build.Replace && !given("shard") && !given("shards"):
 				return usagef("--replace: got it without --shard or --shards, want it with them: one file is replaced anyhow")
 			case given("shard"):
 				if given("shards") && shards != shard.count {
@@ -115,14 +109,12 @@ dataset, are refused unless --replace is given.`,
 	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write; with --shard or --shards a folder")
 	f.Var(&shard, "shard", "pack one shard, I from 0, of a store in N files")
 	f.IntVar(&shards, "shards", 0, "pack a store in `N` files: this task's of an array or other launcher, or all")
-	f.StringArrayVar(&p.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
-	f.StringArrayVar(&p.Media, "media", nil, "a media stream to take too, or all; repeatable")
+	f.StringArrayVar(&p.Build.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
+	f.StringArrayVar(&p.Build.Media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &p.Clock)
-	definitionsFlag(f, &p.Definitions)
+	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
-	f.BoolVar(&p.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
+	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.names)
 	files(cmd, map[string]string{"output": "safetensors"})
 	cmd.ValidArgsFunction = recordingFiles
@@ -174,7 +166,7 @@ func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Datas
 	defer bar.done()
 	written := func() {}
 	defer func() { written() }()
-	opt := p.Options(func(done, of int) {
+	opt := p.BuildOptions(func(done, of int) {
 		if bar.add(1); done == of {
 			bar.done()
 			written = a.step("writing " + out)

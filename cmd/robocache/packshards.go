@@ -74,7 +74,7 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
 	done, episodes := a.step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), bar{}
 	defer func() { done(); episodes.done() }()
-	return loader.PackShard(ctx, d, p.Path, out, index, count, p.Options(func(at, of int) {
+	return loader.PackShard(ctx, d, p.Path, out, index, count, p.BuildOptions(func(at, of int) {
 		if at == 1 {
 			done()
 			episodes = a.counting(fmt.Sprintf("packing shard %d of %d", index, count), of)
@@ -108,8 +108,6 @@ func unpacked(p *batching.Packing, err error, out string) error {
 	var option *loader.OptionError
 	var path *fs.PathError
 	switch {
-	case errors.As(err, &option) && option.Arg == "Shard":
-		return usagef("--shards: got %s, want %s", option.Got, option.Want)
 	case errors.As(err, &option) && option.Arg == "Replace":
 		return usagef("-o: got %s, want the same, another folder, or --replace", option.Got)
 	case errors.As(err, &path) && (path.Op == "mkdir" || path.Path == out || filepath.Dir(path.Path) == filepath.Clean(out)):

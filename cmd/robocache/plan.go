@@ -53,30 +53,22 @@ type planning struct {
 
 func (a *app) planCommand() *cobra.Command {
 	var p planning
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
 		Use:   "plan PATH -o PLAN.yaml",
 		Short: "Write a first plan for a recording or dataset",
 		Long:  planHelp,
 		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n" +
 			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("plan takes one recording or dataset, got %d: %q", len(args), args)
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			p.Path, p.Rate = args[0], rate.value
+		Args: takes(1, 1, "plan takes one recording or dataset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.Path, p.Spell = args[0], spelling(cmd.Flags())
 			return a.plan(context.Background(), &p)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
 	f.StringVar(&p.action, "action", "", "the `STREAM` that a policy predicts, such as /cmd_vel; that called action or actions unless given")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &p.Clock)
-	definitionsFlag(f, &p.Definitions)
+	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse what is broken")
 	files(cmd, map[string]string{"output": "yaml"})
 	cmd.ValidArgsFunction = recordingFiles

@@ -30,9 +30,8 @@ import (
 type acting struct {
 	dir, path          string
 	out, plot, backend string
-	rate, hz           positiveFlag // of recordings that have none, and of --live
-	clock              string       // of recordings that have several
-	definitions        []string     // of their messages
+	request            batching.Request // of the recordings
+	hz                 float64          // of --live
 	episode            episodeFlag
 	live, columns      bool
 }
@@ -94,20 +93,15 @@ the samples to the actions; without --live that is of as many as a thousand pred
 the other.`
 
 func (a *app) policyCommand() *cobra.Command {
-	p := acting{rate: positiveFlag{max: 1e9, unit: "HZ"}, hz: positiveFlag{max: 1e6, unit: "HZ"}, episode: -1}
+	p := acting{episode: -1}
 	cmd := &cobra.Command{
 		Use:     "policy DIR RECORDING",
 		Short:   "Run a trained policy on recordings",
 		Long:    policyHelp,
 		Example: "  robocache policy trained/ dataset/ --episode 3 --plot policy.png\n  robocache policy trained/ dataset/ --episode 3 --live --hz 50",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("policy takes a folder that train has written and a recording, got %d arguments", len(args))
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			p.dir, p.path = args[0], args[1]
+		Args:    takes(2, 2, "policy takes a folder that train has written and a recording"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.dir, p.path, p.request.Paths, p.request.Spell = args[0], args[1], args[1:], spelling(cmd.Flags())
 			return a.policy(&p)
 		},
 	}
@@ -117,10 +111,8 @@ func (a *app) policyCommand() *cobra.Command {
 	f.StringVar(&p.plot, "plot", "", "draw the actions of the episode to this `PNG`")
 	f.BoolVar(&p.columns, "columns", false, "print the skill of each column of the action, at the end of the chunk")
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from what has arrived")
-	f.Var(&p.hz, "hz", "predictions a second of --live; the policy's clock unless given")
-	f.Var(&p.rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &p.clock)
-	definitionsFlag(f, &p.definitions)
+	f.Var(&positiveFlag{&p.hz, 1e6, "HZ"}, "hz", "predictions a second of --live; the policy's clock unless given")
+	readingFlags(f, &p.request.Packing.Options)
 	f.StringVar(&p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "backend", backendNames)
 	cmd.ValidArgsFunction = recordingFiles
@@ -136,7 +128,7 @@ func (p *acting) check() error {
 		return usagef("--plot: got %q, want a name that ends in .png", p.plot)
 	case p.live && (p.out != "" || p.plot != ""):
 		return usagef("--live: got it with -o or --plot, want one of them")
-	case p.hz.value > 0 && !p.live:
+	case p.hz > 0 && !p.live:
 		return usagef("--hz: got it without --live, want both")
 	case p.out != "" && sameFile(p.path, p.out):
 		return usagef("-o: %q is the recording, want another file", p.out)
@@ -162,8 +154,8 @@ func (a *app) policy(p *acting) (err error) {
 	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, Remarks: []string{}}}
 	trained := pol.Config().Clock
-	request := batching.Request{Packing: batching.Packing{Path: p.path, Rate: p.rate.value, Clock: p.clock, Prefer: trained, PreferRate: pol.Config().Rate, Definitions: p.definitions}}
-	source, err := batching.Open(ctx, &request, batching.Watch{Step: a.step, Note: noting(w.remark), Counting: a.counted})
+	p.request.Prefer, p.request.PreferRate = trained, pol.Config().Rate
+	source, err := batching.Open(ctx, &p.request, a.watch(w.remark))
 	if err != nil {
 		return err
 	}
@@ -175,7 +167,7 @@ func (a *app) policy(p *acting) (err error) {
 	if got, rate := w.store.Info().Rate, pol.Config().Rate; rate > 0 && got > 0 && got != rate {
 		w.remark("the recordings have %g steps a second, and those that the policy was trained on %g", got, rate)
 	}
-	return p.explain(explainDrawn(&request, w.run(ctx)))
+	return p.explain(explainDrawn(&p.request, w.run(ctx)))
 }
 
 // explain says what an error means for the command line.
@@ -371,7 +363,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 		}
 		defer func() { err = errors.Join(err, score.Close()) }()
 	}
-	hz := w.hz.value
+	hz := w.hz
 	if hz == 0 {
 		hz = w.policy.Config().Hz
 	}

@@ -3,18 +3,20 @@ package main
 import (
 	"os"
 
+	"github.com/spf13/pflag"
+
 	"github.com/robocache/robocache/internal/batching"
 )
 
-// ranked fills in the rank of a command from its flags, of which some are given, and the environment, and says who said so.
-func (a *app) ranked(rank, world *int, given func(flag string) bool) error {
+// ranked fills in the rank of a command from the flags that are given and from the environment, and prints where it is from.
+func (a *app) ranked(rank, world *int, f *pflag.FlagSet) error {
 	flags := [2]*int{rank, world}
 	for i, name := range []string{"rank", "world"} {
-		if !given(name) {
+		if !f.Changed(name) {
 			flags[i] = nil
 		}
 	}
-	p, err := batching.PlaceOf(flags[0], flags[1], os.Getenv)
+	p, err := batching.PlaceOf(flags[0], flags[1], os.Getenv, spelling(f))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,27 +33,20 @@ type recording struct {
 }
 
 func loadRecording(r *request) (*work, error) {
-	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict, Rate: r.rate.value, Clock: r.clock, Definitions: r.definitions})
+	d, err := dataset.Open(context.Background(), r.in, r.reading)
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
-	n, at := d.Len(), max(int(r.episode), 0)
-	switch {
-	case at >= n:
-		return nil, usagef("--episode: got %d, and %s holds %s", at, r.in, episodes(n))
-	case r.episode < 0 && n > 1:
-		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", r.in, n, n-1)
-	}
-	e, err := d.Episode(context.Background(), at)
+	e, err := r.episode.of(context.Background(), d, r.in)
 	if err != nil {
-		return nil, readError(r.in, err)
+		return nil, err
 	}
 	plan, err := r.makePlan(e.Names())
 	if err != nil {
 		return nil, err
 	}
 	j := &recording{path: r.in, form: d.Format(), episode: e, plan: plan}
-	if r.rate.value > 0 && d.Info().RateFrom != "caller" {
+	if r.reading.Rate > 0 && d.Info().RateFrom != "caller" {
 		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
 	}
 	info := d.Info()
@@ -73,7 +67,7 @@ func loadStreams(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !file.Has("targets") && r.hz.value == 0 && r.planFile == "" {
+	if !file.Has("targets") && r.hz == 0 && r.planFile == "" {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &recording{path: r.in, form: "npz", plan: plan}
@@ -89,7 +83,7 @@ func loadStreams(r *request) (*work, error) {
 		}
 	}
 	var used []string
-	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names, Strict: r.strict}); err != nil {
+	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names, Strict: r.reading.Strict}); err != nil {
 		return nil, arrayError(r.in, err)
 	}
 	if len(j.episode.Streams) == 0 {
@@ -113,7 +107,7 @@ func loadStreams(r *request) (*work, error) {
 			j.plan.Streams = append(j.plan.Streams, align.Stream{Name: s.Name})
 		}
 	}
-	if r.hz.value == 0 && r.planFile == "" {
+	if r.hz == 0 && r.planFile == "" {
 		if j.plan.Targets, err = file.Times("targets"); err != nil {
 			return nil, &inputError{Path: r.in, Array: "targets", Err: err}
 		}
@@ -151,7 +145,7 @@ func noStreams(r *request, file *npz.File, left []dataset.LeftOut) error {
 	if r.op == "Resample" {
 		want += ", or arrays values and times"
 	}
-	return &inputError{Path: r.in, Msg: "no streams: got " + got + ", want " + want, Got: got, Want: want}
+	return &inputError{Path: r.in, Msg: "no streams", Got: got, Want: want}
 }
 
 // arrayError names the array of an archive that cannot be used.
@@ -159,7 +153,7 @@ func arrayError(path string, err error) error {
 	var s *npz.StreamError
 	if errors.As(err, &s) {
 		if s.Got != "" {
-			return &inputError{Path: path, Array: s.Array, Msg: fmt.Sprintf("got %s, want %s", s.Got, s.Want), Got: s.Got, Want: s.Want}
+			return &inputError{Path: path, Array: s.Array, Got: s.Got, Want: s.Want}
 		}
 		return &inputError{Path: path, Array: s.Array, Err: s.Err}
 	}
@@ -187,13 +181,13 @@ func (r *request) makePlan(names []string) (align.Plan, error) {
 	if err != nil {
 		return align.Plan{}, err
 	}
-	return align.Plan{Rate: r.hz.value, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
+	return align.Plan{Rate: r.hz, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
 }
 
 // sampling is what the flags say of all streams.
 func (r *request) sampling() align.Sampling {
 	s := align.Sampling{
-		Period: r.period.value, Window: r.window.limit, Fill: r.fill.fill,
+		Period: r.period, Window: r.window.limit, Fill: r.fill.fill,
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps, DType: r.dtype.value,
 		Kind: r.kind.String(), Edge: r.edge.String(), Quat: r.quat.String(),
 	}
@@ -328,10 +322,7 @@ func (j *recording) explain(r *request, err error) error {
 	case errors.As(err, &span) && span.Targets > 0 && len(span.Streams) == 0:
 		return usagef("--hz: %v", span)
 	case errors.As(err, &stream):
-		e := &inputError{Path: j.path, Plan: place, Stream: stream.Stream, Err: r.sortable(stream.Err)}
-		if stream.Got != "" {
-			e.Msg, e.Got, e.Want = fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), stream.Got, stream.Want
-		}
+		e := &inputError{Path: j.path, Plan: place, Stream: stream.Stream, Got: stream.Got, Want: stream.Want, Err: r.sortable(stream.Err)}
 		if j.form == "npz" {
 			e.Array = j.array(stream)
 		}
@@ -352,7 +343,7 @@ func (j *recording) explain(r *request, err error) error {
 	}
 	var plan *align.PlanError
 	if errors.As(err, &plan) && plan.Key == "targets" {
-		return &inputError{Path: j.path, Array: "targets", Msg: fmt.Sprintf("got %s, want %s", plan.Got, plan.Want)}
+		return &inputError{Path: j.path, Array: "targets", Got: plan.Got, Want: plan.Want}
 	}
 	return err
 }
@@ -398,10 +389,7 @@ func (r *request) sortable(err error) error {
 
 // array names the array of an archive that a stream's error is about.
 func (j *recording) array(e *align.StreamError) string {
-	name := ops.Argument(e)
-	if strings.Contains(e.Got, "timestamps") {
-		name = "SrcTimes"
-	}
+	name := cmp.Or(e.Arg, ops.Argument(e))
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "Src":
 		return j.arrayOf(e.Stream, "values")

@@ -23,7 +23,7 @@ type request struct {
 	in, out, plot string
 	backend       string
 	streams       []string
-	strict        bool
+	reading       dataset.Options
 	unordered     string
 	episode       episodeFlag // of a dataset; -1 unless given
 	fillGaps      bool
@@ -34,10 +34,7 @@ type request struct {
 	span          choice[align.RangeMode]
 	encoding      choice[mcap.Encoding]
 	planFile      string
-	hz, period    positiveFlag
-	clock         string       // of those that a recording has
-	definitions   []string     // of its messages
-	rate          positiveFlag // of the steps of a recording without times
+	hz, period    float64
 	fill          fillFlag
 	snap          limitFlag
 	gap, near     limitFlag
@@ -106,9 +103,6 @@ func newRequest(op string) *request {
 		from:     choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
 		span:     choice[align.RangeMode]{list: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, kind: "RANGE"},
 		encoding: choice[mcap.Encoding]{list: []mcap.Encoding{mcap.Protobuf, mcap.JSON}, kind: "ENCODING"},
-		hz:       positiveFlag{max: 1e9, unit: "HZ"},
-		rate:     positiveFlag{max: 1e9, unit: "HZ"},
-		period:   positiveFlag{unit: "PERIOD"},
 		window:   limitFlag{above: true},
 	}
 }
@@ -130,12 +124,7 @@ func (a *app) resampleCommand() *cobra.Command {
 
 // finish gives a command its argument, the flags that resample and fuse share, and what it does.
 func (r *request) finish(cmd *cobra.Command, do func() error) {
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usagef("%s takes one input file, got %d: %q", cmd.Name(), len(args), args)
-		}
-		return nil
-	}
+	cmd.Args = takes(1, 1, cmd.Name()+" takes one input file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.in = args[0]
 		if r.planFile != "" {
@@ -150,13 +139,13 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap file to write")
 	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
-	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
-	f.Var(&r.hz, "hz", "rate of the clock to make")
+	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
+	f.Var(hertz(&r.hz), "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
 	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
 	f.Var(&r.kind, "kind", strings.Join(r.kind.names(), ", ")+" (default linear)")
 	f.Var(&r.quat, "quat", "order of quaternions where the recording does not say: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
-	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
+	f.Var(&positiveFlag{to: &r.period, unit: "PERIOD"}, "period", "period of --kind angle (default 2 pi)")
 	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
 	f.Var(&r.snap, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
@@ -164,9 +153,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
-	f.Var(&r.rate, "rate", "steps a second of a recording that has no times and does not say")
-	clockFlag(f, &r.clock)
-	definitionsFlag(f, &r.definitions)
+	readingFlags(f, &r.reading)
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
@@ -188,7 +175,7 @@ func onlyPlan(cmd *cobra.Command) (err error) {
 // options returns the operation's options, but for the channels. A target as near to a sample as snap counts as on it.
 func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 	return ops.ResampleOptions{
-		Interp: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
+		Interp: r.kind.value, Quat: r.quat.value, Period: r.period, Window: r.window.limit,
 		Edge: r.edge.value, Fill: r.fill.fill, Snap: snap,
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
 		DType: r.dtype.value,
@@ -197,7 +184,7 @@ func (r *request) options(snap ops.Limit) ops.ResampleOptions {
 
 // snapping is --snap, or its default, for the clock of --hz.
 func (r *request) snapping() ops.Limit {
-	snap, _ := align.Snapping(r.snap.limit, r.hz.value) // check has seen it
+	snap, _ := align.Snapping(r.snap.limit, r.hz) // check has seen it
 	return snap
 }
 
@@ -260,9 +247,9 @@ func (r *request) check() error {
 	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if _, err := align.Snapping(r.snap.limit, r.hz.value); err != nil {
+	if _, err := align.Snapping(r.snap.limit, r.hz); err != nil {
 		d, _ := r.snap.limit.Get()
-		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.hz.value)
+		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.hz)
 	}
 	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
 		return usagef("--unordered: got %q, want %s", r.unordered, strings.Join(align.Unordereds, ", "))
@@ -302,20 +289,20 @@ func (r *request) windowed() string {
 // checkFor finds flags that do not go with the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
-	case r.span.set && r.hz.value == 0 && r.planFile == "":
+	case r.span.set && r.hz == 0 && r.planFile == "":
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
 	case r.episode > 0 && (form == "ulg" || form == "npz"):
 		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
-	case form == "npz" && r.clock != "":
+	case form == "npz" && r.reading.Clock != "":
 		return usagef("--clock is for recordings with several clocks, got %q", r.in)
-	case form == "npz" && r.rate.value > 0:
+	case form == "npz" && r.reading.Rate > 0:
 		return usagef("--rate is for recordings without times, got %q", r.in)
 	case form == "npz":
 	case r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
 	case r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
 		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.value, whatIs(form), r.kind.value)
-	case r.hz.value == 0 && r.planFile == "":
+	case r.hz == 0 && r.planFile == "":
 		return usagef("no clock given: %s has no targets, want --hz", whatIs(form))
 	}
 	return nil

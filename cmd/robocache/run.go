@@ -97,6 +97,11 @@ on a GPU or on the CPU.`,
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: flagMessage(err)} })
 	root.AddCommand(a.infoCommand(), a.inspectCommand(), a.doctorCommand(), a.planCommand(), a.convertCommand(), a.statsCommand(), a.viewCommand(), a.resampleCommand(), a.fuseCommand(), a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand(), a.voxelizeCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand(), a.serveCommand())
+	for _, c := range root.Commands() {
+		if run := c.RunE; run != nil {
+			c.RunE = func(cmd *cobra.Command, args []string) error { return inFlags(cmd.Flags(), run(cmd, args)) }
+		}
+	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.InitDefaultHelpCmd()
@@ -120,6 +125,19 @@ on a GPU or on the CPU.`,
 		}
 	}
 	return root
+}
+
+// takes returns the check of a command that takes least to most arguments; most 0 is any number. what says so.
+func takes(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch n := len(args); {
+		case n == 0 && most == 0:
+			return usagef("%s, got none", what)
+		case n < least || most > 0 && n > most:
+			return usagef("%s, got %d: %q", what, n, args)
+		}
+		return nil
+	}
 }
 
 // noArgs refuses arguments, with an error that ends in the right exit code.

@@ -79,7 +79,7 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 			return 0, 0, "", err
 		}
 	}
-	p, err := batching.PlaceOf(nil, nil, getenv)
+	p, err := batching.PlaceOf(nil, nil, getenv, nil)
 	if err == nil && p.Count > 1 {
 		err = find(p.Index, p.Count, p.From)
 	}

@@ -49,7 +49,6 @@ type computed struct {
 
 func (a *app) statsCommand() *cobra.Command {
 	var s statistics
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
 		Use:   "stats PATH",
 		Short: "Compute the exact statistics of a dataset that training normalises with",
@@ -74,7 +73,7 @@ again with --after MERGED, and merge again, until stats says that all is known.`
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			s.paths, s.read.Rate, s.opt.Strict = args, rate.value, s.read.Strict
+			s.paths, s.opt.Strict = args, s.read.Strict
 			if s.shard.count > 0 {
 				s.opt.Shard, s.opt.Shards = s.shard.index, s.shard.count
 			}
@@ -93,9 +92,7 @@ again with --after MERGED, and merge again, until stats says that all is known.`
 	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
 	f.BoolVar(&s.quantless, "no-quantiles", false, "leave the quantiles out, which need other passes")
 	f.BoolVar(&s.read.Strict, "strict", false, "refuse what is broken")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &s.read.Clock)
-	definitionsFlag(f, &s.read.Definitions)
+	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
 	files(cmd, map[string]string{"plan": "yaml"})
 	cmd.ValidArgsFunction = recordingFiles

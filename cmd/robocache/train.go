@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/text"
@@ -28,12 +30,9 @@ type training struct {
 	policy.Options
 	path, kind, planFile string
 	out, backend         string
-	rate                 positiveFlag
-	hz                   positiveFlag
-	clock                string
-	definitions          []string
-	resume, anew         bool // anew: there is nothing to resume
-	rank, world          int  // of the programs that train together
+	request              batching.Request // of the dataset
+	resume, anew         bool             // anew: there is nothing to resume
+	rank, world          int              // of the programs that train together
 }
 
 // writes reports whether this program is the one that writes.
@@ -121,7 +120,7 @@ Under --json there is a line for each tenth of the steps, with step, loss and st
 a last one with the result.`
 
 func (a *app) trainCommand() *cobra.Command {
-	t := training{rate: positiveFlag{max: 1e9, unit: "HZ"}, hz: positiveFlag{max: 1e9, unit: "HZ"}}
+	var t training
 	cmd := &cobra.Command{
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
@@ -129,15 +128,10 @@ func (a *app) trainCommand() *cobra.Command {
 		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --hold-out 3 --out trained/ --resume\n" +
 			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("train takes a dataset, got %d", len(args))
-			}
-			return nil
-		},
+		Args: takes(1, 1, "train takes a dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t.path = args[0]
-			if err := a.ranked(&t.rank, &t.world, cmd.Flags().Changed); err != nil {
+			t.path, t.request.Paths, t.request.Spell = args[0], args, spelling(cmd.Flags())
+			if err := a.ranked(&t.rank, &t.world, cmd.Flags()); err != nil {
 				return err
 			}
 			return a.train(&t)
@@ -147,7 +141,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.StringVar(&t.kind, "policy", policy.Kind, "the `KIND` of policy: "+policy.Kind)
 	f.StringVar(&t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
-	f.Var(&t.hz, "hz", "rate of the clock; that of the dataset unless given")
+	f.Var(hertz(&t.Hz), "hz", "rate of the clock; that of the dataset unless given")
 	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")
 	f.StringArrayVar(&t.States, "state", nil, "a `STREAM` that is seen; all that their names allow unless given; repeatable")
 	f.IntVar(&t.Steps, "steps", 0, "steps of training; 0 for those of the size")
@@ -159,9 +153,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.Uint64Var(&t.Seed, "seed", 0, "of the weights at first, the order of the windows, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
-	f.Var(&t.rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &t.clock)
-	definitionsFlag(f, &t.definitions)
+	readingFlags(f, &t.request.Packing.Options)
 	f.StringVar(&t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
 	f.IntVar(&t.rank, "rank", 0, "this program's number among --world; told by torchrun, srun, Open MPI or Kubernetes unless given")
@@ -190,14 +182,14 @@ func (t *training) check() error {
 		return usagef("--policy: got %q, want %s", t.kind, policy.Kind)
 	case t.resume && t.out == "":
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
-	case t.planFile != "" && (t.hz.value > 0 || t.Action != "" || len(t.States) > 0):
+	case t.planFile != "" && (t.Hz > 0 || t.Action != "" || len(t.States) > 0):
 		return usagef("--plan: got it with --hz, --action or --state, want what they say in the plan")
 	case t.NCCL && t.world > 1:
 		return usagef("--nccl: got it in a program of %d, want one program with several devices: several share their memory", t.world)
 	case t.Rate < 0:
 		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
 	}
-	if t.Hz = t.hz.value; t.planFile != "" {
+	if t.planFile != "" {
 		text, err := os.ReadFile(t.planFile)
 		if err != nil {
 			return readError(t.planFile, err)
@@ -300,8 +292,7 @@ func (a *app) train(t *training) (err error) {
 	if err := w.devicesOfAll(ctx); err != nil {
 		return err
 	}
-	w.request = batching.Request{Packing: batching.Packing{Path: t.path, Rate: t.rate.value, Clock: t.clock, Definitions: t.definitions}}
-	source, err := batching.Open(ctx, &w.request, batching.Watch{Step: a.step, Note: noting(w.remark), Counting: a.counted})
+	source, err := batching.Open(ctx, &w.request, a.watch(w.remark))
 	if err != nil {
 		return err
 	}
@@ -311,7 +302,7 @@ func (a *app) train(t *training) (err error) {
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()
 	if err != nil {
-		return w.explain(explainDrawn(&w.request, err))
+		return explainDrawn(&w.request, w.explain(err))
 	}
 	defer func() { err = errors.Join(err, tr.Close()) }()
 	if err := w.run(ctx, tr, source.Store); err != nil {
@@ -323,20 +314,26 @@ func (a *app) train(t *training) (err error) {
 	return nil
 }
 
-// counted is a bar for what is opened.
-func (a *app) counted(what string, of int) (one, done func()) {
-	bar := a.counting(what, of)
-	return func() { bar.add(1) }, bar.done
+// watch shows the progress of opening datasets, and their remarks.
+func (a *app) watch(remark func(format string, args ...any)) batching.Watch {
+	return batching.Watch{Step: a.step, Note: noting(remark), Counting: func(what string, of int) (one, done func()) {
+		bar := a.counting(what, of)
+		return func() { bar.add(1) }, bar.done
+	}}
+}
+
+// noting returns a function that prints notes.
+func noting(remark func(format string, args ...any)) func(dataset.Note) {
+	return func(n dataset.Note) { remark("%s", notetext.Line(n)) }
 }
 
 // trainer is train at work.
 type trainer struct {
 	*training
-	app     *app
-	ranks   *ranks.Group // nil if this program trains alone
-	unread  error        // of the output: nobody reads it any more
-	request batching.Request
-	out     *trained
+	app    *app
+	ranks  *ranks.Group // nil if this program trains alone
+	unread error        // of the output: nobody reads it any more
+	out    *trained
 }
 
 func (w *trainer) remark(format string, args ...any) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/nn"
@@ -19,12 +18,11 @@ func (t *training) explain(err error) error {
 	}
 	var option *policy.OptionError
 	if errors.As(err, &option) {
-		arg, _, _ := strings.Cut(option.Arg, ":")
-		flag := map[string]string{"Size": "size", "Plan": "plan", "Hz": "hz", "Action": "action", "States": "state", "HoldOut": "hold-out", "LeaveOut": "leave-out", "Steps": "steps", "Batch": "batch", "Rate": "lr", "Floor": "floor", "History": "plan", "Chunk": "plan"}[arg]
-		if flag != "" && (flag != "plan" || t.planFile == "") {
-			return usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+		arg := cmp.Or(map[string]string{"Rate": "lr", "History": "Plan", "Chunk": "Plan"}[option.Arg], option.Arg)
+		if arg != "Plan" || t.planFile == "" {
+			return &policy.OptionError{Arg: arg, Got: option.Got, Want: option.Want}
 		}
-		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: fmt.Sprintf("%s: got %s, want %s", strings.TrimPrefix(option.Arg, "Plan: "), option.Got, option.Want), Got: option.Got, Want: option.Want}
+		return &inputError{Path: cmp.Or(t.planFile, t.path), Msg: option.Arg, Got: option.Got, Want: option.Want}
 	}
 	var bad *nn.NotFiniteError
 	if errors.As(err, &bad) { // though the recordings were looked at, and are
@@ -57,11 +55,11 @@ func explainPolicy(path string, err error) error {
 	var bad *nn.NotFiniteError
 	switch {
 	case errors.As(err, &stream):
-		return &inputError{Path: path, Stream: stream.Stream, Msg: fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), Got: stream.Got, Want: stream.Want}
+		return &inputError{Path: path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &episode):
-		return &inputError{Path: path, Msg: fmt.Sprintf("episode %s: got %s, want %s", episode.Episode, episode.Got, episode.Want), Got: episode.Got, Want: episode.Want}
+		return &inputError{Path: path, Msg: "episode " + episode.Episode, Got: episode.Got, Want: episode.Want}
 	case errors.As(err, &checkpoint):
-		return &inputError{Path: checkpoint.Dir, Msg: strings.TrimPrefix(checkpoint.Error(), "policy: "+checkpoint.Dir+": "), Got: checkpoint.Got, Want: checkpoint.Want}
+		return &inputError{Path: checkpoint.Dir, Msg: checkpoint.What, Got: checkpoint.Got, Want: checkpoint.Want}
 	case errors.As(err, &bad):
 		return &inputError{Path: path, Err: err}
 	}

@@ -24,7 +24,6 @@ type viewer struct {
 
 func (a *app) viewCommand() *cobra.Command {
 	var v viewer
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
 		Use:   "view PATH",
 		Short: "Look at a recording or dataset in the browser",
@@ -35,14 +34,9 @@ samples, the cameras' frames at the cursor, and paths, point clouds and voxels. 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
 --listen says otherwise; whoever reaches it there sees the recording. It ends with ctrl-C.`,
 		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view dataset/ --port 8080 --no-open",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("view takes one file or folder, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			v.path, v.opt.Rate = args[0], rate.value
+			v.path = args[0]
 			return a.view(&v)
 		},
 	}
@@ -52,9 +46,7 @@ The page needs no network, and the server writes nothing. It listens on this mac
 	f.StringVar(&v.plan, "plan", "", "draw over the samples what this plan makes of them, as `PLAN.yaml`")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
-	f.Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	clockFlag(f, &v.opt.Clock)
-	definitionsFlag(f, &v.opt.Definitions)
+	readingFlags(f, &v.opt)
 	cmd.ValidArgsFunction = recordingFiles
 	files(cmd, map[string]string{"plan": "yaml"})
 	return cmd

@@ -31,8 +31,7 @@ type voxelRequest struct {
 	stream        string      // of a recording
 	one           episodeFlag // of its clouds; -1 for all
 	episode       episodeFlag // of a dataset; -1 unless given
-	definitions   []string
-	strict        bool
+	reading       dataset.Options
 	size, lo, hi  vecFlag
 	form          choice[voxelForm]
 	reduce        choice[ops.Reduce]
@@ -110,12 +109,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 		Short:   "Sort the points of a cloud into the cells of a grid",
 		Long:    voxelizeHelp,
 		Example: voxelizeExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("voxelize takes one input file, got %d: %q", len(args), args)
-			}
-			return nil
-		},
+		Args:    takes(1, 1, "voxelize takes one input file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r.in = args[0]
 			return a.voxelize(r)
@@ -133,8 +127,8 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Lookup("cloud").DefValue = "0" // so that help names no other default
 	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
 	f.Lookup("episode").DefValue = "0"
-	definitionsFlag(f, &r.definitions)
-	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost; numpy files are always refused where they are broken")
+	definitionsFlag(f, &r.reading.Definitions)
+	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost; numpy files are always refused where they are broken")
 	f.Var(&r.size, "size", "a cell's size in metres, one number or x,y,z")
 	f.Var(&r.lo, "min", "the grid's lower bounds (default below the lowest point)")
 	f.Var(&r.hi, "max", "the grid's upper bounds (default above the highest point)")

@@ -68,10 +68,10 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeIntegersRounded:  "whole numbers that are rounded since {got} does not hold them: {count}",
 	dataset.CodeNotFiniteDrawn:   "stream {subject}: {count} of {of} samples are not finite, and are drawn as they are: valid, and left out of statistics",
 	dataset.CodePackedDisorder:   "{cause}; it is packed as it is, and batches --unordered sort takes it",
-	dataset.CodeFramesMemory:     "the frames of the cameras will take about {got} {unit} of memory, and while they are read more; --streaming reads them when they are needed",
+	dataset.CodeFramesMemory:     "the frames of the cameras will take about {got} {unit} of memory, and while they are read more; {names} reads them when they are needed",
 	dataset.CodeWindowsNone:      "the plan has no windows, so all streams have the anchor alone: windows: {want} would give action a second",
-	dataset.CodeRateDeclared:     "the clock has {got} Hz, as the dataset has; --hz takes another",
-	dataset.CodePlanCamera:       "the plan's stream {subject} is a camera, which batches have by --camera {got}=WIDTHxHEIGHT",
+	dataset.CodeRateDeclared:     "the clock has {got} Hz, as the dataset has; {names} takes another",
+	dataset.CodePlanCamera:       "the plan's stream {subject} is a camera, which batches have by {names} {got}=WIDTHxHEIGHT",
 	dataset.CodeStatisticsUnused: "statistics that are not used, of what is no stream of the batches: {names}",
 	dataset.CodeStepsOnly:        "no times: timestamps count steps, a second each, unless --rate says how many a second there are",
 

@@ -1,3 +1,3 @@
-// Package batching opens what training batches are drawn from, and makes their loaders: what the command line and the Python package ask for in one
-// way. Errors speak of options as the command line writes them; [Plain] writes them as names of arguments.
+// Package batching opens datasets and makes the loaders of training batches. One [Request] holds the arguments: the Python package sends it as JSON, and
+// the command line binds its flags to the fields. Errors name arguments as that JSON does; each front end writes the names its own way.
 package batching

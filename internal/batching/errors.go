@@ -1,41 +1,39 @@
 package batching
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
-	"slices"
+	"reflect"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 )
 
-// UsageError is an option that cannot be.
-type UsageError struct{ Message string }
+// Spelling is how a front end writes the name of an argument in a message: "--shard-windows" for "shard_windows". Nil leaves it as a Request has it.
+type Spelling func(arg string) string
 
-func (e *UsageError) Error() string { return e.Message }
+func (s Spelling) of(arg string) string {
+	if s == nil {
+		return arg
+	}
+	return s(arg)
+}
 
-// Usagef returns a *UsageError.
-func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+// OptionError is an argument that cannot be. Arg is its name in the JSON of a [Request], or what is no argument, such as a variable of the environment.
+type OptionError = dataset.OptionError
 
-var flag = regexp.MustCompile(`--[a-z]+(-[a-z]+)*`)
+// refuse returns the *OptionError of an argument: got is a format of the values.
+func refusef(arg, want, got string, values ...any) error {
+	return &OptionError{Arg: arg, Got: fmt.Sprintf(got, values...), Want: want}
+}
 
-// repeated are the flags that are given once for each of what an argument has all of.
-var repeated = []string{"camera", "stream", "weight", "window"}
-
-// own is how a flag that is repeated says so.
-var own = regexp.MustCompile(`; each( stream)? has a --[a-z]+ of its own`)
-
-// Plain writes the flags of a message as names of arguments: --shard-windows as shard_windows, --window as windows.
-func Plain(message string) string {
-	return flag.ReplaceAllStringFunc(own.ReplaceAllString(message, ""), func(name string) string {
-		if name = strings.ReplaceAll(name[2:], "-", "_"); slices.Contains(repeated, name) {
-			name += "s"
-		}
-		return name
-	})
+// argument is the JSON name of an argument, by the field that errors name.
+func argument(field string) string {
+	f, _ := reflect.TypeFor[Request]().FieldByName(field)
+	return cmp.Or(strings.TrimPrefix(f.Tag.Get("json"), "-"), field)
 }
 
 // InputError is an input that cannot be used. Stream and Array say where, if that is known.
@@ -44,9 +42,9 @@ type InputError struct {
 	Plan      *align.InPlanError // where in a plan file it is asked for, or nil
 	Stream    string
 	Array     string
-	Msg       string // what was got and what was wanted
-	Got, Want string // the same, where they are known apart
-	Err       error  // the cause, or nil
+	Msg       string // what is wrong, or where
+	Got, Want string
+	Err       error // the cause, or nil
 }
 
 func (e *InputError) Error() string {
@@ -63,6 +61,9 @@ func (e *InputError) Error() string {
 	if e.Msg != "" {
 		parts = append(parts, e.Msg)
 	}
+	if e.Got != "" {
+		parts = append(parts, fmt.Sprintf("got %s, want %s", e.Got, e.Want))
+	}
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
@@ -71,15 +72,11 @@ func (e *InputError) Error() string {
 
 func (e *InputError) Unwrap() error { return e.Err }
 
-// ReadError says that an input cannot be read: a *UsageError where an option of it is wrong, else an *InputError.
+// ReadError says that an input cannot be read: an *OptionError where an option of it is wrong, else an *InputError.
 func ReadError(path string, err error) error {
-	var option *dataset.OptionError
+	var option *OptionError
 	if errors.As(err, &option) {
-		flag := strings.ToLower(option.Arg)
-		if option.Arg == "Definitions" {
-			flag = "msg-path"
-		}
-		return Usagef("--%s: got %s, want %s", flag, option.Got, option.Want)
+		return &OptionError{Arg: argument(option.Arg), Got: option.Got, Want: option.Want}
 	}
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) && bad.Path == path && err == error(bad) { // which the message has already

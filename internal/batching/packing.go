@@ -5,41 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
-	"github.com/robocache/robocache/tensor"
 )
 
-// wantRate is what a recording lacks whose timestamps count steps.
-const wantRate = "want --rate HZ, the steps a second"
+// wantRate names the argument that a recording lacks whose timestamps count steps.
+func (p *Packing) wantRate(err error) error {
+	return fmt.Errorf("%w; want %s HZ, the steps a second", err, p.Spell.of("rate"))
+}
 
-// Packing says how a dataset is packed: for pack, and for batches of what is no store.
+// Packing says how a dataset is read and packed: for pack, and for batches of a dataset that is no store.
 type Packing struct {
-	Path  string
-	Rate  float64 // steps a second of recordings that have no times and do not say
-	Clock string
-	// Prefer is the clock where Clock does not say and the recordings have it, and PreferRate the rate where Rate does not say, nor the recordings.
-	Prefer     string
-	PreferRate float64
-	// Definitions are folders and files of message definitions, of recordings that lack some.
-	Definitions []string
-	Streams     []string
-	Columns     map[string][]string // of them, as loader.BuildOptions has them
-	Media       []string
-	Cameras     bool // Media are those of --camera
-	DType       tensor.DType
-	Strict      bool
-	// Episodes are the numbers, ascending, of those to pack; all for nil.
-	Episodes []int
-	Replace  bool // shards that were packed otherwise
+	Path string `json:"-"`
+	dataset.Options
+	// Prefer is the clock where Options.Clock is empty and the recordings have it, and PreferRate the rate where neither Options.Rate nor the recordings
+	// have one.
+	Prefer     string              `json:"-"`
+	PreferRate float64             `json:"-"`
+	Build      loader.BuildOptions `json:"-"`
+	Spell      Spelling            `json:"-"`
+
+	cameras bool // Build.Media are the cameras of a Request
 }
 
 // Read opens the dataset to be packed.
 func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, p.Path, dataset.Options{Strict: p.Strict, Rate: p.Rate, Clock: p.Clock, Definitions: p.Definitions})
+	d, err := dataset.Open(ctx, p.Path, p.Options)
 	if err != nil {
 		return nil, ReadError(p.Path, err)
 	}
@@ -55,35 +48,38 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 		if err := d.Close(); err != nil {
 			return nil, err
 		}
-		d, err = dataset.Open(ctx, p.Path, dataset.Options{Strict: p.Strict, Rate: p.PreferRate, Clock: p.Clock, Definitions: p.Definitions})
-		if err != nil {
+		preferred := p.Options
+		preferred.Rate = p.PreferRate
+		if d, err = dataset.Open(ctx, p.Path, preferred); err != nil {
 			return nil, ReadError(p.Path, err)
 		}
 		return d, nil
 	}
-	if err := p.rated(d.Info()); err != nil {
+	if err := p.checkRate(d.Info()); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// rated checks that a rate that is given is what the recordings lack: it would be ignored where they have times, and would stretch those of recordings that
-// say another.
-func (p *Packing) rated(info dataset.Info) error {
+// checkRate returns an *OptionError if a rate is given that the recordings do not lack: it would be ignored where they have times, and would stretch
+// recordings that declare another rate.
+func (p *Packing) checkRate(info dataset.Info) error {
 	switch {
 	case p.Rate == 0:
 		return nil
 	case info.Declared != 0 && info.Declared != p.Rate:
-		return Usagef("--rate: got %g, want none, or the %g steps a second that %s says itself", p.Rate, info.Declared, p.Path)
+		return refusef("rate", fmt.Sprintf("none, or the %g steps a second that %s says itself", info.Declared, p.Path), "%g", p.Rate)
 	case info.RateFrom != "caller":
-		return Usagef("--rate: got %g, want none: %s has times, and --rate is the steps a second of recordings that have none", p.Rate, p.Path)
+		return refusef("rate", fmt.Sprintf("none: %s has times, and %s is the steps a second of recordings that have none", p.Path, p.Spell.of("rate")), "%g", p.Rate)
 	}
 	return nil
 }
 
-// Options are those of the loader, with a function to call at each episode that is done.
-func (p *Packing) Options(progress func(done, of int)) loader.BuildOptions {
-	return loader.BuildOptions{Streams: p.Streams, Columns: p.Columns, Media: p.Media, DType: p.DType, Strict: p.Strict, Replace: p.Replace, Episodes: p.Episodes, Progress: progress}
+// BuildOptions are those of the loader, with a function to call at each episode that is done.
+func (p *Packing) BuildOptions(progress func(done, of int)) loader.BuildOptions {
+	opt := p.Build
+	opt.Strict, opt.Progress = p.Strict, progress
+	return opt
 }
 
 // Store reads the dataset and packs it into memory.
@@ -98,8 +94,8 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*loader.Store, error
 		one, done = watch.Counting("reading episodes", d.Len())
 	}
 	defer done()
-	opt := p.Options(func(int, int) { one() })
-	opt.Large = watch.large
+	opt := p.BuildOptions(func(int, int) { one() })
+	opt.Large = func(bytes int64) { watch.large(bytes, p.Spell.of("streaming")) }
 	store, err := loader.Build(ctx, d, opt)
 	if err == nil {
 		err = store.Any()
@@ -112,34 +108,26 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*loader.Store, error
 
 // Explain says what an error of packing means for whoever asked for it.
 func (p *Packing) Explain(err error) error {
-	var option *loader.OptionError
+	var option *OptionError
 	var nothing *loader.NothingError
 	var media *loader.MediaError
 	var stream *align.StreamError
 	switch {
 	case errors.As(err, &stream): // without the columns that are asked for
-		return &InputError{Path: p.Path, Stream: stream.Stream, Msg: fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), Got: stream.Got, Want: stream.Want}
+		return &InputError{Path: p.Path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &media):
 		return &InputError{Path: p.Path, Stream: media.Media, Msg: fmt.Sprintf("no episode has frames of it: episode %s: %s", media.Episode, media.Reason)}
-	case errors.As(err, &option):
-		flag := map[string]string{"Streams": "stream", "Media": "media", "Episodes": "episodes"}[option.Arg]
-		want := option.Want
-		if p.Cameras && option.Arg == "Media" {
-			flag, want = "camera", strings.TrimPrefix(want, "all, or ")
-		}
-		if strings.Contains(option.Got, ",") && flag != "episodes" {
-			want += "; each has a --" + flag + " of its own"
-		}
-		return Usagef("--%s: got %s, want %s", flag, option.Got, want)
+	case errors.As(err, &option) && option.Arg == "Media" && p.cameras:
+		return &OptionError{Arg: "cameras", Got: option.Got, Want: option.Want}
 	case errors.As(err, &nothing) && nothing.Steps():
-		return &InputError{Path: p.Path, Err: fmt.Errorf("%w; %s", err, wantRate)}
+		return &InputError{Path: p.Path, Err: p.wantRate(err)}
 	case errors.As(err, &nothing):
 		return &InputError{Path: p.Path, Err: err}
 	}
 	return ReadError(p.Path, err)
 }
 
-// large notes the memory that frames will take.
-func (w *Watch) large(bytes int64) {
-	w.note(dataset.CodeFramesMemory, "", dataset.Detail{Got: fmt.Sprintf("%.1f", float64(bytes)/1e9), Unit: "GB"})
+// large notes the memory that frames will take, and the argument that saves it.
+func (w *Watch) large(bytes int64, streaming string) {
+	w.note(dataset.CodeFramesMemory, "", dataset.Detail{Got: fmt.Sprintf("%.1f", float64(bytes)/1e9), Unit: "GB", Names: []string{streaming}})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,9 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Plan is the plan file, or what the options say; the rate that the dataset declares, where nothing else does.
+// Plan returns the plan of the plan file, or one made of the arguments. Its rate is that of the dataset, if neither has one.
 func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
-	if s.PlanFile != "" {
+	if s.planned() {
 		p, err := s.readPlan()
 		var bad *align.PlanError
 		if err != nil && !errors.As(err, &bad) {
@@ -32,22 +33,28 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		}
 		return p, err
 	}
-	p := align.Plan{Rate: s.Hz, Shuffle: "windows", Unordered: s.Unordered, Windows: map[string]align.Window{}, Defaults: s.Defaults}
-	if s.Streaming || s.Loader.ShardWindows != 0 || s.Loader.MixShards != 0 {
+	p := align.Plan{Rate: s.Hz, Shuffle: "windows", Unordered: s.Unordered, Windows: map[string]align.Window{}}
+	if s.Streaming || s.ShardWindows != 0 || s.MixShards != 0 {
 		p.Shuffle = "shards"
 	}
 	p.Shuffle = cmp.Or(s.Shuffle, p.Shuffle)
+	if rule := s.Normalise.All; rule != nil {
+		p.Defaults.Normalise = *rule
+	}
+	if gap := s.MaxGap.All; gap != nil {
+		p.Defaults.MaxGap = gap.limit()
+	}
 	if p.Rate == 0 {
 		info := s.Data.Info()
 		if info.Rate == 0 {
-			return p, Usagef("no clock given, want --hz or --plan: %s declares no rate; or --rate, if it counts steps", s.Path)
+			return p, refusef("hz", fmt.Sprintf("the rate of the clock, or %s: %s declares no rate; or %s, if it counts steps", s.Spell.of("plan"), s.Paths[0], s.Spell.of("rate")), "none")
 		}
 		p.Rate = info.Rate
-		s.watch.note(dataset.CodeRateDeclared, "", dataset.Detail{Got: fmt.Sprint(p.Rate)})
+		s.watch.note(dataset.CodeRateDeclared, "", dataset.Detail{Got: fmt.Sprint(p.Rate), Names: []string{s.Spell.of("hz")}})
 	}
-	p.Streams = slices.Clone(s.Taken)
+	p.Streams = slices.Clone(s.Streams)
 	var names []string
-	if len(s.Taken) == 0 {
+	if len(s.Streams) == 0 {
 		var err error
 		if names, err = s.names(ctx); err != nil {
 			return p, err
@@ -56,46 +63,31 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 			p.Streams = append(p.Streams, align.Stream{Name: name})
 		}
 	}
-	for _, t := range s.Taken {
+	for _, t := range s.Streams {
 		names = append(names, t.Name)
 	}
+	all := slices.Clone(names)
 	for _, name := range names {
 		if align.IsAction(name) {
 			p.Windows[name] = align.Window{To: time.Second}
 		}
 	}
-	at := func(flag, name string) (*align.Stream, error) {
-		i := slices.Index(names, name)
-		if i < 0 {
-			return nil, Usagef("--%s: got stream %q%s, want one of %s", flag, name, near.DidYouMean(name, names), strings.Join(names, ", "))
-		}
-		return &p.Streams[i], nil
-	}
-	for name, rule := range s.Normalise {
-		stream, err := at("normalise", name)
-		if err != nil {
-			return p, err
-		}
-		stream.Normalise = rule
-	}
-	for name, gap := range s.MaxGaps {
-		stream, err := at("max-gap", name)
-		if err != nil {
-			return p, err
-		}
-		stream.MaxGap = ops.Within(gap)
-	}
-	all := slices.Clone(names)
 	for _, c := range s.Cameras {
 		all = append(all, c.Name)
 	}
-	for _, w := range s.Windows {
-		if !slices.Contains(all, w.Name) {
-			return p, Usagef("--window: got stream %q%s, want one of %s", w.Name, near.DidYouMean(w.Name, all), strings.Join(all, ", "))
+	for _, name := range slices.Sorted(maps.Keys(s.Windows)) {
+		if !slices.Contains(all, name) {
+			return p, noStream("windows", name, all)
 		}
-		p.Windows[w.Name] = w.Window
+		p.Windows[name] = s.Windows[name]
 	}
-	return p, nil
+	return p, errors.Join(s.Normalise.each(p.Streams, "normalise", func(to *align.Stream, rule string) { to.Normalise = rule }),
+		s.MaxGap.each(p.Streams, "max_gap", func(to *align.Stream, gap Seconds) { to.MaxGap = gap.limit() }))
+}
+
+// noStream is the error of an argument that names a stream that there is not.
+func noStream(arg, name string, names []string) error {
+	return refusef(arg, "one of "+strings.Join(names, ", "), "stream %q%s", name, near.DidYouMean(name, names))
 }
 
 // withoutCameras passes over the streams of a plan that the dataset declares as cameras: a conversion takes them, and batches have Cameras.
@@ -105,7 +97,7 @@ func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 		name := cmp.Or(w.From, w.Name)
 		camera := info.DeclaresMedia(name)
 		if camera {
-			s.watch.note(dataset.CodePlanCamera, w.Name, dataset.Detail{Got: name})
+			s.watch.note(dataset.CodePlanCamera, w.Name, dataset.Detail{Got: name, Names: []string{s.Spell.of("cameras")}})
 		}
 		return camera
 	})
@@ -113,8 +105,8 @@ func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 
 // readPlan reads the plan file.
 func (s *Source) readPlan() (align.Plan, error) {
-	if s.PlanText != nil {
-		return align.ParsePlan(s.PlanFile, s.PlanText)
+	if s.PlanText != "" {
+		return align.ParsePlan(cmp.Or(s.PlanFile, "plan"), []byte(s.PlanText))
 	}
 	return align.ReadPlan(s.PlanFile)
 }
@@ -133,12 +125,12 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 		}
 		err = errors.Join(err, failed)
 	}
-	return nil, ReadError(s.Path, err)
+	return nil, ReadError(s.Paths[0], err)
 }
 
 // Explain says what an error of the loader means for whoever asked for the batches.
 func (r *Request) Explain(err error) error {
-	var option *loader.OptionError
+	var option *OptionError
 	var empty *loader.EmptyError
 	var missing *align.MissingError
 	var mixture *loader.MixtureError
@@ -153,45 +145,41 @@ func (r *Request) Explain(err error) error {
 		if lacking.All {
 			msg = "none of the episodes has samples of it to draw: episode " + lacking.Episode + ": "
 		}
-		return &InputError{Path: r.Paths()[lacking.Dataset], Plan: placed, Stream: lacking.Stream, Msg: msg + lacking.Reason}
+		return &InputError{Path: r.Paths[lacking.Dataset], Plan: placed, Stream: lacking.Stream, Msg: msg + lacking.Reason}
 	case errors.As(err, &mixture) && mixture.What == "weight":
-		return Usagef("--weight: got %s, want %s", mixture.Got, mixture.Want)
+		return &OptionError{Arg: "weights", Got: mixture.Got, Want: mixture.Want}
 	case errors.As(err, &mixture):
-		return &InputError{Path: r.Paths()[mixture.Store], Err: err}
+		return &InputError{Path: r.Paths[mixture.Store], Err: err}
 	case errors.As(err, &option):
-		name := strings.TrimPrefix(option.Arg, "plan.")
-		stream, window := strings.CutPrefix(name, "windows.")
-		if i := strings.Index(name, "Statistics["); i == 0 {
-			return Usagef("--statistics: stream %s: got %s, want %s", strings.Trim(name[len("Statistics"):], "[]"), option.Got, option.Want)
-		}
-		switch {
-		case strings.HasPrefix(name, "Cameras["):
-			name = "camera"
-		case window && r.PlanFile == "":
-			return Usagef("--window: got %s=%s, want %s", stream, option.Got, option.Want)
-		case strings.HasPrefix(option.Arg, "plan.") && r.PlanFile != "":
-			return &InputError{Path: r.PlanFile, Msg: fmt.Sprintf("%s: got %s, want %s", name, option.Got, option.Want), Got: option.Got, Want: option.Want}
-		}
-		for i, of := range []string{"ShardWindows", "MixShards", "EpochWindows"} {
-			if name == of {
-				name = []string{"shard-windows", "mix-shards", "epoch-windows"}[i]
-			}
-		}
-		return Usagef("--%s: got %s, want %s", strings.ToLower(name), option.Got, option.Want)
+		return r.argument(option)
 	case errors.As(err, &camera):
-		return &InputError{Path: strings.Join(r.Paths(), ", "), Stream: camera.Camera, Msg: "episode " + camera.Episode, Err: camera.Err}
+		return &InputError{Path: strings.Join(r.Paths, ", "), Stream: camera.Camera, Msg: "episode " + camera.Episode, Err: camera.Err}
 	case errors.As(err, &media):
-		return r.Packing.Explain(err)
+		return (&Packing{Path: r.Paths[0]}).Explain(err)
 	case errors.As(err, &empty) && empty.Steps():
-		return &InputError{Path: r.Path, Err: fmt.Errorf("%w; %s", err, wantRate)}
-	case errors.As(err, &missing) && strings.Contains(missing.Stream, ","):
-		return &InputError{Path: r.Path, Err: fmt.Errorf("%w; each stream has a --stream of its own", err)}
+		return &InputError{Path: r.Paths[0], Err: r.wantRate(err)}
 	case errors.As(err, &missing) && placed != nil:
-		return &InputError{Path: r.Path, Plan: placed, Err: missing}
+		return &InputError{Path: r.Paths[0], Plan: placed, Err: missing}
 	case errors.As(err, &empty), errors.As(err, &missing):
-		return &InputError{Path: r.Path, Err: err}
+		return &InputError{Path: r.Paths[0], Err: err}
 	}
 	return r.noRoom(err)
+}
+
+// argument is the error of an option of the loader as one of the argument, or of the plan file that has it.
+func (r *Request) argument(err *OptionError) error {
+	key, inPlan := strings.CutPrefix(err.Arg, "plan.")
+	stream, window := strings.CutPrefix(key, "windows.")
+	field, _, _ := strings.Cut(key, "[") // of Cameras[0], for example
+	switch {
+	case inPlan && r.planned():
+		return &InputError{Path: r.PlanFile, Msg: key, Got: err.Got, Want: err.Want}
+	case window:
+		return &OptionError{Arg: "windows", Got: stream + "=" + err.Got, Want: err.Want}
+	case field == "Statistics":
+		return &OptionError{Arg: "statistics" + strings.TrimPrefix(key, field), Got: err.Got, Want: err.Want}
+	}
+	return &OptionError{Arg: argument(field), Got: err.Got, Want: err.Want}
 }
 
 // noRoom says which options need less memory than there is; err itself where they do not matter.
@@ -201,11 +189,11 @@ func (r *Request) noRoom(err error) error {
 	var frames *loader.FramesError
 	switch {
 	case errors.As(err, &frames): // which the dataset's size does not change
-		return fmt.Errorf("--camera: %w", err)
+		return fmt.Errorf("%s: %w", r.Spell.of("cameras"), err)
 	case errors.As(err, &room) && room.FitMix > 0:
-		return fmt.Errorf("%w; want --mix-shards %d and --shard-windows %d, which are another order", err, room.FitMix, room.FitWindows)
+		return fmt.Errorf("%w; want %s %d and %s %d, which are another order", err, r.Spell.of("mix_shards"), room.FitMix, r.Spell.of("shard_windows"), room.FitWindows)
 	case errors.As(err, &memory) && !r.Streaming:
-		return fmt.Errorf("%w; --streaming keeps a small part of the dataset there and reads the rest meanwhile", err)
+		return fmt.Errorf("%w; %s keeps a small part of the dataset there and reads the rest meanwhile", err, r.Spell.of("streaming"))
 	}
 	return err
 }
@@ -214,7 +202,7 @@ func (r *Request) noRoom(err error) error {
 func (r *Request) Unreadable(err error) error {
 	var episode *dataset.EpisodeError
 	if errors.As(err, &episode) {
-		return &InputError{Path: r.Path, Err: err}
+		return &InputError{Path: r.Paths[0], Err: err}
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 // Place is which of several programs this is, and who says so.
 type Place struct {
 	Index, Count int
-	From         string // "--rank and --world", or names of variables
+	From         string // the arguments, or names of variables
 }
 
 // launchers are the variables by which launchers tell a program its place, in the order in which they are asked. A launcher within another sets both,
@@ -28,36 +28,46 @@ const CompletionIndex = "JOB_COMPLETION_INDEX"
 // PlaceOf returns this program's place: of --rank and --world if both are given, which are nil if not, else of RoboCache's own variables, else of the
 // first launcher's that are set. One flag alone must agree with them. Where --world or ROBOCACHE_WORLD says the number and nobody the rank, it is
 // Kubernetes' index. Launchers that disagree are an error; a world of one, such as a shell within an allocation has, gives way to a larger one.
-func PlaceOf(rank, world *int, getenv func(string) string) (Place, error) {
+func PlaceOf(rank, world *int, getenv func(string) string, spell Spelling) (Place, error) {
+	ranks, worlds := spell.of("rank"), spell.of("world")
 	if rank != nil && world != nil {
-		return Place{*rank, *world, "--rank and --world"}, nil
+		return Place{*rank, *world, ranks + " and " + worlds}, nil
 	}
-	p, err := launchedAs(rank, world, getenv)
+	p, err := launchedAs(rank, world, getenv, spell)
 	switch {
 	case err != nil:
 		return Place{}, err
 	case world != nil && p.Count == 1 && getenv(CompletionIndex) != "":
 		p.Index, err = Variable(getenv, CompletionIndex)
 		if err == nil && p.Index >= *world {
-			err = Usagef("%s: got %d, want less than --world, %d", CompletionIndex, p.Index, *world)
+			return Place{}, refusef(CompletionIndex, fmt.Sprintf("less than %s, %d", worlds, *world), "%d", p.Index)
 		}
-		return Place{p.Index, *world, CompletionIndex + " and --world"}, err
+		return Place{p.Index, *world, CompletionIndex + " and " + worlds}, err
 	case world != nil && p.Count == 1 && *world > 1:
-		return Place{}, Usagef("--world: got %d without --rank, want both, or a launcher that says the rank", *world)
+		return Place{}, refusef("world", "both, or a launcher that says the rank", "%d without %s", *world, ranks)
 	case rank != nil && p.From == "":
-		return Place{}, Usagef("--rank: got %d without --world, want both, or a launcher that says how many ranks there are", *rank)
+		return Place{}, refusef("rank", "both, or a launcher that says how many ranks there are", "%d without %s", *rank, worlds)
 	case world != nil && p.Count == 1: // which is alone, or no number
 		return Place{0, *world, ""}, nil
 	case world != nil && *world != p.Count:
-		return Place{}, Usagef("--world: got %d, where %s say rank %d of %d, want the same, or --rank too", *world, p.From, p.Index, p.Count)
+		return Place{}, refusef("world", "the same, or "+ranks+" too", "%d, where %s say rank %d of %d", *world, p.From, p.Index, p.Count)
 	case rank != nil && *rank != p.Index:
-		return Place{}, Usagef("--rank: got %d, where %s say rank %d of %d, want the same, or --world too", *rank, p.From, p.Index, p.Count)
+		return Place{}, refusef("rank", "the same, or "+worlds+" too", "%d, where %s say rank %d of %d", *rank, p.From, p.Index, p.Count)
 	}
 	return p, nil
 }
 
+// Check returns an *OptionError unless the index is one of the count.
+func (p Place) Check(spell Spelling) error {
+	if p.Count >= 1 && p.Index >= 0 && p.Index < p.Count {
+		return nil
+	}
+	return refusef("rank", fmt.Sprintf("a rank from 0 to %d", max(p.Count, 1)-1), "%d of %s %d", p.Index, spell.of("world"), p.Count)
+}
+
 // launchedAs returns the place that launchers say. Of a number that one does not say the flag is taken, unless that is nil.
-func launchedAs(rank, world *int, getenv func(string) string) (Place, error) {
+func launchedAs(rank, world *int, getenv func(string) string, spell Spelling) (Place, error) {
+	ranks, worlds := spell.of("rank"), spell.of("world")
 	found := Place{0, 1, ""}
 	for _, l := range launchers {
 		index, i, n := l.index, getenv(l.index), getenv(l.count)
@@ -70,7 +80,7 @@ func launchedAs(rank, world *int, getenv func(string) string) (Place, error) {
 		case i != "":
 			p.Index, errs[0] = strconv.Atoi(strings.TrimSpace(i))
 		case rank != nil:
-			index, p.Index = "--rank", *rank
+			index, p.Index = ranks, *rank
 		case l.name == "RoboCache":
 			index, i = CompletionIndex, getenv(CompletionIndex)
 			p.Index, errs[0] = strconv.Atoi(strings.TrimSpace(i))
@@ -80,17 +90,17 @@ func launchedAs(rank, world *int, getenv func(string) string) (Place, error) {
 		p.Count, errs[1] = strconv.Atoi(strings.TrimSpace(n))
 		p.From = index + " and " + l.count
 		if n == "" && world != nil {
-			p.Count, p.From, errs[1] = *world, index+" and --world", nil
+			p.Count, p.From, errs[1] = *world, index+" and "+worlds, nil
 		}
 		switch {
 		case errs[0] != nil || errs[1] != nil || p.Count < 1 || p.Index < 0 || p.Index >= p.Count:
-			return Place{}, Usagef("%s and %s: got %q of %q, want a rank of a number of ranks, or --rank and --world", index, l.count, i, n)
+			return Place{}, refusef(index+" and "+l.count, fmt.Sprintf("a rank of a number of ranks, or %s and %s", ranks, worlds), "%q of %q", i, n)
 		case l.name == "RoboCache":
 			return p, nil
 		case found.Count == 1:
 			found = p
 		case p.Count > 1 && (p.Index != found.Index || p.Count != found.Count):
-			return Place{}, Usagef("%s say rank %d of %d, %s %d of %d, want --rank and --world", found.From, found.Index, found.Count, p.From, p.Index, p.Count)
+			return Place{}, refusef(found.From, ranks+" and "+worlds, "rank %d of %d, where %s say rank %d of %d", found.Index, found.Count, p.From, p.Index, p.Count)
 		}
 	}
 	return found, nil
@@ -108,7 +118,7 @@ func (p Place) String() string {
 func Variable(getenv func(string) string, name string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(getenv(name)))
 	if err != nil || n < 0 {
-		return 0, Usagef("%s: got %q, want a whole number", name, getenv(name))
+		return 0, refusef(name, "a whole number", "%q", getenv(name))
 	}
 	return n, nil
 }

@@ -41,7 +41,7 @@ func TestChoicesAreNoted(t *testing.T) {
 	var notes dataset.Notes
 	watch := Watch{Note: func(n dataset.Note) { notes.Add(n) }}
 	r := &Request{Packing: Packing{Path: "../../examples/data/g1"}}
-	r.Loader.Batch, r.Loader.Statistics = 1, map[string]loader.Statistics{"none": {}}
+	r.Paths, r.Batch, r.Statistics = []string{r.Path}, 1, map[string]loader.Statistics{"none": {}}
 	source, err := Open(ctx, r, watch)
 	require.NoError(t, err)
 	defer source.Close()
@@ -49,10 +49,10 @@ func TestChoicesAreNoted(t *testing.T) {
 	require.NoError(t, err)
 	_, err = source.statistics(ctx, plan)
 	require.NoError(t, err)
-	watch.large(3.25e9)
+	watch.large(3.25e9, "streaming")
 	assert.Equal(t, dataset.Notes{
-		{Code: dataset.CodeRateDeclared, Detail: dataset.Detail{Got: "30"}},
+		{Code: dataset.CodeRateDeclared, Detail: dataset.Detail{Got: "30", Names: []string{"hz"}}},
 		{Code: dataset.CodeStatisticsUnused, Detail: dataset.Detail{Names: []string{"none"}}},
-		{Code: dataset.CodeFramesMemory, Detail: dataset.Detail{Got: "3.2", Unit: "GB"}},
+		{Code: dataset.CodeFramesMemory, Detail: dataset.Detail{Got: "3.2", Unit: "GB", Names: []string{"streaming"}}},
 	}, notes)
 }

@@ -3,8 +3,11 @@ package batching
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,36 +19,63 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Request is what batches are asked for, but for the device.
+// Request is what batches are asked for, but for the device. Its names in JSON are the arguments of the Python package's Loader, which sends it so, and
+// errors have them.
 type Request struct {
-	Packing // how a dataset is read; its Path is the first one's
-	Others  []string
-	Weights []float64 // one for each dataset, or none
-	Fresh   string    // a dataset that the store must be packed of as it is now
+	Paths   []string  `json:"paths"`
+	Weights []float64 `json:"weights"` // one for each dataset, or none
+	Fresh   string    `json:"fresh"`   // a dataset that the store must be packed of as it is now
+	Packing           // how a dataset is read; Open sets Path, Strict and Build
 
-	PlanFile string  // instead of Hz to Shuffle
-	PlanText []byte  // of PlanFile, which is then a name; nil where the file is to be read
-	Hz       float64 // of the windows' clock; the dataset's unless given
-	Taken    []align.Stream
-	Windows  []Window
-	Defaults align.Sampling
-	// Normalise is by stream, where it is not that of Defaults.
-	Normalise map[string]string
-	MaxGaps   map[string]time.Duration // likewise
-	Shuffle   string
-	Unordered string       // what becomes of streams whose timestamps step back, as align.Plan has it
-	Given     []Normalised // that Loader.Statistics were made of
+	PlanFile  string                  `json:"plan_name"` // of a plan, instead of Hz to MaxGap
+	PlanText  string                  `json:"plan"`      // of PlanFile, which is then a name; empty where the file is to be read
+	Hz        float64                 `json:"hz"`        // of the windows' clock; the dataset's unless given
+	Streams   []align.Stream          `json:"streams"`   // all unless given
+	Windows   map[string]align.Window `json:"windows"`
+	Shuffle   string                  `json:"shuffle"`
+	Unordered string                  `json:"unordered"` // what becomes of streams whose timestamps step back, as align.Plan has it
+	Normalise PerStream[string]       `json:"normalise"`
+	MaxGap    PerStream[Seconds]      `json:"max_gap"`
+	Given     []Normalised            `json:"statistics"` // that normalise streams in place of their own: Check makes Options.Statistics of them
 
-	Streaming bool
-	Cameras   []loader.Camera
-	Loader    loader.Options // but for Cameras and Strict
+	Streaming bool `json:"streaming"`
+	loader.Options
 }
 
-// Window is a stream's.
-type Window struct {
-	Name string
-	align.Window
+// PerStream is a value for all streams, or one for each of some. Its JSON is the value, or an object that has the values by the names of streams.
+type PerStream[T any] struct {
+	All *T
+	By  map[string]T
 }
+
+// UnmarshalJSON reads either form.
+func (p *PerStream[T]) UnmarshalJSON(text []byte) error {
+	if text[0] == '{' {
+		return json.Unmarshal(text, &p.By)
+	}
+	return json.Unmarshal(text, &p.All)
+}
+
+// each hands the values to the streams that have them. A name that no stream has is an *OptionError of the argument.
+func (p *PerStream[T]) each(streams []align.Stream, arg string, set func(*align.Stream, T)) error {
+	for _, name := range slices.Sorted(maps.Keys(p.By)) {
+		i := slices.IndexFunc(streams, func(s align.Stream) bool { return s.Name == name })
+		if i < 0 {
+			var names []string
+			for _, s := range streams {
+				names = append(names, s.Name)
+			}
+			return noStream(arg, name, names)
+		}
+		set(&streams[i], p.By[name])
+	}
+	return nil
+}
+
+// Seconds is a length of time.
+type Seconds float64
+
+func (s Seconds) limit() ops.Limit { return ops.Within(time.Duration(math.Round(float64(s) * 1e9))) }
 
 // Watch is told what goes on; all of it may be nil.
 type Watch struct {
@@ -67,28 +97,68 @@ func (w *Watch) note(code dataset.Code, subject string, detail dataset.Detail) {
 	}
 }
 
-// Paths are those of all datasets.
-func (r *Request) Paths() []string { return append([]string{r.Path}, r.Others...) }
+// planned reports whether there is a plan file, or the text of one.
+func (r *Request) planned() bool { return r.PlanFile != "" || r.PlanText != "" }
 
-// Check returns a *UsageError if the options do not go together.
+// Check returns an *OptionError if an argument cannot be, or does not go with another. It reads the statistics.
 func (r *Request) Check() error {
-	switch n := 1 + len(r.Others); {
-	case r.PlanFile != "" && (r.Hz > 0 || len(r.Taken) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Unordered != "" || r.Defaults.Normalise != "" || r.Defaults.MaxGap != ops.Limit{} || len(r.Normalise) > 0 || len(r.MaxGaps) > 0):
-		return Usagef("--plan: got it with --hz, --stream, --window, --shuffle or --unordered, or how streams are sampled, want what they say in the plan")
+	spell := r.Spell.of
+	switch n := len(r.Paths); {
+	case n == 0:
+		return refusef("paths", "a dataset or several", "none")
+	case r.planned() && (r.Hz > 0 || len(r.Streams) > 0 || len(r.Windows) > 0 || r.Shuffle != "" || r.Unordered != "" || r.Normalise.All != nil || r.Normalise.By != nil || r.MaxGap.All != nil || r.MaxGap.By != nil):
+		return refusef("plan", "what they say in the plan", "it with %s, %s, %s, %s or %s, or how streams are sampled", spell("hz"), spell("streams"), spell("windows"), spell("shuffle"), spell("unordered"))
+	case !(r.Hz >= 0 && r.Hz <= 1e9):
+		return refusef("hz", "more than 0, at most 1e9 Hz", "%g", r.Hz)
+	case !(r.Rate >= 0 && r.Rate <= 1e9):
+		return refusef("rate", "more than 0, at most 1e9 Hz", "%g", r.Rate)
 	case r.Shuffle != "" && !slices.Contains(align.Shuffles, r.Shuffle):
-		return Usagef("--shuffle: got %q, want %s", r.Shuffle, strings.Join(align.Shuffles, ", "))
+		return refusef("shuffle", strings.Join(align.Shuffles, ", "), "%q", r.Shuffle)
 	case r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered):
-		return Usagef("--unordered: got %q, want %s", r.Unordered, strings.Join(align.Unordereds, ", "))
+		return refusef("unordered", strings.Join(align.Unordereds, ", "), "%q", r.Unordered)
 	case len(r.Weights) > 0 && len(r.Weights) != n:
-		return Usagef("--weight: got %d, want one for each of %d datasets", len(r.Weights), n)
+		return refusef("weights", fmt.Sprintf("one for each of %d datasets", n), "%d", len(r.Weights))
 	case r.Streaming && n > 1:
-		return Usagef("--streaming: got it with %d datasets, want one: several are kept on the device together", n)
+		return refusef("streaming", "one: several are kept on the device together", "it with %d datasets", n)
 	case r.Streaming && len(r.Weights) > 0:
-		return Usagef("--streaming: got it with --weight, want one of the two: a weighted dataset is kept on the device")
+		return refusef("streaming", "one of the two: a weighted dataset is kept on the device", "it with %s", spell("weights"))
 	case r.Fresh != "" && n > 1:
-		return Usagef("--check-fresh: got it with %d datasets, want one", n)
-	case r.Shuffle != "" && r.Shuffle != "shards" && (r.Loader.ShardWindows != 0 || r.Loader.MixShards != 0):
-		return Usagef("--shuffle: got %s with --shard-windows or --mix-shards, want shards", r.Shuffle)
+		return refusef("fresh", "one", "it with %d datasets", n)
+	case r.Shuffle != "" && r.Shuffle != "shards" && (r.ShardWindows != 0 || r.MixShards != 0):
+		return refusef("shuffle", "shards", "%s with %s or %s", r.Shuffle, spell("shard_windows"), spell("mix_shards"))
+	case r.DType != 0 && !r.DType.IsFloat():
+		return refusef("dtype", "f32, f64, f16 or bf16", "%q", r.DType)
+	}
+	gaps := slices.Collect(maps.Values(r.MaxGap.By))
+	if r.MaxGap.All != nil {
+		gaps = append(gaps, *r.MaxGap.All)
+	}
+	for _, s := range gaps {
+		if !(s >= 0 && s < 9e9) {
+			return refusef("max_gap", "seconds, 0 or more", "%g", s)
+		}
+	}
+	return r.readStatistics()
+}
+
+// readStatistics makes the loader's statistics of those that are given. Their rules are those of the streams, unless something else says these.
+func (r *Request) readStatistics() error {
+	for i := range r.Given {
+		n := &r.Given[i]
+		s, err := n.Statistics()
+		if err != nil {
+			return err
+		}
+		if r.Statistics == nil {
+			r.Statistics = map[string]loader.Statistics{}
+		}
+		r.Statistics[n.Name] = s
+		if _, own := r.Normalise.By[n.Name]; !own && r.Normalise.All == nil && !r.planned() && n.Rule != "" && n.Shift == nil {
+			if r.Normalise.By == nil {
+				r.Normalise.By = map[string]string{}
+			}
+			r.Normalise.By[n.Name] = n.Rule
+		}
 	}
 	return nil
 }
@@ -115,15 +185,15 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		}
 	}()
 	switch {
-	case r.Fresh != "" && !loader.IsStore(r.Path):
-		return nil, Usagef("--check-fresh: got it with %q, want a store that robocache pack has written", r.Path)
-	case r.Streaming && !loader.IsStore(r.Path):
-		if s.Data, err = r.Packing.Read(ctx); err == nil {
-			s.absent(r.Path, s.Data)
+	case r.Fresh != "" && !loader.IsStore(r.Paths[0]):
+		return nil, refusef("fresh", "a store that robocache pack has written", "it with %q", r.Paths[0])
+	case r.Streaming && !loader.IsStore(r.Paths[0]):
+		if s.Data, err = s.packing(0).Read(ctx); err == nil {
+			s.absent(r.Paths[0], s.Data)
 		}
 		return s, err
 	}
-	for i, path := range r.Paths() {
+	for i, path := range r.Paths {
 		store, err := s.open(ctx, i, path)
 		if err != nil {
 			return nil, err
@@ -145,7 +215,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	var stale *loader.StaleError
 	switch {
 	case errors.As(err, &stale):
-		err = &InputError{Path: r.Path, Err: err}
+		err = &InputError{Path: r.Paths[0], Err: err}
 	case err != nil:
 		err = ReadError(r.Fresh, err)
 	}
@@ -162,8 +232,8 @@ func (s *Source) absent(path string, d dataset.Dataset) {
 
 // columns are those that are asked for of each stream. Of a plan file that cannot be read, which Plan will tell, they are all.
 func (s *Source) columns() map[string][]string {
-	if s.PlanFile == "" {
-		return loader.Columns(s.Taken)
+	if !s.planned() {
+		return loader.Columns(s.Streams)
 	}
 	p, err := s.readPlan()
 	if err != nil {
@@ -172,25 +242,37 @@ func (s *Source) columns() map[string][]string {
 	return loader.Columns(p.Streams)
 }
 
+// packing is how a dataset of the request is read and packed, by its place among the paths.
+func (s *Source) packing(i int) *Packing {
+	p := s.Packing
+	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
+	p.Build = loader.BuildOptions{Columns: s.columns()}
+	for _, c := range s.Cameras {
+		p.Build.Media = append(p.Build.Media, c.Name)
+	}
+	for _, t := range s.Streams {
+		p.Build.Streams = append(p.Build.Streams, t.Name)
+	}
+	if i < len(s.Episodes) {
+		p.Build.Episodes = s.Episodes[i]
+	}
+	return &p
+}
+
 // open opens a store, or packs a dataset.
 func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, error) {
 	if !loader.IsStore(path) {
-		p := s.Packing
-		p.Columns = s.columns()
-		if p.Path = path; i < len(s.Loader.Episodes) {
-			p.Episodes = s.Loader.Episodes[i]
-		}
-		return p.Store(ctx, &s.watch)
+		return s.packing(i).Store(ctx, &s.watch)
 	}
 	store, err := loader.Open(path)
 	if err != nil {
 		return nil, ReadError(path, err)
 	}
 	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
-		return nil, errors.Join(Usagef("--rate: got %g, want none: %s is a store, whose times are there", s.Rate, path), store.Close())
+		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, whose times are there", "%g", s.Rate), store.Close())
 	}
 	if clock := store.Info().Clock; s.Clock != "" && s.Clock != clock {
-		return nil, errors.Join(Usagef("--clock: got %s, want %s: %s is a store, whose times come from there", s.Clock, cmp.Or(clock, "none"), path), store.Close())
+		return nil, errors.Join(refusef("clock", cmp.Or(clock, "none")+": "+path+" is a store, whose times come from there", "%s", s.Clock), store.Close())
 	}
 	return store, nil
 }
@@ -205,7 +287,7 @@ func (r *Request) filmed(path string, s *loader.Store) error {
 		for _, e := range s.Episodes {
 			if k := slices.IndexFunc(e.LeftOut, func(l loader.LeftOut) bool { return l.Name == c.Name }); k >= 0 {
 				if why = e.LeftOut[k].Reason; strings.HasPrefix(why, "a video") {
-					why += "; --streaming, of the recordings, decodes videos"
+					why += "; " + r.Spell.of("streaming") + ", of the recordings, decodes videos"
 				}
 				break
 			}
@@ -235,7 +317,7 @@ func (s *Source) Make(ctx context.Context, devices []*ops.Device, plan align.Pla
 		what = "looking at the episodes"
 	}
 	done := s.watch.step(what)
-	group, err := loader.NewGroup(devices, s.options(), func(device *ops.Device, opt loader.Options) (*loader.Loader, error) {
+	group, err := loader.NewGroup(devices, s.Options, func(device *ops.Device, opt loader.Options) (*loader.Loader, error) {
 		return s.on(ctx, device, plan, opt)
 	})
 	done()
@@ -247,7 +329,7 @@ func (s *Source) Make(ctx context.Context, devices []*ops.Device, plan align.Pla
 
 // MakeOn makes the loader of one rank.
 func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan) (*loader.Loader, error) {
-	l, err := s.on(ctx, device, plan, s.options())
+	l, err := s.on(ctx, device, plan, s.Options)
 	if err != nil {
 		return nil, s.Explain(err)
 	}
@@ -256,7 +338,7 @@ func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan
 
 // statistics are those that are given, without those of other than streams that a file has which is no loader's.
 func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]loader.Statistics, error) {
-	if s.Loader.Statistics == nil {
+	if s.Statistics == nil {
 		return nil, nil
 	}
 	var names []string
@@ -269,8 +351,8 @@ func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]lo
 			return nil, err
 		}
 	}
-	some, unused := maps.Clone(s.Loader.Statistics), []string{}
-	for name, by := range s.Loader.Statistics {
+	some, unused := maps.Clone(s.Statistics), []string{}
+	for name, by := range s.Statistics {
 		if by.Shift == nil && !slices.Contains(names, name) {
 			delete(some, name)
 			unused = append(unused, name)
@@ -283,12 +365,6 @@ func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]lo
 	return some, nil
 }
 
-func (s *Source) options() loader.Options {
-	opt := s.Loader
-	opt.Cameras, opt.Strict = s.Cameras, s.Strict
-	return opt
-}
-
 func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, opt loader.Options) (l *loader.Loader, err error) {
 	if opt.Statistics, err = s.statistics(ctx, plan); err != nil {
 		return nil, err
@@ -298,7 +374,7 @@ func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, op
 	} else {
 		l, err = loader.NewMixture(ctx, device, s.weighted(), plan, opt)
 	}
-	if err != nil || s.PlanFile == "" && len(s.Taken) == 0 {
+	if err != nil || !s.planned() && len(s.Streams) == 0 {
 		return l, err
 	}
 	for i, asked := range plan.Streams { // by their names

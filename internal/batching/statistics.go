@@ -55,7 +55,7 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 	s := loader.Statistics{Rule: n.Rule, Columns: n.Names}
 	if n.Shift != nil || n.Scale != nil {
 		if len(n.Shift) != len(n.Scale) || len(n.ClipMin) != len(n.ClipMax) {
-			return s, Usagef("--statistics: stream %s: got %d of shift, %d of scale, %d of clip_min and %d of clip_max, want as many of both", n.Name, len(n.Shift), len(n.Scale), len(n.ClipMin), len(n.ClipMax))
+			return s, refusef("statistics["+n.Name+"]", "as many of both", "%d of shift, %d of scale, %d of clip_min and %d of clip_max", len(n.Shift), len(n.Scale), len(n.ClipMin), len(n.ClipMax))
 		}
 		s.Shift, s.Scale = floats(n.Shift, 0), floats(n.Scale, 0)
 		if n.ClipMin != nil {
@@ -63,10 +63,9 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 		}
 		return s, nil
 	}
-	lists := [][]Number{n.Mean, n.Std, n.Min, n.Max, n.Q01, n.Q10, n.Q90, n.Q99}
 	width := 0
-	for _, list := range lists {
-		width = max(width, len(list))
+	for _, list := range n.lists() {
+		width = max(width, len(*list))
 	}
 	s.Stats = make([]loader.ColumnStats, width)
 	for i := range s.Stats {
@@ -74,17 +73,27 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 		if c.Count = 1; len(n.Counts) == width {
 			c.Count = n.Counts[i]
 		}
-		for k, to := range []*float64{&c.Mean, &c.Std, &c.Min, &c.Max, &c.Q01, &c.Q10, &c.Q90, &c.Q99} {
-			switch *to = math.NaN(); len(lists[k]) {
+		for k, to := range values(c) {
+			switch list := *n.lists()[k]; len(list) {
 			case 0:
+				*to = math.NaN()
 			case width:
-				*to = float64(lists[k][i])
+				*to = float64(list[i])
 			default:
-				return s, Usagef("--statistics: stream %s: got lists of %d and of %d numbers, want one for each column", n.Name, len(lists[k]), width)
+				return s, refusef("statistics["+n.Name+"]", "one for each column", "lists of %d and of %d numbers", len(list), width)
 			}
 		}
 	}
 	return s, nil
+}
+
+// lists are the statistics, and values those of a column, in the same order: the quantiles come last.
+func (n *Normalised) lists() [8]*[]Number {
+	return [8]*[]Number{&n.Mean, &n.Std, &n.Min, &n.Max, &n.Q01, &n.Q10, &n.Q90, &n.Q99}
+}
+
+func values(c *loader.ColumnStats) [8]*float64 {
+	return [8]*float64{&c.Mean, &c.Std, &c.Min, &c.Max, &c.Q01, &c.Q10, &c.Q90, &c.Q99}
 }
 
 // floats is a list in float32. With a sign null is infinite.
@@ -115,27 +124,22 @@ func NormalisedBy(l *loader.Loader, given []Normalised) []Normalised {
 		if by == nil {
 			continue
 		}
-		n := Normalised{Name: s.Name, Rule: by.Rule, Shift: numbers(by.Shift), Scale: numbers(by.Scale), ClipMin: numbers(by.Min), ClipMax: numbers(by.Max)}
+		var n Normalised
+		if k := slices.IndexFunc(given, func(g Normalised) bool { return g.Name == s.Name }); k >= 0 {
+			n = given[k]
+		} else {
+			for _, c := range l.Stats(s.Name) {
+				n.Counts = append(n.Counts, c.Count)
+				for i, v := range values(&c) {
+					if to := n.lists()[i]; i < 4 || by.Quantiles {
+						*to = append(*to, Number(*v))
+					}
+				}
+			}
+		}
+		n.Name, n.Rule, n.Names, n.Shift, n.Scale, n.ClipMin, n.ClipMax = s.Name, by.Rule, nil, numbers(by.Shift), numbers(by.Scale), numbers(by.Min), numbers(by.Max)
 		for _, c := range s.Columns {
 			n.Names = append(n.Names, c.Name)
-		}
-		if k := slices.IndexFunc(given, func(g Normalised) bool { return g.Name == s.Name }); k >= 0 {
-			g := &given[k]
-			n.Counts, n.Mean, n.Std, n.Min, n.Max, n.Q01, n.Q10, n.Q90, n.Q99 = g.Counts, g.Mean, g.Std, g.Min, g.Max, g.Q01, g.Q10, g.Q90, g.Q99
-			list = append(list, n)
-			continue
-		}
-		for _, c := range l.Stats(s.Name) {
-			n.Counts = append(n.Counts, c.Count)
-			for _, to := range []struct {
-				list  *[]Number
-				value float64
-			}{{&n.Mean, c.Mean}, {&n.Std, c.Std}, {&n.Min, c.Min}, {&n.Max, c.Max}} {
-				*to.list = append(*to.list, Number(to.value))
-			}
-			if by.Quantiles {
-				n.Q01, n.Q10, n.Q90, n.Q99 = append(n.Q01, Number(c.Q01)), append(n.Q10, Number(c.Q10)), append(n.Q90, Number(c.Q90)), append(n.Q99, Number(c.Q99))
-			}
 		}
 		list = append(list, n)
 	}

@@ -12,21 +12,24 @@ import (
 
 // Report is what is known of an error. Strings are empty, numbers 0 and pointers nil where it is not known.
 type Report struct {
-	Class   string // the type that says most: "ArgError", "ValueError", "MemoryError", "PlanError", "FormatError" or "Error"
-	Message string // all of it
+	Class   string `json:"class,omitempty"` // the type that says most: "OptionError", "ArgError", "ValueError", "MemoryError", "PlanError", "FormatError" or "Error"
+	Message string `json:"message"`         // all of it
 
-	Op   string // the operation
-	Arg  string // the operation's argument, or the plan's key
-	Kind string // as package ops, tensor or dataset names it: "wrong shape"
+	Op   string `json:"op,omitempty"`   // the operation
+	Arg  string `json:"arg,omitempty"`  // the option, the operation's argument, or the plan's key
+	Kind string `json:"kind,omitempty"` // as package ops, tensor or dataset names it: "wrong shape"
 
-	Row, Index *int // of a value
-	Got, Want  string
+	Row   *int   `json:"row,omitempty"` // of a value
+	Index *int   `json:"index,omitempty"`
+	Got   string `json:"got,omitempty"`
+	Want  string `json:"want,omitempty"`
 
-	Path   string
-	Stream string
-	Offset *int64 // the byte of the file
-	Line   int    // of a text file or header, from 1
-	Column int    // of a plan file, from 1
+	Path   string `json:"path,omitempty"`
+	Stream string `json:"stream,omitempty"`
+	Array  string `json:"array,omitempty"`  // of an archive
+	Offset *int64 `json:"offset,omitempty"` // the byte of the file
+	Line   int    `json:"line,omitempty"`   // of a text file or header, from 1
+	Column int    `json:"column,omitempty"` // of a plan file, from 1
 }
 
 // Of takes an error apart. Of several types that it holds, the later of those below has the fields that both have.
@@ -36,6 +39,7 @@ func Of(err error) Report {
 		path   *fs.PathError
 		shape  *tensor.Error
 		memory *ops.MemoryError
+		option *dataset.OptionError
 		arg    *ops.ArgError
 		value  *ops.ValueError
 		format *dataset.FormatError
@@ -47,6 +51,9 @@ func Of(err error) Report {
 	}
 	if errors.As(err, &shape) {
 		r.Class, r.Op, r.Kind, r.Got, r.Want = "ArgError", shape.Op, text(shape.Kind), shape.Got, shape.Want
+	}
+	if errors.As(err, &option) {
+		r.Class, r.Arg, r.Got, r.Want = "OptionError", option.Arg, option.Got, option.Want
 	}
 	if errors.As(err, &arg) {
 		r.Class, r.Op, r.Arg, r.Kind, r.Got, r.Want = "ArgError", arg.Op, arg.Arg, text(arg.Kind), arg.Got, arg.Want

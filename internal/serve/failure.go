@@ -16,30 +16,14 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %q: %v", e.Do, e.Value) }
 
-// Failure is an error as it is sent. What is not known of it is absent.
-type Failure struct {
-	Class   string `json:"class"` // the type of the error: "ArgError"
-	Op      string `json:"op,omitempty"`
-	Arg     string `json:"arg,omitempty"`
-	Kind    string `json:"kind,omitempty"`
-	Row     *int   `json:"row,omitempty"`
-	Index   *int   `json:"index,omitempty"`
-	Got     string `json:"got,omitempty"`
-	Want    string `json:"want,omitempty"`
-	Message string `json:"message"`
-	Path    string `json:"path,omitempty"`
-	Stream  string `json:"stream,omitempty"`
-	Array   string `json:"array,omitempty"`  // of an archive
-	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
-	Line    int    `json:"line,omitempty"`   // of a text or plan file, from 1
-	Column  int    `json:"column,omitempty"` // of a plan file, from 1
-}
+// Failure is an error as it is sent.
+type Failure = failure.Report
 
 // mostText is how many bytes of a text of an error are sent. A request may be long, and its errors quote it.
 const mostText = 64 << 10
 
 // shorten cuts texts that are too long, so that the error fits a frame.
-func (f *Failure) shorten() {
+func shorten(f *Failure) {
 	for _, s := range []*string{&f.Op, &f.Arg, &f.Kind, &f.Got, &f.Want, &f.Message, &f.Path, &f.Stream, &f.Array} {
 		if len(*s) > mostText {
 			*s = (*s)[:mostText] + "..."
@@ -52,9 +36,7 @@ func failureOf(err error) Failure {
 	if errors.As(err, &own) {
 		return own.Failure
 	}
-	r := failure.Of(err)
-	f := Failure{Class: r.Class, Op: r.Op, Arg: r.Arg, Kind: r.Kind, Row: r.Row, Index: r.Index, Got: r.Got, Want: r.Want, Message: r.Message, Path: r.Path,
-		Stream: r.Stream, Offset: r.Offset, Line: r.Line, Column: r.Column}
+	f := failure.Of(err)
 	var (
 		in      *RecordingError
 		request *RequestError
@@ -65,7 +47,7 @@ func failureOf(err error) Failure {
 	)
 	switch {
 	case errors.As(err, &in):
-		f.ofRecording(in)
+		ofRecording(&f, in)
 	case errors.As(err, &request):
 		f.Class, f.Arg, f.Got, f.Want = "RequestError", request.Arg, request.Got, request.Want
 	case errors.As(err, &version):

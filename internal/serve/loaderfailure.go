@@ -3,7 +3,7 @@ package serve
 import (
 	"cmp"
 	"errors"
-	"regexp"
+	"fmt"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
@@ -19,18 +19,13 @@ type toldError struct {
 func (e *toldError) Error() string { return e.Message }
 func (e *toldError) Unwrap() error { return e.err }
 
-// gotAndWant is how errors of options are written.
-var gotAndWant = regexp.MustCompile(`^([a-z_]+): got (.+?), want (.+)$`)
-
 // told says what an error of a loader is to Python.
 func told(err error) error {
 	if err == nil {
 		return nil
 	}
 	f := failureOf(err)
-	f.Message = batching.Plain(err.Error())
 	var (
-		usage   *batching.UsageError
 		input   *batching.InputError
 		state   *loader.StateError
 		episode *dataset.EpisodeError
@@ -39,12 +34,9 @@ func told(err error) error {
 		f.Path, f.Stream, f.Got, f.Want = input.Path, input.Stream, cmp.Or(input.Got, f.Got), cmp.Or(input.Want, f.Want)
 	}
 	switch {
+	case f.Class == "OptionError":
+		f.Message = fmt.Sprintf("%s: got %s, want %s", f.Arg, f.Got, f.Want)
 	case f.Class != "Error": // which says what it is
-	case errors.As(err, &usage):
-		f.Class = "OptionError"
-		if m := gotAndWant.FindStringSubmatch(f.Message); m != nil {
-			f.Arg, f.Got, f.Want = m[1], m[2], m[3]
-		}
 	case errors.As(err, &state):
 		f.Class, f.Arg, f.Got, f.Want = "LoaderError", state.What, state.Got, state.Want
 	case input != nil, errors.As(err, &episode):

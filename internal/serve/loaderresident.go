@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
@@ -48,20 +48,20 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		loaderRequest
 		Target int `json:"target"`
 	}
-	if err := r.Decode(&ask); err != nil {
+	if err := r.decodeLoader(&ask); err != nil {
 		return nil, err
 	}
 	if ask.Target < 0 || ask.Target >= len(c.targets) {
 		return nil, &RequestError{"target", fmt.Sprint(ask.Target), fmt.Sprintf("one of the %d that were described", len(c.targets))}
 	}
 	if ask.Streaming || len(ask.Cameras) > 0 {
-		return nil, told(batching.Usagef("--streaming: got it, or cameras, of a loader whose datasets are kept on a GPU, want neither"))
+		return nil, told(&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, of a loader whose datasets are kept on a GPU", Want: "neither"})
 	}
 	l, err := openLoading(ctx, c, &ask.loaderRequest)
 	if err != nil {
 		return nil, err
 	}
-	l.source.Loader.Apart = false // streams with the same window are one launch
+	l.source.Apart = false // streams with the same window are one launch
 	s := &recorded{loading: l, pieces: make(chan piece), taken: make(chan struct{}), bytes: l.source.Bytes(l.plan)}
 	if err := json.Unmarshal([]byte(c.targets[ask.Target].text), &s.target); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -259,7 +259,7 @@ func (s *recorded) reply() (*residentReply, error) {
 		}
 		out.Cursors = append(out.Cursors, [2]int64{int64(buffer), at})
 	}
-	several := len(s.source.Paths()) > 1
+	several := len(s.source.Paths) > 1
 	for e := range s.loader.Report().Episodes {
 		dataset, _ := s.loader.StoreOf(int64(e))
 		_, number := s.loader.Known(int64(e))

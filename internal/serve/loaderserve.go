@@ -26,13 +26,13 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 	if c.slots != nil || c.resident != nil {
 		return nil, &RequestError{Arg: "do", Got: "a second loader", Want: "one for each connection"}
 	}
-	q, err := ask.asked()
+	err := ask.check()
 	if err != nil {
 		return nil, told(err)
 	}
 	l := &loading{}
-	watch := batching.Watch{Note: func(n dataset.Note) { l.remarks = append(l.remarks, batching.Plain(notetext.Line(n))) }}
-	if l.source, err = batching.Open(ctx, q, watch); err != nil {
+	watch := batching.Watch{Note: func(n dataset.Note) { l.remarks = append(l.remarks, notetext.Line(n)) }}
+	if l.source, err = batching.Open(ctx, &ask.Request, watch); err != nil {
 		return nil, told(err)
 	}
 	if l.plan, err = l.source.Plan(ctx); err != nil {
@@ -80,13 +80,13 @@ type loaderReply struct {
 	Skipped    []loader.Skipped      `json:"skipped"` // episodes that could not be read
 	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
 	Normalised []batching.Normalised `json:"normalised"`
-	Streams    []loaderStream        `json:"streams"` // with the names of all columns
+	Streams    []align.Stream        `json:"streams"` // with the names of all columns
 	Remarks    []string              `json:"remarks"`
 }
 
 // describe describes the loader.
 func (l *loading) describe() loaderReply {
-	o := &l.source.Loader
+	o := &l.source.Options
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
 		Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
 	out.Remarks = append(out.Remarks, LoaderLines(&out.Report.Report)...)
@@ -103,7 +103,7 @@ func (l *loading) describe() loaderReply {
 		for _, c := range s.Columns {
 			columns = append(columns, c.Name)
 		}
-		out.Streams = append(out.Streams, loaderStream{s.Name, columns})
+		out.Streams = append(out.Streams, align.Stream{Name: s.Name, Columns: columns})
 	}
 	return out
 }
@@ -122,11 +122,11 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		loaderRequest
 		Slots int `json:"slots"` // batches that there is memory for
 	}
-	if err := r.Decode(&ask); err != nil {
+	if err := r.decodeLoader(&ask); err != nil {
 		return nil, err
 	}
 	if ask.Slots < 1 || ask.Slots > mostSlots {
-		return nil, told(batching.Usagef("--slots: got %d, want 1 to %d", ask.Slots, mostSlots))
+		return nil, told(&dataset.OptionError{Arg: "slots", Got: fmt.Sprint(ask.Slots), Want: fmt.Sprintf("1 to %d", mostSlots)})
 	}
 	l, err := openLoading(ctx, c, &ask.loaderRequest)
 	if err != nil {

@@ -38,10 +38,9 @@ func (e *RecordingError) Error() string {
 
 func (e *RecordingError) Unwrap() error { return e.Err }
 
-// ofRecording adds to what is known of an error what it means for a recording.
-func (f *Failure) ofRecording(in *RecordingError) {
+// ofRecording adds to the report of an error what the error means for a recording.
+func ofRecording(f *Failure, in *RecordingError) {
 	var (
-		option  *dataset.OptionError
 		archive *npz.StreamError
 		missing *align.MissingError
 		steps   *align.StepsError
@@ -63,9 +62,7 @@ func (f *Failure) ofRecording(in *RecordingError) {
 	switch {
 	case f.Class == "MemoryError", is(new(*align.SizeError)):
 		f.Class = "MemoryError"
-	case f.Class == "PlanError":
-	case is(&option):
-		f.Class, f.Arg, f.Got, f.Want = "OptionError", option.Arg, option.Got, option.Want
+	case f.Class == "PlanError", f.Class == "OptionError":
 	case is(&missing):
 		f.Class, f.Stream = "PlanError", missing.Stream
 	case is(&steps):

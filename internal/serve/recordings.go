@@ -81,12 +81,8 @@ func (r rest) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 
 type openRequest struct {
 	Do
-	Path   string  `json:"path"`
-	Clock  string  `json:"clock"`
-	Rate   float64 `json:"rate"`
-	Strict bool    `json:"strict"`
-	// Definitions are folders and files of message definitions, of recordings that lack some.
-	Definitions []string `json:"definitions"`
+	Path string `json:"path"`
+	dataset.Options
 }
 
 // opened is the reply to open: what a dataset says of itself before an episode is read.
@@ -113,7 +109,7 @@ func openRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err := r.Decode(&q); err != nil {
 		return nil, err
 	}
-	d, err := inspection.Open(ctx, q.Path, dataset.Options{Strict: q.Strict, Rate: q.Rate, Clock: q.Clock, Definitions: q.Definitions})
+	d, err := inspection.Open(ctx, q.Path, q.Options)
 	if err != nil {
 		return nil, &RecordingError{Path: q.Path, Episode: -1, Err: err}
 	}

@@ -216,7 +216,7 @@ func (r *Reply) frame() (*Frame, error) {
 // fail sends an error as a reply.
 func (c *Conn) fail(err error) error {
 	f := failureOf(err)
-	f.shorten()
+	shorten(&f)
 	text, bad := json.Marshal(map[string]any{"error": f})
 	if bad != nil {
 		return errors.Join(err, bad)

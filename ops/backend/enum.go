@@ -186,6 +186,12 @@ func (AxisOrder) Names() []string  { return axisNames }
 func (LastBatch) Names() []string  { return lastNames }
 func (LaunchMode) Names() []string { return launchNames }
 
+// UnmarshalText reads a name, in JSON for example.
+func (l *LastBatch) UnmarshalText(text []byte) (err error) {
+	*l, err = Parse[LastBatch]("last batch", string(text))
+	return err
+}
+
 func nameOf(names []string, i int, what string) string {
 	if i >= len(names) {
 		return fmt.Sprintf("%s(%d)", what, i)

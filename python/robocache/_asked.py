@@ -6,7 +6,7 @@ import json
 import math
 import os
 from datetime import timedelta
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._arrays import FLOATS, dtype_name
 from ._child import located, located_all
@@ -64,110 +64,107 @@ def mapping(name: str, value: Any, want: str) -> Mapping[str, Any]:
     return value
 
 
-def request(
-    paths: Union[Path, Sequence[Path]],
-    *,
-    batch: int,
-    hz: Optional[float],
-    seed: int,
-    windows: Optional[Windows],
-    streams: Optional[Streams],
-    normalise: Union[None, str, Mapping[str, str]],
-    plan: Union[None, Path, Mapping[str, Any]],
-    dtype: Any,
-    shuffle: Union[None, bool, str],
-    last: str,
-    rank: Optional[int],
-    world: Optional[int],
-    weights: Optional[Sequence[float]],
-    epoch_windows: int,
-    cameras: Optional[Mapping[str, Tuple[int, int]]],
-    age: bool,
-    workers: int,
-    shard_windows: int,
-    mix_shards: int,
-    strict: bool,
-    rate: Optional[float],
-    clock: str,
-    definitions: Union[Path, Sequence[Path]],
-    episodes: Optional[Episodes],
-    statistics: Optional[Mapping[str, Mapping[str, Any]]],
-    max_gap: Union[None, Seconds, Mapping[str, Seconds]] = None,
-) -> Request:
-    """Returns the request that stands for a Loader's arguments; the helper process checks what only it can."""
-    if isinstance(paths, (str, os.PathLike)):
-        paths = [paths]
-    out: Request = {
-        "paths": [located(os.fspath(p)) for p in paths],
-        "batch": whole("batch", batch, 1),
-        "seed": whole("seed", seed, 0, (1 << 64) - 1),
-        "workers": whole("workers", workers, 0),
-        "shard_windows": whole("shard_windows", shard_windows, 0),
-        "mix_shards": whole("mix_shards", mix_shards, 0),
-        "epoch_windows": whole("epoch_windows", epoch_windows, 0),
-        "last": str(last),
-        "age": bool(age),
-        "strict": bool(strict),
-        "clock": str(clock),
-        "definitions": located_all(definitions),
-    }
-    for name, given in (("hz", hz), ("rate", rate)):
-        if given is not None:
-            out[name] = number(name, given)
-            if not out[name] > 0:
-                raise wrong(name, given, "more than 0 Hz")
-    if rank is not None:
-        out["rank"] = whole("rank", rank, 0)
-    if world is not None:
-        out["world"] = whole("world", world, 1)
-    if weights is not None:
-        out["weights"] = [number("weights", w) for w in _listed("weights", weights)]
-    if dtype is not None:
-        try:
-            out["dtype"] = dtype_name(dtype, "dtype", "loader")
-        except ArgumentError:
-            out["dtype"] = ""
-        if out["dtype"] not in FLOATS:
-            raise wrong("dtype", dtype, "float32, float64, float16 or bfloat16")
-    if shuffle is not None:
-        out["shuffle"] = shuffle if isinstance(shuffle, str) else "windows" if shuffle else "none"
-    if windows is not None:
-        windows = mapping("windows", windows, "{stream: (from, to)}")
-        out["windows"] = {name: _span(name, w) for name, w in windows.items()}
-    if isinstance(streams, Mapping):
-        streams = mapping("streams", streams, "{name: columns}")
-        out["streams"] = [{"name": name, "columns": _columns(name, columns)} for name, columns in streams.items()]
-    elif streams is not None:
-        if isinstance(streams, (str, bytes)) or not all(isinstance(name, str) for name in _listed("streams", streams)):
-            raise wrong("streams", streams, "a list of names, or {name: columns}")
-        out["streams"] = [{"name": name} for name in streams]
-    if isinstance(normalise, str):
-        out["normalise"] = normalise
-    elif normalise is not None:
-        rules = mapping("normalise", normalise, "a rule, such as 'mean-std', or {stream: rule}")
-        for name, rule in rules.items():
-            if not isinstance(rule, str):
-                raise wrong("normalise[{!r}]".format(name), rule, "a rule, such as 'mean-std'")
-        out["normalise_streams"] = dict(rules)
-    if isinstance(max_gap, Mapping):
-        gaps = mapping("max_gap", max_gap, "seconds, or {stream: seconds}")
-        out["max_gap_streams"] = {name: seconds("max_gap[{!r}]".format(name), gap) for name, gap in gaps.items()}
-    elif max_gap is not None:
-        out["max_gap"] = seconds("max_gap", max_gap, "seconds, or {stream: seconds}")
-    if cameras is not None:
-        cameras = mapping("cameras", cameras, "{name: (height, width)} in pixels")
-        out["cameras"] = [_camera(name, size) for name, size in cameras.items()]
+def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
+    """Returns the request that stands for a Loader's arguments, those that are not None. An argument that may have
+    several forms has one of _FORMS; any other is sent as it is, and the helper process checks it."""
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    out: Request = {"paths": [located(os.fspath(p)) for p in paths]}
+    given = {name: value for name, value in given.items() if value is not None}
+    plan, episodes, statistics = (given.pop(name, None) for name in ("plan", "episodes", "statistics"))
+    for name, value in given.items():
+        out[name] = _FORMS.get(name, _plain)(name, value)
     if plan is not None:
         out.update(_plan(plan))
     if episodes is not None:
-        several = len(out["paths"]) > 1
-        lists: Sequence[Any] = list(episodes) if several else [episodes]
-        if len(lists) != len(out["paths"]):
-            raise wrong("episodes", episodes, "a list for each of {} datasets".format(len(out["paths"])))
+        lists: Sequence[Any] = list(episodes) if len(paths) > 1 else [episodes]
+        if len(lists) != len(paths):
+            raise wrong("episodes", episodes, "a list for each of {} datasets".format(len(paths)))
         out["episodes"] = [None if one is None else _numbers(one) for one in lists]
     if statistics is not None:
-        out["statistics"] = _statistics(statistics, normalise is not None or plan is not None)
+        out["statistics"] = _statistics(statistics, "normalise" in given or plan is not None)
     return out
+
+
+def _plain(name: str, value: Any) -> Union[bool, int, float, str]:
+    """Returns an argument of JSON: True, False, a number or a string."""
+    if not isinstance(value, str) and hasattr(value, "item"):  # a scalar of NumPy or torch
+        value = value.item()
+    if not isinstance(value, (bool, int, str)):
+        return number(name, value)
+    return value
+
+
+def _frequency(name: str, value: Any) -> float:
+    if not number(name, value) > 0:
+        raise wrong(name, value, "more than 0 Hz")
+    return float(value)
+
+
+def _weights(name: str, value: Any) -> List[float]:
+    return [number(name, w) for w in _listed(name, value)]
+
+
+def _dtype(name: str, value: Any) -> str:
+    try:
+        found = dtype_name(value, name, "loader")
+    except ArgumentError:
+        found = ""
+    if found not in FLOATS:
+        raise wrong(name, value, "float32, float64, float16 or bfloat16")
+    return found
+
+
+def _shuffle(name: str, value: Any) -> str:
+    return value if isinstance(value, str) else "windows" if value else "none"
+
+
+def _windows(name: str, value: Any) -> Dict[str, List[float]]:
+    return {stream: _span(stream, w) for stream, w in mapping(name, value, "{stream: (from, to)}").items()}
+
+
+def _streams(name: str, value: Any) -> List[Dict[str, Any]]:
+    if isinstance(value, Mapping):
+        streams = mapping(name, value, "{name: columns}")
+        return [{"name": stream, "columns": _columns(stream, columns)} for stream, columns in streams.items()]
+    if isinstance(value, (str, bytes)) or not all(isinstance(stream, str) for stream in _listed(name, value)):
+        raise wrong(name, value, "a list of names, or {name: columns}")
+    return [{"name": stream} for stream in value]
+
+
+def _normalise(name: str, value: Any) -> Union[str, Dict[str, str]]:
+    if isinstance(value, str):
+        return value
+    rules = mapping(name, value, "a rule, such as 'mean-std', or {stream: rule}")
+    for stream, rule in rules.items():
+        if not isinstance(rule, str):
+            raise wrong("{}[{!r}]".format(name, stream), rule, "a rule, such as 'mean-std'")
+    return dict(rules)
+
+
+def _gaps(name: str, value: Any) -> Union[float, Dict[str, float]]:
+    if not isinstance(value, Mapping):
+        return seconds(name, value, "seconds, or {stream: seconds}")
+    gaps = mapping(name, value, "seconds, or {stream: seconds}")
+    return {stream: seconds("{}[{!r}]".format(name, stream), gap) for stream, gap in gaps.items()}
+
+
+def _cameras(name: str, value: Any) -> List[Dict[str, Any]]:
+    return [_camera(n, size) for n, size in mapping(name, value, "{name: (height, width)} in pixels").items()]
+
+
+_FORMS: Mapping[str, Callable[[str, Any], Any]] = {
+    "hz": _frequency,
+    "rate": _frequency,
+    "weights": _weights,
+    "dtype": _dtype,
+    "shuffle": _shuffle,
+    "windows": _windows,
+    "streams": _streams,
+    "normalise": _normalise,
+    "max_gap": _gaps,
+    "cameras": _cameras,
+    "definitions": lambda _, value: located_all(value),
+}
 
 
 _LISTS = ("mean", "std", "min", "max", "q01", "q10", "q90", "q99", "shift", "scale", "clip_min", "clip_max")

@@ -56,7 +56,8 @@ class Loader:
         streams: names to take, or ``{name: columns}``, of names, ranges such as "0:7" and indices; all unless given.
         normalise: a rule for all streams ("mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo",
             "gr00t", "robomimic"), or ``{stream: rule}``; `statistics` has what was used.
-        plan: a plan file, or a dict of the same form, instead of hz, windows, streams, normalise, max_gap and shuffle.
+        plan: a plan file, or a dict of the same form, instead of hz, windows, streams, normalise, max_gap,
+            shuffle and unordered.
         dtype: of the values: float32, float64, float16 or bfloat16; float32 unless given. NumPy has bfloat16 as its
             bits, uint16.
         shuffle: "windows" (True), all of an epoch's; "shards", some at a time; or "none" (False).
@@ -65,9 +66,13 @@ class Loader:
         rank, world: which of how many ranks share each epoch; told by torchrun, srun or Open MPI unless given.
         weights: how often windows of each dataset are drawn relative to the others'. epoch_windows: of an epoch then.
         cameras: ``{name: (height, width)}``, whose frames are decoded and resized.
+        frame_cache: bytes of decoded frames that are kept: a gigabyte, or an eighth of the memory, unless given; -1 for
+            none.
         age: gives ``name_age`` too.
         streaming: reads meanwhile what does not fit memory, in the order "shards"; "auto" where it does not fit.
         workers: threads that read and decode; as many as there are processors unless given.
+        unordered: what becomes of a stream whose timestamps step back or are no times: "drop" (the episode lacks it),
+            "sort" or "error"; "drop" unless given.
         shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
         episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
             for each.
@@ -130,12 +135,14 @@ class Loader:
         plan: Union[None, Path, Mapping[str, Any]] = None,
         dtype: Any = None,
         shuffle: Union[None, bool, str] = None,
+        unordered: str = "",
         last: str = "drop",
         rank: Optional[int] = None,
         world: Optional[int] = None,
         weights: Optional[Sequence[float]] = None,
         epoch_windows: int = 0,
         cameras: Optional[Mapping[str, Tuple[int, int]]] = None,
+        frame_cache: int = 0,
         age: bool = False,
         streaming: Union[bool, str] = False,
         workers: int = 0,
@@ -153,41 +160,16 @@ class Loader:
         prefetch: int = 2,
         restart: bool = False,
     ) -> None:
+        given = dict(locals())  # all arguments but those of Python alone are the helper process's
+        for name in ("self", "shuffle", "streaming", "framework", "device", "prefetch", "restart"):
+            del given[name]
         _refuse_workers()
         if streaming not in (True, False, "auto"):
             raise wrong("streaming", streaming, 'True, False or "auto"')
         if streaming == "auto" and shuffle is None and plan is None:
             shuffle = "shards"  # the same order, whether it fits or not
         whole("prefetch", prefetch, 1, 1000)
-        request = _asked.request(
-            paths,
-            batch=batch,
-            hz=hz,
-            seed=seed,
-            windows=windows,
-            streams=streams,
-            normalise=normalise,
-            plan=plan,
-            dtype=dtype,
-            shuffle=shuffle,
-            last=last,
-            rank=rank,
-            world=world,
-            weights=weights,
-            epoch_windows=epoch_windows,
-            cameras=cameras,
-            age=age,
-            workers=workers,
-            shard_windows=shard_windows,
-            mix_shards=mix_shards,
-            strict=strict,
-            rate=rate,
-            clock=clock,
-            definitions=definitions,
-            episodes=episodes,
-            statistics=statistics,
-            max_gap=max_gap,
-        )
+        request = _asked.request(**given, shuffle=shuffle)
         self.framework = framework or _slots.default_framework()
         if self.framework not in ("torch", "numpy", "jax"):
             raise wrong("framework", self.framework, "torch, numpy or jax")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loader_data import G1, binary, rows, shared
-from robocache._errors import ArgumentError, RecordingError, ServerError
+from robocache._errors import ArgumentError, DataError, RecordingError, ServerError
 from robocache._loader import Loader
 
 WINDOWS = {"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}
@@ -182,6 +182,10 @@ def test_a_gap_may_be_too_long(tmp_path):
         ({"streams": {"action": "0:3"}}, "streams['action']: got '0:3', want a list of columns"),
         ({"streams": [1]}, "streams: got [1], want a list of names"),
         ({"hz": "50"}, "hz: got '50', want a number"),
+        ({"frame_cache": -2}, "frame_cache: got -2, want 1 byte or more"),
+        ({"frame_cache": 0.5}, "frame_cache: got 0.5, want a whole number"),
+        ({"age": 1}, "age: got 1, want true or false"),
+        ({"unordered": "keep"}, 'unordered: got "keep", want drop, sort, error'),
         ({"max_gap": "1"}, "max_gap: got '1', want seconds"),
         ({"max_gap": -1}, "max_gap: got -1, want seconds, 0 or more"),
         ({"max_gap": {"acton": 1}}, "did you mean action?"),
@@ -198,6 +202,19 @@ def test_other_names_of_arguments_are_told():
     for name, want in names.items():
         with pytest.raises(TypeError, match="unexpected keyword argument '{}': did you mean {}".format(name, want)):
             g1(**{name: 1})
+
+
+def test_streams_out_of_order_may_be_sorted(tmp_path):
+    path = made(tmp_path / "ds", backwards)
+    with drawn(path, unordered="sort") as sorted_, drawn(path) as dropped:
+        assert not sorted_.report()["lacking"] and len(dropped.report()["lacking"]) == 1
+    with pytest.raises(DataError, match="goes backwards"):
+        drawn(path, unordered="error", strict=True)
+
+
+def test_scalars_of_numpy_are_numbers():
+    with g1(batch=np.int64(8), seed=np.uint64(7), age=np.bool_(True)) as loader, g1(batch=8, age=True) as want:
+        assert rows(loader.next()) == rows(want.next())
 
 
 def test_columns_may_be_indices():
