@@ -25,10 +25,8 @@ func (j *job) report(e *dataset.Episode) Report {
 			r.Dropouts.Seconds += float64(d.Duration) / 1e9
 		}
 	}
-	r.LostBytes = e.Damage.Bytes()
-	for _, d := range e.Damage {
-		r.Remarks = append(r.Remarks, "lost: "+d.String())
-	}
+	r.LostBytes = e.Notes.LostBytes()
+	r.Damage = e.Notes.Damage()
 	taken := e.Remarks
 	if len(j.plan.Streams) > 0 {
 		var names []string

@@ -24,6 +24,7 @@ type Report struct {
 	LeftOut   []LeftOut      `json:"left_out"`            // streams of the recording that are not in the output, and why
 	Dropouts  *Dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
 	LostBytes int64          `json:"lost_bytes"`          // of a broken file that was read all the same
+	Damage    dataset.Notes  `json:"-"`                   // parts of the recording that are broken
 	Remarks   []string       `json:"remarks"`
 }
 

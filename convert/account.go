@@ -172,8 +172,8 @@ func losses(e *dataset.Episode) (list []Loss) {
 	for _, l := range e.LeftOut {
 		list = append(list, Loss{What: l.Name, Reason: l.Reason, Episodes: 1, Count: l.Count})
 	}
-	for _, d := range e.Damage {
-		list = append(list, Loss{What: d.What, Reason: "damage", Episodes: 1, Count: d.Count, Bytes: d.Bytes})
+	for _, d := range e.Notes.Damage() {
+		list = append(list, Loss{What: string(d.Code), Reason: "damage", Episodes: 1, Count: d.Count, Bytes: d.Bytes})
 	}
 	if n := len(e.Dropouts); n > 0 {
 		list = append(list, Loss{What: "dropouts", Reason: "lost by the recorder", Episodes: 1, Count: n})

@@ -50,8 +50,8 @@ func lostOf(e *dataset.Episode, left []align.LeftOut) map[string]string {
 	for _, l := range left {
 		lost[l.Name] = cmp.Or(l.Reason, lost[l.Name])
 	}
-	if e.Damage != nil {
-		lost[""] = "lost: " + e.Damage.String()
+	if damage := e.Notes.Damage(); damage != nil {
+		lost[""] = "lost: " + damage.String()
 	}
 	return lost
 }

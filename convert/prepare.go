@@ -236,8 +236,8 @@ func short(e *dataset.Episode) error {
 
 // empty says that there is nothing in a recording, and what was lost of it.
 func empty(e *dataset.Episode) error {
-	if len(e.Damage) > 0 {
-		return fmt.Errorf("no samples; lost: %v", e.Damage)
+	if damage := e.Notes.Damage(); damage != nil {
+		return fmt.Errorf("no samples; lost: %v", damage)
 	}
 	return errors.New("no samples")
 }

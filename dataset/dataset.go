@@ -65,7 +65,7 @@ func (e *EpisodeError) Error() string { return fmt.Sprintf("episode %d: %v", e.E
 // Unwrap returns why.
 func (e *EpisodeError) Unwrap() error { return e.Err }
 
-// Options say how strict a reader is. The zero value keeps what is whole of a broken file, and Episode.Damage counts what was lost.
+// Options say how strict a reader is. The zero value keeps what is whole of a broken file, and Episode.Notes counts what was lost.
 type Options struct {
 	// Strict refuses a broken file: the first damage is an error.
 	Strict bool

@@ -35,8 +35,6 @@ type Episode struct {
 	Notes Notes
 	// RemarksAbout say which of the remarks are about some streams only: see RemarksOf.
 	RemarksAbout []RemarkAbout
-	// Damage is what was lost because the file is broken there; nil where it is whole.
-	Damage Damages
 	// Record is how many bytes of the file were in memory together while the episode was read, of formats that have its frames among them.
 	Record int64
 }

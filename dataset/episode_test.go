@@ -83,7 +83,7 @@ func TestFilesAreRecognisedByWhatTheyHold(t *testing.T) {
 	require.NoError(t, err)
 	e, err := d.Episode(context.Background(), 0)
 	require.NoError(t, err)
-	assert.Positive(t, e.Damage.Bytes())
+	assert.Positive(t, e.Notes.LostBytes())
 }
 
 // broken is a dataset whose third episode cannot be read.

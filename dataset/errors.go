@@ -83,3 +83,12 @@ func (e *FormatError) Unwrap() []error {
 	}
 	return list
 }
+
+// AsBroken returns the *FormatError in an error of a file that is broken, and false for other errors. A file that is not supported is not broken.
+func AsBroken(err error) (*FormatError, bool) {
+	var bad *FormatError
+	if !errors.As(err, &bad) || errors.Is(err, ErrUnsupported) {
+		return nil, false
+	}
+	return bad, true
+}

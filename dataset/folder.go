@@ -80,7 +80,7 @@ func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error
 	case err != nil && d.opt.Strict:
 		return err
 	case err != nil:
-		d.info.Problems = append(d.info.Problems, Problem{storage.Base(p.path), err.Error()})
+		d.info.Notes.Add(Note{Code: CodeUnreadable, Subject: storage.Base(p.path), Count: 1, Detail: Detail{Cause: err}})
 	default:
 		p.count = one.Len()
 		d.join(p, one)
@@ -92,17 +92,20 @@ func (d *folder) add(ctx context.Context, p *part, one Dataset, err error) error
 // join adds what a file says of itself. Of what files say differently, only the first's features and attributes that all have are the folder's.
 func (d *folder) join(p *part, one Dataset) {
 	info, base := one.Info(), storage.Base(p.path)
-	info.Problems = slices.Clone(info.Problems)
+	info.Problems, info.Notes = slices.Clone(info.Problems), slices.Clone(info.Notes)
 	for i := range info.Problems {
 		info.Problems[i].Where = base + ": " + info.Problems[i].Where
+	}
+	for i := range info.Notes {
+		info.Notes[i].Subject = base + ": " + info.Notes[i].Subject
 	}
 	if info.Absent.Why != "" {
 		info.Absent.Why = base + ": " + info.Absent.Why
 	}
 	if d.kind == "" {
-		before := d.info.Problems
+		problems, notes := d.info.Problems, d.info.Notes
 		d.kind, d.info = one.Format(), info
-		d.info.Problems = append(before, info.Problems...)
+		d.info.Problems, d.info.Notes = append(problems, info.Problems...), append(notes, info.Notes...)
 		d.info.Tasks, d.info.Splits, d.info.Attributes = nil, nil, maps.Clone(info.Attributes)
 	} else {
 		if d.kind != one.Format() {
@@ -113,7 +116,7 @@ func (d *folder) join(p *part, one Dataset) {
 		}
 		d.info.Frames += info.Frames
 		d.info.Absent.add(info.Absent)
-		d.info.Problems = append(d.info.Problems, info.Problems...)
+		d.info.Problems, d.info.Notes = append(d.info.Problems, info.Problems...), append(d.info.Notes, info.Notes...)
 		maps.DeleteFunc(d.info.Attributes, func(key, value string) bool { return info.Attributes[key] != value })
 	}
 	for _, task := range info.Tasks {
@@ -148,7 +151,7 @@ func (d *folder) Weights() []int64 {
 
 func (d *folder) Info() Info {
 	info := d.info
-	info.Tasks, info.Splits, info.Problems = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Tasks, info.Splits, info.Problems, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems), slices.Clone(info.Notes)
 	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }

@@ -66,7 +66,7 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 	if err := d.index(ctx); err != nil {
 		return nil, err
 	}
-	d.info.Problems = append(d.info.Problems, s.unread...)
+	d.info.Notes = append(d.info.Notes, s.unread...)
 	if others := s.ignored(paths); len(others) > 0 {
 		if d.info.Attributes == nil {
 			d.info.Attributes = map[string]string{}
@@ -102,7 +102,7 @@ type sorting struct {
 	lost    []string            // that cannot be read, such as links to what is not there
 	why     error               // the first of these cannot be read
 	folder  string              // the first that is no dataset
-	unread  []Problem           // folders that are none, and have recordings in them
+	unread  Notes               // folders that are none, and have recordings in them
 	names   []string            // of all files and folders
 }
 
@@ -136,7 +136,7 @@ func (s *sorting) sortFolders(entries []storage.Info) error {
 	type matched struct {
 		format Format
 		ok     bool
-		unread string
+		unread *Note
 	}
 	s.formats, s.sets = map[string]Format{}, map[string][]string{}
 	n := storage.AtOnce(s.path)
@@ -158,8 +158,9 @@ func (s *sorting) sortFolders(entries []storage.Info) error {
 			s.formats[m.format.Name] = m.format
 			s.sets[m.format.Name] = append(s.sets[m.format.Name], paths[i])
 			continue
-		case m.unread != "":
-			s.unread = append(s.unread, Problem{base, m.unread})
+		case m.unread != nil:
+			m.unread.Subject = base
+			s.unread = append(s.unread, *m.unread)
 		}
 		s.folder = cmp.Or(s.folder, base)
 	}
@@ -169,11 +170,11 @@ func (s *sorting) sortFolders(entries []storage.Info) error {
 // mostUnread is how many names of a folder that is no dataset are looked at.
 const mostUnread = 1000
 
-// unread says which recordings a folder that is no dataset has, by their names, or why it cannot be read; empty if it has none.
-func unread(ctx context.Context, path string) string {
+// unread returns a note about the recordings in a folder that is no dataset, or about why it cannot be read; nil if it has none.
+func unread(ctx context.Context, path string) *Note {
 	list, err := storage.ReadNames(ctx, path, mostUnread)
 	if err != nil {
-		return err.Error()
+		return &Note{Code: CodeUnreadable, Count: 1, Detail: Detail{Cause: err}}
 	}
 	var names []string
 	for i := range list {
@@ -182,10 +183,10 @@ func unread(ctx context.Context, path string) string {
 		}
 	}
 	if len(names) == 0 {
-		return ""
+		return nil
 	}
 	slices.SortFunc(names, CompareNames)
-	return "a folder of no format that has folders, with recordings in it that are not read: " + listed.Names(names)
+	return &Note{Code: CodeFolderUnread, Count: len(names), Detail: Detail{Names: []string{listed.Names(names)}}}
 }
 
 // recorded reports whether a file is called as recordings are that are no plain text.
@@ -301,7 +302,12 @@ func (s *sorting) refused(all map[string][]string) error {
 		}
 		got, want = "a folder with recordings of several: "+strings.Join(list, ", "), "those of one in a folder"
 	case len(s.unread) > 0:
-		got += fmt.Sprintf("; in it %q, %s", s.unread[0].Where, s.unread[0].What)
+		got += fmt.Sprintf("; in it %q, ", s.unread[0].Subject)
+		if n := &s.unread[0]; n.Cause != nil {
+			got += n.Cause.Error()
+		} else {
+			got += "a folder of no format that has folders, with recordings in it that are not read: " + n.Names[0]
+		}
 	case s.folder != "":
 		got += fmt.Sprintf("; folders in it that are none, such as %q, are not looked into", s.folder)
 	}

@@ -78,15 +78,15 @@ func TestAFolderOfFoldersHasTheEpisodesOfEach(t *testing.T) {
 	info := d.Info()
 	assert.Equal(t, "README, killed/, plots/", info.Attributes["other files"])
 	var problems []string
-	for _, p := range info.Problems {
-		if p.What != "open" {
-			problems = append(problems, p.Where+": "+p.What)
+	for _, n := range info.Notes {
+		if n.Code != dataset.CodeFileMissing {
+			problems = append(problems, n.String())
 		}
 	}
 	require.Len(t, problems, 3)
-	assert.Contains(t, problems[0], "4.crate: ")
-	assert.Contains(t, problems[1], "demo_1: box: ")
-	assert.Equal(t, "killed: a folder of no format that has folders, with recordings in it that are not read: killed_0.box", problems[2])
+	assert.Contains(t, problems[0], "unreadable 4.crate: ")
+	assert.Contains(t, problems[1], "demo_1: 1, box: ")
+	assert.Equal(t, string(dataset.CodeFolderUnread)+" killed: 1, killed_0.box", problems[2])
 
 	e, err := d.Episode(ctx, 6)
 	require.NoError(t, err)

@@ -45,7 +45,7 @@ func openBox(_ context.Context, path string, opt dataset.Options) (dataset.Datas
 	b.info.Frames, b.info.Tasks = b.count, []string{"carry", dataset.BaseName(path)}
 	b.info.Attributes = map[string]string{"robot": "arm", "file": path}
 	b.info.Splits = []dataset.Split{{Name: "last", Episodes: []int{b.count - 1}}}
-	b.info.Problems = []dataset.Problem{{Where: "lid", What: "open"}}
+	b.info.Notes = dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "lid"}}
 	openBoxes.Add(1)
 	boxesOpened.Add(1)
 	return b, nil
@@ -152,10 +152,10 @@ func TestAFolderHasTheEpisodesOfAllItsFiles(t *testing.T) {
 	assert.Equal(t, map[string]string{"robot": "arm", "other files": "notes.txt"}, info.Attributes, "what all say")
 	assert.Len(t, info.Tasks, 11)
 	assert.Equal(t, []int{0, 2, 5, 6, 9, 11, 14, 15, 17, 20}, info.Splits[0].Episodes)
-	require.Len(t, info.Problems, 12)
-	assert.Equal(t, dataset.Problem{Where: "part_0: lid", What: "open"}, info.Problems[0])
-	assert.Equal(t, "part_5", info.Problems[5].Where)
-	assert.Contains(t, info.Problems[5].What, "count: corrupt")
+	require.Len(t, info.Notes, 12)
+	assert.Equal(t, dataset.Note{Code: dataset.CodeFileMissing, Subject: "part_0: lid"}, info.Notes[0])
+	assert.Equal(t, []any{dataset.CodeUnreadable, "part_5"}, []any{info.Notes[5].Code, info.Notes[5].Subject})
+	assert.Contains(t, info.Notes[5].Cause.Error(), "count: corrupt")
 
 	opened := boxesOpened.Load()
 	for _, e := range all { // although most files were closed since
@@ -222,8 +222,8 @@ func TestFilesOfAFolderThatCannotBeReadAreEpisodesThatAreErrors(t *testing.T) {
 	_, err = d.Episode(ctx, 3)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	var where []string
-	for _, p := range d.Info().Problems {
-		where = append(where, p.Where)
+	for _, n := range d.Info().Notes {
+		where = append(where, n.Subject)
 	}
 	assert.Equal(t, []string{"1.box: lid", "2.box", "3.box", "4.box", "5 of\nfive.BOX: lid"}, where)
 
@@ -249,10 +249,10 @@ func TestWhatAFolderSaysOfItselfIsTheCallers(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	info := d.Info()
-	info.Tasks[0], info.Attributes["robot"], info.Problems[0].Where = "", "", ""
+	info.Tasks[0], info.Attributes["robot"], info.Notes[0].Subject = "", "", ""
 	assert.Equal(t, "carry", d.Info().Tasks[0])
 	assert.Equal(t, "arm", d.Info().Attributes["robot"])
-	assert.Equal(t, "1: lid", d.Info().Problems[0].Where)
+	assert.Equal(t, "1: lid", d.Info().Notes[0].Subject)
 }
 
 func TestNamesAreOfOneOrderOnly(t *testing.T) {

@@ -170,6 +170,15 @@ func (n *Note) UnmarshalJSON(b []byte) error {
 // Notes is a list of notes in the order in which they were found.
 type Notes []Note
 
+// String returns the notes for logs: "array-cut: 1; record-cut: 2, 38 bytes".
+func (l Notes) String() string {
+	list := make([]string, len(l))
+	for i, n := range l {
+		list[i] = n.String()
+	}
+	return strings.Join(list, "; ")
+}
+
 // Add adds a note. If the list has one that differs in Count, Of, Row, Bytes and Cause alone, Add adds Count and Bytes to that one, which keeps its first
 // row and cause.
 func (l *Notes) Add(n Note) {
@@ -180,6 +189,15 @@ func (l *Notes) Add(n Note) {
 		}
 	}
 	*l = append(*l, n)
+}
+
+// AddDamage adds one broken part of a file to the note of its code, with its size in the file and the error.
+func (l *Notes) AddDamage(code Code, bytes int64, cause *FormatError) {
+	n := Note{Code: code, Count: 1, Detail: Detail{Bytes: bytes}}
+	if cause != nil {
+		n.Cause = cause
+	}
+	l.Add(n)
 }
 
 // same reports whether two notes are about the same thing.
@@ -203,6 +221,9 @@ func (l Notes) Of(classes ...Class) (list Notes) {
 	}
 	return list
 }
+
+// Damage returns the notes of ClassDamage.
+func (l Notes) Damage() Notes { return l.Of(ClassDamage) }
 
 // Find returns the first note of a code, or nil.
 func (l Notes) Find(code Code) *Note {

@@ -45,7 +45,7 @@ func openTrace(_ context.Context, path string, opt dataset.Options) (dataset.Dat
 			return nil, err
 		}
 		e.Name, e.Attributes.Source = dataset.BaseName(path), path
-		e.Damage.SetPath(path)
+		e.Notes.SetPath(path)
 		return e, nil
 	}), nil
 }
@@ -67,7 +67,7 @@ func parseTrace(data []byte, opt dataset.Options) (*dataset.Episode, error) {
 			case opt.Strict:
 				return nil, bad
 			default: // the line costs itself
-				e.Damage.Add("broken lines", int64(len(line)), bad)
+				e.Notes.AddDamage(dataset.CodeLineBroken, int64(len(line)), bad)
 			}
 		}
 		at += len(line)
@@ -121,7 +121,7 @@ func ExampleRegister() {
 		return
 	}
 	s := e.Stream("position")
-	fmt.Printf("%s: %d samples of %v at %.0f Hz; lost: %d lines, %d bytes\n", e.Name, s.Len(), s.ColumnNames(), s.Stats().Rate, e.Damage[0].Count, e.Damage.Bytes())
+	fmt.Printf("%s: %d samples of %v at %.0f Hz; lost: %d lines, %d bytes\n", e.Name, s.Len(), s.ColumnNames(), s.Stats().Rate, e.Notes.Damage()[0].Count, e.Notes.LostBytes())
 	// Output: walk: 3 samples of [x y] at 100 Hz; lost: 2 lines, 15 bytes
 }
 
@@ -166,7 +166,7 @@ func TestATraceCutAnywhereKeepsWhatIsWhole(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, strings.Count(trace[:n], "\n")-1, e.Stream("position").Len())
 		cut := n - strings.LastIndexByte(trace[:n], '\n') - 1
-		assert.Equal(t, int64(cut), e.Damage.Bytes())
+		assert.Equal(t, int64(cut), e.Notes.LostBytes())
 	}
 }
 
@@ -181,7 +181,7 @@ func FuzzTrace(f *testing.F) {
 				require.True(t, strict && errors.As(err, &bad) && bad.Offset >= 0 && bad.Offset < int64(len(data)))
 			default:
 				require.NoError(t, e.Streams[0].Check())
-				require.False(t, strict && e.Damage != nil)
+				require.False(t, strict && e.Notes.Damage() != nil)
 			}
 		}
 	})

@@ -18,7 +18,7 @@ type Summary struct {
 	Clouds            []CloudSummary
 	Tasks             []string // what was to be done, each once, in the order in which it came
 	LeftOut           []LeftOutSummary
-	Damage            int64     // bytes of broken files that were lost
+	LostBytes         int64     // bytes of broken files that were lost
 	Problems          []Problem // a stream that is not in every episode what it is in the first
 
 	streams, media, clouds, left, tasks map[string]int // where each name is
@@ -123,7 +123,7 @@ func (s *Summary) Add(e *Episode) {
 	if s.Longest = max(s.Longest, e.Frames); s.Episodes == 1 || e.Frames < s.Shortest {
 		s.Shortest = e.Frames
 	}
-	s.Damage += e.Damage.Bytes()
+	s.LostBytes += e.Notes.LostBytes()
 	if e.Attributes.Task != "" {
 		if _, fresh := place(&s.tasks, e.Attributes.Task); fresh {
 			s.Tasks = append(s.Tasks, e.Attributes.Task)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -21,22 +22,12 @@ type told struct {
 	what     string   // to do; what the kind says if empty
 }
 
-// The words of readers, of damage of an episode.
-var damages = []told{
-	{"video frames that are more than 0.1 ms from their rows", VideoDrift, "", ""},
-	{"videos whose times are not those of the rows", VideoDrift, "", ""},
-	{"rows without a video frame", VideoCount, "", ""},
-	{"video frames without a row", VideoCount, "", ""},
-	{"videos without frames", VideoCount, "", ""},
-	{"frames without", VideoCount, "", ""}, // of CALVIN: frames that lack an array
-	{"steps of frame_index", IndexGap, "", ""},
-	{"steps of index", IndexGap, "", ""},
-	{"rows that say that they are of another episode", IndexGap, "", ""},
-	{"tasks that the list of tasks lacks", IndexGap, "", ""},
-	{"rows of another length", Schema, "", ""},
-	{"columns of another width", Schema, "", ""},
-	{"columns of rows of different lengths", Schema, "", ""},
-	{"unlike the others", Schema, "", ""},
+// damageKinds has the kinds of findings about damage. Codes that it lacks are Damaged.
+var damageKinds = map[dataset.Code]Kind{
+	dataset.CodeFrameDrift: VideoDrift, dataset.CodeVideoTimes: VideoDrift,
+	dataset.CodeRowWithoutFrame: VideoCount, dataset.CodeFrameWithoutRow: VideoCount, dataset.CodeVideoEmpty: VideoCount, dataset.CodeFrameWithoutArray: VideoCount,
+	dataset.CodeFrameIndex: IndexGap, dataset.CodeRowIndex: IndexGap, dataset.CodeEpisodeIndex: IndexGap, dataset.CodeTaskUnlisted: IndexGap,
+	dataset.CodeRowLength: Schema, dataset.CodeRowLengths: Schema, dataset.CodeColumnWidth: Schema, dataset.CodeSampleUnlike: Schema,
 }
 
 // The words of readers, of what a dataset declares and is not so.
@@ -47,7 +38,6 @@ var problems = []told{
 	{"cannot be read", Unreadable, "", ""},
 	{": missing: ", MissingFile, "", ""},
 	{"files that are missing", MissingFile, "", ""},
-	{"none of its files is there", MissingFile, Warning, ""}, // a split that was not copied
 	{"is not there", MissingFile, "", ""},
 	{"videos that cannot be found", MissingFile, "", ""},
 	{"index does not count the rows", IndexGap, "", ""},
@@ -70,10 +60,6 @@ var problems = []told{
 	{"files whose columns are not those of", Schema, "", ""},
 	{"is declared a video", Schema, "", ""},
 	{"beyond their feature", Schema, "", ""},
-	{"no line's end", Unended, "", ""},
-	{"records that their file ends inside", Damaged, "", ""},
-	{"stretches without sound records", Damaged, "", ""},
-	{"compressed files that are broken", Damaged, "", ""},
 }
 
 // The words of readers, of an episode: what they decided that is no fault is not among them.
@@ -127,16 +113,13 @@ func tellingOf(list []told, text string) (t told, ok bool) {
 
 // noted takes what the reader noted of the episode.
 func (x *examiner) noted() {
-	for _, d := range x.e.Damage {
-		t, ok := tellingOf(damages, d.What)
-		if !ok {
-			t = told{kind: Damaged}
-		}
-		if (t.kind == VideoDrift || t.kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
+	for _, n := range x.e.Notes.Damage() {
+		kind := cmp.Or(damageKinds[n.Code], Damaged)
+		if (kind == VideoDrift || kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
 			continue // of rows whose times are wrong; once these are mended, what is left is found
 		}
-		f := x.add(t.kind, x.streamIn(d.String()), max(d.Count, 1), d.String())
-		f.At = x.rowIn(d)
+		x.list = append(x.list, findingOf(kind, &n))
+		x.list[len(x.list)-1].At = x.timeOf(n.Row)
 	}
 	for _, r := range x.e.Remarks {
 		if t, ok := tellingOf(remarks, r); ok {
@@ -163,7 +146,6 @@ func (x *examiner) noted() {
 // How many there are of something, and how many there should be.
 var (
 	lengths = regexp.MustCompile(`^(\d+) samples, want (\d+), as`)
-	records = regexp.MustCompile(`^got (\d+) records, want (\d+) as`)
 )
 
 // numbersOf returns the two numbers that an expression finds in a reader's words.
@@ -196,7 +178,7 @@ func (f *Finding) as(t *told) {
 // empty looks for what has no samples: the episode, or one of its streams.
 func (x *examiner) empty() {
 	if !x.holds() {
-		if len(x.e.Damage) == 0 && !x.has(Schema, Undecoded, Float32Clock) {
+		if x.e.Notes.Damage() == nil && !x.has(Schema, Undecoded, Float32Clock) {
 			why := "the episode has no samples, frames or clouds"
 			if left := x.e.LeftOut; len(left) > 0 {
 				why += fmt.Sprintf(": %s left out, the first %s: %s", text.Count(len(left), "part is", "parts are"), left[0].Name, left[0].Reason)
@@ -270,30 +252,40 @@ func (x *examiner) streamIn(text string) (name string) {
 	return name
 }
 
-var row = regexp.MustCompile(`(?:at|in) row (\d+)`)
+// timeOf returns the time of a row of the episode, nil if there is none.
+func (x *examiner) timeOf(row dataset.Row) []int64 {
+	if i, ok := row.Index(); ok && len(x.e.Streams) > 0 {
+		if times := x.times[x.e.Streams[0].Name]; i < len(times) {
+			return times[i : i+1]
+		}
+	}
+	return nil
+}
 
-// rowIn returns the time of the row that a reader's words name.
-func (x *examiner) rowIn(d dataset.Damage) []int64 {
-	m := row.FindStringSubmatch(d.String())
-	if m == nil || len(x.e.Streams) == 0 {
-		return nil
+// problemKind returns the kind of the finding about a note of a dataset.
+func problemKind(n *dataset.Note) Kind {
+	switch n.Code {
+	case dataset.CodeFileMissing, dataset.CodeFilesMissing, dataset.CodeSplitMissing, dataset.CodeSplitNameMissing:
+		return MissingFile
+	case dataset.CodeUnreadable:
+		return Unreadable
+	case dataset.CodeNoLineEnd:
+		return Unended
+	case dataset.CodeRecordCount:
+		if n.Count < n.Of {
+			return Damaged
+		}
 	}
-	n, err := strconv.Atoi(m[1])
-	times := x.times[x.e.Streams[0].Name]
-	if err != nil || n >= len(times) {
-		return nil
+	if n.Code.Class() == dataset.ClassDamage {
+		return cmp.Or(damageKinds[n.Code], Damaged)
 	}
-	return []int64{times[n]}
+	return Declaration
 }
 
 // problem is the finding of what a dataset declares and is not so.
 func problem(p dataset.Problem, path string) Finding {
 	t, ok := tellingOf(problems, p.Where+": "+p.What)
-	got, want, counted := numbersOf(records, p.What)
-	switch {
-	case counted && got < want:
-		t = told{kind: Damaged}
-	case !ok:
+	if !ok {
 		t = told{kind: Declaration}
 	}
 	what := p.What

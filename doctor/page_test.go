@@ -34,7 +34,7 @@ func ill(t *testing.T) *Report {
 	}
 	tapes["imu"].times[3000] = tapes["imu"].times[2999]
 	m := &memory{episodes: []*dataset.Episode{episodeOf(t, tapes), nil}}
-	m.info.Problems = []dataset.Problem{{Where: "videos", What: "files that are missing: 2, the first: a.mp4"}}
+	m.info.Notes = dataset.Notes{{Code: dataset.CodeFilesMissing, Subject: "videos", Count: 2, Detail: dataset.Detail{Of: 3, Names: []string{"a.mp4"}}}}
 	return examined(t, m, Options{Path: "here"})
 }
 

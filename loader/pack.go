@@ -43,16 +43,13 @@ type packing struct {
 // onlySteps is why a stream is left out that has no times.
 const onlySteps = "timestamps that count steps, of which nobody says how many a second there are"
 
-// damaged is what is left out of a recording that is broken there.
-const damaged = "damage"
-
 // onlyClouds is why point clouds are left out.
 const onlyClouds = "point clouds, which are not packed: robocache voxelize takes them"
 
 // add appends an episode.
 func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
 	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
-		Rotation: e.Rotation, Dropouts: e.Dropouts, Remarks: e.Remarks, RemarksAbout: e.RemarksAbout}
+		Rotation: e.Rotation, Damage: e.Notes.Damage(), Dropouts: e.Dropouts, Remarks: e.Remarks, RemarksAbout: e.RemarksAbout}
 	if len(p.only) > 0 {
 		out.Remarks, out.RemarksAbout = e.RemarksOf(slices.Concat(p.only, p.cameras)), nil
 	}
@@ -66,9 +63,6 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 			}
 			out.Empty = append(out.Empty, empty)
 		}
-	}
-	for _, d := range e.Damage {
-		leave(damaged, d.String())
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -21,8 +22,8 @@ func TestALoaderSaysWhatItsRecordingsSay(t *testing.T) {
 	d[1].Remark("is sorted", "imu")
 	d[1].Remark("has no header", "imu", "action")
 	d[2].Remarks = append(d[2].Remarks, "took one of two clocks")
-	d[3].Damage.Add("chunks", 84066, nil)
-	whole := []loader.Said{{"state: is by name", "e0", 3}, {"imu: is sorted", "e1", 1}, {"has no header: imu, action", "e1", 1}, {"took one of two clocks", "e2", 1}, {"lost: chunks: 1, 84066 bytes", "e3", 1}}
+	d[3].Notes.AddDamage(dataset.CodeChunkBroken, 84066, nil)
+	whole := []loader.Said{{"state: is by name", "e0", 3}, {"imu: is sorted", "e1", 1}, {"has no header: imu, action", "e1", 1}, {"took one of two clocks", "e2", 1}, {"lost: chunk-broken: 1, 84066 bytes", "e3", 1}}
 	some := []loader.Said{whole[0], {"action: has no header", "e1", 1}, whole[3], whole[4]}
 	built, opened, _ := saved(t, d, loader.BuildOptions{})
 	for _, c := range []struct {

@@ -137,7 +137,8 @@ type Episode struct {
 	Splits       []string              `json:"splits,omitempty"`
 	Frames       int                   `json:"frames,omitempty"`
 	Rotation     dataset.Rotation      `json:"rotation,omitempty"` // 1 for xyzw, 2 for wxyz
-	LeftOut      []LeftOut             `json:"left_out,omitempty"` // streams of it that are not packed, and damage
+	LeftOut      []LeftOut             `json:"left_out,omitempty"` // streams of it that are not packed
+	Damage       dataset.Notes         `json:"damage,omitempty"`   // broken parts of its file
 	Empty        []EmptyStream         `json:"empty,omitempty"`    // of these
 	Dropouts     []dataset.Dropout     `json:"dropouts,omitempty"`
 	Remarks      []string              `json:"remarks,omitempty"`
@@ -288,7 +289,7 @@ func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	}
 	in := &s.Episodes[i]
 	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
-		LeftOut: s.leftOut(i), Dropouts: in.Dropouts, Remarks: in.Remarks, RemarksAbout: in.RemarksAbout}
+		LeftOut: s.leftOut(i), Notes: in.Damage, Dropouts: in.Dropouts, Remarks: in.Remarks, RemarksAbout: in.RemarksAbout}
 	for m := range s.Streams {
 		p := &s.Streams[m]
 		if p.Offsets[i] == p.Offsets[i+1] {

@@ -133,7 +133,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 		Version: "v3.0", Rate: 12.5, RateFrom: "file", Declared: 12.5, Clock: "timestamp", Clocks: []string{"timestamp", "frame_index"},
 		Features: []dataset.Feature{{Name: "state", DType: "float32", Shape: []int{5}, Names: []string{"x", "y"}}, {Name: "eye", DType: "video", Shape: []int{4, 4, 3}}},
 		Tasks:    []string{"lift", "drop"}, Frames: 77, Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 2, 6}}}, Attributes: map[string]string{"robot": "arm <1>"},
-		Problems: []dataset.Problem{{Where: "eye", What: "is not there"}},
+		Notes: dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "eye"}},
 	}}
 	success := false
 	e := d.made[3]
@@ -142,7 +142,7 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 	e.LeftOut = []dataset.LeftOut{{Name: "none", Reason: "no samples", Columns: []dataset.Column{{Name: "0", Type: "int", Integer: true}}, DType: tensor.F64}, {Name: "text", Reason: "no number"},
 		{Name: "imu", Reason: "of two kinds"}}
 	e.Streams = []dataset.Stream{e.Streams[0], e.Streams[2]}
-	e.Damage.Add("messages", 3, nil)
+	e.Notes.AddDamage(dataset.CodeMessageShort, 3, nil)
 	built, opened, _ := saved(t, d, loader.BuildOptions{})
 	for _, s := range []*loader.Store{built, opened} {
 		assert.Equal(t, d.info, s.Info())
@@ -156,7 +156,8 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 		assert.Equal(t, e.Remarks, got.Remarks)
 		assert.Equal(t, e.Dropouts, got.Dropouts)
 		assert.Equal(t, []dataset.LeftOut{{Name: "imu", Reason: "of two kinds", Columns: built.Stream("imu").Columns, DType: tensor.F32},
-			e.LeftOut[0], e.LeftOut[1], {Name: "damage", Reason: "messages: 1, 3 bytes"}}, got.LeftOut)
+			e.LeftOut[0], e.LeftOut[1]}, got.LeftOut)
+		assert.Equal(t, e.Notes, got.Notes)
 	}
 	assert.Equal(t, built.Episodes, opened.Episodes)
 }
@@ -221,8 +222,8 @@ func withoutNothing(i dataset.Info) dataset.Info {
 	if len(i.Attributes) == 0 {
 		i.Attributes = nil
 	}
-	if len(i.Problems) == 0 {
-		i.Problems = nil
+	if len(i.Notes) == 0 {
+		i.Notes = nil
 	}
 	return i
 }

@@ -183,7 +183,7 @@ func (p *pass) episode(ctx context.Context, i int) (r done) {
 	if err != nil {
 		return done{name: strconv.Itoa(i), err: err}
 	}
-	r.name, r.damaged = e.Name, len(e.Damage) > 0
+	r.name, r.damaged = e.Name, len(e.Notes.Damage()) > 0
 	if r.filtered = !p.passes(i, e); r.filtered {
 		return r
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 )
 
@@ -92,7 +93,11 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 
 // newFinding is a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
-	return findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	if f.Note != nil {
+		j.Why = notetext.Line(*f.Note)
+	}
+	return j
 }
 
 // seconds is a timestamp on the page's clock.

@@ -154,7 +154,7 @@ func TestOneBrokenEpisodeCostsItself(t *testing.T) {
 
 func TestWhatTheDatasetDeclaresAndIsNotSoIsFound(t *testing.T) {
 	m := robots(t, 1)
-	m.info.Problems = []dataset.Problem{{Where: "videos/front.mp4", What: "not there"}}
+	m.info.Notes = dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "videos/front.mp4"}}
 	s := serve(t, m, Options{})
 	d := getJSON[struct{ Findings []findingJSON }](t, s, "/api/dataset")
 	require.Len(t, d.Findings, 1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/pcd"
@@ -111,9 +112,7 @@ func (c *cloud) take(read *dataset.Cloud) {
 		c.remark("not used: %d of %s", l.Count, l.Name)
 	}
 	c.trailing(read.Trailing)
-	for _, d := range read.Damage {
-		c.remark("lost: %s", d)
-	}
+	c.remarks = append(c.remarks, notetext.Lost(read.Notes)...)
 }
 
 func (c *cloud) remark(format string, args ...any) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
@@ -72,9 +73,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	}
 	s := e.CloudStream(name)
 	c := &cloud{path: r.in}
-	for _, lost := range e.Damage {
-		c.remark("lost: %s", lost)
-	}
+	c.remarks = append(c.remarks, notetext.Lost(e.Notes)...)
 	if r.one < 0 {
 		return c, c.all(ctx, s, r.strict)
 	}
@@ -134,7 +133,7 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 		}
 		offsets = append(offsets, offsets[len(offsets)-1]+int64(read.Len()))
 		inexact += read.Inexact
-		others += len(read.LeftOut) + len(read.Damage)
+		others += len(read.LeftOut) + len(read.Notes)
 	}
 	if lost > 0 && lost == s.Len() {
 		return &inputError{Path: c.path, Stream: s.Name, Msg: fmt.Sprintf("none of its %d clouds can be read", lost), Err: why}

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
@@ -314,6 +315,13 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	for _, in := range all.Shards[0].Inputs {
 		if in.Absent != nil {
 			all.Absent = append(all.Absent, batching.Absent{Input: in.Path, Absent: *in.Absent})
+		}
+	}
+	for _, r := range all.Shards {
+		for i := range r.Losses {
+			if code := dataset.Code(r.Losses[i].What); code.Class() == dataset.ClassDamage {
+				r.Losses[i].What = notetext.Text(dataset.Note{Code: code})
+			}
 		}
 	}
 	if a.json {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
@@ -209,14 +210,20 @@ func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed
 	}
 	at := map[string]int{}
 	for _, e := range store.Episodes {
-		for _, l := range e.LeftOut {
-			k, there := at[l.Name]
+		leave := func(key, name, reason string) {
+			k, there := at[key]
 			if !there {
 				k = len(r.LeftOut)
-				at[l.Name] = k
-				r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: l.Name, Reason: l.Reason})
+				at[key] = k
+				r.LeftOut = append(r.LeftOut, inspection.LeftOut{Name: name, Reason: reason})
 			}
 			r.LeftOut[k].Episodes++
+		}
+		for _, l := range e.LeftOut {
+			leave(l.Name, l.Name, l.Reason)
+		}
+		for _, n := range e.Damage {
+			leave("damage "+string(n.Code)+n.Subject, "damage", notetext.Line(n))
 		}
 	}
 	remarks, err := batching.StoreRemarks(ctx, store)

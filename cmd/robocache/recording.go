@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/ops"
@@ -54,8 +55,9 @@ func loadRecording(r *request) (*work, error) {
 	if r.rate.value > 0 && d.Info().RateFrom != "caller" {
 		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
 	}
-	if n := len(d.Info().Problems); n > 0 {
-		j.remarks = append(j.remarks, fmt.Sprintf("problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", n, d.Info().Problems[0].Where, d.Info().Problems[0].What))
+	info := d.Info()
+	if list := inspection.Problems(info.Notes, info.Problems); len(list) > 0 {
+		j.remarks = append(j.remarks, fmt.Sprintf("problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", len(list), list[0].Where, list[0].What))
 	}
 	return &work{j}, d.Close()
 }
@@ -356,10 +358,10 @@ func (j *recording) explain(r *request, err error) error {
 
 // damaged adds to an error what was lost of the recording, which may be why.
 func (j *recording) damaged(err error) error {
-	if len(j.episode.Damage) == 0 {
-		return err
+	if lost := notetext.Lost(j.episode.Notes); lost != nil {
+		return fmt.Errorf("%w; %s", err, strings.Join(lost, "; "))
 	}
-	return fmt.Errorf("%w; lost: %v", err, j.episode.Damage)
+	return err
 }
 
 // sortable adds to an error about timestamps what takes such samples.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -25,6 +26,7 @@ func deviceOf(i ops.Info) deviceInfo {
 
 // resampled writes the result: a table to standard output, what is not in the table to standard error.
 func (a *app) resampled(r *result) error {
+	r.Remarks = append(notetext.Lost(r.Damage), r.Remarks...)
 	remarks := r.Notes()
 	if len(r.Ignored) > 0 {
 		remarks = slices.Insert(remarks, 0, "not used: "+strings.Join(r.Ignored, ", "))

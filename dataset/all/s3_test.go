@@ -46,10 +46,10 @@ func told(d dataset.Dataset, root string) string {
 			fmt.Fprintf(&b, "error %v\n", err)
 			continue
 		}
-		fmt.Fprintf(&b, "%s %d %v %v %+v\n%+v\n%v %v %v %d\n", e.Name, e.Frames, e.Steps, e.Rotation, e.Attributes.Other, e.LeftOut, e.Dropouts, e.Remarks, e.Damage, e.Record)
+		fmt.Fprintf(&b, "%s %d %v %v %+v\n%+v\n%v %v %v %d\n", e.Name, e.Frames, e.Steps, e.Rotation, e.Attributes.Other, e.LeftOut, e.Dropouts, e.Remarks, e.Notes.Damage(), e.Record)
 		fmt.Fprintf(&b, "%s %s\n", e.Attributes.Source, e.Attributes.Task)
-		for _, d := range e.Damage {
-			fmt.Fprintf(&b, "%s %d %v\n", d.What, d.Count, d.First)
+		for _, d := range e.Notes.Damage() {
+			fmt.Fprintf(&b, "%s %d %v\n", d.Code, d.Count, d.Cause)
 		}
 		for i := range e.Streams {
 			s := &e.Streams[i]

@@ -64,9 +64,9 @@ func TestMissingFrameLeavesAGap(t *testing.T) {
 		assert.Equal(t, []int64{0, 66666667, 100000000}, s.Nanoseconds(), "the others keep their times")
 	}
 	assert.Equal(t, []int64{0, 66666667, 100000000}, e.MediaStream("rgb_static").Times)
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, 1, e.Damage[0].Count)
-	assert.Equal(t, filepath.Join(dir, frame51), e.Damage[0].First.Path)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, []any{dataset.CodeFrameMissing, 1}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
+	assert.Equal(t, filepath.Join(dir, frame51), e.Notes.Damage()[0].Cause.(*dataset.FormatError).Path)
 	assert.Contains(t, e.Attributes.Other["language"], `"lift the blöck","first":1,"last":2`, "rows of the episode as it is")
 	_, err := calvin.Open(context.Background(), dir, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
@@ -83,10 +83,10 @@ func TestBrokenFrameCostsItself(t *testing.T) {
 		e := episode(t, d, 1)
 		assert.Equal(t, 3, e.Frames, name)
 		assert.Equal(t, []int64{0, 66666667, 100000000}, e.Stream("actions").Nanoseconds())
-		require.Len(t, e.Damage, 1)
-		assert.Equal(t, [2]any{"frames that are broken", 1}, [2]any{e.Damage[0].What, e.Damage[0].Count})
-		assert.True(t, strings.HasPrefix(e.Damage[0].First.Path, filepath.Join(dir, frame51)), e.Damage[0].First.Path)
-		assert.Nil(t, episode(t, d, 0).Damage)
+		require.Len(t, e.Notes.Damage(), 1)
+		assert.Equal(t, [2]any{dataset.CodeFrameBroken, 1}, [2]any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
+		assert.True(t, strings.HasPrefix(e.Notes.Damage()[0].Cause.(*dataset.FormatError).Path, filepath.Join(dir, frame51)), e.Notes.Damage()[0].Cause.(*dataset.FormatError).Path)
+		assert.Nil(t, episode(t, d, 0).Notes.Damage())
 		strict := open(t, dir, dataset.Options{Strict: true})
 		_, err := strict.Episode(context.Background(), 1)
 		var bad *dataset.FormatError
@@ -139,10 +139,11 @@ func TestFramesThatAreUnlikeTheOthersAreTold(t *testing.T) {
 	assert.Equal(t, 3, e.MediaStream("rgb_static").Len())
 	require.NotNil(t, e.Stream("goal"), "an array of one frame is a stream of one sample")
 	assert.Equal(t, []int64{33333333}, e.Stream("goal").Nanoseconds())
-	text := e.Damage.String()
+	assert.Equal(t, []dataset.Code{dataset.CodeSampleUnlike, dataset.CodeFrameWithoutArray}, []dataset.Code{e.Notes[0].Code, e.Notes[1].Code})
+	text := fmt.Sprint(e.Notes.Damage())
 	for _, want := range []string{
-		"samples of actions that are unlike the others: 1", "got actions float64 [6], want float64 [7]", "samples of rgb_static that are unlike the others: 1",
-		"frames without rel_actions: 1", "frames without goal: 3", "frames without rgb_tactile: 1",
+		"sample-unlike actions: 1", "got actions float64 [6], want float64 [7]", "sample-unlike rgb_static: 1",
+		"frame-without-array rel_actions: 1", "frame-without-array goal: 3", "frame-without-array rgb_tactile: 1",
 	} {
 		assert.Contains(t, text, want)
 	}
@@ -166,7 +167,7 @@ func TestFramesOfManyKinds(t *testing.T) {
 	e := episode(t, open(t, dir, dataset.Options{}), 0)
 	assert.Len(t, e.Streams, 40*200+1)
 	assert.Equal(t, 1, e.Stream("actions").Len(), "no two are alike")
-	assert.Contains(t, e.Damage.String(), "samples of actions that are unlike the others")
+	assert.Contains(t, fmt.Sprint(e.Notes.Damage()), dataset.CodeSampleUnlike)
 }
 
 func TestImageOfAnotherShapeIsAnError(t *testing.T) {
@@ -281,7 +282,7 @@ func TestFrameTruncatedAtEveryByte(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, frame51), whole[:n], 0o600))
 		e := episode(t, d, 0)
 		require.Equal(t, 1, e.Frames, "%d bytes", n)
-		require.Equal(t, 1, e.Damage[0].Count)
+		require.Equal(t, 1, e.Notes.Damage()[0].Count)
 	}
 }
 
@@ -347,7 +348,7 @@ func TestBombsTakeLittleMemory(t *testing.T) {
 		e := episode(t, d, 1)
 		runtime.ReadMemStats(&after)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20), name)
-		assert.NotEmpty(t, e.Damage, name)
+		assert.NotEmpty(t, e.Notes.Damage(), name)
 	}
 }
 
@@ -371,4 +372,22 @@ func FuzzFrame(f *testing.F) {
 		walk(t, dir, false)
 		walk(t, dir, true)
 	})
+}
+
+func TestImagesWithBrokenHeadersAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	var bounds bytes.Buffer
+	require.NoError(t, npy.Write(&bounds, tensor.Must(tensor.Of([]int64{7, 8}, 1, 2))))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_start_end_ids.npy"), bounds.Bytes(), 0o600))
+	for i := range 2 {
+		data := frame(t, "actions", tensor.Must(tensor.Of(make([]float64, 7), 7)), "rgb_static", tensor.Must(tensor.Of(make([]uint8, 48), 4, 4, 3)))
+		at := bytes.Index(data, []byte("rgb_static.npy"))
+		data[at+bytes.Index(data[at:], []byte("NUMPY"))] ^= 0xff
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", 7+i)), data, 0o600))
+	}
+	e := episode(t, open(t, dir, dataset.Options{}), 0)
+	assert.Equal(t, []string{"actions"}, e.Names())
+	n := e.Notes.Find(dataset.CodeImageBroken)
+	require.NotNil(t, n, e.Notes)
+	assert.Equal(t, "rgb_static", n.Subject)
 }

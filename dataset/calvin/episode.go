@@ -48,16 +48,16 @@ func (b *builder) build(ctx context.Context, r row) error {
 		if len(b.ids) == 0 || b.set.strict {
 			return first
 		}
-		b.episode.Damage = dataset.Damages{{What: "frames that are not there", Count: int(missing), First: first}}
+		b.episode.Notes = dataset.Notes{{Code: dataset.CodeFrameMissing, Count: int(missing), Detail: dataset.Detail{Cause: first}}}
 	}
 	t, err := p.read(ctx, b.ids, b.set.strict)
 	if err != nil {
 		return err
 	}
 	if len(t.lost) == len(b.ids) {
-		return t.damage[0].First
+		return t.damage[0].Cause
 	}
-	b.episode.Damage = append(b.episode.Damage, t.damage...)
+	b.episode.Notes = append(b.episode.Notes, t.damage...)
 	b.lost = make(map[int]bool, len(t.lost))
 	for _, row := range t.lost {
 		b.lost[row] = true
@@ -111,7 +111,7 @@ func (b *builder) add(s *series) error {
 		}
 	}
 	if lack := b.episode.Frames - there; lack > 0 {
-		if err := b.damage("frames without "+s.name, lack, b.without(s), "no array "+s.name, "one, as other frames have"); err != nil {
+		if err := b.damage(dataset.CodeFrameWithoutArray, s.name, lack, b.without(s), "no array "+s.name, "one, as other frames have"); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (b *builder) add(s *series) error {
 		if v == best {
 			continue
 		}
-		if err := b.damage("samples of "+s.name+" that are unlike the others", len(v.rows), v.rows[0], s.name+" "+v.String(), best.String()); err != nil {
+		if err := b.damage(dataset.CodeSampleUnlike, s.name, len(v.rows), v.rows[0], s.name+" "+v.String(), best.String()); err != nil {
 			return err
 		}
 	}
@@ -145,12 +145,12 @@ func (v *variant) String() string {
 }
 
 // damage counts what some frames have otherwise, or refuses it.
-func (b *builder) damage(what string, count, row int, got, want string) error {
+func (b *builder) damage(code dataset.Code, name string, count, row int, got, want string) error {
 	bad := formatError(dataset.ErrShape, b.at.split.path(b.ids[row]), "frame", got, want)
 	if b.set.strict {
 		return bad
 	}
-	b.episode.Damage = append(b.episode.Damage, dataset.Damage{What: what, Count: count, First: bad})
+	b.episode.Notes = append(b.episode.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: dataset.Detail{Cause: bad}})
 	return nil
 }
 

@@ -82,7 +82,7 @@ func checkSplit(t *testing.T, d, spans dataset.Dataset, want golden, play []int)
 		e := episode(t, d, play[i])
 		frames := w.Last - w.First + 1
 		assert.Equal(t, frames, e.Frames)
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		assert.Equal(t, len(w.Arrays), len(e.Streams)+len(e.Media))
 		for name, array := range w.Arrays {
 			var got []float64

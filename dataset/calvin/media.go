@@ -53,15 +53,15 @@ func (b *builder) imageHeader(name string, v *variant) (head npy.Header, err err
 		if head, err = readImageHeader(b.at.split.path(b.ids[row]), name); err == nil {
 			return head, nil
 		}
-		if _, broken := dataset.AsDamage(err); !broken && !errors.Is(err, dataset.ErrUnsupported) {
+		if _, broken := dataset.AsBroken(err); !broken && !errors.Is(err, dataset.ErrUnsupported) {
 			return head, err
 		}
 	}
-	if bad, broken := dataset.AsDamage(err); broken {
+	if bad, broken := dataset.AsBroken(err); broken {
 		if b.set.strict {
 			return head, bad
 		}
-		b.episode.Damage.Add("images "+name+" that are broken", 0, bad)
+		b.episode.Notes.Add(dataset.Note{Code: dataset.CodeImageBroken, Subject: name, Count: 1, Detail: dataset.Detail{Cause: bad}})
 	}
 	return npy.Header{}, nil
 }

@@ -45,7 +45,7 @@ type table struct {
 	series []*series
 	at     map[string]*series // by name
 	lost   []int              // the frames whose files cannot be read
-	damage dataset.Damages
+	damage dataset.Notes
 }
 
 func (t *table) of(name string) *series {
@@ -95,11 +95,7 @@ func (t *table) add(o *table) *table {
 		}
 	}
 	t.lost = append(t.lost, o.lost...)
-	for _, d := range o.damage {
-		for range d.Count {
-			t.damage.Add(d.What, 0, d.First)
-		}
-	}
+	t.damage.Join(o.damage)
 	return t
 }
 
@@ -178,7 +174,7 @@ func (p *split) block(ctx context.Context, ids []int64, from, to int, strict boo
 		}
 		path := p.path(ids[row])
 		samples, err := readFrame(path)
-		bad, broken := dataset.AsDamage(err)
+		bad, broken := dataset.AsBroken(err)
 		if errors.Is(err, fs.ErrNotExist) {
 			bad, broken = formatError(dataset.ErrNotFound, path, "frame", "no file", "one: it was there"), true
 		}
@@ -188,7 +184,7 @@ func (p *split) block(ctx context.Context, ids []int64, from, to int, strict boo
 				return nil, bad
 			}
 			t.lost = append(t.lost, row)
-			t.damage.Add("frames that are broken", 0, bad)
+			t.damage.AddDamage(dataset.CodeFrameBroken, 0, bad)
 		case err != nil:
 			return nil, err
 		default:

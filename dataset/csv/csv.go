@@ -72,7 +72,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 	}
 	s.info.Attributes = map[string]string{"clock": s.why}
 	if !ended {
-		s.info.Problems = append(s.info.Problems, texttable.Unended(path))
+		s.info.Notes = append(s.info.Notes, texttable.Unended(path))
 	}
 	return s, nil
 }
@@ -92,7 +92,7 @@ func (s *Set) Close() error { return nil }
 // Info returns the clock, and those that there are besides.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Clocks, info.Attributes, info.Problems = slices.Clone(info.Clocks), maps.Clone(info.Attributes), slices.Clone(info.Problems)
+	info.Clocks, info.Attributes, info.Notes = slices.Clone(info.Clocks), maps.Clone(info.Attributes), slices.Clone(info.Notes)
 	return info
 }
 

@@ -44,9 +44,9 @@ func TestOneBrokenLineCostsItself(t *testing.T) {
 		e, err := s.Episode(context.Background(), 0)
 		require.NoError(t, err, name)
 		assert.Equal(t, strings.Count(text, "\n")-2, e.Stream("data").Len(), name)
-		require.Len(t, e.Damage, 1, name)
+		require.Len(t, e.Notes.Damage(), 1, name)
 		line := 1 + strings.Count(text[:strings.Index(text, broken)], "\n")
-		assert.Equal(t, []any{1, int64(len(broken)), line}, []any{e.Damage[0].Count, e.Damage[0].Bytes, e.Damage[0].First.Line}, name)
+		assert.Equal(t, []any{1, int64(len(broken)), line}, []any{e.Notes.Damage()[0].Count, e.Notes.Damage()[0].Bytes, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Line}, name)
 		s, err = csv.Open(write(t, "run.csv", text), dataset.Options{Strict: true})
 		require.NoError(t, err, name)
 		_, err = s.Episode(context.Background(), 0)
@@ -60,8 +60,8 @@ func TestOneBrokenLineCostsItself(t *testing.T) {
 func TestLinesAreCountedAcrossQuotes(t *testing.T) {
 	e, _ := read(t, "time,note,x\n0.0,\"two\nlines\",1.5\n0.1,a,2\n0.2,a\n0.3,\"three\r\n\r\nlines\",4\n0.4,\"open\n0.5,a,6\n", dataset.Options{})
 	assert.Equal(t, []float64{1.5, 2, 4, 6}, floats(t, e.Stream("data")))
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, []any{2, 5}, []any{e.Damage[0].Count, e.Damage[0].First.Line})
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, []any{2, 5}, []any{e.Notes.Damage()[0].Count, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Line})
 }
 
 func TestATableCutAnywhereKeepsWhatIsWhole(t *testing.T) {
@@ -81,10 +81,10 @@ func TestATableCutAnywhereKeepsWhatIsWhole(t *testing.T) {
 			continue
 		}
 		rows := e.Stream("data").Len()
-		assert.True(t, rows == max(whole, 0) || rows == whole+1 && len(s.Info().Problems) == 1 && e.Attributes.Other["data: last line"] != "", "%d bytes: %d rows", n, rows)
+		assert.True(t, rows == max(whole, 0) || rows == whole+1 && s.Info().Notes.Find(dataset.CodeNoLineEnd) != nil && e.Attributes.Other["data: last line"] != "", "%d bytes: %d rows", n, rows)
 		if line := small[strings.LastIndexByte(small[:n], '\n')+1 : n]; n > begin && line != "" && rows == whole {
-			require.Len(t, e.Damage, 1)
-			assert.Equal(t, "lines that the end of the file cuts", e.Damage[0].What)
+			require.Len(t, e.Notes.Damage(), 1)
+			assert.Equal(t, dataset.CodeLineCut, e.Notes.Damage()[0].Code)
 		}
 	}
 }
@@ -108,8 +108,8 @@ func check(t testing.TB, path string, text []byte, options ...dataset.Options) {
 			continue
 		}
 		require.NoError(t, e.Streams[0].Check())
-		require.False(t, opt.Strict && e.Damage != nil)
-		require.LessOrEqual(t, e.Damage.Bytes(), int64(len(text)))
+		require.False(t, opt.Strict && e.Notes.Damage() != nil)
+		require.LessOrEqual(t, e.Notes.LostBytes(), int64(len(text)))
 	}
 }
 
@@ -178,8 +178,8 @@ func TestHostileTablesTakeNoMoreThanTheyFill(t *testing.T) {
 	}
 	e, _ := read(t, "time,x\n0,1\n"+strings.Repeat("1", 20<<20)+"\n1,2\n", dataset.Options{})
 	assert.Equal(t, []float64{1, 2}, floats(t, e.Stream("data")))
-	assert.Equal(t, "lines that are too long", e.Damage[0].What)
-	assert.Equal(t, int64(20<<20+1), e.Damage[0].Bytes)
+	assert.Equal(t, dataset.CodeLineLong, e.Notes.Damage()[0].Code)
+	assert.Equal(t, int64(20<<20+1), e.Notes.Damage()[0].Bytes)
 }
 
 func TestACancelledReadEnds(t *testing.T) {

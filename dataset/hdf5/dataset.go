@@ -85,7 +85,7 @@ func (f *File) dataset(o object) (Object, error) {
 	if o.header.find(msgExternal) != nil {
 		v.err = v.fail(dataset.ErrUnsupported, "", "elements in other files", "elements in this one")
 	}
-	if _, broken := dataset.AsDamage(v.err); broken {
+	if _, broken := dataset.AsBroken(v.err); broken {
 		return nil, v.err
 	}
 	if v.space.empty {

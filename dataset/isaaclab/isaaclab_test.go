@@ -24,7 +24,7 @@ func TestDemonstrationsAreWhatH5pyReads(t *testing.T) {
 	info := d.Info()
 	assert.Equal(t, [2]any{20.0, "file"}, [2]any{info.Rate, info.RateFrom}, "1/(0.01 s * 5)")
 	assert.Equal(t, 11, info.Frames)
-	assert.Empty(t, info.Problems)
+	assert.Empty(t, info.Notes)
 	yes, no := true, false
 	golden := h5test.ReadGolden(t, file)
 	for i, want := range []struct {
@@ -38,7 +38,7 @@ func TestDemonstrationsAreWhatH5pyReads(t *testing.T) {
 		assert.Equal(t, want.steps, e.Frames)
 		assert.Equal(t, want.success, e.Attributes.Success)
 		assert.NotEmpty(t, e.Attributes.Other["seed"])
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		golden.Check(t, e, "data/"+want.name+"/")
 		joints := e.Stream("states/articulation/robot/joint_position")
 		require.NotNil(t, joints)

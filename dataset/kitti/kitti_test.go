@@ -37,7 +37,7 @@ func TestNumbersArePointsAndFeatures(t *testing.T) {
 	assert.Equal(t, []float32{.5, .25}, cloudtest.Data(t, c.Features))
 	assert.Equal(t, []string{"intensity"}, c.Names())
 	assert.Equal(t, 1, c.NotFinite)
-	assert.Nil(t, c.Damage)
+	assert.Nil(t, c.Notes.Damage())
 
 	c, err = Read(bytes.NewReader(raw(7, 3, 1, .5, 2)), Options{Columns: []string{"ring", "z", "x", "strength", "y"}, Strict: true})
 	require.NoError(t, err)
@@ -82,8 +82,8 @@ func TestACutFileKeepsItsWholePoints(t *testing.T) {
 		}
 		require.NoError(t, err)
 		assert.Equal(t, []float32{1, 2, 3}, cloudtest.Data(t, c.Points))
-		assert.Equal(t, dataset.Damages{{What: "points", Count: 1, Bytes: int64(n - 16), First: bad}}, c.Damage)
-		assert.Equal(t, path, c.Damage[0].First.Path)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodePointLost, Count: 1, Detail: dataset.Detail{Bytes: int64(n - 16), Cause: bad}}}, c.Notes.Damage())
+		assert.Equal(t, path, c.Notes.Damage()[0].Cause.(*dataset.FormatError).Path)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestNuScenesIsKnownByItsName(t *testing.T) {
 	assert.Equal(t, 2, c.Len())
 	c, err = read(append(raw(1, 2, 3, 40, 31), 1, 2, 3))
 	require.NoError(t, err)
-	assert.Equal(t, int64(3), c.Damage.Bytes())
+	assert.Equal(t, int64(3), c.Notes.LostBytes())
 	c, err = read(nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 2}, c.Features.Shape())
@@ -126,7 +126,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.NoError(t, c.Check())
-		require.Equal(t, refused == nil, c.Damage == nil)
-		require.Equal(t, int64(len(data)), int64(4*c.Len()*(3+len(c.Columns)))+c.Damage.Bytes(), "every byte is used or lost")
+		require.Equal(t, refused == nil, c.Notes.Damage() == nil)
+		require.Equal(t, int64(len(data)), int64(4*c.Len()*(3+len(c.Columns)))+c.Notes.LostBytes(), "every byte is used or lost")
 	})
 }

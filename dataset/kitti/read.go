@@ -64,14 +64,14 @@ func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
 	if err != nil {
 		return nil, &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: err.Error(), Want: "x, y and z, and each name once"}
 	}
-	var damage dataset.Damages
+	var damage dataset.Notes
 	if rest != 0 {
 		cut := &dataset.FormatError{Format: "kitti", Offset: int64(n * size), Kind: dataset.ErrTruncated, Msg: fmt.Sprintf("point %d", n),
 			Got: fmt.Sprintf("%d bytes", rest), Want: fmt.Sprintf("%d, float32 of %d numbers", size, len(fields)), Err: io.ErrUnexpectedEOF}
 		if opt.Strict || n == 0 {
 			return nil, cut
 		}
-		damage.Add("points", int64(rest), cut)
+		damage.AddDamage(dataset.CodePointLost, int64(rest), cut)
 	}
 	for i := range fields {
 		set.Fill(i, data, 4*i, size, binary.LittleEndian)
@@ -80,6 +80,6 @@ func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Damage = damage
+	c.Notes = damage
 	return c, nil
 }

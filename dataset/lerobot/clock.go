@@ -32,7 +32,7 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 		}
 		list, ok := wholes(v)
 		if !ok {
-			if err := r.damage("columns of bookkeeping that are not whole numbers", 1, name, ""); err != nil {
+			if err := r.damage(dataset.Note{Code: dataset.CodeIndexNotWhole, Subject: name, Count: 1}, name, ""); err != nil {
 				return err
 			}
 			continue
@@ -56,7 +56,7 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 			list, ok := single(v)
 			if stamps = list; !ok || slices.ContainsFunc(list, func(t float64) bool { return !(math.Abs(t) < 1<<62/1e9) }) {
 				stamps = nil
-				if err := r.damage("columns of timestamps that are not seconds throughout, and not used", 1, "timestamp",
+				if err := r.damage(dataset.Note{Code: dataset.CodeTimestampUnusable, Count: 1}, "timestamp",
 					"a finite number in each row"); err != nil {
 					return err
 				}
@@ -122,15 +122,15 @@ func (r *reader) counts(name string, list []int64) error {
 			}
 		}
 	}
-	what := map[string]string{
-		"episode_index": "rows that say that they are of another episode",
-		"frame_index":   "steps of frame_index other than to the next number",
-		"index":         "steps of index other than to the next number, by which LeRobot finds rows",
+	code := map[string]dataset.Code{
+		"episode_index": dataset.CodeEpisodeIndex,
+		"frame_index":   dataset.CodeFrameIndex,
+		"index":         dataset.CodeRowIndex,
 	}[name]
 	if at < 0 {
 		return nil
 	}
-	return r.damage(what, wrong, fmt.Sprintf("%d in row %d", list[at], at), "")
+	return r.damage(dataset.Note{Code: code, Count: wrong, Row: dataset.At(at)}, fmt.Sprintf("%d in row %d", list[at], at), "")
 }
 
 // setTimes chooses the clock.
@@ -149,12 +149,12 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 		r.shown = r.counted(frames, cmp.Or(r.set.header.fps, info.Rate))
 		if r.times = r.captured; r.times == nil {
 			r.times = counted
-			return r.damage("episodes without times of their recording, whose rows are counted instead", 1, "no column capture_time that can be used", "one")
+			return r.damage(dataset.Note{Code: dataset.CodeTimesCounted, Count: 1}, "no column capture_time that can be used", "one")
 		}
 		return nil
 	case info.Clock == clockStamps && stamps == nil:
 		r.times = counted
-		return r.damage("episodes without timestamps, whose rows are counted instead", 1, "no column timestamp that can be used", "one")
+		return r.damage(dataset.Note{Code: dataset.CodeTimesCounted, Count: 1}, "no column timestamp that can be used", "one")
 	case info.Rate == 0 || info.Clock == clockStamps:
 		r.times = nanoseconds(stamps)
 		return nil

@@ -1,9 +1,11 @@
 package lerobot_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -137,7 +139,9 @@ func TestGapsAreTold(t *testing.T) {
 	s = open(t, m.write(), lerobot.Options{})
 	e := episode(t, s, 0)
 	assert.Equal(t, []int64{0, 1e8, 3e8}, e.Streams[0].Nanoseconds())
-	assert.Len(t, e.Damage, 2)
+	require.Len(t, e.Notes.Damage(), 2)
+	assert.Equal(t, []any{1, dataset.At(2)}, []any{e.Notes.Find(dataset.CodeFrameIndex).Count, e.Notes.Find(dataset.CodeFrameIndex).Row})
+	assert.Equal(t, []any{1, dataset.At(1)}, []any{e.Notes.Find(dataset.CodeRowIndex).Count, e.Notes.Find(dataset.CodeRowIndex).Row})
 
 	m = make3(t)
 	m.column("episode_index", "int64", i64, nil, func(row int) any { return []int{0, 0, 0, 3, 3}[row] })
@@ -160,8 +164,9 @@ func TestGapsAreTold(t *testing.T) {
 	s = open(t, dir, lerobot.Options{})
 	e = episode(t, s, 1)
 	assert.Equal(t, "000007", e.Name)
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, "rows that say that they are of another episode: 2", strings.SplitN(e.Damage[0].String(), " (", 2)[0])
+	require.Len(t, e.Notes.Damage(), 1)
+	n := e.Notes.Damage()[0]
+	assert.Equal(t, []any{dataset.CodeEpisodeIndex, 2, dataset.At(0)}, []any{n.Code, n.Count, n.Row})
 }
 
 func TestColumnsAndFeaturesAreCompared(t *testing.T) {
@@ -181,7 +186,7 @@ func TestColumnsAndFeaturesAreCompared(t *testing.T) {
 	}
 	e := episode(t, s, 0)
 	assert.Equal(t, []string{"action", "extra"}, e.Names())
-	assert.Equal(t, "columns of another width than declared", e.Damage[0].What)
+	assert.Equal(t, dataset.CodeColumnWidth, e.Notes.Damage()[0].Code)
 	assert.Equal(t, []string{"0", "1"}, e.Streams[0].ColumnNames())
 }
 
@@ -191,8 +196,8 @@ func TestRowsOfAnotherLengthAreNaNAndCounted(t *testing.T) {
 	s := open(t, m.write(), lerobot.Options{})
 	e := episode(t, s, 0)
 	assert.Equal(t, "[1 2 NaN NaN 5 6]", fmt.Sprint(floats(t, &e.Streams[0])))
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, 1, e.Damage[0].Count)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, []any{dataset.CodeRowLength, "action", 1}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Subject, e.Notes.Damage()[0].Count})
 	assert.Equal(t, "[NaN NaN 0 1]", fmt.Sprint(floats(t, &episode(t, s, 1).Streams[0])))
 	s = open(t, m.dir, lerobot.Options{Strict: true})
 	_, err := s.Episode(context.Background(), 0)
@@ -227,7 +232,7 @@ func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
 		require.Len(t, e.LeftOut, 1)
 		assert.Contains(t, e.LeftOut[0].Reason, told)
-		assert.Equal(t, codec == format.Snappy, e.Damage != nil)
+		assert.Equal(t, codec == format.Snappy, e.Notes.Damage() != nil)
 	}
 }
 
@@ -402,4 +407,45 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	cancel()
 	_, err := lerobot.Open(ctx, dir, lerobot.Options{})
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// One long row among many short ones would take the memory of as many long ones.
+func TestAColumnOfRowsOfVeryDifferentLengthsIsLeftOut(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{30}
+	m.list("long", 1<<20, func(row int) any { return make([]float64, 1+row/29*(1<<20-1)) })
+	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, []any{dataset.CodeRowLengths, "long"}, []any{e.Notes[0].Code, e.Notes[0].Subject})
+	assert.Equal(t, "long", e.LeftOut[0].Name)
+}
+
+func TestTimesThatCannotBeUsedAreCounted(t *testing.T) {
+	m := make3(t)
+	m.column("timestamp", "float32", f32, nil, func(row int) any { return []float64{0, 0.1, math.Inf(1), 0, 0.1}[row] })
+	m.column("frame_index", "float32", f32, nil, func(row int) any { return []float64{0, 0.5, 1, 0, 1}[row] })
+	e := episode(t, open(t, m.write(), lerobot.Options{Clock: "timestamp"}), 0)
+	for _, code := range []dataset.Code{dataset.CodeTimestampUnusable, dataset.CodeIndexNotWhole, dataset.CodeTimesCounted} {
+		if n := e.Notes.Find(code); assert.NotNil(t, n, code) {
+			assert.Equal(t, 1, n.Count)
+		}
+	}
+	assert.Equal(t, []int64{0, 1e8, 2e8}, e.Streams[0].Nanoseconds())
+}
+
+func TestAVideoWithoutFramesIsCounted(t *testing.T) {
+	m := filmed(t, 24)
+	m.film("h264_front.mp4", film2)
+	dir := m.write2()
+	b, err := os.ReadFile(m.path(film2))
+	require.NoError(t, err)
+	for _, table := range []string{"stsz", "stts"} {
+		i := bytes.Index(b, []byte(table)) + len(table) + 4
+		clear(b[i : i+8]) // the numbers of its entries
+	}
+	require.NoError(t, os.WriteFile(m.path(film2), b, 0o644))
+	e := episode(t, open(t, dir, lerobot.Options{}), 0)
+	n := e.Notes.Find(dataset.CodeVideoEmpty)
+	require.NotNil(t, n, "%v %v", e.Notes, e.LeftOut)
+	assert.Equal(t, []any{camera, 1}, []any{n.Subject, n.Count})
 }

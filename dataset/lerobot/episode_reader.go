@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -50,26 +49,21 @@ func (r *reader) file(at run) (*parquet.File, error) {
 	return f.File, nil
 }
 
-// damage counts what is broken; strict, it is an error.
-func (r *reader) damage(what string, count int, got, want string) error {
-	if count == 0 {
+// damage adds a note about broken data. A strict reader returns an error.
+func (r *reader) damage(n dataset.Note, got, want string) error {
+	if n.Count == 0 {
 		return nil
 	}
 	path := r.set.files[r.of.runs[0].file]
-	bad := formatError(dataset.ErrCorrupt, r.set.path(path), -1, "episode "+strconv.FormatInt(r.of.number, 10)+": "+what, got, want)
-	return r.lose(what, count, bad)
+	n.Cause = formatError(dataset.ErrCorrupt, r.set.path(path), -1, fmt.Sprintf("episode %d: %s", r.of.number, n.Code), got, want)
+	return r.lose(n)
 }
 
-func (r *reader) lose(what string, count int, bad *dataset.FormatError) error {
+func (r *reader) lose(n dataset.Note) error {
 	if r.set.opt.Strict {
-		return bad
+		return n.Cause
 	}
-	r.e.Damage.Add(what, 0, bad)
-	for i := range r.e.Damage {
-		if d := &r.e.Damage[i]; d.What == what {
-			d.Count += count - 1
-		}
-	}
+	r.e.Notes.Add(n)
 	return nil
 }
 
@@ -103,13 +97,13 @@ func (r *reader) values(ctx context.Context, name string) (*parquet.Values, erro
 
 // passOver leaves out a column that cannot be read, unless that is refused. An error that is none of the file's is one.
 func (r *reader) passOver(name string, err error) error {
-	bad, broken := dataset.AsDamage(err)
+	bad, broken := dataset.AsBroken(err)
 	if r.first == nil {
 		r.first = err
 	}
 	switch {
 	case broken:
-		if err := r.lose("columns that cannot be read", 1, bad); err != nil {
+		if err := r.lose(dataset.Note{Code: dataset.CodeColumnUnreadable, Subject: name, Count: 1, Detail: dataset.Detail{Cause: bad}}); err != nil {
 			return err
 		}
 	case !errors.Is(err, dataset.ErrUnsupported):
@@ -137,13 +131,13 @@ func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.V
 		}
 		if size := int64(r.rows) * int64(width); size > int64(2*v.Len())+1<<24 {
 			r.leave(name, r.rows, fmt.Sprintf("rows of different lengths, that of most %d", width))
-			return r.damage("columns of rows of different lengths", 1, name, "as many values in every row")
+			return r.damage(dataset.Note{Code: dataset.CodeRowLengths, Subject: name, Count: 1}, name, "as many values in every row")
 		}
 		empty, odd := even(v, width)
 		if empty > 0 {
 			r.leave(name, empty, "rows that are null, NaN here")
 		}
-		if err := r.damage("rows of another length than the others, NaN here", odd, "rows of "+name, fmt.Sprintf("%d values in each",
+		if err := r.damage(dataset.Note{Code: dataset.CodeRowLength, Subject: name, Count: odd}, "rows of "+name, fmt.Sprintf("%d values in each",
 			width)); err != nil {
 			return err
 		}
@@ -152,7 +146,7 @@ func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.V
 		r.leave(name, nulls, "null values, NaN here")
 	}
 	if declared > 0 && v.Width != declared {
-		if err := r.damage("columns of another width than declared", 1, fmt.Sprintf("%s with %d values a row", name, v.Width),
+		if err := r.damage(dataset.Note{Code: dataset.CodeColumnWidth, Subject: name, Count: 1}, fmt.Sprintf("%s with %d values a row", name, v.Width),
 			fmt.Sprint(declared)); err != nil {
 			return err
 		}
@@ -222,7 +216,7 @@ func (r *reader) task(ctx context.Context, first *parquet.File) error {
 		if v != nil {
 			list, ok := wholes(v)
 			if !ok {
-				if err := r.damage("columns of bookkeeping that are not whole numbers", 1, "task_index", ""); err != nil {
+				if err := r.damage(dataset.Note{Code: dataset.CodeIndexNotWhole, Subject: "task_index", Count: 1}, "task_index", ""); err != nil {
 					return err
 				}
 			}
@@ -279,5 +273,5 @@ func (r *reader) named(list []int64) (names []string, err error) {
 			unknown++
 		}
 	}
-	return names, r.damage("tasks that the list of tasks lacks", unknown, "task_index of no task", "one of the list")
+	return names, r.damage(dataset.Note{Code: dataset.CodeTaskUnlisted, Count: unknown}, "task_index of no task", "one of the list")
 }

@@ -189,7 +189,7 @@ func TestFramesOfAVideoAreThoseOfTheirRows(t *testing.T) {
 			}
 			assert.Equal(t, e.Frames, row)
 		}
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		assert.Empty(t, e.LeftOut)
 		index += e.Frames
 	}
@@ -241,7 +241,7 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	assert.Equal(t, "pick the pear from the counter and place it in the plate", e.Attributes.Task)
 	assert.Equal(t, "pick the pear from the counter and place it in the plate; valid", e.Attributes.Other["tasks"])
 	assert.Equal(t, "true", e.Attributes.Other["training"])
-	assert.Empty(t, e.Damage)
+	assert.Empty(t, e.Notes.Damage())
 	require.Len(t, e.Remarks, 1)
 	assert.Contains(t, e.Remarks[0], "416 timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row 0, is 0.04999995")
 	assert.Contains(t, e.Remarks[0], "they are the clock of the episode")

@@ -39,7 +39,7 @@ func TestAWholeDatasetHasNoProblems(t *testing.T) {
 		assert.Equal(t, []string{"action"}, e.Names())
 		assert.Equal(t, []int64{0, 1e8}, e.Streams[0].Nanoseconds())
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		assert.Empty(t, e.LeftOut)
 	}
 }
@@ -70,7 +70,7 @@ func TestZerosSurviveAndNullsAreNaNAndCounted(t *testing.T) {
 		"action null values, NaN here": 1, "action rows that are null, NaN here": 1, "next.reward null values, NaN here": 1,
 		"count null values, NaN here": 1, "next.done null values, NaN here": 1,
 	}, counts)
-	assert.Nil(t, e.Damage)
+	assert.Nil(t, e.Notes.Damage())
 	same([]float64{1, 2, nan, nan}, episode(t, s, 1).Stream("action"))
 }
 
@@ -132,7 +132,7 @@ func TestScalarsInListsAreScalars(t *testing.T) {
 	require.Equal(t, 2, s.Len())
 	e := episode(t, s, 1)
 	assert.Equal(t, []int64{0, 1e8}, e.Streams[0].Nanoseconds())
-	assert.Nil(t, e.Damage)
+	assert.Nil(t, e.Notes.Damage())
 }
 
 func TestTasks(t *testing.T) {
@@ -147,8 +147,8 @@ func TestTasks(t *testing.T) {
 	assert.Equal(t, "lift", e.Attributes.Other["tasks"])
 	e = episode(t, s, 1)
 	assert.Equal(t, "lift", e.Attributes.Task)
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, "tasks that the list of tasks lacks", e.Damage[0].What)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, dataset.CodeTaskUnlisted, e.Notes.Damage()[0].Code)
 }
 
 func TestTextsAreAttributes(t *testing.T) {
@@ -173,14 +173,14 @@ func TestClocks(t *testing.T) {
 		m.column("timestamp", "float32", f32, nil, func(row int) any { _, f := m.where(row); return float32(f) / 30 })
 		e, got := times(t, m, lerobot.Options{})
 		assert.Equal(t, []int64{0, 33333333, 66666667}, got)
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 	})
 	t.Run("timestamps that depart are the clock, and told", func(t *testing.T) {
 		m := make3(t)
 		m.column("timestamp", "float32", f32, nil, func(row int) any { return []float64{0.5, 0.75, 1, 0, 0.1}[row] })
 		e, got := times(t, m, lerobot.Options{})
 		assert.Equal(t, []int64{5e8, 75e7, 1e9}, got)
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		require.Len(t, e.Remarks, 1)
 		assert.Contains(t, e.Remarks[0], "3 timestamps depart")
 		e, got = times(t, m, lerobot.Options{Clock: "timestamp"})
@@ -201,13 +201,13 @@ func TestClocks(t *testing.T) {
 		m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(100_001+row) / 10 })
 		e, got := times(t, m, lerobot.Options{})
 		assert.Equal(t, []int64{10_000_100_000_000, 10_000_200_000_000, 10_000_300_000_000}, got)
-		require.Len(t, e.Damage, 1)
-		assert.Equal(t, "steps of frame_index other than to the next number", e.Damage[0].What)
+		require.Len(t, e.Notes.Damage(), 1)
+		assert.Equal(t, dataset.CodeFrameIndex, e.Notes.Damage()[0].Code)
 	})
 	t.Run("a rate of the caller's goes first", func(t *testing.T) {
 		e, got := times(t, make3(t), lerobot.Options{Rate: 5})
 		assert.Equal(t, []int64{0, 2e8, 4e8}, got)
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 	})
 	t.Run("without frame_index rows are counted", func(t *testing.T) {
 		m := make3(t)

@@ -163,7 +163,7 @@ func TestAnEpisodeMayGoOnInTheNextFile(t *testing.T) {
 	e = episode(t, s, 1)
 	assert.Equal(t, []float64{4, -2}, floats(t, &e.Streams[0]))
 	assert.Equal(t, []int64{1e8}, e.Streams[0].Nanoseconds())
-	assert.Contains(t, e.Damage.String(), "steps of frame_index")
+	assert.NotNil(t, e.Notes.Find(dataset.CodeFrameIndex))
 	contains(t, problems(s), "lengths that are not those of the data: episode 1: 2, and there are 1 rows")
 }
 
@@ -230,5 +230,5 @@ func TestAnImageWhoseFileIsNotThereCostsItsStreamOnly(t *testing.T) {
 	assert.Equal(t, []string{"action"}, e.Names())
 	require.Len(t, e.LeftOut, 1)
 	assert.Contains(t, e.LeftOut[0].Reason, `no file "images/gone.png"`)
-	assert.Equal(t, "columns that cannot be read", e.Damage[0].What)
+	assert.Equal(t, dataset.CodeColumnUnreadable, e.Notes.Damage()[0].Code)
 }

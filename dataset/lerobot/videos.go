@@ -13,8 +13,6 @@ import (
 	"github.com/robocache/robocache/dataset/mp4"
 )
 
-const unrowed = "video frames without a row"
-
 // video makes media of an episode's video.
 func (r *reader) video(ctx context.Context, name string) error {
 	file, at, why := r.set.videoOf(r.of.number, name)
@@ -57,7 +55,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	begin, half := int64(math.Round(at.from*1e9)), halfFrame(r.set.header.fps, track)
 	first, off := track.Nearest(begin)
 	if first < 0 {
-		return nil, nil, r.damage("videos without frames", 1, name, fmt.Sprintf("%d frames", r.rows))
+		return nil, nil, r.damage(dataset.Note{Code: dataset.CodeVideoEmpty, Subject: name, Count: 1}, name, fmt.Sprintf("%d frames", r.rows))
 	}
 	end, bounded := track.Len(), r.set.header.major == 2
 	if at.to > at.from && at.to < 1e9 {
@@ -91,18 +89,18 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		if want != "" {
 			lacks = r.rows - there
 		}
-		for _, d := range track.Damage {
-			count := max(d.Count, 1)
+		for _, d := range track.Notes {
+			d.Subject, d.Count, d.Bytes = name, max(d.Count, 1), 0
 			if r.set.header.major > 2 { // the others are of other episodes in the file, which count them
-				count = min(count, max(lacks, 1))
+				d.Count = min(d.Count, max(lacks, 1))
 			}
-			if err := r.lose(name+": "+d.What, count, d.First); err != nil {
+			if err := r.lose(d); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
 	if want != "" {
-		if err := r.damage("videos whose times are not those of the rows: their frames are counted", 1, got, want); err != nil {
+		if err := r.damage(dataset.Note{Code: dataset.CodeVideoTimes, Subject: name, Count: 1}, got, want); err != nil {
 			return nil, nil, err
 		}
 		frames, times, drifts = frames[:0], own[:there], 0
@@ -111,24 +109,24 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		}
 	}
 	drift := fmt.Sprintf("%s: %d ns at row %d", name, far, worst)
-	if err := r.damage("video frames that are more than 0.1 ms from their rows", drifts, drift, ""); err != nil {
+	if err := r.damage(dataset.Note{Code: dataset.CodeFrameDrift, Subject: name, Count: drifts, Row: dataset.At(worst)}, drift, ""); err != nil {
 		return nil, nil, err
 	}
 	got = fmt.Sprintf("%s with %d frames", name, end-first)
 	if missing := r.rows - len(frames); missing > 0 {
 		r.leave(name, missing, fmt.Sprintf("rows of %d without a frame in the video", r.rows))
-		return frames, times, r.damage("rows without a video frame", missing, got, fmt.Sprint(r.rows))
+		return frames, times, r.damage(dataset.Note{Code: dataset.CodeRowWithoutFrame, Subject: name, Count: missing}, got, fmt.Sprint(r.rows))
 	}
 	if more := end - first - r.rows; bounded && more > 0 {
 		r.leave(name, more, "frames of the video that no row has")
-		if err := r.damage(unrowed, more, got, fmt.Sprint(r.rows)); err != nil {
+		if err := r.damage(dataset.Note{Code: dataset.CodeFrameWithoutRow, Subject: name, Count: more}, got, fmt.Sprint(r.rows)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if more := at.beyond(track, first, end, half); more > 0 {
 		r.leave(name, more, "frames of the video's file that no episode has")
 		got = fmt.Sprintf("%s in a file of %d frames, %d of which are in no episode", name, track.Len(), more)
-		return frames, times, r.damage(unrowed, more, got, fmt.Sprintf("%d, the rows of its episodes: it may be another file", at.all))
+		return frames, times, r.damage(dataset.Note{Code: dataset.CodeFrameWithoutRow, Subject: name, Count: more}, got, fmt.Sprintf("%d, the rows of its episodes: it may be another file", at.all))
 	}
 	return frames, times, nil
 }

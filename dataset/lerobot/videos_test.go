@@ -79,7 +79,7 @@ func TestAVideoOfOneEpisode(t *testing.T) {
 		return episode(t, open(t, m.write2(), opt), 0)
 	}
 	e := one(24, nil, lerobot.Options{})
-	assert.Nil(t, e.Damage)
+	assert.Nil(t, e.Notes.Damage())
 	require.Len(t, e.Media, 1)
 	assert.Equal(t, []any{"h264", 64, 64}, []any{e.Media[0].Encoding, e.Media[0].Width, e.Media[0].Height})
 	assert.Equal(t, e.Streams[0].Nanoseconds(), e.Media[0].Times)
@@ -88,13 +88,13 @@ func TestAVideoOfOneEpisode(t *testing.T) {
 	e = one(26, nil, lerobot.Options{})
 	shows(t, list, &e.Media[0])
 	assert.Equal(t, e.Streams[0].Nanoseconds()[:24], e.Media[0].Times)
-	assert.Equal(t, "rows without a video frame", e.Damage[0].What)
-	assert.Equal(t, 2, e.Damage[0].Count)
+	assert.Equal(t, dataset.CodeRowWithoutFrame, e.Notes.Damage()[0].Code)
+	assert.Equal(t, 2, e.Notes.Damage()[0].Count)
 
 	e = one(20, nil, lerobot.Options{})
 	shows(t, list[:20], &e.Media[0])
-	assert.Equal(t, "video frames without a row", e.Damage[0].What)
-	assert.Equal(t, 4, e.Damage[0].Count)
+	assert.Equal(t, dataset.CodeFrameWithoutRow, e.Notes.Damage()[0].Code)
+	assert.Equal(t, 4, e.Notes.Damage()[0].Count)
 
 	// Rows are missing in the table, and the video has all frames.
 	e = one(5, func(m *made) {
@@ -109,11 +109,11 @@ func TestAVideoOfOneEpisode(t *testing.T) {
 		m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(row+1) / 30 })
 	}, lerobot.Options{Clock: "timestamp"})
 	shows(t, list, &e.Media[0])
-	assert.Equal(t, "videos whose times are not those of the rows: their frames are counted", e.Damage[0].What)
+	assert.Equal(t, dataset.CodeVideoTimes, e.Notes.Damage()[0].Code)
 
 	// A rate of the caller's is for the clock, not for finding frames.
 	e = one(24, nil, lerobot.Options{Rate: 10})
-	assert.Nil(t, e.Damage)
+	assert.Nil(t, e.Notes.Damage())
 	shows(t, list, &e.Media[0])
 	assert.Equal(t, int64(23e8), e.Media[0].Times[23])
 }
@@ -124,18 +124,18 @@ func TestAVideoOfSeveralEpisodes(t *testing.T) {
 	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.8, 1.6}), lerobot.Options{})
 	for i := range 3 {
 		e := episode(t, s, i)
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		shows(t, list[24*i:24*i+24], &e.Media[0])
 	}
 	// A table of more rows than the video has frames does not get those of the next episode.
 	e := episode(t, open(t, joined(filmed(t, 24, 26, 22), []float64{0, 0.8, 1.6}), lerobot.Options{}), 1)
 	shows(t, list[24:48], &e.Media[0])
-	assert.Equal(t, 2, e.Damage[0].Count)
+	assert.Equal(t, 2, e.Notes.Damage()[0].Count)
 	// Times that drift by less than half a frame still find the frames, and are told.
 	e = episode(t, open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.802, 1.6}), lerobot.Options{}), 1)
 	shows(t, list[24:48], &e.Media[0])
-	assert.Equal(t, "video frames that are more than 0.1 ms from their rows", e.Damage[0].What)
-	assert.Equal(t, 24, e.Damage[0].Count)
+	assert.Equal(t, dataset.CodeFrameDrift, e.Notes.Damage()[0].Code)
+	assert.Equal(t, 24, e.Notes.Damage()[0].Count)
 	first := episode(t, s, 0)
 	require.NoError(t, s.Close())
 	_, err := first.Media[0].Frame(context.Background(), 0)
@@ -166,7 +166,7 @@ func TestVideosThatAreNotThere(t *testing.T) {
 	assert.Contains(t, e.LeftOut[0].Reason, "fragmented")
 	require.NoError(t, os.WriteFile(m.path(film2), []byte("no video"), 0o644))
 	e = episode(t, open(t, m.dir, lerobot.Options{}), 0)
-	assert.Equal(t, "columns that cannot be read", e.Damage[0].What)
+	assert.Equal(t, dataset.CodeColumnUnreadable, e.Notes.Damage()[0].Code)
 	assert.Len(t, e.Streams, 1)
 
 	m = filmed(t, 24)
@@ -195,13 +195,13 @@ func TestADriftOfMoreThanAFrameStillFindsTheFrames(t *testing.T) {
 	list := shots(t, "joined.mp4")
 	dir := joined(filmed(t, 24, 24, 24), []float64{0, 0.85, 1.65})
 	s := open(t, dir, lerobot.Options{})
-	assert.Nil(t, episode(t, s, 0).Damage)
+	assert.Nil(t, episode(t, s, 0).Notes.Damage())
 	for i := 1; i < 3; i++ {
 		e := episode(t, s, i)
 		shows(t, list[24*i:24*i+24], &e.Media[0])
-		require.Len(t, e.Damage, 1)
-		assert.Equal(t, "videos whose times are not those of the rows: their frames are counted", e.Damage[0].What)
-		assert.Contains(t, e.Damage[0].First.Want, fmt.Sprintf("%d: those before", 24*i))
+		require.Len(t, e.Notes.Damage(), 1)
+		assert.Equal(t, dataset.CodeVideoTimes, e.Notes.Damage()[0].Code)
+		assert.Contains(t, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Want, fmt.Sprintf("%d: those before", 24*i))
 	}
 }
 
@@ -217,8 +217,8 @@ func TestFramesThatNoRowHasAreCountedInAnyVersion(t *testing.T) {
 	list := shots(t, "joined.mp4")
 	e := episode(t, open(t, joined(filmed(t, 22, 24, 24), []float64{0, 0.8, 1.6}), lerobot.Options{}), 0)
 	shows(t, list[:22], &e.Media[0])
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, []any{"video frames without a row", 2}, []any{e.Damage[0].What, e.Damage[0].Count})
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, []any{dataset.CodeFrameWithoutRow, 2}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
 }
 
 // A file with more frames than its episodes have rows is another one, or its index is.
@@ -238,8 +238,8 @@ func TestFramesOfAFileThatNoEpisodeHasAreCounted(t *testing.T) {
 		s := open(t, joined(filmed(t, c.lengths...), c.from), lerobot.Options{})
 		for i, want := range c.frames {
 			got := 0
-			for _, d := range episode(t, s, i).Damage {
-				if d.What == "video frames without a row" {
+			for _, d := range episode(t, s, i).Notes.Damage() {
+				if d.Code == dataset.CodeFrameWithoutRow {
 					got += d.Count
 				}
 			}
@@ -258,8 +258,8 @@ func TestAVideoOfHalfTheRateHasEveryOtherRow(t *testing.T) {
 	for i, at := range e.Media[0].Times {
 		assert.Equal(t, e.Streams[0].Nanoseconds()[2*i], at)
 	}
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, []any{"rows without a video frame", 24}, []any{e.Damage[0].What, e.Damage[0].Count})
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, []any{dataset.CodeRowWithoutFrame, 24}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
 }
 
 func TestFramesAreFoundWhereNobodySaysHowManyThereAreASecond(t *testing.T) {
@@ -267,7 +267,7 @@ func TestFramesAreFoundWhereNobodySaysHowManyThereAreASecond(t *testing.T) {
 		m := filmed(t, 24, 24, 24)
 		m.info["fps"] = nil
 		e := episode(t, open(t, joined(m, []float64{0, 0.8, 1.6}), lerobot.Options{Rate: rate}), 1)
-		assert.Nil(t, e.Damage)
+		assert.Nil(t, e.Notes.Damage())
 		shows(t, shots(t, "joined.mp4")[24:48], &e.Media[0])
 	}
 }
@@ -310,7 +310,8 @@ func TestACutVideoCostsTheEpisodesAtItsEndOnly(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, list[48+slices.Index(rows, at)], got)
 	}
-	assert.Contains(t, e.Damage.String(), fmt.Sprintf("frames whose bytes are not there: %d", 24-left.Len()))
+	assert.Equal(t, 24-left.Len(), e.Notes.Find(dataset.CodeFrameCut).Count)
+	assert.Equal(t, camera, e.Notes.Find(dataset.CodeBoxCut).Subject)
 }
 
 // Frames that a file of several episodes lacks are counted once, each by its own episode.
@@ -321,8 +322,8 @@ func TestFramesThatACutVideoLacksAreCountedOnce(t *testing.T) {
 	s, lost, lacks := open(t, dir, lerobot.Options{}), 0, 72
 	for i := range 3 {
 		e := episode(t, s, i)
-		for _, d := range e.Damage {
-			if bytes.HasSuffix([]byte(d.What), []byte("frames whose bytes are not there")) {
+		for _, d := range e.Notes.Damage() {
+			if d.Code == dataset.CodeFrameCut {
 				lost += d.Count
 			}
 		}

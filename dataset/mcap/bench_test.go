@@ -143,7 +143,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("to=messages", func(b *testing.B) {
 		b.SetBytes(int64(total))
 		for b.Loop() {
-			var damage dataset.Damages
+			var damage dataset.Notes
 			l, err := newLog(ctx, fileOf(file), "", &damage)
 			require.NoError(b, err)
 			for part := range l.Parts() {
@@ -165,7 +165,7 @@ func BenchmarkRead(b *testing.B) {
 			e, err := r.Episode(ctx, 0)
 			require.NoError(b, err)
 			require.Len(b, e.Streams, 4)
-			require.Nil(b, e.Damage)
+			require.Nil(b, e.Notes.Damage())
 		}
 	})
 }

@@ -19,7 +19,7 @@ func TestMessagesAreReadAgainWhateverElseIsRead(t *testing.T) {
 		opt.ChunkSize = 20_000
 		b, want := written(t, opt, 5000)
 		ctx := context.Background()
-		var damage dataset.Damages
+		var damage dataset.Notes
 		l, err := newLog(ctx, fileOf(b), "", &damage)
 		require.NoError(t, err)
 		l.cache.most = 50_000

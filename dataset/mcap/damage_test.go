@@ -26,7 +26,7 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 			ctx := context.Background()
 			before := 0
 			for n := range len(b) {
-				var damage dataset.Damages
+				var damage dataset.Notes
 				l, err := newLog(ctx, fileOf(b[:n]), "a.mcap", &damage)
 				if n < len(Magic) {
 					require.ErrorIs(t, err, dataset.ErrTruncated)
@@ -98,12 +98,12 @@ func TestAChunkWithAWrongCRCIsLostAndCounted(t *testing.T) {
 	b[at+headSize+int(n)-1] ^= 1
 	_, got, damage := readLog(t, b)
 	require.Len(t, damage, 1)
-	assert.Equal(t, "chunks that are broken", damage[0].What)
+	assert.Equal(t, dataset.CodeChunkBroken, damage[0].Code)
 	assert.Equal(t, 1, damage[0].Count)
 	assert.EqualValues(t, headSize+n, damage[0].Bytes)
-	require.ErrorIs(t, damage[0].First, dataset.ErrCorrupt)
-	assert.EqualValues(t, at, damage[0].First.Offset)
-	assert.Equal(t, "a.mcap", damage[0].First.Path)
+	require.ErrorIs(t, damage[0].Cause, dataset.ErrCorrupt)
+	assert.EqualValues(t, at, damage[0].Cause.(*dataset.FormatError).Offset)
+	assert.Equal(t, "a.mcap", damage[0].Cause.(*dataset.FormatError).Path)
 	lost := len(want) - len(got)
 	assert.InDelta(t, 24, lost, 8, "messages of a chunk")
 	assert.Equal(t, want[len(want)-100:], got[len(got)-100:])
@@ -134,7 +134,7 @@ func TestDefinitionsAreFoundInOtherChunks(t *testing.T) {
 	b := remade(&Header{}, packed(s, a, m(0, 1)), packed(m(0, 2), m(7, 3)), packed(m(0, 4)), packed(&Channel{ID: 7, SchemaID: 1, Topic: "/b"}, m(7, 5)), &DataEnd{}, &Footer{})
 	ctx := context.Background()
 	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 1, 3, 0}} {
-		var damage dataset.Damages
+		var damage dataset.Notes
 		l, err := newLog(ctx, fileOf(b), "", &damage)
 		require.NoError(t, err)
 		got := map[int64]string{}
@@ -162,7 +162,7 @@ func TestADefinitionThatDiffersIsDamageAndItsMessagesAreItsOwn(t *testing.T) {
 	}
 	assert.Equal(t, []string{"/a", "/other", "/a", "/a", "/other"}, list)
 	require.Len(t, damage, 1)
-	assert.Equal(t, "channels that are defined twice, and not the same", damage[0].What)
+	assert.Equal(t, dataset.CodeTopicRedefined, damage[0].Code)
 	assert.Equal(t, 1, damage[0].Count)
 }
 
@@ -240,7 +240,7 @@ func TestAnIndexThatLiesIsNotBelieved(t *testing.T) {
 		assert.Equal(t, want, got, name)
 		if name != "index moved" { // the lengths of message indexes do not matter
 			require.Len(t, damage, 1, name)
-			assert.Contains(t, damage[0].What, "indexes that do not fit")
+			assert.Equal(t, dataset.CodeIndexBroken, damage[0].Code)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestASummaryThatIsBrokenCostsTheIndexOnly(t *testing.T) {
 	_, got, damage := readLog(t, b)
 	assert.Equal(t, want, got)
 	require.Len(t, damage, 1)
-	assert.Contains(t, damage.String(), "CRC of the summary section")
+	assert.Contains(t, fmt.Sprint(damage), "CRC of the summary section")
 
 	b, want = written(t, WriterOptions{ChunkSize: 1000, Omit: OmitCRC}, 100)
 	le.PutUint64(b[len(b)-len(Magic)-20:], uint64(len(b)+1)) // the footer's summary start
@@ -284,19 +284,23 @@ func TestRecordsThatHaveNoNameAreSkipped(t *testing.T) {
 func TestWhatIsBrokenCostsItself(t *testing.T) {
 	a, m := &Channel{ID: 0, Topic: "/a"}, &Message{LogTime: 1, Data: []byte("x")}
 	late := &Message{LogTime: 1 << 63}
-	for what, records := range map[string][]Record{
-		"messages that are too short":                           {packed(a, m, &unknown{OpMessage, make([]byte, 21)}, m)},
-		"messages of a time that int64 nanoseconds do not hold": {packed(a, m, late, m)},
-		"messages of a channel that is not there":               {packed(a, m, &Message{ChannelID: 3}), m},
-		"schemas and channels that are broken":                  {packed(a, m, &Schema{}), m},
-		"records in chunks that have no place there":            {packed(a, m, &unknown{OpDataEnd, make([]byte, 4)}, m)},
-		"records of chunks that are broken":                     {packed(a, m, &unknown{0x80, nil}), m},
-		"stretches of bytes that are no records":                {packed(a, m), m, &unknown{0, make([]byte, 20)}},
-		"attachments that are broken":                           {packed(a, m), &unknown{OpAttachment, make([]byte, 20)}, m},
-		"metadata records that are broken":                      {packed(a, m), &unknown{OpMetadata, make([]byte, 5)}, m},
-		"chunks that are broken":                                {packed(a, m), m, &unknown{OpChunk, make([]byte, 5)}},
+	for i, c := range []struct {
+		code    dataset.Code
+		records []Record
+	}{
+		{dataset.CodeMessageShort, []Record{packed(a, m, &unknown{OpMessage, make([]byte, 21)}, m)}},
+		{dataset.CodeTimeOverflow, []Record{packed(a, m, late, m)}},
+		{dataset.CodeMessageWithoutTopic, []Record{packed(a, m, &Message{ChannelID: 3}), m}},
+		{dataset.CodeRecordBroken, []Record{packed(a, m, &Schema{}), m}},
+		{dataset.CodeRecordMisplaced, []Record{packed(a, m, &unknown{OpDataEnd, make([]byte, 4)}, m)}},
+		{dataset.CodeNoRecords, []Record{packed(a, m, &unknown{0x80, nil}), m}},
+		{dataset.CodeNoRecords, []Record{packed(a, m), m, &unknown{0, make([]byte, 20)}}},
+		{dataset.CodeRecordBroken, []Record{packed(a, m), &unknown{OpAttachment, make([]byte, 20)}, m}},
+		{dataset.CodeRecordBroken, []Record{packed(a, m), &unknown{OpMetadata, make([]byte, 5)}, m}},
+		{dataset.CodeChunkBroken, []Record{packed(a, m), m, &unknown{OpChunk, make([]byte, 5)}}},
 	} {
-		if what == "records of chunks that are broken" {
+		what, records := c.code, c.records
+		if i == 5 { // the length of the record that follows
 			k := records[0].(*Chunk)
 			le.PutUint64(k.Records[len(k.Records)-8:], 1<<50)
 		}
@@ -304,9 +308,9 @@ func TestWhatIsBrokenCostsItself(t *testing.T) {
 		_, got, damage := readLog(t, b)
 		assert.Equal(t, []seen{{"/a", 1, 0, "x"}, {"/a", 1, 0, "x"}}, got, what)
 		require.Len(t, damage, 1, fmt.Sprint(what, damage))
-		assert.Equal(t, what, damage[0].What)
+		assert.Equal(t, what, damage[0].Code)
 		assert.Equal(t, 1, damage[0].Count)
-		assert.NotNil(t, damage[0].First)
+		assert.NotNil(t, damage[0].Cause)
 	}
 }
 
@@ -318,11 +322,11 @@ func TestChunksThatSayTooMuchAreRefusedBeforeMemoryIsTaken(t *testing.T) {
 		_, got, damage := readLog(t, remade(&Header{}, k, &DataEnd{}, &Footer{}))
 		assert.Empty(t, got)
 		require.Len(t, damage, 1)
-		require.ErrorIs(t, damage[0].First, dataset.ErrTooLarge, compression)
+		require.ErrorIs(t, damage[0].Cause, dataset.ErrTooLarge, compression)
 	}
 	k := packed(a, m)
 	k.Compression = "snappy"
-	var damage dataset.Damages
+	var damage dataset.Notes
 	l, err := newLog(context.Background(), fileOf(remade(&Header{}, k, &DataEnd{}, &Footer{})), "", &damage)
 	require.NoError(t, err)
 	err = l.Each(context.Background(), 0, &damage, nil)
@@ -336,13 +340,27 @@ func TestAChunkOfABrokenLengthCostsItselfOnly(t *testing.T) {
 		b, want := written(t, WriterOptions{Compression: NoCompression, ChunkSize: 1000}, 100)
 		whole, _, _ := readLog(t, b)
 		lost := 0
-		require.NoError(t, whole.Each(context.Background(), i, &dataset.Damages{}, func(topics.Message) error { lost++; return nil }))
+		require.NoError(t, whole.Each(context.Background(), i, &dataset.Notes{}, func(topics.Message) error { lost++; return nil }))
 		require.Positive(t, lost)
 		le.PutUint64(b[place(t, b, OpChunk, i)+1:], 1<<62)
 		_, got, damage := readLog(t, b)
 		assert.Len(t, got, len(want)-lost, "chunk %d", i)
 		require.Len(t, damage, 1)
-		assert.Equal(t, "chunks that are broken", damage[0].What)
+		assert.Equal(t, dataset.CodeChunkBroken, damage[0].Code)
 		assert.Positive(t, damage[0].Bytes)
 	}
+}
+
+func TestAFileWithoutAnEndIsDamage(t *testing.T) {
+	a, m := &Channel{ID: 0, Topic: "/a"}, &Message{LogTime: 1, Data: []byte("x")}
+	_, got, damage := readLog(t, remade(&Header{}, packed(a, m), m, &Footer{}))
+	assert.Len(t, got, 2)
+	require.Len(t, damage, 1)
+	assert.Equal(t, dataset.CodeNoDataEnd, damage[0].Code)
+
+	b := remade(&Header{}, packed(a, m, m), &DataEnd{}, &Footer{})
+	_, got, damage = readLog(t, b[:place(t, b, OpDataEnd, 0)-4])
+	assert.Len(t, got, 1)
+	assert.NotNil(t, damage.Find(dataset.CodeNotClosed))
+	assert.NotNil(t, damage.Find(dataset.CodeChunkCut))
 }

@@ -12,6 +12,6 @@ import (
 
 func TestAReadThatIsNotAnsweredEndsWithItsContext(t *testing.T) {
 	logtest.ReadsEnd(t, []string{"testdata/zstd.mcap", "testdata/bare.mcap"}, func(ctx context.Context, file storage.File, path string) (topics.Log, error) {
-		return newLog(ctx, file, path, new(dataset.Damages))
+		return newLog(ctx, file, path, new(dataset.Notes))
 	})
 }

@@ -68,7 +68,7 @@ func exercise(t *testing.T, data []byte) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	var damage dataset.Damages
+	var damage dataset.Notes
 	l, failed := newLog(ctx, fileOf(data), "a.mcap", &damage)
 	if failed != nil {
 		return

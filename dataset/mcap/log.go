@@ -34,7 +34,7 @@ type fileLog struct {
 }
 
 // newLog is mcaplog.Open.
-func newLog(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (*fileLog, error) {
+func newLog(ctx context.Context, file storage.File, path string, damage *dataset.Notes) (*fileLog, error) {
 	l := &fileLog{file: file, path: path, indexed: map[uint16]int{}}
 	l.names.log, l.cache.log, l.cache.most = l, l, 16<<20
 	if err := l.open(ctx, damage); err != nil {
@@ -44,7 +44,7 @@ func newLog(ctx context.Context, file storage.File, path string, damage *dataset
 	return l, nil
 }
 
-func (l *fileLog) open(ctx context.Context, damage *dataset.Damages) error {
+func (l *fileLog) open(ctx context.Context, damage *dataset.Notes) error {
 	w := &walker{log: l, file: storage.Bound(ctx, l.file), damage: damage}
 	magic, err := w.bytes(0, len(Magic))
 	if err != nil {
@@ -111,8 +111,8 @@ func (w *walker) header() (int64, error) {
 		return 0, err
 	}
 	if err := parseInto(&w.log.Header, b[headSize:], at); err != nil {
-		bad, _ := dataset.AsDamage(err)
-		w.damage.Add("headers that are broken", int64(len(b)), bad)
+		bad, _ := dataset.AsBroken(err)
+		w.damage.AddDamage(dataset.CodeHeaderBroken, int64(len(b)), bad)
 	}
 	return at + int64(len(b)), nil
 }
@@ -244,18 +244,18 @@ func (k *Chunk) whatIsLeft(body []byte, room *[]byte, at int64) ([]byte, error) 
 type reading struct {
 	log    *fileLog
 	part   int
-	damage *dataset.Damages
+	damage *dataset.Notes
 	defs   *defs
 	local  []int32 // the channel of each id, from 1; 0 where none was looked for yet
 	count  int     // messages that were used
 }
 
 // Each calls use for each message of a part, in its order.
-func (l *fileLog) Each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
+func (l *fileLog) Each(ctx context.Context, number int, damage *dataset.Notes, use func(m topics.Message) error) error {
 	return l.named(l.each(ctx, number, damage, use))
 }
 
-func (l *fileLog) each(ctx context.Context, number int, damage *dataset.Damages, use func(m topics.Message) error) error {
+func (l *fileLog) each(ctx context.Context, number int, damage *dataset.Notes, use func(m topics.Message) error) error {
 	p := l.parts[number]
 	file, room := buffers.Get().(*[]byte), buffers.Get().(*[]byte)
 	defer buffers.Put(file)
@@ -264,12 +264,12 @@ func (l *fileLog) each(ctx context.Context, number int, damage *dataset.Damages,
 	b, err := l.records(ctx, p, file, room)
 	if err == nil {
 		err = r.messages(ctx, b, use)
-	} else if bad, is := dataset.AsDamage(err); is {
-		what := "chunks that are broken"
+	} else if bad, is := dataset.AsBroken(err); is {
+		code := dataset.CodeChunkBroken
 		if !p.chunk {
-			what = "records that cannot be read"
+			code = dataset.CodeNoRecords
 		}
-		r.add(what, p.size, bad)
+		r.add(code, p.size, bad)
 		err = nil
 	}
 	l.counts[number].Store(uint64(r.count))
@@ -280,9 +280,9 @@ func (l *fileLog) each(ctx context.Context, number int, damage *dataset.Damages,
 }
 
 // add counts damage.
-func (r *reading) add(what string, bytes int64, bad *dataset.FormatError) {
+func (r *reading) add(code dataset.Code, bytes int64, bad *dataset.FormatError) {
 	bad.Path = r.log.path
-	r.damage.Add(what, bytes, bad)
+	r.damage.AddDamage(code, bytes, bad)
 }
 
 // base returns what the offsets of the part's records are counted from: the byte of the file where they begin, or 0 for those of a chunk.
@@ -300,21 +300,21 @@ func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Mess
 	for at := int64(0); len(b) > 0; {
 		op, body, err := cutRecord(b, base+at)
 		if err != nil {
-			bad, _ := dataset.AsDamage(err)
+			bad, _ := dataset.AsBroken(err)
 			if !p.cut {
-				r.add("records of chunks that are broken", int64(len(b)), bad)
+				r.add(dataset.CodeNoRecords, int64(len(b)), bad)
 			}
 			break
 		}
 		switch op {
 		case OpMessage:
 			if len(body) < messageHead {
-				r.add("messages that are too short", int64(headSize+len(body)), broken(dataset.ErrTruncated, base+at, "Message", fmt.Sprintf("%d bytes", len(body)), "22 or more"))
+				r.add(dataset.CodeMessageShort, int64(headSize+len(body)), broken(dataset.ErrTruncated, base+at, "Message", fmt.Sprintf("%d bytes", len(body)), "22 or more"))
 				break
 			}
 			id, log, publish := le.Uint16(body), le.Uint64(body[6:]), le.Uint64(body[14:])
 			if log > math.MaxInt64 || publish > math.MaxInt64 {
-				r.add("messages of a time that int64 nanoseconds do not hold", int64(headSize+len(body)),
+				r.add(dataset.CodeTimeOverflow, int64(headSize+len(body)),
 					broken(dataset.ErrTooLarge, base+at, "Message: time", fmt.Sprint(max(log, publish)), fmt.Sprintf("at most %d", int64(math.MaxInt64))))
 				break
 			}
@@ -322,7 +322,7 @@ func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Mess
 				return err
 			}
 			if m.Channel < 0 {
-				r.add("messages of a channel that is not there", int64(headSize+len(body)), broken(dataset.ErrCorrupt, base+at, "Message: channel id", fmt.Sprint(id), "one of a Channel"))
+				r.add(dataset.CodeMessageWithoutTopic, int64(headSize+len(body)), broken(dataset.ErrCorrupt, base+at, "Message: channel id", fmt.Sprint(id), "one of a Channel"))
 				break
 			}
 			m.Log, m.Publish, m.At.Offset, m.Data = int64(log), int64(publish), at, body[messageHead:]
@@ -336,14 +336,14 @@ func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Mess
 			}
 		default:
 			if p.chunk && op <= OpDataEnd {
-				r.add("records in chunks that have no place there", int64(headSize+len(body)),
+				r.add(dataset.CodeRecordMisplaced, int64(headSize+len(body)),
 					broken(dataset.ErrCorrupt, base+at, "record in a Chunk", op.String(), "Schema, Channel or Message"))
 			}
 		}
 		b, at = b[headSize+len(body):], at+headSize+int64(len(body))
 	}
 	if p.cut {
-		r.add("chunks that the end of the file cuts", 0, broken(dataset.ErrTruncated, p.at, "Chunk", fmt.Sprintf("%d bytes, with %d whole messages", p.size, r.count), "all of it"))
+		r.add(dataset.CodeChunkCut, 0, broken(dataset.ErrTruncated, p.at, "Chunk", fmt.Sprintf("%d bytes, with %d whole messages", p.size, r.count), "all of it"))
 	}
 	return nil
 }

@@ -30,10 +30,10 @@ type seen struct {
 }
 
 // readLog reads all messages of a log, part by part, and each again.
-func readLog(t testing.TB, b []byte) (*fileLog, []seen, dataset.Damages) {
+func readLog(t testing.TB, b []byte) (*fileLog, []seen, dataset.Notes) {
 	t.Helper()
 	ctx := context.Background()
-	var damage dataset.Damages
+	var damage dataset.Notes
 	l, err := newLog(ctx, fileOf(b), "a.mcap", &damage)
 	require.NoError(t, err)
 	var list []seen

@@ -20,7 +20,7 @@ func init() {
 		Match: func(head []byte) bool { return len(head) >= 5 && string(head[:5]) == Magic[:5] },
 		Open:  Open,
 	})
-	mcaplog.Open = func(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (mcaplog.Log, error) {
+	mcaplog.Open = func(ctx context.Context, file storage.File, path string, damage *dataset.Notes) (mcaplog.Log, error) {
 		l, err := newLog(ctx, file, path, damage)
 		if err != nil {
 			return nil, err
@@ -70,13 +70,13 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 	if r.closed.Load() {
 		return nil, fmt.Errorf("mcap: %s: %w", r.path, dataset.ErrClosed)
 	}
-	var damage dataset.Damages
+	var damage dataset.Notes
 	log, err := newLog(ctx, r.file, r.path, &damage)
 	if err != nil {
 		return nil, err
 	}
 	if r.opt.Strict && damage != nil {
-		return nil, damage[0].First
+		return nil, damage[0].Cause
 	}
 	e, err := topics.Read(ctx, log, r.opt)
 	if err != nil {
@@ -88,8 +88,8 @@ func (r *recording) Episode(ctx context.Context, i int) (*dataset.Episode, error
 		return nil, err
 	}
 	e.LeftOut = append(e.LeftOut, log.tooLong...)
-	e.Damage = append(damage, e.Damage...)
-	if e.Damage == nil && log.Statistics != nil {
+	e.Notes = append(damage, e.Notes...)
+	if len(e.Notes.Damage()) == 0 && log.Statistics != nil {
 		if got, want := log.count(), log.Statistics.MessageCount; got != want {
 			e.Remarks = append(e.Remarks, fmt.Sprintf("the file's statistics count %d messages, and it has %d", want, got))
 		}

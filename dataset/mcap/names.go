@@ -133,7 +133,7 @@ func (n *names) of(ctx context.Context, part int) (*defs, error) {
 			b = b[headSize+len(body):]
 		}
 	}
-	if _, is := dataset.AsDamage(err); err != nil && !is {
+	if _, is := dataset.AsBroken(err); err != nil && !is {
 		return nil, err
 	}
 	return d, nil
@@ -203,8 +203,8 @@ func (n *names) channel(ctx context.Context, id uint16) (d defined, err error) {
 func (r *reading) define(ctx context.Context, op Opcode, body []byte, at int64) error {
 	record, err := r.log.names.read(r.defs, op, body, at)
 	if err != nil {
-		bad, _ := dataset.AsDamage(err)
-		r.add("schemas and channels that are broken", int64(headSize+len(body)), bad)
+		bad, _ := dataset.AsBroken(err)
+		r.add(dataset.CodeRecordBroken, int64(headSize+len(body)), bad)
 		return nil
 	}
 	c, is := record.(*Channel)
@@ -233,7 +233,7 @@ func (r *reading) set(d defined, at int64) int {
 	}
 	number, conflict := r.log.names.number(d)
 	if conflict {
-		r.add("channels that are defined twice, and not the same", 0, broken(dataset.ErrCorrupt, at, "Channel",
+		r.add(dataset.CodeTopicRedefined, 0, broken(dataset.ErrCorrupt, at, "Channel",
 			fmt.Sprintf("id %d as %.40q, which another has", id, d.channel.Topic), "one definition of an id"))
 	}
 	r.local[id] = int32(number) + 1

@@ -38,7 +38,7 @@ type span struct {
 type walker struct {
 	log    *fileLog
 	file   storage.File // the log's, whose reads end with who opens it
-	damage *dataset.Damages
+	damage *dataset.Notes
 	buf    []byte
 	from   int64 // of buf
 	ahead  int   // bytes to read next time
@@ -114,7 +114,7 @@ func (w *walker) walk(ctx context.Context, at, limit int64, index []span) error 
 	if !w.log.whole || w.lostTo == at {
 		return nil // said already
 	}
-	w.damage.Add("data sections without an end", 0, broken(dataset.ErrCorrupt, at, "data section", "no DataEnd", "one"))
+	w.damage.AddDamage(dataset.CodeNoDataEnd, 0, broken(dataset.ErrCorrupt, at, "data section", "no DataEnd", "one"))
 	return nil
 }
 
@@ -179,12 +179,12 @@ func (w *walker) run(at, size int64) {
 
 // lost counts bytes that are no whole record.
 func (w *walker) lost(at, end int64, msg, got, want string) error {
-	what, kind := "stretches of bytes that are no records", dataset.ErrCorrupt
+	code, kind := dataset.CodeNoRecords, dataset.ErrCorrupt
 	if !w.log.whole && end == w.file.Size() {
-		what, kind = "records that the end of the file cuts", dataset.ErrTruncated
+		code, kind = dataset.CodeRecordCut, dataset.ErrTruncated
 	}
 	w.open, w.lostTo = false, end
-	w.damage.Add(what, end-at, broken(kind, at, msg, got, want))
+	w.damage.AddDamage(code, end-at, broken(kind, at, msg, got, want))
 	return nil
 }
 
@@ -202,8 +202,8 @@ func (w *walker) metadata(at, size int64) error {
 	}
 	m := &Metadata{}
 	if err := parseInto(m, b[headSize:], at); err != nil {
-		bad, _ := dataset.AsDamage(err)
-		w.damage.Add("metadata records that are broken", size, bad)
+		bad, _ := dataset.AsBroken(err)
+		w.damage.AddDamage(dataset.CodeRecordBroken, size, bad)
 		return nil
 	}
 	w.log.Metadata = append(w.log.Metadata, m)
@@ -223,7 +223,7 @@ func (w *walker) attachment(at, size int64) error {
 		c.fail(dataset.ErrTruncated, "data", fmt.Sprintf("%d bytes", at+size-c.at), fmt.Sprint(x.DataSize))
 	}
 	if c.bad != nil {
-		w.damage.Add("attachments that are broken", size, c.bad)
+		w.damage.AddDamage(dataset.CodeRecordBroken, size, c.bad)
 		return nil
 	}
 	w.log.Attachments = append(w.log.Attachments, x)
@@ -266,7 +266,7 @@ func (w *walker) indexed(list []*ChunkIndex, limit int64) ([]span, error) {
 }
 
 func (w *walker) noIndex(bad *dataset.FormatError) error {
-	w.damage.Add("indexes that do not fit the file, which was scanned", 0, bad)
+	w.damage.AddDamage(dataset.CodeIndexBroken, 0, bad)
 	return nil
 }
 
@@ -285,7 +285,7 @@ func (w *walker) end() (int64, *Footer, error) {
 	}
 	bad := broken(dataset.ErrTruncated, size, "end of the file", "no footer", "one, and the magic")
 	bad.Err = io.ErrUnexpectedEOF
-	w.damage.Add("files that are cut, or were never closed", 0, bad)
+	w.damage.AddDamage(dataset.CodeNotClosed, 0, bad)
 	return size, nil, nil
 }
 
@@ -310,8 +310,8 @@ func (w *walker) summary(footerAt int64, f *Footer, use func(op Opcode, body []b
 			b, at = b[headSize+len(body):], at+headSize+int64(len(body))
 		}
 	}
-	if bad, is := dataset.AsDamage(err); is {
-		w.damage.Add("summaries that are broken", 0, bad) // of which nothing is lost: the file is scanned
+	if bad, is := dataset.AsBroken(err); is {
+		w.damage.AddDamage(dataset.CodeIndexBroken, 0, bad) // of which nothing is lost: the file is scanned
 		return false, nil
 	}
 	return err == nil, err

@@ -3,6 +3,7 @@ package mp4
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -47,8 +48,8 @@ func exercise(data []byte) (v *Track, wrong error) {
 			return nil, fmt.Errorf("nearest to %d is frame %d, %d from it", times[i], frame, off)
 		}
 	}
-	for _, d := range v.Damage {
-		if d.Count < 1 || d.First == nil || d.First.Offset > int64(len(data)) {
+	for _, d := range v.Notes.Damage() {
+		if d.Count < 1 || d.Cause == nil || d.Cause.(*dataset.FormatError).Offset > int64(len(data)) {
 			return nil, fmt.Errorf("damage %v", d)
 		}
 	}
@@ -81,12 +82,12 @@ func TestATruncatedFileGivesTheFramesThatAreWhole(t *testing.T) {
 			if v == nil {
 				continue
 			}
-			require.NotEmpty(t, v.Damage, "%s cut to %d bytes", name, n)
+			require.NotEmpty(t, v.Notes.Damage(), "%s cut to %d bytes", name, n)
 			require.LessOrEqual(t, v.Len(), want, "%s cut to %d bytes", name, n)
 			given += v.Len()
 			if name == "h264_front.mp4" {
 				require.Equal(t, want, v.Len(), "%s cut to %d bytes", name, n)
-				require.Equal(t, len(whole.samples)-want, v.Damage[len(v.Damage)-1].Count)
+				require.Equal(t, len(whole.samples)-want, v.Notes.Damage()[len(v.Notes.Damage())-1].Count)
 			}
 		}
 		assert.Positive(t, given, name)
@@ -135,4 +136,18 @@ func FuzzFile(f *testing.F) {
 func TestWhatIsNoFileIsNotWaitedFor(t *testing.T) {
 	_, err := Open(t.TempDir())
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+}
+
+func TestBoxesThatAreBrokenAreCounted(t *testing.T) {
+	whole, err := os.ReadFile("testdata/h264_front.mp4")
+	require.NoError(t, err)
+	v, err := open(append(slices.Clone(whole), 0, 0, 0, 3, 'a', 'b', 'c', 'd'))
+	require.NoError(t, err)
+	assert.NotNil(t, v.Notes.Find(dataset.CodeNoBoxes), v.Notes)
+
+	broken := slices.Clone(whole)
+	binary.BigEndian.PutUint32(broken[bytes.LastIndex(broken, []byte("udta"))-4:], 4)
+	v, err = open(broken)
+	require.NoError(t, err)
+	assert.NotNil(t, v.Notes.Find(dataset.CodeBoxBroken), v.Notes)
 }

@@ -10,6 +10,6 @@
 // says how many); Track.Config is the decoder's configuration, the content of the box avcC, hvcC, av1C, vpcC or esds. Decoding runs the program
 // ffmpeg, any since 4.1, which is looked for in PATH, or where the variable ROBOCACHE_FFMPEG says.
 //
-// A file that was cut off gives the frames that are whole, and Track.Damage counts the rest. Fragmented files (moof), media in other files, edits
+// A file that was cut off gives the frames that are whole, and Track.Notes counts the rest. Fragmented files (moof), media in other files, edits
 // that change the speed or show a frame twice, and tracks that change their codec are refused by name, and so is decoding more than 8 bits a channel.
 package mp4

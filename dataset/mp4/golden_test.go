@@ -51,7 +51,7 @@ func TestFramesAreWhereAndWhenFFprobeSays(t *testing.T) {
 				got = append(got, fmt.Sprint(ticks, " ", scale, " ", s.at, " ", s.size, " ", key))
 			}
 			assert.Equal(t, want[name], got)
-			assert.Empty(t, v.Damage)
+			assert.Empty(t, v.Notes.Damage())
 			assert.Equal(t, []int{64, 64}, []int{v.Width, v.Height})
 			assert.NotEmpty(t, v.Config)
 		})

@@ -38,7 +38,7 @@ func TestAllWaysToSayWhereFramesAre(t *testing.T) {
 	} {
 		v := c.m.must(t)
 		assert.Equal(t, c.want, where(v), name)
-		assert.Empty(t, v.Damage, name)
+		assert.Empty(t, v.Notes.Damage(), name)
 		for i := range v.Len() {
 			b, err := v.ReadFrame(context.Background(), i)
 			require.NoError(t, err, name)
@@ -118,25 +118,25 @@ func TestWhatATableLeavesOutIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		m      *movie
 		frames int
-		what   string
+		what   dataset.Code
 		count  int
 	}{
-		"times":                  {newMovie().with("stts", 0, 1, 3, 10), 3, "frames that a table leaves out", 1},
-		"offsets":                {newMovie().with("ctts", 0, 1, 1, 10), 1, "frames that a table leaves out", 3},
-		"chunks":                 {newMovie().with("stco", 0, 1, 24), 2, "frames that a table leaves out", 2},
-		"sizes":                  {newMovie().with("stsz", 0, 0, 5, 10, 10, 10, 10), 4, "tables of frames with fewer entries than they say", 1},
-		"a table's end":          {newMovie().with("stco", 0, 3, 24, 44), 4, "tables of frames with fewer entries than they say", 1},
-		"sizes of 4 bits":        {newMovie().with("stz2", 0, 16, 4, 0x000a000a), 2, "frames that a table leaves out", 2},
-		"behind the file's end":  {newMovie().with("stco", 0, 2, 24, 1<<30), 2, "frames whose bytes are not there", 2},
-		"at the end of 64 bits":  {newMovie().with("co64", 0, 2, 0, 24, math.MaxUint32, math.MaxUint32), 2, "frames whose bytes are not there", 2},
-		"frames without bytes":   {newMovie().with("stsz", 0, 0, 4, 10, 0, 20, 0), 2, "frames whose bytes are not there", 2},
-		"many where there is no": {newMovie().with("stsz", 0, 0, math.MaxUint32, 10, 10), 2, "tables of frames with fewer entries than they say", 1},
+		"times":                  {newMovie().with("stts", 0, 1, 3, 10), 3, dataset.CodeFrameUnlisted, 1},
+		"offsets":                {newMovie().with("ctts", 0, 1, 1, 10), 1, dataset.CodeFrameUnlisted, 3},
+		"chunks":                 {newMovie().with("stco", 0, 1, 24), 2, dataset.CodeFrameUnlisted, 2},
+		"sizes":                  {newMovie().with("stsz", 0, 0, 5, 10, 10, 10, 10), 4, dataset.CodeFrameTableShort, 1},
+		"a table's end":          {newMovie().with("stco", 0, 3, 24, 44), 4, dataset.CodeFrameTableShort, 1},
+		"sizes of 4 bits":        {newMovie().with("stz2", 0, 16, 4, 0x000a000a), 2, dataset.CodeFrameUnlisted, 2},
+		"behind the file's end":  {newMovie().with("stco", 0, 2, 24, 1<<30), 2, dataset.CodeFrameCut, 2},
+		"at the end of 64 bits":  {newMovie().with("co64", 0, 2, 0, 24, math.MaxUint32, math.MaxUint32), 2, dataset.CodeFrameCut, 2},
+		"frames without bytes":   {newMovie().with("stsz", 0, 0, 4, 10, 0, 20, 0), 2, dataset.CodeFrameCut, 2},
+		"many where there is no": {newMovie().with("stsz", 0, 0, math.MaxUint32, 10, 10), 2, dataset.CodeFrameTableShort, 1},
 	} {
 		v := c.m.must(t)
 		assert.Equal(t, c.frames, v.Len(), name)
-		require.Len(t, v.Damage, 1, name)
-		assert.Equal(t, c.what, v.Damage[0].What, name)
-		assert.Equal(t, c.count, v.Damage[0].Count, name)
+		require.Len(t, v.Notes.Damage(), 1, name)
+		assert.Equal(t, c.what, v.Notes.Damage()[0].Code, name)
+		assert.Equal(t, c.count, v.Notes.Damage()[0].Count, name)
 	}
 }
 

@@ -23,7 +23,7 @@ type File struct {
 	closer io.Closer
 	moov   box
 	video  func() (*Track, error)
-	damage dataset.Damages
+	damage dataset.Notes
 }
 
 // Open opens a file. One without moov, which ffmpeg writes last, is a *dataset.FormatError.
@@ -86,12 +86,12 @@ func (f *File) open() error {
 		}
 		if b.cut {
 			last += ", cut off"
-			f.damage.Add("boxes that end behind the file", 0, f.fail(b.at, dataset.ErrTruncated, "box", last, "all of it"))
+			f.damage.AddDamage(dataset.CodeBoxCut, 0, f.fail(b.at, dataset.ErrTruncated, "box", last, "all of it"))
 		}
 	}
 	if f.moov.kind != "" {
-		if bad, ok := dataset.AsDamage(broken); ok {
-			f.damage.Add("bytes that are no boxes", f.size-bad.Offset, bad)
+		if bad, ok := dataset.AsBroken(broken); ok {
+			f.damage.AddDamage(dataset.CodeNoBoxes, f.size-bad.Offset, bad)
 		} else if broken != nil {
 			return broken
 		}
@@ -118,8 +118,8 @@ type Track struct {
 	Hidden        int    // frames that are in the file and that the edit list does not show
 	// LeftOut lists the file's other tracks.
 	LeftOut []dataset.LeftOut
-	// Damage is what was lost because the file is broken or cut off there; nil where it is whole.
-	Damage dataset.Damages
+	// Notes are of ClassDamage: frames that were lost because the file is broken or cut off.
+	Notes dataset.Notes
 
 	file    *File
 	stsd    []byte   // the sample description, a box
@@ -235,7 +235,7 @@ func (f *File) firstVideo() (*Track, error) {
 		case errors.Is(err, dataset.ErrClosed):
 			return nil, err
 		case t == nil && len(hdlr) == 12 && string(hdlr[8:]) == "vide":
-			t, mdia, edts = &Track{file: f, Damage: slices.Clone(f.damage)}, media, parts["edts"]
+			t, mdia, edts = &Track{file: f, Notes: slices.Clone(f.damage)}, media, parts["edts"]
 			for _, err := range []error{broken, brokenTrak, brokenMedia} {
 				t.damaged(err)
 			}

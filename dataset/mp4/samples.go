@@ -41,8 +41,8 @@ func (t *Track) read(mvhd, edts box, mdia map[string]box) error {
 
 // damaged keeps an error as damage.
 func (t *Track) damaged(err error) {
-	if bad, ok := dataset.AsDamage(err); ok {
-		t.Damage.Add("broken boxes", 0, bad)
+	if bad, ok := dataset.AsBroken(err); ok {
+		t.Notes.AddDamage(dataset.CodeBoxBroken, 0, bad)
 	}
 }
 
@@ -57,7 +57,7 @@ func (t *Track) children(b box) map[string]box {
 func (t *Track) table(b box, head, entry int) (table, error) {
 	tab, err := t.file.table(b, head, entry)
 	if tab.short != nil {
-		t.Damage.Add("tables of frames with fewer entries than they say", 0, tab.short)
+		t.Notes.AddDamage(dataset.CodeFrameTableShort, 0, tab.short)
 	}
 	return tab, err
 }
@@ -144,10 +144,10 @@ func (t *Track) place(stbl map[string]box) error {
 	if err != nil {
 		return err
 	}
-	lost := dataset.Damage{What: "frames whose bytes are not there"}
+	lost := dataset.Note{Code: dataset.CodeFrameCut}
 	lose := func(at uint64, size uint32) {
 		if lost.Count == 0 {
-			lost.First = f.fail(min(int64(at), f.size), dataset.ErrTruncated, fmt.Sprintf("sample %d", len(t.samples)+1), fmt.Sprintf("%d bytes at byte %d of a file of %d", size, at, f.size), "bytes in the file")
+			lost.Cause = f.fail(min(int64(at), f.size), dataset.ErrTruncated, fmt.Sprintf("sample %d", len(t.samples)+1), fmt.Sprintf("%d bytes at byte %d of a file of %d", size, at, f.size), "bytes in the file")
 		}
 		lost.Count++
 		lost.Bytes += int64(size)
@@ -190,7 +190,7 @@ func (t *Track) place(stbl map[string]box) error {
 		}
 	}
 	if lost.Count > 0 {
-		t.Damage = append(t.Damage, lost)
+		t.Notes = append(t.Notes, lost)
 	}
 	if missing := n - len(t.samples); missing > 0 {
 		t.missing(missing, f.fail(stco.at, dataset.ErrCorrupt, "frames' places", fmt.Sprintf("chunks for %d frames", len(t.samples)), fmt.Sprint(n)))
@@ -200,7 +200,7 @@ func (t *Track) place(stbl map[string]box) error {
 
 // missing counts frames at the end that a table leaves out.
 func (t *Track) missing(n int, why *dataset.FormatError) {
-	t.Damage = append(t.Damage, dataset.Damage{What: "frames that a table leaves out", Count: n, First: why})
+	t.Notes = append(t.Notes, dataset.Note{Code: dataset.CodeFrameUnlisted, Count: n, Detail: dataset.Detail{Cause: why}})
 }
 
 // sizes returns the samples' sizes, and how many there are.

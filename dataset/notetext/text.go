@@ -60,6 +60,14 @@ func Lines(notes dataset.Notes) []string {
 	return lines
 }
 
+// Lost returns a line for each note about damage: "lost: points: 1, 12 bytes (pcd: ...)".
+func Lost(notes dataset.Notes) (lines []string) {
+	for _, n := range notes.Damage() {
+		lines = append(lines, "lost: "+Line(n))
+	}
+	return lines
+}
+
 // Entry is a note in the JSON of the command line. It is embedded in the entries of lists such as left_out.
 type Entry struct {
 	Code    dataset.Code `json:"code"`

@@ -30,7 +30,7 @@ type EpisodeOptions struct {
 // and a remark counts them. Times are as npy.ReadTimes takes them; values without have the clock that the archive's one array [S] of [Clocks] is. An array NAME of
 // records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
 //
-// A stream that cannot be used costs itself: Episode.LeftOut has it with the reason, and Episode.Damage what is broken. LeftOut has fields that are no
+// A stream that cannot be used costs itself: Episode.LeftOut has it with the reason, and Episode.Notes what is broken. LeftOut has fields that are no
 // numbers, too, "NAME.field". Episode returns the names of the arrays that streams were read from or that LeftOut is about as well. Arrays that make
 // no stream are a *StreamError where that is an error; a failure of the reader below is returned as it is.
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
@@ -66,8 +66,8 @@ func (f *Archive) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error
 			e.RemarkInvalid(stream.Name, lost)
 		case all && errors.As(err, &bad) && (bad.foreign || !opt.Strict):
 			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.name, Reason: f.bare(bad)})
-			if broken, ok := dataset.AsDamage(bad); ok {
-				e.Damage.Add("arrays that are broken", f.Stored(bad.Array), broken)
+			if broken, ok := dataset.AsBroken(bad); ok {
+				e.Notes.AddDamage(dataset.CodeArrayBroken, f.Stored(bad.Array), broken)
 			}
 		default:
 			return nil, nil, err
@@ -254,7 +254,7 @@ func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 		var bad *dataset.FormatError
 		switch {
 		case errors.As(err, &bad) && !opt.Strict:
-			e.Damage.Add("texts that are broken", f.Stored(name), bad)
+			e.Notes.AddDamage(dataset.CodeArrayBroken, f.Stored(name), bad)
 		case err != nil:
 			return nil, err
 		default:

@@ -56,7 +56,7 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 	left := reasons(e)
 	assert.Contains(t, left["image"], "array image.values: got uint8 [3,2,2,3], want [S,D]")
 	assert.Contains(t, left["two"], "there are t and time")
-	assert.Empty(t, e.Damage)
+	assert.Empty(t, e.Notes.Damage())
 }
 
 // npyOf is an array of a descr and a shape, of zeros or of what is given.

@@ -7,7 +7,7 @@
 // NaN, as organised clouds have them, stay where they are and are counted.
 //
 // Of a file that is cut the points before that are kept, and lines of ascii data that cannot be read cost themselves alone, unless they are more than
-// the others. The points are then in one row, and Cloud.Damage counts those that are lost. A compressed file is read whole or not at all.
+// the others. The points are then in one row, and Cloud.Notes counts those that are lost. A compressed file is read whole or not at all.
 //
 // Points are float32 in memory, or float64 where the file has doubles among x, y and z, and so are features, by theirs; Inexact counts
 // the numbers that these could not hold. A reader takes the whole file, and nothing in one makes it take more memory than a fixed multiple of the

@@ -1,6 +1,7 @@
 package pcd
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -105,11 +106,11 @@ func TestWhatIsWholeOfACutFileIsKept(t *testing.T) {
 			require.NoError(t, err)
 			cloudtest.Equal(t, want, c)
 			assert.Equal(t, [2]int{kept, 1}, [2]int{c.Width, c.Height})
-			require.Len(t, c.Damage, 1)
-			assert.Equal(t, dataset.Damage{What: "points", Count: 20 - kept, Bytes: c.Damage[0].Bytes, First: refused.(*dataset.FormatError)}, c.Damage[0])
+			require.Len(t, c.Notes.Damage(), 1)
+			assert.Equal(t, dataset.Note{Code: dataset.CodePointLost, Count: 20 - kept, Detail: dataset.Detail{Bytes: c.Notes.Damage()[0].Bytes, Cause: refused.(*dataset.FormatError)}}, c.Notes.Damage()[0])
 			assert.Zero(t, c.Trailing)
 			if form == "binary" {
-				assert.Equal(t, int64(len(data)-n), int64((20-kept)*16)-c.Damage.Bytes(), "what is left and what is not there make points")
+				assert.Equal(t, int64(len(data)-n), int64((20-kept)*16)-c.Notes.LostBytes(), "what is left and what is not there make points")
 			}
 		}
 		if form == "binary_compressed" {
@@ -129,17 +130,17 @@ func TestABrokenLineCostsItsPointAlone(t *testing.T) {
 		kept, inexact int
 		damage        string
 	}{
-		"a number":            {"4 5 6 9007199254740993\n7 8 9 9007199254740993x\n9 1 1 1\n", 9, 3, 2, "points: 1, 24 bytes"},
-		"the number after":    {"4 5 6 9007199254740993\n7 8 nine 1\n9 1 1 1\n", 9, 3, 2, "points: 1, 11 bytes"},
-		"one number less":     {"4 5 6 9007199254740993\n7 8 9\n9 1 1 1\n", 9, 3, 2, "points: 1, 6 bytes"},
-		"one number more":     {"4 5 6 9007199254740993\n\n7 8 9 1 2\n9 1 1 1\n", 9, 3, 2, "points: 1, 11 bytes"},
-		"the last":            {"4 5 6 9007199254740993\n9 1 1 1\n9007199254740993 0 0 9007199254740993 0", 9, 3, 2, "points: 1, 39 bytes"},
-		"two":                 {"7 8\n9 1 1 1\n9007199254740993 0 0 9007199254740993 0\n", 9, 2, 1, "points: 2, 44 bytes"},
-		"and no more":         {"4 5 6\n9 1 1 1\n", 9, 2, 1, "points: 2, 6 bytes"},
-		"and a cut":           {"4 5 6\n9 1 1 1\n9 2", 9, 2, 1, "points: 2, 9 bytes"},
-		"no more":             {"4 5 6 9007199254740993\n", 4, 2, 2, "points: 2 "},
-		"no line's end":       {"4 5 6 9007199254740993\n7 8 9 900719925", 4, 2, 2, "points: 2, 15 bytes"},
-		"nor of the only one": {"4", 1, 1, 1, "points: 3, 1 bytes"},
+		"a number":            {"4 5 6 9007199254740993\n7 8 9 9007199254740993x\n9 1 1 1\n", 9, 3, 2, "point-lost: 1, 24 bytes"},
+		"the number after":    {"4 5 6 9007199254740993\n7 8 nine 1\n9 1 1 1\n", 9, 3, 2, "point-lost: 1, 11 bytes"},
+		"one number less":     {"4 5 6 9007199254740993\n7 8 9\n9 1 1 1\n", 9, 3, 2, "point-lost: 1, 6 bytes"},
+		"one number more":     {"4 5 6 9007199254740993\n\n7 8 9 1 2\n9 1 1 1\n", 9, 3, 2, "point-lost: 1, 11 bytes"},
+		"the last":            {"4 5 6 9007199254740993\n9 1 1 1\n9007199254740993 0 0 9007199254740993 0", 9, 3, 2, "point-lost: 1, 39 bytes"},
+		"two":                 {"7 8\n9 1 1 1\n9007199254740993 0 0 9007199254740993 0\n", 9, 2, 1, "point-lost: 2, 44 bytes"},
+		"and no more":         {"4 5 6\n9 1 1 1\n", 9, 2, 1, "point-lost: 2, 6 bytes"},
+		"and a cut":           {"4 5 6\n9 1 1 1\n9 2", 9, 2, 1, "point-lost: 2, 9 bytes"},
+		"no more":             {"4 5 6 9007199254740993\n", 4, 2, 2, "point-lost: 2, pcd"},
+		"no line's end":       {"4 5 6 9007199254740993\n7 8 9 900719925", 4, 2, 2, "point-lost: 2, 15 bytes"},
+		"nor of the only one": {"4", 1, 1, 1, "point-lost: 3, 1 bytes"},
 	} {
 		_, refused := Parse([]byte(head+c.text), dataset.Options{Strict: true})
 		require.Error(t, refused, name)
@@ -149,9 +150,9 @@ func TestABrokenLineCostsItsPointAlone(t *testing.T) {
 		assert.Equal(t, c.kept, got.Len(), name)
 		assert.Equal(t, c.last, cloudtest.Data(t, got.Points)[3*got.Len()-3], name)
 		assert.Equal(t, c.inexact, got.Inexact, "%s: numbers of the points that are kept", name)
-		assert.Equal(t, 4-c.kept, got.Damage[0].Count, name)
-		assert.Contains(t, got.Damage.String(), c.damage, name)
-		assert.Equal(t, refused, error(got.Damage[0].First), "%s: the first", name)
+		assert.Equal(t, 4-c.kept, got.Notes.Damage()[0].Count, name)
+		assert.Contains(t, fmt.Sprint(got.Notes.Damage()), c.damage, name)
+		assert.Equal(t, refused, got.Notes.Damage()[0].Cause, "%s: the first", name)
 		assert.Equal(t, [2]int{c.kept, 1}, [2]int{got.Width, got.Height})
 		assert.Zero(t, got.Trailing, name)
 	}

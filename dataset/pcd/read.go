@@ -43,7 +43,7 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 		return nil, err
 	}
 	if p.damage != nil && opt.Strict {
-		return nil, p.damage[0].First
+		return nil, p.damage[0].Cause
 	}
 	c, err := p.set.Cloud()
 	if err != nil {
@@ -52,7 +52,7 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	if p.damage == nil {
 		c.Width, c.Height = h.width, h.height
 	}
-	c.Viewpoint, c.Trailing, c.Damage = h.view, p.trailing, p.damage
+	c.Viewpoint, c.Trailing, c.Notes = h.view, p.trailing, p.damage
 	if h.padding > 0 {
 		c.LeftOut = append(c.LeftOut, dataset.LeftOut{Name: "_", Count: h.padding * p.n})
 	}
@@ -64,17 +64,17 @@ type parser struct {
 	data     []byte
 	n        int // points
 	set      *records.Set
-	damage   dataset.Damages
+	damage   dataset.Notes
 	trailing int64
 }
 
 // lose makes the file's whole points all there are: the others, which take bytes, are damage. Without any whole point it returns the error.
 func (p *parser) lose(whole int, bytes int, err error) error {
-	bad, broken := dataset.AsDamage(err)
+	bad, broken := dataset.AsBroken(err)
 	if !broken || whole == 0 {
 		return err
 	}
-	p.damage = dataset.Damages{{What: "points", Count: p.n - whole, Bytes: int64(bytes), First: bad}}
+	p.damage = dataset.Notes{{Code: dataset.CodePointLost, Count: p.n - whole, Detail: dataset.Detail{Bytes: int64(bytes), Cause: bad}}}
 	p.n = whole
 	return nil
 }

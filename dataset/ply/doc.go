@@ -4,7 +4,7 @@
 // property as a feature, in file order. What else a file holds, such as a mesh's faces or a list in a vertex, is read over and listed in LeftOut
 // with its count; comments and obj_info are not looked at. In ascii data a row is a line, or several lines, each row alike.
 //
-// Of a file that is cut or broken the points before that are kept, all of them if it is in a later element, and Cloud.Damage counts the others and
+// Of a file that is cut or broken the points before that are kept, all of them if it is in a later element, and Cloud.Notes counts the others and
 // the rows of later elements. Where each point is a line, as the first is, a line that cannot be read costs itself alone, unless such lines are more
 // than the others.
 //

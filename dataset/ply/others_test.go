@@ -3,6 +3,7 @@ package ply
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestAVertexMayTakeSeveralLines(t *testing.T) {
 		}
 		require.NoError(t, err, name)
 		assert.Equal(t, c.kept, got.Len(), name)
-		assert.Equal(t, "points: 1", strings.Split(got.Damage.String(), ",")[0], name)
+		assert.Equal(t, "point-lost: 1", strings.Split(fmt.Sprint(got.Notes.Damage()), ",")[0], name)
 	}
 }
 
@@ -97,15 +98,15 @@ func TestABrokenLineCostsItsPointAlone(t *testing.T) {
 		x      []float32
 		damage []string
 	}{
-		"a number":      {"1 0 0 0\n2 0 x 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{1, 3, 4}, []string{"points: 1, 8 bytes"}},
-		"one less":      {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{1, 3, 4}, []string{"points: 1, 6 bytes"}},
-		"one more":      {"1 0 0 0\n2 0 0 0\n3 0 0 0 3\n4 0 0 0\n1 0\n", []float32{1, 2, 4}, []string{"points: 1, 10 bytes"}},
-		"of the first":  {"1 x 0 0\n2 0 0 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{2, 3, 4}, []string{"points: 1, 8 bytes"}},
-		"the last":      {"1 0 0 0\n2 0 0 0\n3 0 0 0\n4 0 0\n1 0\n", []float32{1, 2, 3}, []string{"points: 1, 6 bytes"}},
-		"a face too":    {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 0\n1 x y\n", []float32{1, 3, 4}, []string{"points: 1, 6 bytes", "rows of face: 1, 6 bytes"}},
-		"and a cut":     {"1 0 0 0\n2 0 0\n3 0 0 0\n", []float32{1, 3}, []string{"points: 2, 6 bytes", "rows of face: 1"}},
-		"of the middle": {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 1", []float32{1, 3}, []string{"points: 2, 13 bytes", "rows of face: 1"}},
-		"of two":        {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0\n1 0\n", []float32{1, 3}, []string{"points: 2, 10 bytes"}},
+		"a number":      {"1 0 0 0\n2 0 x 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{1, 3, 4}, []string{"point-lost: 1, 8 bytes"}},
+		"one less":      {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{1, 3, 4}, []string{"point-lost: 1, 6 bytes"}},
+		"one more":      {"1 0 0 0\n2 0 0 0\n3 0 0 0 3\n4 0 0 0\n1 0\n", []float32{1, 2, 4}, []string{"point-lost: 1, 10 bytes"}},
+		"of the first":  {"1 x 0 0\n2 0 0 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{2, 3, 4}, []string{"point-lost: 1, 8 bytes"}},
+		"the last":      {"1 0 0 0\n2 0 0 0\n3 0 0 0\n4 0 0\n1 0\n", []float32{1, 2, 3}, []string{"point-lost: 1, 6 bytes"}},
+		"a face too":    {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 0\n1 x y\n", []float32{1, 3, 4}, []string{"point-lost: 1, 6 bytes", "row-lost: 1, 6 bytes, got face"}},
+		"and a cut":     {"1 0 0 0\n2 0 0\n3 0 0 0\n", []float32{1, 3}, []string{"point-lost: 2, 6 bytes", "row-lost: 1, got face"}},
+		"of the middle": {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 1", []float32{1, 3}, []string{"point-lost: 2, 13 bytes", "row-lost: 1, got face"}},
+		"of two":        {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0\n1 0\n", []float32{1, 3}, []string{"point-lost: 2, 10 bytes"}},
 	} {
 		text := head("4") + rest + c.body
 		_, refused := Parse([]byte(text), dataset.Options{Strict: true})
@@ -119,11 +120,11 @@ func TestABrokenLineCostsItsPointAlone(t *testing.T) {
 			}
 		}
 		assert.Equal(t, c.x, x, name)
-		require.Len(t, got.Damage, len(c.damage), "%s: %v", name, got.Damage)
+		require.Len(t, got.Notes.Damage(), len(c.damage), "%s: %v", name, got.Notes.Damage())
 		for i, want := range c.damage {
-			assert.True(t, strings.HasPrefix(got.Damage[i].String(), want), "%s: %v", name, got.Damage)
+			assert.True(t, strings.HasPrefix(got.Notes.Damage()[i].String(), want), "%s: %v", name, got.Notes.Damage())
 		}
-		assert.Equal(t, refused, error(got.Damage[0].First), name)
+		assert.Equal(t, refused, got.Notes.Damage()[0].Cause, name)
 		assert.Zero(t, got.Trailing, name)
 	}
 	_, err := Parse([]byte(head("4")+rest+"1 0 0 0\n2 0 0\n3 0 0\n4 0 0\n1 0\n"), dataset.Options{})
@@ -137,29 +138,36 @@ func TestNumbersOfGoSourceAreNone(t *testing.T) {
 	}
 }
 
+// row is a note of lost rows, as far as the test compares it.
+func row(element string, count int) dataset.Note {
+	return dataset.Note{Code: dataset.CodeRowLost, Count: count, Detail: dataset.Detail{Got: element}}
+}
+
 // The points are given though the faces are not all there, and those are named.
 func TestGoodPointsBeforeBadFaces(t *testing.T) {
 	text := head("2") + "element face 3\nproperty list uchar int i\nelement edge 2\nproperty int a\nend_header\n1 2 3 4\n5 6 7 8\n"
 	for name, c := range map[string]struct {
 		body    string
-		damage  []string
+		damage  []dataset.Note
 		leftOut []dataset.LeftOut
 	}{
-		"none":   {"", []string{"rows of face: 3", "rows of edge: 2"}, nil},
-		"cut":    {"3 0 1 1\n3 0 1", []string{"rows of face: 2", "rows of edge: 2"}, []dataset.LeftOut{{Name: "face", Count: 1}}},
-		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []string{"rows of face: 1", "rows of edge: 2"}, []dataset.LeftOut{{Name: "face", Count: 2}}},
-		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []string{"rows of edge: 1"}, []dataset.LeftOut{{Name: "face", Count: 3}, {Name: "edge", Count: 1}}},
+		"none":   {"", []dataset.Note{row("face", 3), row("edge", 2)}, nil},
+		"cut":    {"3 0 1 1\n3 0 1", []dataset.Note{row("face", 2), row("edge", 2)}, []dataset.LeftOut{{Name: "face", Count: 1}}},
+		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []dataset.Note{row("face", 1), row("edge", 2)}, []dataset.LeftOut{{Name: "face", Count: 2}}},
+		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []dataset.Note{row("edge", 1)}, []dataset.LeftOut{{Name: "face", Count: 3}, {Name: "edge", Count: 1}}},
 	} {
 		_, refused := Parse([]byte(text+c.body), dataset.Options{Strict: true})
 		require.Error(t, refused, name)
 		got, err := Parse([]byte(text+c.body), dataset.Options{})
 		require.NoError(t, err, name)
 		assert.Equal(t, []float32{1, 2, 3, 5, 6, 7}, cloudtest.Data(t, got.Points), name)
-		require.Len(t, got.Damage, len(c.damage), name)
+		require.Len(t, got.Notes.Damage(), len(c.damage), name)
 		for i, want := range c.damage {
-			assert.True(t, strings.HasPrefix(got.Damage[i].String(), want), "%s: %v", name, got.Damage)
+			n := got.Notes.Damage()[i]
+			assert.Equal(t, want, row(n.Got, n.Count), name)
+			assert.Equal(t, dataset.CodeRowLost, n.Code, name)
 		}
-		assert.Equal(t, refused, error(got.Damage[0].First), name)
+		assert.Equal(t, refused, got.Notes.Damage()[0].Cause, name)
 		assert.Equal(t, c.leftOut, got.LeftOut, name)
 		assert.Zero(t, got.Trailing)
 	}
@@ -167,7 +175,7 @@ func TestGoodPointsBeforeBadFaces(t *testing.T) {
 	got, err := Parse([]byte(text[:len(text)-1]), dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []float32{1, 2, 3}, cloudtest.Data(t, got.Points))
-	assert.Contains(t, got.Damage.String(), "points: 1, ")
+	assert.Contains(t, fmt.Sprint(got.Notes.Damage()), "point-lost: 1, ")
 	whole := head("2") + "end_header\n1 2 3 4\n5 6 7 8"
 	got, err = Parse([]byte(whole), dataset.Options{Strict: true})
 	require.NoError(t, err, "a file's last line may lack its end")
@@ -202,7 +210,7 @@ func TestWhatIsWholeOfACutFileIsKept(t *testing.T) {
 			}
 			kept = c.Len()
 			cloudtest.Equal(t, cloud(kept), c)
-			assert.Equal(t, 3-kept, c.Damage[0].Count)
+			assert.Equal(t, 3-kept, c.Notes.Damage()[0].Count)
 			assert.Equal(t, [2]int{kept, 1}, [2]int{c.Width, c.Height})
 		}
 		assert.Equal(t, 2, kept)
@@ -217,9 +225,9 @@ func TestWhatIsWholeOfACutFileIsKept(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			require.NotEmpty(t, c.Damage)
+			require.NotEmpty(t, c.Notes.Damage())
 			assert.Equal(t, cloudtest.Doubles(t, whole.Points)[:3*1], cloudtest.Doubles(t, c.Points)[:3])
-			assert.Equal(t, 1, c.Damage[len(c.Damage)-2].Count, "the face; the rows of nothing follow")
+			assert.Equal(t, 1, c.Notes.Damage()[len(c.Notes.Damage())-2].Count, "the face; the rows of nothing follow")
 			if c.Len() == 1 {
 				assert.Equal(t, 2, c.Inexact, "of the point that is there")
 				assert.Zero(t, c.NotFinite)

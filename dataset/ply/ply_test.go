@@ -300,11 +300,11 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.NoError(t, c.Check())
-		require.Equal(t, refused == nil, c.Damage == nil, "strict refuses what is damaged, and nothing else: %v", refused)
+		require.Equal(t, refused == nil, c.Notes.Damage() == nil, "strict refuses what is damaged, and nothing else: %v", refused)
 		if refused != nil {
-			require.Equal(t, refused, error(c.Damage[0].First))
-			require.False(t, c.Damage[0].What == "points" && c.Len() == 0, "no whole point is an error")
-			require.LessOrEqual(t, c.Damage.Bytes(), int64(len(data)))
+			require.Equal(t, refused, c.Notes.Damage()[0].Cause)
+			require.False(t, c.Notes.Damage()[0].Code == dataset.CodePointLost && c.Len() == 0, "no whole point is an error")
+			require.LessOrEqual(t, c.Notes.LostBytes(), int64(len(data)))
 		}
 		require.LessOrEqual(t, c.Points.Len()+c.Features.Len(), len(data), "numbers from so few bytes")
 		var b bytes.Buffer

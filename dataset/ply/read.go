@@ -43,12 +43,12 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 			p.left = append(p.left, dataset.LeftOut{Name: e.name, Count: whole})
 		}
 		if opt.Strict && p.damage != nil {
-			return nil, p.damage[0].First
+			return nil, p.damage[0].Cause
 		}
 		if err == nil {
 			continue
 		}
-		bad, broken := dataset.AsDamage(err)
+		bad, broken := dataset.AsBroken(err)
 		if !broken || opt.Strict || p.set == nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.LeftOut, c.Damage = p.left, p.damage
+	c.LeftOut, c.Notes = p.left, p.damage
 	if p.damage == nil {
 		c.Trailing = int64(len(bytes.TrimSpace(data[p.at:])))
 	}
@@ -76,18 +76,18 @@ type parser struct {
 	line   int // its line, of ascii data
 	set    *records.Set
 	left   []dataset.LeftOut
-	damage dataset.Damages
+	damage dataset.Notes
 }
 
 // lose counts what is lost of the elements: the first has whole rows, the others are behind it.
-func (p *parser) lose(elements []element, whole int, bad *dataset.FormatError) {
+func (p *parser) lose(elements []element, whole int, bad error) {
 	size := int64(len(p.data) - p.at)
 	for _, e := range elements {
-		d := dataset.Damage{What: "rows of " + e.name, Count: e.n - whole, Bytes: size, First: bad}
+		d := dataset.Note{Code: dataset.CodeRowLost, Count: e.n - whole, Detail: dataset.Detail{Bytes: size, Got: e.name, Cause: bad}}
 		if e.vertex {
-			d.What = "points"
+			d.Code, d.Got = dataset.CodePointLost, ""
 			for _, broken := range p.damage { // lines of them
-				d.Bytes, d.First = d.Bytes+broken.Bytes, broken.First
+				d.Bytes, d.Cause = d.Bytes+broken.Bytes, broken.Cause
 			}
 			p.damage = nil
 		}

@@ -30,8 +30,7 @@ func (p *parser) textRows(e *element, n int, set *records.Set) (whole int, err e
 	case taken.Whole == 0 && taken.First != nil:
 		return 0, taken.First
 	case taken.Broken > 0:
-		bad, _ := dataset.AsDamage(taken.First)
-		p.damage = dataset.Damages{{What: "points", Count: taken.Broken, Bytes: int64(taken.Bytes), First: bad}}
+		p.damage = dataset.Notes{{Code: dataset.CodePointLost, Count: taken.Broken, Detail: dataset.Detail{Bytes: int64(taken.Bytes), Cause: taken.First}}}
 	}
 	p.at, p.line = lines.At, lines.Line
 	if taken.Err != nil {

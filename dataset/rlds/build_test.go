@@ -221,7 +221,7 @@ func one(t testing.TB, features string, e example, opt Options) (*dataset.Episod
 func mustOne(t testing.TB, features string, e example) *dataset.Episode {
 	got, err := one(t, features, e, Options{})
 	require.NoError(t, err)
-	require.Nil(t, got.Damage)
+	require.Nil(t, got.Notes.Damage())
 	return got
 }
 

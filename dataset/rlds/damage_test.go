@@ -47,20 +47,20 @@ func TestAFileThatEndsAnywhereGivesItsWholeRecords(t *testing.T) {
 		switch {
 		case end == len(b):
 			require.NoError(t, err)
-			assert.Empty(t, s.Info().Problems)
+			assert.Empty(t, s.Info().Notes)
 		case end%size == 0:
 			assert.ErrorContains(t, err, fmt.Sprintf("got %d records, want 3, as dataset_info.json says", end/size))
 			assert.Nil(t, s.Damage())
-			assert.Equal(t, []dataset.Problem{{Where: onlyShard, What: fmt.Sprintf("got %d records, want 3 as dataset_info.json says", end/size)}}, s.Info().Problems)
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRecordCount, Subject: onlyShard, Count: end / size, Detail: dataset.Detail{Of: 3}}}, s.Info().Notes)
 		default:
 			assert.ErrorIs(t, err, dataset.ErrTruncated)
 			damage := s.Damage()
 			require.Len(t, damage, 1)
-			first := damage[0].First
-			damage[0].First = nil
-			assert.Equal(t, dataset.Damages{{What: lostEnd, Count: 1, Bytes: int64(end % size)}}, damage)
+			first := damage[0].Cause.(*dataset.FormatError)
+			damage[0].Cause = nil
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeRecordCut, Count: 1, Detail: dataset.Detail{Bytes: int64(end % size)}}}, damage)
 			assert.Equal(t, []any{path, int64(end / size * size)}, []any{first.Path, first.Offset})
-			assert.Len(t, s.Info().Problems, 2, "the end, and the count")
+			assert.Len(t, s.Info().Notes, 2, "the end, and the count")
 		}
 	}
 }
@@ -74,14 +74,14 @@ func TestABrokenLengthCostsOnlyWhatLiesAroundIt(t *testing.T) {
 		s := open(t, folder(t, stepsOf(plainFeatures), 5, broken), Options{})
 		assert.Equal(t, []int{0, 1, 3, 4}, rewards(t, s))
 		require.Len(t, s.Damage(), 1)
-		assert.Equal(t, []any{lostStretch, 1, int64(size)}, []any{s.Damage()[0].What, s.Damage()[0].Count, s.Damage()[0].Bytes})
-		assert.Equal(t, int64(2*size), s.Damage()[0].First.Offset)
+		assert.Equal(t, []any{dataset.CodeNoRecords, 1, int64(size)}, []any{s.Damage()[0].Code, s.Damage()[0].Count, s.Damage()[0].Bytes})
+		assert.Equal(t, int64(2*size), s.Damage()[0].Cause.(*dataset.FormatError).Offset)
 	}
 	// In the last record there is none to go on with.
 	b[4*size] ^= 1
 	s := open(t, folder(t, stepsOf(plainFeatures), 5, b), Options{})
 	assert.Equal(t, []int{0, 1, 2, 3}, rewards(t, s))
-	assert.Equal(t, int64(size), s.Damage().Bytes())
+	assert.Equal(t, int64(size), s.Damage().LostBytes())
 }
 
 func TestReadingGoesOnBehindAStretchLongerThanItsWindow(t *testing.T) {
@@ -89,7 +89,7 @@ func TestReadingGoesOnBehindAStretchLongerThanItsWindow(t *testing.T) {
 		junk := slices.Repeat([]byte{7}, n)
 		s := open(t, folder(t, stepsOf(plainFeatures), 2, slices.Concat(junk, examples(2))), Options{})
 		assert.Equal(t, []int{0, 1}, rewards(t, s), n)
-		assert.Equal(t, int64(n), s.Damage().Bytes())
+		assert.Equal(t, int64(n), s.Damage().LostBytes())
 	}
 }
 
@@ -130,21 +130,21 @@ func TestACompressedFileThatIsBrokenGivesWhatComesBefore(t *testing.T) {
 			got := rewards(t, s)
 			assert.Equal(t, []int{0, 1, 2}[:len(got)], append([]int{}, got...), "%s cut at %d", name, end)
 			require.Len(t, s.Damage(), 1)
-			assert.ErrorIs(t, s.Damage()[0].First, dataset.ErrTruncated, "%s cut at %d", name, end)
+			assert.ErrorIs(t, s.Damage()[0].Cause, dataset.ErrTruncated, "%s cut at %d", name, end)
 			_, err := Open(context.Background(), s.path, Options{Strict: true})
 			assert.Error(t, err)
 		}
 		s := open(t, folder(t, stepsOf(plainFeatures), 3, append(slices.Clone(b), "more"...)), Options{})
 		assert.Equal(t, []int{0, 1, 2}, rewards(t, s))
-		assert.Equal(t, lostPacked, s.Damage()[0].What)
+		assert.Equal(t, dataset.CodeCompressionBroken, s.Damage()[0].Code)
 	}
 	cut := open(t, folder(t, stepsOf(plainFeatures), 3, gzipped(plainBytes[:size+20])), Options{})
 	assert.Equal(t, []int{0}, rewards(t, cut))
-	assert.Equal(t, lostEnd, cut.Damage()[0].What)
+	assert.Equal(t, dataset.CodeRecordCut, cut.Damage()[0].Code)
 	plainBytes[size] ^= 1
 	bad := open(t, folder(t, stepsOf(plainFeatures), 3, gzipped(plainBytes)), Options{})
 	assert.Equal(t, []int{0}, rewards(t, bad))
-	assert.Equal(t, lostStretch, bad.Damage()[0].What)
+	assert.Equal(t, dataset.CodeNoRecords, bad.Damage()[0].Code)
 }
 
 func TestAFeatureThatIsBrokenCostsItself(t *testing.T) {
@@ -184,15 +184,15 @@ func TestAFeatureThatIsBrokenCostsItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, err := one(t, plainWith("x", c.feature), plain.with(c.values), Options{})
 			require.NoError(t, err)
-			require.Len(t, e.Damage, 1)
-			assert.Equal(t, []any{lostFeature, 1}, []any{e.Damage[0].What, e.Damage[0].Count})
-			assert.ErrorContains(t, e.Damage[0].First, c.says)
-			assert.Contains(t, e.Damage[0].First.Path, onlyShard)
+			require.Len(t, e.Notes.Damage(), 1)
+			assert.Equal(t, []any{dataset.CodeArrayBroken, 1}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
+			assert.ErrorContains(t, e.Notes.Damage()[0].Cause, c.says)
+			assert.Contains(t, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Path, onlyShard)
 			size := 0 // of the entries of x
 			for key, v := range c.values {
 				size += len(tag(tag(nil, 1, []byte(key)), 2, encode(v)))
 			}
-			assert.Equal(t, int64(size), e.Damage[0].Bytes)
+			assert.Equal(t, int64(size), e.Notes.Damage()[0].Bytes)
 			require.Len(t, e.LeftOut, 1)
 			assert.Equal(t, "x", e.LeftOut[0].Name)
 			assert.Contains(t, e.LeftOut[0].Reason, c.says)
@@ -205,12 +205,12 @@ func TestAFeatureThatIsBrokenCostsItself(t *testing.T) {
 	}
 	e, err := one(t, stepsOf(plainFeatures), plain.with(example{"steps/x": tag(nil, 3, tag(nil, 1, []byte{1, 0xff}))}), Options{})
 	require.NoError(t, err, "nor does one that features.json does not have")
-	assert.Equal(t, []any{1, "x"}, []any{e.Damage[0].Count, e.LeftOut[0].Name})
+	assert.Equal(t, []any{1, "x"}, []any{e.Notes.Damage()[0].Count, e.LeftOut[0].Name})
 	assert.Len(t, e.Streams, 3)
 	for name, id := range map[string]any{"two": []int64{1, 2}, "none": nil, "a float": []float32{1}} {
 		e, err := one(t, stepsOf(plainFeatures), plain.with(example{"id": id}), Options{})
 		require.NoError(t, err)
-		assert.Len(t, e.Damage, 1, name)
+		assert.Len(t, e.Notes.Damage(), 1, name)
 		assert.Len(t, e.Streams, 3)
 	}
 }
@@ -253,7 +253,7 @@ func TestWhatIsNoExampleIsAnErrorOfItsEpisode(t *testing.T) {
 func all(t testing.TB, dir string, opt Options) {
 	s, err := Open(context.Background(), dir, opt)
 	if err != nil {
-		_, isFormat := dataset.AsDamage(err)
+		_, isFormat := dataset.AsBroken(err)
 		var bad *dataset.FormatError
 		require.True(t, isFormat || asFormat(err, &bad), "%v", err)
 		return
@@ -266,7 +266,7 @@ func all(t testing.TB, dir string, opt Options) {
 			require.True(t, asFormat(err, &bad), "%v", err)
 			continue
 		}
-		require.False(t, opt.Strict && e.Damage != nil)
+		require.False(t, opt.Strict && e.Notes.Damage() != nil)
 		for _, st := range e.Streams {
 			require.NoError(t, st.Check())
 		}
@@ -290,7 +290,7 @@ func TestEveryByteOfAShardMayBeWrong(t *testing.T) {
 				b[i] ^= x
 				list, damage, err := index(context.Background(), bytes.NewReader(b), int64(len(b)))
 				require.NoError(t, err)
-				kept, whole := damage.Bytes(), 0
+				kept, whole := damage.LostBytes(), 0
 				for _, r := range list {
 					kept += headSize + r.size + tailSize
 					data := b[r.at : r.at+r.size]
@@ -367,7 +367,7 @@ func TestSizesAreBoundedByTheFile(t *testing.T) {
 		for _, file := range [][]byte{b, gzipped(b)} {
 			s := open(t, folder(t, stepsOf(plainFeatures), 2, file), Options{})
 			assert.Equal(t, []int{0}, rewards(t, s), n)
-			assert.Equal(t, lostEnd, s.Damage()[0].What)
+			assert.Equal(t, dataset.CodeRecordCut, s.Damage()[0].Code)
 		}
 	}
 	dir := folder(t, stepsOf(plainFeatures), 1, nil)
@@ -380,14 +380,14 @@ func TestSizesAreBoundedByTheFile(t *testing.T) {
 	bomb := string(deflated(make([]byte, 8*maxColumns+1)))
 	e, err := one(t, plainWith("x", encoded("zlib", "float64", -1)), plain.with(example{"steps/x": []string{bomb, bomb}}), Options{})
 	require.NoError(t, err)
-	require.Len(t, e.Damage, 1)
-	assert.ErrorIs(t, e.Damage[0].First, dataset.ErrTooLarge)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.ErrorIs(t, e.Notes.Damage()[0].Cause, dataset.ErrTooLarge)
 	defer func(most int) { maxValues = most }(maxValues)
 	maxValues = 15
 	for width, damage := range map[int]int{7: 0, 8: 1} {
 		item := string(deflated(make([]byte, width)))
 		e, err = one(t, plainWith("x", encoded("zlib", "uint8", -1)), plain.with(example{"steps/x": []string{item, item}}), Options{})
 		require.NoError(t, err)
-		require.Len(t, e.Damage, damage)
+		require.Len(t, e.Notes.Damage(), damage)
 	}
 }

@@ -46,12 +46,12 @@ func (p *plan) readLabels(leaves []*leaf) {
 		}
 		labels, err := labelsOf(storage.Join(p.dir, name))
 		if err != nil {
-			p.problem(name, "names of class labels that cannot be read: "+err.Error())
+			p.problem(dataset.CodeUnreadable, name, dataset.Detail{Cause: err})
 			continue
 		}
 		p.say(name, strings.Join(labels, "\n"))
 		if n := int64(l.classes); n > 0 && n != int64(len(labels)) {
-			p.problem(name, fmt.Sprintf("got %d names, want %d as features.json says", len(labels), n))
+			p.info.Notes.Add(dataset.Note{Code: dataset.CodeLabelCount, Subject: name, Count: len(labels), Detail: dataset.Detail{Of: int(n)}})
 		}
 	}
 }

@@ -38,10 +38,10 @@ func TestNamesOfClassLabelsAreAttributes(t *testing.T) {
 		"steps-observation-kind.labels.txt": "é", "steps-observation-broken.labels.txt": "\xff", "steps-observation-long.labels.txt": strings.Repeat("a", maxLabels+1), "steps-action.labels.txt": "none"})
 	in := open(t, dir, Options{}).Info()
 	assert.Equal(t, map[string]string{"version": "1.2.3", "steps-observation-mode.labels.txt": "open\nclosed", "steps-observation-kind.labels.txt": "é"}, in.Attributes)
-	require.Len(t, in.Problems, 3)
-	assert.Equal(t, dataset.Problem{Where: "steps-observation-mode.labels.txt", What: "got 2 names, want 3 as features.json says"}, in.Problems[2])
-	assert.Contains(t, in.Problems[0].What, "no UTF-8")
-	assert.Contains(t, in.Problems[1].What, "at most 1048576")
+	require.Len(t, in.Notes, 3)
+	assert.Equal(t, dataset.Note{Code: dataset.CodeLabelCount, Subject: "steps-observation-mode.labels.txt", Count: 2, Detail: dataset.Detail{Of: 3}}, in.Notes[2])
+	assert.Contains(t, in.Notes[0].Cause.Error(), "no UTF-8")
+	assert.Contains(t, in.Notes[1].Cause.Error(), "at most 1048576")
 }
 
 // versioned makes folders below one, each a dataset of as many episodes as its number says.

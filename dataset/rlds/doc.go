@@ -23,8 +23,8 @@
 // says so.
 //
 // What is broken costs itself. Of a file that ends early the whole records are kept, and where a length is broken, reading goes on at the next record
-// that another one follows; [Set.Damage] has what was lost. A record has a checksum: one that does not match is an error of that episode. A feature
-// whose length does not go with the steps is left out, and in Episode.Damage. Info has files and splits that are not there, and counts that are not
+// that another one follows; [Set.Notes] has what was lost. A record has a checksum: one that does not match is an error of that episode. A feature
+// whose length does not go with the steps is left out, and in Episode.Notes. Info has files and splits that are not there, and counts that are not
 // those of dataset_info.json. Files that are compressed as a whole, by gzip or zlib, are read too, in order at best; array_record and riegeli are
 // refused.
 //

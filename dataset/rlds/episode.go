@@ -13,9 +13,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// lostFeature is what dataset.Damages calls a feature that is left out because it is broken.
-const lostFeature = "features that are broken"
-
 // builder makes an episode of a record.
 type builder struct {
 	set     *Set
@@ -128,11 +125,11 @@ func (b *builder) leave(name string, count int, why string) {
 
 // lose counts a feature that is broken.
 func (b *builder) lose(l *leaf, p *part, err error) error {
-	bad, ok := dataset.AsDamage(err)
+	bad, ok := dataset.AsBroken(err)
 	if !ok || b.set.opt.Strict {
 		return err
 	}
-	b.e.Damage.Add(lostFeature, int64(p.bytes), bad)
+	b.e.Notes.AddDamage(dataset.CodeArrayBroken, int64(p.bytes), bad)
 	b.leave(l.name(), p.n, strings.TrimPrefix(bad.Error(), "rlds: "))
 	return nil
 }

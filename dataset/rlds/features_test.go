@@ -153,7 +153,7 @@ func TestImagesAreWhatTheirBytesAre(t *testing.T) {
 			s := open(t, folder(t, plainWith("x", c.feature), 1, b), Options{})
 			e, err := s.Episode(context.Background(), 0)
 			require.NoError(t, err, name)
-			require.Len(t, e.Media, 1, "%s: %v %v", name, e.LeftOut, e.Damage)
+			require.Len(t, e.Media, 1, "%s: %v %v", name, e.LeftOut, e.Notes.Damage())
 			require.NoError(t, s.Close(), "frames can be read after Close")
 			m := e.Media[0]
 			assert.Equal(t, c.times, m.Times, name)

@@ -65,8 +65,8 @@ func sound(t *testing.T, features []*leaf, b []byte) {
 		if err != nil && !errors.As(err, &bad) {
 			t.Fatalf("%v", err)
 		}
-		if err == nil && strict && e.Damage != nil {
-			t.Fatalf("strict, and damage %v", e.Damage)
+		if err == nil && strict && e.Notes.Damage() != nil {
+			t.Fatalf("strict, and damage %v", e.Notes.Damage())
 		}
 		for _, st := range e.Streams {
 			if err := st.Check(); err != nil {

@@ -110,7 +110,7 @@ func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 		e, err := s.Episode(context.Background(), i)
 		require.NoError(t, err)
 		compare(t, w, e)
-		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.Notes.Damage())
 		assert.Empty(t, e.LeftOut)
 		assert.Equal(t, []string{"action", "discount", "is_first", "is_last", "is_terminal", "observation/contact", "observation/joint_f64", "observation/mode",
 			"observation/tick", "observation/touch", "observation/zl", "reward"}, e.Names())
@@ -174,7 +174,7 @@ func TestBridge(t *testing.T) {
 	want := goldens(t, "bridge")
 	in := s.Info()
 	assert.Equal(t, 5.0, in.Rate)
-	assert.Equal(t, []dataset.Problem{{Where: "split val", What: "none of its files is there"}}, in.Problems)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeSplitMissing, Subject: "split val", Count: 1}}, in.Notes)
 	require.Len(t, in.Splits, 2)
 	assert.Len(t, in.Splits[0].Episodes, 25)
 	assert.Empty(t, in.Splits[1].Episodes)

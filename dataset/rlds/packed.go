@@ -110,27 +110,27 @@ func broken(err error) bool {
 }
 
 // index finds the records, which takes reading all. Offsets are those of what the file holds.
-func (p *packed) index(ctx context.Context) (list []record, damage dataset.Damages, err error) {
+func (p *packed) index(ctx context.Context) (list []record, damage dataset.Notes, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.shut()
 	// lose ends the list: nothing can be read behind what is broken.
-	lose := func(what string, kind error, msg, got, want string, below error) ([]record, dataset.Damages, error) {
+	lose := func(code dataset.Code, kind error, msg, got, want string, below error) ([]record, dataset.Notes, error) {
 		e := formatError(kind, "", p.at, msg, got, want)
 		e.Err = below
-		damage.Add(what, 0, e)
+		damage.AddDamage(code, 0, e)
 		return list, damage, nil
 	}
-	stop := func(err error) ([]record, dataset.Damages, error) {
+	stop := func(err error) ([]record, dataset.Notes, error) {
 		switch {
 		case !broken(err):
 			return nil, nil, err
 		case errors.Is(err, io.EOF):
-			return lose(lostEnd, dataset.ErrTruncated, "record", "the end of what the file holds", "the rest of the record", nil)
+			return lose(dataset.CodeRecordCut, dataset.ErrTruncated, "record", "the end of what the file holds", "the rest of the record", nil)
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return lose(lostPacked, dataset.ErrTruncated, "compressed bytes", "", "", err)
+			return lose(dataset.CodeCompressionBroken, dataset.ErrTruncated, "compressed bytes", "", "", err)
 		}
-		return lose(lostPacked, dataset.ErrCorrupt, "compressed bytes", "", "", err)
+		return lose(dataset.CodeCompressionBroken, dataset.ErrCorrupt, "compressed bytes", "", "", err)
 	}
 	if err := p.open(); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -149,10 +149,10 @@ func (p *packed) index(ctx context.Context) (list []record, damage dataset.Damag
 		}
 		n, sound := head(b.Bytes())
 		if !sound {
-			return lose(lostStretch, dataset.ErrCorrupt, "length of a record", fmt.Sprintf("%d with another checksum", n), fmt.Sprintf("checksum %#08x", checksum(b.Bytes()[:8])), nil)
+			return lose(dataset.CodeNoRecords, dataset.ErrCorrupt, "length of a record", fmt.Sprintf("%d with another checksum", n), fmt.Sprintf("checksum %#08x", checksum(b.Bytes()[:8])), nil)
 		}
 		if n > 1<<62 {
-			return lose(lostEnd, dataset.ErrTooLarge, "record", fmt.Sprintf("%d bytes", n), "fewer", nil)
+			return lose(dataset.CodeRecordCut, dataset.ErrTooLarge, "record", fmt.Sprintf("%d bytes", n), "fewer", nil)
 		}
 		rec := record{p.at, int64(n)}
 		if err := p.take(ctx, io.Discard, int64(n)+tailSize); err != nil {
@@ -161,7 +161,7 @@ func (p *packed) index(ctx context.Context) (list []record, damage dataset.Damag
 		list = append(list, rec)
 	}
 	if _, err := p.source.ReadByte(); err == nil {
-		return lose(lostPacked, dataset.ErrCorrupt, "compressed bytes", "more after their end", "the end of the file", nil)
+		return lose(dataset.CodeCompressionBroken, dataset.ErrCorrupt, "compressed bytes", "more after their end", "the end of the file", nil)
 	}
 	return list, damage, nil
 }

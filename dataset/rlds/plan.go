@@ -131,7 +131,7 @@ func (p *plan) ofInfo(names []string) error {
 	}
 	for _, name := range names {
 		if !listed[name] {
-			p.problem(name, "is in no split of "+infoFile+", and not read")
+			p.problem(dataset.CodeFileUnlisted, name, dataset.Detail{Want: infoFile})
 		}
 	}
 	return nil
@@ -145,8 +145,8 @@ func (p *plan) say(key, text string) {
 	p.info.Attributes[key] = text
 }
 
-func (p *plan) problem(where, what string) {
-	p.info.Problems = append(p.info.Problems, dataset.Problem{Where: where, What: what})
+func (p *plan) problem(code dataset.Code, file string, detail dataset.Detail) {
+	p.info.Notes.Add(dataset.Note{Code: code, Subject: file, Count: 1, Detail: detail})
 }
 
 // split names a split's files.
@@ -181,7 +181,7 @@ var shardName = regexp.MustCompile(`^(.+)-([^-]+)\.tfrecord(?:-(\d{5,})-of-(\d{5
 
 // ofNames takes the files that there are, and of shards all that one speaks of.
 func (p *plan) ofNames(names []string) {
-	p.problem(infoFile, "is not there: splits are taken from the names of the files")
+	p.problem(dataset.CodeFileMissing, infoFile, dataset.Detail{}) // splits are taken from the names of the files
 	at, listed := map[string]int{}, map[string]bool{}
 	for _, name := range names {
 		m := shardName.FindStringSubmatch(name)
@@ -189,7 +189,7 @@ func (p *plan) ofNames(names []string) {
 		case listed[name]:
 			continue
 		case m == nil:
-			p.problem(name, "is called as no split, and not read")
+			p.problem(dataset.CodeFileUnlisted, name, dataset.Detail{})
 			continue
 		}
 		files := []filePlan{{name, -1}}
@@ -227,7 +227,7 @@ func (p *plan) narrow(only string) {
 			}
 		}
 	}
-	p.splits, p.info.Problems = []splitPlan{found}, nil
+	p.splits, p.info.Notes = []splitPlan{found}, nil
 }
 
 // openSplit opens the files of a split that there are, and says which are not.
@@ -238,7 +238,6 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	var lost error // what a strict reader refuses
 	for _, f := range split.files {
 		path := storage.Join(p.dir, f.name)
-		told := len(s.info.Problems)
 		s.info.Absent.Declared += int(min(max(f.records, 0), math.MaxInt32))
 		opened, damage, err := openShard(ctx, path)
 		if err == nil {
@@ -248,26 +247,26 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, f.name)
 			s.absent(f.records, f.name+": is not there")
-			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
+			lost = cmp.Or[error](lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
 			continue
 		case errors.Is(err, fs.ErrPermission):
-			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), err.Error(), "each of its shards"))
-			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: "cannot be read: " + err.Error()})
+			lost = cmp.Or[error](lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), err.Error(), "each of its shards"))
+			s.info.Notes.Add(dataset.Note{Code: dataset.CodeUnreadable, Subject: f.name, Count: 1, Detail: dataset.Detail{Cause: err}})
 			s.absent(f.records, f.name+": cannot be read")
 			continue
 		case err != nil:
 			return withPath(err, path)
 		}
 		for _, d := range damage {
-			lost = first(lost, d.First)
-			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: d.String()})
+			lost = cmp.Or[error](lost, d.Cause)
 			s.damage = append(s.damage, d)
+			d.Subject = f.name
+			s.info.Notes.Add(d)
 		}
 		if n := int64(len(opened.records)); f.records >= 0 && n != f.records {
-			lost = first(lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
-			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
-			why := s.info.Problems[told]
-			s.absent(f.records-n, why.Where+": "+why.What)
+			lost = cmp.Or[error](lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
+			s.info.Notes.Add(dataset.Note{Code: dataset.CodeRecordCount, Subject: f.name, Count: int(n), Detail: dataset.Detail{Of: int(min(f.records, math.MaxInt32))}})
+			s.absent(f.records-n, fmt.Sprintf("%s: got %d records, want %d", f.name, n, f.records))
 		}
 		opened.split, opened.first, opened.episode = split.name, len(out.Episodes), s.len
 		for range opened.records {
@@ -280,12 +279,12 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	switch n := len(missing); {
 	case n == 0:
 	case n == len(split.files):
-		s.info.Problems = append(s.info.Problems, dataset.Problem{Where: "split " + split.name, What: "none of its files is there"})
+		s.info.Notes.Add(dataset.Note{Code: dataset.CodeSplitMissing, Subject: "split " + split.name, Count: n})
 		s.info.Absent = before
 		return nil // a split that was not fetched is no fault of the others
 	default:
 		for _, name := range missing {
-			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: name, What: "is not there"})
+			s.info.Notes.Add(dataset.Note{Code: dataset.CodeFileMissing, Subject: name, Count: 1})
 		}
 	}
 	if s.opt.Strict {
@@ -300,14 +299,6 @@ func (s *Set) absent(n int64, why string) {
 		s.info.Absent.Episodes += int(min(n, math.MaxInt32))
 		s.info.Absent.Why = cmp.Or(s.info.Absent.Why, why)
 	}
-}
-
-// first returns the earlier of two errors.
-func first(a error, b *dataset.FormatError) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func init() {

@@ -28,9 +28,9 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 		Features:   []dataset.Feature{{Name: "action", DType: "float32", Shape: []int{3}}, {Name: "is_first", DType: "bool"}, {Name: "reward", DType: "float32"}},
 		Attributes: map[string]string{"version": "1.2.3", "description": "What it is."},
 		Splits:     []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
-		Problems: []dataset.Problem{{Where: "other.tfrecord-00000-of-00001", What: "is in no split of dataset_info.json, and not read"},
-			{Where: "d-train.tfrecord-00002-of-00003", What: "got 2 records, want 3 as dataset_info.json says"}, {Where: "d-train.tfrecord-00001-of-00003", What: "is not there"},
-			{Where: "split val", What: "none of its files is there"}},
+		Notes: dataset.Notes{{Code: dataset.CodeFileUnlisted, Subject: "other.tfrecord-00000-of-00001", Count: 1, Detail: dataset.Detail{Want: infoFile}},
+			{Code: dataset.CodeRecordCount, Subject: "d-train.tfrecord-00002-of-00003", Count: 2, Detail: dataset.Detail{Of: 3}}, {Code: dataset.CodeFileMissing, Subject: "d-train.tfrecord-00001-of-00003", Count: 1},
+			{Code: dataset.CodeSplitMissing, Subject: "split val", Count: 1}},
 		Absent: dataset.Absent{Episodes: 2, Declared: 7, Why: "d-train.tfrecord-00001-of-00003: is not there"}}, s.Info(), "a split that was not fetched is none of it")
 	assert.Equal(t, []int{0, 1, 0, 1, 0, 0, 1, 2}, rewards(t, s))
 	e, err := s.Episode(context.Background(), 3)
@@ -48,8 +48,8 @@ func TestWithoutDatasetInfoTheNamesOfFilesSayTheSplits(t *testing.T) {
 	s := open(t, dir, Options{})
 	assert.Equal(t, "a_b", s.Name())
 	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2}}, {Name: "val", Episodes: []int{3}}}, s.Info().Splits)
-	assert.Equal(t, []dataset.Problem{{Where: infoFile, What: "is not there: splits are taken from the names of the files"}, {Where: "x.tfrecord", What: "is called as no split, and not read"},
-		{Where: "a_b-train.tfrecord-00000-of-00003", What: "is not there"}}, s.Info().Problems)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFileMissing, Subject: infoFile, Count: 1}, {Code: dataset.CodeFileUnlisted, Subject: "x.tfrecord", Count: 1},
+		{Code: dataset.CodeFileMissing, Subject: "a_b-train.tfrecord-00000-of-00003", Count: 1}}, s.Info().Notes)
 }
 
 func TestAFileOfRecordsOpensWithWhatIsBesideIt(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAFileOfRecordsOpensWithWhatIsBesideIt(t *testing.T) {
 		s := open(t, path, Options{Strict: true})
 		assert.Equal(t, count, s.Len())
 		assert.Equal(t, "kinds", s.Name())
-		assert.Empty(t, s.Info().Problems)
+		assert.Empty(t, s.Info().Notes)
 		d, err := dataset.Open(context.Background(), path, dataset.Options{Strict: true})
 		require.NoError(t, err, "it is recognised by the checksum of its first length")
 		assert.Equal(t, []any{"rlds", count}, []any{d.Format(), d.Len()})
@@ -222,8 +222,8 @@ func TestAShardThatMayNotBeReadCostsItself(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(dir, "d-train.tfrecord-00000-of-00002"), 0))
 	s := open(t, dir, Options{})
 	assert.Equal(t, 1, s.Len())
-	require.Len(t, s.Info().Problems, 1)
-	assert.Contains(t, s.Info().Problems[0].What, "cannot be read: ")
+	require.Len(t, s.Info().Notes, 1)
+	assert.Equal(t, dataset.CodeUnreadable, s.Info().Notes[0].Code)
 	_, err := Open(context.Background(), dir, Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 }

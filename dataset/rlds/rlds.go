@@ -26,7 +26,7 @@ type Set struct {
 	opt        Options
 	rate       float64 // steps a second; 0 where the step is the clock
 	info       dataset.Info
-	damage     dataset.Damages
+	damage     dataset.Notes
 	leaves     []*leaf
 	slots      map[string]int // of features of a record, which leaves take
 	task       *leaf          // says what is to be done; nil if none does
@@ -105,13 +105,13 @@ func (s *Set) Len() int { return s.len }
 // Info returns what the dataset says of itself, its features and splits, and what is not as it says: files that are not there, and counts that differ.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Features, info.Splits, info.Problems = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Features, info.Splits, info.Notes = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Notes)
 	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }
 
-// Damage is what was lost because files of records are broken; Info.Problems has it too. What an episode lost has its own Damage.
-func (s *Set) Damage() dataset.Damages { return slices.Clone(s.damage) }
+// Damage is what was lost because files of records are broken; Info.Notes has it too. An episode has its own damage.
+func (s *Set) Damage() dataset.Notes { return slices.Clone(s.damage) }
 
 // Close gives back what is open. Close twice is fine; episodes that were read stay.
 func (s *Set) Close() error {
@@ -155,7 +155,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if err := b.build(); err != nil {
 		return nil, withPath(err, from.path)
 	}
-	e.Damage.SetPath(from.path)
+	e.Notes.SetPath(from.path)
 	return e, nil
 }
 

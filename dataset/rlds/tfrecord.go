@@ -23,13 +23,6 @@ const (
 // maxRecord is how long a record may be: protobuf has no longer messages.
 const maxRecord = math.MaxInt32
 
-// What is lost of a file, as dataset.Damages counts it.
-const (
-	lostEnd     = "records that their file ends inside"
-	lostStretch = "stretches without sound records"
-	lostPacked  = "compressed files that are broken"
-)
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 {
@@ -58,7 +51,7 @@ type shard struct {
 }
 
 // openShard finds the records of a file by their lengths. What is broken is damage; the error is one of reading.
-func openShard(ctx context.Context, path string) (*shard, dataset.Damages, error) {
+func openShard(ctx context.Context, path string) (*shard, dataset.Notes, error) {
 	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +65,7 @@ func openShard(ctx context.Context, path string) (*shard, dataset.Damages, error
 	if _, err := file.ReadAt(begin, 0); err != nil {
 		return nil, nil, err
 	}
-	var damage dataset.Damages
+	var damage dataset.Notes
 	if how := compression(begin); how != notPacked {
 		s.packed = &packed{path: path, how: how}
 		s.records, damage, err = s.packed.index(ctx)
@@ -84,14 +77,14 @@ func openShard(ctx context.Context, path string) (*shard, dataset.Damages, error
 }
 
 // index finds the records of a file. Where a length is broken it goes on at the next record that another one, or the end of the file, follows.
-func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damage dataset.Damages, err error) {
+func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damage dataset.Notes, err error) {
 	b := make([]byte, headSize)
 	for at := int64(0); at < size; {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
 		if size-at < headSize+tailSize {
-			damage.Add(lostEnd, size-at, formatError(dataset.ErrTruncated, "", at, "record", fmt.Sprintf("%d bytes to the end", size-at), "at least 16"))
+			damage.AddDamage(dataset.CodeRecordCut, size-at, formatError(dataset.ErrTruncated, "", at, "record", fmt.Sprintf("%d bytes to the end", size-at), "at least 16"))
 			break
 		}
 		if err := readAt(r, b, at); err != nil {
@@ -104,10 +97,10 @@ func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damag
 			if err != nil {
 				return nil, nil, err
 			}
-			damage.Add(lostStretch, next-at, formatError(dataset.ErrCorrupt, "", at, "length of a record", fmt.Sprintf("%d with checksum %#08x", n, binary.LittleEndian.Uint32(b[8:])), fmt.Sprintf("checksum %#08x", checksum(b[:8]))))
+			damage.AddDamage(dataset.CodeNoRecords, next-at, formatError(dataset.ErrCorrupt, "", at, "length of a record", fmt.Sprintf("%d with checksum %#08x", n, binary.LittleEndian.Uint32(b[8:])), fmt.Sprintf("checksum %#08x", checksum(b[:8]))))
 			at = next
 		case n > rest:
-			damage.Add(lostEnd, size-at, formatError(dataset.ErrTruncated, "", at, "record", fmt.Sprintf("%d bytes to the end", rest), fmt.Sprint(n)))
+			damage.AddDamage(dataset.CodeRecordCut, size-at, formatError(dataset.ErrTruncated, "", at, "record", fmt.Sprintf("%d bytes to the end", rest), fmt.Sprint(n)))
 			return list, damage, nil
 		default:
 			list = append(list, record{at + headSize, int64(n)})

@@ -2,6 +2,7 @@ package robomimic_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,27 +37,28 @@ func TestSizesThatAreLiesTakeNoMemory(t *testing.T) {
 	info := d.Info()
 	assert.Equal(t, []string{"lift it"}, info.Tasks, "of problem_info, which has it by letters")
 	assert.Equal(t, 3+3+7+4, info.Frames)
-	require.Len(t, info.Problems, 2)
-	assert.Equal(t, dataset.Problem{Where: "data", What: "total says 99 steps, and its demonstrations have 17"}, info.Problems[1])
-	assert.Equal(t, "data/demo_5", info.Problems[0].Where)
+	require.Len(t, info.Notes, 2)
+	assert.Equal(t, dataset.Note{Code: dataset.CodeStepTotal, Subject: "data", Count: 1, Detail: dataset.Detail{Got: "17", Want: "99"}}, info.Notes[1])
+	assert.Equal(t, []any{dataset.CodeUnreadable, "data/demo_5"}, []any{info.Notes[0].Code, info.Notes[0].Subject})
 
 	e := read(0)
 	assert.Equal(t, 3, e.Frames)
 	assert.Equal(t, "lift it", e.Attributes.Task)
 	assert.Equal(t, []string{"actions"}, e.Names())
 	assert.Contains(t, h5test.Left(e)["obs/image"], "1000000000000000 samples, want 3")
-	assert.Contains(t, e.Damage.String(), "num_samples: corrupt: got 1000000000000000, want 3")
+	assert.NotNil(t, e.Notes.Find(dataset.CodeAttributeBroken))
+	assert.Contains(t, fmt.Sprint(e.Notes.Damage()), "num_samples: corrupt: got 1000000000000000, want 3")
 	for _, i := range []int{1, 2} {
 		e = read(i)
 		assert.Zero(t, e.Frames)
 		assert.Empty(t, e.Streams)
 		assert.Empty(t, e.Media)
-		assert.Contains(t, e.Damage.String(), "too large")
+		assert.Contains(t, fmt.Sprint(e.Notes.Damage()), "too large")
 	}
 	e = read(4)
 	assert.Equal(t, 4, e.Frames, "most of its datasets have so many")
 	assert.Equal(t, []string{"obs/a", "obs/b"}, e.Names())
-	assert.Contains(t, e.Damage.String(), "num_samples: corrupt: got 7, want 4")
+	assert.Contains(t, fmt.Sprint(e.Notes.Damage()), "num_samples: corrupt: got 7, want 4")
 	_, err = d.Episode(ctx, 5)
 	assert.Error(t, err)
 	assert.Equal(t, 4, read(6).Frames, "the next one is whole")
@@ -101,8 +103,8 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 		d, err := dataset.Open(context.Background(), path, dataset.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, "robomimic", d.Format(), "its env_args are lost, and not known to be none")
-		assert.Contains(t, d.Info().Problems[0].What, "the file ends at byte")
-		assert.Contains(t, d.Info().Problems[1].What, "truncated")
+		assert.Contains(t, d.Info().Notes.Find(dataset.CodeFileDoubtful).Cause.Error(), "the file ends at byte")
+		assert.Contains(t, d.Info().Notes[1].String(), "truncated")
 		assert.Equal(t, c.demos, d.Len(), c)
 		uncut, err := robomimic.Open(recording(t, "robomimic_bridge/"+c.file+".hdf5"), dataset.Options{})
 		require.NoError(t, err)
@@ -114,7 +116,7 @@ func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
 		require.NoError(t, uncut.Close())
 		whole := 0
 		for e, err := range dataset.Episodes(context.Background(), d) {
-			if err == nil && e.Damage == nil {
+			if err == nil && e.Notes.Damage() == nil {
 				assert.Equal(t, want[e.Name], floats(t, e.Stream("actions")))
 				whole++
 			}

@@ -53,7 +53,7 @@ func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
 		require.Len(t, info.Splits, 2)
 		assert.Equal(t, "train", info.Splits[0].Name)
 		assert.Equal(t, []int{0, 5, 10, 15, 20}, info.Splits[1].Episodes)
-		assert.Empty(t, info.Problems)
+		assert.Empty(t, info.Notes)
 		assert.Equal(t, 250, info.Frames)
 		steps := 0
 		tasks := map[string]bool{}
@@ -70,7 +70,7 @@ func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
 			assert.Equal(t, int64(200e6), actions.Nanoseconds()[1])
 			assert.True(t, e.Stream("dones").AllInteger())
 			assert.Equal(t, []int{10, 3}, e.Stream("obs/eef_pos").Values.Shape())
-			assert.Nil(t, e.Damage)
+			assert.Nil(t, e.Notes.Damage())
 			steps += actions.Len()
 		}
 		assert.Equal(t, 250, steps)
@@ -126,8 +126,8 @@ func TestAFileWithAllThatIsToldApart(t *testing.T) {
 	info := d.Info()
 	assert.Equal(t, [2]any{20.0, "file"}, [2]any{info.Rate, info.RateFrom}, "control_freq of env_args")
 	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 2}}, {Name: "valid", Episodes: []int{1}}}, info.Splits)
-	require.Len(t, info.Problems, 1)
-	assert.Contains(t, info.Problems[0].What, `names "demo_7"`)
+	require.Len(t, info.Notes, 1)
+	assert.Equal(t, []any{dataset.CodeSplitNameMissing, "demo_7"}, []any{info.Notes[0].Code, info.Notes[0].Got})
 	_, err = dataset.Open(ctx, "testdata/kinds.hdf5", dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrCorrupt, "a filter names what is not there")
 

@@ -33,7 +33,7 @@ type bag struct {
 	byConn   map[uint32]int // the channel of a connection
 	counts   map[uint32]int // of a connection's messages, as the index says, or that of each chunk
 	parts    []part
-	damage   dataset.Damages // of the file as a whole: its index, what lies between chunks
+	damage   dataset.Notes // of the file as a whole: its index, what lies between chunks
 
 	buffers sync.Pool // of *buffers
 	cache   cache
@@ -60,9 +60,9 @@ func open(ctx context.Context, file storage.File, path string) (*bag, error) {
 	}
 	undefined := false // connections that chunks have to define
 	if head.has == 0 || head.indexPos == 0 {
-		b.lost("index that is missing", 0, &dataset.FormatError{Offset: int64(len(magic)), Kind: dataset.ErrTruncated, Msg: "index_pos", Got: "0: the bag was not closed", Want: "where its index is"})
+		b.lost(dataset.CodeNotClosed, 0, &dataset.FormatError{Offset: int64(len(magic)), Kind: dataset.ErrTruncated, Msg: "index_pos", Got: "0: the bag was not closed", Want: "where its index is"})
 	} else if undefined, err = b.index(head); err != nil {
-		if _, ok := dataset.AsDamage(err); !ok {
+		if _, ok := dataset.AsBroken(err); !ok {
 			return nil, err
 		}
 	}
@@ -98,13 +98,13 @@ func (b *bag) inOrder() {
 }
 
 // lost counts damage of the file as a whole.
-func (b *bag) lost(what string, bytes int64, bad *dataset.FormatError) {
-	b.damaged(&b.damage, what, bytes, bad)
+func (b *bag) lost(code dataset.Code, bytes int64, bad *dataset.FormatError) {
+	b.damaged(&b.damage, code, bytes, bad)
 }
 
-func (b *bag) damaged(d *dataset.Damages, what string, bytes int64, bad *dataset.FormatError) {
+func (b *bag) damaged(d *dataset.Notes, code dataset.Code, bytes int64, bad *dataset.FormatError) {
 	bad.Format, bad.Path = "rosbag", b.path
-	d.Add(what, bytes, bad)
+	d.AddDamage(code, bytes, bad)
 }
 
 // header reads the bag's header, of which a record without fields says that it is cut or broken.
@@ -140,7 +140,7 @@ func (b *bag) header() (record, error) {
 	if cut {
 		kind = dataset.ErrTruncated
 	}
-	b.lost("bag headers that are broken", 0, &dataset.FormatError{Offset: int64(len(magic)), Kind: kind, Msg: "bag header", Got: wrong})
+	b.lost(dataset.CodeHeaderBroken, 0, &dataset.FormatError{Offset: int64(len(magic)), Kind: kind, Msg: "bag header", Got: wrong})
 	return record{}, nil
 }
 
@@ -153,7 +153,7 @@ func readError(err error) error {
 }
 
 // connect takes a connection's record.
-func (b *bag) connect(damage *dataset.Damages, at int64, r *record, data []byte) {
+func (b *bag) connect(damage *dataset.Notes, at int64, r *record, data []byte) {
 	c := topics.Channel{Topic: string(r.topic), Encoding: "ros1", Schema: message.Schema{Encoding: "ros1msg"}, Metadata: map[string]string{}}
 	whole := fieldsOf(data, func(name, value []byte) {
 		switch string(name) {
@@ -169,7 +169,7 @@ func (b *bag) connect(damage *dataset.Damages, at int64, r *record, data []byte)
 	bad := &dataset.FormatError{Offset: at, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("connection %d of topic %s", r.conn, c.Topic)}
 	if !whole || c.Schema.Name == "" {
 		bad.Got, bad.Want = "fields that are not whole", "a type and its definition"
-		b.damaged(damage, "broken connections", int64(len(data)), bad)
+		b.damaged(damage, dataset.CodeRecordBroken, int64(len(data)), bad)
 		return
 	}
 	i, ok := b.byConn[r.conn]
@@ -180,7 +180,7 @@ func (b *bag) connect(damage *dataset.Damages, at int64, r *record, data []byte)
 	}
 	if known := b.channels[i]; known.Topic != c.Topic || known.Schema.Name != c.Schema.Name {
 		bad.Got, bad.Want = c.Schema.Name, fmt.Sprintf("%s of topic %s, as before", known.Schema.Name, known.Topic)
-		b.damaged(damage, "connections that are defined twice", int64(len(data)), bad)
+		b.damaged(damage, dataset.CodeTopicRedefined, int64(len(data)), bad)
 	}
 }
 
@@ -197,7 +197,7 @@ func (b *bag) inChunks(ctx context.Context) error {
 	}
 	workers := runtime.GOMAXPROCS(0)
 	for _, p := range inorder.Each(ctx, len(b.parts), workers, 2*workers, func(result) int { return 2 * workers }, func(ctx context.Context, i int) (res result) {
-		var ignored dataset.Damages // Each finds it again
+		var ignored dataset.Notes // Each finds it again
 		res.err = b.walk(ctx, i, &ignored, func(at int64, r *record, data []byte) error {
 			if r.op == opConnection {
 				c := *r
@@ -235,14 +235,14 @@ func (b *bag) Count(channel int) int {
 func (b *bag) Parts() int { return len(b.parts) }
 
 // Each calls use for each message of a part.
-func (b *bag) Each(ctx context.Context, i int, damage *dataset.Damages, use func(m topics.Message) error) error {
+func (b *bag) Each(ctx context.Context, i int, damage *dataset.Notes, use func(m topics.Message) error) error {
 	return b.walk(ctx, i, damage, func(at int64, r *record, data []byte) error {
 		if r.op != opMessage {
 			return nil
 		}
 		channel, ok := b.byConn[r.conn]
 		if !ok {
-			b.damaged(damage, "messages of an unknown connection", int64(len(data)), &dataset.FormatError{
+			b.damaged(damage, dataset.CodeMessageWithoutTopic, int64(len(data)), &dataset.FormatError{
 				Offset: b.parts[i].at, Kind: dataset.ErrCorrupt, Msg: "message", Got: fmt.Sprintf("connection %d", r.conn), Want: "one that the bag defines",
 			})
 			return nil

@@ -36,6 +36,7 @@ func TestMessagesComeInFileOrderByTheIndexOrAScan(t *testing.T) {
 		list, damage = parse(t, open)
 		assert.Equal(t, want, list, compression)
 		require.Len(t, damage, 1)
+		assert.Equal(t, dataset.CodeNotClosed, damage[0].Code)
 		assert.Contains(t, damage[0].String(), "the bag was not closed")
 	}
 }
@@ -145,7 +146,7 @@ func TestMessagesAreReadAgainFromManyGoroutines(t *testing.T) {
 		data string
 	}
 	var places []place
-	var damage dataset.Damages
+	var damage dataset.Notes
 	for i := range b.Parts() {
 		require.NoError(t, b.Each(context.Background(), i, &damage, func(m topics.Message) error {
 			places = append(places, place{m.At, string(m.Data)})
@@ -185,12 +186,12 @@ func TestSizesThatCannotBeTakeNoMemory(t *testing.T) {
 	data := slices.Clone(w.close())
 	binary.LittleEndian.PutUint32(data[size:], 0xffffffff)
 	var list []told
-	var damage dataset.Damages
+	var damage dataset.Notes
 	took := testing.AllocsPerRun(1, func() { list, damage = parse(t, data) })
 	assert.Less(t, took, 10000.0)
 	assert.Equal(t, []told{{"/a", "p/F", 10, "x"}}, list)
 	require.Len(t, damage, 1)
-	assert.Contains(t, damage[0].String(), "chunks of another size than they say: 1")
+	assert.Contains(t, damage[0].String(), dataset.CodeChunkSize)
 	b := buffers{}
 	require.NoError(t, b.unpack(pack("lz4", []byte("text")), "lz4", 0xffffffff))
 	assert.Less(t, cap(b.plain), 10000)

@@ -162,14 +162,14 @@ type told struct {
 }
 
 // parse reads a bag's messages, in the order of the file, and its damage. Each message is read again too.
-func parse(t *testing.T, data []byte) (list []told, damage dataset.Damages) {
+func parse(t *testing.T, data []byte) (list []told, damage dataset.Notes) {
 	t.Helper()
 	list, damage = read(t, data)
 	b, err := open(context.Background(), inMemory(data), "test.bag")
 	require.NoError(t, err)
 	n := 0
 	for i := range b.Parts() {
-		var ignored dataset.Damages
+		var ignored dataset.Notes
 		require.NoError(t, b.Each(context.Background(), i, &ignored, func(m topics.Message) error {
 			again, err := b.Message(context.Background(), m.At)
 			require.NoError(t, err)
@@ -181,7 +181,7 @@ func parse(t *testing.T, data []byte) (list []told, damage dataset.Damages) {
 	return list, damage
 }
 
-func read(t *testing.T, data []byte) (list []told, damage dataset.Damages) {
+func read(t *testing.T, data []byte) (list []told, damage dataset.Notes) {
 	t.Helper()
 	b, err := open(context.Background(), inMemory(data), "test.bag")
 	require.NoError(t, err)

@@ -17,13 +17,6 @@ import (
 // maxChunk is how much a chunk may take, bytes, packed and unpacked.
 const maxChunk = 1 << 30
 
-// What is counted of a broken bag.
-const (
-	noRecords    = "stretches without whole records"
-	cutChunks    = "chunks that are cut"
-	brokenChunks = "chunks that are broken"
-)
-
 // buffers are what a chunk is read and unpacked in.
 type buffers struct {
 	packed, plain []byte
@@ -33,7 +26,7 @@ type buffers struct {
 }
 
 // walk calls use for each whole record of a part, with its place in the part.
-func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func(at int64, r *record, data []byte) error) error {
+func (b *bag) walk(ctx context.Context, i int, damage *dataset.Notes, use func(at int64, r *record, data []byte) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -42,8 +35,8 @@ func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func
 	p := &b.parts[i]
 	plain, err := b.load(ctx, i, buf, damage)
 	if err != nil {
-		if bad, ok := dataset.AsDamage(err); ok || errors.Is(err, dataset.ErrUnsupported) && errors.As(err, &bad) {
-			b.damaged(damage, brokenChunks, p.end-p.at, bad)
+		if bad, ok := dataset.AsBroken(err); ok || errors.Is(err, dataset.ErrUnsupported) && errors.As(err, &bad) {
+			b.damaged(damage, dataset.CodeChunkBroken, p.end-p.at, bad)
 			return nil
 		}
 		return err
@@ -65,7 +58,7 @@ func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func
 				kind = dataset.ErrTruncated
 			}
 		}
-		b.damaged(damage, noRecords, int64(to-at), &dataset.FormatError{Offset: p.at, Kind: kind, Msg: fmt.Sprintf("record at byte %d of a chunk", at), Got: wrong})
+		b.damaged(damage, dataset.CodeNoRecords, int64(to-at), &dataset.FormatError{Offset: p.at, Kind: kind, Msg: fmt.Sprintf("record at byte %d of a chunk", at), Got: wrong})
 		at = to
 	}
 	return nil
@@ -73,7 +66,7 @@ func (b *bag) walk(ctx context.Context, i int, damage *dataset.Damages, use func
 
 // load reads a part, and unpacks it. What it returns is good until buf is used again. A chunk that is lost is a *dataset.FormatError; one that ends early
 // is damage.
-func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Damages) (plain []byte, err error) {
+func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Notes) (plain []byte, err error) {
 	var failed error // to be unpacked
 	p := &b.parts[i]
 	if p.bare {
@@ -95,7 +88,7 @@ func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Dam
 			case failed != nil:
 				lost = max(lost, 1) // of a block that is cut
 			}
-			b.damaged(damage, cutChunks, lost, bad)
+			b.damaged(damage, dataset.CodeChunkCut, lost, bad)
 		}()
 	}
 	stop := end
@@ -104,7 +97,7 @@ func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Dam
 		stop = p.end
 	case end > p.end:
 		bad.Got, bad.Want = fmt.Sprintf("%d bytes", end-data), fmt.Sprintf("at most the %d before the next", p.end-data)
-		b.damaged(damage, "chunks of a wrong length", 0, bad)
+		b.damaged(damage, dataset.CodeChunkSize, 0, bad)
 		stop = p.end
 	}
 	if stop-data > maxChunk {
@@ -127,7 +120,7 @@ func (b *bag) load(ctx context.Context, i int, buf *buffers, damage *dataset.Dam
 	case err != nil && !p.open:
 		return nil, &dataset.FormatError{Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Err: err}
 	case !p.open && len(buf.plain) != int(r.size):
-		b.damaged(damage, "chunks of another size than they say", 0, &dataset.FormatError{
+		b.damaged(damage, dataset.CodeChunkSize, 0, &dataset.FormatError{
 			Offset: p.at, Kind: dataset.ErrCorrupt, Msg: r.compression + " chunk", Got: fmt.Sprintf("%d bytes", len(buf.plain)), Want: fmt.Sprint(r.size)})
 	}
 	return buf.plain, nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 func TestMessagesOfAnUnknownConnectionAreCounted(t *testing.T) {
@@ -15,7 +17,7 @@ func TestMessagesOfAnUnknownConnectionAreCounted(t *testing.T) {
 	list, damage := parse(t, w.close())
 	assert.Equal(t, []told{{"/a", "p/F", 20, "y"}}, list)
 	require.Len(t, damage, 1)
-	assert.Contains(t, damage[0].String(), "messages of an unknown connection: 2, 2 bytes")
+	assert.Contains(t, damage[0].String(), "message-without-topic: 2, 2 bytes")
 	assert.Contains(t, damage[0].String(), "got connection 9")
 }
 
@@ -27,8 +29,8 @@ func TestConnectionsThatAreBrokenOrDefinedTwiceAreCounted(t *testing.T) {
 	list, damage := parse(t, w.close())
 	assert.Equal(t, []told{{"/a", "p/F", 20, "y"}}, list)
 	require.Len(t, damage, 2, "%v", damage)
-	assert.Equal(t, "connections that are defined twice", damage[0].What)
-	assert.Equal(t, "broken connections", damage[1].What)
+	assert.Equal(t, dataset.CodeTopicRedefined, damage[0].Code)
+	assert.Equal(t, dataset.CodeRecordBroken, damage[1].Code)
 }
 
 func TestWhatIsBrokenCostsItselfAndIsCounted(t *testing.T) {
@@ -46,19 +48,19 @@ func TestWhatIsBrokenCostsItselfAndIsCounted(t *testing.T) {
 		name, compression string
 		spoil             func(data []byte) []byte
 		lost              []int // of the five messages
-		what              string
+		what              dataset.Code
 	}{
-		{"message's length", "none", func(d []byte) []byte { put(d, nth(d, "two", 1)-4, 255, 255); return d }, []int{1}, noRecords},
-		{"message's header", "none", func(d []byte) []byte { put(d, nth(d, "time=", 2), 'x'); return d }, []int{1}, noRecords},
-		{"length of a field", "none", func(d []byte) []byte { put(d, nth(d, "time=", 2)-4, 200); return d }, []int{1}, noRecords},
-		{"packed bytes", "lz4", func(d []byte) []byte { put(d, nth(d, "four", 1), 'x'); return d }, []int{3, 4}, brokenChunks},
-		{"compression", "none", func(d []byte) []byte { put(d, nth(d, "compression=none", 2)+12, 'l', 'z', 'm', 'a'); return d }, []int{3, 4}, brokenChunks},
-		{"chunk's header", "lz4", func(d []byte) []byte { put(d, nth(d, "compression=", 2), 'x'); return d }, []int{3, 4}, brokenChunks},
-		{"index_pos", "lz4", func(d []byte) []byte { put(d, nth(d, "index_pos=", 1)+10, 255, 255); return d }, nil, "index that is broken"},
-		{"index_pos of another record", "lz4", func(d []byte) []byte { put(d, nth(d, "index_pos=", 1)+10, 13, 0); return d }, nil, "index that is broken"},
-		{"number of chunks", "lz4", func(d []byte) []byte { put(d, nth(d, "chunk_count=", 1)+12, 3); return d }, nil, "index that is broken"},
-		{"a chunk's place", "none", func(d []byte) []byte { put(d, nth(d, "chunk_pos=", 1)+10, 255, 255, 255); return d }, nil, "index that is broken"},
-		{"bag header", "lz4", func(d []byte) []byte { put(d, len(magic), 255, 255, 255); return d }, nil, "bag headers that are broken"},
+		{"message's length", "none", func(d []byte) []byte { put(d, nth(d, "two", 1)-4, 255, 255); return d }, []int{1}, dataset.CodeNoRecords},
+		{"message's header", "none", func(d []byte) []byte { put(d, nth(d, "time=", 2), 'x'); return d }, []int{1}, dataset.CodeNoRecords},
+		{"length of a field", "none", func(d []byte) []byte { put(d, nth(d, "time=", 2)-4, 200); return d }, []int{1}, dataset.CodeNoRecords},
+		{"packed bytes", "lz4", func(d []byte) []byte { put(d, nth(d, "four", 1), 'x'); return d }, []int{3, 4}, dataset.CodeChunkBroken},
+		{"compression", "none", func(d []byte) []byte { put(d, nth(d, "compression=none", 2)+12, 'l', 'z', 'm', 'a'); return d }, []int{3, 4}, dataset.CodeChunkBroken},
+		{"chunk's header", "lz4", func(d []byte) []byte { put(d, nth(d, "compression=", 2), 'x'); return d }, []int{3, 4}, dataset.CodeChunkBroken},
+		{"index_pos", "lz4", func(d []byte) []byte { put(d, nth(d, "index_pos=", 1)+10, 255, 255); return d }, nil, dataset.CodeIndexBroken},
+		{"index_pos of another record", "lz4", func(d []byte) []byte { put(d, nth(d, "index_pos=", 1)+10, 13, 0); return d }, nil, dataset.CodeIndexBroken},
+		{"number of chunks", "lz4", func(d []byte) []byte { put(d, nth(d, "chunk_count=", 1)+12, 3); return d }, nil, dataset.CodeIndexBroken},
+		{"a chunk's place", "none", func(d []byte) []byte { put(d, nth(d, "chunk_pos=", 1)+10, 255, 255, 255); return d }, nil, dataset.CodeIndexBroken},
+		{"bag header", "lz4", func(d []byte) []byte { put(d, len(magic), 255, 255, 255); return d }, nil, dataset.CodeHeaderBroken},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,9 +74,9 @@ func TestWhatIsBrokenCostsItselfAndIsCounted(t *testing.T) {
 			}
 			assert.Equal(t, whole, list)
 			require.NotEmpty(t, damage)
-			assert.Equal(t, c.what, damage[0].What)
-			assert.Equal(t, "rosbag", damage[0].First.Format)
-			assert.Equal(t, "test.bag", damage[0].First.Path)
+			assert.Equal(t, c.what, damage[0].Code)
+			assert.Equal(t, "rosbag", damage[0].Cause.(*dataset.FormatError).Format)
+			assert.Equal(t, "test.bag", damage[0].Cause.(*dataset.FormatError).Path)
 		})
 	}
 }
@@ -109,7 +111,7 @@ func TestABagThatIsCutAnywhereGivesTheMessagesBefore(t *testing.T) {
 			list, damage := read(t, data[:n:n])
 			require.NotEmpty(t, damage, "%d bytes", n)
 			if n > 4200 && len(list) < len(want) && !wholeRecords[n] {
-				require.Positive(t, damage.Bytes(), "%s of %d bytes: %v", name, n, damage)
+				require.Positive(t, damage.LostBytes(), "%s of %d bytes: %v", name, n, damage)
 			}
 			require.LessOrEqual(t, len(list), len(want))
 			require.True(t, slices.Equal(want[:len(list)], list), "%s of %d bytes", name, n)

@@ -61,7 +61,7 @@ func exercise(t *testing.T, data []byte) {
 		}
 		return
 	}
-	var damage dataset.Damages
+	var damage dataset.Notes
 	for i := range b.Parts() {
 		n := 0
 		if err := b.Each(context.Background(), i, &damage, func(m topics.Message) error {

@@ -18,7 +18,7 @@ func (b *bag) index(head record) (missing bool, err error) {
 		clear(b.byConn)
 		clear(b.counts)
 		e := &dataset.FormatError{Offset: at, Kind: kind, Msg: "index", Got: got, Want: want}
-		b.lost("index that is broken", 0, e)
+		b.lost(dataset.CodeIndexBroken, 0, e)
 		return e
 	}
 	begin, end := int64(min(head.indexPos, 1<<62)), b.file.Size()

@@ -44,7 +44,7 @@ func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
 	plain, err := b.cache.get(ctx, at.Part, func() ([]byte, error) {
 		buf := b.buffers.Get().(*buffers)
 		defer b.buffers.Put(buf)
-		plain, err := b.load(ctx, at.Part, buf, new(dataset.Damages))
+		plain, err := b.load(ctx, at.Part, buf, new(dataset.Notes))
 		return bytes.Clone(plain), err
 	})
 	if err != nil {

@@ -75,7 +75,7 @@ func (d *bagDataset) Close() error { return d.source.Close() }
 
 func (d *bagDataset) read(ctx context.Context) (*dataset.Episode, error) {
 	if d.opt.Strict && d.log.damage != nil {
-		return nil, d.log.damage[0].First
+		return nil, d.log.damage[0].Cause
 	}
 	e, err := topics.Read(ctx, d.log, d.opt)
 	if err != nil {
@@ -83,9 +83,9 @@ func (d *bagDataset) read(ctx context.Context) (*dataset.Episode, error) {
 	}
 	e.Name, e.Attributes.Source = d.Name(), d.log.path
 	damage := slices.Clone(d.log.damage)
-	damage.Join(e.Damage)
+	damage.Join(e.Notes)
 	damage.SetPath(d.log.path)
-	e.Damage = damage
+	e.Notes = damage
 	return e, nil
 }
 

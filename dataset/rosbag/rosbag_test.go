@@ -201,9 +201,9 @@ func TestDamageIsCountedAndAnErrorOfAStrictReader(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 	assert.ErrorContains(t, err, path)
 	e := episode(t, path, dataset.Options{})
-	require.NotEmpty(t, e.Damage)
-	for _, k := range e.Damage {
-		assert.Equal(t, path, k.First.Path)
+	require.NotEmpty(t, e.Notes.Damage())
+	for _, k := range e.Notes.Damage() {
+		assert.Equal(t, path, k.Cause.(*dataset.FormatError).Path)
 	}
 }
 

@@ -46,7 +46,7 @@ func (b *bag) scan(ctx context.Context) error {
 			if next == w.size {
 				kind = dataset.ErrTruncated
 			}
-			b.lost(noRecords, next-at, &dataset.FormatError{Offset: at, Kind: kind, Msg: "record", Got: wrong})
+			b.lost(dataset.CodeNoRecords, next-at, &dataset.FormatError{Offset: at, Kind: kind, Msg: "record", Got: wrong})
 			at = next
 			continue
 		}
@@ -82,7 +82,7 @@ func (b *bag) scanChunk(w *window, at, end int64, r *record) (int64, error) {
 	data := w.data
 	if string(r.compression) == "none" { // its records follow, as if there were no chunk
 		if end > w.size {
-			b.lost(cutChunks, missing(data, end, w.size), &dataset.FormatError{Offset: at, Kind: dataset.ErrTruncated, Msg: "chunk",
+			b.lost(dataset.CodeChunkCut, missing(data, end, w.size), &dataset.FormatError{Offset: at, Kind: dataset.ErrTruncated, Msg: "chunk",
 				Got: fmt.Sprintf("%d bytes to the file's end", w.size-data), Want: fmt.Sprint(end - data)})
 		}
 		return data, nil

@@ -84,15 +84,15 @@ func (t *tally) add(m topics.Message) {
 type part struct{ file, part int }
 
 // newBag opens each file once. One that is broken costs itself, unless it is the only one.
-func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd.Decoder, paths []string, damage *dataset.Damages) (*bag, error) {
+func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd.Decoder, paths []string, damage *dataset.Notes) (*bag, error) {
 	b := &bag{cache: cache, messages: messages, paths: paths, known: map[string]int{}, said: map[string]string{}}
 	var first error
 	good := 0
 	for i, path := range paths {
-		var found dataset.Damages
+		var found dataset.Notes
 		f, err := cache.GetBy(path, func(string) (*opened, error) { return openFile(ctx, path, &found) })
 		if err != nil {
-			bad, ok := dataset.AsDamage(err)
+			bad, ok := dataset.AsBroken(err)
 			if !ok || ctx.Err() != nil {
 				return nil, err
 			}
@@ -103,7 +103,7 @@ func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd
 			if info, err := storage.Stat(ctx, path); err == nil {
 				size = info.Size
 			}
-			damage.Add("files that cannot be read", size, bad)
+			damage.AddDamage(dataset.CodeFileLost, size, bad)
 			continue
 		}
 		good++
@@ -126,7 +126,7 @@ func newBag(ctx context.Context, cache *openfiles.Cache[*opened], messages *zstd
 }
 
 // openFile opens a file by what it begins with, or if that is broken, by its extension, and one that is compressed as what it is else.
-func openFile(ctx context.Context, path string, damage *dataset.Damages) (_ *opened, err error) {
+func openFile(ctx context.Context, path string, damage *dataset.Notes) (_ *opened, err error) {
 	file, err := storage.Open(ctx, path)
 	if err != nil {
 		return nil, err
@@ -237,18 +237,18 @@ func (b *bag) Parts() int { return len(b.parts) }
 
 // file returns an open file, to be given back.
 func (b *bag) file(ctx context.Context, i int) (*openfiles.File[*opened], error) {
-	return b.cache.GetBy(b.paths[i], func(path string) (*opened, error) { return openFile(ctx, path, new(dataset.Damages)) })
+	return b.cache.GetBy(b.paths[i], func(path string) (*opened, error) { return openFile(ctx, path, new(dataset.Notes)) })
 }
 
 // Each reads a part, and decompresses messages.
-func (b *bag) Each(ctx context.Context, number int, damage *dataset.Damages, use func(topics.Message) error) error {
+func (b *bag) Each(ctx context.Context, number int, damage *dataset.Notes, use func(topics.Message) error) error {
 	p := b.parts[number]
 	f, err := b.file(ctx, p.file)
 	if err != nil {
 		return err
 	}
 	defer b.cache.Give(f)
-	var found dataset.Damages
+	var found dataset.Notes
 	var buf []byte
 	var seen tally
 	err = f.File.Each(ctx, p.part, &found, func(m topics.Message) error {
@@ -257,11 +257,11 @@ func (b *bag) Each(ctx context.Context, number int, damage *dataset.Damages, use
 		if isCompressed(m.Data) {
 			out, err := decompressMessage(b.messages, m.Data, buf)
 			if err != nil {
-				bad, ok := dataset.AsDamage(err)
+				bad, ok := dataset.AsBroken(err)
 				if !ok {
 					return err
 				}
-				found.Add("messages that cannot be decompressed", int64(len(m.Data)), bad)
+				found.AddDamage(dataset.CodeMessageCompression, int64(len(m.Data)), bad)
 				return nil
 			}
 			m.Data, buf = out, out

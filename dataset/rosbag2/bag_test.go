@@ -64,7 +64,7 @@ func TestWhatTheRecorderLeftInItsLogIsRead(t *testing.T) {
 	assert.Equal(t, []string{"run_0.db3", "run_0.db3-wal"}, before)
 	for _, name := range []string{path, filepath.Dir(path)} {
 		e := episode(t, name, dataset.Options{})
-		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.Notes.Damage())
 		same(t, want, e, name)
 	}
 	assert.Equal(t, before, namesIn(t, filepath.Dir(path)), "nothing is written beside a recording")
@@ -77,7 +77,7 @@ func TestWhatTheRecorderLeftInItsLogIsRead(t *testing.T) {
 	}
 	all := count(want)
 	cut := read(log[:len(log)*3/4])
-	assert.Empty(t, cut.Damage, "a transaction that did not end is none")
+	assert.Empty(t, cut.Notes.Damage(), "a transaction that did not end is none")
 	assert.InDelta(t, all*7/8, count(cut), 8)
 	flipped := slices.Clone(log)
 	flipped[len(log)/2] ^= 1
@@ -85,8 +85,8 @@ func TestWhatTheRecorderLeftInItsLogIsRead(t *testing.T) {
 	flipped = slices.Clone(log)
 	flipped[0] ^= 1
 	e := read(flipped)
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, "write-ahead logs that are broken", e.Damage[0].What)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, dataset.CodeWALBroken, e.Notes.Damage()[0].Code)
 	assert.InDelta(t, all/2, count(e), 4)
 	assert.InDelta(t, all/2, count(read(nil)), 4)
 }
@@ -230,7 +230,7 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 
 	meta(metadataOf(len(list), "bag/run_0.db3", "bag/run_1.db3.zstd")) // as old versions have them, and not compressed after all
 	d, e := open(dataset.Options{})
-	assert.Empty(t, d.Info().Problems)
+	assert.Empty(t, d.Info().Notes)
 	same(t, whole(t, 6), e, dir)
 	remarks := strings.Join(e.Remarks, "; ")
 	assert.NotContains(t, remarks, "messages, and there are")
@@ -244,8 +244,8 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 
 	meta(metadataOf(99, "run_0.db3", "gone.db3"))
 	d, e = open(dataset.Options{})
-	assert.Equal(t, []dataset.Problem{{Where: "metadata.yaml", What: "the file gone.db3 is not there"}, {Where: "run_1.db3", What: "is not listed in metadata.yaml, and not read"}},
-		d.Info().Problems)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "gone.db3", Count: 1}, {Code: dataset.CodeFileUnlisted, Subject: "run_1.db3", Count: 1, Detail: dataset.Detail{Want: "metadata.yaml"}}},
+		d.Info().Notes)
 	assert.Contains(t, strings.Join(e.Remarks, "; "), fmt.Sprintf("metadata.yaml says 99 messages, and there are %d", half))
 	_, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
@@ -256,8 +256,8 @@ func TestMetadataSaysWhichFilesAndIsCheckedAgainstThem(t *testing.T) {
 
 	meta("rosbag2_bagfile_information:\n  version: [\n")
 	d, e = open(dataset.Options{})
-	require.Len(t, d.Info().Problems, 1)
-	assert.Contains(t, d.Info().Problems[0].What, "the folder's files are taken instead")
+	require.Len(t, d.Info().Notes, 1)
+	assert.Equal(t, []any{dataset.CodeUnreadable, "metadata.yaml"}, []any{d.Info().Notes[0].Code, d.Info().Notes[0].Subject})
 	same(t, whole(t, 6), e, dir)
 	_, err = dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
@@ -270,7 +270,7 @@ func TestABagWithoutMessagesIsAnEpisodeWithoutStreams(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(strings.ReplaceAll(text, "      message_count: 3\n", "      message_count: 0\n")), 0o666))
 	e := episode(t, dir, dataset.Options{Strict: true})
 	assert.Empty(t, e.Streams)
-	assert.Empty(t, e.Damage)
+	assert.Empty(t, e.Notes.Damage())
 	assert.Empty(t, e.Remarks)
 }
 
@@ -280,9 +280,9 @@ func TestABrokenFileOfABagCostsItself(t *testing.T) {
 	writeDB(t, filepath.Join(dir, "run_0.db3"), schema{qos: true}, list[:len(list)/2])
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "run_1.db3"), []byte("SQLite format 3\x00 and no more"), 0o666))
 	e := episode(t, dir, dataset.Options{})
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, "files that cannot be read", e.Damage[0].What)
-	assert.Equal(t, filepath.Join(dir, "run_1.db3"), e.Damage[0].First.Path)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, dataset.CodeFileLost, e.Notes.Damage()[0].Code)
+	assert.Equal(t, filepath.Join(dir, "run_1.db3"), e.Notes.Damage()[0].Cause.(*dataset.FormatError).Path)
 	assert.Equal(t, 3, e.Stream("/cmd_vel").Len())
 	d, err := dataset.Open(t.Context(), dir, dataset.Options{Strict: true})
 	require.NoError(t, err)
@@ -311,14 +311,14 @@ func TestABrokenPageCostsItsMessages(t *testing.T) {
 		e, err := d.Episode(t.Context(), 0)
 		if err == nil && count(e) < 120 {
 			lost++
-			require.NotEmpty(t, e.Damage, page)
-			assert.Equal(t, 1, e.Damage[0].Count, "%d: %v", page, e.Damage)
+			require.NotEmpty(t, e.Notes.Damage(), page)
+			assert.Equal(t, 1, e.Notes.Damage()[0].Count, "%d: %v", page, e.Notes.Damage())
 			if page == 2*512 {
-				assert.Zero(t, count(e), "the root of the messages: %v", e.Damage)
+				assert.Zero(t, count(e), "the root of the messages: %v", e.Notes.Damage())
 				continue
 			}
 			// A page of the tree's middle has some leaves below it, one of a leaf some messages.
-			assert.Greater(t, count(e), 60, "%d: %v", page, e.Damage)
+			assert.Greater(t, count(e), 60, "%d: %v", page, e.Notes.Damage())
 		} else if err != nil {
 			assert.Less(t, page, 8*512, "the schema, and the first pages of the tables: %v", err)
 		}
@@ -357,7 +357,7 @@ func TestABrokenCompressedFileGivesWhatIsBeforeThat(t *testing.T) {
 	require.NoError(t, err)
 	e, err := d.Episode(t.Context(), 0)
 	if err == nil {
-		assert.Contains(t, e.Damage.String(), "compressed files that are broken")
+		assert.Contains(t, fmt.Sprint(e.Notes.Damage()), dataset.CodeCompressionBroken)
 	} else {
 		assert.ErrorIs(t, err, dataset.ErrTruncated)
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // decompress writes a file's content to a temporary one, which is gone when it is closed. A file that is broken gives what comes before that, and damage.
-func decompress(ctx context.Context, path string, from storage.File, damage *dataset.Damages) (_ storage.File, err error) {
+func decompress(ctx context.Context, path string, from storage.File, damage *dataset.Notes) (_ storage.File, err error) {
 	to, err := atomicfile.NewScratch(filepath.Join(os.TempDir(), strings.TrimSuffix(storage.Base(path), compressedName)))
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func decompress(ctx context.Context, path string, from storage.File, damage *dat
 		return nil, err
 	}
 	if reading != nil {
-		damage.Add("compressed files that are broken", 0, broken(path, reading))
+		damage.AddDamage(dataset.CodeCompressionBroken, 0, broken(path, reading))
 	}
 	return to, nil
 }

@@ -138,7 +138,7 @@ var errEnough = errors.New("enough messages")
 // samples returns messages of a type, from the first parts.
 func (b *bag) samples(ctx context.Context, name string) (list [][]byte, err error) {
 	for part := range min(len(b.parts), mostTried) {
-		err := b.Each(ctx, part, new(dataset.Damages), func(m topics.Message) error {
+		err := b.Each(ctx, part, new(dataset.Notes), func(m topics.Message) error {
 			if b.Channels()[m.Channel].Schema.Name != name {
 				return nil
 			}

@@ -80,7 +80,7 @@ func pieces(ctx context.Context, folder string) ([]string, error) {
 			return names, nil
 		}
 		from, to, err := ends(ctx, storage.Join(folder, name))
-		if _, bad := dataset.AsDamage(err); bad || err == nil && from > to {
+		if _, bad := dataset.AsBroken(err); bad || err == nil && from > to {
 			continue // a piece that is broken, or has no messages
 		}
 		if err != nil || whole > 0 && (from <= start || from < end-mostOverlap) {
@@ -104,7 +104,7 @@ func isRecording(name string) bool {
 
 // ends returns the first and the last log time of a file, about: of its first part and its last.
 func ends(ctx context.Context, path string) (first, last int64, err error) {
-	f, err := openFile(ctx, path, new(dataset.Damages))
+	f, err := openFile(ctx, path, new(dataset.Notes))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -114,7 +114,7 @@ func ends(ctx context.Context, path string) (first, last int64, err error) {
 		if part < 0 {
 			break
 		}
-		err := f.Each(ctx, part, new(dataset.Damages), func(m topics.Message) error {
+		err := f.Each(ctx, part, new(dataset.Notes), func(m topics.Message) error {
 			first, last = min(first, m.Log), max(last, m.Log)
 			return nil
 		})
@@ -158,7 +158,7 @@ func (s *Set) readFolder(ctx context.Context) error {
 	m, err := readMetadata(ctx, s.path)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) && !s.opt.Strict {
-		s.problem(metadataName, bad.Error()+"; the folder's files are taken instead")
+		s.problem(dataset.CodeUnreadable, metadataName, dataset.Detail{Cause: bad}) // the folder's files are taken instead
 		err = nil
 	}
 	if err != nil {
@@ -189,8 +189,8 @@ func (s *Set) readFolder(ctx context.Context) error {
 	return nil
 }
 
-func (s *Set) problem(where, what string) {
-	s.info.Problems = append(s.info.Problems, dataset.Problem{Where: where, What: what})
+func (s *Set) problem(code dataset.Code, file string, detail dataset.Detail) {
+	s.info.Notes.Add(dataset.Note{Code: code, Subject: file, Count: 1, Detail: detail})
 }
 
 // listed returns the files that metadata.yaml lists, in its order, of those that there are. Old versions list them with the bag's folder before them;
@@ -219,12 +219,12 @@ func (s *Set) listed(have []string) (names []string, err error) {
 			return nil, bad
 		}
 		for _, file := range missing {
-			s.problem(metadataName, "the file "+file+" is not there")
+			s.problem(dataset.CodeFileMissing, file, dataset.Detail{})
 		}
 	}
 	for _, name := range have {
 		if !slices.Contains(names, name) {
-			s.problem(name, "is not listed in metadata.yaml, and not read")
+			s.problem(dataset.CodeFileUnlisted, name, dataset.Detail{Want: metadataName})
 		}
 	}
 	return names, nil

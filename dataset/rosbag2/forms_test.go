@@ -78,11 +78,11 @@ func TestARowOfTopicsThatIsBrokenIsDamage(t *testing.T) {
 	e := episode(t, path, dataset.Options{})
 	require.NotNil(t, e.Stream("/flag"))
 	assert.Equal(t, 2, e.Stream("/flag").Len())
-	counts := map[string]int{}
-	for _, damage := range e.Damage {
-		counts[damage.What] = damage.Count
+	counts := map[dataset.Code]int{}
+	for _, n := range e.Notes.Damage() {
+		counts[n.Code] = n.Count
 	}
-	assert.Equal(t, map[string]int{"tables that are broken": 3, "messages of a topic that there is not": 6}, counts)
+	assert.Equal(t, map[dataset.Code]int{dataset.CodeRecordBroken: 3, dataset.CodeMessageWithoutTopic: 6}, counts)
 }
 
 // What SQLite wrote into one file is read to the end of any cut, and in any place where a page is broken, without harm.
@@ -104,11 +104,33 @@ func TestBrokenDatabasesOfSQLiteDoNoHarm(t *testing.T) {
 				if err != nil {
 					require.ErrorAs(t, err, &bad, "%s at %d", name, at)
 				} else if len(data) < len(db) {
-					assert.NotEmpty(t, e.Damage, "%s at %d", name, at)
+					assert.NotEmpty(t, e.Notes.Damage(), "%s at %d", name, at)
 				}
 				require.NoError(t, d.Close())
 			}
 		}
 	}
 	stored.clear()
+}
+
+func TestAMessageThatIsBrokenCostsItself(t *testing.T) {
+	for code, row := range map[dataset.Code][]any{
+		dataset.CodeMessageType:         {nil, 1, "never", encode(true, true)},
+		dataset.CodeMessageWithoutTopic: {nil, 99, 105, encode(true, true)},
+		dataset.CodeMessageCompression:  {nil, 1, 105, []byte("\x28\xb5\x2f\xfdno frame")},
+	} {
+		path := filepath.Join(t.TempDir(), "run.db3")
+		d := createDatabase(t, path, 0, false, `CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT DEFAULT (1))`,
+			`CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)`)
+		d.tables["topics"].insert(nil, "/flag", "std_msgs/msg/Bool", "cdr")
+		for i := range 5 {
+			d.tables["messages"].insert(nil, 1, 100+i, encode(true, true))
+		}
+		d.tables["messages"].insert(row...)
+		d.close()
+		e := episode(t, path, dataset.Options{})
+		require.Len(t, e.Notes.Damage(), 1, code)
+		assert.Equal(t, []any{code, 1}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
+		assert.Equal(t, 5, e.Stream("/flag").Len())
+	}
 }

@@ -62,7 +62,7 @@ func TestRecordingsAreAsAnotherReaderFindsThem(t *testing.T) {
 	require.Len(t, want, 13)
 	for name, w := range want {
 		e := episode(t, filepath.Join(sharedData(t), filepath.FromSlash(name)), dataset.Options{})
-		assert.Empty(t, e.Damage, name)
+		assert.Empty(t, e.Notes.Damage(), name)
 		left := map[string]int{}
 		for _, l := range e.LeftOut {
 			left[l.Name] = l.Count

@@ -171,14 +171,14 @@ func TestRowsThatShareAChainOfPagesAreNotReadManyTimes(t *testing.T) {
 	require.NoError(t, err)
 	e, err := d.Episode(t.Context(), 0)
 	require.NoError(t, err)
-	require.NotEmpty(t, e.Damage)
+	require.NotEmpty(t, e.Notes.Damage())
 	lost := 0
-	for _, damage := range e.Damage {
-		if damage.What == "pages of messages that cannot be read" {
+	for _, damage := range e.Notes.Damage() {
+		if damage.Code == dataset.CodePageUnreadable {
 			lost += damage.Count
 		}
 	}
-	assert.Positive(t, lost, "%v", e.Damage)
+	assert.Positive(t, lost, "%v", e.Notes.Damage())
 	assert.LessOrEqual(t, e.Media[0].Len(), len(db)/1_000_000, "so many as the file's pages can be")
 	require.NoError(t, d.Close())
 }
@@ -287,7 +287,7 @@ func TestACutDatabaseGivesWhatIsWholeAndSaysWhatIsNot(t *testing.T) {
 			require.NotNil(t, bad.Kind)
 			assert.Less(t, at, 9*512, "messages can be reached from here on: %v", err)
 		} else {
-			assert.NotEmpty(t, e.Damage, at)
+			assert.NotNil(t, e.Notes.Find(dataset.CodeFileShort), at)
 			got := count(e)
 			assert.LessOrEqual(t, got, want)
 			assert.GreaterOrEqual(t, got, want*(at-9*512)/len(db), "pages are in the order of their messages: at %d", at)

@@ -18,7 +18,7 @@ type mcapFile struct {
 	file storage.File
 }
 
-func openMCAP(ctx context.Context, from store.Source, damage *dataset.Damages) (store.File, error) {
+func openMCAP(ctx context.Context, from store.Source, damage *dataset.Notes) (store.File, error) {
 	log, err := mcaplog.Open(ctx, from.File, from.Path, damage)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (s *Set) Format() string { return "rosbag2" }
 // Info says what metadata.yaml says, and where it is wrong.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Problems, info.Attributes = slices.Clone(info.Problems), maps.Clone(info.Attributes)
+	info.Notes, info.Attributes = slices.Clone(info.Notes), maps.Clone(info.Attributes)
 	return info
 }
 
@@ -129,21 +129,21 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var damage dataset.Damages
+	var damage dataset.Notes
 	b, err := newBag(ctx, &s.cache, s.messages, s.files, &damage)
 	if err != nil {
 		return nil, err
 	}
 	if s.opt.Strict && damage != nil {
-		return nil, damage[0].First
+		return nil, damage[0].Cause
 	}
 	b.describe(s.metadata)
 	e, remarks, err := s.read(ctx, b)
 	if err != nil {
 		return nil, s.named(err)
 	}
-	damage.Join(e.Damage)
-	e.Name, e.Damage, e.Attributes.Source = s.Name(), damage, s.path
+	damage.Join(e.Notes)
+	e.Name, e.Notes, e.Attributes.Source = s.Name(), damage, s.path
 	e.Attributes.Other = b.said
 	if b.distro != "" {
 		b.said["ros_distro"] = b.distro
@@ -171,7 +171,7 @@ func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, remarks []s
 		remarks = append(remarks, remark)
 	}
 	e, err = topics.Read(ctx, b, s.opt)
-	if _, bad := dataset.AsDamage(err); !bad && (err != nil || e.Damage == nil) {
+	if _, bad := dataset.AsBroken(err); !bad && (err != nil || len(e.Notes.Damage()) == 0) {
 		return e, remarks, err
 	}
 	wrong, failed := b.replace(ctx, s.defs)

@@ -97,7 +97,7 @@ func TestABagADatabaseAndAnMCAPFileOfTheSameMessagesAreTheSame(t *testing.T) {
 		require.Len(t, want.Media, 1)
 		for _, name := range []string{"robot.db3", "robot.mcap"} {
 			got := episode(t, filepath.Join(dir, name), dataset.Options{Clock: clock})
-			assert.Empty(t, got.Damage)
+			assert.Empty(t, got.Notes.Damage())
 			same(t, want, got, name)
 			require.Len(t, got.Media, 1)
 			assert.Equal(t, want.Media[0].Times, got.Media[0].Times)

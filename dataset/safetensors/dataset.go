@@ -80,7 +80,7 @@ func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
 		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: reason})
 		var lost *dataset.FormatError
 		if errors.As(f.cut(name), &lost) {
-			e.Damage.Add("tensors that the file ends in", f.Stored(name), lost)
+			e.Notes.AddDamage(dataset.CodeArrayCut, f.Stored(name), lost)
 		}
 	}
 	for name, text := range f.metadata {

@@ -181,7 +181,7 @@ func TestAFileThatIsCutAnywhereGivesWhatIsWhole(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, b[:n], 0o644))
 			e, err := ReadFile(path, dataset.Options{})
 			require.NoError(t, err)
-			require.NotEmpty(t, e.Damage, "%s, %d bytes", name, n)
+			require.NotEmpty(t, e.Notes.Damage(), "%s, %d bytes", name, n)
 			_, err = ReadFile(path, dataset.Options{Strict: true})
 			require.ErrorIs(t, err, dataset.ErrTruncated)
 		}

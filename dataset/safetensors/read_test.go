@@ -191,7 +191,7 @@ func TestStreamsAreThoseOfAnArchive(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{"net.weight": "F32 [2,2] of no stream, which has NAME.values and NAME.times",
 		"grip.columns": `got "no list", want strings [D]: columns are called by their indices`}, reasons)
-	assert.Empty(t, e.Damage)
+	assert.Empty(t, e.Notes.Damage())
 }
 
 func TestAClockOfSeveralStreamsIsTaken(t *testing.T) {
@@ -233,10 +233,10 @@ func TestOneTensorThatIsCutCostsItself(t *testing.T) {
 	e, err := ReadFile(path, dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pose", "imu"}, e.Names())
-	require.Len(t, e.Damage, 2)
-	assert.Equal(t, "arrays that are broken", e.Damage[0].What)
-	assert.ErrorIs(t, e.Damage[0].First, dataset.ErrTruncated)
-	assert.Equal(t, "tensors that the file ends in: 1 (safetensors: "+path+`: byte 784: tensor "net.weight": truncated: got 0 bytes of it, want 16)`, e.Damage[1].String())
+	require.Len(t, e.Notes.Damage(), 2)
+	assert.Equal(t, dataset.CodeArrayBroken, e.Notes.Damage()[0].Code)
+	assert.ErrorIs(t, e.Notes.Damage()[0].Cause, dataset.ErrTruncated)
+	assert.Equal(t, string(dataset.CodeArrayCut)+": 1, safetensors: "+path+`: byte 784: tensor "net.weight": truncated: got 0 bytes of it, want 16`, e.Notes.Damage()[1].String())
 	_, err = ReadFile(path, dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 }

@@ -18,7 +18,7 @@ type media struct {
 	dataset.Media
 	rounded int // times with digits below a nanosecond
 	leftOut []dataset.LeftOut
-	damage  dataset.Damages
+	damage  dataset.Notes
 }
 
 // frames reads the files of a list.
@@ -86,7 +86,7 @@ func (s *Set) list(path, name string) error {
 			if s.opt.Strict {
 				return bad
 			}
-			m.damage.Add("lines of "+storage.Base(path)+" that are broken", int64(line.Bytes), bad)
+			m.damage.Add(dataset.Note{Code: dataset.CodeLineBroken, Count: 1, Detail: dataset.Detail{Bytes: int64(line.Bytes), Got: storage.Base(path), Cause: bad}})
 			continue
 		}
 		whole++
@@ -122,10 +122,11 @@ func (s *Set) list(path, name string) error {
 	if missing == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("%d of %d files are not there, the first is %s", missing, whole, filepath.ToSlash(first))
-	s.info.Problems = append(s.info.Problems, dataset.Problem{Where: storage.Base(path), What: what})
+	s.info.Notes.Add(dataset.Note{Code: dataset.CodeFilesMissing, Subject: storage.Base(path), Count: missing,
+		Detail: dataset.Detail{Of: whole, Names: []string{filepath.ToSlash(first)}}})
 	if s.opt.Strict {
-		return &dataset.FormatError{Format: "tum", Path: path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "frames", Got: what}
+		got := fmt.Sprintf("%d of %d files are not there, the first is %s", missing, whole, filepath.ToSlash(first))
+		return &dataset.FormatError{Format: "tum", Path: path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "frames", Got: got}
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 			return nil, err
 		}
 		if !ended {
-			s.info.Problems = append(s.info.Problems, texttable.Unended(t.path))
+			s.info.Notes = append(s.info.Notes, texttable.Unended(t.path))
 		}
 	}
 	return s, nil
@@ -181,7 +181,7 @@ func (s *Set) Format() string { return "tum" }
 // Info returns what is listed and not there.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Problems = slices.Clone(info.Problems)
+	info.Notes = slices.Clone(info.Notes)
 	return info
 }
 
@@ -214,7 +214,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 			e.Attributes.Other[m.Name+": timestamps rounded to nanoseconds"] = strconv.Itoa(m.rounded)
 		}
 		e.LeftOut = append(e.LeftOut, m.leftOut...)
-		e.Damage = append(e.Damage, m.damage...)
+		e.Notes = append(e.Notes, m.damage...)
 	}
 	return e, nil
 }

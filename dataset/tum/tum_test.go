@@ -69,8 +69,8 @@ func TestTimestampsAreWhatTheirDigitsSay(t *testing.T) {
 			assert.Equal(t, i >= 3, c.Rotation == dataset.RotationXYZW)
 			assert.False(t, c.Integer)
 		}
-		assert.Empty(t, e.Damage, name)
-		assert.Equal(t, name == "no last line's end", len(d.Info().Problems) == 1, name)
+		assert.Empty(t, e.Notes.Damage(), name)
+		assert.Equal(t, name == "no last line's end", len(d.Info().Notes) == 1, name)
 		assert.Equal(t, name == "no last line's end", e.Attributes.Other["pose: last line"] != "", name)
 		require.NoError(t, d.Close())
 	}
@@ -104,8 +104,8 @@ func TestOneBrokenLineCostsItself(t *testing.T) {
 		e, _, err := read(t, text, dataset.Options{})
 		require.NoError(t, err, name)
 		assert.Equal(t, 4, e.Stream("pose").Len(), name)
-		require.Len(t, e.Damage, 1, name)
-		assert.Equal(t, []any{1, int64(len(broken)), 5}, []any{e.Damage[0].Count, e.Damage[0].Bytes, e.Damage[0].First.Line}, name)
+		require.Len(t, e.Notes.Damage(), 1, name)
+		assert.Equal(t, []any{1, int64(len(broken)), 5}, []any{e.Notes.Damage()[0].Count, e.Notes.Damage()[0].Bytes, e.Notes.Damage()[0].Cause.(*dataset.FormatError).Line}, name)
 		_, _, err = read(t, text, dataset.Options{Strict: true})
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, name)
@@ -126,11 +126,11 @@ func TestATrajectoryCutAnywhereKeepsWhatIsWhole(t *testing.T) {
 			continue
 		}
 		rows := e.Stream("pose").Len()
-		assert.True(t, rows == max(whole, 0) || rows == whole+1 && len(info.Problems) == 1, "%d bytes: %d rows", n, rows)
+		assert.True(t, rows == max(whole, 0) || rows == whole+1 && len(info.Notes) == 1, "%d bytes: %d rows", n, rows)
 		line := small[strings.LastIndexByte(small[:n], '\n')+1 : n]
 		if line != "" && line[0] != '#' && rows == max(whole, 0) {
-			require.Len(t, e.Damage, 1)
-			assert.Equal(t, "lines that the end of the file cuts", e.Damage[0].What)
+			require.Len(t, e.Notes.Damage(), 1)
+			assert.Equal(t, dataset.CodeLineCut, e.Notes.Damage()[0].Code)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func check(t testing.TB, path string, text []byte, kinds ...bool) {
 			continue
 		}
 		require.NoError(t, e.Streams[0].Check())
-		require.False(t, strict && e.Damage != nil)
+		require.False(t, strict && e.Notes.Damage() != nil)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []any{"tum", "freiburg", 1}, []any{d.Format(), d.Name(), d.Len()})
-	assert.Equal(t, []dataset.Problem{{Where: "rgb.txt", What: "1 of 3 files are not there, the first is rgb/b.png"}}, d.Info().Problems)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFilesMissing, Subject: "rgb.txt", Count: 1, Detail: dataset.Detail{Of: 3, Names: []string{"rgb/b.png"}}}}, d.Info().Notes)
 	e, err := d.Episode(context.Background(), 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pose", "accelerometer"}, e.Names())
@@ -243,8 +243,9 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 		assert.Equal(t, want, string(b))
 	}
 	assert.Equal(t, 1, e.MediaStream("depth").Len())
-	require.Len(t, e.Damage, 1)
-	assert.Equal(t, "lines of rgb.txt that are broken: 2", strings.Split(e.Damage.String(), ",")[0])
+	require.Len(t, e.Notes.Damage(), 1)
+	n := e.Notes.Damage()[0]
+	assert.Equal(t, []any{dataset.CodeLineBroken, "rgb.txt", 2}, []any{n.Code, n.Got, n.Count})
 	_, err = d.Episode(context.Background(), 1)
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 

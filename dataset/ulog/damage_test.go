@@ -20,22 +20,22 @@ func readBroken(t *testing.T, data []byte) *Log {
 	p := &parser{file: inMemory(data)}
 	log, err := p.parse()
 	require.NoError(t, err)
-	require.Equal(t, int64(len(data)), headerSize+int64(p.taken)+log.Damage.Bytes(), "bytes taken and lost: %v", log.Damage)
+	require.Equal(t, int64(len(data)), headerSize+int64(p.taken)+log.Notes.LostBytes(), "bytes taken and lost: %v", log.Notes.Damage())
 	return log
 }
 
 func TestOneBadMessageOfFiftyCostsItself(t *testing.T) {
-	for name, want := range map[string]dataset.Damage{
-		"bad_length": {What: "data messages of a wrong length", Count: 1, Bytes: 21},
-		"bad_key":    {What: "broken information messages", Count: 1, Bytes: 21},
+	for name, want := range map[string]dataset.Note{
+		"bad_length": {Code: dataset.CodeMessageShort, Count: 1, Detail: dataset.Detail{Bytes: 21}},
+		"bad_key":    {Code: dataset.CodeRecordBroken, Count: 1, Detail: dataset.Detail{Bytes: 21}},
 	} {
 		path := "testdata/" + name + ".ulg"
 		log, err := ReadFile(path, Options{})
 		require.NoError(t, err)
-		require.Len(t, log.Damage, 1, name)
-		got := log.Damage[0]
-		assert.Equal(t, path, got.First.Path)
-		got.First = nil
+		require.Len(t, log.Notes.Damage(), 1, name)
+		got := log.Notes.Damage()[0]
+		assert.Equal(t, path, got.Cause.(*dataset.FormatError).Path)
+		got.Cause = nil
 		assert.Equal(t, want, got)
 		var times []int64
 		var values []float64
@@ -50,11 +50,11 @@ func TestOneBadMessageOfFiftyCostsItself(t *testing.T) {
 }
 
 func TestABrokenMessageCostsItselfAndIsCounted(t *testing.T) {
-	const lengths, ids, stretch = "data messages of a wrong length", "data messages of an unknown id", "stretches without sound messages"
+	const lengths, ids, stretch = dataset.CodeMessageShort, dataset.CodeMessageWithoutTopic, dataset.CodeNoRecords
 	cases := []struct {
 		name string
 		put  func(w *build) // one broken message
-		what string
+		what dataset.Code
 		says string
 	}{
 		{"data too short", func(w *build) { w.data(0, uint64(9), uint16(0)) }, lengths, "got 10 bytes, want 12"},
@@ -62,28 +62,28 @@ func TestABrokenMessageCostsItselfAndIsCounted(t *testing.T) {
 		{"data without id", func(w *build) { w.put('D', uint8(0)) }, lengths, "at least 2"},
 		{"unknown id", func(w *build) { w.data(9, uint64(9), float32(9)) }, ids, "message id 9"},
 		{"unsubscribed id", func(w *build) { w.data(1, uint64(9), float32(9)) }, ids, "message id 1"},
-		{"wild timestamp", func(w *build) { w.data(0, uint64(1<<60), float32(0)) }, "data messages with a timestamp beyond the clock", "2^62"},
-		{"field twice", func(w *build) { w.data(2, make([]byte, 16)) }, "data messages of a broken format", "twice"},
-		{"format without fields", func(w *build) { w.format("c:") }, "broken format definitions", "at least one"},
-		{"another definition", func(w *build) { w.format("a:float x;") }, "broken format definitions", "another definition"},
-		{"subscription without format", func(w *build) { w.subscribe(0, 7, "nothing") }, "broken subscriptions", "defined"},
-		{"subscription that is no text", func(w *build) { w.subscribe(0, 7, "no thing") }, "broken subscriptions", "defined"},
-		{"short subscription", func(w *build) { w.put('A', uint8(0), uint16(0)) }, "broken subscriptions", "at least 4"},
-		{"second id", func(w *build) { w.subscribe(0, 3, "e") }, "broken subscriptions", "which has id 4"},
-		{"unsubscription of nothing", func(w *build) { w.put('R', uint16(5)) }, "broken unsubscriptions", "message id 5"},
-		{"unsubscription of a byte", func(w *build) { w.put('R', uint8(5)) }, "broken unsubscriptions", "want 2"},
-		{"information too short", func(w *build) { w.put('I', keyed("uint32_t n", uint16(0))...) }, "broken information messages", "uint32_t"},
-		{"key beyond its message", func(w *build) { w.put('I', uint8(200), "char x") }, "broken information messages", "a key"},
-		{"multiple information of nothing", func(w *build) { w.put('M') }, "broken information messages", "at least 1"},
-		{"parameter without type", func(w *build) { w.put('P', keyed("name", float32(0))...) }, "broken parameters", "a type"},
-		{"parameter of another type", func(w *build) { w.put('P', keyed("double x", 1.0)...) }, "broken parameters", "int32_t or float"},
-		{"default of nothing", func(w *build) { w.put('Q') }, "broken parameters", "at least 1"},
-		{"short text", func(w *build) { w.put('L', "6") }, "broken logged texts", "at least 9"},
-		{"text of no level", func(w *build) { w.put('L', uint8(6), uint64(1), "x") }, "broken logged texts", "'0' to '7'"},
-		{"text of no time", func(w *build) { w.put('C', "5ab12345678") }, "broken logged texts", "2^62"},
-		{"synchronisation", func(w *build) { w.put('S', "12345678") }, "broken synchronisation messages", "2f 73"},
-		{"dropout", func(w *build) { w.put('O', uint8(1)) }, "broken dropouts", "want 2"},
-		{"late flags", func(w *build) { w.put('B', flagBits()) }, "broken flag bits", "first message"},
+		{"wild timestamp", func(w *build) { w.data(0, uint64(1<<60), float32(0)) }, dataset.CodeTimeOverflow, "2^62"},
+		{"field twice", func(w *build) { w.data(2, make([]byte, 16)) }, dataset.CodeMessageFormat, "twice"},
+		{"format without fields", func(w *build) { w.format("c:") }, dataset.CodeRecordBroken, "at least one"},
+		{"another definition", func(w *build) { w.format("a:float x;") }, dataset.CodeRecordBroken, "another definition"},
+		{"subscription without format", func(w *build) { w.subscribe(0, 7, "nothing") }, dataset.CodeRecordBroken, "defined"},
+		{"subscription that is no text", func(w *build) { w.subscribe(0, 7, "no thing") }, dataset.CodeRecordBroken, "defined"},
+		{"short subscription", func(w *build) { w.put('A', uint8(0), uint16(0)) }, dataset.CodeRecordBroken, "at least 4"},
+		{"second id", func(w *build) { w.subscribe(0, 3, "e") }, dataset.CodeRecordBroken, "which has id 4"},
+		{"unsubscription of nothing", func(w *build) { w.put('R', uint16(5)) }, dataset.CodeRecordBroken, "message id 5"},
+		{"unsubscription of a byte", func(w *build) { w.put('R', uint8(5)) }, dataset.CodeRecordBroken, "want 2"},
+		{"information too short", func(w *build) { w.put('I', keyed("uint32_t n", uint16(0))...) }, dataset.CodeRecordBroken, "uint32_t"},
+		{"key beyond its message", func(w *build) { w.put('I', uint8(200), "char x") }, dataset.CodeRecordBroken, "a key"},
+		{"multiple information of nothing", func(w *build) { w.put('M') }, dataset.CodeRecordBroken, "at least 1"},
+		{"parameter without type", func(w *build) { w.put('P', keyed("name", float32(0))...) }, dataset.CodeRecordBroken, "a type"},
+		{"parameter of another type", func(w *build) { w.put('P', keyed("double x", 1.0)...) }, dataset.CodeRecordBroken, "int32_t or float"},
+		{"default of nothing", func(w *build) { w.put('Q') }, dataset.CodeRecordBroken, "at least 1"},
+		{"short text", func(w *build) { w.put('L', "6") }, dataset.CodeRecordBroken, "at least 9"},
+		{"text of no level", func(w *build) { w.put('L', uint8(6), uint64(1), "x") }, dataset.CodeRecordBroken, "'0' to '7'"},
+		{"text of no time", func(w *build) { w.put('C', "5ab12345678") }, dataset.CodeRecordBroken, "2^62"},
+		{"synchronisation", func(w *build) { w.put('S', "12345678") }, dataset.CodeRecordBroken, "2f 73"},
+		{"dropout", func(w *build) { w.put('O', uint8(1)) }, dataset.CodeRecordBroken, "want 2"},
+		{"late flags", func(w *build) { w.put('B', flagBits()) }, dataset.CodeRecordBroken, "first message"},
 		{"no message", func(w *build) { w.b = append(w.b, make([]byte, 100)...) }, stretch, "a letter"},
 		{"no message, of many letters", func(w *build) { w.b = append(w.b, []byte("nomessageofmanyletters")...) }, stretch, "messages begin at byte"},
 	}
@@ -105,15 +105,15 @@ func TestABrokenMessageCostsItselfAndIsCounted(t *testing.T) {
 				w.data(0, uint64(3+i), float32(3+i))
 			}
 			log := readBroken(t, w.b)
-			require.Len(t, log.Damage, 1, "%v", log.Damage)
-			d := log.Damage[0]
-			assert.Equal(t, c.what, d.What)
+			require.Len(t, log.Notes.Damage(), 1, "%v", log.Notes.Damage())
+			d := log.Notes.Damage()[0]
+			assert.Equal(t, c.what, d.Code)
 			assert.Equal(t, 1, d.Count)
 			assert.Equal(t, int64(size), d.Bytes)
-			assert.Contains(t, d.First.Error(), c.says)
-			if c.what != "data messages of a broken format" { // there the definition is to blame
-				assert.GreaterOrEqual(t, d.First.Offset, int64(from))
-				assert.Less(t, d.First.Offset, int64(from+size+messageHead))
+			assert.Contains(t, d.Cause.Error(), c.says)
+			if c.what != dataset.CodeMessageFormat { // there the definition is to blame
+				assert.GreaterOrEqual(t, d.Cause.(*dataset.FormatError).Offset, int64(from))
+				assert.Less(t, d.Cause.(*dataset.FormatError).Offset, int64(from+size+messageHead))
 			}
 			assert.Equal(t, []int64{0, 1000, 2000, 3000, 4000, 5000}, log.Stream("a").Nanoseconds())
 			assert.Equal(t, []float64{0, 1, 2, 3, 4, 5}, float64s(t, log.Stream("a").Values))
@@ -143,7 +143,7 @@ func TestWhatIsOddButRightIsNoDamage(t *testing.T) {
 		strict, err := Parse(w.b, Options{Strict: true})
 		require.NoError(t, err, name)
 		log := readBroken(t, w.b)
-		assert.Nil(t, log.Damage, name)
+		assert.Nil(t, log.Notes.Damage(), name)
 		assert.Equal(t, strict, log, name)
 		assert.Equal(t, []int64{0, 1000, 2000}, log.Stream("a").Nanoseconds(), name)
 	}
@@ -157,11 +157,11 @@ func TestMessagesThatFollowEachOtherAreCountedOneByOne(t *testing.T) {
 	}
 	w.data(2, uint64(1))
 	log := readBroken(t, w.b)
-	got := map[string]int{}
-	for _, d := range log.Damage {
-		got[d.What] = d.Count
+	got := map[dataset.Code]int{}
+	for _, d := range log.Notes.Damage() {
+		got[d.Code] = d.Count
 	}
-	assert.Equal(t, map[string]int{"broken format definitions": 1, "broken subscriptions": 2, "data messages of an unknown id": 41}, got)
+	assert.Equal(t, map[dataset.Code]int{dataset.CodeRecordBroken: 3, dataset.CodeMessageWithoutTopic: 41}, got)
 	assert.Equal(t, []dataset.LeftOut{
 		{Name: "b", Count: 40, Reason: "its format is broken or missing"},
 		{Name: "c", Count: 1, Reason: "its format is broken or missing"},
@@ -187,9 +187,9 @@ func TestDataOfAnIdThatTwoTopicsClaimIsNobodys(t *testing.T) {
 	log := readBroken(t, w.b)
 	assert.Equal(t, []int64{1000}, log.Stream("a").Nanoseconds())
 	assert.Equal(t, []int64{4000}, log.Stream("b").Nanoseconds())
-	require.Len(t, log.Damage, 2)
-	assert.Equal(t, 2, log.Damage[0].Count)
-	assert.Equal(t, 2, log.Damage[1].Count)
+	require.Len(t, log.Notes.Damage(), 2)
+	assert.Equal(t, 2, log.Notes.Damage()[0].Count)
+	assert.Equal(t, 2, log.Notes.Damage()[1].Count)
 
 	w = formats().subscribe(0, 0, "a").subscribe(0, 0, "b").data(0, uint64(2), float32(2))
 	assert.Equal(t, []dataset.LeftOut{{Name: "a", Reason: twoTopics}, {Name: "b", Reason: twoTopics}}, readBroken(t, w.b).LeftOut)
@@ -208,7 +208,7 @@ func TestASubscriptionThatWasCutIsNotAnotherTopics(t *testing.T) {
 	w.b[at] = 4 // the subscription now ends after "a"
 	log := readBroken(t, w.b)
 	assert.Empty(t, log.Streams)
-	assert.NotNil(t, log.Damage)
+	assert.NotNil(t, log.Notes.Damage())
 }
 
 func TestAWildTimestampMovesNoOtherTime(t *testing.T) {
@@ -217,7 +217,7 @@ func TestAWildTimestampMovesNoOtherTime(t *testing.T) {
 	w.data(0, uint64(1000), float32(0)).data(0, uint64(30*year), float32(0)).put('O', uint16(1))
 	w.put('P', keyed("int32_t A", int32(1))...).data(1, uint32(2000), float32(0)).data(0, uint64(3000), float32(0))
 	log := readBroken(t, w.b)
-	assert.Nil(t, log.Damage)
+	assert.Nil(t, log.Notes.Damage())
 	assert.Equal(t, []int64{1e6, 30 * year * 1000, 3e6}, log.Stream("a").Nanoseconds())
 	assert.Equal(t, []int64{2e6}, log.Stream("n").Nanoseconds())
 	assert.Equal(t, int64(1e6), log.Dropouts[0].Time)
@@ -234,9 +234,9 @@ func TestALogOfNothingThatCanBeReadIsAnEpisodeWithDamage(t *testing.T) {
 		w.b = append(w.b, body...)
 		log := readBroken(t, w.b)
 		assert.Empty(t, log.Streams)
-		assert.Len(t, log.Damage, 2)
-		assert.Equal(t, "start times beyond the clock", log.Damage[0].What)
-		assert.Equal(t, int64(len(body)), log.Damage.Bytes())
+		assert.Len(t, log.Notes.Damage(), 2)
+		assert.Equal(t, dataset.CodeTimeOverflow, log.Notes.Damage()[0].Code)
+		assert.Equal(t, int64(len(body)), log.Notes.LostBytes())
 		_, err := Parse(w.b, Options{Strict: true})
 		assert.Error(t, err)
 	}
@@ -249,7 +249,7 @@ func TestAppendedPartsThatAreNotThereAreCounted(t *testing.T) {
 			w.data(0, uint64(i), float32(i))
 		}
 		log := readBroken(t, w.b)
-		assert.Equal(t, "appended parts that are not where they should be", log.Damage[0].What)
+		assert.Equal(t, dataset.CodePartMisplaced, log.Notes.Damage()[0].Code)
 		assert.GreaterOrEqual(t, len(log.Stream("a").Nanoseconds()), 8)
 	}
 }
@@ -363,7 +363,7 @@ func flight() *build {
 func TestAByteThatChangedCostsAFewMessages(t *testing.T) {
 	whole := flight().b
 	log := readBroken(t, whole)
-	require.Nil(t, log.Damage)
+	require.Nil(t, log.Notes.Damage())
 	want := sampled(t, log)
 	kinds := make([]byte, len(whole)) // of the message that a byte is in
 	for _, m := range messagesOf(whole) {
@@ -384,7 +384,7 @@ func TestAByteThatChangedCostsAFewMessages(t *testing.T) {
 			log := readBroken(t, data)
 			lost, strange := compare(want, sampled(t, log))
 			if kinds[i] != 'F' { // which may give other columns
-				assert.LessOrEqual(t, strange, 1, "byte %d, of a message of type %q, xor %#x: %v", i, kinds[i], x, log.Damage)
+				assert.LessOrEqual(t, strange, 1, "byte %d, of a message of type %q, xor %#x: %v", i, kinds[i], x, log.Notes.Damage())
 			}
 			if kinds[i] == 'F' || kinds[i] == 'A' {
 				gone := 0
@@ -393,12 +393,12 @@ func TestAByteThatChangedCostsAFewMessages(t *testing.T) {
 						gone++
 					}
 				}
-				assert.LessOrEqual(t, gone, 2, "byte %d, of a message of type %q, xor %#x: %v, %v", i, kinds[i], x, lost, log.Damage)
+				assert.LessOrEqual(t, gone, 2, "byte %d, of a message of type %q, xor %#x: %v, %v", i, kinds[i], x, lost, log.Notes.Damage())
 				continue
 			}
 			most = max(most, sum(lost))
-			assert.LessOrEqual(t, sum(lost), 3, "byte %d, of a message of type %q, xor %#x: %v", i, kinds[i], x, log.Damage)
-			assert.LessOrEqual(t, log.Damage.Bytes(), int64(200))
+			assert.LessOrEqual(t, sum(lost), 3, "byte %d, of a message of type %q, xor %#x: %v", i, kinds[i], x, log.Notes.Damage())
+			assert.LessOrEqual(t, log.Notes.LostBytes(), int64(200))
 		}
 	}
 	t.Logf("at most %d samples of %d lost", most, 4*12)

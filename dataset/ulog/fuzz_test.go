@@ -58,8 +58,8 @@ func exercise(t *testing.T, data []byte) {
 			}
 			continue
 		}
-		if lost := log.Damage.Bytes(); headerSize+int64(p.taken)+lost != int64(len(data)) {
-			t.Fatalf("%d bytes taken, %d lost, of %d after the header; damage %v", p.taken, lost, len(data)-headerSize, log.Damage)
+		if lost := log.Notes.LostBytes(); headerSize+int64(p.taken)+lost != int64(len(data)) {
+			t.Fatalf("%d bytes taken, %d lost, of %d after the header; damage %v", p.taken, lost, len(data)-headerSize, log.Notes.Damage())
 		}
 		for _, s := range log.Streams {
 			if s.Values.Dim(0) != len(s.Nanoseconds()) || s.Values.Dim(1) != len(s.Columns) || len(s.Nanoseconds()) == 0 {

@@ -84,7 +84,7 @@ func checkGolden(t *testing.T, path, goldenPath string, opt Options) {
 		empty = append(empty, l.Name)
 	}
 	assert.ElementsMatch(t, want.Empty, empty)
-	assert.Nil(t, log.Damage)
+	assert.Nil(t, log.Notes.Damage())
 
 	require.Len(t, log.Streams, len(want.Streams))
 	for i, w := range want.Streams {

@@ -121,7 +121,7 @@ func readPath(ctx context.Context, path string, opt Options) (*Log, error) {
 	}
 	if log != nil {
 		log.Name, log.Attributes.Source = dataset.BaseName(path), path
-		log.Damage.SetPath(path)
+		log.Notes.SetPath(path)
 	}
 	return log, err
 }

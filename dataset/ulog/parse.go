@@ -58,7 +58,7 @@ func (p *parser) parse() (*Log, error) {
 	p.log.Rotation = dataset.RotationWXYZ // as PX4 has them
 	start, err := micros(binary.LittleEndian.Uint64(d[8:]), 8)
 	if err != nil {
-		if err := p.lose("start times beyond the clock", 0, err); err != nil {
+		if err := p.lose(dataset.CodeTimeOverflow, 0, err); err != nil {
 			return nil, err
 		}
 	}
@@ -83,9 +83,9 @@ func (p *parser) step() error {
 	m := p.walk.head(p.walk.at)
 	if p.sound(m) {
 		p.walk.at = m.end()
-		what, err := p.message(m)
+		code, err := p.message(m)
 		if err != nil {
-			return p.lose(what, m.end()-m.off, err)
+			return p.lose(code, m.end()-m.off, err)
 		}
 		p.taken += m.end() - m.off
 		return nil
@@ -98,58 +98,59 @@ func (p *parser) step() error {
 	p.walk.at = next
 	switch {
 	case next < limit || m.whole():
-		return p.lose("stretches without sound messages", next-m.off, p.passed(m, next))
+		return p.lose(dataset.CodeNoRecords, next-m.off, p.passed(m, next))
 	case limit < p.file.size: // the recorder stopped here, and another part was appended: the format foresees it
-		p.log.Damage.Add("messages that an appended part cut short", int64(next-m.off), p.walk.cutShort(m))
+		p.log.Notes.AddDamage(dataset.CodeRecordInterrupted, int64(next-m.off), p.walk.cutShort(m))
 		return nil
 	}
-	return p.lose("messages cut short at the end", next-m.off, p.walk.cutShort(m))
+	return p.lose(dataset.CodeRecordCut, next-m.off, p.walk.cutShort(m))
 }
 
 // lose counts what is broken. It returns the error if it must not be passed over.
-func (p *parser) lose(what string, size int, err error) error {
-	bad, broken := dataset.AsDamage(err)
+func (p *parser) lose(code dataset.Code, size int, err error) error {
+	bad, broken := dataset.AsBroken(err)
 	if p.opt.Strict || !broken {
 		return err
 	}
-	p.log.Damage.Add(what, int64(size), bad)
+	p.log.Notes.AddDamage(code, int64(size), bad)
 	return nil
 }
 
-// message reads a message. It also says what such messages are called, if they are broken.
-func (p *parser) message(m message) (what string, err error) {
+// message reads a message. With an error it also returns the code of its damage.
+func (p *parser) message(m message) (dataset.Code, error) {
+	var err error
 	switch m.kind {
 	case 'D':
 		return p.sample(m)
 	case 'F':
-		return "broken format definitions", p.define(m)
+		return dataset.CodeRecordBroken, p.define(m)
 	case 'A':
-		return "broken subscriptions", p.subscribe(m)
+		return dataset.CodeRecordBroken, p.subscribe(m)
 	case 'R':
-		return "broken unsubscriptions", p.unsubscribe(m)
+		return dataset.CodeRecordBroken, p.unsubscribe(m)
 	case 'I':
-		return "broken information messages", p.info(m.at(), m.body)
+		return dataset.CodeRecordBroken, p.info(m.at(), m.body)
 	case 'M':
-		return "broken information messages", p.multiInfo(m.at(), m.body)
+		return dataset.CodeRecordBroken, p.multiInfo(m.at(), m.body)
 	case 'P', 'Q':
-		return "broken parameters", p.parameter(m.at(), m.kind, m.body)
+		return dataset.CodeRecordBroken, p.parameter(m.at(), m.kind, m.body)
 	case 'L', 'C':
-		return "broken logged texts", p.text(m)
+		return dataset.CodeRecordBroken, p.text(m)
 	case 'S':
 		if string(m.body) != syncMagic {
 			err = corrupt(m.at(), "synchronisation", fmt.Sprintf("% x", m.body[:min(m.size, 8)]), fmt.Sprintf("% x", syncMagic))
-			return "broken synchronisation messages", err
+			return dataset.CodeRecordBroken, err
 		}
 		p.log.Syncs++
 	case 'O':
 		if m.size != 2 {
-			return "broken dropouts", corrupt(m.at(), "dropout", fmt.Sprintf("%d bytes", m.size), "2")
+			return dataset.CodeRecordBroken, corrupt(m.at(), "dropout", fmt.Sprintf("%d bytes", m.size), "2")
 		}
 		d := int64(binary.LittleEndian.Uint16(m.body)) * 1e6
 		p.dropped += d
 		p.log.Dropouts = append(p.log.Dropouts, dataset.Dropout{Time: p.last, Duration: d})
 	case 'B':
-		return "broken flag bits", p.flags(m)
+		return dataset.CodeRecordBroken, p.flags(m)
 	default:
 		p.log.Unknown++
 	}
@@ -193,7 +194,7 @@ func (p *parser) flags(m message) error {
 			bad = &dataset.FormatError{Format: "ulog", Offset: here, Kind: dataset.ErrTruncated, Msg: "offset of appended data", Got: strconv.FormatUint(part, 10), Want: fmt.Sprintf("at most %d, the file's size", p.file.size), Err: io.ErrUnexpectedEOF}
 		}
 		if bad != nil {
-			return p.lose("appended parts that are not where they should be", 0, bad)
+			return p.lose(dataset.CodePartMisplaced, 0, bad)
 		}
 		p.walk.parts = append(p.walk.parts, int(part))
 	}

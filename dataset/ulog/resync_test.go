@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // What is missing or overwritten in a real log costs the samples there and a few around them. No other samples appear, but for the one of a
@@ -42,8 +44,8 @@ func TestBytesMissingFromARealLogCostTheSamplesThere(t *testing.T) {
 		}
 		log := readBroken(t, data)
 		lost, strange := compare(want, sampled(t, log))
-		assert.LessOrEqual(t, sum(lost), inside+3, "bytes %d to %d, %v", from, to, log.Damage)
-		assert.LessOrEqual(t, strange, 1, "bytes %d to %d, %v", from, to, log.Damage)
+		assert.LessOrEqual(t, sum(lost), inside+3, "bytes %d to %d, %v", from, to, log.Notes.Damage())
+		assert.LessOrEqual(t, strange, 1, "bytes %d to %d, %v", from, to, log.Notes.Damage())
 		spliced += strange
 		most = max(most, sum(lost)-inside)
 	}
@@ -65,8 +67,8 @@ func TestAWrongSizeInARealLogCostsAFewSamples(t *testing.T) {
 		binary.LittleEndian.PutUint16(data[m.off:], uint16(random.Uint32()))
 		log := readBroken(t, data)
 		lost, strange := compare(want, sampled(t, log))
-		assert.LessOrEqual(t, sum(lost), 3, "byte %d: %v", m.off, log.Damage)
-		assert.Zero(t, strange, "byte %d: %v", m.off, log.Damage)
+		assert.LessOrEqual(t, sum(lost), 3, "byte %d: %v", m.off, log.Notes.Damage())
+		assert.Zero(t, strange, "byte %d: %v", m.off, log.Notes.Damage())
 		most = max(most, sum(lost))
 	}
 	t.Logf("at most %d samples lost", most)
@@ -93,11 +95,11 @@ func TestACutLogKeepsEachMessageBeforeTheCut(t *testing.T) {
 			got += len(s.Nanoseconds())
 		}
 		assert.Equal(t, samples, got, n)
-		assert.Equal(t, int64(n-start), log.Damage.Bytes(), n)
+		assert.Equal(t, int64(n-start), log.Notes.LostBytes(), n)
 		if n > start {
-			require.Len(t, log.Damage, 1, n)
-			assert.Equal(t, "messages cut short at the end", log.Damage[0].What, n)
-			assert.Equal(t, int64(start), log.Damage[0].First.Offset, n)
+			require.Len(t, log.Notes.Damage(), 1, n)
+			assert.Equal(t, dataset.CodeRecordCut, log.Notes.Damage()[0].Code, n)
+			assert.Equal(t, int64(start), log.Notes.Damage()[0].Cause.(*dataset.FormatError).Offset, n)
 		}
 	}
 }

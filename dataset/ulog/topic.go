@@ -103,37 +103,36 @@ func (p *parser) subscribed(id uint16) *topic {
 	return nil
 }
 
-// sample reads a data message. It also says what such messages are called, if they are broken.
-func (p *parser) sample(m message) (what string, err error) {
+// sample reads a data message. With an error it also returns the code of its damage.
+func (p *parser) sample(m message) (dataset.Code, error) {
 	at := m.at()
-	const wrongLength, unknownID = "data messages of a wrong length", "data messages of an unknown id"
 	if m.size < 2 {
-		return wrongLength, corrupt(at, "data", fmt.Sprintf("%d bytes", m.size), "at least 2")
+		return dataset.CodeMessageShort, corrupt(at, "data", fmt.Sprintf("%d bytes", m.size), "at least 2")
 	}
 	id := binary.LittleEndian.Uint16(m.body)
 	t := p.subscribed(id)
 	if t == nil {
-		return unknownID, corrupt(at, "data", fmt.Sprintf("message id %d", id), "one that is subscribed")
+		return dataset.CodeMessageWithoutTopic, corrupt(at, "data", fmt.Sprintf("message id %d", id), "one that is subscribed")
 	}
 	t.lost++ // until it is read
 	if t.format == nil {
-		return unknownID, corrupt(at, "data of "+t.name, fmt.Sprintf("message id %d", id), "one of a format that is defined")
+		return dataset.CodeMessageWithoutTopic, corrupt(at, "data of "+t.name, fmt.Sprintf("message id %d", id), "one of a format that is defined")
 	}
 	body, f := m.body[2:], t.format
-	err = p.resolve(f, 0)
+	err := p.resolve(f, 0)
 	if err == nil && (len(body) < f.need || len(body) > f.size) {
 		want := strconv.Itoa(f.need)
 		if f.size > f.need {
 			want += " to " + strconv.Itoa(f.size)
 		}
-		return wrongLength, corrupt(at+2, "data of "+t.name, fmt.Sprintf("%d bytes", len(body)), want)
+		return dataset.CodeMessageShort, corrupt(at+2, "data of "+t.name, fmt.Sprintf("%d bytes", len(body)), want)
 	}
 	if err == nil {
 		err = p.layout(f)
 	}
 	if err != nil {
 		t.flaw = "its format is broken"
-		return "data messages of a broken format", err
+		return dataset.CodeMessageFormat, err
 	}
 	if f.clock.base == 0 {
 		t.lost--
@@ -142,7 +141,7 @@ func (p *parser) sample(m message) (what string, err error) {
 	}
 	time, err := p.clock(t, body, at+2)
 	if err != nil {
-		return "data messages with a timestamp beyond the clock", err
+		return dataset.CodeTimeOverflow, err
 	}
 	if t.samples == 0 {
 		// The messages of this id come to v.bytes, so no more than this many of them can be whole.

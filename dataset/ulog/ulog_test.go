@@ -196,16 +196,17 @@ func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {
 	log := parse(t, w)
 	assert.Equal(t, "stack!!", string(log.MultiInfo[0].Values[0]))
 	assert.Equal(t, []int64{1000}, log.Streams[0].Nanoseconds())
-	assert.Equal(t, int64(7), log.Damage.Bytes())
-	require.Len(t, log.Damage, 1)
-	assert.Equal(t, int64(cut), log.Damage[0].First.Offset)
-	assert.ErrorIs(t, log.Damage[0].First, dataset.ErrTruncated)
+	assert.Equal(t, int64(7), log.Notes.LostBytes())
+	require.Len(t, log.Notes.Damage(), 1)
+	assert.Equal(t, dataset.CodeRecordInterrupted, log.Notes.Damage()[0].Code)
+	assert.Equal(t, int64(cut), log.Notes.Damage()[0].Cause.(*dataset.FormatError).Offset)
+	assert.ErrorIs(t, log.Notes.Damage()[0].Cause, dataset.ErrTruncated)
 
 	_, err := Parse(w.b[:part-2], Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 	log, err = Parse(w.b[:part-2], Options{})
 	require.NoError(t, err)
-	assert.NotNil(t, log.Damage)
+	assert.NotNil(t, log.Notes.Damage())
 	assert.Len(t, log.Streams, 1)
 }
 
@@ -219,7 +220,7 @@ func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 		log, err := Parse(whole[:n], Options{Strict: true})
 		if starts[n] {
 			require.NoError(t, err, n)
-			assert.Zero(t, log.Damage.Bytes())
+			assert.Zero(t, log.Notes.LostBytes())
 			continue
 		}
 		var bad *dataset.FormatError
@@ -232,9 +233,9 @@ func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, n)
-		assert.Positive(t, log.Damage.Bytes())
-		assert.Equal(t, int64(n), log.Damage.Bytes()+bad.Offset)
-		assert.NotNil(t, log.Damage)
+		assert.Positive(t, log.Notes.LostBytes())
+		assert.Equal(t, int64(n), log.Notes.LostBytes()+bad.Offset)
+		assert.NotNil(t, log.Notes.Damage())
 	}
 }
 

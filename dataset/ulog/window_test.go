@@ -34,15 +34,15 @@ func TestAFileInPartsIsReadAsAWhole(t *testing.T) {
 	data := large(true)
 	want, err := Parse(data, Options{})
 	require.NoError(t, err)
-	require.Greater(t, want.Damage.Bytes(), int64(12_000))
+	require.Greater(t, want.Notes.LostBytes(), int64(12_000))
 	path := filepath.Join(t.TempDir(), "large.ulg")
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 	got, err := ReadFile(path, Options{})
 	require.NoError(t, err)
 	require.Equal(t, want.Streams, got.Streams)
-	got.Damage.SetPath("")
-	want.Damage.SetPath("")
-	assert.Equal(t, want.Damage, got.Damage)
+	got.Notes.SetPath("")
+	want.Notes.SetPath("")
+	assert.Equal(t, want.Notes.Damage(), got.Notes.Damage())
 }
 
 // shrinking is a file that is cut while it is read, or whose disk fails.

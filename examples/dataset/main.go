@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // every format; a program that reads one imports that one
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open("auto") finds a GPU
 )
@@ -43,6 +44,9 @@ func run(in string, rate float64, backend string, streams []string, out io.Write
 	defer d.Close()
 	info := d.Info()
 	fmt.Fprintf(out, "%s, %s: %d episodes at %v Hz (from %s)\n", d.Name(), d.Format(), d.Len(), info.Rate, info.RateFrom)
+	for _, line := range notetext.Lines(info.Notes) {
+		fmt.Fprintln(out, "problem:", line)
+	}
 	for _, p := range info.Problems {
 		fmt.Fprintf(out, "problem: %s: %s\n", p.Where, p.What)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/mcap" // each for the logs that it reads
+	"github.com/robocache/robocache/dataset/notetext"
 	_ "github.com/robocache/robocache/dataset/rosbag"
 	_ "github.com/robocache/robocache/dataset/rosbag2"
 	_ "github.com/robocache/robocache/dataset/rosbag2/sqlite" // for the .db3 files of rosbag2
@@ -50,8 +51,8 @@ func run(in, clock, backend, output string, topics []string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	if e.Damage != nil { // what is whole of a broken log is there all the same
-		fmt.Fprintln(out, "lost:", e.Damage)
+	for _, line := range notetext.Lost(e.Notes) { // whole parts of a broken log are read
+		fmt.Fprintln(out, line)
 	}
 	plan := align.Plan{Rate: 50}
 	for _, name := range topics {

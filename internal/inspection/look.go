@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/text"
 )
 
@@ -82,8 +83,8 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 		if numbers > 1 {
 			where = fmt.Sprintf("episode %d, %s: ", at, e.Name)
 		}
-		for _, lost := range e.Damage {
-			remark(where, "lost: "+lost.String())
+		for _, lost := range notetext.Lost(e.Notes) {
+			remark(where, lost)
 		}
 		for _, r := range e.Remarks {
 			remark(where, r)
@@ -109,7 +110,7 @@ func Look(ctx context.Context, path string, d dataset.Dataset, opt Options) (*Re
 	found := reportOf(path, opt.Episode >= 0, d, &sum, firsts)
 	for _, u := range unread {
 		where, what, _ := strings.Cut(u, ": ")
-		found.Problems = append(found.Problems, Problem{where, what})
+		found.Problems = append(found.Problems, Problem{where, what, nil})
 	}
 	for i := range sum.Streams {
 		if s := &sum.Streams[i]; s.Lossy > 0 {

@@ -1,6 +1,9 @@
 package inspection
 
-import "github.com/robocache/robocache/dataset"
+import (
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
+)
 
 // Report is what is said of a recording or dataset: its streams over all episodes, or those of the one that was asked for.
 type Report struct {
@@ -53,6 +56,7 @@ type Episode struct {
 type Problem struct {
 	Where string `json:"where"`
 	What  string `json:"what"`
+	*notetext.Entry
 }
 
 type LeftOut struct {
@@ -116,7 +120,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	info := d.Info()
 	f := &Report{
 		Path: path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
-		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.Damage,
+		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.LostBytes,
 		Splits: []Split{}, Features: Features(&info), Streams: []Stream{}, Media: []Media{}, Clouds: []Clouds{}, Tasks: info.Tasks,
 		LeftOut: []LeftOut{}, Remarks: []string{},
 	}
@@ -156,7 +160,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	for _, l := range sum.LeftOut {
 		f.LeftOut = append(f.LeftOut, LeftOut{l.Name, l.Reason, l.Episodes})
 	}
-	f.Problems = Problems(append(info.Problems, sum.Problems...))
+	f.Problems = Problems(info.Notes, append(info.Problems, sum.Problems...))
 	return f
 }
 
@@ -178,11 +182,15 @@ func Columns(columns []dataset.Column) []Column {
 	return list
 }
 
-// Problems are those of a dataset, an empty list if there are none.
-func Problems(problems []dataset.Problem) []Problem {
+// Problems lists the problems and the damage of a dataset as a whole, an empty list if there are none.
+func Problems(notes dataset.Notes, problems []dataset.Problem) []Problem {
 	list := []Problem{}
+	for _, n := range notes.Of(dataset.ClassProblem, dataset.ClassDamage) {
+		e := notetext.EntryOf(n)
+		list = append(list, Problem{n.Subject, e.Text, &e})
+	}
 	for _, p := range problems {
-		list = append(list, Problem{p.Where, p.What})
+		list = append(list, Problem{p.Where, p.What, nil})
 	}
 	return list
 }

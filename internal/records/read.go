@@ -25,7 +25,7 @@ func ReadFile(path string, parse Parse) (*dataset.Cloud, error) {
 		bad.Path = path
 	}
 	if c != nil {
-		c.Damage.SetPath(path)
+		c.Notes.SetPath(path)
 	}
 	return c, err
 }

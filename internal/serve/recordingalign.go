@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/tensor"
@@ -76,6 +77,7 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	var text strings.Builder
 	text.WriteString(out.Report.String())
+	out.Report.Remarks = append(notetext.Lost(out.Report.Damage), out.Report.Remarks...)
 	for _, note := range out.Report.Notes() {
 		text.WriteString(printed.Text(note) + "\n")
 	}

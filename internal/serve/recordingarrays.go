@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
@@ -187,10 +188,10 @@ func readEpisode(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	for _, d := range e.Dropouts {
 		out.Dropouts = append(out.Dropouts, sentDropout(d))
 	}
-	for _, d := range e.Damage {
-		sent := sentDamage{What: d.What, Count: d.Count, Bytes: d.Bytes}
-		if d.First != nil {
-			sent.First = d.First.Error()
+	for _, d := range e.Notes.Damage() {
+		sent := sentDamage{What: notetext.Text(dataset.Note{Code: d.Code, Detail: dataset.Detail{Got: d.Got}}), Count: d.Count, Bytes: d.Bytes}
+		if d.Cause != nil {
+			sent.First = d.Cause.Error()
 		}
 		out.Damage = append(out.Damage, sent)
 	}

@@ -332,7 +332,7 @@ class Recording:
             [Feature(f["name"], f["dtype"], f["shape"], f.get("names")) for f in said["features"]],
             said["tasks"], said["frames"], said["splits"], dict(said["attributes"] or {}),
         )  # fmt: skip
-        self.problems = [Problem(**p) for p in said["problems"]]
+        self.problems = [Problem(p["where"], p["what"]) for p in said["problems"]]
         self._count = int(said["episodes"])
 
     @property

@@ -94,9 +94,9 @@ func TestAnyFileOpens(t *testing.T) {
 					assert.Contains(t, fmt.Sprint(h5test.Left(e)), why, file)
 				}
 				if links := filepath.Base(file); links == "test_file.hdf5" || links == "test_file2.hdf5" {
-					assert.Contains(t, e.Damage.String(), "missing_dataset: no such name", "a link that leads nowhere")
+					assert.Contains(t, fmt.Sprint(e.Notes.Damage()), "missing_dataset: no such name", "a link that leads nowhere")
 				} else {
-					assert.Nil(t, e.Damage, file)
+					assert.Nil(t, e.Notes.Damage(), file)
 				}
 				assert.Equal(t, strings.Contains(file, "userblock"), len(e.Streams)+len(e.Media)+len(e.LeftOut)+len(e.Attributes.Other) == 0, file)
 			}

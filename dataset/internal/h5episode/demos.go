@@ -3,8 +3,8 @@ package h5episode
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -77,7 +77,7 @@ func (s *Set) IndexDemos(ctx context.Context, rateOf func(envArgs string) float6
 		}
 	}
 	if total, ok := said.Number("total"); ok && total != float64(s.About.Frames) {
-		s.Problem("data", fmt.Sprintf("total says %s steps, and its demonstrations have %d", said["total"], s.About.Frames))
+		s.Problem(dataset.CodeStepTotal, "data", dataset.Detail{Got: strconv.Itoa(s.About.Frames), Want: said["total"]})
 	}
 	return s.masks(demos)
 }
@@ -157,7 +157,7 @@ func (s *Set) masks(demos []string) error {
 			if i, there := number[demo]; there {
 				split.Episodes = append(split.Episodes, i)
 			} else {
-				s.Problem("mask/"+name, fmt.Sprintf("names %q, which is not there", demo))
+				s.Problem(dataset.CodeSplitNameMissing, "mask/"+name, dataset.Detail{Got: demo})
 			}
 		}
 		s.About.Splits = append(s.About.Splits, split)

@@ -33,18 +33,18 @@ type Reader struct {
 // Attributes reads the attributes of an object that say something of the episode. One that is broken costs itself.
 func (r *Reader) Attributes(o hdf5.Object) (Said, error) {
 	return saidOf(o, &r.room, func(name string, err error) error {
-		return r.cost("attribute "+name, "attributes that are broken", err)
+		return r.cost("attribute "+name, dataset.CodeAttributeBroken, err)
 	})
 }
 
 // cost leaves out what cannot be read, unless that is refused. An error that is none of the file's is one.
-func (r *Reader) cost(name, what string, err error) error {
-	bad, broken := dataset.AsDamage(err)
+func (r *Reader) cost(name string, code dataset.Code, err error) error {
+	bad, broken := dataset.AsBroken(err)
 	switch {
 	case broken && r.set.strict:
 		return err
 	case broken:
-		r.Damage.Add(what, 0, bad)
+		r.Notes.AddDamage(code, 0, bad)
 	case !errors.Is(err, dataset.ErrUnsupported):
 		return err
 	}
@@ -72,7 +72,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			links = append(links, path+name)
 		}
 		if err := g.Lost(); err != nil {
-			return r.cost(path, "groups that are broken", err)
+			return r.cost(path, dataset.CodeArrayBroken, err)
 		}
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			return err
 		}
 		if err != nil {
-			return r.cost(path, "datasets that are broken", err)
+			return r.cost(path, dataset.CodeArrayBroken, err)
 		}
 		said, err := r.Attributes(o)
 		if err != nil {
@@ -133,7 +133,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			return err
 		}
 		if err := r.add(it.path, it.d); err != nil {
-			if err := r.cost(it.path, "datasets that are broken", err); err != nil {
+			if err := r.cost(it.path, dataset.CodeArrayBroken, err); err != nil {
 				return err
 			}
 		}
@@ -172,7 +172,7 @@ func (r *Reader) count(items []item) error {
 	if r.Declared == nil || *r.Declared == r.steps {
 		return nil
 	}
-	return r.cost("attribute num_samples", "attributes that are wrong", &dataset.FormatError{
+	return r.cost("attribute num_samples", dataset.CodeAttributeBroken, &dataset.FormatError{
 		Format: r.set.layout.Format, Path: r.set.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: r.Name + ": num_samples", Got: fmt.Sprint(*r.Declared),
 		Want: fmt.Sprintf("%d, the rows of its datasets", r.steps),
 	})

@@ -87,7 +87,7 @@ func textOf(v *hdf5.Values) (string, error) {
 			words = append(words, word)
 		}
 	}
-	if _, broken := dataset.AsDamage(err); err != nil && !broken && ignorable(err) && v.Type().Kind != 0 {
+	if _, broken := dataset.AsBroken(err); err != nil && !broken && ignorable(err) && v.Type().Kind != 0 {
 		return about, nil
 	}
 	return strings.Join(words, ", "), err

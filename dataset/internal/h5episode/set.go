@@ -2,6 +2,7 @@ package h5episode
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -45,14 +46,13 @@ func (s *Set) index(ctx context.Context) error {
 		}
 	}
 	for _, w := range s.File.Warnings() {
-		s.Problem(storage.Base(s.path), w)
+		s.Problem(dataset.CodeFileDoubtful, storage.Base(s.path), dataset.Detail{Cause: errors.New(w)})
 	}
 	if err := s.layout.Index(ctx, s); err != nil {
 		return err
 	}
-	if s.strict && len(s.About.Problems) > 0 {
-		p := s.About.Problems[0]
-		return s.fail(dataset.ErrCorrupt, p.Where, p.What, "")
+	if bad := s.About.Notes.Of(dataset.ClassProblem); s.strict && bad != nil {
+		return s.fail(dataset.ErrCorrupt, bad[0].Subject, bad[0].String(), "")
 	}
 	return nil
 }
@@ -61,15 +61,15 @@ func (s *Set) fail(kind error, msg, got, want string) error {
 	return &dataset.FormatError{Format: s.layout.Format, Path: s.path, Offset: -1, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// Problem notes what is declared and not there, or not so.
-func (s *Set) Problem(where, what string) {
-	s.About.Problems = append(s.About.Problems, dataset.Problem{Where: where, What: what})
+// Problem adds a note about something that is declared and missing or different.
+func (s *Set) Problem(code dataset.Code, subject string, detail dataset.Detail) {
+	s.About.Notes.Add(dataset.Note{Code: code, Subject: subject, Count: 1, Detail: detail})
 }
 
 // Broken notes an error of something that costs itself only, and returns one that is none of the file's.
 func (s *Set) Broken(where string, err error) error {
 	if ignorable(err) {
-		s.Problem(where, err.Error())
+		s.Problem(dataset.CodeUnreadable, where, dataset.Detail{Cause: err})
 		return nil
 	}
 	return err
@@ -118,7 +118,7 @@ func (s *Set) Format() string { return s.Kind }
 // Info returns what the file says of itself as a whole, and what it declares and is not there.
 func (s *Set) Info() dataset.Info {
 	info := s.About
-	info.Tasks, info.Splits, info.Problems = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Tasks, info.Splits, info.Notes = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Notes)
 	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }

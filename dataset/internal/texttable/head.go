@@ -102,6 +102,6 @@ func ReadHead(path string, most int) (head []byte, whole, ended bool, err error)
 }
 
 // Unended is what a dataset says of a file that does not end in a line's end.
-func Unended(path string) dataset.Problem {
-	return dataset.Problem{Where: storage.Base(path), What: "the last line has no line's end: if the file was cut there, digits of its last number may be missing"}
+func Unended(path string) dataset.Note {
+	return dataset.Note{Code: dataset.CodeNoLineEnd, Subject: storage.Base(path)}
 }

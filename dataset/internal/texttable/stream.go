@@ -49,7 +49,7 @@ func (t *Table) AddTo(e *dataset.Episode, name string, times []int64, units map[
 	if t.Unended {
 		e.Attributes.Other[name+": last line"] = "has no line's end: if the file was cut there, digits of its last number may be missing"
 	}
-	e.Damage = append(e.Damage, t.Damage...)
+	e.Notes = append(e.Notes, t.Notes...)
 	return nil
 }
 

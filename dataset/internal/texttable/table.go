@@ -60,7 +60,7 @@ type Table struct {
 	Columns []Column // [D], in the order of the fields
 	Inexact int      // whole numbers that float64 does not hold
 	Unended bool     // the last row has no line's end
-	Damage  dataset.Damages
+	Notes   dataset.Notes
 }
 
 // Column is one of a table.
@@ -93,7 +93,7 @@ func ReadFile(ctx context.Context, path string, l Layout, strict bool) (*Table, 
 		bad.Path = path
 	}
 	if t != nil {
-		t.Damage.SetPath(path)
+		t.Notes.SetPath(path)
 	}
 	return t, err
 }
@@ -200,17 +200,17 @@ func (p *parser) all(ctx context.Context, strict bool) error {
 			return bad
 		}
 		broken++
-		what := "lines that are broken"
+		code := dataset.CodeLineBroken
 		switch {
 		case line.Long:
-			what = "lines that are too long"
+			code = dataset.CodeLineLong
 		case !line.Ended:
-			what = "lines that the end of the file cuts"
+			code = dataset.CodeLineCut
 		}
-		p.table.Damage.Add(what, int64(line.Bytes), bad)
+		p.table.Notes.AddDamage(code, int64(line.Bytes), bad)
 	}
 	if broken > p.table.Rows {
-		return p.table.Damage[0].First
+		return p.table.Notes[0].Cause
 	}
 	return nil
 }

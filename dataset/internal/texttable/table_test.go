@@ -49,8 +49,8 @@ func FuzzRead(f *testing.F) {
 						width++
 					}
 				}
-				if len(table.Values) != table.Rows*width || name != "steps" && len(table.Times) != table.Rows || strict && table.Damage != nil || table.Damage.Bytes() > int64(len(text)) {
-					t.Fatalf("%s: %d rows, %d columns, %d values, %d times, damage %v", name, table.Rows, width, len(table.Values), len(table.Times), table.Damage)
+				if len(table.Values) != table.Rows*width || name != "steps" && len(table.Times) != table.Rows || strict && table.Notes.Damage() != nil || table.Notes.LostBytes() > int64(len(text)) {
+					t.Fatalf("%s: %d rows, %d columns, %d values, %d times, damage %v", name, table.Rows, width, len(table.Values), len(table.Times), table.Notes.Damage())
 				}
 			}
 		}

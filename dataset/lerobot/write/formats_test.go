@@ -49,7 +49,7 @@ func TestOtherFormatsBecomeLeRobot(t *testing.T) {
 			require.NoError(t, err)
 			b, err := got.Episode(ctx, i)
 			require.NoError(t, err)
-			require.Empty(t, b.Damage)
+			require.Empty(t, b.Notes.Damage())
 			require.Len(t, b.Streams, len(a.Streams))
 			assert.Equal(t, a.Attributes.Task, b.Attributes.Task)
 			for k := range a.Streams {

@@ -51,7 +51,7 @@ func TestRecordingsAreReadBackAsTheyWere(t *testing.T) {
 			require.NoError(t, err)
 			b, err := got.Episode(ctx, i)
 			require.NoError(t, err)
-			assert.Empty(t, b.Damage)
+			assert.Empty(t, b.Notes.Damage())
 			assert.Empty(t, b.LeftOut)
 			assert.Equal(t, a.Attributes.Task, b.Attributes.Task)
 			require.Equal(t, a.Names(), b.Names())
@@ -158,7 +158,7 @@ func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 		require.NoError(t, err)
 		y, err := got.Episode(ctx, i)
 		require.NoError(t, err)
-		assert.Empty(t, y.Damage)
+		assert.Empty(t, y.Notes.Damage())
 		for k, m := range x.Media {
 			require.Equal(t, m.Len(), y.Media[k].Len())
 			for _, f := range []int{0, m.Len() / 2, m.Len() - 1} {

@@ -106,7 +106,7 @@ func rewritten(t *testing.T, d dataset.Dataset, opt Options) (*lerobot.Set, *Wri
 	assert.Empty(t, got.Info().Problems)
 	for e, err := range dataset.Episodes(ctx, got) {
 		require.NoError(t, err)
-		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.Notes.Damage())
 		assert.Empty(t, e.LeftOut)
 	}
 	return got, w, path
@@ -313,7 +313,7 @@ func TestWritingMendsTimesThatDrifted(t *testing.T) {
 	for i := range drifted.Len() {
 		e, err := drifted.Episode(ctx, i)
 		require.NoError(t, err)
-		require.Contains(t, e.Damage.String(), "more than 0.1 ms from their rows")
+		require.NotNil(t, e.Notes.Find(dataset.CodeFrameDrift))
 		require.NoError(t, w.Add(ctx, e))
 	}
 	require.NoError(t, w.Commit(ctx))
@@ -371,7 +371,7 @@ func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	for i := range 5 {
 		e, err := joined.Episode(ctx, i)
 		require.NoError(t, err)
-		if strings.Contains(e.Damage.String(), "more than 0.1 ms from their rows") {
+		if e.Notes.Find(dataset.CodeFrameDrift) != nil {
 			drifted++
 		}
 		require.NoError(t, w.Add(ctx, e))
@@ -383,7 +383,7 @@ func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	defer mended.Close()
 	for e, err := range dataset.Episodes(ctx, mended) {
 		require.NoError(t, err)
-		assert.Empty(t, e.Damage)
+		assert.Empty(t, e.Notes.Damage())
 		assert.Equal(t, 10, e.Media[0].Len())
 	}
 	from := parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/from_timestamp"]

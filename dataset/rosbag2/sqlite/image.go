@@ -28,7 +28,7 @@ type image struct {
 }
 
 // newImage reads the header and the log. A file that ends before its pages do is damage.
-func newImage(ctx context.Context, path string, file, wal storage.File, damage *dataset.Damages) (*image, error) {
+func newImage(ctx context.Context, path string, file, wal storage.File, damage *dataset.Notes) (*image, error) {
 	m := &image{file: file, size: file.Size()}
 	if wal != nil {
 		m.wal = wal
@@ -66,10 +66,10 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 	m.utf16 = utf16Of(head[59])
 	pages := int64(binary.BigEndian.Uint32(head[28:]))
 	if valid := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:]); valid && pages*page > m.size {
-		*damage = append(*damage, dataset.Damage{What: "bytes missing at the end of the database", Bytes: pages*page - m.size, First: &dataset.FormatError{
+		*damage = append(*damage, dataset.Note{Code: dataset.CodeFileShort, Detail: dataset.Detail{Bytes: pages*page - m.size, Cause: &dataset.FormatError{
 			Format: "rosbag2", Path: path, Offset: m.size, Kind: dataset.ErrTruncated, Msg: "pages of the database",
 			Got: strconv.FormatInt(m.size, 10) + " bytes", Want: strconv.FormatInt(pages*page, 10),
-		}})
+		}}})
 	}
 	return m, nil
 }

@@ -24,17 +24,17 @@ func (l *log) bounds(part int) (from, to int64) {
 }
 
 // Each reads a part.
-func (l *log) Each(ctx context.Context, part int, damage *dataset.Damages, use func(topics.Message) error) error {
+func (l *log) Each(ctx context.Context, part int, damage *dataset.Notes, use func(topics.Message) error) error {
 	from, to := l.bounds(part)
 	return l.messages.rows(ctx, from, to, damage, func(number int64, row []byte) error {
 		topic, time, data, got := l.split(number, row)
 		channel, ok := l.numbers[topic]
 		switch {
 		case got != "":
-			damage.Add("messages of a wrong kind", int64(len(row)), l.wrong(numbered(number), got, "integers for topic_id and timestamp, and a blob"))
+			damage.AddDamage(dataset.CodeMessageType, int64(len(row)), l.wrong(numbered(number), got, "integers for topic_id and timestamp, and a blob"))
 			return nil
 		case !ok:
-			damage.Add("messages of a topic that there is not", int64(len(row)), l.wrong(numbered(number), "topic_id "+strconv.FormatInt(topic, 10), "one of the table topics"))
+			damage.AddDamage(dataset.CodeMessageWithoutTopic, int64(len(row)), l.wrong(numbered(number), "topic_id "+strconv.FormatInt(topic, 10), "one of the table topics"))
 			return nil
 		}
 		return use(topics.Message{Channel: channel, Log: time, Publish: time, At: topics.At{Part: part, Offset: number}, Data: data})

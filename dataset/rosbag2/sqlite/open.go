@@ -30,7 +30,7 @@ type log struct {
 	parts    int
 }
 
-func open(ctx context.Context, from store.Source, damage *dataset.Damages) (_ store.File, err error) {
+func open(ctx context.Context, from store.Source, damage *dataset.Notes) (_ store.File, err error) {
 	wal, err := from.Beside(ctx, "-wal")
 	if err != nil {
 		return nil, err

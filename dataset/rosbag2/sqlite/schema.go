@@ -27,9 +27,9 @@ type definition struct {
 var master = definition{"sqlite_schema", 1, map[string]column{"type": {at: 0}, "name": {at: 1}, "rootpage": {at: 3}, "sql": {at: 4}}, true}
 
 // readSchema reads all but the messages.
-func (l *log) readSchema(ctx context.Context, damage *dataset.Damages) error {
+func (l *log) readSchema(ctx context.Context, damage *dataset.Notes) error {
 	tables := map[string]definition{}
-	var broken dataset.Damages
+	var broken dataset.Notes
 	err := l.scan(ctx, master, []string{"type", "name", "rootpage", "sql"}, &broken, func(v []value) (wrong string) {
 		kind, _ := l.image.text(v[0])
 		name, _ := l.image.text(v[1])
@@ -54,7 +54,7 @@ func (l *log) readSchema(ctx context.Context, damage *dataset.Damages) error {
 	} {
 		switch {
 		case bad != nil && len(broken) > 0:
-			return broken[0].First
+			return broken[0].Cause
 		case bad != nil:
 			return bad
 		}
@@ -100,7 +100,7 @@ func (l *log) unreadable(d definition, name string, columns ...string) *dataset.
 }
 
 // scan calls use for the rows of a table other than messages, with some of its columns. What is wrong with a row is damage.
-func (l *log) scan(ctx context.Context, d definition, names []string, damage *dataset.Damages, use func(v []value) (wrong string)) error {
+func (l *log) scan(ctx context.Context, d definition, names []string, damage *dataset.Notes, use func(v []value) (wrong string)) error {
 	columns, values := make([]column, len(names)), make([]value, len(names))
 	for i, name := range names {
 		var ok bool
@@ -115,17 +115,17 @@ func (l *log) scan(ctx context.Context, d definition, names []string, damage *da
 			wrong = use(values)
 		}
 		if wrong != "" {
-			damage.Add(brokenTables, int64(len(row)), l.wrong("table "+d.name+": row "+strconv.FormatInt(number, 10), wrong, ""))
+			damage.AddDamage(dataset.CodeRecordBroken, int64(len(row)), l.wrong("table "+d.name+": row "+strconv.FormatInt(number, 10), wrong, ""))
 		}
 		return nil
 	})
 }
 
 // optional reports whether columns of a table that not every bag has can be read. It is damage if there is the table, and they cannot for its form.
-func (l *log) optional(d definition, damage *dataset.Damages, columns ...string) bool {
+func (l *log) optional(d definition, damage *dataset.Notes, columns ...string) bool {
 	if bad := l.unreadable(d, d.name, columns...); bad != nil {
 		if d.root > 0 && (d.columns == nil || !d.hasRowid) {
-			damage.Add(brokenTables, 0, bad)
+			damage.AddDamage(dataset.CodeRecordBroken, 0, bad)
 		}
 		return false
 	}
@@ -133,7 +133,7 @@ func (l *log) optional(d definition, damage *dataset.Damages, columns ...string)
 }
 
 // readDistro reads the distribution, which files have from ROS 2 Iron on.
-func (l *log) readDistro(ctx context.Context, d definition, damage *dataset.Damages) error {
+func (l *log) readDistro(ctx context.Context, d definition, damage *dataset.Notes) error {
 	if !l.optional(d, damage, "ros_distro") {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (l *log) readDistro(ctx context.Context, d definition, damage *dataset.Dama
 }
 
 // readDefinitions reads the messages' types, which files have from Iron on.
-func (l *log) readDefinitions(ctx context.Context, d definition, damage *dataset.Damages, into map[string]message.Schema) error {
+func (l *log) readDefinitions(ctx context.Context, d definition, damage *dataset.Notes, into map[string]message.Schema) error {
 	names := []string{"topic_type", "encoding", "encoded_message_definition"}
 	if !l.optional(d, damage, names...) {
 		return nil
@@ -170,8 +170,8 @@ func (l *log) readDefinitions(ctx context.Context, d definition, damage *dataset
 }
 
 // readTopics reads the channels.
-func (l *log) readTopics(ctx context.Context, d definition, damage *dataset.Damages, definitions map[string]message.Schema) error {
-	var broken dataset.Damages
+func (l *log) readTopics(ctx context.Context, d definition, damage *dataset.Notes, definitions map[string]message.Schema) error {
+	var broken dataset.Notes
 	names := []string{"id", "name", "type", "serialization_format", "offered_qos_profiles"} // the last one not in the oldest bags
 	err := l.scan(ctx, d, names, &broken, func(v []value) (wrong string) {
 		name, isName := l.image.text(v[1])
@@ -201,7 +201,7 @@ func (l *log) readTopics(ctx context.Context, d definition, damage *dataset.Dama
 		return ""
 	})
 	if err == nil && len(l.channels) == 0 && len(broken) > 0 {
-		return broken[0].First
+		return broken[0].Cause
 	}
 	damage.Join(broken)
 	return err

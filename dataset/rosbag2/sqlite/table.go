@@ -15,9 +15,6 @@ import (
 // mostDeep is how many pages a tree has above one another: more than a file of 2^32 pages could need.
 const mostDeep = 20
 
-// brokenTables is the damage of tables other than messages.
-const brokenTables = "tables that are broken"
-
 // table is a table's tree of pages. Inner pages have the greatest number of a row below each page but the last; leaves have rows.
 // https://www.sqlite.org/fileformat2.html#b_tree_pages
 type table struct {
@@ -34,7 +31,7 @@ type walk struct {
 	ctx      context.Context
 	from, to int64
 	use      func(number int64, row []byte) error // row is good until it returns
-	damage   *dataset.Damages
+	damage   *dataset.Notes
 	backward bool // the last row first
 
 	pages  pages
@@ -53,7 +50,7 @@ var idle = sync.Pool{New: func() any { return new(rooms) }}
 
 // rows calls use for the rows of numbers from a number to another. A page that is broken costs what is below it; damage has it if the
 // first number that may be there is among those asked for, so that of several walks one counts it.
-func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Damages, use func(number int64, row []byte) error) error {
+func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Notes, use func(number int64, row []byte) error) error {
 	r := idle.Get().(*rooms)
 	w := &walk{table: t, rooms: r, ctx: ctx, from: from, to: to, use: use, damage: damage, pages: pages{image: t.image, buf: r.pages}}
 	err := w.below(t.root, 0, math.MinInt64, math.MaxInt64)
@@ -67,9 +64,9 @@ func (w *walk) lost(page uint32, first, last int64, got string) {
 	if w.damage == nil || first < w.from || first > w.to {
 		return
 	}
-	what, which := brokenTables, "table "+w.name
+	code, which := dataset.CodeRecordBroken, "table "+w.name
 	if w.name == "messages" {
-		what, which = "pages of messages that cannot be read", w.name
+		code, which = dataset.CodePageUnreadable, w.name
 	}
 	if first > math.MinInt64 {
 		which += " from " + strconv.FormatInt(first, 10)
@@ -82,7 +79,7 @@ func (w *walk) lost(page uint32, first, last int64, got string) {
 	if at >= w.image.size {
 		kind = dataset.ErrTruncated
 	}
-	w.damage.Add(what, 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
+	w.damage.AddDamage(code, 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
 }
 
 // below walks what is below a page, which may have rows of numbers from first to last.

@@ -17,7 +17,7 @@ const (
 )
 
 // overlay reads the log: the pages of all transactions that are whole. Frames after them are of earlier logs, or of a transaction that did not end.
-func (m *image) overlay(ctx context.Context, path string, damage *dataset.Damages) error {
+func (m *image) overlay(ctx context.Context, path string, damage *dataset.Notes) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(m.wal, 0, m.wal.Size()), 1<<20)
 	head := make([]byte, walHeader)
 	if _, err := io.ReadFull(in, head); err != nil {
@@ -32,7 +32,7 @@ func (m *image) overlay(ctx context.Context, path string, damage *dataset.Damage
 	var sum checksum
 	sum.add(order, head[:24])
 	if kind&^1 != 0x377f0682 || !sum.is(head[24:]) || page < 512 || page > 65536 || page&(page-1) != 0 {
-		damage.Add("write-ahead logs that are broken", m.wal.Size(), &dataset.FormatError{Format: "rosbag2", Path: path + "-wal", Offset: 0,
+		damage.AddDamage(dataset.CodeWALBroken, m.wal.Size(), &dataset.FormatError{Format: "rosbag2", Path: path + "-wal", Offset: 0,
 			Kind: dataset.ErrCorrupt, Msg: "header of the write-ahead log", Got: fmt.Sprintf("%x", head[:12]), Want: "377f0682 or 377f0683, and a checksum that is right"})
 		return nil
 	}

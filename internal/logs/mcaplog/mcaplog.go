@@ -20,4 +20,4 @@ type Log interface {
 
 // Open finds the parts of a file, by its index where there is one. Records that are outside the index are found too. What is broken is counted in
 // damage. The file stays the caller's, who closes it when the log is done with; path is for errors. Package mcap sets it.
-var Open func(ctx context.Context, file storage.File, path string, damage *dataset.Damages) (Log, error)
+var Open func(ctx context.Context, file storage.File, path string, damage *dataset.Notes) (Log, error)

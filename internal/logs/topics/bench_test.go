@@ -18,7 +18,7 @@ const odometry = "Vector3 position\nVector3 velocity\nfloat64[36] covariance\n" 
 // plainLog gives its messages as they are.
 type plainLog struct{ fakeLog }
 
-func (l *plainLog) Each(_ context.Context, part int, _ *dataset.Damages, use func(m Message) error) error {
+func (l *plainLog) Each(_ context.Context, part int, _ *dataset.Notes, use func(m Message) error) error {
 	for _, m := range l.parts[part] {
 		if err := use(m); err != nil {
 			return err

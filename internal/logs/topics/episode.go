@@ -31,7 +31,7 @@ func (r *reader) episode() (*dataset.Episode, error) {
 	r.meet()
 	r.mu.Unlock()
 	e := &making{reader: r, names: map[string]bool{}, said: map[[2]string]bool{}, several: map[string]int{}}
-	e.Damage = r.damage
+	e.Notes = r.damage
 	slices.SortFunc(r.topics, func(a, b *topic) int {
 		return cmp.Or(dataset.CompareNames(a.name, b.name), cmp.Compare(uint(a.first), uint(b.first)), cmp.Compare(a.kind, b.kind))
 	})

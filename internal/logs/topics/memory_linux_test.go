@@ -28,7 +28,7 @@ type longLog struct {
 
 func (l *longLog) Parts() int { return l.parts }
 
-func (l *longLog) Each(_ context.Context, part int, _ *dataset.Damages, use func(m Message) error) error {
+func (l *longLog) Each(_ context.Context, part int, _ *dataset.Notes, use func(m Message) error) error {
 	data := append([]byte{}, l.data...)
 	for i := range l.each {
 		if l.frame != nil {

@@ -33,7 +33,7 @@ type reader struct {
 
 	joined int // pieces
 	again  []int
-	damage dataset.Damages
+	damage dataset.Notes
 	idle   sync.Pool // of *part
 }
 
@@ -121,7 +121,7 @@ type part struct {
 	pieces []*piece // of topics, by their index; nil where nothing was read yet, ever
 	used   []*piece // in the order of their first messages
 	learnt bool     // whether there are messages that must be read again
-	damage dataset.Damages
+	damage dataset.Notes
 	err    error
 }
 
@@ -277,7 +277,7 @@ func (in *piece) fail(err error, m *Message, strict bool) error {
 	said := *bad
 	said.Msg = fmt.Sprintf("message of %s at %d ns: %s", in.topic.name, m.Log, bad.Msg)
 	one := failed{1, int64(len(m.Data)), &said}
-	switch _, broken := dataset.AsDamage(err); {
+	switch _, broken := dataset.AsBroken(err); {
 	case !broken:
 		in.refused.add(one)
 	case strict:
@@ -290,8 +290,8 @@ func (in *piece) fail(err error, m *Message, strict bool) error {
 
 // join adds what was read of a part to what was before.
 func (r *reader) join(p *part, again bool) error {
-	if r.strict && len(p.damage) > 0 && p.damage[0].First != nil {
-		return p.damage[0].First
+	if r.strict && len(p.damage) > 0 && p.damage[0].Cause != nil {
+		return p.damage[0].Cause
 	}
 	if p.err != nil {
 		return p.err
@@ -302,7 +302,7 @@ func (r *reader) join(p *part, again bool) error {
 	for _, in := range p.used {
 		in.topic.join(in, r)
 		if in.broken.count > 0 {
-			r.damage.Join(dataset.Damages{{What: "messages that do not fit their type", Count: in.broken.count, Bytes: in.broken.bytes, First: in.broken.first}})
+			r.damage.Join(dataset.Notes{{Code: dataset.CodeMessageMismatch, Count: in.broken.count, Detail: dataset.Detail{Bytes: in.broken.bytes, Cause: in.broken.first}}})
 		}
 		in.clear()
 	}

@@ -162,25 +162,25 @@ func TestFramesAndCloudsAreReadWhenTheyAreAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	lo, _, _ := c.Bounds()
 	assert.Equal(t, 11.0, lo[0])
-	assert.Equal(t, "messages that do not fit their type", e.Damage[0].What)
+	assert.Equal(t, dataset.CodeMessageMismatch, e.Notes.Damage()[0].Code)
 
 	e = readAll(t, log, dataset.Options{Clock: "header"})
 	assert.Equal(t, []int64{10000, 11000}, e.Clouds[0].Times)
 }
 
 func TestWhatCannotBeDecodedIsCounted(t *testing.T) {
-	broken := dataset.Damages{{What: "chunks", Count: 1, Bytes: 7, First: &dataset.FormatError{Format: "fake", Msg: "chunk"}}}
+	broken := dataset.Notes{{Code: dataset.CodeChunkBroken, Count: 1, Detail: dataset.Detail{Bytes: 7, Cause: &dataset.FormatError{Format: "fake", Msg: "chunk"}}}}
 	log := &fakeLog{
 		channels: channelsOf("/a", "", "pair", "/b", "", "pair", "/c", "", "strange", "/d", "", "pair"),
 		parts:    [][]Message{{at(0, 1, 1, 2), at(0, 2, 0xff, 2), at(1, 3, 2, 0xff), at(2, 4)}, {at(0, 5, 3, 4), at(2, 6), at(0, 7, 0xfe, 0), at(3, 8, 0xfe, 1)}},
-		damage:   []dataset.Damages{broken, broken},
+		damage:   []dataset.Notes{broken, broken},
 	}
 	e := readAll(t, log, dataset.Options{})
 	assert.Equal(t, []float32{1, 2, 3, 4}, values(t, e.Stream("/a")))
-	require.Len(t, e.Damage, 2)
-	assert.Equal(t, []any{"chunks", 2, int64(14)}, []any{e.Damage[0].What, e.Damage[0].Count, e.Damage[0].Bytes})
-	assert.Equal(t, []any{2, int64(4)}, []any{e.Damage[1].Count, e.Damage[1].Bytes})
-	assert.Equal(t, "message: byte 0: message of /a at 2 ns: byte: corrupt: got 255, want less", e.Damage[1].First.Error())
+	require.Len(t, e.Notes.Damage(), 2)
+	assert.Equal(t, []any{dataset.CodeChunkBroken, 2, int64(14)}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count, e.Notes.Damage()[0].Bytes})
+	assert.Equal(t, []any{2, int64(4)}, []any{e.Notes.Damage()[1].Count, e.Notes.Damage()[1].Bytes})
+	assert.Equal(t, "message: byte 0: message of /a at 2 ns: byte: corrupt: got 255, want less", e.Notes.Damage()[1].Cause.Error())
 	assert.Equal(t, []dataset.LeftOut{
 		{Name: "/a", Count: 1, Reason: "messages that cannot be decoded: message of /a at 7 ns: byte: not supported: got 254, want less"},
 		{Name: "/b", Count: 1, Reason: "none of its 1 messages fits its type, pair"},
@@ -211,7 +211,7 @@ func TestMessagesWithoutASchemaAreSeenBeforeTheyAreDecoded(t *testing.T) {
 	e := readAll(t, log, dataset.Options{})
 	assert.Equal(t, []float32{1, 0, 2, 3}, values(t, e.Stream("/j")))
 	assert.Equal(t, []float32{7, 8}, values(t, e.Stream("/p")), "read once")
-	assert.Equal(t, 1, e.Damage[0].Count)
+	assert.Equal(t, 1, e.Notes.Damage()[0].Count)
 }
 
 func TestAnErrorOrTheEndOfTheContextEndsReading(t *testing.T) {

@@ -33,7 +33,7 @@ func recorded(t *testing.T, name string) mcaplog.Log {
 	f, err := storage.Open(context.Background(), path)
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
-	var damage dataset.Damages
+	var damage dataset.Notes
 	log, err := mcaplog.Open(context.Background(), f, path, &damage)
 	require.NoError(t, err)
 	require.Empty(t, damage)
@@ -93,7 +93,7 @@ func TestRecordedProtobufIsWhatAnotherDecoderReads(t *testing.T) {
 		log := recorded(t, name)
 		want, counts := map[string]float64{}, map[string]int{}
 		for part := range log.Parts() {
-			var damage dataset.Damages
+			var damage dataset.Notes
 			require.NoError(t, log.Each(context.Background(), part, &damage, func(m topics.Message) error {
 				c := log.Channels()[m.Channel]
 				set := &descriptorpb.FileDescriptorSet{}

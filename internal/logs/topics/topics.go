@@ -42,7 +42,7 @@ type Log interface {
 	// Parts is how many pieces that can be read on their own there are, such as chunks.
 	Parts() int
 	// Each calls use for each message of a part. What is broken is counted in damage, and passed over.
-	Each(ctx context.Context, part int, damage *dataset.Damages, use func(m Message) error) error
+	Each(ctx context.Context, part int, damage *dataset.Notes, use func(m Message) error) error
 	// Message returns the bytes of one message again; the caller may keep them.
 	Message(ctx context.Context, at At) ([]byte, error)
 }

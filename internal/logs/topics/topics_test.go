@@ -20,14 +20,14 @@ import (
 type fakeLog struct {
 	channels []Channel
 	parts    [][]Message
-	damage   []dataset.Damages
+	damage   []dataset.Notes
 	err      error
 }
 
 func (l *fakeLog) Channels() []Channel { return l.channels }
 func (l *fakeLog) Parts() int          { return len(l.parts) }
 
-func (l *fakeLog) Each(ctx context.Context, part int, damage *dataset.Damages, use func(m Message) error) error {
+func (l *fakeLog) Each(ctx context.Context, part int, damage *dataset.Notes, use func(m Message) error) error {
 	if part < len(l.damage) {
 		*damage = append(*damage, l.damage[part]...)
 	}
@@ -247,7 +247,7 @@ func (l *hurried) Channels() []Channel {
 	return slices.Clip(l.channels)
 }
 
-func (l *hurried) Each(ctx context.Context, part int, damage *dataset.Damages, use func(m Message) error) error {
+func (l *hurried) Each(ctx context.Context, part int, damage *dataset.Notes, use func(m Message) error) error {
 	l.mu.Lock()
 	mine := len(l.channels)
 	l.channels = append(l.channels, Channel{Topic: "/t", Schema: message.Schema{Name: "pair", Data: []byte{byte(part)}}})

@@ -46,7 +46,7 @@ func Golden(t *testing.T, folder string, open func(path string, opt dataset.Opti
 		assert.Zero(t, c.Inexact, name)
 		assert.Empty(t, c.LeftOut, name)
 		assert.Zero(t, c.Trailing, name)
-		assert.Empty(t, c.Damage, name)
+		assert.Empty(t, c.Notes.Damage(), name)
 		assert.Equal(t, want.Points, digest(Data(t, c.Points)), "%s: points", name)
 		assert.Equal(t, want.Features, digest(Data(t, c.Features)), "%s: features", name)
 	}

@@ -53,14 +53,14 @@ func ReadsEnd(t *testing.T, paths []string, open func(ctx context.Context, file 
 		var at topics.At
 		var want []byte
 		for part := range log.Parts() {
-			require.NoError(t, log.Each(t.Context(), part, new(dataset.Damages), func(m topics.Message) error {
+			require.NoError(t, log.Each(t.Context(), part, new(dataset.Notes), func(m topics.Message) error {
 				at, want = m.At, append([]byte{}, m.Data...)
 				return nil
 			}))
 		}
 		file.silent.Store(true)
 		ended("a part", func(ctx context.Context) error {
-			return log.Each(ctx, at.Part, new(dataset.Damages), func(topics.Message) error { return nil })
+			return log.Each(ctx, at.Part, new(dataset.Notes), func(topics.Message) error { return nil })
 		})
 		for len(file.asked) > 0 {
 			<-file.asked

@@ -28,15 +28,15 @@ func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Optio
 		return whole, wrong
 	}
 	defer d.Close()
-	whole = whole && len(d.Info().Problems) == 0
+	whole = whole && len(d.Info().Problems)+len(d.Info().Notes) == 0
 	for i := range min(d.Len(), 50) {
 		e, err := d.Episode(ctx, i)
 		if !check(err) {
 			continue
 		}
-		whole = whole && e.Damage == nil
-		if opt.Strict && e.Damage != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("strict, and damage %v", e.Damage))
+		whole = whole && e.Notes.Damage() == nil
+		if opt.Strict && e.Notes.Damage() != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("strict, and damage %v", e.Notes.Damage()))
 		}
 		for k := range e.Streams {
 			wrong = errors.Join(wrong, e.Streams[k].Check())

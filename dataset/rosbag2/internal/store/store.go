@@ -29,7 +29,7 @@ type Source struct {
 }
 
 // Open opens a file. What is broken and can be passed over is damage. If it fails, the storage.File stays open.
-type Open func(ctx context.Context, from Source, damage *dataset.Damages) (File, error)
+type Open func(ctx context.Context, from Source, damage *dataset.Notes) (File, error)
 
 var formats = struct {
 	sync.Mutex
