@@ -13,7 +13,7 @@ import (
 )
 
 // noteEdges are the only packages that turn notes into sentences.
-var noteEdges = []string{"cmd", "examples", "view", "doctor/page", "internal/serve", "internal/test", "dataset/notetext"}
+var noteEdges = []string{"cmd", "examples", "view", "doctor/page", "internal/inspection", "internal/serve", "internal/test", "dataset/notetext"}
 
 func TestOnlyEdgesHaveTheSentencesOfNotes(t *testing.T) {
 	for _, f := range goFiles(t) {

@@ -17,7 +17,7 @@ func (j *job) report(e *dataset.Episode) Report {
 		r.Clock.Range = j.plan.Range.Mode.String()
 		r.Clock.BeginsWith, r.Clock.EndsWith = j.span.BeginsWith, j.span.EndsWith
 	}
-	r.LeftOut = append(r.LeftOut, j.left...)
+	r.Notes = j.left
 	if e.Dropouts != nil {
 		r.Dropouts = &Dropouts{Count: len(e.Dropouts)}
 		for _, d := range e.Dropouts {

@@ -112,8 +112,8 @@ func (l *leRobotWriter) partOf(ctx context.Context, e *Episode, section string, 
 	case e.renamed[key] != "":
 		return nil, key + " is " + e.renamed[key] + " by the plan"
 	case m != nil:
-		if _, reason := l.media(ctx, m, e.Times); reason != "" {
-			return nil, reason
+		if _, why := l.media(ctx, m, e.Times); why.Code != "" {
+			return nil, why.Reason()
 		}
 		name = l.camera(m)
 	case s == nil:

@@ -96,11 +96,11 @@ func (u *usage[T]) count(targets []T, account *StreamAccount) {
 		case is:
 			account.Used++
 		case len(targets) == 0 || t < targets[0]:
-			account.drop(beforeClock, 1)
+			account.drop(dataset.CodeBeforeClock, 1)
 		case t > targets[len(targets)-1]:
-			account.drop(afterClock, 1)
+			account.drop(dataset.CodeAfterClock, 1)
 		default:
-			account.drop(betweenTicks, 1)
+			account.drop(dataset.CodeBetweenTicks, 1)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/tensor"
@@ -25,14 +26,14 @@ type Episode struct {
 	// Attributes are what the file says of the episode as a whole.
 	Attributes Attributes
 
-	// LeftOut lists what the file holds and the streams do not, and why.
-	LeftOut []LeftOut
 	// Dropouts lists, in file order, when the recorder says it lost data.
 	Dropouts []Dropout
 	// Remarks say what a reader decided that one may want otherwise, such as which of two clocks it took.
 	Remarks []string
 	// Notes are facts about data that was damaged, left out or changed.
 	Notes Notes
+	// Empty lists the streams that the recording declares and that have no samples.
+	Empty []EmptyStream
 	// RemarksAbout say which of the remarks are about some streams only: see RemarksOf.
 	RemarksAbout []RemarkAbout
 	// Damage is what was lost because the file is broken there; nil where it is whole.
@@ -65,20 +66,25 @@ func (a *Attributes) Say(name, text string) bool {
 	return false
 }
 
-// LeftOut is content that a reader knows and passes over, such as a mesh's faces or a topic without timestamps.
-type LeftOut struct {
-	Name   string
-	Count  int    // of its elements or samples
-	Reason string // "no samples"; empty where the name says it
-	// Columns are those of a stream that has no samples, and DType what its values would have, if the recording says so all the same.
+// EmptyStream is a declared stream without samples, such as a topic that was silent. A note of the episode says why.
+type EmptyStream struct {
+	Name    string
 	Columns []Column
-	DType   tensor.DType
+	DType   tensor.DType // of its values; 0 if it is unknown
 }
 
 // Dropout is a loss that the recorder itself noted.
 type Dropout struct {
 	Time     int64 // the latest timestamp recorded before it, nanoseconds
 	Duration int64 // nanoseconds
+}
+
+// EmptyStream returns the empty stream of that name, or nil.
+func (e *Episode) EmptyStream(name string) *EmptyStream {
+	if i := slices.IndexFunc(e.Empty, func(s EmptyStream) bool { return s.Name == name }); i >= 0 {
+		return &e.Empty[i]
+	}
+	return nil
 }
 
 // Stream returns the stream of that name, or nil.

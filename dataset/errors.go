@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/internal/errs"
 )
@@ -71,6 +72,24 @@ func (e *FormatError) Error() string {
 	}
 	return s
 }
+
+// Bare returns an error with the text of err without the name of its format: "npz: array a: truncated" becomes "array a: truncated".
+func Bare(err error) error { return bareError{err} }
+
+type bareError struct{ error }
+
+func (e bareError) Error() string {
+	text := e.error.Error()
+	for {
+		format, rest, found := strings.Cut(text, ": ")
+		if !found || strings.ContainsFunc(format, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
+			return text
+		}
+		text = rest
+	}
+}
+
+func (e bareError) Unwrap() error { return e.error }
 
 // Unwrap returns the kind and the cause, so that errors.Is finds both.
 func (e *FormatError) Unwrap() []error {

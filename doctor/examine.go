@@ -36,6 +36,13 @@ func newFinding(kind Kind, stream string, count int, why string) *Finding {
 	return &Finding{Kind: kind, Severity: a.severity, Stream: stream, Count: count, Why: why, WhatToDo: a.what, Episode: Whole}
 }
 
+// findingOf returns the finding of a note.
+func findingOf(kind Kind, n *dataset.Note) *Finding {
+	f := newFinding(kind, n.Subject, max(n.Count, 1), n.String())
+	f.Note = n
+	return f
+}
+
 // examine looks at an episode.
 func (x *examiner) examine() []Finding {
 	x.times, x.clockOf = make(map[string][]int64, len(x.e.Streams)), make(map[string]*clock, len(x.e.Streams)+len(x.e.Media))

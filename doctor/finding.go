@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // Severity says how bad a finding is.
@@ -41,6 +43,8 @@ type Finding struct {
 	// Why says what was seen and how it was measured, WhatToDo how to put it right: a sentence or two for a person.
 	Why      string `json:"why"`
 	WhatToDo string `json:"what_to_do"`
+	// Note is the note of a reader that the finding is about, nil if doctor found it in the samples. Why is then its String.
+	Note *dataset.Note `json:"-"`
 
 	zero  int64   // the time from which its picture counts
 	plot  drawing // draws it; nil if there is nothing to draw, or it is drawn
@@ -71,9 +75,20 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		plain
 		Episode *int    `json:"episode"`
 		At      []int64 `json:"at_ns"`
+		// The keys of a note; row counts from 0.
+		Code    dataset.Code `json:"code,omitempty"`
+		Subject string       `json:"subject,omitempty"`
+		Row     *int         `json:"row,omitempty"`
+		Text    string       `json:"text,omitempty"`
 	}{plain: plain(f), At: f.At}
 	if f.Episode != Whole {
 		out.Episode = &f.Episode
+	}
+	if n := f.Note; n != nil {
+		out.Code, out.Subject, out.Text = n.Code, n.Subject, f.Why
+		if i, ok := n.Row.Index(); ok {
+			out.Row = &i
+		}
 	}
 	if out.At == nil {
 		out.At = []int64{}

@@ -92,27 +92,23 @@ const (
 	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; what the file has is whole."
 )
 
-// The words of readers, of what they left out: what has no numbers is not among them.
-var leftOut = []told{
-	{"cannot be decoded", Undecoded, "", ""},
-	{"fits its type", Undecoded, "", ""},
-	{"which the schema lacks", Undecoded, "", ""},
-	{"no definition", Undecoded, "", ""},
-	{"neither jpeg nor png", Damaged, "", ""},
-	{"images without bytes", VideoCount, Warning, ""},
-	{"images that are null", VideoCount, Warning, ""},
-	{"some are jpeg and some png", Undecoded, "", otherwise},
-	{"neither JPEG nor PNG", Undecoded, "", otherwise},
-	{"one timestamp a sample", Schema, "", asMany},
-	{" timestamps", Schema, "", asMany}, // of an archive whose values are more or fewer
-	{"one a feature", Schema, "", asMany},
-	{"without an array", Schema, Warning, asMany},
-	{"as the episode has steps", Schema, Warning, asMany},
-	{"not supported", Undecoded, "", otherwise},
-	{"want [S,D], [S] or records", Undecoded, "", otherwise},
-	{"want at least one feature", Undecoded, "", otherwise},
-	{"want [T,D], or images", Undecoded, "", otherwise},
-	{"float32 seconds", Float32Clock, "", ""},
+// The codes of what readers left out: what has no numbers by its nature is not among them.
+var leftOut = map[dataset.Code]told{
+	dataset.CodeUndecodedMessages: {kind: Undecoded},
+	dataset.CodeNoDecoder:         {kind: Undecoded, what: otherwise},
+	dataset.CodeNoFit:             {kind: Undecoded},
+	dataset.CodeUndefinedType:     {kind: Undecoded},
+	dataset.CodeUndefinedFields:   {kind: Undecoded},
+	dataset.CodeImageFormat:       {kind: Damaged},
+	dataset.CodeEmptyImages:       {kind: VideoCount, severity: Warning},
+	dataset.CodeMixedImages:       {kind: Undecoded, what: otherwise},
+	dataset.CodeNotImages:         {kind: Undecoded, what: otherwise},
+	dataset.CodeArrayMismatch:     {kind: Schema, what: asMany},
+	dataset.CodeClockMismatch:     {kind: Schema, what: asMany},
+	dataset.CodeArrayMissing:      {kind: Schema, severity: Warning, what: asMany},
+	dataset.CodeStepCount:         {kind: Schema, severity: Warning, what: asMany},
+	dataset.CodeUnsupported:       {kind: Undecoded, what: otherwise},
+	dataset.CodeValueShape:        {kind: Undecoded, what: otherwise},
 }
 
 func tellingOf(list []told, text string) (t told, ok bool) {
@@ -142,9 +138,16 @@ func (x *examiner) noted() {
 			x.add(t.kind, x.streamIn(r), 1, r).as(&t)
 		}
 	}
-	for _, l := range x.e.LeftOut {
-		if t, ok := tellingOf(leftOut, l.Reason); ok && !besides(l.Reason) {
-			x.add(t.kind, l.Name, max(l.Count, 1), l.Name+": "+l.Reason).as(&t)
+	for _, n := range x.e.Notes.Of(dataset.ClassLeftOut) {
+		var collapsed *dataset.CollapsedError
+		t, ok := leftOut[n.Code]
+		if errors.As(n.Cause, &collapsed) {
+			t, ok = told{kind: Float32Clock}, true
+		}
+		if ok && !besides(&n) {
+			f := findingOf(t.kind, &n)
+			f.as(&t)
+			x.list = append(x.list, f)
 		}
 	}
 	if n := len(x.e.Dropouts); n > 0 {
@@ -159,11 +162,8 @@ func (x *examiner) noted() {
 	x.empty()
 }
 
-// How many there are of something, and how many there should be.
-var (
-	lengths = regexp.MustCompile(`^(\d+) samples, want (\d+), as`)
-	records = regexp.MustCompile(`^got (\d+) records, want (\d+) as`)
-)
+// records has the records of a file, and those that its name declares.
+var records = regexp.MustCompile(`^got (\d+) records, want (\d+) as`)
 
 // numbersOf returns the two numbers that an expression finds in a reader's words.
 func numbersOf(in *regexp.Regexp, text string) (got, want int, ok bool) {
@@ -176,10 +176,9 @@ func numbersOf(in *regexp.Regexp, text string) (got, want int, ok bool) {
 	return got, want, err == nil && worse == nil
 }
 
-// besides reports whether a reader left out an array of so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
-func besides(reason string) bool {
-	got, want, ok := numbersOf(lengths, reason)
-	return ok && (got < want-want/2 || got/2 > want)
+// besides reports whether an array has so many other rows than the episode has steps that it is no series of it, such as a camera's matrix.
+func besides(n *dataset.Note) bool {
+	return n.Code == dataset.CodeStepCount && (n.Count < n.Of-n.Of/2 || n.Count/2 > n.Of)
 }
 
 // as gives a finding what its telling says beyond its kind.
@@ -197,8 +196,8 @@ func (x *examiner) empty() {
 	if !x.holds() {
 		if len(x.e.Damage) == 0 && !x.has(Schema, Undecoded, Float32Clock) {
 			why := "the episode has no samples, frames or clouds"
-			if left := x.e.LeftOut; len(left) > 0 {
-				why += fmt.Sprintf(": %s left out, the first %s: %s", count(len(left), "part is", "parts are"), left[0].Name, left[0].Reason)
+			if left := x.e.Notes.Of(dataset.ClassLeftOut); len(left) > 0 {
+				why += fmt.Sprintf(": %s left out, the first %s: %s", count(len(left), "part is", "parts are"), left[0].Subject, left[0].Reason())
 			}
 			x.add(Empty, "", 1, why)
 		}
@@ -258,8 +257,8 @@ func (x *examiner) streamIn(text string) (name string) {
 	for i := range x.e.Media {
 		longest(x.e.Media[i].Name)
 	}
-	for _, l := range x.e.LeftOut {
-		longest(l.Name)
+	for _, n := range x.e.Notes.Of(dataset.ClassLeftOut) {
+		longest(n.Subject)
 	}
 	for i := range x.e.Streams {
 		if len(x.e.Streams[i].Name) > 3 {

@@ -215,7 +215,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 		to = &s.Streams[len(s.Streams)-1]
 	default:
 		f, why := fit(to.Columns, p.Columns, false)
-		if why != "" {
+		if why.Code != "" {
 			s.leaveOut(shard, p.Name, p.Offsets, why)
 			return
 		}
@@ -242,7 +242,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, shards: make([]*Media, len(s.shards)), begins: s.begins})
 		to = &s.Media[len(s.Media)-1]
 	default:
-		if why := to.other(m.Encoding, m.Width, m.Height); why != "" {
+		if why := to.other(m.Encoding, m.Width, m.Height); why.Code != "" {
 			s.leaveOut(shard, m.Name, m.Offsets, why)
 			return
 		}
@@ -250,9 +250,10 @@ func (s *Store) joinMedia(shard int, m *Media) {
 	to.shards[shard] = m
 }
 
-// leaveOut says of the episodes of a shard that have samples of a stream why they have them not.
-func (s *Store) leaveOut(shard int, name string, offsets []int64, why string) {
-	s.eachWith(shard, offsets, func(e *Episode) { e.LeftOut = append(slices.Clone(e.LeftOut), LeftOut{Name: name, Reason: why}) })
+// leaveOut adds a note about a stream to the episodes of a shard that have samples of it.
+func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.Note) {
+	why.Subject = name
+	s.eachWith(shard, offsets, func(e *Episode) { e.Notes = append(slices.Clone(e.Notes), why) })
 }
 
 // eachWith calls a function for the episodes of a shard that have samples by these offsets.

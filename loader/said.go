@@ -8,10 +8,8 @@ import (
 
 // sayings are a recording's remarks that bear on the plan's streams and cameras, and its damage.
 func (c *chosen) sayings(e *dataset.Episode, about *Episode) (list []string) {
-	for _, l := range about.LeftOut {
-		if l.Name == damaged {
-			list = append(list, "lost: "+l.Reason)
-		}
+	for _, d := range about.Damage {
+		list = append(list, "lost: "+d)
 	}
 	if len(c.plan.Streams) == 0 {
 		return append(list, e.Remarks...)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 )
 
@@ -92,6 +93,9 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 
 // newFinding is a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
+	if f.Note != nil {
+		f.Why = notetext.Line(*f.Note)
+	}
 	return findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 }
 
@@ -122,12 +126,8 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 		}
 		out.Findings = append(out.Findings, j)
 	}
-	for _, l := range e.LeftOut {
-		text := l.Name
-		if l.Reason != "" {
-			text += ": " + l.Reason
-		}
-		out.LeftOut = append(out.LeftOut, text)
+	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
+		out.LeftOut = append(out.LeftOut, notetext.Line(n))
 	}
 	writeJSON(w, &out)
 }

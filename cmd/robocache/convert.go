@@ -11,14 +11,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
-	"github.com/spf13/cobra"
 )
 
 // converted is what convert says of its work.
@@ -317,7 +319,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		}
 	}
 	if a.json {
-		err = a.writeJSON(all)
+		err = a.writeJSON(convertedJSON{all, shardsJSON(all.Shards), skippedJSON(all.Skipped)})
 	} else {
 		err = a.converted(all)
 	}
@@ -327,7 +329,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	for _, s := range all.Skipped {
 		if s.Whole {
 			return &inputError{Path: s.Input, Msg: fmt.Sprintf("nothing of it was converted: its %s skipped, the first: %s; --allow-skipped takes that as good",
-				wereEpisodes(s.Skipped), byFlags.Replace(s.First))}
+				wereEpisodes(s.Skipped), byFlags.Replace(notetext.Text(*s.First)))}
 		}
 	}
 	return nil

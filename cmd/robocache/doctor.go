@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/inspection"
@@ -95,6 +96,11 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 			return err
 		}
 		all.Add(r)
+	}
+	for i := range all.Findings {
+		if f := &all.Findings[i]; f.Note != nil {
+			f.Why = notetext.Line(*f.Note)
+		}
 	}
 	report := func() error {
 		if a.json {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
@@ -92,7 +93,7 @@ type report struct {
 // describe is the one place where errors become exit codes.
 func describe(err error) report {
 	f := failure.Of(err)
-	r := report{Kind: "other", Code: exitOther, Message: f.Message, Path: f.Path, Stream: f.Stream, Arg: f.Arg, Got: f.Got, Want: f.Want,
+	r := report{Kind: "other", Code: exitOther, Message: notetext.ErrorText(err), Path: f.Path, Stream: f.Stream, Arg: f.Arg, Got: f.Got, Want: f.Want,
 		Offset: f.Offset, Line: f.Line, Column: f.Column, Row: f.Row, Index: f.Index}
 	var (
 		usage  *usageError

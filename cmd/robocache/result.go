@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -16,7 +18,8 @@ type result struct {
 	Plot   string     `json:"plot,omitempty"`
 	Device deviceInfo `json:"device"`
 	align.Report
-	Ignored []string `json:"ignored"` // arrays of an .npz file that were not used
+	LeftOut []notetext.Reason `json:"left_out"` // streams of the recording that are not in the output, and why
+	Ignored []string          `json:"ignored"`  // arrays of an .npz file that were not used
 }
 
 func deviceOf(i ops.Info) deviceInfo {
@@ -25,7 +28,13 @@ func deviceOf(i ops.Info) deviceInfo {
 
 // resampled writes the result: a table to standard output, what is not in the table to standard error.
 func (a *app) resampled(r *result) error {
-	remarks := r.Notes()
+	left := r.Notes.Of(dataset.ClassLeftOut)
+	r.LeftOut = notetext.Reasons(left)
+	var remarks []string
+	for _, line := range notetext.Lines(left) {
+		remarks = append(remarks, "left out, "+line)
+	}
+	remarks = append(remarks, r.Remarks...)
 	if len(r.Ignored) > 0 {
 		remarks = slices.Insert(remarks, 0, "not used: "+strings.Join(r.Ignored, ", "))
 	}

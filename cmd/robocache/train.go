@@ -11,16 +11,17 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/viz"
+	"github.com/spf13/cobra"
 )
 
 // training is what the flags of train ask for.
@@ -65,8 +66,8 @@ type trained struct {
 	Evaluation *policy.Evaluation `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation `json:"ridge,omitempty"`
 	Absent     []batching.Absent  `json:"absent"` // the input, if declared episodes of it are not there
-	Skipped    []loader.Skipped   `json:"skipped"`
-	LeftOut    []loader.LeftOut   `json:"left_out"`
+	Skipped    []serve.Skipped    `json:"skipped"`
+	LeftOut    []notetext.Reason  `json:"left_out"`
 	Ended      bool               `json:"ended_by_signal"`
 	Remarks    []string           `json:"remarks"`
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/policy"
 )
@@ -76,11 +79,11 @@ func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
 	if len(normalised) > 0 {
 		w.remark("normalise of the plan is left out, a policy normalises by itself: %s", strings.Join(normalised, ", "))
 	}
-	o.Skipped, o.LeftOut = append([]loader.Skipped{}, store.Skipped...), append(append([]loader.LeftOut{}, r.LeftOut...), c.LeftOut...)
+	o.Skipped, o.LeftOut = serve.SkippedOf(store.Skipped), notetext.Reasons(slices.Concat(r.Notes, c.LeftOut))
 	if n := len(o.Skipped); n > 0 {
 		w.remark("skipped: %s: the first, episode %d: %s", inspection.Counted(n, "episode"), o.Skipped[0].Number, o.Skipped[0].Reason)
 	}
-	for _, text := range batching.Remarks(&r) {
+	for _, text := range batching.Remarks(&r, notetext.Text) {
 		w.remark("%s", text)
 	}
 	if list := c.Floored(); len(list) > 0 {

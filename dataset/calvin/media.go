@@ -24,12 +24,12 @@ func (b *builder) media(name string, v *variant) error {
 		return err
 	}
 	if head.Shape == nil {
-		b.leave(name, len(v.rows), "images that cannot be read")
+		b.leave(name, len(v.rows), dataset.CodeUnreadImages, dataset.Detail{})
 		return nil
 	}
 	encoding := encodingOf(&head)
 	if encoding == "" {
-		b.leave(name, len(v.rows), "images "+head.String()+", want [H,W] or [H,W,C] of uint8, uint16, float32 or float64")
+		b.leave(name, len(v.rows), dataset.CodeValueShape, dataset.Detail{Got: head.String(), Want: "images [H,W] or [H,W,C] of uint8, uint16, float32 or float64"})
 		return nil
 	}
 	times, err := b.clock(v.rows)

@@ -2,7 +2,7 @@
 //
 // Of an episode every feature of numbers is a stream [T,D] that is called as the dataset has it, "observation.state", with the names of info.json as
 // columns. A feature of more than one dimension is flattened, and its columns are called by their indices, "[0][2]", unless it has a name for each.
-// Values are f32 where that holds the column's type, else f64; null values are NaN and counted in LeftOut. The columns timestamp, frame_index,
+// Values are f32 where that holds the column's type, else f64; null values are NaN and counted in Notes. The columns timestamp, frame_index,
 // episode_index, index and task_index are no streams: they give the clock and the task, and are checked. A task that changes within an episode makes
 // a stream task_index as well, of places in Info.Tasks. A text that all rows share is an attribute; one that changes has a line for each change,
 // "7: lift the cup" from row 7 on. Other columns are left out by name.

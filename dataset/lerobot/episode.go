@@ -41,11 +41,10 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 func (r *reader) empty() {
 	for i := range r.set.header.features {
 		if f := &r.set.header.features[i]; !slices.Contains(bookkeeping, f.Name) {
-			left := dataset.LeftOut{Name: f.Name, Reason: "no rows"}
+			r.leave(f.Name, 0, dataset.CodeNoSamples, dataset.Detail{})
 			if f.DType != "video" && f.DType != "image" && f.DType != "string" {
-				left.Columns = f.columns(f.width, f.DType, false)
+				r.e.Empty = append(r.e.Empty, dataset.EmptyStream{Name: f.Name, Columns: f.columns(f.width, f.DType, false)})
 			}
-			r.e.LeftOut = append(r.e.LeftOut, left)
 		}
 	}
 }
@@ -109,8 +108,8 @@ func (r *reader) lose(what string, count int, bad *dataset.FormatError) error {
 	return nil
 }
 
-func (r *reader) leave(name string, count int, why string) {
-	r.e.LeftOut = append(r.e.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: why})
+func (r *reader) leave(name string, count int, code dataset.Code, d dataset.Detail) {
+	r.e.Notes = append(r.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
 func (r *reader) read(ctx context.Context) error {
@@ -186,15 +185,17 @@ func (r *reader) passOver(name string, err error) error {
 	if r.first == nil {
 		r.first = err
 	}
+	code := dataset.CodeUnsupported
 	switch {
 	case broken:
+		code = dataset.CodeBroken
 		if err := r.lose("columns that cannot be read", 1, bad); err != nil {
 			return err
 		}
 	case !errors.Is(err, dataset.ErrUnsupported):
 		return err
 	}
-	r.leave(name, r.rows, err.Error())
+	r.leave(name, r.rows, code, dataset.Detail{Cause: err})
 	return nil
 }
 
@@ -207,7 +208,7 @@ func (r *reader) column(ctx context.Context, first *table.File, name string) err
 	case c.Kind == table.Images, c.Kind == table.Texts && c.Rank == 0 && f != nil && f.DType == "image":
 		return r.images(ctx, name, f)
 	case c.Kind == table.Other:
-		r.leave(name, r.rows, "values that are "+c.Type)
+		r.leave(name, r.rows, dataset.CodeValueType, dataset.Detail{Got: c.Type})
 		return nil
 	}
 	v, err := r.values(ctx, name)
@@ -228,7 +229,7 @@ func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Value
 		declared = f.width
 	}
 	if v.Len() == 0 {
-		r.leave(name, r.rows, "no values")
+		r.leave(name, r.rows, dataset.CodeNoValues, dataset.Detail{})
 		return nil
 	}
 	nulls := len(v.Nulls)
@@ -238,12 +239,12 @@ func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Value
 			width = usual(v.Lens)
 		}
 		if size := int64(r.rows) * int64(width); size > int64(2*v.Len())+1<<24 {
-			r.leave(name, r.rows, fmt.Sprintf("rows of different lengths, that of most %d", width))
+			r.leave(name, r.rows, dataset.CodeRaggedRows, dataset.Detail{Got: strconv.Itoa(width)})
 			return r.damage("columns of rows of different lengths", 1, name, "as many values in every row")
 		}
 		empty, odd := even(v, width)
 		if empty > 0 {
-			r.leave(name, empty, "rows that are null, NaN here")
+			r.leave(name, empty, dataset.CodeNullRows, dataset.Detail{})
 		}
 		if err := r.damage("rows of another length than the others, NaN here", odd, "rows of "+name, fmt.Sprintf("%d values in each",
 			width)); err != nil {
@@ -251,7 +252,7 @@ func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Value
 		}
 	}
 	if nulls > 0 {
-		r.leave(name, nulls, "null values, NaN here")
+		r.leave(name, nulls, dataset.CodeNullValues, dataset.Detail{})
 	}
 	if declared > 0 && v.Width != declared {
 		if err := r.damage("columns of another width than declared", 1, fmt.Sprintf("%s with %d values a row", name, v.Width),
@@ -280,11 +281,11 @@ const maxText = 64 << 10
 // texts makes an attribute of a column of texts.
 func (r *reader) texts(name string, v *table.Values) {
 	if v.Lens != nil || v.Width != 1 {
-		r.leave(name, r.rows, "lists of texts")
+		r.leave(name, r.rows, dataset.CodeTextLists, dataset.Detail{})
 		return
 	}
 	if len(v.Nulls) > 0 {
-		r.leave(name, len(v.Nulls), "null texts, empty here")
+		r.leave(name, len(v.Nulls), dataset.CodeNullTexts, dataset.Detail{})
 	}
 	var lines []string
 	size := 0
@@ -294,7 +295,7 @@ func (r *reader) texts(name string, v *table.Values) {
 		}
 		line := fmt.Sprintf("%d: %s", i, t)
 		if size += len(line); size > maxText {
-			r.leave(name, r.rows, "texts that change, of more than 64 kB")
+			r.leave(name, r.rows, dataset.CodeLongTexts, dataset.Detail{})
 			return
 		}
 		lines = append(lines, line)

@@ -105,8 +105,8 @@ type WriteReport struct {
 	Inexact int
 	// Renamed has the names that features got, by those of the streams and media, where they differ.
 	Renamed map[string]string
-	// LeftOut is what the episodes have and the format has no place for, by name, with the number of episodes.
-	LeftOut []dataset.LeftOut
+	// Notes are about content of the episodes that the format has no place for. Count is the number of episodes.
+	Notes dataset.Notes
 }
 
 // Create begins a dataset that Commit will name path. The folder that it lies in must exist. A name that is taken is an *fs.PathError that is
@@ -229,7 +229,7 @@ func (w *Writer) Close() error {
 func (w *Writer) Report() WriteReport {
 	r := w.report
 	r.Tasks = len(w.tasks)
-	r.LeftOut, r.Renamed = slices.Clone(r.LeftOut), maps.Clone(r.Renamed)
+	r.Notes, r.Renamed = slices.Clone(r.Notes), maps.Clone(r.Renamed)
 	return r
 }
 

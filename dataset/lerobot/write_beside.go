@@ -96,9 +96,7 @@ func (w *Writer) splits() orderjson.Object {
 func (w *Writer) leaveSplits() {
 	for _, p := range w.parts {
 		if p.size != p.to-p.from {
-			w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{
-				Name: "split " + p.name, Count: p.size, Reason: fmt.Sprintf("its episodes do not follow each other from %d to %d", p.from, p.to-1),
-			})
+			w.report.Notes.Add(dataset.Note{Code: dataset.CodeSplitOrder, Subject: "split " + p.name, Count: p.size, Detail: dataset.Detail{Want: fmt.Sprintf("%d to %d", p.from, p.to-1)}})
 		}
 	}
 }

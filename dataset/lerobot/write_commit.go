@@ -48,7 +48,7 @@ func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	w.report.Inexact += p.inexact
 	w.report.Shift = max(w.report.Shift, p.shift)
 	for _, name := range p.left {
-		w.leave(name)
+		w.report.Notes.Add(dataset.Note{Code: dataset.CodeNoPlace, Subject: name, Count: 1, Detail: dataset.Detail{Want: "LeRobot", Unit: "it"}})
 	}
 	for stream, name := range p.names {
 		if stream != name {
@@ -59,17 +59,6 @@ func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 		}
 	}
 	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
-}
-
-// leave counts an attribute that has no place.
-func (w *Writer) leave(name string) {
-	for i := range w.report.LeftOut {
-		if w.report.LeftOut[i].Name == name {
-			w.report.LeftOut[i].Count++
-			return
-		}
-	}
-	w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{Name: name, Count: 1, Reason: "LeRobot has no place for it"})
 }
 
 // complete finishes every file, and reads all of them back.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/listed"
 )
 
 // Text returns the sentence of a note without its subject: "3 of 200 images cannot be decoded". For a code without a sentence it is the note's String.
@@ -145,7 +146,7 @@ func field(name string, n *dataset.Note) string {
 	case "want":
 		return n.Want
 	case "names":
-		return strings.Join(n.Names, ", ")
+		return listed.Names(n.Names)
 	case "unit":
 		return n.Unit
 	case "subject":
@@ -157,7 +158,7 @@ func field(name string, n *dataset.Note) string {
 		return ""
 	case "cause":
 		if n.Cause != nil {
-			return n.Cause.Error()
+			return ErrorText(n.Cause)
 		}
 		return ""
 	}

@@ -116,7 +116,7 @@ func (b *bag) replace(ctx context.Context, set *defs.Set) (remarks []string, err
 func title(distro string) string { return strings.ToUpper(distro[:1]) + distro[1:] }
 
 // lacks says of the topics that are left out because there is no definition of their type how to have one.
-func (b *bag) lacks(list []dataset.LeftOut) {
+func (b *bag) lacks(list dataset.Notes) {
 	if len(list) == 0 {
 		return
 	}
@@ -127,8 +127,8 @@ func (b *bag) lacks(list []dataset.LeftOut) {
 		}
 	}
 	for i := range list {
-		if kind, is := missing[list[i].Name]; is && list[i].Count > 0 {
-			list[i].Reason = fmt.Sprintf("the recording lacks the definition of %s, which is not built in: name the folder that has it (--msg-path)", kind)
+		if n := &list[i]; n.Code == dataset.CodeNoDecoder && missing[n.Subject] != "" {
+			n.Code, n.Detail = dataset.CodeUndefinedType, dataset.Detail{Got: missing[n.Subject]}
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		e.Remarks = append(e.Remarks, s.remark)
 	}
 	e.Remarks = append(e.Remarks, remarks...)
-	b.lacks(e.LeftOut)
+	b.lacks(e.Notes)
 	if b.metadata != nil {
 		maps.Copy(b.said, b.metadata.Custom)
 		e.Remarks = append(e.Remarks, b.metadata.disagreements(b)...)

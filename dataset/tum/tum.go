@@ -213,7 +213,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		if m.rounded > 0 {
 			e.Attributes.Other[m.Name+": timestamps rounded to nanoseconds"] = strconv.Itoa(m.rounded)
 		}
-		e.LeftOut = append(e.LeftOut, m.leftOut...)
+		e.Notes.Join(m.notes)
 		e.Damage = append(e.Damage, m.damage...)
 	}
 	return e, nil

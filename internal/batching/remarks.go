@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
 )
 
@@ -13,8 +14,8 @@ import (
 const mostRemarks = 20
 
 // Remarks says of a loader's report what a trainer should know before it draws: what the recordings say themselves, episodes that lack a stream, and
-// samples that are not finite.
-func Remarks(r *loader.Report) (list []string) {
+// samples that are not finite. sentence returns the text of a note: notetext.Text.
+func Remarks(r *loader.Report, sentence func(dataset.Note) string) (list []string) {
 	for i, s := range r.Said {
 		if i == mostRemarks {
 			list = append(list, fmt.Sprintf("%d remarks more of recordings", len(r.Said)-i))
@@ -30,7 +31,7 @@ func Remarks(r *loader.Report) (list []string) {
 	at := map[[2]string]*same{}
 	for i := range r.Lacking {
 		l := &r.Lacking[i]
-		key := [2]string{l.Stream, l.Reason}
+		key := [2]string{l.Stream, l.Note.Reason()}
 		s := at[key]
 		if s == nil {
 			s = &same{first: l}
@@ -48,7 +49,7 @@ func Remarks(r *loader.Report) (list []string) {
 		if s.episodes > 1 {
 			who, have = fmt.Sprintf("%s and %d more", who, s.episodes-1), "have"
 		}
-		list = append(list, fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", s.first.Stream, who, have, s.first.Reason, s.windows))
+		list = append(list, fmt.Sprintf("stream %s: %s %s no samples of it (%s): in the %d windows there it has the fill value, and is not valid", s.first.Stream, who, have, sentence(s.first.Note), s.windows))
 	}
 	for _, s := range r.Streams {
 		if s.NotFinite != nil && *s.NotFinite > 0 {
@@ -71,10 +72,22 @@ func said(text, first string, episodes, of int) string {
 
 // StoreRemarks are those of a store's recordings, each once, with the episodes that have it, and which streams are not in the order of time there.
 func StoreRemarks(ctx context.Context, s *loader.Store) (list []string, err error) {
-	var all []loader.LeftOut
+	type alike struct {
+		text, first string
+		episodes    int
+	}
+	var all []*alike
+	at := map[string]*alike{}
+	add := func(episode, text string) {
+		if at[text] == nil {
+			at[text] = &alike{text, episode, 0}
+			all = append(all, at[text])
+		}
+		at[text].episodes++
+	}
 	for i := range s.Episodes {
 		for _, text := range s.Episodes[i].Remarks {
-			all = append(all, loader.LeftOut{Name: s.Episodes[i].Name, Reason: text})
+			add(s.Episodes[i].Name, text)
 		}
 		err := s.Guard(func() error {
 			e, err := s.Episode(ctx, i)
@@ -84,7 +97,7 @@ func StoreRemarks(ctx context.Context, s *loader.Store) (list []string, err erro
 			for k := range e.Streams {
 				var wrong *align.DisorderError
 				if errors.As(align.Disorder(&e.Streams[k]), &wrong) {
-					all = append(all, loader.LeftOut{Name: e.Name, Reason: fmt.Sprintf("%s: %s; it is packed as it is, and batches --unordered sort takes it", e.Streams[k].Name, wrong.What)})
+					add(e.Name, fmt.Sprintf("%s: %s; it is packed as it is, and batches --unordered sort takes it", e.Streams[k].Name, wrong.What))
 				}
 			}
 			return nil
@@ -93,12 +106,11 @@ func StoreRemarks(ctx context.Context, s *loader.Store) (list []string, err erro
 			return nil, err
 		}
 	}
-	alikes := loader.Alikes(all)
-	for i, a := range alikes {
+	for i, a := range all {
 		if i == mostRemarks {
-			return append(list, fmt.Sprintf("%d remarks more of recordings", len(alikes)-i)), nil
+			return append(list, fmt.Sprintf("%d remarks more of recordings", len(all)-i)), nil
 		}
-		list = append(list, said(a.Reason, a.Name, a.Others+1, s.Len()))
+		list = append(list, said(a.text, a.first, a.episodes, s.Len()))
 	}
 	return list, nil
 }

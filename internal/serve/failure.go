@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/ops/record"
 )
@@ -53,7 +54,7 @@ func failureOf(err error) Failure {
 		return own.Failure
 	}
 	r := failure.Of(err)
-	f := Failure{Class: r.Class, Op: r.Op, Arg: r.Arg, Kind: r.Kind, Row: r.Row, Index: r.Index, Got: r.Got, Want: r.Want, Message: r.Message, Path: r.Path,
+	f := Failure{Class: r.Class, Op: r.Op, Arg: r.Arg, Kind: r.Kind, Row: r.Row, Index: r.Index, Got: r.Got, Want: r.Want, Message: notetext.ErrorText(err), Path: r.Path,
 		Stream: r.Stream, Offset: r.Offset, Line: r.Line, Column: r.Column}
 	var (
 		in      *RecordingError

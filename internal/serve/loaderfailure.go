@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
 )
@@ -28,7 +29,7 @@ func told(err error) error {
 		return nil
 	}
 	f := failureOf(err)
-	f.Message = batching.Plain(err.Error())
+	f.Message = batching.Plain(notetext.ErrorText(err))
 	var (
 		usage   *batching.UsageError
 		input   *batching.InputError

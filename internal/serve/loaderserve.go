@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
 )
@@ -50,6 +52,54 @@ func (l *loading) Close() error {
 	return errors.Join(err, l.source.Close())
 }
 
+// drawnReport is the report of a loader with the sentences of its notes.
+type drawnReport struct {
+	loader.Report
+	DrawnNotes
+}
+
+// DrawnNotes are the notes of a loader's report in JSON.
+type DrawnNotes struct {
+	LeftOut []notetext.Reason `json:"left_out"` // episodes that could not be taken, and why
+	Lacking []Lacking         `json:"lacking"`  // episodes without samples of a stream
+}
+
+// Lacking is a stream that an episode has no samples of, with the sentence of its note.
+type Lacking struct {
+	loader.Lacking
+	Reason string `json:"reason"`
+}
+
+// Skipped is an episode that could not be read.
+type Skipped struct {
+	Number int    `json:"number"`
+	Reason string `json:"reason"`
+}
+
+// NotesOf returns the notes of a loader's report in JSON.
+func NotesOf(r *loader.Report) DrawnNotes {
+	d := DrawnNotes{LeftOut: notetext.Reasons(r.Notes), Lacking: []Lacking{}}
+	for _, l := range r.Lacking {
+		d.Lacking = append(d.Lacking, Lacking{l, notetext.Text(l.Note)})
+	}
+	return d
+}
+
+// SkippedOf returns the episodes that notes are about.
+func SkippedOf(notes dataset.Notes) []Skipped {
+	list := []Skipped{}
+	for _, n := range notes {
+		number, _ := n.Row.Index()
+		list = append(list, Skipped{number, notetext.Text(n)})
+	}
+	return list
+}
+
+func reportOf(l *loader.Loader) drawnReport {
+	r := batching.Listed(l.Report())
+	return drawnReport{r, NotesOf(&r)}
+}
+
 // loaderReply says what a loader draws from.
 type loaderReply struct {
 	Rank       int                   `json:"rank"`
@@ -58,8 +108,8 @@ type loaderReply struct {
 	Last       string                `json:"last"`
 	Hz         float64               `json:"hz"`
 	State      loader.State          `json:"state"` // where it begins
-	Report     loader.Report         `json:"report"`
-	Skipped    []loader.Skipped      `json:"skipped"` // episodes that could not be read
+	Report     drawnReport           `json:"report"`
+	Skipped    []Skipped             `json:"skipped"` // episodes that could not be read
 	Rounded    map[string]int        `json:"rounded"` // values that the store's dtype could not hold, by stream
 	Normalised []batching.Normalised `json:"normalised"`
 	Streams    []loaderStream        `json:"streams"` // with the names of all columns
@@ -69,11 +119,11 @@ type loaderReply struct {
 // describe describes the loader.
 func (l *loading) describe() loaderReply {
 	o := &l.source.Loader
-	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: batching.Listed(l.loader.Report()),
-		Skipped: []loader.Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
-	out.Remarks = append(out.Remarks, batching.Remarks(&out.Report)...)
+	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: reportOf(l.loader),
+		Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given), Remarks: append([]string{}, l.remarks...)}
+	out.Remarks = append(out.Remarks, batching.Remarks(&out.Report.Report, notetext.Text)...)
 	for _, s := range l.source.Stores {
-		out.Skipped = append(out.Skipped, s.Skipped...)
+		out.Skipped = append(out.Skipped, SkippedOf(s.Skipped)...)
 		for _, p := range s.Streams {
 			if p.Rounded > 0 {
 				out.Rounded[p.Name] += p.Rounded
@@ -199,7 +249,7 @@ func reportLoader(_ context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, noLoader(r)
 	}
 	w := l.loader.Waits()
-	return &Reply{Value: map[string]any{"report": batching.Listed(l.loader.Report()), "waits": map[string]any{
+	return &Reply{Value: map[string]any{"report": reportOf(l.loader), "waits": map[string]any{
 		"frames_seconds": w.Frames.Seconds(), "shards_seconds": w.Shards.Seconds(), "slots_seconds": w.Slots.Seconds(), "reading_seconds": w.Reading.Seconds(), "bytes": w.Bytes, "shards": w.Read,
 	}}}, nil
 }

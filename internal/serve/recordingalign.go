@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/tensor"
@@ -32,8 +33,14 @@ type aligned struct {
 	Age     *array          `json:"age,omitempty"`
 	Pad     *array          `json:"pad,omitempty"`
 	Streams []alignedStream `json:"streams"`
-	Report  *align.Report   `json:"report"`
+	Report  alignReport     `json:"report"`
 	Text    string          `json:"text"` // the report as a table, and a line for each of its notes
+}
+
+// alignReport is a report with the sentences of its notes.
+type alignReport struct {
+	*align.Report
+	LeftOut []notetext.Reason `json:"left_out"`
 }
 
 type alignedStream struct {
@@ -76,8 +83,13 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	var text strings.Builder
 	text.WriteString(out.Report.String())
-	for _, note := range out.Report.Notes() {
-		text.WriteString(printed.Text(note) + "\n")
+	left := out.Report.Notes.Of(dataset.ClassLeftOut)
+	out.Report.LeftOut = notetext.Reasons(left)
+	for _, line := range notetext.Lines(left) {
+		text.WriteString(printed.Text("left out, "+line) + "\n")
+	}
+	for _, line := range out.Report.Remarks {
+		text.WriteString(printed.Text(line) + "\n")
 	}
 	out.Text = text.String()
 	reply, err := a.reply("aligned streams", out)
@@ -97,7 +109,7 @@ func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, f
 		if err != nil {
 			return nil, err
 		}
-		out := &aligned{Times: a.add(got.Times), Values: add(got.Values), Valid: add(got.Valid), Age: add(got.Age), Pad: add(got.Pad), Report: &got.Report}
+		out := &aligned{Times: a.add(got.Times), Values: add(got.Values), Valid: add(got.Valid), Age: add(got.Age), Pad: add(got.Pad), Report: alignReport{Report: &got.Report}}
 		for i := range got.Streams {
 			s := &got.Streams[i]
 			out.Streams = append(out.Streams, alignedStream{Name: s.Name, Columns: inspection.Columns(s.Columns)})
@@ -108,7 +120,7 @@ func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, f
 	if err != nil {
 		return nil, err
 	}
-	out := &aligned{Times: a.add(got.Times), Report: &got.Report}
+	out := &aligned{Times: a.add(got.Times), Report: alignReport{Report: &got.Report}}
 	for i := range got.Streams {
 		s := &got.Streams[i]
 		out.Streams = append(out.Streams, alignedStream{s.Name, inspection.Columns(s.Columns), add(s.Values), add(s.Valid), add(s.Age), add(s.Pad)})
