@@ -59,7 +59,7 @@ func flags(t *testing.T, x *tensor.Tensor) []uint8 {
 func TestEveryTargetIsCountedOnce(t *testing.T) {
 	e := &dataset.Episode{
 		Streams: []dataset.Stream{stream(t, "a", 0, 100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), stream(t, "b", 200, 250, 1, 2, 3), stream(t, "one", 5, 5, 1)},
-		LeftOut: []dataset.LeftOut{{Name: "quiet", Reason: "no samples"}}, Dropouts: []dataset.Dropout{{Time: 5, Duration: 2e6}}, Damage: dataset.Damages{{What: "bytes", Bytes: 7, First: &dataset.FormatError{Format: "x", Offset: 3}}},
+		Notes:   dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "quiet"}}, Dropouts: []dataset.Dropout{{Time: 5, Duration: 2e6}}, Damage: dataset.Damages{{What: "bytes", Bytes: 7, First: &dataset.FormatError{Format: "x", Offset: 3}}},
 	}
 	plan := align.Plan{Rate: 20, Range: align.Range{Mode: align.RangeUnion}, Defaults: align.Sampling{MaxGap: ops.Within(200 * time.Millisecond)}}
 	got, err := align.Resample(ctx, cpu(t), e, plan)
@@ -71,9 +71,9 @@ func TestEveryTargetIsCountedOnce(t *testing.T) {
 	}
 	b := got.Report.Streams[1]
 	assert.Equal(t, [3]int{3, 10, 8}, [3]int{b.Valid, b.OutOfRange, b.Gapped}, "200, 450 and 700 ms are samples")
-	assert.Equal(t, []align.LeftOut{{Name: "quiet", Reason: "no samples"}, {Name: "one", Reason: "fewer than two distinct timestamps"}}, got.Report.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "quiet"}, {Code: dataset.CodeTooFewTimes, Subject: "one", Count: 1}}, got.Report.Notes)
 	assert.Equal(t, &align.Dropouts{Count: 1, Seconds: .002}, got.Report.Dropouts)
-	assert.Equal(t, []string{"left out, no samples: quiet", "left out, fewer than two distinct timestamps: one", "lost: bytes, 7 bytes (x: byte 3: )"}, got.Report.Notes())
+	assert.Equal(t, []string{"lost: bytes, 7 bytes (x: byte 3: )"}, got.Report.Remarks)
 	assert.Contains(t, got.Report.String(), "clock: 21 targets at 20 Hz, 0.000 to 1.000 s (begins with a, ends with a)\n")
 	assert.Contains(t, got.Report.String(), "0.200 to 0.700 s")
 	assert.Equal(t, 0.5, values(t, got.Streams[0].Values)[1])
@@ -164,7 +164,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	seconds.Name, seconds.Times = "seconds", tensor.Must(tensor.Of([]float64{0, 1, 2}, 3))
 	broken := a
 	broken.Name, broken.Columns = "broken", nil
-	e := &dataset.Episode{Streams: []dataset.Stream{a, back, seconds, broken}, LeftOut: []dataset.LeftOut{{Name: "quiet", Reason: "no samples"}},
+	e := &dataset.Episode{Streams: []dataset.Stream{a, back, seconds, broken}, Notes: dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "quiet"}},
 		Clouds: []dataset.CloudStream{{Name: "lidar", Times: []int64{1, 2}}}}
 	many := &dataset.Episode{}
 	for i := range 17 {

@@ -197,7 +197,7 @@ func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
 	assert.Len(t, p.Windows["observation.state"].Ticks(30), 6)
 	assert.Len(t, p.Windows["action"].Ticks(30), 30)
 	assert.Equal(t, align.Filter{Split: "train", Success: &yes}, p.Filter)
-	assert.Equal(t, []align.LeftOut{{Name: "next.reward", Reason: "no state: of the tick to come"}}, got.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotState, Subject: "next.reward", Detail: dataset.Detail{Got: "of the tick to come"}}}, got.Notes)
 	taken(t, got, list[0])
 
 	short := suggestion(t, dataset.Info{Rate: 30, RateFrom: "file"}, episode(sampledAt(t, "state", 30, 12, "a", wave), sampledAt(t, "/robot/action", 30, 12, "a", wave)))
@@ -306,7 +306,7 @@ func TestALogOfManyStreamsIsPlannedForOneFuse(t *testing.T) {
 	got := suggestion(t, dataset.Info{}, e)
 	require.Len(t, got.Plan.Streams, ops.MaxStreams)
 	assert.Equal(t, "slow", got.Plan.Streams[0].Name)
-	assert.Equal(t, []align.LeftOut{{Name: "still", Reason: "it never changes"}, {Name: "estimator_status", Reason: "of the robot's software, by its name"}}, got.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeConstant, Subject: "still"}, {Code: dataset.CodeOfPrograms, Subject: "estimator_status"}}, got.Notes)
 	taken(t, got, e)
 }
 
@@ -385,7 +385,7 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)
-	assert.Equal(t, []align.LeftOut{{Name: "fast", Reason: "in 1 of 3 episodes"}}, three.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFewEpisodes, Subject: "fast", Detail: dataset.Detail{Of: 3}}}, three.Notes)
 	apart := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "a", wave)), episode(sampledAt(t, "b", 10, 30, "a", wave)), episode(sampledAt(t, "c", 10, 30, "a", wave)))
 	assert.Len(t, apart.Plan.Streams, 3)
 	assert.Contains(t, apart.Remarks[0], "the recordings differ")

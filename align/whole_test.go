@@ -103,15 +103,16 @@ func TestARotationIsTakenWholeOrNotAtAll(t *testing.T) {
 
 func TestATopicWithoutSamplesIsFilledInARow(t *testing.T) {
 	e := recorded(t)
-	e.LeftOut = []dataset.LeftOut{{Name: "silent", Reason: "no samples", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}}}
+	e.Notes = dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "silent"}}
+	e.Empty = []dataset.EmptyStream{{Name: "silent", Columns: []dataset.Column{{Name: "a"}, {Name: "b"}}}}
 	got, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 1, Streams: named("fast", "silent")})
 	require.NoError(t, err)
 	assert.Equal(t, []int{100, 3}, got.Values.Shape())
 	assert.Equal(t, []int{100, 0}, []int{got.Report.Streams[0].Valid, got.Report.Streams[1].Valid})
-	assert.Empty(t, got.Report.LeftOut)
+	assert.Empty(t, got.Report.Notes)
 	apart, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 1, Streams: named("fast", "silent")})
 	require.NoError(t, err)
-	assert.Equal(t, []align.LeftOut{{Name: "silent", Reason: "no samples"}}, apart.Report.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "silent"}}, apart.Report.Notes)
 }
 
 func TestColumnsOfOneNameAreAllTaken(t *testing.T) {
@@ -189,7 +190,10 @@ func TestRemarksAreOfTheStreamsThatWereNamed(t *testing.T) {
 	got, err := align.Fuse(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: named("fast", "wild")})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"fast: has no header", "wild: valid at none of the 1000 targets"}, got.Report.Remarks)
-	assert.Equal(t, []align.LeftOut{{Name: "wild", Reason: "time goes backwards at sample 8; sorted it can be taken: --unordered sort"}}, got.Report.LeftOut)
+	require.Len(t, got.Report.Notes, 1)
+	left := got.Report.Notes[0]
+	assert.Equal(t, []any{dataset.CodeDisorder, "wild"}, []any{left.Code, left.Subject})
+	assert.EqualError(t, left.Cause, "time goes backwards at sample 8; sorted it can be taken: --unordered sort")
 	all, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10})
 	require.NoError(t, err)
 	assert.Subset(t, all.Report.Remarks, []string{"has no header: late, fast", "mode: has no header, and is slow"})

@@ -76,7 +76,7 @@ func TestAnEpisodeThatLostAStreamIsSkippedWhereverItStands(t *testing.T) {
 			if fault == "not finite" && at > 0 {
 				why = "not finite"
 			}
-			assert.Contains(t, r.Pieces[0].Episodes[at].Skipped, why, "%s %d", fault, at)
+			assert.Contains(t, r.Pieces[0].Episodes[at].Skipped.Cause.Error(), why, "%s %d", fault, at)
 			for _, e := range episodes(t, out) {
 				assert.ElementsMatch(t, []string{"state", "action", "capture_time"}, e.Names())
 			}
@@ -94,7 +94,7 @@ func TestEpisodesBeforeTheFirstThatIsWholeAreSkipped(t *testing.T) {
 	assert.Equal(t, []int{2, 4}, []int{r.Converted, r.Skipped})
 	var skipped []int
 	for i, e := range r.Pieces[0].Episodes {
-		if e.Skipped != "" {
+		if e.Skipped != nil {
 			skipped = append(skipped, i)
 		}
 	}

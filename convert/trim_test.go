@@ -55,8 +55,8 @@ func TestRowsThatAreNotValidDoNotBecomeADataset(t *testing.T) {
 		assert.Equal(t, 91, s.Rows)
 		if s.Name == "state" {
 			assert.Equal(t, []int{1001, 91}, []int{s.Read, s.Valid})
-			assert.Positive(t, s.Dropped[beforeClock])
-			assert.Positive(t, s.Dropped[afterClock])
+			assert.NotNil(t, s.Dropped.Find(dataset.CodeBeforeClock))
+			assert.NotNil(t, s.Dropped.Find(dataset.CodeAfterClock))
 		} else {
 			assert.Equal(t, []int{76, 15, 0}, []int{s.Valid, s.Gapped, s.OutOfRange})
 		}

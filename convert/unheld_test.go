@@ -106,5 +106,5 @@ func TestAnotherTypeIsToldWithWhatHelps(t *testing.T) {
 	require.NoError(t, err)
 	_, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, write(t, single, double))
 	assert.Equal(t, 1, r.Skipped)
-	assert.Contains(t, r.Pieces[0].Episodes[1].Skipped, "a plan with dtype: f32 gives all the same")
+	assert.Contains(t, r.Pieces[0].Episodes[1].Skipped.Cause.Error(), "a plan with dtype: f32 gives all the same")
 }

@@ -17,9 +17,9 @@ type Report struct {
 	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
 	// Unanchored are the ticks of the episodes without a window, since it would reach too far beyond the end: see align.Plan.Anchors.
 	Unanchored int             `json:"ticks_without_window"`
-	Notes      dataset.Notes   `json:"-"`       // of episodes that could not be taken; Subject is the name of the episode
-	Lacking    []Lacking       `json:"lacking"` // episodes without samples of a stream
-	Said       []Said          `json:"said"`    // what recordings say that bears on the streams, and what of them was lost
+	Notes      dataset.Notes   `json:"-"`    // of episodes that could not be taken; Subject is the name of the episode
+	Lacking    []Lacking       `json:"-"`    // episodes without samples of a stream
+	Said       []Said          `json:"said"` // what recordings say that bears on the streams, and what of them was lost
 	Streams    []StreamsReport `json:"streams"`
 	Cameras    []CameraReport  `json:"cameras"`
 	FrameCache FrameCache      `json:"frame_cache"`

@@ -139,8 +139,8 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 	e := d.made[3]
 	e.Rotation, e.Frames, e.Attributes.Success = dataset.RotationWXYZ, 25, &success
 	e.Remarks, e.Dropouts = []string{"took one of two clocks"}, []dataset.Dropout{{Time: 5, Duration: 6}}
-	e.LeftOut = []dataset.LeftOut{{Name: "none", Reason: "no samples", Columns: []dataset.Column{{Name: "0", Type: "int", Integer: true}}, DType: tensor.F64}, {Name: "text", Reason: "no number"},
-		{Name: "imu", Reason: "of two kinds"}}
+	e.Notes = dataset.Notes{{Code: dataset.CodeNoSamples, Subject: "none"}, {Code: dataset.CodeText, Subject: "text"}, {Code: dataset.CodeMixedImages, Subject: "imu"}}
+	e.Empty = []dataset.EmptyStream{{Name: "none", Columns: []dataset.Column{{Name: "0", Type: "int", Integer: true}}, DType: tensor.F64}}
 	e.Streams = []dataset.Stream{e.Streams[0], e.Streams[2]}
 	e.Damage.Add("messages", 3, nil)
 	built, opened, _ := saved(t, d, loader.BuildOptions{})
@@ -155,8 +155,9 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 		assert.Equal(t, &success, got.Attributes.Success)
 		assert.Equal(t, e.Remarks, got.Remarks)
 		assert.Equal(t, e.Dropouts, got.Dropouts)
-		assert.Equal(t, []dataset.LeftOut{{Name: "imu", Reason: "of two kinds", Columns: built.Stream("imu").Columns, DType: tensor.F32},
-			e.LeftOut[0], e.LeftOut[1], {Name: "damage", Reason: "messages: 1, 3 bytes"}}, got.LeftOut)
+		assert.Equal(t, e.Notes, got.Notes)
+		assert.Equal(t, []dataset.EmptyStream{{Name: "imu", Columns: built.Stream("imu").Columns, DType: tensor.F32}, e.Empty[0]}, got.Empty)
+		assert.Equal(t, []string{"messages: 1, 3 bytes"}, s.Episodes[3].Damage)
 	}
 	assert.Equal(t, built.Episodes, opened.Episodes)
 }
@@ -207,7 +208,7 @@ func TestStoresOfRecordingsAreKept(t *testing.T) {
 				}
 			}
 			assert.Equal(t, fmt.Sprintf("%+v", bitsOf(t, want)), fmt.Sprintf("%+v", bitsOf(t, got)), path)
-			assert.Equal(t, want.LeftOut, got.LeftOut, path)
+			assert.Equal(t, want.Notes, got.Notes, path)
 		}
 	}
 	for _, f := range folders {

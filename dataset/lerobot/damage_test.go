@@ -225,8 +225,8 @@ func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
 		require.Equal(t, 2, s.Len())
 		e := episode(t, s, 1)
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
-		require.Len(t, e.LeftOut, 1)
-		assert.Contains(t, e.LeftOut[0].Reason, told)
+		require.Len(t, e.Notes, 1)
+		assert.Contains(t, e.Notes[0].Reason(), told)
 		assert.Equal(t, codec == format.Snappy, e.Damage != nil)
 	}
 }
@@ -238,9 +238,9 @@ func TestAnEpisodeWithoutRows(t *testing.T) {
 	require.Equal(t, 2, s.Len())
 	e := episode(t, s, 1)
 	assert.Empty(t, e.Streams)
-	require.Len(t, e.LeftOut, 1)
-	assert.Equal(t, "no rows", e.LeftOut[0].Reason)
-	assert.Len(t, e.LeftOut[0].Columns, 2)
+	require.Len(t, e.Notes, 1)
+	assert.Equal(t, dataset.CodeNoSamples, e.Notes[0].Code)
+	assert.Len(t, e.Empty[0].Columns, 2)
 }
 
 // readAll reads what there is, and fails on an error that is neither the format's nor the system's, and on streams that are not sound.

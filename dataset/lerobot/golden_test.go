@@ -190,7 +190,7 @@ func TestFramesOfAVideoAreThoseOfTheirRows(t *testing.T) {
 			assert.Equal(t, e.Frames, row)
 		}
 		assert.Nil(t, e.Damage)
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 		index += e.Frames
 	}
 	assert.Equal(t, 3313, index)

@@ -40,7 +40,7 @@ func TestAWholeDatasetHasNoProblems(t *testing.T) {
 		assert.Equal(t, []int64{0, 1e8}, e.Streams[0].Nanoseconds())
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
 		assert.Nil(t, e.Damage)
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 }
 
@@ -63,8 +63,8 @@ func TestZerosSurviveAndNullsAreNaNAndCounted(t *testing.T) {
 	same([]float64{0, nan, 7}, e.Stream("count"))
 	same([]float64{0, 1, nan}, e.Stream("next.done"))
 	counts := map[string]int{}
-	for _, l := range e.LeftOut {
-		counts[l.Name+" "+l.Reason] = l.Count
+	for _, l := range e.Notes {
+		counts[l.Subject+" "+l.Reason()] = l.Count
 	}
 	assert.Equal(t, map[string]int{
 		"action null values, NaN here": 1, "action rows that are null, NaN here": 1, "next.reward null values, NaN here": 1,
@@ -159,7 +159,7 @@ func TestTextsAreAttributes(t *testing.T) {
 	e := episode(t, open(t, m.write(), lerobot.Options{Strict: true}), 0)
 	assert.Equal(t, "Ada", e.Attributes.Other["operator"])
 	assert.Equal(t, "0: reach\n2: lift", e.Attributes.Other["subtask"])
-	assert.Equal(t, []dataset.LeftOut{{Name: "labels", Count: 3, Reason: "lists of texts"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeTextLists, Subject: "labels", Count: 3}}, e.Notes)
 }
 
 func TestClocks(t *testing.T) {
@@ -256,15 +256,15 @@ func TestImagesAreMedia(t *testing.T) {
 	assert.Equal(t, []int64{0, 2e8}, media.Times)
 	assert.Equal(t, "png", media.Encoding)
 	assert.Equal(t, []int{3, 4}, []int{media.Height, media.Width})
-	assert.Equal(t, []dataset.LeftOut{{Name: media.Name, Count: 1, Reason: "images that are null"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeEmptyImages, Subject: media.Name, Count: 1}}, e.Notes)
 	for i, want := range [][]byte{list[0], list[2]} {
 		got, err := media.Frame(context.Background(), i)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
 	e = episode(t, s, 1)
-	require.Len(t, e.LeftOut, 1) // the first image is none
-	assert.Contains(t, e.LeftOut[0].Reason, "../../etc/passwd")
+	require.Len(t, e.Notes, 1) // the first image is none
+	assert.Contains(t, e.Notes[0].Reason(), "../../etc/passwd")
 	require.NoError(t, s.Close())
 	_, err := media.Frame(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)

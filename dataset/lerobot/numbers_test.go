@@ -228,7 +228,7 @@ func TestAnImageWhoseFileIsNotThereCostsItsStreamOnly(t *testing.T) {
 		map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": nil})
 	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
 	assert.Equal(t, []string{"action"}, e.Names())
-	require.Len(t, e.LeftOut, 1)
-	assert.Contains(t, e.LeftOut[0].Reason, `no file "images/gone.png"`)
+	require.Len(t, e.Notes, 1)
+	assert.Contains(t, e.Notes[0].Reason(), `no file "images/gone.png"`)
 	assert.Equal(t, "columns that cannot be read", e.Damage[0].What)
 }

@@ -150,20 +150,20 @@ func TestAFolderInThePlaceOfAVideoCostsItself(t *testing.T) {
 	contains(t, problems(s), "video files that are missing: "+film2)
 	e := episode(t, s, 0)
 	assert.Equal(t, []string{"action"}, e.Names())
-	require.Len(t, e.LeftOut, 1)
-	assert.Contains(t, e.LeftOut[0].Reason, "want a regular file")
+	require.Len(t, e.Notes, 1)
+	assert.Contains(t, e.Notes[0].Reason(), "want a regular file")
 }
 
 func TestVideosThatAreNotThere(t *testing.T) {
 	m := filmed(t, 24)
 	s := open(t, m.write2(), lerobot.Options{})
 	contains(t, problems(s), "video files that are missing: "+film2)
-	assert.Equal(t, []dataset.LeftOut{{Name: camera, Count: 24, Reason: "there is no file " + film2}}, episode(t, s, 0).LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFileMissing, Subject: camera, Count: 24, Detail: dataset.Detail{Names: []string{film2}}}}, episode(t, s, 0).Notes)
 
 	m.film("fragmented.mp4", film2)
 	e := episode(t, open(t, m.dir, lerobot.Options{}), 0)
-	require.Len(t, e.LeftOut, 1)
-	assert.Contains(t, e.LeftOut[0].Reason, "fragmented")
+	require.Len(t, e.Notes, 1)
+	assert.Contains(t, e.Notes[0].Reason(), "fragmented")
 	require.NoError(t, os.WriteFile(m.path(film2), []byte("no video"), 0o644))
 	e = episode(t, open(t, m.dir, lerobot.Options{}), 0)
 	assert.Equal(t, "columns that cannot be read", e.Damage[0].What)

@@ -105,7 +105,7 @@ func rewritten(t *testing.T, d dataset.Dataset, opt WriteOptions) (*Set, *Writer
 	for e, err := range dataset.Episodes(ctx, got) {
 		require.NoError(t, err)
 		assert.Empty(t, e.Damage)
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 	return got, w, path
 }

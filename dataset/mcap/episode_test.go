@@ -131,7 +131,7 @@ func TestAnEpisodeIsReadBackAsItWas(t *testing.T) {
 				require.NotNil(t, got.Attributes.Success)
 				assert.True(t, *got.Attributes.Success)
 				assert.Equal(t, "g1", got.Attributes.Other["robot"])
-				assert.Empty(t, got.LeftOut)
+				assert.Empty(t, got.Notes)
 			})
 		}
 	}

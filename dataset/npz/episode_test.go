@@ -36,7 +36,7 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 	imu, grip, pose := e.Streams[0], e.Streams[1], e.Streams[2]
 	assert.Equal(t, []dataset.Column{{Name: "acc[0]", Type: "float32"}, {Name: "acc[1]", Type: "float32"}, {Name: "acc[2]", Type: "float32"}, {Name: "mode", Type: "uint8", Integer: true}}, imu.Columns)
 	assert.Equal(t, []float32{0, 1, 2, 1, 3, 4, 5, 1, 6, 7, 8, 2}, data[float32](t, imu.Values, nil))
-	assert.Equal(t, []dataset.LeftOut{{Name: "imu.label", Count: 3, Reason: "str of 3, which makes no column"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeValueType, Subject: "imu.label", Count: 3, Detail: dataset.Detail{Got: "str of 3"}}}, e.Notes)
 	assert.Equal(t, []dataset.Column{{Name: "0", Type: "int64", Integer: true}}, grip.Columns)
 	assert.Equal(t, []float64{0, 1, 1 << 53}, data[float64](t, grip.Values, nil), "values [S] are one column")
 	assert.Equal(t, 1, grip.Inexact)
@@ -158,9 +158,9 @@ func TestRowsThatAreNotValidAreNoSamples(t *testing.T) {
 		{npyOf("'|b1'", "(3,)", 1, 0, 1), []int64{1, 3}, []string{"a: 1 rows that are not valid left out"}, ""},
 		{npyOf("'|u1'", "(3,)", 0, 0, 0), nil, []string{"a: 3 rows that are not valid left out"}, ""},
 		{npyOf("'|u1'", "(3,)", 1, 1, 1), []int64{1, 2, 3}, nil, ""},
-		{npyOf("'|u1'", "(3,)", 1, 7, 1), []int64{1, 2, 3}, nil, "got 7 at 1, want bool or uint8 [S], 0 or 1: all samples are taken"},
-		{npyOf("'|u1'", "(1, 3)", 1, 0, 1), []int64{1, 2, 3}, nil, "got uint8 [1,3], want bool or uint8 [S], 0 or 1: all samples are taken"},
-		{npyOf("'<i2'", "(1,)", 1, 0), []int64{1, 2, 3}, nil, "got int16 [1], want bool or uint8 [S], 0 or 1: all samples are taken"},
+		{npyOf("'|u1'", "(3,)", 1, 7, 1), []int64{1, 2, 3}, nil, "7 at 1"},
+		{npyOf("'|u1'", "(1, 3)", 1, 0, 1), []int64{1, 2, 3}, nil, "uint8 [1,3]"},
+		{npyOf("'<i2'", "(1,)", 1, 0), []int64{1, 2, 3}, nil, "int16 [1]"},
 	} {
 		e, used, err := read(t, archive(t, zip.Store, "a.values.npy", values, "a.times.npy", times, "a.valid.npy", c.mask)).Episode(EpisodeOptions{Strict: true})
 		require.NoError(t, err)
@@ -168,8 +168,8 @@ func TestRowsThatAreNotValidAreNoSamples(t *testing.T) {
 		require.NoError(t, e.Streams[0].Check())
 		assert.Equal(t, c.remarks, e.Remarks)
 		assert.Contains(t, used, "a.valid")
-		if assert.Equal(t, c.left != "", len(e.LeftOut) == 1) && c.left != "" {
-			assert.Equal(t, []dataset.LeftOut{{Name: "a.valid", Reason: c.left}}, e.LeftOut)
+		if assert.Equal(t, c.left != "", len(e.Notes) == 1) && c.left != "" {
+			assert.Equal(t, dataset.Notes{{Code: dataset.CodeMask, Subject: "a.valid", Detail: dataset.Detail{Got: c.left}}}, e.Notes)
 		}
 	}
 	f := read(t, archive(t, zip.Store, "a.values.npy", values, "a.times.npy", times, "a.valid.npy", npyOf("'|u1'", "(2,)", 1, 1)))
@@ -179,5 +179,5 @@ func TestRowsThatAreNotValidAreNoSamples(t *testing.T) {
 	e, _, err := f.Episode(EpisodeOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, e.Streams)
-	assert.Equal(t, "a", e.LeftOut[0].Name)
+	assert.Equal(t, []any{dataset.CodeArrayMismatch, "a"}, []any{e.Notes[0].Code, e.Notes[0].Subject})
 }

@@ -143,12 +143,12 @@ func TestGoodPointsBeforeBadFaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		body    string
 		damage  []string
-		leftOut []dataset.LeftOut
+		leftOut dataset.Notes
 	}{
 		"none":   {"", []string{"rows of face: 3", "rows of edge: 2"}, nil},
-		"cut":    {"3 0 1 1\n3 0 1", []string{"rows of face: 2", "rows of edge: 2"}, []dataset.LeftOut{{Name: "face", Count: 1}}},
-		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []string{"rows of face: 1", "rows of edge: 2"}, []dataset.LeftOut{{Name: "face", Count: 2}}},
-		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []string{"rows of edge: 1"}, []dataset.LeftOut{{Name: "face", Count: 3}, {Name: "edge", Count: 1}}},
+		"cut":    {"3 0 1 1\n3 0 1", []string{"rows of face: 2", "rows of edge: 2"}, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "face", Count: 1}}},
+		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []string{"rows of face: 1", "rows of edge: 2"}, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "face", Count: 2}}},
+		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []string{"rows of edge: 1"}, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "face", Count: 3}, {Code: dataset.CodeNotPoints, Subject: "edge", Count: 1}}},
 	} {
 		_, refused := Parse([]byte(text+c.body), dataset.Options{Strict: true})
 		require.Error(t, refused, name)
@@ -160,7 +160,7 @@ func TestGoodPointsBeforeBadFaces(t *testing.T) {
 			assert.True(t, strings.HasPrefix(got.Damage[i].String(), want), "%s: %v", name, got.Damage)
 		}
 		assert.Equal(t, refused, error(got.Damage[0].First), name)
-		assert.Equal(t, c.leftOut, got.LeftOut, name)
+		assert.Equal(t, c.leftOut, got.Notes, name)
 		assert.Zero(t, got.Trailing)
 	}
 	// Cut within the last point, of which digits may be missing.

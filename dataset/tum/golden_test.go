@@ -84,7 +84,7 @@ func TestTrajectoriesAreAsAnotherReaderFindsThem(t *testing.T) {
 		}
 		assert.Equal(t, dataset.RotationXYZW, s.Columns[3].Rotation)
 		assert.Empty(t, e.Damage)
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 }
 

@@ -233,7 +233,7 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"pose", "accelerometer"}, e.Names())
 	assert.Equal(t, []string{"ax", "ay", "az"}, e.Stream("accelerometer").ColumnNames())
-	assert.Equal(t, []dataset.LeftOut{{Name: "rgb", Count: 1, Reason: "files that are not there"}}, e.LeftOut)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFileMissing, Subject: "rgb", Count: 1}}, e.Notes)
 	rgb := e.MediaStream("rgb")
 	assert.Equal(t, []int64{1305031098610000000, 1305031098690000000}, rgb.Times)
 	assert.Equal(t, "png", rgb.Encoding)
@@ -282,5 +282,5 @@ func TestAListOfManyFramesIsRead(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int64{7500000000}, e.MediaStream("rgb").Times)
 	assert.Equal(t, "jpeg", e.MediaStream("rgb").Encoding)
-	assert.Equal(t, 999, e.LeftOut[0].Count)
+	assert.Equal(t, 999, e.Notes[0].Count)
 }

@@ -14,8 +14,6 @@ import (
 
 const maxTime = 1 << 62 // nanoseconds
 
-const twoTopics = "its message id is also another topic's"
-
 // topic is one instance of a type, on its way to become a stream.
 type topic struct {
 	name   string

@@ -98,7 +98,7 @@ func TestAnyFileOpens(t *testing.T) {
 				} else {
 					assert.Nil(t, e.Damage, file)
 				}
-				assert.Equal(t, strings.Contains(file, "userblock"), len(e.Streams)+len(e.Media)+len(e.LeftOut)+len(e.Attributes.Other) == 0, file)
+				assert.Equal(t, strings.Contains(file, "userblock"), len(e.Streams)+len(e.Media)+len(e.Notes)+len(e.Attributes.Other) == 0, file)
 			}
 		}
 		require.NoError(t, d.Close())

@@ -81,7 +81,7 @@ func TestEachSetOfNamesHasAStream(t *testing.T) {
 			"/j: name has 2 different sets of names: each has streams of its own",
 			"/j.velocity: 3 of 5 messages have no elements, and make no rows",
 		}, e.Remarks)
-		assert.Empty(t, e.LeftOut)
+		assert.Empty(t, e.Notes)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestNamesThatTellNothingAreNotUsed(t *testing.T) {
 		assert.Equal(t, []string{"/j.position: not all messages have names in name, so columns have numbers for names"}, e.Remarks)
 
 		e = joints(t, together, `{"name":["a","b"],"position":[1,2]}`, `{"name":["b","a"],"position":[1,2]}`, `{"name":[],"position":[3,4]}`)
-		assert.Equal(t, []dataset.LeftOut{{Name: "/j.position", Count: 3, Reason: "name changes from message to message, and does not name the elements in all of them"}}, e.LeftOut)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelsChange, Subject: "/j.position", Count: 3, Detail: dataset.Detail{Got: "name"}}}, e.Notes)
 
 		var many []string
 		for i := range message.MaxNames + 1 {
@@ -110,6 +110,6 @@ func TestNamesThatTellNothingAreNotUsed(t *testing.T) {
 		}
 		assert.Len(t, joints(t, together, many[1:]...).Streams, message.MaxNames)
 		e = joints(t, together, many...)
-		assert.Equal(t, []dataset.LeftOut{{Name: "/j.position", Count: message.MaxNames + 1, Reason: "name has more than 16 different sets of names"}}, e.LeftOut)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeLabelSetLimit, Subject: "/j.position", Count: message.MaxNames + 1, Detail: dataset.Detail{Got: "name", Want: "16"}}}, e.Notes)
 	}
 }
