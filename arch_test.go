@@ -57,7 +57,7 @@ var rules = map[string][]string{
 	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "align", "internal/nth", "internal/summary", "golang.org/x/sys/cpu"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
-	"view":                   {"tensor", "dataset", "align", "doctor", "ops", "internal/caught"},
+	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                    {"public", "internal/...", "github.com/spf13/...", "github.com/schollz/progressbar/..."},
 	"examples":               {"public"},

@@ -381,11 +381,11 @@ func TestWhatIsOddIsSaidInThePlan(t *testing.T) {
 	assert.Equal(t, []string{"a", "c", "e"}, cut.Plan.Streams[0].Columns)
 	assert.Contains(t, string(cut.Text), "Without b, d, never finite. Not always finite: c (7 samples)")
 	_, err := align.Suggest(ctx, &recordings{episodes: []*dataset.Episode{episode(sampledAt(t, "s", 10, 30, "a", func(int, int) float64 { return math.NaN() }))}}, align.SuggestOptions{})
-	assert.ErrorContains(t, err, "s (never finite)")
+	assert.ErrorContains(t, err, "s ("+string(dataset.CodeNeverFinite))
 
 	three := suggestion(t, dataset.Info{}, one, two, two)
 	require.Len(t, three.Plan.Streams, 1)
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFewEpisodes, Subject: "fast", Detail: dataset.Detail{Of: 3}}}, three.Notes)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFewEpisodes, Subject: "fast", Count: 1, Detail: dataset.Detail{Of: 3}}}, three.Notes)
 	apart := suggestion(t, dataset.Info{}, episode(sampledAt(t, "a", 10, 30, "a", wave)), episode(sampledAt(t, "b", 10, 30, "a", wave)), episode(sampledAt(t, "c", 10, 30, "a", wave)))
 	assert.Len(t, apart.Plan.Streams, 3)
 	assert.Contains(t, apart.Remarks[0], "the recordings differ")

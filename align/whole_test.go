@@ -250,5 +250,5 @@ func TestAStreamOfOneTimestampHoldsItsValue(t *testing.T) {
 		assert.Equal(t, []string{"static", "a single timestamp and the edge fill"}, []string{bad.Stream, bad.Got})
 	}
 	_, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 10, Streams: named("static")})
-	assert.ErrorContains(t, err, "static (fewer than two distinct timestamps)")
+	assert.ErrorContains(t, err, "static (too-few-times: 1)")
 }

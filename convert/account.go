@@ -17,9 +17,9 @@ type StreamAccount struct {
 	Kind     string        `json:"kind"` // "stream", "media" or "clouds"
 	Episodes int           `json:"episodes"`
 	Read     int           `json:"read"`
-	Used     int           `json:"used"`    // whatever was written came of them
-	Dropped  dataset.Notes `json:"dropped"` // why; Count is the samples
-	Rows     int           `json:"rows"`    // that were written
+	Used     int           `json:"used"`              // whatever was written came of them
+	Dropped  dataset.Notes `json:"dropped,omitempty"` // why; Count is the samples
+	Rows     int           `json:"rows"`              // that were written
 	Valid    int           `json:"valid"`
 	// OutOfRange, Gapped and NotFinite are as in align.StreamReport: rows that a plan made where there is nothing to trust.
 	OutOfRange int `json:"out_of_range"`

@@ -60,9 +60,9 @@ func faulty(t *testing.T, fault string) *dataset.Episode {
 func TestAnEpisodeThatLostAStreamIsSkippedWhereverItStands(t *testing.T) {
 	plan := &align.Plan{Rate: 30}
 	reasons := map[string]string{
-		"back":       "without what other episodes have: state: time goes backwards at sample 20; sorted it can be taken: --unordered sort",
-		"short":      "without what other episodes have: state: array state.times: got i64 [39] on host, want [40], one timestamp a sample",
-		"empty":      "without what other episodes have: state: no samples",
+		"back":       "without what other episodes have: state: disorder: 40, time goes backwards at sample 20; sorted it can be taken: --unordered sort",
+		"short":      "without what other episodes have: state: array-mismatch: array state.times: got i64 [39] on host, want [40], one timestamp a sample",
+		"empty":      "without what other episodes have: state: no-samples",
 		"not finite": "+Inf",
 	}
 	good := func(i int) *dataset.Episode { return recorded(t, i, 40, false) }

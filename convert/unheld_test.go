@@ -66,7 +66,7 @@ func TestNumbersBeyondTheirTypeAreLeftOut(t *testing.T) {
 		if !kept {
 			var nothing *NothingError
 			require.ErrorAs(t, err, &nothing)
-			assert.Contains(t, nothing.First, "a whole number of 64 bits")
+			assert.ErrorContains(t, nothing.First.Cause, "a whole number of 64 bits")
 			continue
 		}
 		require.NoError(t, err)

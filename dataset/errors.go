@@ -79,14 +79,11 @@ func Bare(err error) error { return bareError{err} }
 type bareError struct{ error }
 
 func (e bareError) Error() string {
-	text := e.error.Error()
-	for {
-		format, rest, found := strings.Cut(text, ": ")
-		if !found || strings.ContainsFunc(format, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
-			return text
-		}
-		text = rest
+	format, text, _ := strings.Cut(e.error.Error(), ": ")
+	if strings.Contains(format, " ") {
+		return e.error.Error()
 	}
+	return strings.TrimPrefix(text, "npy: ") // of a member of an archive
 }
 
 func (e bareError) Unwrap() error { return e.error }

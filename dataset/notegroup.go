@@ -2,7 +2,7 @@ package dataset
 
 import "strconv"
 
-// NoteGroup is a note, and the number of others that differ from it in the subject alone.
+// NoteGroup is a note, and the number of others that differ from it in the subject and the number of elements alone.
 type NoteGroup struct {
 	Note
 	Others int
@@ -16,12 +16,14 @@ func (g *NoteGroup) Who() string {
 	return g.Subject + " and " + strconv.Itoa(g.Others) + " more"
 }
 
-// Groups returns the notes grouped by their Reason, in the order of the first note of each.
+// Groups returns the notes grouped by their Reason without Count and Row, in the order of the first note of each.
 func (l Notes) Groups() []NoteGroup {
 	var all []NoteGroup
 	at := map[string]int{}
 	for _, n := range l {
-		reason := n.Reason()
+		alike := n
+		alike.Count, alike.Row, alike.Of = 0, 0, 0
+		reason := alike.Reason()
 		if k, seen := at[reason]; seen {
 			all[k].Others++
 			continue

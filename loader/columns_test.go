@@ -134,7 +134,7 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 		r := l.Report()
 		require.Len(t, r.Notes, 2, what)
 		assert.Equal(t, "e0", r.Notes[0].Subject)
-		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (columns-refused: stream state: got column "d", want one of a, b, c, e, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
+		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (columns-refused: 25, stream state: got column "d", want one of a, b, c, e, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
 		assert.Equal(t, dataset.CodeEpisodeRefused, r.Notes[0].Code)
 	}
 	_, err = loader.Build(ctx, other, loader.BuildOptions{Streams: []string{"state"}, Columns: map[string][]string{"state": {"f"}}})
@@ -195,8 +195,8 @@ func TestAColumnHasTheKindOfTheFirstEpisode(t *testing.T) {
 // Quaternions of another order are other numbers under the same names, and columns without names are told by how many there are.
 func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 	for reason, have := range map[string][]dataset.Column{
-		"columns [q[0], q[1]] that are quaternions of another order than others have": {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
-		"columns [q[0]], without [q[1]], which others have":                           nil,
+		string(dataset.CodeQuaternionOrder) + ": 2, q[0], q[1]":      {{Name: "q[0]", Rotation: dataset.RotationWXYZ}, {Name: "q[1]", Rotation: dataset.RotationWXYZ}},
+		string(dataset.CodeColumnsLacking) + ": 2, got [q[0]], q[1]": nil,
 	} {
 		m := made{}
 		for i := range 2 {

@@ -223,7 +223,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 			in := *p
 			in.at, p = f.at, &in
 		}
-		s.eachWith(shard, p.Offsets, func(e *Episode) { e.differ(p.Name, f.differs) })
+		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.differ(p.Name, f.differs) })
 	}
 	to.shards[shard] = p
 	to.Rounded += p.Rounded
@@ -253,14 +253,17 @@ func (s *Store) joinMedia(shard int, m *Media) {
 // leaveOut adds a note about a stream to the episodes of a shard that have samples of it.
 func (s *Store) leaveOut(shard int, name string, offsets []int64, why dataset.Note) {
 	why.Subject = name
-	s.eachWith(shard, offsets, func(e *Episode) { e.Notes = append(slices.Clone(e.Notes), why) })
+	s.eachWith(shard, offsets, func(e *Episode, count int) {
+		why.Count = count
+		e.Notes = append(slices.Clone(e.Notes), why)
+	})
 }
 
 // eachWith calls a function for the episodes of a shard that have samples by these offsets.
-func (s *Store) eachWith(shard int, offsets []int64, do func(*Episode)) {
+func (s *Store) eachWith(shard int, offsets []int64, do func(e *Episode, count int)) {
 	for i := range s.shards[shard].Episodes {
 		if offsets[i] < offsets[i+1] {
-			do(&s.Episodes[s.begins[shard]+i])
+			do(&s.Episodes[s.begins[shard]+i], int(offsets[i+1]-offsets[i]))
 		}
 	}
 }

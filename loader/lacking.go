@@ -64,13 +64,18 @@ func whyEmpty(e *dataset.Episode, about *Episode, p *align.Prepared, name string
 
 // refusedNote is about an episode that cannot be taken.
 func refusedNote(episode string, err error) dataset.Note {
+	return dataset.Note{Code: dataset.CodeEpisodeRefused, Subject: episode, Detail: dataset.Detail{Cause: ofEpisode(err)}}
+}
+
+// ofEpisode returns an error without the number of the episode, which the subject of a note has.
+func ofEpisode(err error) error {
 	if bad := (*dataset.EpisodeError)(nil); errors.As(err, &bad) {
-		err = bad.Err // the text of bad has the number of the episode
+		return bad.Err
 	}
-	return dataset.Note{Code: dataset.CodeEpisodeRefused, Subject: episode, Detail: dataset.Detail{Cause: err}}
+	return err
 }
 
 // skippedNote is about an episode that cannot be read.
 func skippedNote(number int, err error) dataset.Note {
-	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(number), Row: dataset.At(number), Detail: dataset.Detail{Cause: err}}
+	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(number), Row: dataset.At(number), Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }

@@ -64,11 +64,11 @@ func TestZerosSurviveAndNullsAreNaNAndCounted(t *testing.T) {
 	same([]float64{0, 1, nan}, e.Stream("next.done"))
 	counts := map[string]int{}
 	for _, l := range e.Notes {
-		counts[l.Subject+" "+l.Reason()] = l.Count
+		counts[l.Subject+" "+string(l.Code)] = l.Count
 	}
 	assert.Equal(t, map[string]int{
-		"action null values, NaN here": 1, "action rows that are null, NaN here": 1, "next.reward null values, NaN here": 1,
-		"count null values, NaN here": 1, "next.done null values, NaN here": 1,
+		"action " + string(dataset.CodeNullValues): 1, "action " + string(dataset.CodeNullRows): 1, "next.reward " + string(dataset.CodeNullValues): 1,
+		"count " + string(dataset.CodeNullValues): 1, "next.done " + string(dataset.CodeNullValues): 1,
 	}, counts)
 	assert.Nil(t, e.Damage)
 	same([]float64{1, 2, nan, nan}, episode(t, s, 1).Stream("action"))

@@ -42,7 +42,7 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 	assert.Equal(t, 1, grip.Inexact)
 	assert.Equal(t, []string{"x", "n"}, pose.ColumnNames())
 	assert.Equal(t, []float64{1, 2, 3, 4, 5, 6}, data[float64](t, pose.Values, nil))
-	for _, c := range []struct{ stream, says string }{{"image", "uint8 [3,2,2,3]"}, {"two", "records (t, time, v) [3] without one field that is their clock: there are t and time"}, {"boxes", "imu"}, {"words", "imu"}} {
+	for _, c := range []struct{ stream, says string }{{"image", "uint8 [3,2,2,3]"}, {"two", "got records (t, time, v) [3], t, time"}, {"boxes", "imu"}, {"words", "imu"}} {
 		_, _, err := f.Episode(EpisodeOptions{Streams: []string{c.stream}})
 		assert.ErrorContains(t, err, c.says)
 	}
@@ -55,7 +55,7 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 	assert.Equal(t, []string{"imu", "grip", "pose"}, e.Names())
 	left := reasons(e)
 	assert.Contains(t, left["image"], "array image.values: got uint8 [3,2,2,3], want [S,D]")
-	assert.Contains(t, left["two"], "there are t and time")
+	assert.Equal(t, "clock-field: got records (t, time, v) [3], t, time", left["two"])
 	assert.Empty(t, e.Damage)
 }
 

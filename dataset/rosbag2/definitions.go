@@ -127,7 +127,7 @@ func (b *bag) lacks(list dataset.Notes) {
 		}
 	}
 	for i := range list {
-		if n := &list[i]; n.Code == dataset.CodeNoDecoder && missing[n.Subject] != "" {
+		if n := &list[i]; (n.Code == dataset.CodeNoDecoder || n.Code == dataset.CodeUndecodedMessages) && missing[n.Subject] != "" {
 			n.Code, n.Detail = dataset.CodeUndefinedType, dataset.Detail{Got: missing[n.Subject]}
 		}
 	}

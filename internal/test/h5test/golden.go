@@ -87,11 +87,11 @@ func (g Golden) Check(t *testing.T, e *dataset.Episode, prefix string) {
 	}
 }
 
-// Left returns why things are left out, by name.
-func Left(e *dataset.Episode) map[string]dataset.Code {
-	left := map[string]dataset.Code{}
+// Left returns the notes about what is left out, by name.
+func Left(e *dataset.Episode) map[string]dataset.Note {
+	left := map[string]dataset.Note{}
 	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
-		left[n.Subject] = n.Code
+		left[n.Subject] = n
 	}
 	return left
 }
