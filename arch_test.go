@@ -47,9 +47,10 @@ var rules = map[string][]string{
 	"dataset/mcap":           {"tensor", "dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/...", "google.golang.org/protobuf/..."},
 	"dataset/rosbag":         {"dataset/...", "storage", "internal/...", "github.com/pierrec/lz4/..."},
 	"dataset/rosbag2":        {"dataset/...", "storage", "internal/...", "github.com/klauspost/compress/...", "github.com/goccy/go-yaml/..."},
-	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/...", "modernc.org/sqlite/..."},
+	"dataset/rosbag2/sqlite": {"dataset/...", "storage", "internal/..."},
+	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/raw", "github.com/klauspost/compress/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
-	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/orderjson", "internal/raw", "internal/summary", "internal/video", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/..."},
+	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
 	"internal/sources":       {"storage"},
 	"internal/summary":       {},
 	"align":                  {"dataset/...", "internal/atomicfile", "internal/caught", "internal/decimal", "internal/near", "internal/orderjson", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
@@ -84,6 +85,7 @@ var rules = map[string][]string{
 	"internal/near":          {},
 	"internal/nth":           {},
 	"internal/orderjson":     {},
+	"internal/parquet":       {"tensor", "dataset", "storage", "internal/raw", "github.com/parquet-go/parquet-go/...", "github.com/klauspost/compress/..."},
 	"internal/printed":       {},
 	"internal/ptxparse":      {},
 	"internal/raw":           {"tensor"},
@@ -381,7 +383,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 // layers are the files of packages whose files have an order, lowest first: a file names only what is declared in its own layer or below.
 var layers = map[string][]string{
 	"ops": {
-		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device mark", "staging",
+		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "used", "queue device mark", "staging",
 		"resample_device fuse_device backward_device voxelize_device draw_device tally batch connect sum shared",
 	},
 	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture", "bound host nn_words", "resample fuse backward voxelize draw tally nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend shared", "nn"},

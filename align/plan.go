@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -48,7 +49,7 @@ type Plan struct {
 	// PadAfter is how far windows may reach beyond the last tick of an episode's clock, of the padding diffusion_policy, which needs it: see Anchors.
 	PadAfter ops.Limit
 	Shuffle  string // one of Shuffles
-	Filter   Filter
+	Filter   dataset.Filter
 
 	origin *origin // of a plan that was read from a file
 	places []int   // of the streams in what was read, of a plan that Pick has made; else they are where they were
@@ -166,13 +167,6 @@ func Between(from, to time.Duration) Range { return Range{RangeBetween, from, to
 
 // Window is a stretch of time around an anchor: the ticks after From up to To where To is at most 0, else those from From to before To.
 type Window struct{ From, To time.Duration }
-
-// Filter chooses episodes.
-type Filter struct {
-	Split   string
-	Task    string
-	Success *bool
-}
 
 // The names that a plan may use.
 var (

@@ -70,7 +70,7 @@ func TestAPlanFileSaysEverythingAPlanHas(t *testing.T) {
 			},
 		}, {Name: "action", Sampling: align.Sampling{Kind: "linear"}}},
 		Windows: map[string]align.Window{"observation.state": {From: -time.Second}, "action": {To: time.Second}},
-		Padding: "lerobot", Shuffle: "windows", Filter: align.Filter{Split: "train", Task: "pick the cube", Success: &yes},
+		Padding: "lerobot", Shuffle: "windows", Filter: dataset.Filter{Split: "train", Task: "pick the cube", Success: &yes},
 	}, p)
 	_, err = align.ReadPlan(path + ".none")
 	assert.ErrorIs(t, err, os.ErrNotExist)

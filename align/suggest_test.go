@@ -196,7 +196,7 @@ func TestAPlanOfStatesAndActionsIsForAPolicy(t *testing.T) {
 	assert.Equal(t, "window-mean", p.Streams[1].Kind)
 	assert.Len(t, p.Windows["observation.state"].Ticks(30), 6)
 	assert.Len(t, p.Windows["action"].Ticks(30), 30)
-	assert.Equal(t, align.Filter{Split: "train", Success: &yes}, p.Filter)
+	assert.Equal(t, dataset.Filter{Split: "train", Success: &yes}, p.Filter)
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotState, Subject: "next.reward", Detail: dataset.Detail{Got: "of the tick to come"}}}, got.Notes)
 	taken(t, got, list[0])
 

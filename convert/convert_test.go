@@ -458,7 +458,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("broken disk") }
 // The plan's filter leaves out what it does not want, and says so.
 func TestAFilterIsNoSkippedEpisode(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 25, false), recorded(t, 3, 33, false))
-	plan := &align.Plan{Rate: 30, Filter: align.Filter{Task: "task 1"}}
+	plan := &align.Plan{Rate: 30, Filter: dataset.Filter{Task: "task 1"}}
 	r := converts(t, filepath.Join(t.TempDir(), "out"), NPZ(), Options{Plan: plan, Device: cpu(t)}, in)
 	assert.Equal(t, [4]int{3, 2, 0, 1}, [4]int{r.Read, r.Converted, r.Skipped, r.Filtered})
 	plan.Filter.Task = "none"

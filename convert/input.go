@@ -19,9 +19,9 @@ type input struct {
 	path  string
 	from  dataset.Dataset
 	info  dataset.Info
-	first int              // the number of its first episode
-	split map[int][]string // of its episodes, by number there
-	files []sources.File   // of which hashes has some
+	first int            // the number of its first episode
+	split [][]string     // of its episodes, by number
+	files []sources.File // of which hashes has some
 }
 
 // InputError is an input that cannot be opened.
@@ -48,12 +48,8 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 		if err != nil {
 			return list, &InputError{path, err}
 		}
-		in := input{path: path, from: d, info: d.Info(), first: episodes, split: map[int][]string{}}
-		for _, s := range in.info.Splits {
-			for _, i := range s.Episodes {
-				in.split[i] = append(in.split[i], s.Name)
-			}
-		}
+		in := input{path: path, from: d, info: d.Info(), first: episodes}
+		in.split = in.info.SplitsOf(d.Len())
 		episodes += d.Len()
 		in.files, err = sources.List(ctx, path)
 		if list = append(list, in); err != nil {

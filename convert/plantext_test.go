@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 )
 
 func TestPlansThatSayTheSameHaveTheSameText(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPlansThatSayTheSameHaveTheSameText(t *testing.T) {
 		"rate: 50\nstreams: [{name: a, kind: previous}]", a + "\nfilter: {success: true}"} {
 		assert.NotEqual(t, text(a), text(other))
 	}
-	both := align.Plan{Rate: 1, Defaults: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{Columns: "a", Kind: "next"}}}, Filter: align.Filter{Success: &yes}}
+	both := align.Plan{Rate: 1, Defaults: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{Columns: "a", Kind: "next"}}}, Filter: dataset.Filter{Success: &yes}}
 	assert.NotContains(t, string(planText(&both)), "0x")
 	assert.True(t, json.Valid(planText(&both)))
 	sorted := both

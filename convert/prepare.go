@@ -30,8 +30,8 @@ type ready struct {
 func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	in, which, index := at(c.inputs, number)
 	r.about = EpisodeReport{Number: number, Input: which, Index: index}
-	if p := c.opt.Plan; p != nil && p.Filter.Split != "" && !slices.Contains(in.split[index], p.Filter.Split) {
-		r.about.Filtered = "split"
+	if p := c.opt.Plan; p != nil && p.Filter.RefusesSplit(in.split[index]) {
+		r.about.Filtered = dataset.SplitField
 		return r
 	}
 	e, err := in.from.Episode(ctx, index)
@@ -67,16 +67,10 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 
 // filtered notes why the plan does not want an episode.
 func (c *Conversion) filtered(r *ready) bool {
-	p := c.opt.Plan
-	switch {
-	case p == nil:
-		return false
-	case p.Filter.Task != "" && p.Filter.Task != r.about.Task:
-		r.about.Filtered = "task"
-	case p.Filter.Success != nil && (r.about.Success == nil || *r.about.Success != *p.Filter.Success):
-		r.about.Filtered = "success"
+	if p := c.opt.Plan; p != nil {
+		r.about.Filtered = p.Filter.Refuses(c.inputs[r.about.Input].split[r.about.Index], r.about.Task, r.about.Success)
 	}
-	return r.about.Filtered != ""
+	return r.about.Filtered != dataset.NoField
 }
 
 // unread is an episode that cannot be had: it costs itself, unless the conversion is strict, or the reason is no matter of this episode.
@@ -336,7 +330,7 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 			r.e.Times = s.Stream.Nanoseconds()
 		}
 		if from.media == nil {
-			err = used(s, &a.plan, &account)
+			err = countUsed(s, &a.plan, &account)
 			got.Streams, got.Report.Streams, own.Streams = append(got.Streams, *s), append(got.Report.Streams, *line), append(own.Streams, s.Stream)
 		} else {
 			account.Kind = mediaKind

@@ -88,7 +88,8 @@ type EpisodeReport struct {
 	LeftOut  int           `json:"rows_left_out,omitempty"`  // as in Report
 	NotValid int           `json:"rows_not_valid,omitempty"` // as in Report
 	Skipped  *dataset.Note `json:"skipped,omitempty"`        // why it was not converted; nil if it was
-	Filtered string        `json:"filtered,omitempty"`       // what of the plan's filter it does not pass
+	// Filtered is the field of the plan's filter that it does not pass.
+	Filtered dataset.FilterField `json:"filtered,omitempty"`
 }
 
 // Remark is what was said of some episodes.

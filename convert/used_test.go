@@ -85,7 +85,7 @@ func TestAUsedSampleIsOneThatRowsAreMadeOf(t *testing.T) {
 				got := made()
 				a := &got.Streams[0]
 				account := StreamAccount{Name: "s", Read: len(times), Rows: a.Len(), Valid: a.Len()}
-				require.NoError(t, used(a, &plan, &account))
+				require.NoError(t, countUsed(a, &plan, &account))
 				require.NoError(t, account.check("e"), name)
 				want := tensor.Must(tensor.Of(must(tensor.Floats(a.Values)), a.Len()))
 				has := usageOf(a, &plan)
@@ -121,9 +121,7 @@ func must[T any](v T, err error) T {
 // usageOf is which samples are used.
 func usageOf(a *align.Aligned, plan *align.Plan) []bool {
 	snap, _ := align.Snapping(plan.Snap, plan.Rate)
-	u := newUsage(a, a.Recorded.Nanoseconds(), func(d time.Duration) int64 { return int64(d) }, snap, 0)
-	u.count(a.Stream.Nanoseconds(), &StreamAccount{})
-	return u.used
+	return must(usedSamples(a, snap))
 }
 
 func same(a, b *tensor.Tensor) bool {

@@ -88,9 +88,9 @@ type Format struct {
 	Named func(head []byte) bool
 	// Inside tells a file that Match takes by what is further inside it, for formats that share a container; nil if the first bytes are enough.
 	// Formats that have it are asked before those that have not, of which one may so be what is left of a container.
-	Inside func(path string) (bool, error)
+	Inside func(ctx context.Context, path string) (bool, error)
 	// Folder tells a folder that is a dataset of the format; nil if it has none. It is asked of the folders in a folder too.
-	Folder func(path string) bool
+	Folder func(ctx context.Context, path string) bool
 	// Text says that its files are plain text, as lies beside recordings of other formats: in a folder with such it is other files.
 	Text bool
 	Open func(ctx context.Context, path string, opt Options) (Dataset, error)
@@ -173,7 +173,7 @@ func open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := recognise(path, head)
+	f, err := recognise(ctx, path, head)
 	if err != nil {
 		return nil, err
 	}
@@ -190,18 +190,18 @@ func unreachable(path string, err error) error {
 }
 
 // Recognise returns the registered format of a file.
-func Recognise(path string) (Format, error) {
-	head, err := headOf(context.Background(), path)
+func Recognise(ctx context.Context, path string) (Format, error) {
+	head, err := headOf(ctx, path)
 	if err != nil {
 		return Format{}, err
 	}
-	return recognise(path, head)
+	return recognise(ctx, path, head)
 }
 
-func recognise(path string, head []byte) (Format, error) {
-	f, ok, err := match(path, head, false)
+func recognise(ctx context.Context, path string, head []byte) (Format, error) {
+	f, ok, err := match(ctx, path, head, false)
 	if err == nil && !ok {
-		f, ok, err = match(path, head, true)
+		f, ok, err = match(ctx, path, head, true)
 	}
 	switch {
 	case ok:
@@ -217,7 +217,7 @@ func recognise(path string, head []byte) (Format, error) {
 
 // match returns the format of a file that begins with head, if it is of a known one: by its content, or with named by its name and content. A container
 // that is broken is an error, and of the format that takes what is left of such containers, if there is one.
-func match(path string, head []byte, named bool) (Format, bool, error) {
+func match(ctx context.Context, path string, head []byte, named bool) (Format, bool, error) {
 	var rest Format
 	var broken error
 	for _, f := range Formats() {
@@ -231,7 +231,7 @@ func match(path string, head []byte, named bool) (Format, bool, error) {
 		switch {
 		case is == nil || !is(head):
 		case f.Inside != nil:
-			ok, err := f.Inside(path)
+			ok, err := f.Inside(ctx, path)
 			if ok {
 				return f, true, nil
 			}

@@ -56,7 +56,7 @@ func TestFilesAreRecognisedByWhatTheyHold(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(dir, "flight.npz") // a wrong name
 	require.NoError(t, os.WriteFile(path, log, 0o600))
-	f, err := dataset.Recognise(path)
+	f, err := dataset.Recognise(t.Context(), path)
 	require.NoError(t, err)
 	assert.Equal(t, "ulog", f.Name)
 
@@ -65,11 +65,11 @@ func TestFilesAreRecognisedByWhatTheyHold(t *testing.T) {
 	_, err = dataset.Open(context.Background(), path, dataset.Options{})
 	require.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.ErrorContains(t, err, "ulog (.ulg)")
-	_, err = dataset.Recognise(dir)
+	_, err = dataset.Recognise(t.Context(), dir)
 	assert.ErrorContains(t, err, "is a folder")
 	_, err = dataset.Open(context.Background(), os.DevNull, dataset.Options{})
 	assert.ErrorContains(t, err, "which can be read once only")
-	_, err = dataset.Recognise(filepath.Join(dir, "none"))
+	_, err = dataset.Recognise(t.Context(), filepath.Join(dir, "none"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 
 	// A cut log is an error or has a gap, as asked; either way it is told when the episode is read.

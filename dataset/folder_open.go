@@ -25,7 +25,7 @@ func passedOver(name string) bool { return strings.HasPrefix(name, ".") || repor
 // openFolder opens a folder: a dataset of a format that has folders, or else recordings of one format, files and folders alike, of which each has
 // episodes. What else is in it is ignored, and so is text beside recordings of a format that is none.
 func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
-	if f, ok := folderFormat(path, Format{}); ok {
+	if f, ok := folderFormat(ctx, path, Format{}); ok {
 		return f.Open(ctx, path, opt)
 	}
 	entries, err := storage.ReadDir(ctx, path)
@@ -77,12 +77,12 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 }
 
 // folderFormat returns the format whose dataset a folder is, if it is one. One format is asked before the others.
-func folderFormat(path string, before Format) (Format, bool) {
-	if before.Folder != nil && before.Folder(path) {
+func folderFormat(ctx context.Context, path string, before Format) (Format, bool) {
+	if before.Folder != nil && before.Folder(ctx, path) {
 		return before, true
 	}
 	for _, f := range Formats() {
-		if f.Folder != nil && f.Name != before.Name && f.Folder(path) {
+		if f.Folder != nil && f.Name != before.Name && f.Folder(ctx, path) {
 			return f, true
 		}
 	}
@@ -132,7 +132,7 @@ func (s *sorting) sortFolders(entries []storage.Info) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	first, _ := folderFormat(paths[0], Format{})
+	first, _ := folderFormat(s.ctx, paths[0], Format{})
 	type matched struct {
 		format Format
 		ok     bool
@@ -142,7 +142,7 @@ func (s *sorting) sortFolders(entries []storage.Info) error {
 	n := storage.AtOnce(s.path)
 	for i, m := range inorder.Each(s.ctx, len(paths), n, n, func(matched) int { return n }, func(ctx context.Context, i int) (m matched) {
 		if ctx.Err() == nil {
-			m.format, m.ok = folderFormat(paths[i], first)
+			m.format, m.ok = folderFormat(ctx, paths[i], first)
 		}
 		if !m.ok && ctx.Err() == nil {
 			m.unread = unread(ctx, paths[i])
@@ -213,7 +213,7 @@ func (s *sorting) sort(entries []storage.Info, named bool) error {
 		if err != nil {
 			return matched{err: err}
 		}
-		m.format, m.ok, m.err = match(files[i], head, named)
+		m.format, m.ok, m.err = match(ctx, files[i], head, named)
 		return m
 	}) {
 		if err := s.ctx.Err(); err != nil {

@@ -18,7 +18,7 @@ func init() {
 	dataset.Register(dataset.Format{
 		Name: "crate", Extensions: []string{".crate"},
 		Match: func(head []byte) bool { return len(head) > 4 && string(head[:4]) == "LIDc" },
-		Folder: func(path string) bool {
+		Folder: func(_ context.Context, path string) bool {
 			_, err := os.Stat(filepath.Join(path, "boxes"))
 			return err == nil
 		},

@@ -89,8 +89,8 @@ func (f boxFrame) ReadCloud(context.Context, int) (*dataset.Cloud, error) {
 
 func init() {
 	match := func(head []byte) bool { return bytes.HasPrefix(head, []byte("BOX")) }
-	holds := func(letter byte) func(string) (bool, error) {
-		return func(path string) (bool, error) {
+	holds := func(letter byte) func(context.Context, string) (bool, error) {
+		return func(_ context.Context, path string) (bool, error) {
 			text, err := os.ReadFile(path)
 			if err == nil && len(text) < 4 {
 				err = &dataset.FormatError{Format: "box", Path: path, Kind: dataset.ErrTruncated, Msg: "letter"}
@@ -112,11 +112,11 @@ func write(t *testing.T, dir, name, text string) string {
 func TestWhatSharesAContainerIsToldApartInside(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{"BOXa1": "box of apples", "BOXp1": "box of pears", "BOXx1": "a box of anything", "BOX": "a box of anything"} {
-		f, err := dataset.Recognise(write(t, dir, "a", text))
+		f, err := dataset.Recognise(t.Context(), write(t, dir, "a", text))
 		require.NoError(t, err)
 		assert.Equal(t, want, f.Name)
 	}
-	_, err := dataset.Recognise(write(t, dir, "a", "sack"))
+	_, err := dataset.Recognise(t.Context(), write(t, dir, "a", "sack"))
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 }
 

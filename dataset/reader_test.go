@@ -154,7 +154,7 @@ func TestTextBesideRecordingsIsOtherFiles(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "6.note")))
 	require.NoError(t, os.Remove(filepath.Join(dir, "4.note")))
 	add("3.trace", trace)
-	_, err = dataset.Recognise(filepath.Join(dir, "2.note"))
+	_, err = dataset.Recognise(t.Context(), filepath.Join(dir, "2.note"))
 	assert.NoError(t, err)
 }
 

@@ -106,7 +106,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		workers = runtime.GOMAXPROCS(0)
 	}
 	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources, Shard: opt.shard}
-	splits := splitsOf(&s.info, d.Len())
+	splits := s.info.SplitsOf(d.Len())
 	guard := func(do func() error) error { return do() }
 	if from, ok := d.(*Store); ok {
 		guard = from.Guard
@@ -179,19 +179,6 @@ func (p *packer) leftOut(media string) error {
 		}
 	}
 	return nil
-}
-
-// splitsOf returns the names of the splits that each of n episodes is in.
-func splitsOf(info *dataset.Info, n int) [][]string {
-	list := make([][]string, n)
-	for _, s := range info.Splits {
-		for _, e := range s.Episodes {
-			if e >= 0 && e < n {
-				list[e] = append(list[e], s.Name)
-			}
-		}
-	}
-	return list
 }
 
 // whileWanted writes as long as a context lasts.

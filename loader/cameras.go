@@ -56,7 +56,7 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 	plan.Windows = maps.Clone(plan.Windows)
 	plan.Padding, plan.PadAfter = "", ops.Limit{} // which is of all windows: see anchors
 	frames := plan                                // of a camera's numbers
-	frames.Windows, frames.Filter, frames.Range, frames.Rate = nil, align.Filter{}, align.Range{}, 0
+	frames.Windows, frames.Filter, frames.Range, frames.Rate = nil, dataset.Filter{}, align.Range{}, 0
 	frames.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
 		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {

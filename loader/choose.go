@@ -158,7 +158,7 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	if e, l.about, err = c.from.read(ctx, i); err != nil {
 		return err
 	}
-	if l.filtered = !l.about.Passes(c.plan.Filter); l.filtered {
+	if l.filtered = !l.about.Passes(&c.plan.Filter); l.filtered {
 		return nil
 	}
 	l.said = c.sayings(e, l.about)
@@ -259,8 +259,8 @@ func fatal(err error) bool {
 }
 
 // Passes reports whether a plan's filter takes the episode.
-func (e *Episode) Passes(f align.Filter) bool {
-	return (f.Split == "" || slices.Contains(e.Splits, f.Split)) && (f.Task == "" || f.Task == e.Task) && (f.Success == nil || e.Success != nil && *e.Success == *f.Success)
+func (e *Episode) Passes(f *dataset.Filter) bool {
+	return f.Refuses(e.Splits, e.Task, e.Success) == dataset.NoField
 }
 
 // fits reports in what a prepared episode is not as the first.

@@ -13,8 +13,8 @@ import (
 func init() {
 	dataset.Register(dataset.Format{
 		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,
-		Inside: func(path string) (bool, error) { return IsStore(path), nil },
-		Folder: IsStore,
+		Inside: func(_ context.Context, path string) (bool, error) { return IsStore(path), nil },
+		Folder: func(_ context.Context, path string) bool { return IsStore(path) },
 		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			s, err := Open(path)
 			if err != nil {

@@ -311,7 +311,7 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 	assert.ErrorContains(t, err, "episode 3")
 
 	p := plan()
-	p.Filter = align.Filter{Split: "train", Task: "lift"}
+	p.Filter = dataset.Filter{Split: "train", Task: "lift"}
 	l, err := loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
 	require.NoError(t, err)
 	defer l.Close()
@@ -324,11 +324,11 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 	require.ErrorIs(t, err, ops.ErrMissing)
 	assert.ErrorContains(t, err, `of 6 episodes the filter leaves out 6: split "train", which some have; task "none", where the tasks are ["lift"`)
 	yes := true
-	p.Filter = align.Filter{Split: "tain", Success: &yes}
+	p.Filter = dataset.Filter{Split: "tain", Success: &yes}
 	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
 	assert.ErrorContains(t, err, `split "tain" (did you mean train?), where the splits are ["train"`)
 	assert.ErrorContains(t, err, "; success true, where ")
-	p.Filter = align.Filter{}
+	p.Filter = dataset.Filter{}
 	p.Windows["imu"] = align.Window{From: time.Nanosecond, To: 2 * time.Nanosecond}
 	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
 	var option *loader.OptionError

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
@@ -31,14 +30,14 @@ type EmptyError struct {
 	Episodes, Filtered int
 	Notes              dataset.Notes // of the episodes that were left out
 
-	Filter        align.Filter
+	Filter        dataset.Filter
 	Tasks, Splits []string // that there are
 	// Succeeded and Failed are episodes that say so; others do not say.
 	Succeeded, Failed int
 }
 
 // PassesNone is the error that a filter takes none of some episodes.
-func PassesNone(f align.Filter, episodes []*Episode) *EmptyError {
+func PassesNone(f dataset.Filter, episodes []*Episode) *EmptyError {
 	e := &EmptyError{Episodes: len(episodes), Filtered: len(episodes), Filter: f}
 	for _, about := range episodes {
 		e.has(about)

@@ -34,7 +34,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: splitsOf(&info, d.Len()), numbers: of.numbers}
+	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len()), numbers: of.numbers}
 	type found struct {
 		streams []Stream
 		err     error

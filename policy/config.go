@@ -274,7 +274,7 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 	}
 	ticks := func(n int) time.Duration { return time.Duration(math.Round(float64(n) * 1e9 / c.Hz)) }
 	p.Windows, p.Defaults.DType = map[string]align.Window{}, tensor.F32
-	p.Filter = align.Filter{} // which Trained has passed, and others are asked for by their numbers
+	p.Filter = dataset.Filter{} // which Trained has passed, and others are asked for by their numbers
 	for _, s := range c.States {
 		p.Windows[s.Name] = align.Window{From: -ticks(c.Recipe.History)}
 	}
@@ -314,7 +314,7 @@ func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, sto
 
 // episodes says which are trained on: those that the plan's filter takes, and that are neither held out nor left out. What is held out is, whatever the
 // filter says.
-func (c *Config) episodes(store *loader.Store, o *Options, f align.Filter) error {
+func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) error {
 	for _, of := range []struct {
 		option  string
 		numbers []int
@@ -339,7 +339,7 @@ func (c *Config) episodes(store *loader.Store, o *Options, f align.Filter) error
 		if slices.Contains(o.HoldOut, e.Number) || slices.Contains(o.LeaveOut, e.Number) {
 			continue
 		}
-		if others = append(others, e); e.Passes(f) {
+		if others = append(others, e); e.Passes(&f) {
 			c.Trained = append(c.Trained, e.Number)
 		}
 	}

@@ -95,6 +95,7 @@ const keptBytes = 256 << 20
 type pass struct {
 	state    *State
 	from     dataset.Dataset
+	splits   [][]string // of each episode
 	opt      *Options
 	preparer align.Preparer
 	workers  int // of an episode
@@ -122,7 +123,8 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 			list = append(list, i)
 		}
 	}
-	p := &pass{state: s, from: d, opt: &opt, workers: max(1, workers/max(1, len(list)))}
+	info := d.Info()
+	p := &pass{state: s, from: d, splits: info.SplitsOf(d.Len()), opt: &opt, workers: max(1, workers/max(1, len(list)))}
 	if opt.Plan != nil {
 		p.preparer.Plan = *opt.Plan
 	}
@@ -193,13 +195,7 @@ func (p *pass) episode(ctx context.Context, i int) (r done) {
 
 // passes reports whether the plan's filter takes an episode.
 func (p *pass) passes(i int, e *dataset.Episode) bool {
-	if p.opt.Plan == nil {
-		return true
-	}
-	f := p.opt.Plan.Filter
-	in := func(s dataset.Split) bool { return s.Name == f.Split && slices.Contains(s.Episodes, i) }
-	return (f.Split == "" || slices.ContainsFunc(p.from.Info().Splits, in)) && (f.Task == "" || f.Task == e.Attributes.Task) &&
-		(f.Success == nil || e.Attributes.Success != nil && *e.Attributes.Success == *f.Success)
+	return p.opt.Plan == nil || p.opt.Plan.Filter.Refuses(p.splits[i], e.Attributes.Task, e.Attributes.Success) == dataset.NoField
 }
 
 // pieces returns the streams of an episode that are taken and have samples.

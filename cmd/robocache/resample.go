@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"path/filepath"
 	"slices"
@@ -383,7 +384,7 @@ func formatOf(path string) (string, error) {
 	case "PK\x03\x04", "PK\x05\x06":
 		return "npz", nil
 	}
-	known, err := dataset.Recognise(path)
+	known, err := dataset.Recognise(context.Background(), path)
 	if err != nil {
 		return "", readError(path, err)
 	}

@@ -23,8 +23,8 @@ const (
 func init() {
 	dataset.Register(dataset.Format{
 		Name: format,
-		Folder: func(path string) bool {
-			return isSplit(path) || isLanguage(path) || isSplit(storage.Join(path, "training")) || isSplit(storage.Join(path, "validation"))
+		Folder: func(ctx context.Context, path string) bool {
+			return isSplit(ctx, path) || isLanguage(ctx, path) || isSplit(ctx, storage.Join(path, "training")) || isSplit(ctx, storage.Join(path, "validation"))
 		},
 		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			return Open(ctx, path, opt)
@@ -32,15 +32,15 @@ func init() {
 	})
 }
 
-func isSplit(path string) bool {
-	st, err := storage.Stat(context.Background(), storage.Join(path, boundsFit))
+func isSplit(ctx context.Context, path string) bool {
+	st, err := storage.Stat(ctx, storage.Join(path, boundsFit))
 	return err == nil && st.IsRegular()
 }
 
 // isLanguage tells the folder of a split's annotations.
-func isLanguage(path string) bool {
+func isLanguage(ctx context.Context, path string) bool {
 	full, err := storage.Abs(path)
-	return err == nil && strings.HasPrefix(storage.Base(full), languagePrefix) && isDir(full) && isSplit(storage.Dir(full))
+	return err == nil && strings.HasPrefix(storage.Base(full), languagePrefix) && isDir(full) && isSplit(ctx, storage.Dir(full))
 }
 
 // Set is an open dataset. Its methods may be called from any goroutine.
@@ -69,7 +69,7 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{path: path, strict: opt.Strict}
-	if isLanguage(path) {
+	if isLanguage(ctx, path) {
 		full, err := storage.Abs(path)
 		if err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 // openSplits opens the folders. One that cannot be read is a problem, unless it is the only one.
 func (s *Set) openSplits(ctx context.Context) ([]*split, error) {
 	folders := map[string]string{}
-	if isSplit(s.path) {
+	if isSplit(ctx, s.path) {
 		name := storage.Base(s.path)
 		if full, err := storage.Abs(s.path); err == nil {
 			name = storage.Base(full)

@@ -223,7 +223,7 @@ func TestOtherFilesAreNoTables(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range others {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-		_, err := dataset.Recognise(filepath.Join(dir, name))
+		_, err := dataset.Recognise(t.Context(), filepath.Join(dir, name))
 		assert.ErrorIs(t, err, noneOf(text), name)
 	}
 	for i := range 3 {
@@ -246,14 +246,14 @@ func TestTablesThatDoNotSaySoAreKnownByTheirName(t *testing.T) {
 		"a very long header": {"a.csv", wide + strings.Repeat("1,", 301) + "2\n"},
 		"only a header":      {"a.csv", "time,x\n"},
 	} {
-		f, err := dataset.Recognise(write(t, c.file, c.text))
+		f, err := dataset.Recognise(t.Context(), write(t, c.file, c.text))
 		require.NoError(t, err, name)
 		assert.Equal(t, "csv", f.Name, name)
-		_, err = dataset.Recognise(write(t, "a.txt", c.text))
+		_, err = dataset.Recognise(t.Context(), write(t, "a.txt", c.text))
 		assert.ErrorIs(t, err, dataset.ErrUnsupported, name)
 	}
 	for name, text := range map[string]string{"text": "a,b\nc,d\n", "nothing": "", "binary": "1,2\n\x00", "a page": "<html>\n<body>\n"} {
-		_, err := dataset.Recognise(write(t, "a.csv", text))
+		_, err := dataset.Recognise(t.Context(), write(t, "a.csv", text))
 		assert.ErrorIs(t, err, noneOf(text), name)
 	}
 	// Beside files that say what they are, these are other files.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/inflate"
 	"github.com/robocache/robocache/dataset/internal/lzf"
 )
 
@@ -15,8 +14,6 @@ const (
 	filterShuffle    = 2
 	filterFletcher32 = 3
 	filterLZF        = 32000
-
-	deflateRatio = inflate.MaxRatio // of all filters the largest
 )
 
 var filterNames = map[int]string{
@@ -97,7 +94,7 @@ func decode(s *source, what func() string, at int64, data []byte, filters []Filt
 		var err error
 		switch f := filters[i]; f.ID {
 		case filterDeflate:
-			data, err = expand(s, what, at, data, sizes[i], space, "deflate", inflate.MaxRatio, inflate.Zlib)
+			data, err = expand(s, what, at, data, sizes[i], space, "deflate", deflateRatio, inflate)
 		case filterLZF:
 			data, err = expand(s, what, at, data, sizes[i], space, "lzf", lzf.MaxRatio, lzf.Decompress)
 		case filterShuffle:

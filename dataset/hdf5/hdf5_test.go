@@ -194,7 +194,7 @@ func TestRowsReadTheirOwnChunks(t *testing.T) {
 	part, err := d.Rows(1, 3)
 	assert.Nil(t, part)
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
-	assert.ErrorContains(t, err, "/chunks/images: chunk at [2,3,0,0]: corrupt: got the checksum is of other bytes, want 126 bytes of deflate")
+	assert.ErrorContains(t, err, "/chunks/images: chunk at [2,3,0,0]: corrupt: got zlib: invalid checksum, want 126 bytes of deflate")
 }
 
 func TestFieldsOfRecordsAreReadAlone(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/parquet"
 )
 
 // maxUnseen is how many rows an episode may say that it has as long as no column was read that has them.
 const maxUnseen = 1 << 22
 
 // clock sets the rows' timestamps, ns, and checks the columns that count.
-func (r *reader) clock(ctx context.Context, f *table.File) error {
+func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 	var frames []int64
 	for _, name := range []string{"episode_index", "index", "frame_index"} {
 		if f.Column(name) == nil {

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/parquet"
 )
 
 // compareSchema compares a file's columns with the features, the first file's, and with those of the first file, the others'.
-func (x *indexer) compareSchema(f *table.File, name string) {
+func (x *indexer) compareSchema(f *parquet.File, name string) {
 	var b strings.Builder
 	for _, c := range f.Columns() {
 		fmt.Fprintf(&b, "%s %s %d\n", c.Name, c.Type, c.Rank)
@@ -47,20 +47,20 @@ func (x *indexer) compareSchema(f *table.File, name string) {
 }
 
 // fits reports whether a column is of the type that its feature declares.
-func fits(f *feature, c *table.Column) bool {
+func fits(f *feature, c *parquet.Column) bool {
 	switch f.DType {
 	case "image":
-		return c.Kind == table.Images || c.Kind == table.Texts && c.Rank == 0
+		return c.Kind == parquet.Images || c.Kind == parquet.Texts && c.Rank == 0
 	case "language":
 		return true
 	case "string":
-		return c.Kind == table.Texts
+		return c.Kind == parquet.Texts
 	}
 	return c.Type == f.DType
 }
 
 // compareIndex looks by the file's statistics whether index counts up and whether the timestamps can be frame_index/fps.
-func (x *indexer) compareIndex(f *table.File, file int32) {
+func (x *indexer) compareIndex(f *parquet.File, file int32) {
 	s := x.set
 	index, stamps, frames := f.Column("index"), f.Column("timestamp"), f.Column("frame_index")
 	name := filepath.ToSlash(s.files[file])

@@ -10,7 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -54,7 +54,7 @@ type reader struct {
 	set      *Set
 	of       *episode
 	rows     int
-	files    []*openfiles.File[*table.File] // of the runs, those of one file once
+	files    []*openfiles.File[*parquet.File] // of the runs, those of one file once
 	e        *dataset.Episode
 	times    []int64
 	captured []int64 // of the clock capture_time
@@ -70,7 +70,7 @@ func (r *reader) close() {
 }
 
 // file returns the open file of a run.
-func (r *reader) file(at run) (*table.File, error) {
+func (r *reader) file(at run) (*parquet.File, error) {
 	path := r.set.path(r.set.files[at.file])
 	for _, f := range r.files {
 		if f.Path == path {
@@ -141,7 +141,7 @@ func (r *reader) read(ctx context.Context) error {
 }
 
 // names lists the columns that are not bookkeeping: those of the features first, in their order.
-func (r *reader) names(f *table.File) (names []string) {
+func (r *reader) names(f *parquet.File) (names []string) {
 	for _, feature := range r.set.header.features {
 		if f.Column(feature.Name) != nil || feature.DType == "video" {
 			names = append(names, feature.Name)
@@ -156,8 +156,8 @@ func (r *reader) names(f *table.File) (names []string) {
 }
 
 // values reads a column over all runs. What is broken is counted and gives nil.
-func (r *reader) values(ctx context.Context, name string) (*table.Values, error) {
-	v := &table.Values{}
+func (r *reader) values(ctx context.Context, name string) (*parquet.Values, error) {
+	v := &parquet.Values{}
 	typ := ""
 	for _, at := range r.of.runs {
 		f, err := r.file(at)
@@ -200,14 +200,14 @@ func (r *reader) passOver(name string, err error) error {
 }
 
 // column reads a column that is a stream, or media, or what else there is.
-func (r *reader) column(ctx context.Context, first *table.File, name string) error {
+func (r *reader) column(ctx context.Context, first *parquet.File, name string) error {
 	c, f := first.Column(name), r.set.header.feature(name)
 	switch {
 	case f != nil && f.DType == "video":
 		return r.video(ctx, name)
-	case c.Kind == table.Images, c.Kind == table.Texts && c.Rank == 0 && f != nil && f.DType == "image":
+	case c.Kind == parquet.Images, c.Kind == parquet.Texts && c.Rank == 0 && f != nil && f.DType == "image":
 		return r.images(ctx, name, f)
-	case c.Kind == table.Other:
+	case c.Kind == parquet.Other:
 		r.leave(name, r.rows, dataset.CodeValueType, dataset.Detail{Got: c.Type})
 		return nil
 	}
@@ -215,7 +215,7 @@ func (r *reader) column(ctx context.Context, first *table.File, name string) err
 	if v == nil || err != nil {
 		return err
 	}
-	if c.Kind == table.Texts {
+	if c.Kind == parquet.Texts {
 		r.texts(name, v)
 		return nil
 	}
@@ -223,7 +223,7 @@ func (r *reader) column(ctx context.Context, first *table.File, name string) err
 }
 
 // stream makes a stream of a column of numbers.
-func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Values) error {
+func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.Values) error {
 	declared := 0
 	if f != nil {
 		declared = f.width
@@ -279,7 +279,7 @@ func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Value
 const maxText = 64 << 10
 
 // texts makes an attribute of a column of texts.
-func (r *reader) texts(name string, v *table.Values) {
+func (r *reader) texts(name string, v *parquet.Values) {
 	if v.Lens != nil || v.Width != 1 {
 		r.leave(name, r.rows, dataset.CodeTextLists, dataset.Detail{})
 		return
@@ -307,7 +307,7 @@ func (r *reader) texts(name string, v *table.Values) {
 }
 
 // task finds out what is to be done, by task_index, or by meta/episodes where there is none.
-func (r *reader) task(ctx context.Context, first *table.File) error {
+func (r *reader) task(ctx context.Context, first *parquet.File) error {
 	d := r.set.declared[r.of.number]
 	var listed []string
 	if d != nil {
@@ -333,7 +333,7 @@ func (r *reader) task(ctx context.Context, first *table.File) error {
 				return err
 			}
 			if len(list) > 0 && slices.ContainsFunc(list, func(n int64) bool { return n != list[0] }) {
-				v := &table.Values{Rows: len(list), Width: 1, Int64: r.set.placed(list)}
+				v := &parquet.Values{Rows: len(list), Width: 1, Int64: r.set.placed(list)}
 				if err := r.stream("task_index", first.Column("task_index"), nil, v); err != nil {
 					return err
 				}

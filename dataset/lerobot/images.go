@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -110,7 +110,7 @@ type images struct {
 
 	mu   sync.Mutex
 	at   place // of the first of page
-	page []table.Image
+	page []parquet.Image
 }
 
 // place is a row of a row group.
@@ -152,7 +152,7 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return b, err
 }
 
-func (m *images) read(ctx context.Context, at place) (table.Image, error) {
+func (m *images) read(ctx context.Context, at place) (parquet.Image, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := int(at.row - m.at.row)
@@ -161,16 +161,16 @@ func (m *images) read(ctx context.Context, at place) (table.Image, error) {
 	}
 	f, err := m.set.data.Get(m.set.path(m.set.files[at.file]))
 	if err != nil {
-		return table.Image{}, err
+		return parquet.Image{}, err
 	}
 	defer m.set.data.Give(f)
 	c := f.File.Column(m.column)
 	if c == nil {
-		return table.Image{}, formatError(dataset.ErrCorrupt, f.File.Path(), -1, "column "+m.column, "none any more", "the one that there was")
+		return parquet.Image{}, formatError(dataset.ErrCorrupt, f.File.Path(), -1, "column "+m.column, "none any more", "the one that there was")
 	}
 	page, err := c.Images(ctx, int(at.group), int64(at.row), keepBytes)
 	if err != nil {
-		return table.Image{}, err
+		return parquet.Image{}, err
 	}
 	m.at, m.page = at, page
 	return page[0], nil

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -106,7 +106,7 @@ func (s *Set) index(ctx context.Context) error {
 	x := &indexer{set: s, at: map[int64]int{}, last: -1, sure: true}
 	s.files = names
 	type opened struct {
-		file *table.File
+		file *parquet.File
 		err  error
 	}
 	workers := 1
@@ -115,7 +115,7 @@ func (s *Set) index(ctx context.Context) error {
 	}
 	for i, o := range inorder.Each(ctx, len(names), workers, workers, func(opened) int { return workers }, func(ctx context.Context, i int) (o opened) {
 		if o.err = ctx.Err(); o.err == nil {
-			o.file, o.err = table.Open(s.path(names[i]))
+			o.file, o.err = openParquet(s.path(names[i]))
 		}
 		return o
 	}) {
@@ -216,7 +216,7 @@ func expand(pattern string, numbers map[string]int64, video string) string {
 }
 
 // add notes the rows of a file.
-func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
+func (x *indexer) add(ctx context.Context, file int32, f *parquet.File) error {
 	s := x.set
 	x.compareSchema(f, filepath.ToSlash(s.files[file]))
 	number, ok := numberOf(s.files[file])
@@ -270,10 +270,10 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 }
 
 // numbers returns the episode of each row of a row group: as the column says, else by what meta/episodes says of the rows.
-func (x *indexer) numbers(ctx context.Context, path string, column *table.Column, group int, rows int64) ([]int64, error) {
+func (x *indexer) numbers(ctx context.Context, path string, column *parquet.Column, group int, rows int64) ([]int64, error) {
 	why := error(formatError(dataset.ErrNotFound, path, -1, "column episode_index", "none of whole numbers", "one"))
 	if column != nil {
-		v := &table.Values{}
+		v := &parquet.Values{}
 		err := column.Read(ctx, group, 0, rows, v)
 		if list, ok := wholes(v); ok && err == nil {
 			return list, nil

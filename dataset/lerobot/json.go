@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -23,6 +24,9 @@ const (
 func formatError(kind error, path string, at int64, msg, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: "lerobot", Path: path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
 }
+
+// openParquet opens a table of the dataset.
+func openParquet(path string) (*parquet.File, error) { return parquet.Open("lerobot", path) }
 
 // readObject reads a file that is a JSON object, whose members keep their order.
 func readObject(path string) ([]orderjson.Member, error) {

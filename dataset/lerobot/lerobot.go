@@ -13,7 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -42,13 +42,13 @@ func isHeader(head []byte) bool {
 }
 
 // isFolder tells a dataset by its meta/info.json, or where that is broken by what else lies beside it.
-func isFolder(path string) bool {
-	head, there := headOf(storage.Join(path, "meta", "info.json"))
+func isFolder(ctx context.Context, path string) bool {
+	head, there := headOf(ctx, storage.Join(path, "meta", "info.json"))
 	if !there || isHeader(head) {
 		return there
 	}
 	return slices.ContainsFunc(beside, func(name string) bool {
-		_, err := storage.Stat(context.Background(), storage.Join(path, "meta", name))
+		_, err := storage.Stat(ctx, storage.Join(path, "meta", name))
 		return err == nil
 	})
 }
@@ -57,8 +57,7 @@ func isFolder(path string) bool {
 var beside = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
 
 // headOf returns the beginning of a file, if it is there.
-func headOf(path string) (head []byte, there bool) {
-	ctx := context.Background()
+func headOf(ctx context.Context, path string) (head []byte, there bool) {
 	if st, err := storage.Stat(ctx, path); err != nil || !st.IsRegular() {
 		return nil, false
 	}
@@ -88,7 +87,7 @@ type Set struct {
 	order    []int64             // their numbers, as they are listed
 	files    []string            // of rows, from the dataset's folder on
 	episodes []episode
-	data     openfiles.Cache[*table.File]
+	data     openfiles.Cache[*parquet.File]
 	videos   openfiles.Cache[*footage]
 	tellings tellings
 }
@@ -110,7 +109,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		header, root = path, storage.Join(storage.Dir(path), "..")
 	}
 	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
-	s.data.Format, s.data.Open, s.data.Most = "lerobot", table.Open, maxData
+	s.data.Format, s.data.Open, s.data.Most = "lerobot", openParquet, maxData
 	s.videos.Format, s.videos.Open, s.videos.Most = "lerobot", openFootage, maxVideos
 	if err := s.open(ctx, header); err != nil {
 		s.Close()

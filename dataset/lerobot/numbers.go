@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/tensor"
 )
 
 // single returns the numbers of a column of one a row, as float64; null is NaN. It is false of a column with more or fewer.
-func single(v *table.Values) ([]float64, bool) {
+func single(v *parquet.Values) ([]float64, bool) {
 	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil {
 		return nil, false
 	}
@@ -34,7 +34,7 @@ func single(v *table.Values) ([]float64, bool) {
 }
 
 // wholes returns the numbers of a column of one whole number a row, whatever its type. It is false of a column with nulls or fractions.
-func wholes(v *table.Values) ([]int64, bool) {
+func wholes(v *parquet.Values) ([]int64, bool) {
 	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil || len(v.Nulls) > 0 {
 		return nil, false
 	}
@@ -53,7 +53,7 @@ func wholes(v *table.Values) ([]int64, bool) {
 }
 
 // valuesOf returns rows of equal width as a tensor [rows,width] of f32 or f64, and how many whole numbers f64 does not hold. Null is NaN.
-func valuesOf(v *table.Values, typ string, rows, width int) (*tensor.Tensor, int, error) {
+func valuesOf(v *parquet.Values, typ string, rows, width int) (*tensor.Tensor, int, error) {
 	switch {
 	case v.Float32 != nil:
 		t, err := tensor.Of(v.Float32, rows, width)
@@ -108,9 +108,9 @@ func nulls[T float32 | float64](t *tensor.Tensor, at []int) error {
 
 // even gives all rows the same width: rows that have another are NaN throughout, or 0 with a null where they are whole numbers. It returns how many
 // have no value at all and how many have another number.
-func even(v *table.Values, width int) (empty, odd int) {
+func even(v *parquet.Values, width int) (empty, odd int) {
 	lens := v.Lens
-	out := &table.Values{Rows: v.Rows, Width: width}
+	out := &parquet.Values{Rows: v.Rows, Width: width}
 	at, null := 0, 0
 	for _, n := range lens {
 		nulls := null

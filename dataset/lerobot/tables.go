@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -277,12 +277,12 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 // smallTable is a file of Parquet whose columns are read as a whole.
 type smallTable struct {
 	ctx  context.Context
-	file *table.File
+	file *parquet.File
 	note func(column string, err error) // takes what cannot be read
 }
 
 func (s *Set) openTable(ctx context.Context, name string) (*smallTable, error) {
-	f, err := table.Open(s.path(name))
+	f, err := openParquet(s.path(name))
 	if err == nil && f.Rows() > f.Size() { // a task or an episode takes more than a byte
 		f.Close()
 		most := fmt.Sprintf("at most one for each of its %d bytes", f.Size())
@@ -300,12 +300,12 @@ func (t *smallTable) bad(got string) error {
 }
 
 // column reads a column, if it is there and of that kind and can be read.
-func (t *smallTable) column(name string, kind table.Kind) (*table.Values, bool) {
+func (t *smallTable) column(name string, kind parquet.Kind) (*parquet.Values, bool) {
 	c := t.file.Column(name)
 	if c == nil || c.Kind != kind {
 		return nil, false
 	}
-	v := &table.Values{}
+	v := &parquet.Values{}
 	for g, group := range t.file.Groups() {
 		if err := c.Read(t.ctx, g, 0, group.Rows, v); err != nil {
 			t.note(name, err)
@@ -317,7 +317,7 @@ func (t *smallTable) column(name string, kind table.Kind) (*table.Values, bool) 
 
 // numbers reads a column of single numbers; null is NaN.
 func (t *smallTable) numbers(name string) ([]float64, bool) {
-	v, ok := t.column(name, table.Numbers)
+	v, ok := t.column(name, parquet.Numbers)
 	if !ok {
 		return nil, false
 	}
@@ -327,7 +327,7 @@ func (t *smallTable) numbers(name string) ([]float64, bool) {
 
 // whole reads a column of whole numbers.
 func (t *smallTable) whole(name string) ([]int64, bool) {
-	v, ok := t.column(name, table.Numbers)
+	v, ok := t.column(name, parquet.Numbers)
 	if !ok {
 		return nil, false
 	}
@@ -335,7 +335,7 @@ func (t *smallTable) whole(name string) ([]int64, bool) {
 }
 
 func (t *smallTable) texts(name string) ([]string, bool) {
-	v, ok := t.column(name, table.Texts)
+	v, ok := t.column(name, parquet.Texts)
 	if !ok || v.Lens != nil || (v.Width != 1 && v.Rows > 0) {
 		return nil, false
 	}
@@ -344,7 +344,7 @@ func (t *smallTable) texts(name string) ([]string, bool) {
 
 // lists reads a column of lists of texts.
 func (t *smallTable) lists(name string) ([][]string, bool) {
-	v, ok := t.column(name, table.Texts)
+	v, ok := t.column(name, parquet.Texts)
 	if !ok {
 		return nil, false
 	}

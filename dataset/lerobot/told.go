@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/storage"
 )
@@ -87,7 +87,7 @@ func (s *Set) readToldTables(ctx context.Context) {
 		return
 	}
 	for _, name := range names {
-		f, err := table.Open(s.path(name))
+		f, err := openParquet(s.path(name))
 		if err != nil {
 			continue
 		}
@@ -95,7 +95,7 @@ func (s *Set) readToldTables(ctx context.Context) {
 		numbers, ok := t.whole("episode_index")
 		for _, video := range s.videoNames() {
 			for _, stat := range statNames {
-				v, there := t.column("stats/"+video+"/"+stat, table.Numbers)
+				v, there := t.column("stats/"+video+"/"+stat, parquet.Numbers)
 				if !ok || !there || v.Lens != nil || len(v.Nulls) > 0 {
 					continue
 				}

@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/parquet"
 )
 
 // WriteOptions say how a dataset is written.
@@ -78,18 +78,18 @@ type Writer struct {
 	folder *atomicfile.Folder
 	open   func(path string) (output, error)
 
-	features []*writeFeature // nil before the first episode
-	rows     *rowTable
-	episodes *episodeTable
-	proofs   []written
-	tasks    []string
-	parts    []part
-	numbers  map[string]int // of the tasks
-	report   WriteReport
-	limit    int64 // bytes of a table's file at which the next begins
-	groups   int   // row groups of it at which the next begins
-	err      error // what broke the output
-	closed   bool
+	features  []*writeFeature // nil before the first episode
+	rows      *rowTable
+	episodes  *episodeTable
+	unchecked []*hashedFile // files that were completed and not read back yet
+	tasks     []string
+	parts     []part
+	numbers   map[string]int // of the tasks
+	report    WriteReport
+	limit     int64 // bytes of a table's file at which the next begins
+	groups    int   // row groups of it at which the next begins
+	err       error // what broke the output
+	closed    bool
 }
 
 // WriteReport says what was written, and what could not be kept.
@@ -155,7 +155,7 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20, groups: columns.MostGroups}
+	w := &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20, groups: parquet.MostGroups}
 	w.addTasks(opt.FirstTasks)
 	return w, nil
 }
@@ -280,24 +280,4 @@ func replaceable(path string) error {
 		return &fs.PathError{Op: "overwrite", Path: path, Err: errors.New("is no LeRobot dataset: it has no meta/info.json")}
 	}
 	return nil
-}
-
-// written is a file and what it must hold.
-type written struct {
-	path  string
-	check func(ctx context.Context, file *os.File, size int64) error
-	rows  bool // it has the episodes' rows, which checking gives to the statistics
-}
-
-// output is a file that is being written.
-type output interface {
-	Write(p []byte) (int, error)
-	Close() error
-}
-
-func createFile(path string) (output, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }

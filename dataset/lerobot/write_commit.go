@@ -2,9 +2,6 @@ package lerobot
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -61,14 +58,14 @@ func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
 }
 
-// complete finishes every file, and reads all of them back.
+// complete finishes every file, and reads all of them back. The rows are decoded once more if the quantiles need it.
 func (w *Writer) complete(ctx context.Context) error {
-	if err := w.rows.finish(w); err != nil {
+	if err := w.rows.finish(); err != nil {
 		return err
 	}
 	for _, f := range w.features {
 		if f.dtype == dtypeVideo {
-			if err := f.films.finish(w); err != nil {
+			if err := f.films.finish(); err != nil {
 				return err
 			}
 		}
@@ -76,35 +73,25 @@ func (w *Writer) complete(ctx context.Context) error {
 	if err := w.episodes.flush(); err != nil {
 		return err
 	}
-	if err := w.episodes.finish(w); err != nil {
+	if err := w.episodes.finish(); err != nil {
 		return err
 	}
 	if err := w.writeTasks(); err != nil {
 		return err
 	}
-	if _, err := w.next(); err != nil {
+	if err := w.checkFiles(ctx); err != nil {
 		return err
 	}
-	for _, file := range w.proofs {
-		size, err := w.check(ctx, file)
+	for {
+		more, err := w.next()
 		if err != nil {
 			return err
 		}
-		w.report.Files++
-		w.report.Bytes += size
-	}
-	for {
-		if more, err := w.next(); err != nil {
-			return err
-		} else if !more {
+		if !more {
 			break
 		}
-		for _, file := range w.proofs {
-			if file.rows {
-				if _, err := w.check(ctx, file); err != nil {
-					return err
-				}
-			}
+		if err := w.rows.readBack(ctx); err != nil {
+			return err
 		}
 	}
 	w.leaveSplits()
@@ -127,33 +114,5 @@ func (w *Writer) complete(ctx context.Context) error {
 	if err := w.writeModality(); err != nil {
 		return err
 	}
-	return ctx.Err()
-}
-
-// check reads a file back and returns its size.
-func (w *Writer) check(ctx context.Context, file written) (int64, error) {
-	f, err := os.Open(filepath.Join(w.folder.Path(), file.path))
-	if err != nil {
-		return 0, w.broken(file.path, err)
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return 0, w.broken(file.path, err)
-	}
-	if err := file.check(ctx, f, st.Size()); err != nil {
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		return 0, &WriteError{Episode: -1, Kind: ErrReadBack, Got: file.path, Err: err}
-	}
-	return st.Size(), nil
-}
-
-// broken says which file could not be written, by the name that it would have.
-func (w *Writer) broken(path string, err error) error {
-	if below := (*fs.PathError)(nil); errors.As(err, &below) {
-		err = below.Err
-	}
-	return &fs.PathError{Op: "write", Path: filepath.Join(w.folder.Name(), path), Err: err}
+	return w.checkFiles(ctx)
 }

@@ -14,15 +14,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/tensor"
 )
 
 // episodePlan is an episode that can be written: everything that could be wrong with it has been looked at.
 type episodePlan struct {
-	features  []*writeFeature // its own, in the order of the dataset's; the standard ones last
-	data      []columns.Data  // of each
+	features  []*writeFeature  // its own, in the order of the dataset's; the standard ones last
+	data      []parquet.Values // of each
 	stats     []featureStats
 	clips     []clip // of each, the videos' alone not empty
 	rows      int
@@ -352,7 +352,7 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *WriteError {
 
 // addNumbers takes values [rows,width] and their statistics.
 func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
-	var d columns.Data
+	var d parquet.Values
 	width := f.shape[0]
 	stats := featureStats{frames: p.rows}
 	switch f.dtype {
@@ -366,10 +366,7 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 		p.addIntegers(f, convert[int64](values))
 		return
 	case dtypeBool:
-		d.Bool = make([]bool, len(values))
-		for i, v := range values {
-			d.Bool[i] = v != 0
-		}
+		d.Int64 = convert[int64](values)
 		stats.of = func() []summary.Column { return summary.Block(convert[float32](values), width) }
 	}
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, d), append(p.stats, stats)
@@ -379,21 +376,23 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 // addFloats is addNumbers of float32 as it is.
 func (p *episodePlan) addFloats(f *writeFeature, values []float32) {
 	stats := featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(values, f.shape[0]) }}
-	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{Float32: values}), append(p.stats, stats)
+	p.features, p.data, p.stats = append(p.features, f), append(p.data, parquet.Values{Float32: values}), append(p.stats, stats)
 	p.clips = append(p.clips, clip{})
 }
 
 // addIntegers is addNumbers of whole numbers, which float64 need not hold.
 func (p *episodePlan) addIntegers(f *writeFeature, list []int64) {
-	stats := featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(floatsOf(list), f.shape[0]) }}
-	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{Int64: list}), append(p.stats, stats)
+	stats := featureStats{frames: p.rows, of: func() []summary.Column { return summary.Block(convert[float64](list), f.shape[0]) }}
+	p.features, p.data, p.stats = append(p.features, f), append(p.data, parquet.Values{Int64: list}), append(p.stats, stats)
 	p.clips = append(p.clips, clip{})
 }
 
-func convert[T float32 | int64](values []float64) []T {
-	out := make([]T, len(values))
+type number64 interface{ float32 | float64 | int64 }
+
+func convert[To, From number64](values []From) []To {
+	out := make([]To, len(values))
 	for i, v := range values {
-		out[i] = T(v)
+		out[i] = To(v)
 	}
 	return out
 }

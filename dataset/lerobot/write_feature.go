@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/tensor"
 )
@@ -38,6 +38,7 @@ const (
 	dtypeFloat64 = "float64"
 	dtypeInt64   = "int64"
 	dtypeBool    = "bool"
+	dtypeString  = "string" // of tables beside the rows
 	dtypeImage   = "image"
 	dtypeVideo   = "video"
 )
@@ -62,12 +63,9 @@ func standardFeatures() []*writeFeature {
 }
 
 // column returns the feature as a column of a Parquet file: of one value a row it is a scalar.
-func (f *writeFeature) column() columns.Column {
-	kind := map[string]columns.Kind{
-		dtypeFloat32: columns.Float32, dtypeFloat64: columns.Float64, dtypeInt64: columns.Int64, dtypeBool: columns.Bool, dtypeImage: columns.Image,
-	}[f.dtype]
-	c := columns.Column{Name: f.name, Kind: kind}
-	if kind != columns.Image && f.shape[0] != 1 {
+func (f *writeFeature) column() parquet.Field {
+	c := parquet.Field{Name: f.name, Type: f.dtype}
+	if f.dtype != dtypeImage && f.shape[0] != 1 {
 		c.Shape = f.shape
 	}
 	return c

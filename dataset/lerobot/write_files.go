@@ -3,12 +3,14 @@ package lerobot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 )
 
@@ -18,20 +20,19 @@ type series struct {
 	limit       int64 // bytes at which the next file begins
 	groups      int   // row groups at which it does
 	chunk, file int   // of the one that is being written, or that would be next
-	path        string
-	out         output
-	table       *columns.Writer
-	rows        int // in it
-	visit       func(columns.Block)
+	out         *hashedFile
+	table       *parquet.Writer
+	rows        int      // in it
+	finished    []string // the files that are complete
 }
 
 // room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit,
 // and has not too many row groups.
-func (s *series) room(w *Writer, n int, list []columns.Column, metadata map[string]string, visit func(columns.Block)) error {
+func (s *series) room(w *Writer, n int, list []parquet.Field, metadata map[string]string) error {
 	if s.table != nil {
 		size := s.table.Size()
 		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) || s.table.Groups() == s.groups {
-			if err := s.finish(w); err != nil {
+			if err := s.finish(); err != nil {
 				return err
 			}
 			if s.file++; s.file == chunk {
@@ -42,49 +43,39 @@ func (s *series) room(w *Writer, n int, list []columns.Column, metadata map[stri
 	if s.table != nil {
 		return nil
 	}
-	s.path = filepath.Join(s.dir, fmt.Sprintf("chunk-%03d", s.chunk), fmt.Sprintf("file-%03d.parquet", s.file))
-	out, err := w.open(filepath.Join(w.folder.Path(), s.path))
+	out, err := w.create(filepath.Join(s.dir, fmt.Sprintf("chunk-%03d", s.chunk), fmt.Sprintf("file-%03d.parquet", s.file)))
 	if err != nil {
-		return w.broken(s.path, err)
+		return err
 	}
-	s.out, s.rows, s.visit = out, 0, visit
-	s.table = columns.NewWriter(out, list, metadata)
+	s.out, s.rows = out, 0
+	s.table = parquet.NewWriter(out, list, metadata)
 	return nil
 }
 
 // write adds a row group.
-func (s *series) write(w *Writer, n int, data []columns.Data) error {
+func (s *series) write(n int, data []parquet.Values) error {
 	s.rows += n
-	if err := s.table.WriteGroup(n, data); err != nil {
-		return w.broken(s.path, err)
-	}
-	return nil
+	return s.table.WriteGroup(n, data)
 }
 
 // finish completes the file that is being written, if there is one.
-func (s *series) finish(w *Writer) error {
+func (s *series) finish() error {
 	if s.table == nil {
 		return nil
 	}
-	proof, err := s.table.Close()
+	err := s.table.Close()
 	if closing := s.out.Close(); err == nil {
 		err = closing
 	}
+	s.finished = append(s.finished, s.out.path)
 	s.table, s.out = nil, nil
-	if err != nil {
-		return w.broken(s.path, err)
-	}
-	visit := s.visit
-	w.proofs = append(w.proofs, written{s.path, func(ctx context.Context, file *os.File, size int64) error {
-		return proof.Check(ctx, file, size, visit)
-	}, visit != nil})
-	return nil
+	return err
 }
 
 // abandon closes what is being written.
 func (s *series) abandon() {
 	if s.out != nil {
-		s.out.Close()
+		s.out.abandon()
 		s.table, s.out = nil, nil
 	}
 }
@@ -98,36 +89,81 @@ type rowTable struct {
 // write adds an episode's rows.
 func (t *rowTable) write(p *episodePlan) error {
 	var features []*writeFeature
-	var list []columns.Column
-	var data []columns.Data
+	var list []parquet.Field
+	var data []parquet.Values
 	for i, f := range t.w.features {
 		if f.dtype != dtypeVideo { // which has files of its own
 			features, list, data = append(features, f), append(list, f.column()), append(data, p.data[i])
 		}
 	}
-	visit := func(b columns.Block) { features[b.Column].bin(b) }
-	if err := t.room(t.w, p.rows, list, map[string]string{"huggingface": huggingface(features)}, visit); err != nil {
+	if err := t.room(t.w, p.rows, list, map[string]string{"huggingface": huggingface(features)}); err != nil {
 		return err
 	}
-	return t.series.write(t.w, p.rows, data)
+	return t.series.write(p.rows, data)
 }
 
-// bin takes numbers as they were read back, for the quantiles of the dataset.
-func (f *writeFeature) bin(b columns.Block) {
-	switch {
-	case len(b.Float32) > 0:
-		f.total.Add32(b.Float32)
-	case len(b.Float64) > 0:
-		f.total.Add64(b.Float64)
-	case len(b.Int64) > 0:
-		f.total.Add64(floatsOf(b.Int64))
-	default:
-		f.total.Add32(truths(b.Bool))
+// readBack reads the numbers of all rows once more, for a further pass of the statistics: several columns at a time.
+func (t *rowTable) readBack(ctx context.Context) error {
+	for _, path := range t.finished {
+		file, err := openParquet(filepath.Join(t.w.folder.Path(), path))
+		if err != nil {
+			return &WriteError{Episode: -1, Kind: ErrReadBack, Got: path, Err: err}
+		}
+		free := make(chan struct{}, runtime.GOMAXPROCS(0))
+		errs := make([]error, len(t.w.features))
+		var wait sync.WaitGroup
+		for i, f := range t.w.features {
+			if f.total == nil {
+				continue
+			}
+			free <- struct{}{}
+			wait.Go(func() {
+				errs[i] = f.readBack(ctx, file)
+				<-free
+			})
+		}
+		wait.Wait()
+		file.Close()
+		if err := errors.Join(errs...); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return &WriteError{Episode: -1, Kind: ErrReadBack, Got: path, Err: err}
+		}
+	}
+	return nil
+}
+
+// readBack adds a file's numbers to a pass of the statistics.
+func (f *writeFeature) readBack(ctx context.Context, file *parquet.File) error {
+	column := file.Column(f.name)
+	var v parquet.Values
+	for i, group := range file.Groups() {
+		v = parquet.Values{Float32: v.Float32[:0], Float64: v.Float64[:0], Int64: v.Int64[:0]}
+		if err := column.Read(ctx, i, 0, group.Rows, &v); err != nil {
+			return err
+		}
+		f.count(&v)
+	}
+	return nil
+}
+
+// count adds numbers to a pass of the statistics of all rows.
+func (f *writeFeature) count(v *parquet.Values) {
+	switch f.dtype {
+	case dtypeFloat32:
+		f.total.Add32(v.Float32)
+	case dtypeFloat64:
+		f.total.Add64(v.Float64)
+	case dtypeInt64:
+		f.total.Add64(convert[float64](v.Int64))
+	case dtypeBool:
+		f.total.Add32(convert[float32](v.Int64))
 	}
 }
 
 // add takes an episode's numbers and pixels, for the dataset's statistics.
-func (f *writeFeature) add(d columns.Data, s featureStats) {
+func (f *writeFeature) add(d parquet.Values, s featureStats) {
 	if f.visual() {
 		if f.levels == nil {
 			f.levels = make([]summary.Levels, len(s.columns))
@@ -145,25 +181,7 @@ func (f *writeFeature) add(d columns.Data, s featureStats) {
 	if f.total == nil {
 		f.total = summary.NewExact(f.shape[0], f.dtype == dtypeFloat64 || f.dtype == dtypeInt64, summary.Quantiles[:])
 	}
-	f.bin(columns.Block{Data: d})
-}
-
-func floatsOf(list []int64) []float64 {
-	out := make([]float64, len(list))
-	for i, v := range list {
-		out[i] = float64(v)
-	}
-	return out
-}
-
-func truths(list []bool) []float32 {
-	out := make([]float32, len(list))
-	for i, v := range list {
-		if v {
-			out[i] = 1
-		}
-	}
-	return out
+	f.count(&d)
 }
 
 // huggingface returns the features as the datasets library writes them into a file's metadata: images are read as images by it.

@@ -2,15 +2,10 @@ package lerobot
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"hash/maphash"
-	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/dataset/mp4"
 )
 
@@ -22,9 +17,7 @@ type films struct {
 	dir         string
 	limit       int64 // bytes at which the next file begins
 	chunk, file int
-	path        string
-	out         output
-	sum         maphash.Hash
+	out         *hashedFile
 	movie       *mp4.Writer // nil before the first, and where a file was finished
 	begun       bool
 }
@@ -37,7 +30,7 @@ func (s *films) add(ctx context.Context, w *Writer, c clip) (at videoPlace, err 
 	}
 	defer done()
 	if s.movie != nil && (!s.movie.Fits(track) || s.movie.Size()+track.Bytes(c.from, c.to) >= s.limit) {
-		if err := s.finish(w); err != nil {
+		if err := s.finish(); err != nil {
 			return at, err
 		}
 	}
@@ -47,10 +40,6 @@ func (s *films) add(ctx context.Context, w *Writer, c clip) (at videoPlace, err 
 		}
 	}
 	first, err := s.movie.Append(ctx, track, c.from, c.to)
-	var bad *dataset.FormatError
-	if err != nil && !errors.As(err, &bad) && ctx.Err() == nil {
-		err = w.broken(s.path, err)
-	}
 	return videoPlace{s.chunk, s.file, first}, err
 }
 
@@ -62,21 +51,17 @@ func (s *films) begin(w *Writer) error {
 		}
 	}
 	s.begun = true
-	s.path = filepath.Join(s.dir, fmt.Sprintf("chunk-%03d", s.chunk), fmt.Sprintf("file-%03d.mp4", s.file))
-	out, err := w.open(filepath.Join(w.folder.Path(), s.path))
+	out, err := w.create(filepath.Join(s.dir, fmt.Sprintf("chunk-%03d", s.chunk), fmt.Sprintf("file-%03d.mp4", s.file)))
 	if err != nil {
-		return w.broken(s.path, err)
+		return err
 	}
 	s.out = out
-	s.sum.Reset()
-	if s.movie, err = mp4.NewWriter(io.MultiWriter(out, &s.sum), w.opt.FPS); err != nil {
-		return w.broken(s.path, err)
-	}
-	return nil
+	s.movie, err = mp4.NewWriter(out, w.opt.FPS)
+	return err
 }
 
 // finish completes the file that is being written, if there is one.
-func (s *films) finish(w *Writer) error {
+func (s *films) finish() error {
 	if s.movie == nil {
 		return nil
 	}
@@ -84,29 +69,14 @@ func (s *films) finish(w *Writer) error {
 	if closing := s.out.Close(); err == nil {
 		err = closing
 	}
-	size, want, seed := s.movie.Size(), s.sum.Sum64(), s.sum.Seed()
 	s.movie, s.out = nil, nil
-	if err != nil {
-		return w.broken(s.path, err)
-	}
-	w.proofs = append(w.proofs, written{s.path, func(ctx context.Context, file *os.File, got int64) error {
-		var sum maphash.Hash
-		sum.SetSeed(seed)
-		if _, err := io.Copy(&sum, columns.WithContext(ctx, file)); err != nil {
-			return err
-		}
-		if got != size || sum.Sum64() != want {
-			return errors.New("not the bytes that were written")
-		}
-		return nil
-	}, false})
-	return nil
+	return err
 }
 
 // abandon closes what is being written.
 func (s *films) abandon() {
 	if s.out != nil {
-		s.out.Close()
+		s.out.abandon()
 		s.movie, s.out = nil, nil
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/tensor"
 )
@@ -24,10 +24,10 @@ var imageNames = []string{"height", "width", "channels"}
 // addImages reads a media stream's frames and takes them as a column of images.
 func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Media) error {
 	var f *writeFeature
-	data := columns.Data{Image: make([]columns.Picture, m.Len())}
+	data := parquet.Values{Images: make([]parquet.Image, m.Len())}
 	stats := featureStats{}
 	sampled := sampleFrames(m.Len())
-	for i := range data.Image {
+	for i := range data.Images {
 		frame, err := m.Frame(ctx, i)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -54,7 +54,7 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 		if err != nil {
 			return inFrame(i, err)
 		}
-		data.Image[i] = columns.Picture{Bytes: pic.encoded, Path: fmt.Sprintf("frame-%06d.%s", i, pic.extension)}
+		data.Images[i] = parquet.Image{Bytes: pic.encoded, Path: fmt.Sprintf("frame-%06d.%s", i, pic.extension)}
 	}
 	stats.finish()
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, data), append(p.stats, stats)

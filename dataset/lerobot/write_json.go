@@ -3,8 +3,6 @@ package lerobot
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -160,7 +158,7 @@ func (w *Writer) stats() orderjson.Object {
 	return all
 }
 
-// writeJSON writes a file and reads it back.
+// writeJSON writes a file.
 func (w *Writer) writeJSON(path string, content any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -169,26 +167,13 @@ func (w *Writer) writeJSON(path string, content any) error {
 	if err := e.Encode(content); err != nil {
 		return &WriteError{Episode: -1, Kind: dataset.ErrOption, Got: path, Err: err}
 	}
-	full := filepath.Join(w.folder.Path(), path)
-	out, err := w.open(full)
+	out, err := w.create(path)
 	if err != nil {
-		return w.broken(path, err)
+		return err
 	}
-	_, err = out.Write(text.Bytes())
-	if closing := out.Close(); err == nil {
-		err = closing
+	if _, err = out.Write(text.Bytes()); err != nil {
+		out.abandon()
+		return err
 	}
-	if err != nil {
-		return w.broken(path, err)
-	}
-	got, err := os.ReadFile(full)
-	if err != nil {
-		return w.broken(path, err)
-	}
-	if !bytes.Equal(got, text.Bytes()) {
-		return &WriteError{Episode: -1, Kind: ErrReadBack, Got: path}
-	}
-	w.report.Files++
-	w.report.Bytes += int64(len(got))
-	return nil
+	return out.Close()
 }

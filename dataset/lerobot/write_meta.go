@@ -3,7 +3,7 @@ package lerobot
 import (
 	"path/filepath"
 
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/parquet"
 )
 
 // episodeRow is a row of meta/episodes.
@@ -17,8 +17,8 @@ type episodeRow struct {
 type episodeTable struct {
 	series
 	w       *Writer
-	columns []columns.Column
-	data    []columns.Data // of the rows that are not written yet
+	columns []parquet.Field
+	data    []parquet.Values // of the rows that are not written yet
 	waiting int
 }
 
@@ -71,7 +71,7 @@ func (t *episodeTable) flush() error {
 	if t.waiting == 0 {
 		return nil
 	}
-	if err := t.room(t.w, t.waiting, t.columns, nil, nil); err != nil {
+	if err := t.room(t.w, t.waiting, t.columns, nil); err != nil {
 		return err
 	}
 	for i, place := range []int{t.chunk, t.file} {
@@ -80,8 +80,8 @@ func (t *episodeTable) flush() error {
 			list[k] = int64(place)
 		}
 	}
-	err := t.series.write(t.w, t.waiting, t.data)
-	t.data, t.waiting = make([]columns.Data, len(t.columns)), 0
+	err := t.series.write(t.waiting, t.data)
+	t.data, t.waiting = make([]parquet.Values, len(t.columns)), 0
 	return err
 }
 
@@ -93,58 +93,57 @@ type rowBuilder struct {
 }
 
 // next returns the next column's data. The first row makes the columns.
-func (b *rowBuilder) next(c columns.Column) *columns.Data {
+func (b *rowBuilder) next(c parquet.Field) *parquet.Values {
 	if b.first {
-		b.t.columns, b.t.data = append(b.t.columns, c), append(b.t.data, columns.Data{})
+		b.t.columns, b.t.data = append(b.t.columns, c), append(b.t.data, parquet.Values{})
 	}
 	b.at++
 	return &b.t.data[b.at-1]
 }
 
 func (b *rowBuilder) whole(name string, v int) {
-	d := b.next(columns.Column{Name: name, Kind: columns.Int64})
+	d := b.next(parquet.Field{Name: name, Type: dtypeInt64})
 	d.Int64 = append(d.Int64, int64(v))
 }
 
 func (b *rowBuilder) number(name string, v float64) {
-	d := b.next(columns.Column{Name: name, Kind: columns.Float64})
+	d := b.next(parquet.Field{Name: name, Type: dtypeFloat64})
 	d.Float64 = append(d.Float64, v)
 }
 
 func (b *rowBuilder) wholes(name string, list []int64) {
-	d := b.next(columns.Column{Name: name, Kind: columns.Int64, Shape: []int{len(list)}})
+	d := b.next(parquet.Field{Name: name, Type: dtypeInt64, Shape: []int{len(list)}})
 	d.Int64 = append(d.Int64, list...)
 }
 
 func (b *rowBuilder) texts(name string, list []string) {
-	d := b.next(columns.Column{Name: name, Kind: columns.String, Ragged: true})
-	d.String, d.Lengths = append(d.String, list...), append(d.Lengths, len(list))
+	d := b.next(parquet.Field{Name: name, Type: dtypeString, Ragged: true})
+	d.Texts, d.Lens = append(d.Texts, list...), append(d.Lens, len(list))
 }
 
 func (b *rowBuilder) numbers(name string, shape []int, list []float64) {
-	d := b.next(columns.Column{Name: name, Kind: columns.Float64, Shape: shape})
+	d := b.next(parquet.Field{Name: name, Type: dtypeFloat64, Shape: shape})
 	d.Float64 = append(d.Float64, list...)
 }
 
 // writeTasks writes meta/tasks.parquet: a data frame of pandas whose index is the task's text.
 func (w *Writer) writeTasks() error {
-	s := series{path: filepath.Join("meta", "tasks.parquet")}
-	out, err := w.open(filepath.Join(w.folder.Path(), s.path))
+	out, err := w.create(filepath.Join("meta", "tasks.parquet"))
 	if err != nil {
-		return w.broken(s.path, err)
+		return err
 	}
-	s.out = out
-	s.table = columns.NewWriter(out, []columns.Column{{Name: "task_index", Kind: columns.Int64}, {Name: "task", Kind: columns.String}},
+	table := parquet.NewWriter(out, []parquet.Field{{Name: "task_index", Type: dtypeInt64}, {Name: "task", Type: dtypeString}},
 		map[string]string{"pandas": pandasTasks})
+	s := series{out: out, table: table}
 	numbers := make([]int64, len(w.tasks))
 	for i := range numbers {
 		numbers[i] = int64(i)
 	}
-	if err := s.write(w, len(numbers), []columns.Data{{Int64: numbers}, {String: w.tasks}}); err != nil {
+	if err := s.write(len(numbers), []parquet.Values{{Int64: numbers}, {Texts: w.tasks}}); err != nil {
 		s.abandon()
 		return err
 	}
-	return s.finish(w)
+	return s.finish()
 }
 
 // pandasTasks is what pandas reads of a frame with the index "task": without it the task would be a column, and the index a number.

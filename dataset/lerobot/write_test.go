@@ -435,7 +435,7 @@ func TestAChunkOfFilesThatIsFullBeginsTheNext(t *testing.T) {
 	w.rows.file, w.rows.limit = chunk-1, 1
 	require.NoError(t, w.Add(context.Background(), kindsEpisode(t, 1)))
 	assert.Equal(t, [2]int{1, 0}, [2]int{w.rows.chunk, w.rows.file})
-	assert.Equal(t, filepath.FromSlash("data/chunk-001/file-000.parquet"), w.rows.path)
+	assert.Equal(t, filepath.FromSlash("data/chunk-001/file-000.parquet"), w.rows.out.path)
 }
 
 func TestOptionsThatCannotBe(t *testing.T) {

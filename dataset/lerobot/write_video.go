@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 	ffmpeg "github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
@@ -241,7 +241,7 @@ func (p *episodePlan) addPixels(name, codec, format string, c clip, pictures ite
 }
 
 func (p *episodePlan) addClip(f *writeFeature, stats featureStats, c clip) {
-	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{}), append(p.stats, stats)
+	p.features, p.data, p.stats = append(p.features, f), append(p.data, parquet.Values{}), append(p.stats, stats)
 	p.clips = append(p.clips, c)
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -41,18 +41,17 @@ func filmed(t *testing.T, rows int, videos ...string) *Set {
 		put(path, nil)
 		out, err := os.Create(filepath.Join(root, filepath.FromSlash(path)))
 		require.NoError(t, err)
-		w := columns.NewWriter(out, []columns.Column{
-			{Name: "action", Kind: columns.Float32}, {Name: "timestamp", Kind: columns.Float32}, {Name: "frame_index", Kind: columns.Int64},
+		w := parquet.NewWriter(out, []parquet.Field{
+			{Name: "action", Type: "float32"}, {Name: "timestamp", Type: "float32"}, {Name: "frame_index", Type: "int64"},
 		}, nil)
-		data := make([]columns.Data, 3)
+		data := make([]parquet.Values, 3)
 		for r := range rows {
 			data[0].Float32 = append(data[0].Float32, float32(r*i))
 			data[1].Float32 = append(data[1].Float32, float32(float64(r)/30))
 			data[2].Int64 = append(data[2].Int64, int64(r))
 		}
 		require.NoError(t, w.WriteGroup(rows, data))
-		_, err = w.Close()
-		require.NoError(t, err)
+		require.NoError(t, w.Close())
 		require.NoError(t, out.Close())
 		fmt.Fprintf(&episodes, `{"episode_index": %d, "tasks": ["film"], "length": %d}`+"\n", i, rows)
 	}

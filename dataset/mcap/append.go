@@ -127,5 +127,3 @@ func (o *SummaryOffset) append(b []byte) []byte {
 }
 
 func (d *DataEnd) append(b []byte) []byte { return le.AppendUint32(b, d.DataSectionCRC) }
-
-func (u *Unknown) append(b []byte) []byte { return append(b, u.Data...) }

@@ -154,7 +154,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("to=records", func(b *testing.B) {
 		b.SetBytes(int64(total))
 		for b.Loop() {
-			_, err := count(NewReader(bytes.NewReader(file)))
+			_, err := count(newReader(bytes.NewReader(file)))
 			require.Equal(b, io.EOF, err)
 		}
 	})

@@ -261,20 +261,20 @@ func TestASummaryThatIsBrokenCostsTheIndexOnly(t *testing.T) {
 }
 
 func TestRecordsThatHaveNoNameAreSkipped(t *testing.T) {
-	private, reserved := &Unknown{0x80, []byte("ours")}, &Unknown{0x42, []byte("of a later version")}
+	private, reserved := &unknown{0x80, []byte("ours")}, &unknown{0x42, []byte("of a later version")}
 	a, m := &Channel{ID: 0, Topic: "/a"}, &Message{LogTime: 1, Data: []byte("x")}
 	b := remade(&Header{}, private, packed(private, a, reserved, m), reserved, m, private, &DataEnd{}, &Footer{})
 	_, got, damage := readLog(t, b)
 	assert.Empty(t, damage)
 	assert.Equal(t, []seen{{"/a", 1, 0, "x"}, {"/a", 1, 0, "x"}}, got)
 	var codes []Opcode
-	r := NewReader(bytes.NewReader(b))
+	r := newReader(bytes.NewReader(b))
 	for {
 		record, err := r.Next()
 		if err != nil {
 			break
 		}
-		if u, is := record.(*Unknown); is {
+		if u, is := record.(*unknown); is {
 			codes = append(codes, u.Code)
 		}
 	}
@@ -285,16 +285,16 @@ func TestWhatIsBrokenCostsItself(t *testing.T) {
 	a, m := &Channel{ID: 0, Topic: "/a"}, &Message{LogTime: 1, Data: []byte("x")}
 	late := &Message{LogTime: 1 << 63}
 	for what, records := range map[string][]Record{
-		"messages that are too short":                           {packed(a, m, &Unknown{OpMessage, make([]byte, 21)}, m)},
+		"messages that are too short":                           {packed(a, m, &unknown{OpMessage, make([]byte, 21)}, m)},
 		"messages of a time that int64 nanoseconds do not hold": {packed(a, m, late, m)},
 		"messages of a channel that is not there":               {packed(a, m, &Message{ChannelID: 3}), m},
 		"schemas and channels that are broken":                  {packed(a, m, &Schema{}), m},
-		"records in chunks that have no place there":            {packed(a, m, &Unknown{OpDataEnd, make([]byte, 4)}, m)},
-		"records of chunks that are broken":                     {packed(a, m, &Unknown{0x80, nil}), m},
-		"stretches of bytes that are no records":                {packed(a, m), m, &Unknown{0, make([]byte, 20)}},
-		"attachments that are broken":                           {packed(a, m), &Unknown{OpAttachment, make([]byte, 20)}, m},
-		"metadata records that are broken":                      {packed(a, m), &Unknown{OpMetadata, make([]byte, 5)}, m},
-		"chunks that are broken":                                {packed(a, m), m, &Unknown{OpChunk, make([]byte, 5)}},
+		"records in chunks that have no place there":            {packed(a, m, &unknown{OpDataEnd, make([]byte, 4)}, m)},
+		"records of chunks that are broken":                     {packed(a, m, &unknown{0x80, nil}), m},
+		"stretches of bytes that are no records":                {packed(a, m), m, &unknown{0, make([]byte, 20)}},
+		"attachments that are broken":                           {packed(a, m), &unknown{OpAttachment, make([]byte, 20)}, m},
+		"metadata records that are broken":                      {packed(a, m), &unknown{OpMetadata, make([]byte, 5)}, m},
+		"chunks that are broken":                                {packed(a, m), m, &unknown{OpChunk, make([]byte, 5)}},
 	} {
 		if what == "records of chunks that are broken" {
 			k := records[0].(*Chunk)

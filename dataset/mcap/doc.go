@@ -6,8 +6,7 @@
 // attachments, which are named and not read. What is broken costs itself: a chunk, a record, a message. A file that was cut gives its whole chunks, and
 // the whole records of the last one.
 //
-// [Reader] gives the records of a file one after the other, and checks all CRCs. [Writer] writes records in chunks, with indexes and a summary, and
-// [Writer.Episode] an episode:
+// [Writer] writes records in chunks, with indexes and a summary, and [Writer.Episode] an episode:
 //
 //	err := mcap.WriteFile("run.mcap", mcap.WriterOptions{}, func(w *mcap.Writer) error {
 //		return w.Episode(ctx, episode, mcap.Protobuf)

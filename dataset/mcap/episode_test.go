@@ -193,7 +193,7 @@ func TestJSONMessagesAreJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Episode(context.Background(), recorded(t), JSON))
 	require.NoError(t, w.Close())
-	r := NewReader(&out)
+	r := newReader(&out)
 	messages, schemas := 0, 0
 	for {
 		record, err := r.Next()

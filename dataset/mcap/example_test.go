@@ -1,46 +1,44 @@
 package mcap_test
 
 import (
-	"bytes"
+	"context"
 	"fmt"
-	"io"
 	"log"
+	"os"
+	"path/filepath"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/mcap"
 )
 
 // A file with one message, written and read.
 func Example() {
-	var file bytes.Buffer
-	w, err := mcap.NewWriter(&file, mcap.WriterOptions{})
+	dir, err := os.MkdirTemp("", "mcap")
 	if err != nil {
 		log.Fatal(err)
 	}
-	channel, err := w.AddChannel("/battery", "json", 0, nil)
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "run.mcap")
+	err = mcap.WriteFile(path, mcap.WriterOptions{}, func(w *mcap.Writer) error {
+		channel, err := w.AddChannel("/battery", "json", 0, nil)
+		if err != nil {
+			return err
+		}
+		return w.Message(&mcap.Message{ChannelID: channel, LogTime: 1_500_000_000, Data: []byte(`{"volts": 24.1}`)})
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Message(&mcap.Message{ChannelID: channel, LogTime: 1_500_000_000, Data: []byte(`{"volts": 24.1}`)}); err != nil {
+	d, err := mcap.Open(context.Background(), path, dataset.Options{})
+	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
+	defer d.Close()
+	e, err := d.Episode(context.Background(), 0)
+	if err != nil {
 		log.Fatal(err)
 	}
-	for r := mcap.NewReader(&file); ; {
-		record, err := r.Next()
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			log.Fatal(err)
-		}
-		switch x := record.(type) {
-		case *mcap.Message:
-			fmt.Printf("%d ns: %s\n", x.LogTime, x.Data)
-		case *mcap.Statistics:
-			fmt.Println("messages:", x.MessageCount)
-		}
-	}
-	// Output:
-	// 1500000000 ns: {"volts": 24.1}
-	// messages: 1
+	s := e.Stream("/battery")
+	fmt.Printf("%s: %d message, at %d ns\n", s.Columns[0].Name, s.Len(), s.Stats().First)
+	// Output: volts: 1 message, at 1500000000 ns
 }

@@ -63,7 +63,7 @@ func exercise(t *testing.T, data []byte) {
 			t.Fatal(wrong)
 		}
 	}
-	inOrder, err := count(NewReader(bytes.NewReader(data)))
+	inOrder, err := count(newReader(bytes.NewReader(data)))
 	if err != io.EOF && mutate.Untyped(err) != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func exercise(t *testing.T, data []byte) {
 }
 
 // count reads all records, and returns how many are messages of the data section.
-func count(r *Reader) (messages int, err error) {
+func count(r *reader) (messages int, err error) {
 	for ended := false; ; {
 		record, err := r.Next()
 		if err != nil {

@@ -127,15 +127,15 @@ func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
 		case OpSchema, OpChannel:
 			_, err := l.names.read(said, op, body, at)
 			return err
-		case OpChunkIndex, OpStatistics:
-			r, err := parseRecord(op, body, at)
-			if x, is := r.(*ChunkIndex); is {
-				x.MessageIndexOffsets = nil
-				chunks = append(chunks, x)
-			} else if x, is := r.(*Statistics); is {
-				l.Statistics = x
-			}
+		case OpChunkIndex:
+			x := &ChunkIndex{}
+			err := parseInto(x, body, at)
+			x.MessageIndexOffsets = nil
+			chunks = append(chunks, x)
 			return err
+		case OpStatistics:
+			l.Statistics = &Statistics{}
+			return parseInto(l.Statistics, body, at)
 		}
 		return nil
 	})

@@ -57,7 +57,7 @@ func readLog(t testing.TB, b []byte) (*fileLog, []seen, dataset.Damages) {
 // inOrder reads all messages by the record reader.
 func inOrder(t testing.TB, b []byte) (list []seen) {
 	topic := map[uint16]string{}
-	r := NewReader(bytes.NewReader(b))
+	r := newReader(bytes.NewReader(b))
 	for {
 		record, err := r.Next()
 		if err != nil {

@@ -50,8 +50,11 @@ func (n *names) read(to *defs, op Opcode, body []byte, at int64) (Record, error)
 	key := string(append([]byte{byte(op)}, body...))
 	r, ok := n.records[key]
 	if !ok {
-		fresh, err := parseRecord(op, bytes.Clone(body), at)
-		if err != nil {
+		var fresh parser = &Schema{}
+		if op == OpChannel {
+			fresh = &Channel{}
+		}
+		if err := parseInto(fresh, bytes.Clone(body), at); err != nil {
 			return nil, err
 		}
 		if n.records == nil {

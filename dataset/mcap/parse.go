@@ -2,22 +2,13 @@ package mcap
 
 import (
 	"fmt"
-	"hash/crc32"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// parseRecord reads the body of a record that begins at a byte of the file, or of a chunk's records. The record may alias the body.
-func parseRecord(op Opcode, body []byte, at int64) (Record, error) {
-	r := newRecord(op)
-	if err := parseInto(r, body, at); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-func parseInto(r Record, body []byte, at int64) error {
+// parseInto reads the body of a record that begins at a byte of the file, or of a chunk's records. The record may alias the body.
+func parseInto(r parser, body []byte, at int64) error {
 	c := cursor{b: body, at: at + headSize, op: r.Opcode()}
 	r.parse(&c)
 	return c.error()
@@ -155,33 +146,11 @@ func (k *Chunk) parse(c *cursor) {
 	c.end()
 }
 
-func (x *MessageIndex) parse(c *cursor) {
-	x.ChannelID = c.u16("channel id")
-	c.each("records", func(in *cursor) { x.Entries = append(x.Entries, IndexEntry{in.u64("log time"), in.u64("offset")}) })
-}
-
 func (x *ChunkIndex) parse(c *cursor) {
 	x.StartTime, x.EndTime = c.u64("message start time"), c.u64("message end time")
 	x.ChunkStart, x.ChunkLength = c.u64("chunk start offset"), c.u64("chunk length")
 	x.MessageIndexOffsets, x.MessageIndexLength = c.counts("message index offsets"), c.u64("message index length")
 	x.Compression, x.CompressedSize, x.UncompressedSize = c.text("compression"), c.u64("compressed size"), c.u64("uncompressed size")
-}
-
-// parse checks the CRC too, which is of what stands before it.
-func (a *Attachment) parse(c *cursor) {
-	all := c.b
-	a.LogTime, a.CreateTime, a.Name, a.MediaType, a.Data = c.u64("log time"), c.u64("create time"), c.text("name"), c.text("media type"), c.bytes64("data")
-	sum := len(all) - len(c.b)
-	if a.CRC = c.u32("CRC"); a.CRC != 0 && c.bad == nil {
-		if got := crc32.ChecksumIEEE(all[:sum]); got != a.CRC {
-			c.fail(dataset.ErrCorrupt, "CRC of its bytes", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", a.CRC))
-		}
-	}
-}
-
-func (x *AttachmentIndex) parse(c *cursor) {
-	x.Offset, x.Length, x.LogTime, x.CreateTime = c.u64("offset"), c.u64("length"), c.u64("log time"), c.u64("create time")
-	x.DataSize, x.Name, x.MediaType = c.u64("data size"), c.text("name"), c.text("media type")
 }
 
 func (s *Statistics) parse(c *cursor) {
@@ -193,20 +162,22 @@ func (s *Statistics) parse(c *cursor) {
 
 func (m *Metadata) parse(c *cursor) { m.Name, m.Metadata = c.text("name"), c.texts("metadata") }
 
-func (x *MetadataIndex) parse(c *cursor) {
-	x.Offset, x.Length, x.Name = c.u64("offset"), c.u64("length"), c.text("name")
-}
-
-func (o *SummaryOffset) parse(c *cursor) {
-	if p := c.take(1, "group opcode"); p != nil {
-		o.GroupOpcode = Opcode(p[0])
+// cutRecord takes the first of records, which begins at a byte.
+func cutRecord(records []byte, at int64) (Opcode, []byte, error) {
+	if len(records) < headSize {
+		return 0, nil, broken(dataset.ErrTruncated, at, "record in a Chunk", fmt.Sprintf("%d bytes", len(records)), "9 or more")
 	}
-	o.GroupStart, o.GroupLength = c.u64("group start"), c.u64("group length")
+	op, n := recordHead(records)
+	if n > uint64(len(records)-headSize) {
+		return 0, nil, broken(dataset.ErrTruncated, at, op.String()+" in a Chunk", fmt.Sprintf("%d bytes", len(records)-headSize), fmt.Sprint(n))
+	}
+	return op, records[headSize:][:n:n], nil
 }
 
-func (d *DataEnd) parse(c *cursor) {
-	d.DataSectionCRC = c.u32("data section CRC")
-	c.end()
+func broken(kind error, at int64, msg, got, want string) *dataset.FormatError {
+	return &dataset.FormatError{Format: "mcap", Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-func (u *Unknown) parse(c *cursor) { u.Data = c.b }
+func wrongCRC(at int64, what string, got, want uint32) error {
+	return broken(dataset.ErrCorrupt, at, "CRC of the "+what, fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))
+}

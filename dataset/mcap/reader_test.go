@@ -170,7 +170,7 @@ func describe(r Record) described {
 
 func TestTheReaderGivesWhatTheConformanceSetSays(t *testing.T) {
 	for _, f := range conformanceSet(t) {
-		r := NewReader(bytes.NewReader(f.file))
+		r := newReader(bytes.NewReader(f.file))
 		var got []described
 		chunks := 0
 		for {

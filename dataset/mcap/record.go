@@ -41,12 +41,17 @@ func (o Opcode) String() string {
 }
 
 // Record is one of *Header, *Footer, *Schema, *Channel, *Message, *Chunk, *MessageIndex, *ChunkIndex, *Attachment, *AttachmentIndex, *Statistics,
-// *Metadata, *MetadataIndex, *SummaryOffset, *DataEnd and *Unknown. Offsets count bytes from the file's beginning, unless named otherwise; times are
+// *Metadata, *MetadataIndex, *SummaryOffset and *DataEnd. Offsets count bytes from the file's beginning, unless named otherwise; times are
 // nanoseconds, as a rule since 1970.
 type Record interface {
 	Opcode() Opcode
-	parse(c *cursor)
 	append(b []byte) []byte
+}
+
+// parser is a record that is read, and not only written.
+type parser interface {
+	Record
+	parse(c *cursor)
 }
 
 // Header is the first record.
@@ -167,12 +172,6 @@ type DataEnd struct {
 	DataSectionCRC uint32 // of all before the record; 0 for none
 }
 
-// Unknown is a record of an opcode that has no name here, such as a private one.
-type Unknown struct {
-	Code Opcode
-	Data []byte
-}
-
 // Opcode returns OpHeader.
 func (*Header) Opcode() Opcode { return OpHeader }
 
@@ -217,46 +216,6 @@ func (*SummaryOffset) Opcode() Opcode { return OpSummaryOffset }
 
 // Opcode returns OpDataEnd.
 func (*DataEnd) Opcode() Opcode { return OpDataEnd }
-
-// Opcode returns Code.
-func (u *Unknown) Opcode() Opcode { return u.Code }
-
-// newRecord returns an empty record of an opcode.
-func newRecord(op Opcode) Record {
-	switch op {
-	case OpHeader:
-		return &Header{}
-	case OpFooter:
-		return &Footer{}
-	case OpSchema:
-		return &Schema{}
-	case OpChannel:
-		return &Channel{}
-	case OpMessage:
-		return &Message{}
-	case OpChunk:
-		return &Chunk{}
-	case OpMessageIndex:
-		return &MessageIndex{}
-	case OpChunkIndex:
-		return &ChunkIndex{}
-	case OpAttachment:
-		return &Attachment{}
-	case OpAttachmentIndex:
-		return &AttachmentIndex{}
-	case OpStatistics:
-		return &Statistics{}
-	case OpMetadata:
-		return &Metadata{}
-	case OpMetadataIndex:
-		return &MetadataIndex{}
-	case OpSummaryOffset:
-		return &SummaryOffset{}
-	case OpDataEnd:
-		return &DataEnd{}
-	}
-	return &Unknown{Code: op}
-}
 
 // headSize is that of a record's opcode and length.
 const headSize = 9

@@ -36,7 +36,7 @@ func TestTheWriterWritesTheBytesOfTheConformanceSet(t *testing.T) {
 		var out bytes.Buffer
 		w, err := NewWriter(&out, opt)
 		require.NoError(t, err)
-		r := NewReader(bytes.NewReader(f.file))
+		r := newReader(bytes.NewReader(f.file))
 		for ended := false; !ended; {
 			record, err := r.Next()
 			require.NoError(t, err)

@@ -60,7 +60,7 @@ func versioned(t *testing.T, folders ...string) string {
 func TestTheNewestVersionIsOpened(t *testing.T) {
 	root := versioned(t, "1.9.0", "1.10.0", "0.1.0", "2.0", "other/3.0.0")
 	require.NoError(t, os.Mkdir(filepath.Join(root, "9.0.0"), 0o700)) // which has no dataset in it
-	assert.True(t, Folder(root))
+	assert.True(t, Folder(t.Context(), root))
 	s := open(t, root, Options{Strict: true})
 	assert.Equal(t, 2, s.Len())
 	assert.Equal(t, "0.1.0, 1.9.0", s.Info().Attributes["other versions"])
@@ -78,7 +78,7 @@ func TestTheNewestVersionIsOpened(t *testing.T) {
 func TestOfSeveralBuilderConfigsOneIsAskedFor(t *testing.T) {
 	root := versioned(t, "push/1.0.0", "push/1.0.1")
 	require.NoError(t, os.Mkdir(filepath.Join(root, "empty"), 0o700))
-	assert.True(t, Folder(root))
+	assert.True(t, Folder(t.Context(), root))
 	s := open(t, root, Options{})
 	assert.Equal(t, []any{2, "1.0.0"}, []any{s.Len(), s.Info().Attributes["other versions"]})
 	var names []string
@@ -91,10 +91,10 @@ func TestOfSeveralBuilderConfigsOneIsAskedFor(t *testing.T) {
 	slices.Sort(names)
 	_, err = dataset.Open(context.Background(), versioned(t, names...), Options{})
 	assert.ErrorContains(t, err, "s, t and 2 more")
-	assert.False(t, Folder(filepath.Join(root, "empty")))
+	assert.False(t, Folder(t.Context(), filepath.Join(root, "empty")))
 	root = versioned(t, "a/1.0.0")
 	for i := range maxNames {
 		require.NoError(t, os.Mkdir(filepath.Join(root, fmt.Sprint("episode_", i)), 0o700))
 	}
-	assert.False(t, Folder(root), "a folder of so many is another kind of dataset, which is not looked through")
+	assert.False(t, Folder(t.Context(), root), "a folder of so many is another kind of dataset, which is not looked through")
 }

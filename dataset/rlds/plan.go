@@ -45,22 +45,22 @@ type filePlan struct {
 }
 
 // planOf reads dataset_info.json, or without it the names of the files.
-func planOf(path string) (*plan, error) {
-	st, err := storage.Stat(context.Background(), path)
+func planOf(ctx context.Context, path string) (*plan, error) {
+	st, err := storage.Stat(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	p, only := &plan{}, ""
 	var others []string
 	if st.IsDir() {
-		p.dir, others, err = newest(path)
+		p.dir, others, err = newest(ctx, path)
 	} else {
 		p.dir, only = storage.Dir(path), storage.Base(path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list, err := storage.ReadNames(context.Background(), p.dir, -1)
+	list, err := storage.ReadNames(ctx, p.dir, -1)
 	if err != nil {
 		return nil, err
 	}

@@ -72,16 +72,16 @@ func TestAFileOfRecordsOpensWithWhatIsBesideIt(t *testing.T) {
 }
 
 func TestFoldersAreRecognised(t *testing.T) {
-	assert.True(t, Folder("testdata/kinds"))
+	assert.True(t, Folder(t.Context(), "testdata/kinds"))
 	d, err := dataset.Open(context.Background(), "testdata/kinds", dataset.Options{Rate: 10})
 	require.NoError(t, err)
 	assert.Equal(t, []any{"rlds", 5, 10.0}, []any{d.Format(), d.Len(), d.Info().Rate})
 	require.NoError(t, d.Close())
-	assert.True(t, Folder(write(t, map[string]string{infoFile: "", featuresFile: ""})))
-	assert.True(t, Folder(write(t, map[string]string{"a.tfrecord": ""})))
-	assert.False(t, Folder(write(t, map[string]string{featuresFile: ""})))
-	assert.False(t, Folder("testdata/kinds/features.json"))
-	assert.False(t, Folder("testdata/none"))
+	assert.True(t, Folder(t.Context(), write(t, map[string]string{infoFile: "", featuresFile: ""})))
+	assert.True(t, Folder(t.Context(), write(t, map[string]string{"a.tfrecord": ""})))
+	assert.False(t, Folder(t.Context(), write(t, map[string]string{featuresFile: ""})))
+	assert.False(t, Folder(t.Context(), "testdata/kinds/features.json"))
+	assert.False(t, Folder(t.Context(), "testdata/none"))
 }
 
 func TestDatasetsThatAreNotReadAreRefusedByName(t *testing.T) {

@@ -64,7 +64,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	plan, err := planOf(path)
+	plan, err := planOf(ctx, path)
 	if err != nil {
 		return nil, err
 	}

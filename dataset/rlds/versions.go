@@ -16,16 +16,16 @@ import (
 var versionName = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
 // Folder tells a folder of a dataset: that of a version, or one that has these below it, or builder configs that have.
-func Folder(path string) bool {
-	return isVersion(path) || len(versions(path)) > 0 || len(configs(path)) > 0
+func Folder(ctx context.Context, path string) bool {
+	return isVersion(ctx, path) || len(versions(ctx, path)) > 0 || len(configs(ctx, path)) > 0
 }
 
 // isVersion tells the folder of a version: it has dataset_info.json and features.json, or files of records.
-func isVersion(path string) bool {
-	if st, err := storage.Stat(context.Background(), path); err != nil || !st.IsDir() {
+func isVersion(ctx context.Context, path string) bool {
+	if st, err := storage.Stat(ctx, path); err != nil || !st.IsDir() {
 		return false
 	}
-	list, err := storage.ReadNames(context.Background(), path, -1)
+	list, err := storage.ReadNames(ctx, path, -1)
 	if err != nil {
 		return false
 	}
@@ -47,11 +47,11 @@ func isVersion(path string) bool {
 const maxNames = 1000
 
 // namesIn lists a folder, if it has few names.
-func namesIn(path string) []storage.Info {
-	if st, err := storage.Stat(context.Background(), path); err != nil || !st.IsDir() { // to open a pipe would wait for who writes it
+func namesIn(ctx context.Context, path string) []storage.Info {
+	if st, err := storage.Stat(ctx, path); err != nil || !st.IsDir() { // to open a pipe would wait for who writes it
 		return nil
 	}
-	list, err := storage.ReadNames(context.Background(), path, maxNames+1)
+	list, err := storage.ReadNames(ctx, path, maxNames+1)
 	if err != nil || len(list) > maxNames {
 		return nil
 	}
@@ -60,9 +60,9 @@ func namesIn(path string) []storage.Info {
 }
 
 // versions returns the versions below a folder, the oldest first.
-func versions(path string) (names []string) {
-	for _, f := range namesIn(path) {
-		if versionName.MatchString(f.Name) && !f.IsRegular() && isVersion(storage.Join(path, f.Name)) {
+func versions(ctx context.Context, path string) (names []string) {
+	for _, f := range namesIn(ctx, path) {
+		if versionName.MatchString(f.Name) && !f.IsRegular() && isVersion(ctx, storage.Join(path, f.Name)) {
 			names = append(names, f.Name)
 		}
 	}
@@ -70,11 +70,11 @@ func versions(path string) (names []string) {
 }
 
 // configs returns the folders below a folder that have versions: builder configs of a dataset, or datasets.
-func configs(path string) (names []string) {
-	list := slices.DeleteFunc(namesIn(path), func(f storage.Info) bool { return f.IsRegular() || strings.HasPrefix(f.Name, ".") })
+func configs(ctx context.Context, path string) (names []string) {
+	list := slices.DeleteFunc(namesIn(ctx, path), func(f storage.Info) bool { return f.IsRegular() || strings.HasPrefix(f.Name, ".") })
 	n := storage.AtOnce(path)
-	for i, some := range inorder.Each(context.Background(), len(list), n, n, func(bool) int { return n }, func(_ context.Context, i int) bool {
-		return len(versions(storage.Join(path, list[i].Name))) > 0
+	for i, some := range inorder.Each(ctx, len(list), n, n, func(bool) int { return n }, func(ctx context.Context, i int) bool {
+		return len(versions(ctx, storage.Join(path, list[i].Name))) > 0
 	}) {
 		if some {
 			names = append(names, list[i].Name)
@@ -84,18 +84,18 @@ func configs(path string) (names []string) {
 }
 
 // newest returns the folder of the newest version at or below a folder, and which others there are beside it.
-func newest(path string) (dir string, others []string, err error) {
-	if isVersion(path) {
+func newest(ctx context.Context, path string) (dir string, others []string, err error) {
+	if isVersion(ctx, path) {
 		return path, nil, nil
 	}
-	names := versions(path)
+	names := versions(ctx, path)
 	if len(names) == 0 {
-		list := configs(path)
+		list := configs(ctx, path)
 		switch len(list) {
 		case 0:
 			return path, nil, nil // what is wrong with it is told when it is opened
 		case 1:
-			return newest(storage.Join(path, list[0]))
+			return newest(ctx, storage.Join(path, list[0]))
 		}
 		return "", nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "several datasets or builder configs: "+listed.Names(list), "the folder of one of them")
 	}

@@ -2,7 +2,6 @@ package rosbag2_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -329,19 +328,17 @@ func TestABrokenPageCostsItsMessages(t *testing.T) {
 }
 
 func TestOtherDatabasesAreNotSupported(t *testing.T) {
-	for query, want := range map[string]string{
-		`CREATE TABLE songs(id INTEGER PRIMARY KEY)`: "no table topics",
-		`CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT); CREATE VIEW messages AS
-			WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT 1 topic_id, x timestamp, '' data FROM n`: "no table messages",
-		`CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT);
-			CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB AS (zeroblob(1000000000)))`: "without data",
+	const topics = `CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)`
+	for want, statements := range map[string][]string{
+		"no table topics": {`CREATE TABLE songs(id INTEGER PRIMARY KEY)`},
+		"no table messages": {topics, `CREATE VIEW messages AS
+			WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT 1 topic_id, x timestamp, '' data FROM n`},
+		"table messages without data": {topics, `CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB AS (zeroblob(1000000000)))`},
+		"table messages WITHOUT ROWID": {topics,
+			`CREATE TABLE messages(topic_id INTEGER, timestamp INTEGER, data BLOB, PRIMARY KEY (topic_id, timestamp)) WITHOUT ROWID`},
 	} {
 		path := filepath.Join(t.TempDir(), "other.db3")
-		db, err := sql.Open("sqlite", path)
-		require.NoError(t, err)
-		_, err = db.Exec(query)
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
+		createDatabase(t, path, 0, false, statements...).close()
 		d, err := dataset.Open(t.Context(), path, dataset.Options{})
 		require.NoError(t, err)
 		_, err = d.Episode(t.Context(), 0)

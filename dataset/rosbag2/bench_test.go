@@ -2,7 +2,6 @@ package rosbag2_test
 
 import (
 	"context"
-	"database/sql"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,19 +35,10 @@ func BenchmarkRead(b *testing.B) {
 // writeBig writes a database of images and of small messages, of so many bytes each.
 func writeBig(t testing.TB, path string, images, small int) {
 	list := robot(1)
-	writeDB(t, path, schema{qos: true, distro: "humble"}, list)
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	_, err = db.Exec(`PRAGMA synchronous=OFF; DELETE FROM messages; BEGIN`)
-	require.NoError(t, err)
-	insert, err := db.Prepare(`INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)`)
-	require.NoError(t, err)
+	db := beginDB(t, path, schema{qos: true, distro: "humble"}, list)
 	put := func(topic int, at int64, fields ...any) int {
 		data := encode(true, fields...)
-		_, err := insert.Exec(topic, at, data)
-		require.NoError(t, err)
+		db.tables["messages"].insert(nil, topic, int(at), data)
 		return len(data) + 40 // with what SQLite needs for a row, and for it in the index
 	}
 	names, _ := topicsOf(list)
@@ -72,6 +62,5 @@ func writeBig(t testing.TB, path string, images, small int) {
 			n++
 		}
 	}
-	_, err = db.Exec(`COMMIT`)
-	require.NoError(t, err)
+	db.close()
 }

@@ -1,12 +1,11 @@
 package rosbag2_test
 
 import (
-	"database/sql"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,70 +124,76 @@ func ros2Name(kind string) string { return strings.Replace(kind, "/", "/msg/", 1
 
 // writeDB writes a .db3 file as rosbag2 does.
 func writeDB(t testing.TB, path string, of schema, list []sent) {
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	do := func(query string, args ...any) {
-		_, err := db.Exec(query, args...)
-		require.NoError(t, err, query)
+	if !of.wal {
+		d := beginDB(t, path, of, list)
+		d.record(t, of, list)
+		d.close()
+		return
 	}
-	if of.page > 0 {
-		do(fmt.Sprintf(`PRAGMA page_size=%d`, of.page))
+	// As it is while the recorder runs, whose end would move the log into the database. The second half is in the log, a transaction each.
+	var states [][]byte
+	for n := len(list) / 2; n <= len(list); n++ {
+		d := beginDB(t, path, of, list)
+		d.record(t, of, list[:n])
+		d.close()
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		states = append(states, data)
 	}
-	if of.wal {
-		do(`PRAGMA journal_mode=WAL`)
-		do(`PRAGMA wal_autocheckpoint=0`)
-	}
-	qos := ""
+	page := int(binary.BigEndian.Uint16(states[0][16:]))
+	require.NoError(t, os.WriteFile(path, states[0], 0o666))
+	require.NoError(t, os.WriteFile(path+"-wal", writeAheadLog(page, states...), 0o666))
+}
+
+// beginDB writes all but the messages.
+func beginDB(t testing.TB, path string, of schema, list []sent) *databaseFile {
+	topics := `CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, serialization_format TEXT NOT NULL`
 	if of.qos {
-		qos = ", offered_qos_profiles TEXT NOT NULL DEFAULT ''"
+		topics += ", offered_qos_profiles TEXT NOT NULL DEFAULT ''"
 	}
-	do(`CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, serialization_format TEXT NOT NULL` + qos + `)`)
-	do(`CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, timestamp INTEGER NOT NULL, data BLOB NOT NULL)`)
-	do(`CREATE INDEX timestamp_idx ON messages (timestamp ASC)`)
+	statements := []string{
+		topics + `)`,
+		`CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, timestamp INTEGER NOT NULL, data BLOB NOT NULL)`,
+		`CREATE INDEX timestamp_idx ON messages (timestamp ASC)`,
+	}
 	if of.distro != "" {
-		do(`CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL)`)
-		do(`INSERT INTO schema VALUES (4, ?)`, of.distro)
+		statements = append(statements, `CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL)`)
+	}
+	if of.definitions != nil {
+		statements = append(statements, `CREATE TABLE message_definitions(id INTEGER PRIMARY KEY, topic_type TEXT NOT NULL, encoding TEXT NOT NULL, encoded_message_definition TEXT NOT NULL)`)
+	}
+	d := createDatabase(t, path, of.page, of.wal, statements...)
+	if of.distro != "" {
+		d.tables["schema"].number = 3
+		d.tables["schema"].insert(nil, of.distro)
 	}
 	names, kinds := topicsOf(list)
-	if of.definitions != nil {
-		do(`CREATE TABLE message_definitions(id INTEGER PRIMARY KEY, topic_type TEXT NOT NULL, encoding TEXT NOT NULL, encoded_message_definition TEXT NOT NULL)`)
-		for _, kind := range kinds {
-			do(`INSERT INTO message_definitions(topic_type, encoding, encoded_message_definition) VALUES (?, 'ros2msg', ?)`, ros2Name(kind), of.definitions(kind))
+	for _, name := range names {
+		if kind := kinds[name]; of.definitions != nil {
+			d.tables["message_definitions"].insert(nil, ros2Name(kind), "ros2msg", of.definitions(kind))
+		}
+		d.tables["topics"].insert(nil, name, ros2Name(kinds[name]), "cdr")
+	}
+	for _, name := range []string{"topics", "schema", "message_definitions"} { // before the pages of messages
+		if table, ok := d.tables[name]; ok {
+			table.close()
+			delete(d.tables, name)
 		}
 	}
-	ids := map[string]int{}
-	for i, name := range names {
-		ids[name] = i + 1
-		do(`INSERT INTO topics(id, name, type, serialization_format) VALUES (?, ?, ?, 'cdr')`, i+1, name, ros2Name(kinds[name]))
-	}
-	do(`BEGIN`)
+	return d
+}
+
+// record writes messages.
+func (d *databaseFile) record(t testing.TB, of schema, list []sent) {
+	names, _ := topicsOf(list)
 	z, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
-	for i, m := range list {
-		if of.wal { // the second half is in the log, a transaction each
-			do(`COMMIT`)
-			if i == len(list)/2 {
-				do(`PRAGMA wal_checkpoint(TRUNCATE)`)
-			}
-			do(`BEGIN`)
-		}
+	for _, m := range list {
 		data := encode(true, m.fields...)
 		if of.compress {
 			data = z.EncodeAll(data, nil)
 		}
-		do(`INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)`, ids[m.topic], m.time, data)
-	}
-	do(`COMMIT`)
-	if of.wal { // as it is while the recorder runs: its end would move the log into the database
-		for _, suffix := range []string{"", "-wal"} {
-			data, err := os.ReadFile(path + suffix)
-			require.NoError(t, err)
-			defer func() { require.NoError(t, os.WriteFile(path+suffix, data, 0o666)) }()
-		}
-		require.NoError(t, db.Close())
+		d.tables["messages"].insert(nil, slices.Index(names, m.topic)+1, int(m.time), data)
 	}
 }
 

@@ -222,7 +222,10 @@ func read(t *testing.T, files map[string][]byte) (whole bool) {
 func TestMutantsDoNoHarm(t *testing.T) {
 	db, _ := database(t, schema{qos: true, distro: "humble", page: 512}, robot(3))
 	words := []string{"&a ", "*a", "[", "{", "- ", ": ", "\n", "|", "!!binary ", "9223372036854775808", "run_0.db3", "..", "<<: *a"}
-	for name, plan := range map[string]mutate.Plan{"files": {Seeds: seeds(t)[:5], Few: 300}, "metadata": {Seeds: seeds(t)[5:], Words: words, Few: 300}} {
+	odd, err := os.ReadFile("testdata/columns.db3")
+	require.NoError(t, err)
+	files := append(seeds(t)[:5:5], mutate.Seed{Name: "run_0.db3", Data: odd})
+	for name, plan := range map[string]mutate.Plan{"files": {Seeds: files, Few: 300}, "metadata": {Seeds: seeds(t)[5:], Words: words, Few: 300}} {
 		t.Run(name, func(t *testing.T) {
 			plan.Most = 64 << 20
 			plan.Try = func(m mutate.Mutant) {

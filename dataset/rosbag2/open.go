@@ -27,7 +27,7 @@ func init() {
 			return bytes.HasPrefix(head, []byte(sqliteMagic)) || bytes.HasPrefix(head, []byte(zstdMagic))
 		},
 		Inside: inside,
-		Folder: func(path string) bool { return isFolder(context.Background(), path) },
+		Folder: isFolder,
 		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			return Open(ctx, path, opt)
 		},
@@ -35,8 +35,8 @@ func init() {
 }
 
 // inside tells a database, compressed or not, and an MCAP file that is compressed.
-func inside(path string) (bool, error) {
-	f, err := storage.Open(context.Background(), path)
+func inside(ctx context.Context, path string) (bool, error) {
+	f, err := storage.Open(ctx, path)
 	if err != nil {
 		return false, err
 	}

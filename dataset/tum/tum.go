@@ -90,7 +90,7 @@ func trimLeft(b []byte) []byte {
 }
 
 // isFolder reports whether a folder is one of the benchmark: by a trajectory groundtruth.txt, or a list of frames rgb.txt.
-func isFolder(path string) bool {
+func isFolder(_ context.Context, path string) bool {
 	head, whole, _, err := texttable.ReadHead(storage.Join(path, poses), dataset.HeadBytes)
 	if err == nil && match(head, whole) {
 		return true

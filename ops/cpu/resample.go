@@ -295,8 +295,7 @@ func (p *resamplePlan[C]) target(i, guess int, s *scratch) int {
 	}
 	x -= p.fused.offset
 	l := locate(times, x, guess, &p.limits)
-	outside := l.place == below || l.place == above && p.Edge != backend.EdgeHold
-	fills := p.Edge == backend.EdgeFill || p.Edge == backend.EdgeHold && l.place == below
+	outside := p.outside(&l)
 	ok, past := uint8(1), uint8(0)
 	if l.gap || outside || l.place == nowhere {
 		ok = 0
@@ -310,7 +309,7 @@ func (p *resamplePlan[C]) target(i, guess int, s *scratch) int {
 	case outside && p.Edge == backend.EdgeError:
 		p.report(backend.FaultTargets, i, backend.FaultOutOfRange)
 		return l.k
-	case outside && fills, l.gap && p.FillGaps, l.place == nowhere && fills:
+	case p.filled(&l):
 		p.dst.fill(out, p.D, p.Fill, s)
 		return l.k
 	}
@@ -333,6 +332,17 @@ func (p *resamplePlan[C]) target(i, guess int, s *scratch) int {
 		p.dst.put32(out, p.fused.apply(s.row.data.([]float32)))
 	}
 	return l.k
+}
+
+// outside reports whether a target is outside the samples, where Edge says what it gets.
+func (p *resamplePlan[C]) outside(l *located) bool {
+	return l.place == below || l.place == above && p.Edge != backend.EdgeHold
+}
+
+// filled reports whether a target gets the fill value.
+func (p *resamplePlan[C]) filled(l *located) bool {
+	fills := p.Edge == backend.EdgeFill || p.Edge == backend.EdgeHold && l.place == below
+	return fills && (p.outside(l) || l.place == nowhere) || l.gap && p.FillGaps
 }
 
 // timeOf returns the time of target t of its row, which a tensor has at index of row outRow, and whether what it is made of is out of range.

@@ -44,7 +44,7 @@ func matches(head []byte) bool {
 	return false
 }
 
-func (l *Layout) inside(path string) (bool, error) {
+func (l *Layout) inside(_ context.Context, path string) (bool, error) {
 	file, err := hdf5.Open(path)
 	if err != nil {
 		return false, err

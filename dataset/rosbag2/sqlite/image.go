@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/storage"
@@ -25,12 +24,7 @@ type image struct {
 	page   int64            // bytes of a page
 	usable int              // of them for what tables hold
 	size   int64            // of the database
-	// count is the number of pages that there are, as the header has it, in place of the header's own; nil where that is right. SQLite refuses a
-	// file that lacks pages.
-	count []byte
-
-	mu  sync.Mutex
-	err error // the first that storage gave
+	utf16  binary.ByteOrder // of text; nil if it is UTF-8
 }
 
 // newImage reads the header and the log. A file that ends before its pages do is damage.
@@ -69,34 +63,21 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 		bad.Offset, bad.Msg, bad.Got, bad.Want = 20, "bytes that are kept free in a page", strconv.Itoa(int(head[20])), fmt.Sprintf("at most %d", page-480)
 		return nil, bad
 	}
-	pages := int64(binary.BigEndian.Uint32(head[countAt:]))
+	m.utf16 = utf16Of(head[59])
+	pages := int64(binary.BigEndian.Uint32(head[28:]))
 	if valid := binary.BigEndian.Uint32(head[24:]) == binary.BigEndian.Uint32(head[92:]); valid && pages*page > m.size {
 		*damage = append(*damage, dataset.Damage{What: "bytes missing at the end of the database", Bytes: pages*page - m.size, First: &dataset.FormatError{
 			Format: "rosbag2", Path: path, Offset: m.size, Kind: dataset.ErrTruncated, Msg: "pages of the database",
 			Got: strconv.FormatInt(m.size, 10) + " bytes", Want: strconv.FormatInt(pages*page, 10),
 		}})
-		m.count = binary.BigEndian.AppendUint32(nil, uint32(m.size/page))
 	}
 	return m, nil
 }
 
-const countAt = 28 // where the header has the number of pages
-
-// ReadAt reads as of a file that has the log's pages in it, and whose header is right.
+// ReadAt reads from the log where it has a page, else from the file.
 func (m *image) ReadAt(b []byte, at int64) (n int, err error) {
-	n, err = m.laid(b, at)
-	for i, c := range m.count {
-		if k := countAt + int64(i) - at; k >= 0 && k < int64(n) {
-			b[k] = c
-		}
-	}
-	return n, err
-}
-
-// laid reads from the log where it has a page, else from the file.
-func (m *image) laid(b []byte, at int64) (n int, err error) {
 	if m.over == nil {
-		return m.from(m.file, b, at, m.size)
+		return from(m.file, b, at, m.size)
 	}
 	for n < len(b) {
 		if at >= m.size {
@@ -106,9 +87,9 @@ func (m *image) laid(b []byte, at int64) (n int, err error) {
 		part := b[n:min(int64(len(b)), int64(n)+m.page-in)]
 		var k int
 		if frame, ok := m.over[number]; ok {
-			k, err = m.from(m.wal, part, frame+in, m.wal.Size())
+			k, err = from(m.wal, part, frame+in, m.wal.Size())
 		} else {
-			k, err = m.from(m.file, part, at, m.file.Size())
+			k, err = from(m.file, part, at, m.file.Size())
 		}
 		n, at = n+k, at+int64(k)
 		if k < len(part) {
@@ -118,8 +99,8 @@ func (m *image) laid(b []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// from reads from a file, and notes an error that is not the file's end.
-func (m *image) from(f storage.File, b []byte, at, size int64) (int, error) {
+// from reads from a file of a size. io.EOF is the end of that size only.
+func from(f storage.File, b []byte, at, size int64) (int, error) {
 	if at >= size {
 		return 0, io.EOF
 	}
@@ -133,19 +114,7 @@ func (m *image) from(f storage.File, b []byte, at, size int64) (int, error) {
 	case err == nil || err == io.EOF:
 		err = io.ErrUnexpectedEOF // it has shrunk
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.err == nil {
-		m.err = err
-	}
 	return n, err
-}
-
-// failure returns the first error that storage gave.
-func (m *image) failure() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.err
 }
 
 func (m *image) Close() error {

@@ -27,63 +27,47 @@ func (l *log) bounds(part int) (from, to int64) {
 func (l *log) Each(ctx context.Context, part int, damage *dataset.Damages, use func(topics.Message) error) error {
 	from, to := l.bounds(part)
 	return l.messages.rows(ctx, from, to, damage, func(number int64, row []byte) error {
-		topic, time, data, got := l.split(row)
+		topic, time, data, got := l.split(number, row)
 		channel, ok := l.numbers[topic]
 		switch {
 		case got != "":
-			damage.Add("messages of a wrong kind", int64(len(row)), l.wrong(number, got, "integers for topic_id and timestamp, and a blob"))
+			damage.Add("messages of a wrong kind", int64(len(row)), l.wrong(numbered(number), got, "integers for topic_id and timestamp, and a blob"))
 			return nil
 		case !ok:
-			damage.Add("messages of a topic that there is not", int64(len(row)), l.wrong(number, "topic_id "+strconv.FormatInt(topic, 10), "one of the table topics"))
+			damage.Add("messages of a topic that there is not", int64(len(row)), l.wrong(numbered(number), "topic_id "+strconv.FormatInt(topic, 10), "one of the table topics"))
 			return nil
 		}
 		return use(topics.Message{Channel: channel, Log: time, Publish: time, At: topics.At{Part: part, Offset: number}, Data: data})
 	})
 }
 
-// split returns what a message's row has, or what is wrong with it.
-func (l *log) split(row []byte) (topic, time int64, data []byte, wrong string) {
-	r, ok := recordOf(row)
-	if !ok {
-		return 0, 0, nil, "a row whose header is longer than it is"
+// split returns what the row of a message has, or what is wrong with it.
+func (l *log) split(number int64, row []byte) (topic, time int64, data []byte, wrong string) {
+	var v [len(messageColumns)]value
+	if wrong = valuesOf(number, row, l.columns[:], v[:]); wrong != "" {
+		return 0, 0, nil, wrong
 	}
-	found := 0
-	for i := 0; found < len(l.at); i++ {
-		kind, number, bytes, ok := r.column()
+	for i, ok := range []bool{v[0].kind == integer, v[1].kind == integer, v[2].kind == blob || v[2].kind == text} {
 		if !ok {
-			return 0, 0, nil, "a row that ends before its columns do"
-		}
-		switch i {
-		case l.at[0]:
-			found++
-			topic = number
-			ok = kind == integer
-		case l.at[1]:
-			found++
-			time = number
-			ok = kind == integer
-		case l.at[2]:
-			found++
-			data = bytes
-			ok = kind == blob || kind == text
-		}
-		if !ok {
-			return 0, 0, nil, "another kind in column " + strconv.Itoa(i)
+			return 0, 0, nil, "another kind in " + messageColumns[i]
 		}
 	}
-	return topic, time, data, ""
+	return v[0].number, v[1].number, v[2].data, ""
 }
 
-func (l *log) wrong(number int64, got, want string) *dataset.FormatError {
-	return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "message " + strconv.FormatInt(number, 10), Got: got, Want: want}
+func numbered(message int64) string { return "message " + strconv.FormatInt(message, 10) }
+
+// wrong is the error of a row.
+func (l *log) wrong(what, got, want string) *dataset.FormatError {
+	return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: what, Got: got, Want: want}
 }
 
 // Message returns the bytes of one message.
 func (l *log) Message(ctx context.Context, at topics.At) (data []byte, err error) {
 	wrong := "none"
-	err = l.messages.rows(ctx, at.Offset, at.Offset, nil, func(_ int64, row []byte) error {
+	err = l.messages.rows(ctx, at.Offset, at.Offset, nil, func(number int64, row []byte) error {
 		var bytes []byte
-		if _, _, bytes, wrong = l.split(row); wrong == "" {
+		if _, _, bytes, wrong = l.split(number, row); wrong == "" {
 			data = append([]byte{}, bytes...)
 		}
 		return errFound
@@ -92,7 +76,7 @@ func (l *log) Message(ctx context.Context, at topics.At) (data []byte, err error
 		return nil, err
 	}
 	if data == nil {
-		return nil, l.wrong(at.Offset, wrong, "a message")
+		return nil, l.wrong(numbered(at.Offset), wrong, "a message")
 	}
 	return data, nil
 }

@@ -11,6 +11,9 @@ import (
 
 func init() { store.Register(".db3", open) }
 
+// messageColumns are the columns of the table messages that are read.
+var messageColumns = [...]string{"topic_id", "timestamp", "data"}
+
 const partBytes = 4 << 20 // of the file for each part, about
 
 // log is an open file. Its parts are ranges of the messages' numbers, SQLite's rowids.
@@ -21,9 +24,9 @@ type log struct {
 	channels []topics.Channel
 	numbers  map[int64]int // channels by topic_id
 	messages table
-	at       [3]int // where topic_id, timestamp and data are in a row
-	first    int64  // the least number of a message that can be reached
-	last     int64  // the greatest
+	columns  [len(messageColumns)]column
+	first    int64 // the least number of a message that can be reached
+	last     int64 // the greatest
 	parts    int
 }
 

@@ -75,48 +75,89 @@ func recordOf(payload []byte) (r record, ok bool) {
 	return record{payload[n:size], payload[size:]}, true
 }
 
-// kinds of a column.
+// kinds of a value.
 const (
 	null = iota
 	integer
 	real
 	blob
 	text
+	unknown // the result of an expression
 )
 
+// value is a column of a row.
+type value struct {
+	kind   int
+	number int64  // of an integer
+	data   []byte // as it is stored
+}
+
 // column returns the next column, and whether there is one that is whole.
-func (r *record) column() (kind int, number int64, data []byte, ok bool) {
+func (r *record) column() (v value, ok bool) {
 	serial, n := varint(r.header)
 	if n == 0 || serial < 0 {
-		return 0, 0, nil, false
+		return value{}, false
 	}
 	size := int64(0)
 	switch {
 	case serial == 0:
 	case serial == 8 || serial == 9:
-		kind, number = integer, serial-8
+		v.kind, v.number = integer, serial-8
 	case serial <= 4:
-		kind, size = integer, serial
+		v.kind, size = integer, serial
 	case serial == 5 || serial == 6:
-		kind, size = integer, 2*serial-4
+		v.kind, size = integer, 2*serial-4
 	case serial == 7:
-		kind, size = real, 8
+		v.kind, size = real, 8
 	case serial < 12:
-		return 0, 0, nil, false
+		return value{}, false
 	default:
-		kind, size = blob+int(serial&1), (serial-12)/2
+		v.kind, size = blob+int(serial&1), (serial-12)/2
 	}
 	if size > int64(len(r.body)) {
-		return 0, 0, nil, false
+		return value{}, false
 	}
-	data, r.header, r.body = r.body[:size], r.header[n:], r.body[size:]
-	if kind == integer && size > 0 {
+	v.data, r.header, r.body = r.body[:size], r.header[n:], r.body[size:]
+	if v.kind == integer && size > 0 {
 		var word [8]byte
-		if data[0] >= 0x80 {
+		if v.data[0] >= 0x80 {
 			word = [8]byte{255, 255, 255, 255, 255, 255, 255, 255}
 		}
-		copy(word[8-size:], data)
-		number = int64(binary.BigEndian.Uint64(word[:]))
+		copy(word[8-size:], v.data)
+		v.number = int64(binary.BigEndian.Uint64(word[:]))
 	}
-	return kind, number, data, true
+	return v, true
+}
+
+// valuesOf reads some columns of the row of a number. wrong is empty, or what is wrong with the row.
+func valuesOf(number int64, row []byte, columns []column, values []value) (wrong string) {
+	r, ok := recordOf(row)
+	if !ok {
+		return "a row whose header is longer than it is"
+	}
+	last := -1
+	for k := range columns {
+		last = max(last, columns[k].at)
+	}
+	read := 0
+	for ; read <= last && len(r.header) > 0; read++ {
+		v, ok := r.column()
+		if !ok {
+			return "a row that ends before its columns do"
+		}
+		for k := range columns {
+			if columns[k].at == read {
+				values[k] = v
+			}
+		}
+	}
+	for k := range columns {
+		switch c := &columns[k]; {
+		case c.at < 0 || c.at >= read:
+			values[k] = c.missing
+		case c.rowid && values[k].kind == null:
+			values[k] = value{kind: integer, number: number}
+		}
+	}
+	return ""
 }

@@ -1,14 +1,12 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
+	"encoding/binary"
+	"math"
+	"strconv"
 	"strings"
-
-	driver "modernc.org/sqlite"
+	"unicode/utf16"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/logs/message"
@@ -17,183 +15,178 @@ import (
 
 const mostText = 1 << 24 // bytes of a definition
 
-// reading is a log whose schema, topics and definitions are read by SQLite.
-type reading struct {
-	*log
-	db *sql.DB
+// definition is a table of the database.
+type definition struct {
+	name     string
+	root     uint32            // its first page
+	columns  map[string]column // nil if its statement breaks the rules
+	hasRowid bool
 }
+
+// master is the table of tables, which has the same columns in every database. https://www.sqlite.org/schematab.html
+var master = definition{"sqlite_schema", 1, map[string]column{"type": {at: 0}, "name": {at: 1}, "rootpage": {at: 3}, "sql": {at: 4}}, true}
 
 // readSchema reads all but the messages.
-func (l *log) readSchema(ctx context.Context, damage *dataset.Damages) (err error) {
-	db, release, err := connect(l.image)
+func (l *log) readSchema(ctx context.Context, damage *dataset.Damages) error {
+	tables := map[string]definition{}
+	var broken dataset.Damages
+	err := l.scan(ctx, master, []string{"type", "name", "rootpage", "sql"}, &broken, func(v []value) (wrong string) {
+		kind, _ := l.image.text(v[0])
+		name, _ := l.image.text(v[1])
+		statement, ok := l.image.text(v[3])
+		d := definition{name: strings.ToLower(name), root: uint32(v[2].number)}
+		if _, twice := tables[d.name]; kind != "table" || twice || d.root == 0 { // what only looks like a table, such as a view, has no page
+			return ""
+		}
+		if ok && int64(d.root) == v[2].number {
+			d.columns, d.hasRowid = parseTable(statement)
+		}
+		tables[d.name] = d
+		return ""
+	})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, db.Close())
-		release()
-	}()
-	r := &reading{l, db}
-	return r.read(ctx, damage)
-}
-
-// broken is SQLite's error as one of the file, unless reading it failed or ctx ended.
-func (l *reading) broken(ctx context.Context, what string, err error) error {
-	if err := cmp.Or(ctx.Err(), l.image.failure()); err != nil {
+	messages := tables["messages"]
+	for _, bad := range []*dataset.FormatError{
+		l.unreadable(tables["topics"], "topics", "id", "name", "type", "serialization_format"),
+		l.unreadable(messages, "messages", messageColumns[:]...),
+	} {
+		switch {
+		case bad != nil && len(broken) > 0:
+			return broken[0].First
+		case bad != nil:
+			return bad
+		}
+	}
+	damage.Join(broken)
+	l.messages = table{"messages", l.image, l.path, messages.root}
+	for i, name := range messageColumns {
+		l.columns[i] = messages.columns[name]
+	}
+	if err := l.readDistro(ctx, tables["schema"], damage); err != nil {
 		return err
-	}
-	bad := &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: what, Got: err.Error()}
-	var of *driver.Error
-	if errors.As(err, &of) {
-		bad.Got = "SQLite's " + of.Error()
-	}
-	return bad
-}
-
-// columns returns those of a table by name, with where they are in a row, and the table's first page; nil if there is no such table. What only looks like
-// one, such as a view, would run the file's own SQL.
-func (l *reading) columns(ctx context.Context, table string) (at map[string]int, root uint32, err error) {
-	rows, err := l.db.QueryContext(ctx, `SELECT s.rootpage, x.name, x.hidden FROM sqlite_schema s, pragma_table_xinfo(?1) x
-		WHERE s.name = ?1 AND s.type = 'table' AND s.rootpage > 0 ORDER BY x.cid`, table)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for n := 0; rows.Next(); n++ {
-		var name string
-		var hidden int
-		if err := rows.Scan(&root, &name, &hidden); err != nil {
-			return nil, 0, err
-		}
-		if at == nil {
-			at = map[string]int{}
-		}
-		switch hidden {
-		case 0:
-			at[name] = n
-		case 2: // computed, and so in no row
-			n--
-		}
-	}
-	return at, root, rows.Err()
-}
-
-// read reads all but the messages.
-func (l *reading) read(ctx context.Context, damage *dataset.Damages) error {
-	for _, t := range []struct{ table, want string }{{"topics", "id name type serialization_format"}, {"messages", "topic_id timestamp data"}} {
-		have, root, err := l.columns(ctx, t.table)
-		if err != nil {
-			return l.broken(ctx, "schema of the database", err)
-		}
-		for _, column := range strings.Fields(t.want) {
-			if _, ok := have[column]; ok {
-				continue
-			}
-			got := "no table " + t.table
-			if have != nil {
-				got = fmt.Sprintf("table %s without %s", t.table, column)
-			}
-			return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "database", Got: got,
-				Want: "one that rosbag2 wrote, with the tables topics and messages"}
-		}
-		l.messages, l.at = table{l.image, l.path, root}, [3]int{have["topic_id"], have["timestamp"], have["data"]} // of the last, messages
-	}
-	if err := l.readDistro(ctx); err != nil {
-		if err := l.damaged(ctx, damage, "table schema", err); err != nil {
-			return err
-		}
 	}
 	definitions := map[string]message.Schema{}
-	if err := l.readDefinitions(ctx, definitions); err != nil {
-		if err := l.damaged(ctx, damage, "table message_definitions", err); err != nil {
-			return err
-		}
+	if err := l.readDefinitions(ctx, tables["message_definitions"], damage, definitions); err != nil {
+		return err
 	}
-	if err := l.readTopics(ctx, definitions); err != nil {
-		if len(l.channels) == 0 {
-			return l.broken(ctx, "table topics", err)
-		}
-		if err := l.damaged(ctx, damage, "table topics", err); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.readTopics(ctx, tables["topics"], damage, definitions)
 }
 
-// damaged counts a table that is broken.
-func (l *reading) damaged(ctx context.Context, damage *dataset.Damages, what string, err error) error {
-	bad := l.broken(ctx, what, err)
-	if found, ok := dataset.AsDamage(bad); ok {
-		damage.Add("tables that are broken", 0, found)
+// unreadable returns why columns of a table cannot be read, nil if they can.
+func (l *log) unreadable(d definition, name string, columns ...string) *dataset.FormatError {
+	got := ""
+	for _, column := range columns {
+		if _, ok := d.columns[column]; !ok {
+			got = "table " + name + " without " + column
+			break
+		}
+	}
+	switch {
+	case d.root == 0:
+		got = "no table " + name
+	case d.columns == nil:
+		return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "schema of the database",
+			Got: "a page or a statement of table " + name + " that is none", Want: "CREATE TABLE"}
+	case !d.hasRowid:
+		got = "table " + name + " WITHOUT ROWID"
+	}
+	if got == "" {
 		return nil
 	}
-	return bad
+	return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "database", Got: got,
+		Want: "one that rosbag2 wrote, with the tables topics and messages"}
+}
+
+// scan calls use for the rows of a table other than messages, with some of its columns. What is wrong with a row is damage.
+func (l *log) scan(ctx context.Context, d definition, names []string, damage *dataset.Damages, use func(v []value) (wrong string)) error {
+	columns, values := make([]column, len(names)), make([]value, len(names))
+	for i, name := range names {
+		var ok bool
+		if columns[i], ok = d.columns[name]; !ok {
+			columns[i].at = -1
+		}
+	}
+	t := table{d.name, l.image, l.path, d.root}
+	return t.rows(ctx, math.MinInt64, math.MaxInt64, damage, func(number int64, row []byte) error {
+		wrong := valuesOf(number, row, columns, values)
+		if wrong == "" {
+			wrong = use(values)
+		}
+		if wrong != "" {
+			damage.Add(brokenTables, int64(len(row)), l.wrong("table "+d.name+": row "+strconv.FormatInt(number, 10), wrong, ""))
+		}
+		return nil
+	})
+}
+
+// optional reports whether columns of a table that not every bag has can be read. It is damage if there is the table, and they cannot for its form.
+func (l *log) optional(d definition, damage *dataset.Damages, columns ...string) bool {
+	if bad := l.unreadable(d, d.name, columns...); bad != nil {
+		if d.root > 0 && (d.columns == nil || !d.hasRowid) {
+			damage.Add(brokenTables, 0, bad)
+		}
+		return false
+	}
+	return true
 }
 
 // readDistro reads the distribution, which files have from ROS 2 Iron on.
-func (l *reading) readDistro(ctx context.Context) error {
-	have, _, err := l.columns(ctx, "schema")
-	if _, ok := have["ros_distro"]; err != nil || !ok {
-		return err
-	}
-	err = l.db.QueryRowContext(ctx, `SELECT substr(ros_distro, 1, 100) FROM schema LIMIT 1`).Scan(&l.distro)
-	if errors.Is(err, sql.ErrNoRows) {
+func (l *log) readDistro(ctx context.Context, d definition, damage *dataset.Damages) error {
+	if !l.optional(d, damage, "ros_distro") {
 		return nil
 	}
-	return err
+	return l.scan(ctx, d, []string{"ros_distro"}, damage, func(v []value) (wrong string) {
+		distro, ok := l.image.text(v[0])
+		if !ok {
+			return "a ros_distro that is no text"
+		}
+		if l.distro == "" {
+			l.distro = distro[:min(len(distro), 100)]
+		}
+		return ""
+	})
 }
 
 // readDefinitions reads the messages' types, which files have from Iron on.
-func (l *reading) readDefinitions(ctx context.Context, into map[string]message.Schema) error {
-	have, _, err := l.columns(ctx, "message_definitions")
-	if err != nil {
-		return err
+func (l *log) readDefinitions(ctx context.Context, d definition, damage *dataset.Damages, into map[string]message.Schema) error {
+	names := []string{"topic_type", "encoding", "encoded_message_definition"}
+	if !l.optional(d, damage, names...) {
+		return nil
 	}
-	for _, column := range []string{"topic_type", "encoding", "encoded_message_definition"} {
-		if _, ok := have[column]; !ok {
-			return nil
+	return l.scan(ctx, d, names, damage, func(v []value) (wrong string) {
+		kind, isKind := l.image.text(v[0])
+		encoding, isEncoding := l.image.text(v[1])
+		definition, isDefinition := l.image.text(v[2])
+		if !isKind || !isEncoding || !isDefinition {
+			return "columns that are no text"
 		}
-	}
-	rows, err := l.db.QueryContext(ctx, `SELECT topic_type, encoding, encoded_message_definition FROM message_definitions`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var s message.Schema
-		if err := rows.Scan(&s.Name, &s.Encoding, &s.Data); err != nil {
-			return err
+		if len(definition) > 0 && len(definition) <= mostText {
+			into[kind] = message.Schema{Name: kind, Encoding: encoding, Data: []byte(definition)}
 		}
-		if len(s.Data) > 0 && len(s.Data) <= mostText {
-			into[s.Name] = s
-		}
-	}
-	return rows.Err()
+		return ""
+	})
 }
 
 // readTopics reads the channels.
-func (l *reading) readTopics(ctx context.Context, definitions map[string]message.Schema) error {
-	have, _, err := l.columns(ctx, "topics")
-	if err != nil {
-		return err
-	}
-	qos := "''"
-	if _, ok := have["offered_qos_profiles"]; ok {
-		qos = "offered_qos_profiles"
-	}
-	rows, err := l.db.QueryContext(ctx, `SELECT id, name, type, serialization_format, `+qos+` FROM topics ORDER BY rowid`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var name, kind, format, profiles string
-		if err := rows.Scan(&id, &name, &kind, &format, &profiles); err != nil {
-			return err
+func (l *log) readTopics(ctx context.Context, d definition, damage *dataset.Damages, definitions map[string]message.Schema) error {
+	var broken dataset.Damages
+	names := []string{"id", "name", "type", "serialization_format", "offered_qos_profiles"} // the last one not in the oldest bags
+	err := l.scan(ctx, d, names, &broken, func(v []value) (wrong string) {
+		name, isName := l.image.text(v[1])
+		kind, isKind := l.image.text(v[2])
+		format, isFormat := l.image.text(v[3])
+		profiles, _ := l.image.text(v[4])
+		switch {
+		case v[0].kind != integer:
+			return "an id that is no integer"
+		case !isName || !isKind || !isFormat:
+			return "columns that are no text"
 		}
+		id := v[0].number
 		if _, twice := l.numbers[id]; twice {
-			continue
+			return ""
 		}
 		schema, ok := definitions[kind]
 		if !ok {
@@ -205,6 +198,39 @@ func (l *reading) readTopics(ctx context.Context, definitions map[string]message
 		}
 		l.numbers[id] = len(l.channels)
 		l.channels = append(l.channels, c)
+		return ""
+	})
+	if err == nil && len(l.channels) == 0 && len(broken) > 0 {
+		return broken[0].First
 	}
-	return rows.Err()
+	damage.Join(broken)
+	return err
+}
+
+// text returns a value as text; ok is false of null, and of what has no text here. A database has its text in UTF-8, or in UTF-16 of either order.
+func (m *image) text(v value) (s string, ok bool) {
+	switch {
+	case v.kind == integer:
+		return strconv.FormatInt(v.number, 10), true
+	case v.kind == blob, v.kind == text && m.utf16 == nil:
+		return string(v.data), true
+	case v.kind != text:
+		return "", false
+	}
+	units := make([]uint16, len(v.data)/2)
+	for i := range units {
+		units[i] = m.utf16.Uint16(v.data[2*i:])
+	}
+	return string(utf16.Decode(units)), true
+}
+
+// utf16Of returns the order of bytes of a database's text, by the number of its encoding; nil of UTF-8.
+func utf16Of(encoding byte) binary.ByteOrder {
+	switch encoding & 3 {
+	case 2:
+		return binary.LittleEndian
+	case 3:
+		return binary.BigEndian
+	}
+	return nil
 }

@@ -15,9 +15,13 @@ import (
 // mostDeep is how many pages a tree has above one another: more than a file of 2^32 pages could need.
 const mostDeep = 20
 
-// table is a table's tree of pages. Inner pages have the greatest number of a row below each page but the last; leaves have rows. SQLite walks it too, but
-// copies each row at least twice, and says of what is broken only that it is. https://www.sqlite.org/fileformat2.html#b_tree_pages
+// brokenTables is the damage of tables other than messages.
+const brokenTables = "tables that are broken"
+
+// table is a table's tree of pages. Inner pages have the greatest number of a row below each page but the last; leaves have rows.
+// https://www.sqlite.org/fileformat2.html#b_tree_pages
 type table struct {
+	name  string
 	image *image
 	path  string
 	root  uint32
@@ -63,7 +67,10 @@ func (w *walk) lost(page uint32, first, last int64, got string) {
 	if w.damage == nil || first < w.from || first > w.to {
 		return
 	}
-	which := "messages"
+	what, which := brokenTables, "table "+w.name
+	if w.name == "messages" {
+		what, which = "pages of messages that cannot be read", w.name
+	}
 	if first > math.MinInt64 {
 		which += " from " + strconv.FormatInt(first, 10)
 	}
@@ -75,7 +82,7 @@ func (w *walk) lost(page uint32, first, last int64, got string) {
 	if at >= w.image.size {
 		kind = dataset.ErrTruncated
 	}
-	w.damage.Add("pages of messages that cannot be read", 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
+	w.damage.Add(what, 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
 }
 
 // below walks what is below a page, which may have rows of numbers from first to last.

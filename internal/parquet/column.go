@@ -1,0 +1,148 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Kind says what a column holds.
+type Kind int
+
+const (
+	Other   Kind = iota // what is not read: structures, times of 96 bits
+	Numbers             // numbers or truth values, or lists of them
+	Texts               // texts or bytes, or lists of them
+	Images              // structures of bytes and a path
+)
+
+// Column is a field of the rows.
+type Column struct {
+	Name string
+	Kind Kind
+	// Type is the type of its values by numpy's name: "float32", "int64", "bool", "string"; "image"; of another kind what it is in words.
+	Type string
+	Rank int // how deep its lists are nested; 0 where a row has one value
+
+	file  *File
+	leaf  *leaf // of numbers and texts
+	bytes *leaf // of images
+	paths *leaf
+}
+
+// Integer reports whether the values are whole numbers or truth values.
+func (c *Column) Integer() bool {
+	return c.Kind == Numbers && (c.Type == "bool" || isWhole(c.Type))
+}
+
+// newColumn finds out what a field is. A structure with one member counts as that member.
+func newColumn(f *File, field *parquet.Column) *Column {
+	c := &Column{Name: field.Name(), Type: "a structure", file: f}
+	below := field
+	for !below.Leaf() && len(below.Columns()) == 1 {
+		below = below.Columns()[0]
+	}
+	if !below.Leaf() {
+		b, p := field.Column("bytes"), field.Column("path")
+		if len(field.Columns()) == 2 && b != nil && p != nil && isBytes(b) && isBytes(p) && b.MaxRepetitionLevel()+p.MaxRepetitionLevel() == 0 {
+			c.Kind, c.Type, c.bytes, c.paths = Images, "image", newLeaf(f, b), newLeaf(f, p)
+		}
+		return c
+	}
+	c.Rank = below.MaxRepetitionLevel()
+	c.Type = typeOf(below)
+	switch {
+	case c.Type == "string":
+		c.Kind = Texts
+	case c.Type[0] != '_':
+		c.Kind = Numbers
+	default:
+		c.Type = c.Type[1:]
+		return c
+	}
+	c.leaf = newLeaf(f, below)
+	if c.Kind == Texts && c.Rank == 0 {
+		c.bytes = c.leaf // they may be images
+	}
+	return c
+}
+
+func isBytes(c *parquet.Column) bool { return c.Leaf() && c.Type().Kind() == parquet.ByteArray }
+
+// typeOf returns numpy's name of a leaf's type, or what it is in words after a "_" where that is not read.
+func typeOf(c *parquet.Column) string {
+	logical := c.Type().LogicalType()
+	var integer *format.IntType
+	if logical != nil {
+		integer, _ = logical.Value.(*format.IntType)
+	}
+	switch c.Type().Kind() {
+	case parquet.Boolean:
+		return "bool"
+	case parquet.Float:
+		return "float32"
+	case parquet.Double:
+		return "float64"
+	case parquet.ByteArray:
+		return "string"
+	case parquet.Int32, parquet.Int64:
+		width := 32
+		if c.Type().Kind() == parquet.Int64 {
+			width = 64
+		}
+		if integer != nil {
+			if w := int(integer.BitWidth); w == 8 || w == 16 || w == width {
+				width = w
+			}
+			if !integer.IsSigned {
+				return fmt.Sprint("uint", width)
+			}
+		}
+		return fmt.Sprint("int", width)
+	case parquet.FixedLenByteArray:
+		if logical != nil && c.Type().Length() == 2 {
+			if _, half := logical.Value.(*format.Float16Type); half {
+				return "float16"
+			}
+		}
+	}
+	return "_values of " + c.Type().String()
+}
+
+// Bounds returns the least and the greatest value of a column of single numbers in a row group, as the file's statistics say, and false if they do
+// not.
+func (c *Column) Bounds(group int) (low, high float64, ok bool) {
+	if c.Kind != Numbers || c.Rank > 0 {
+		return 0, 0, false
+	}
+	meta := c.leaf.chunk(group)
+	if meta == nil {
+		return 0, 0, false
+	}
+	st := &meta.Statistics
+	a, b := st.MinValue, st.MaxValue
+	if a == nil && b == nil {
+		a, b = st.Min, st.Max // as they were called at first; the order of signed numbers is the same
+	}
+	low, okLow := c.number(a)
+	high, okHigh := c.number(b)
+	return low, high, okLow && okHigh && low <= high && st.NullCount == 0
+}
+
+// number decodes a value of the statistics.
+func (c *Column) number(b []byte) (float64, bool) {
+	switch {
+	case c.Type == "float32" && len(b) == 4:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), true
+	case c.Type == "float64" && len(b) == 8:
+		return math.Float64frombits(binary.LittleEndian.Uint64(b)), true
+	case c.Type[0] == 'i' && len(b) == 4:
+		return float64(int32(binary.LittleEndian.Uint32(b))), true
+	case c.Type[0] == 'i' && len(b) == 8:
+		return float64(int64(binary.LittleEndian.Uint64(b))), true
+	}
+	return 0, false
+}

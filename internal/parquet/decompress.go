@@ -1,0 +1,63 @@
+package parquet
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// unzstd decodes frames of zstd, and no more of them than its output has room for.
+var unzstd = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic(err) // options that there are
+	}
+	return d
+})
+
+// decompress appends size bytes to to, which data has compressed. It returns an error if data has fewer or more bytes, and takes memory for size bytes
+// only, whatever data declares: the library's codecs make room for that.
+func decompress(to []byte, codec format.CompressionCodec, data []byte, size int) ([]byte, error) {
+	if codec == format.Snappy {
+		n, err := s2.DecodedLen(data)
+		if err == nil && (n != size || size > 32*len(data)) { // a copy of 64 bytes takes 3
+			err = fmt.Errorf("%d bytes of snappy data that declare %d, want %d", len(data), n, size)
+		}
+		if err != nil {
+			return to, err
+		}
+	}
+	begin := len(to)
+	to = slices.Grow(to, size)[:begin+size]
+	out := to[begin:]
+	switch codec {
+	case format.Snappy:
+		_, err := s2.Decode(out, data)
+		return to, err
+	case format.Gzip:
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return to, err
+		}
+		if _, err := io.ReadFull(r, out); err != nil {
+			return to, err
+		}
+		more, err := io.Copy(io.Discard, io.LimitReader(r, 1))
+		if more > 0 {
+			err = fmt.Errorf("gzip data of more than %d bytes", size)
+		}
+		return to, err
+	}
+	got, err := unzstd().DecodeAll(data, out[:0:size])
+	if err == nil && len(got) != size {
+		err = fmt.Errorf("%d bytes of zstd data, want %d", len(got), size)
+	}
+	return append(to[:begin], got...), err
+}

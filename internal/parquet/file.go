@@ -1,0 +1,170 @@
+package parquet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
+)
+
+// File is an open Parquet file. Its methods may be called from any goroutine.
+type File struct {
+	format  string // of the errors
+	path    string
+	file    storage.File
+	size    int64
+	parsed  *parquet.File
+	groups  []Group
+	rows    int64
+	columns []*Column
+}
+
+// Group is a row group: rows that are stored together.
+type Group struct {
+	First, Rows int64 // the number of its first row in the file, and how many it has
+}
+
+// Open opens a file and reads its footer. A file without a footer, which a recorder did not finish, is dataset.ErrTruncated. Errors are of the format
+// that is named, for example "lerobot".
+func Open(format, path string) (f *File, err error) {
+	file, err := storage.Open(context.Background(), path)
+	if err != nil {
+		return nil, err
+	}
+	f = &File{format: format, path: path, file: file}
+	defer func() {
+		if err != nil {
+			file.Close()
+			f = nil
+		}
+	}()
+	defer f.guard("footer", &err)
+	if !storage.IsRegular(file) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is not a file")}
+	}
+	f.size = file.Size()
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	f.parsed, err = parquet.OpenFile(file, f.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(16<<10))
+	if err != nil {
+		return nil, f.bad(dataset.ErrCorrupt, f.size-8, "footer", "", "", err)
+	}
+	return f, f.describe()
+}
+
+// check reads the footer and looks whether what it declares can be.
+func (f *File) check() error {
+	var tail [8]byte
+	if f.size < 12 {
+		return f.bad(dataset.ErrTruncated, f.size, "file", fmt.Sprintf("%d bytes", f.size), "12 or more", nil)
+	}
+	if _, err := f.file.ReadAt(tail[:4], 0); err != nil {
+		return err
+	}
+	if string(tail[:4]) == "vers" { // version https://git-lfs...
+		return f.bad(dataset.ErrCorrupt, 0, "beginning", fmt.Sprintf("%q", tail[:4]),
+			`"PAR1": a pointer of Git LFS stands for the file, which was not fetched`, nil)
+	}
+	if string(tail[:4]) != "PAR1" {
+		return f.bad(dataset.ErrCorrupt, 0, "beginning", fmt.Sprintf("%q", tail[:4]), `"PAR1"`, nil)
+	}
+	if _, err := f.file.ReadAt(tail[:], f.size-8); err != nil {
+		return err
+	}
+	if string(tail[4:]) == "PARE" {
+		return f.bad(dataset.ErrUnsupported, f.size-4, "footer", "an encrypted file", "one that is not", nil)
+	}
+	if string(tail[4:]) != "PAR1" {
+		return f.bad(dataset.ErrTruncated, f.size-4, "end", fmt.Sprintf("%q", tail[4:]),
+			`"PAR1": the file has no footer, as one that was not finished`, nil)
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:]))
+	if n > f.size-12 {
+		return f.bad(dataset.ErrTooLarge, f.size-8, "footer's length", fmt.Sprint(n), fmt.Sprintf("at most %d", f.size-12), nil)
+	}
+	footer := make([]byte, n)
+	if _, err := f.file.ReadAt(footer, f.size-8-n); err != nil {
+		return err
+	}
+	if err := checkFooter(footer); err != nil {
+		return f.bad(dataset.ErrCorrupt, f.size-8-n, "footer", "", "", err)
+	}
+	return nil
+}
+
+// describe lists the row groups and the columns.
+func (f *File) describe() error {
+	meta := f.parsed.Metadata()
+	for i := range meta.RowGroups {
+		g := &meta.RowGroups[i]
+		if g.NumRows < 0 || g.NumRows > math.MaxInt32 || f.rows > 1<<40 {
+			return f.bad(dataset.ErrTooLarge, -1, fmt.Sprintf("row group %d", i), fmt.Sprintf("%d rows", g.NumRows),
+				"0 to 2147483647, and 2^40 in all", nil)
+		}
+		f.groups = append(f.groups, Group{f.rows, g.NumRows})
+		f.rows += g.NumRows
+	}
+	for _, c := range f.parsed.Root().Columns() {
+		f.columns = append(f.columns, newColumn(f, c))
+	}
+	return nil
+}
+
+// guard turns a panic of the library into an error, should it have one on a broken file.
+func (f *File) guard(what string, err *error) {
+	if p := recover(); p != nil {
+		*err = f.bad(dataset.ErrCorrupt, -1, what, fmt.Sprint("what the decoder does not expect: ", p), "", nil)
+	}
+}
+
+func (f *File) bad(kind error, at int64, msg, got, want string, err error) *dataset.FormatError {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return &dataset.FormatError{Format: f.format, Path: f.path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want, Err: err}
+}
+
+// Path returns the file's path.
+func (f *File) Path() string { return f.path }
+
+// Rows returns the number of rows.
+func (f *File) Rows() int64 { return f.rows }
+
+// Size returns how many bytes the file has.
+func (f *File) Size() int64 { return f.size }
+
+// Groups returns the row groups, in the order of their rows.
+func (f *File) Groups() []Group { return f.groups }
+
+// Columns returns the fields of the rows, in file order.
+func (f *File) Columns() []*Column { return f.columns }
+
+// Column returns the field of that name, or nil.
+func (f *File) Column(name string) *Column {
+	for _, c := range f.columns {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Lookup returns a value of the file's own metadata.
+func (f *File) Lookup(key string) (string, bool) { return f.parsed.Lookup(key) }
+
+// Close closes the file. Close twice is fine.
+func (f *File) Close() error {
+	if err := f.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package parquet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Image is a value of a column of images: its bytes, or the path of a file that has them.
+type Image struct {
+	Bytes []byte // nil if there are none
+	Path  string
+}
+
+// imageSize is what an Image takes beside its bytes.
+const imageSize = 40
+
+// Images returns the images of a row and of those behind it in the same page, of most bytes together or one. The images are the caller's. A column of
+// single texts is one of images without paths.
+func (c *Column) Images(ctx context.Context, group int, row int64, most int) (list []Image, err error) {
+	if c.bytes == nil {
+		return nil, c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "images", nil)
+	}
+	m, err := c.bytes.load(group)
+	if err != nil {
+		return nil, err
+	}
+	defer loads.Put(m)
+	chunk, err := c.bytes.pagesOf(group, m)
+	if err != nil {
+		return nil, err
+	}
+	page, first := chunk.locate(row)
+	if row < 0 || page >= len(chunk.pages) {
+		return nil, c.file.bad(dataset.ErrCorrupt, chunk.end, "column "+c.Name, fmt.Sprintf("no row %d in row group %d", row, group), "one", nil)
+	}
+	err = c.bytes.decode(group, m, chunk, page, false, func(_ int, p *prepared) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		var err error
+		list, err = c.blobs(p, int(row-first), most)
+		return false, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.paths != nil && slices.ContainsFunc(list, func(i Image) bool { return i.Bytes == nil }) {
+		paths := &Values{}
+		if err := c.paths.read(ctx, group, row, row+int64(len(list)), paths); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			list[i].Path = paths.Texts[i]
+		}
+	}
+	return list, nil
+}
+
+// blobs returns the values of a page from number skip on, of most bytes together or one.
+func (c *Column) blobs(p *prepared, skip, most int) (list []Image, err error) {
+	full := byte(c.bytes.column.MaxDefinitionLevel())
+	at, size := 0, 0
+	for i := range p.n {
+		image := Image{}
+		if len(p.defs) == 0 || p.defs[i] == full {
+			if at++; i < skip {
+				continue
+			}
+			var value []byte
+			if p.index != nil {
+				value = []byte(p.dict.texts[p.index[at-1]])
+			} else {
+				value = p.text(at - 1)
+			}
+			size += len(value)
+			if size > most && len(list) > 0 {
+				return list, nil
+			}
+			image.Bytes = append([]byte{}, value...)
+		}
+		if i < skip {
+			continue
+		}
+		if list = append(list, image); size+imageSize*len(list) > most {
+			return list, nil
+		}
+	}
+	if len(list) == 0 {
+		return nil, c.file.bad(dataset.ErrCorrupt, -1, "page of "+c.Name, fmt.Sprintf("%d values", p.n), "more", nil)
+	}
+	return list, nil
+}
+
+// Absent returns which rows in [from,to) of a row group have neither bytes nor a path, counted from the first row of the group. It
+// reads them only where the file's statistics say that some are null.
+func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent []int64, err error) {
+	if meta := c.bytes.chunk(group); meta != nil && meta.Statistics.NullCount == 0 {
+		return nil, nil
+	}
+	without, err := c.bytes.nulls(ctx, group, from, to)
+	if err != nil || len(without) == 0 || c.paths == nil {
+		return without, err
+	}
+	paths := &Values{}
+	if err := c.paths.read(ctx, group, from, to, paths); err != nil {
+		return nil, err
+	}
+	for _, row := range without {
+		if paths.Texts[row-from] == "" {
+			absent = append(absent, row)
+		}
+	}
+	return absent, nil
+}
+
+// nulls returns which rows in [from,to) of a column without lists are null.
+func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int64, err error) {
+	m, err := l.load(group)
+	if err != nil {
+		return nil, err
+	}
+	defer loads.Put(m)
+	c, err := l.pagesOf(group, m)
+	if err != nil {
+		return nil, err
+	}
+	first, row := c.locate(from)
+	full := byte(l.column.MaxDefinitionLevel())
+	err = l.decode(group, m, c, first, false, func(_ int, p *prepared) (bool, error) {
+		for i, d := range p.defs {
+			if at := row + int64(i); d != full && at >= from && at < to {
+				list = append(list, at)
+			}
+		}
+		row += int64(p.n)
+		return row < to, ctx.Err()
+	})
+	return list, err
+}

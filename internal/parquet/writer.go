@@ -1,0 +1,161 @@
+package parquet
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Writer writes a file. It is not for use from several goroutines at once.
+//
+// Every value is written with the levels that give its place: a column is optional, as pyarrow's are, and none of its values is null, zeros among them.
+// The library under it makes nulls of zeros in structs and maps, so that it is given neither.
+type Writer struct {
+	fields []Field
+	out    *bufio.Writer
+	size   int64 // bytes that were written
+	meta   *format.FileMetaData
+	paths  [][]string // of the file's own columns
+	err    error
+	pages  pageEncoder
+}
+
+// buffered is how many bytes are written at once, at least: a page of a few rows and its head take a few hundred.
+const buffered = 256 << 10
+
+// magic begins and ends a file.
+const magic = "PAR1"
+
+// NewWriter begins a file of columns of different names, and writes it to out. metadata are the file's keys and values.
+func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Writer {
+	schema := schemaOf(fields)
+	w := &Writer{fields: fields, out: bufio.NewWriterSize(out, buffered), meta: emptyMetadata(schema, metadata), paths: schema.Columns()}
+	w.write([]byte(magic))
+	return w
+}
+
+// emptyMetadata returns the metadata of a file without rows, as the library writes it.
+func emptyMetadata(schema *parquet.Schema, metadata map[string]string) *format.FileMetaData {
+	opt := []parquet.WriterOption{schema, parquet.CreatedBy("robocache", "1", "")}
+	for k, v := range metadata {
+		opt = append(opt, parquet.KeyValueMetadata(k, v))
+	}
+	var empty bytes.Buffer
+	if err := parquet.NewGenericWriter[any](&empty, opt...).Close(); err != nil {
+		panic(err) // into memory
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
+	if err != nil {
+		panic(err) // what it has written
+	}
+	meta := *f.Metadata()
+	return &meta
+}
+
+// Size returns how many bytes the row groups take that were written.
+func (w *Writer) Size() int64 { return w.size - int64(len(magic)) }
+
+func (w *Writer) write(b []byte) {
+	if w.err == nil {
+		_, w.err = w.out.Write(b)
+		w.size += int64(len(b))
+	}
+}
+
+// MostGroups is how many row groups a file may have, whose numbers in it are of 16 bits.
+const MostGroups = math.MaxInt16 + 1
+
+// Groups returns how many row groups there are.
+func (w *Writer) Groups() int { return len(w.meta.RowGroups) }
+
+// WriteGroup writes a row group of n rows, data in the order of the fields. Truth values are in Int64, 0 or 1. Data of another length than its field has
+// is a mistake in the caller and panics. After an error every call returns it.
+func (w *Writer) WriteGroup(n int, data []Values) error {
+	if w.err != nil {
+		return w.err
+	}
+	if len(data) != len(w.fields) {
+		panic(fmt.Sprintf("parquet: data of %d columns, want %d", len(data), len(w.fields)))
+	}
+	group := format.RowGroup{NumRows: int64(n), FileOffset: w.size, Ordinal: int16(w.Groups())}
+	for i, c := range w.fields {
+		for k, d := range leavesOf(c.Type, &data[i]) {
+			want := n * c.width()
+			if c.Ragged {
+				want = 0
+				for _, length := range data[i].Lens {
+					want += max(length, 1)
+				}
+			}
+			if got := d.len(); got != want || c.Ragged && len(data[i].Lens) != n {
+				panic(fmt.Sprintf("parquet: column %s: %d values, want %d", c.Name, got, want))
+			}
+			chunk := w.writeLeaf(n, c, d, data[i].Lens, c.Type == "image" && k == 0)
+			if w.err != nil {
+				return w.err
+			}
+			chunk.MetaData.PathInSchema = w.paths[len(group.Columns)]
+			group.Columns = append(group.Columns, chunk)
+			group.TotalByteSize += chunk.MetaData.TotalUncompressedSize
+			group.TotalCompressedSize += chunk.MetaData.TotalCompressedSize
+		}
+	}
+	w.meta.RowGroups = append(w.meta.RowGroups, group)
+	w.meta.NumRows += int64(n)
+	return nil
+}
+
+// writeLeaf writes n rows of a column of the file, one of those of column c. Lengths are of its rows, if it is Ragged; images says that it is of images'
+// bytes.
+func (w *Writer) writeLeaf(n int, c Field, d leafValues, lengths []int, images bool) format.ColumnChunk {
+	p := &w.pages
+	p.begin(c, d)
+	meta := format.ColumnMetaData{Type: d.kind(), Codec: format.Snappy, NumValues: int64(d.len()), Encoding: []format.Encoding{format.RLE, format.Plain}}
+	meta.Statistics = d.bounds(images)
+	page := func(kind format.PageType, rows, values int) {
+		head, body := p.end(kind, rows, values)
+		meta.TotalUncompressedSize += int64(len(head)) + int64(len(p.plain))
+		meta.TotalCompressedSize += int64(len(head)) + int64(len(body))
+		w.write(head)
+		w.write(body)
+	}
+	at := w.size
+	if p.dictionary != nil {
+		meta.Encoding[1] = format.RLEDictionary
+		meta.Encoding = append(meta.Encoding, format.Plain) // of the dictionary
+		meta.DictionaryPageOffset = at
+		p.plain = append(p.plain[:0], p.dictionary...)
+		page(format.DictionaryPage, 0, p.distinct)
+	}
+	meta.DataPageOffset = w.size
+	for row, from := 0, 0; row < n; {
+		rows, values := p.room(c, d, lengths, row, from, n)
+		some := d.slice(from, from+values)
+		p.levels(c, lengths, row, rows)
+		p.values(some, from)
+		page(format.DataPage, rows, values)
+		row, from = row+rows, from+values
+	}
+	return format.ColumnChunk{MetaData: meta}
+}
+
+// Close completes the file. The output is not closed.
+func (w *Writer) Close() error {
+	footer, err := thrift.Marshal(&thrift.CompactProtocol{}, w.meta)
+	if w.err == nil {
+		w.err = err
+	}
+	w.write(slices.Concat(footer, binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), []byte(magic)))
+	if w.err == nil {
+		w.err = w.out.Flush()
+	}
+	return w.err
+}
