@@ -44,6 +44,9 @@ func TestFramesWithoutAPlaceAreLeftOut(t *testing.T) {
 		for _, name := range []string{depth16, depth32} {
 			if why := c.left[name]; why != "" {
 				assert.Contains(t, droppedOf(r, name), why, c.to.Name())
+				if why == "16 bits a channel" {
+					assert.Contains(t, droppedOf(r, name), dataset.CodeFramesUndecoded, c.to.Name())
+				}
 			} else {
 				assert.NotContains(t, droppedOf(r, name), "place", c.to.Name())
 				assert.NotContains(t, droppedOf(r, name), "decode", c.to.Name())
@@ -71,6 +74,7 @@ func TestNumbersBeyondTheirTypeAreLeftOut(t *testing.T) {
 		}
 		require.NoError(t, err)
 		assert.Contains(t, droppedOf(list[0], name), "row 7, column n")
+		assert.Contains(t, droppedOf(list[0], name), dataset.CodeUnheld)
 		assert.ElementsMatch(t, []string{"state", "action", "capture_time"}, episodes(t, out)[0].Names())
 	}
 }

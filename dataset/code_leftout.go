@@ -66,8 +66,6 @@ const (
 	CodeSingleValue Code = "single-value"
 	// CodeAlias: a second name of data that has another one. Example: a soft link in an HDF5 file.
 	CodeAlias Code = "alias"
-	// CodeTypeOnly: a named type, which has no values. Example: a committed type of an HDF5 file.
-	CodeTypeOnly Code = "type-only"
 	// CodeInitialState: the state before the first step. Example: initial_state of Isaac Lab.
 	CodeInitialState Code = "initial-state"
 	// CodeFrameLengths: the lengths of encoded frames, which a decoder does not need. Example: compress_len of ALOHA.
@@ -80,8 +78,6 @@ const (
 	CodeMixedImages Code = "mixed-images"
 	// CodeEmptyImages: images that are null or have no bytes. Example: a camera that was off for 3 steps.
 	CodeEmptyImages Code = "empty-images"
-	// CodeUnreadImages: none of its first images can be read. Example: images whose files are cut.
-	CodeUnreadImages Code = "unread-images"
 	// CodeText: a column of text. Example: a column of labels in a CSV file.
 	CodeText Code = "text"
 	// CodeEmptyColumn: a column without a single number. Example: a column of a CSV file that has only commas.
@@ -102,8 +98,6 @@ const (
 	CodeNotUTF8 Code = "not-utf8"
 	// CodeRaggedRows: rows of different lengths. Got is the most frequent length. Example: rows of 7, 6 and 7 values.
 	CodeRaggedRows Code = "ragged-rows"
-	// CodeColumnMissing: a file has no such column. Names is the file. Example: the second file of a camera's images.
-	CodeColumnMissing Code = "column-missing"
 	// CodeFileMissing: files that are listed and not there. Names is the first. Example: a video that was not copied.
 	CodeFileMissing Code = "file-missing"
 	// CodeOtherEncoding: images of another encoding than the first. Want is that of the first. Example: a .jpg among .png files.
@@ -120,15 +114,13 @@ const (
 	// CodeFramesWithoutEpisode: frames of a shared video file that belong to no episode.
 	// Example: frames after the last episode of the file.
 	CodeFramesWithoutEpisode Code = "frames-without-episode"
-	// CodeUndeclared: a feature that the dataset does not declare. Want is the file of declarations.
-	// Example: a feature that features.json lacks.
+	// CodeUndeclared: a column or feature that a file, Want, does not declare or have. Example: a feature that features.json lacks.
 	CodeUndeclared Code = "undeclared"
 	// CodeNotInEpisode: a declared feature that this episode does not have. Example: an optional feature of RLDS.
 	CodeNotInEpisode Code = "not-in-episode"
-	// CodeOutsideSteps: a sequence that has no place in the steps. Example: a list of way-points of the episode.
+	// CodeOutsideSteps: a sequence that has no place in the steps, or a feature of the steps that is no sequence.
+	// Example: a list of way-points of the episode.
 	CodeOutsideSteps Code = "outside-steps"
-	// CodeNotSequence: a feature of the steps that is no sequence. Example: steps that are a dictionary.
-	CodeNotSequence Code = "not-sequence"
 	// CodeNestedSequence: a sequence in a sequence that no stream can hold. Example: lists of texts in each step.
 	CodeNestedSequence Code = "nested-sequence"
 	// CodeFeatureClass: a feature of a class that is not read. Got is the class. Example: Translation.
@@ -324,8 +316,6 @@ const (
 	CodeDeepPixels Code = "deep-pixels"
 	// CodeFramesNoDecoder: frames of an encoding without a decoder. Got is the encoding. Example: bayer_rggb16.
 	CodeFramesNoDecoder Code = "frames-no-decoder"
-	// CodeCaptureTimes: the capture times of a camera that is not written. Example: a camera of depth.
-	CodeCaptureTimes Code = "capture-times"
 	// CodeStreamRefused: a stream that a format cannot hold. Cause is the error. Example: a row of 10 MB.
 	CodeStreamRefused Code = "stream-refused"
 	// CodeRecordingBroken: parts of the recording that are broken, which may have had it. Cause is the damage. Example: a log that is cut.
@@ -338,21 +328,20 @@ var leftOutCodes = []Code{
 	CodeNoSamples, CodeNoMessages, CodeNoValues, CodeNoColumns, CodeUnsupported, CodeBroken, CodeInvalidStream, CodeArrayMismatch,
 	CodeArrayMissing, CodeClockMismatch, CodeClockField, CodeStreamName, CodeNoStream, CodeOtherArray, CodeBatchArray, CodeClockArray,
 	CodeCloudArray, CodeNotArray, CodeColumnNames, CodeMask, CodeMaskApplied, CodeValueType, CodeValueShape, CodeTooWide, CodeStepCount,
-	CodeSingleValue, CodeAlias, CodeTypeOnly, CodeInitialState, CodeFrameLengths, CodeNotImages, CodeImageFormat, CodeMixedImages,
-	CodeEmptyImages, CodeUnreadImages, CodeText, CodeEmptyColumn, CodeEmptyFields, CodeNullRows, CodeNullValues, CodeNullTexts,
-	CodeTextLists, CodeLongTexts, CodeNotUTF8, CodeRaggedRows, CodeColumnMissing, CodeFileMissing, CodeOtherEncoding, CodeOtherTrack,
-	CodeVideoUnplaced, CodeRowsWithoutFrame, CodeFramesWithoutRow, CodeFramesWithoutEpisode, CodeUndeclared, CodeNotInEpisode,
-	CodeOutsideSteps, CodeNotSequence, CodeNestedSequence, CodeFeatureClass, CodeValueEncoding, CodeOpenShape, CodeEpisodeImage,
-	CodeEpisodeArray, CodeTooLong, CodeAnnotationsWithoutFrames, CodeEmbeddings, CodeNotPoints, CodeUndecodedMessages, CodeNoDecoder,
-	CodeNoFit, CodeUndefinedType, CodeSparseMessages, CodeNoNumbers, CodeNoElements, CodeData, CodeLabelSetLimit, CodeLabelsChange,
-	CodeListLength, CodeTextFields, CodeNullFields, CodeByteFields, CodeFieldLimit, CodeMixedFields, CodeNestedArrays,
-	CodeArraysWithoutNumbers, CodeHeaderRest, CodeLayoutFields, CodeWideArrays, CodeMapFields, CodeGroupFields, CodeUndefinedFields,
-	CodeRecursiveFields, CodeTwoTopics, CodeTwoIDs, CodeBrokenDefinition, CodeUnreadSamples, CodeNoTimestamps, CodeFramesNotAligned,
-	CodeCloudsNotAligned, CodeDisorder, CodeTooFewTimes, CodeSingleTimestamp, CodeNeverFinite, CodeOnlyIdentifiers, CodeFewEpisodes,
-	CodeOfPrograms, CodeNotState, CodeConstant, CodeFewSamples, CodeNameControl, CodeStepTimes, CodeCloudsNotPacked, CodeNameTaken,
-	CodeTimeRefused, CodeColumnsRefused, CodeColumnsUnnamed, CodeColumnsLacking, CodeQuaternionOrder, CodeFrameSize, CodeVideoNotPacked,
-	CodeEncodingUnknown, CodeFramesUnread, CodeNoStreamOfName, CodeEpisodeRefused, CodeCameraRefused, CodeEpisodeShort, CodeNoPlace,
-	CodeUnheld, CodeBeforeClock, CodeAfterClock, CodeBetweenTicks, CodeStrayTime, CodeTimeInvalid, CodeNotInPlan, CodeNotSelected,
-	CodeCloudsByPlan, CodeNotInFirst, CodeNotFiniteValue, CodeFramesUndecoded, CodeDeepPixels, CodeFramesNoDecoder, CodeCaptureTimes,
-	CodeStreamRefused, CodeRecordingBroken, CodeSplitOrder,
+	CodeSingleValue, CodeAlias, CodeInitialState, CodeFrameLengths, CodeNotImages, CodeImageFormat, CodeMixedImages, CodeEmptyImages,
+	CodeText, CodeEmptyColumn, CodeEmptyFields, CodeNullRows, CodeNullValues, CodeNullTexts, CodeTextLists, CodeLongTexts, CodeNotUTF8,
+	CodeRaggedRows, CodeFileMissing, CodeOtherEncoding, CodeOtherTrack, CodeVideoUnplaced, CodeRowsWithoutFrame, CodeFramesWithoutRow,
+	CodeFramesWithoutEpisode, CodeUndeclared, CodeNotInEpisode, CodeOutsideSteps, CodeNestedSequence, CodeFeatureClass,
+	CodeValueEncoding, CodeOpenShape, CodeEpisodeImage, CodeEpisodeArray, CodeTooLong, CodeAnnotationsWithoutFrames, CodeEmbeddings,
+	CodeNotPoints, CodeUndecodedMessages, CodeNoDecoder, CodeNoFit, CodeUndefinedType, CodeSparseMessages, CodeNoNumbers, CodeNoElements,
+	CodeData, CodeLabelSetLimit, CodeLabelsChange, CodeListLength, CodeTextFields, CodeNullFields, CodeByteFields, CodeFieldLimit,
+	CodeMixedFields, CodeNestedArrays, CodeArraysWithoutNumbers, CodeHeaderRest, CodeLayoutFields, CodeWideArrays, CodeMapFields,
+	CodeGroupFields, CodeUndefinedFields, CodeRecursiveFields, CodeTwoTopics, CodeTwoIDs, CodeBrokenDefinition, CodeUnreadSamples,
+	CodeNoTimestamps, CodeFramesNotAligned, CodeCloudsNotAligned, CodeDisorder, CodeTooFewTimes, CodeSingleTimestamp, CodeNeverFinite,
+	CodeOnlyIdentifiers, CodeFewEpisodes, CodeOfPrograms, CodeNotState, CodeConstant, CodeFewSamples, CodeNameControl, CodeStepTimes,
+	CodeCloudsNotPacked, CodeNameTaken, CodeTimeRefused, CodeColumnsRefused, CodeColumnsUnnamed, CodeColumnsLacking, CodeQuaternionOrder,
+	CodeFrameSize, CodeVideoNotPacked, CodeEncodingUnknown, CodeFramesUnread, CodeNoStreamOfName, CodeEpisodeRefused, CodeCameraRefused,
+	CodeEpisodeShort, CodeNoPlace, CodeUnheld, CodeBeforeClock, CodeAfterClock, CodeBetweenTicks, CodeStrayTime, CodeTimeInvalid,
+	CodeNotInPlan, CodeNotSelected, CodeCloudsByPlan, CodeNotInFirst, CodeNotFiniteValue, CodeFramesUndecoded, CodeDeepPixels,
+	CodeFramesNoDecoder, CodeStreamRefused, CodeRecordingBroken, CodeSplitOrder,
 }

@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -133,7 +134,8 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 			if p.refused[s.Name] == nil {
 				p.refused[s.Name] = err
 			}
-			return dataset.Note{Code: dataset.CodeColumnsRefused, Detail: dataset.Detail{Cause: err}}, nil
+			text := strings.TrimPrefix(err.Error(), "stream "+s.Name+": ") // the note has the name
+			return dataset.Note{Code: dataset.CodeColumnsRefused, Detail: dataset.Detail{Cause: errors.New(text)}}, nil
 		}
 		at = len(p.packed)
 		p.at[s.Name] = at

@@ -1,11 +1,13 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/ops"
@@ -78,7 +80,10 @@ func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 
 // Steps is as that of [NothingError].
 func (e *EmptyError) Steps() bool {
-	return e.Notes.Find(dataset.CodeStepTimes) != nil
+	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
+		var none *align.NoStreamsError
+		return errors.As(n.Cause, &none) && none.Notes.Find(dataset.CodeStepTimes) != nil
+	})
 }
 
 // asked says what the filter asks for, and what there is.

@@ -380,3 +380,17 @@ func TestAnIndexThatCannotBeIsRefused(t *testing.T) {
 		require.ErrorAs(t, err, &bad, what)
 	}
 }
+
+func TestStreamsThatAreNoneAreNoted(t *testing.T) {
+	good, err := dataset.NewStream("good", []int64{0, 1}, tensor.Must(tensor.New(tensor.F32, 2, 1)), nil)
+	require.NoError(t, err)
+	short, wild := good, good
+	short.Name, short.Times = "short", tensor.Must(tensor.Of([]int64{0}, 1))
+	wild.Name, wild.Times = "wild", tensor.Must(tensor.Of([]float64{0, 1e300}, 2))
+	store, err := loader.Build(context.Background(), made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}}, loader.BuildOptions{})
+	require.NoError(t, err)
+	notes := store.Episodes[0].Notes
+	require.Len(t, notes, 2)
+	assert.Equal(t, []any{dataset.CodeInvalidStream, "short"}, []any{notes[0].Code, notes[0].Subject})
+	assert.Equal(t, dataset.Note{Code: dataset.CodeTimeRefused, Subject: "wild", Count: 2, Row: dataset.At(1), Detail: dataset.Detail{Got: "1e+300"}}, notes[1])
+}

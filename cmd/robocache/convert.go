@@ -319,7 +319,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		}
 	}
 	if a.json {
-		err = a.writeJSON(convertedJSON{all, shardsJSON(all.Shards), skippedJSON(all.Skipped)})
+		err = a.writeJSON(all)
 	} else {
 		err = a.converted(all)
 	}

@@ -25,8 +25,8 @@ func (a *app) converted(all *converted) error {
 	total := convert.Total(all.Shards)
 	for i := range total {
 		s := &total[i]
-		for _, d := range byReason(s.Dropped) {
-			a.remark("%s: %d of %d dropped: %s", s.Name, d.count, s.Read, d.reason)
+		for _, n := range s.Dropped {
+			a.remark("%s: %d of %d dropped: %s", s.Name, n.Count, s.Read, notetext.Text(n))
 		}
 		if s.Rounded > 0 {
 			a.remark("%s: whole numbers that are rounded since float64 does not hold them: %d", s.Name, s.Rounded)

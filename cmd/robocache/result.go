@@ -31,7 +31,7 @@ func (a *app) resampled(r *result) error {
 	left := r.Notes.Of(dataset.ClassLeftOut)
 	r.LeftOut = notetext.Reasons(left)
 	var remarks []string
-	for _, line := range notetext.Lines(left) {
+	for _, line := range notetext.ReasonLines(left) {
 		remarks = append(remarks, "left out, "+line)
 	}
 	remarks = append(remarks, r.Remarks...)

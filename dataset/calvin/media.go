@@ -19,12 +19,12 @@ const maxPixels = 1 << 26
 
 // media makes a media stream of images, whose first header says what they are.
 func (b *builder) media(name string, v *variant) error {
-	head, err := b.imageHeader(name, v)
+	head, bad, err := b.imageHeader(name, v)
 	if err != nil {
 		return err
 	}
-	if head.Shape == nil {
-		b.leave(name, len(v.rows), dataset.CodeUnreadImages, dataset.Detail{})
+	if bad != nil {
+		b.leave(name, len(v.rows), dataset.CodeBroken, dataset.Detail{Cause: bad})
 		return nil
 	}
 	encoding := encodingOf(&head)
@@ -47,23 +47,23 @@ func (b *builder) media(name string, v *variant) error {
 	return nil
 }
 
-// imageHeader reads the header of the first image that has one that can be read, of a few.
-func (b *builder) imageHeader(name string, v *variant) (head npy.Header, err error) {
+// imageHeader reads the header of the first image that has one that can be read, of a few; bad is the last error if none can be read.
+func (b *builder) imageHeader(name string, v *variant) (head npy.Header, bad, err error) {
 	for _, row := range v.rows[:min(len(v.rows), 8)] {
 		if head, err = readImageHeader(b.at.split.path(b.ids[row]), name); err == nil {
-			return head, nil
+			return head, nil, nil
 		}
 		if _, broken := dataset.AsDamage(err); !broken && !errors.Is(err, dataset.ErrUnsupported) {
-			return head, err
+			return head, nil, err
 		}
 	}
-	if bad, broken := dataset.AsDamage(err); broken {
+	if lost, broken := dataset.AsDamage(err); broken {
 		if b.set.strict {
-			return head, bad
+			return head, nil, lost
 		}
-		b.episode.Damage.Add("images "+name+" that are broken", 0, bad)
+		b.episode.Damage.Add("images "+name+" that are broken", 0, lost)
 	}
-	return npy.Header{}, nil
+	return head, err, nil
 }
 
 func readImageHeader(path, name string) (head npy.Header, err error) {

@@ -227,6 +227,7 @@ func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
 		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
 		require.Len(t, e.Notes, 1)
 		assert.Contains(t, e.Notes[0].Reason(), told)
+		assert.Equal(t, map[bool]dataset.Code{true: dataset.CodeBroken, false: dataset.CodeUnsupported}[codec == format.Snappy], e.Notes[0].Code)
 		assert.Equal(t, codec == format.Snappy, e.Damage != nil)
 	}
 }

@@ -34,7 +34,7 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 		}
 		c := file.Column(name)
 		if c == nil {
-			r.leave(name, int(at.to-at.from), dataset.CodeColumnMissing, dataset.Detail{Names: []string{file.Path()}})
+			r.leave(name, int(at.to-at.from), dataset.CodeUndeclared, dataset.Detail{Want: file.Path()})
 			row += int(at.to - at.from)
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -155,11 +156,12 @@ func TestTextsAreAttributes(t *testing.T) {
 	m := make3(t)
 	m.column("operator", "string", utf8, nil, func(int) any { return "Ada" })
 	m.column("subtask", "string", utf8, nil, func(row int) any { return []string{"reach", "reach", "lift", "", ""}[row] })
+	m.column("long", "string", utf8, nil, func(row int) any { return strings.Repeat("x", 40000+row) })
 	m.add(column{"labels", utf8, 1, func(int) any { return []string{"a", "b"} }}, map[string]any{"dtype": "string", "shape": []int{2}, "names": nil})
 	e := episode(t, open(t, m.write(), lerobot.Options{Strict: true}), 0)
 	assert.Equal(t, "Ada", e.Attributes.Other["operator"])
 	assert.Equal(t, "0: reach\n2: lift", e.Attributes.Other["subtask"])
-	assert.Equal(t, dataset.Notes{{Code: dataset.CodeTextLists, Subject: "labels", Count: 3}}, e.Notes)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeLongTexts, Subject: "long", Count: 3}, {Code: dataset.CodeTextLists, Subject: "labels", Count: 3}}, e.Notes)
 }
 
 func TestClocks(t *testing.T) {
@@ -326,4 +328,12 @@ func TestRowGroupsAndPagesMakeNoDifference(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestRowsOfVeryDifferentLengthsAreLeftOut(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{40}
+	m.add(column{"wide", f32, 1, func(row int) any { return make([]float32, max(1, (1-row)<<20)) }}, map[string]any{"dtype": "float32", "shape": []int{1 << 20}, "names": nil})
+	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeRaggedRows, Subject: "wide", Count: 40, Detail: dataset.Detail{Got: "1048576"}}}, e.Notes)
 }

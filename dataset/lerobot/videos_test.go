@@ -90,11 +90,13 @@ func TestAVideoOfOneEpisode(t *testing.T) {
 	assert.Equal(t, e.Streams[0].Nanoseconds()[:24], e.Media[0].Times)
 	assert.Equal(t, "rows without a video frame", e.Damage[0].What)
 	assert.Equal(t, 2, e.Damage[0].Count)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeRowsWithoutFrame, Subject: camera, Count: 2, Detail: dataset.Detail{Of: 26}}}, e.Notes)
 
 	e = one(20, nil, lerobot.Options{})
 	shows(t, list[:20], &e.Media[0])
 	assert.Equal(t, "video frames without a row", e.Damage[0].What)
 	assert.Equal(t, 4, e.Damage[0].Count)
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeFramesWithoutRow, Subject: camera, Count: 4}}, e.Notes)
 
 	// Rows are missing in the table, and the video has all frames.
 	e = one(5, func(m *made) {
@@ -172,6 +174,7 @@ func TestVideosThatAreNotThere(t *testing.T) {
 	m = filmed(t, 24)
 	s = open(t, m.write(), lerobot.Options{})
 	contains(t, problems(s), "videos that cannot be found: episode 0: meta/episodes does not say where it is")
+	assert.Equal(t, dataset.CodeVideoUnplaced, episode(t, s, 0).Notes[0].Code)
 	m = filmed(t, 24)
 	m.info["video_path"] = "../../{video_key}.mp4"
 	s = open(t, m.write2(), lerobot.Options{})
@@ -238,8 +241,10 @@ func TestFramesOfAFileThatNoEpisodeHasAreCounted(t *testing.T) {
 		s := open(t, joined(filmed(t, c.lengths...), c.from), lerobot.Options{})
 		for i, want := range c.frames {
 			got := 0
-			for _, d := range episode(t, s, i).Damage {
+			e := episode(t, s, i)
+			for _, d := range e.Damage {
 				if d.What == "video frames without a row" {
+					assert.NotNil(t, e.Notes.Find(dataset.CodeFramesWithoutEpisode))
 					got += d.Count
 				}
 			}

@@ -22,6 +22,21 @@ func Reasons(notes dataset.Notes) []Reason {
 	return list
 }
 
+// ReasonLines returns a line for each sentence, with the subjects of its notes: "no samples: /imu, /odom".
+func ReasonLines(notes dataset.Notes) (lines []string) {
+	at := map[string]int{}
+	for _, n := range notes {
+		text := Text(n)
+		if k, seen := at[text]; seen {
+			lines[k] += ", " + n.Subject
+			continue
+		}
+		at[text] = len(lines)
+		lines = append(lines, text+": "+n.Subject)
+	}
+	return lines
+}
+
 // ErrorText returns the text of an error, with the sentence of each note that the error or one that it wraps holds in place of the note's code:
 // "no stream: /imu (no-messages)" becomes "no stream: /imu (no messages)". Such errors have a method ErrorNotes.
 func ErrorText(err error) string {

@@ -163,7 +163,7 @@ func TestWhatIsNearlyAStreamIsLeftOutWithTheReason(t *testing.T) {
 		"two":     "clock-field: got records (t, stamp) [0], t, stamp",
 		"i":       "clock-field: got records (t) [0], t of int32",
 		"m":       "value-shape: got records (t) [0,3], want records [S]",
-		".values": `stream-name: got ""`,
+		".values": string(dataset.CodeStreamName) + `: got ""`,
 		"\xff":    `stream-name: got "\xff"`,
 	}, reasons(e))
 	assert.Contains(t, used, ".times")

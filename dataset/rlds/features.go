@@ -189,7 +189,7 @@ func (t *tree) add(f *featureJSON, key string, depth int, length number) error {
 	case !l.perStep() && l.depth > 0:
 		l.why = dataset.CodeOutsideSteps
 	case l.perStep() && l.depth == 0:
-		l.why = dataset.CodeNotSequence
+		l.why = dataset.CodeOutsideSteps
 	case l.depth > 2, l.depth == 2 && l.kind == texts:
 		l.why = dataset.CodeNestedSequence
 	case l.kind == numbers && l.why == "":

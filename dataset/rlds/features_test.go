@@ -242,11 +242,13 @@ func TestWhatIsBesideTheStepsIsAnAttribute(t *testing.T) {
 		"meta/m": "[1 2.5 3 -4]", "meta/success": "true", "meta/path": "/a"}, e.Attributes.Other)
 	require.NotNil(t, e.Attributes.Success)
 	assert.True(t, *e.Attributes.Success)
-	left := map[string]int{}
+	left, codes := map[string]int{}, map[string]dataset.Code{}
 	for _, l := range e.Notes {
-		left[l.Subject] = l.Count
+		left[l.Subject], codes[l.Subject] = l.Count, l.Code
 	}
 	assert.Equal(t, map[string]int{"meta/image": 1, "meta/open": 1, "meta/wide": 65, "meta/beside": 2}, left)
+	assert.Equal(t, map[string]dataset.Code{"meta/image": dataset.CodeEpisodeImage, "meta/open": dataset.CodeEpisodeArray, "meta/wide": dataset.CodeEpisodeArray,
+		"meta/beside": dataset.CodeOutsideSteps}, codes)
 }
 
 func TestWhatIsNotReadIsLeftOutByName(t *testing.T) {

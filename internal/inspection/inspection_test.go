@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
 )
@@ -62,4 +64,31 @@ func TestLookReadsOneEpisodeOrAll(t *testing.T) {
 	require.NoError(t, second.Print(&text, true))
 	assert.Contains(t, text.String(), "episode 1 of 3 of g1, lerobot v3.0: 2 streams")
 	assert.Contains(t, text.String(), "kLeftHandThumbRotation")
+}
+
+func TestArraysThatCommandsTakeAreNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.npz")
+	out, err := os.Create(path)
+	require.NoError(t, err)
+	w, z := tensor.Must(tensor.Of([]int64{1, 2}, 2)), zip.NewWriter(out)
+	for _, name := range []string{"imu.times", "imu.values", "imu", "times", "values", "lengths", "points"} {
+		f, err := z.Create(name + ".npy")
+		require.NoError(t, err)
+		require.NoError(t, npy.Write(f, w))
+	}
+	_, err = z.Create("notes.txt")
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.NoError(t, out.Close())
+	d, err := Open(context.Background(), path, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	found, _, err := Look(context.Background(), path, d, Options{Episode: -1})
+	require.NoError(t, err)
+	codes := map[string]dataset.Code{}
+	for _, l := range found.LeftOut {
+		codes[l.Name] = l.Code
+	}
+	assert.Equal(t, map[string]dataset.Code{"imu": dataset.CodeOtherArray, "times": dataset.CodeBatchArray, "values": dataset.CodeBatchArray, "lengths": dataset.CodeBatchArray,
+		"points": dataset.CodeCloudArray, "notes.txt": dataset.CodeNotArray}, codes)
 }

@@ -61,7 +61,7 @@ type drawnReport struct {
 // DrawnNotes are the notes of a loader's report in JSON.
 type DrawnNotes struct {
 	LeftOut []notetext.Reason `json:"left_out"` // episodes that could not be taken, and why
-	Lacking []Lacking         `json:"lacking"`  // episodes without samples of a stream
+	Lacks   []Lacking         `json:"lacking"`  // episodes without samples of a stream
 }
 
 // Lacking is a stream that an episode has no samples of, with the sentence of its note.
@@ -78,9 +78,9 @@ type Skipped struct {
 
 // NotesOf returns the notes of a loader's report in JSON.
 func NotesOf(r *loader.Report) DrawnNotes {
-	d := DrawnNotes{LeftOut: notetext.Reasons(r.Notes), Lacking: []Lacking{}}
+	d := DrawnNotes{LeftOut: notetext.Reasons(r.Notes), Lacks: []Lacking{}}
 	for _, l := range r.Lacking {
-		d.Lacking = append(d.Lacking, Lacking{l, notetext.Text(l.Note)})
+		d.Lacks = append(d.Lacks, Lacking{l, notetext.Text(l.Note)})
 	}
 	return d
 }

@@ -85,7 +85,7 @@ func alignRecording(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	text.WriteString(out.Report.String())
 	left := out.Report.Notes.Of(dataset.ClassLeftOut)
 	out.Report.LeftOut = notetext.Reasons(left)
-	for _, line := range notetext.Lines(left) {
+	for _, line := range notetext.ReasonLines(left) {
 		text.WriteString(printed.Text("left out, "+line) + "\n")
 	}
 	for _, line := range out.Report.Remarks {

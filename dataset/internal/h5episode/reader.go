@@ -115,7 +115,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 		case *hdf5.Group:
 			return note(path+"/", d)
 		case *hdf5.NamedType:
-			r.leave(path, 0, dataset.CodeTypeOnly, dataset.Detail{})
+			r.leave(path, 0, dataset.CodeValueType, dataset.Detail{Got: "a named type, which has none"})
 		}
 		return nil
 	})

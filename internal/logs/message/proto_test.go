@@ -214,6 +214,7 @@ func TestTypesThatGrowWithoutEndAreCut(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, d.Shape().Columns, maxProtoColumns)
 	assert.LessOrEqual(t, len(d.Shape().Notes), 2*maxProtoFields)
+	assert.NotNil(t, d.Shape().Notes.Find(dataset.CodeFieldLimit))
 }
 
 const foxgloveProto = `

@@ -337,3 +337,8 @@ func TestInexactIntegersAreThoseOfTheirOwnStream(t *testing.T) {
 	require.Len(t, e.Notes, 1)
 	assert.Equal(t, "/t.odd", e.Notes[0].Subject)
 }
+
+func TestATopicWithoutNumbersIsNoted(t *testing.T) {
+	e := readAll(t, &fakeLog{channels: channelsOf("/a", "", "nothing"), parts: [][]Message{{at(0, 1), at(0, 2)}}}, dataset.Options{})
+	assert.Equal(t, dataset.Notes{{Code: dataset.CodeNoNumbers, Subject: "/a", Count: 2}}, e.Notes)
+}

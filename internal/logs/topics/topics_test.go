@@ -86,6 +86,7 @@ func open(encoding string, schema message.Schema, _ func(string) string) (messag
 	case "list":
 		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "float32"}}, Labels: "name"}}
 		d.shape.Notes = dataset.Notes{{Code: dataset.CodeTextFields, Subject: "name"}}
+	case "nothing":
 	case "bytes":
 		d.shape.Lists = []message.ListShape{{Name: "data", Columns: []dataset.Column{{Type: "uint8"}}, Bytes: true}}
 	case "image":
