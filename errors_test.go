@@ -18,7 +18,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/sim"
@@ -55,7 +54,7 @@ func TestErrorsMeanTheSameInEveryPackage(t *testing.T) {
 		},
 		"option": {
 			[]error{ops.ErrOption, dataset.ErrOption, viz.ErrOption, cudadrv.ErrOption},
-			[]error{ofOps["option"], pcd.Write(io.Discard, points(t), pcd.Options{Encoding: 9}), npz.NewWriter(io.Discard, npz.Options{}).Add("", blank(tensor.F32, 1)),
+			[]error{ofOps["option"], npz.NewWriter(io.Discard, npz.Options{}).Add("", blank(tensor.F32, 1)),
 				viz.WriteVoxelsPNG(io.Discard, viz.Voxels{Coords: blank(tensor.I32, 1, 3)}, viz.Options{}), ofDrv["option"]},
 		},
 		"closed": {

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -35,7 +36,7 @@ type LeRobotOptions struct {
 	// Extra is what becomes of streams and cameras that an episode has and the first that was written has not, as all episodes of a dataset have the same: one of
 	// Extras, "error" unless given.
 	Extra string `json:"extra,omitempty"`
-	// Codec is that of video: one of lerobot.Codecs, av1 unless given, as in LeRobot.
+	// Codec is that of video: one of lerobotwrite.Codecs, av1 unless given, as in LeRobot.
 	Codec string `json:"codec,omitempty"`
 }
 
@@ -66,8 +67,8 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 		return nil, &OptionError{"Extra", fmt.Sprintf("%q", opt.Extra), strings.Join(Extras, ", ")}
 	case !slices.Contains(Cameras, opt.Cameras):
 		return nil, &OptionError{"Cameras", fmt.Sprintf("%q", opt.Cameras), strings.Join(Cameras, ", ")}
-	case !slices.Contains(lerobot.Codecs(), opt.Codec):
-		return nil, &OptionError{"Codec", fmt.Sprintf("%q", opt.Codec), strings.Join(lerobot.Codecs(), ", ")}
+	case !slices.Contains(lerobotwrite.Codecs(), opt.Codec):
+		return nil, &OptionError{"Codec", fmt.Sprintf("%q", opt.Codec), strings.Join(lerobotwrite.Codecs(), ", ")}
 	}
 	for _, vector := range []struct {
 		arg  string
@@ -104,7 +105,7 @@ type leRobotWriter struct {
 	opt     LeRobotOptions
 	path    string
 	piece   Piece
-	w       *lerobot.Writer
+	w       *lerobotwrite.Writer
 	fps     float64
 	capture []string                // columns of when it was recorded
 	first   string                  // the first episode's name
@@ -117,7 +118,7 @@ type leRobotWriter struct {
 
 func (l *leRobotWriter) Commit(ctx context.Context) error {
 	if l.w == nil {
-		return &lerobot.WriteError{Episode: -1, Kind: lerobot.ErrNoEpisodes, Got: "none", Want: "at least one: LeRobot does not load a dataset without"}
+		return &lerobotwrite.Error{Episode: -1, Kind: lerobotwrite.ErrNoEpisodes, Got: "none", Want: "at least one: LeRobot does not load a dataset without"}
 	}
 	return l.w.Commit(ctx)
 }
@@ -142,8 +143,8 @@ func (l *leRobotWriter) Close() error {
 
 func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if e.Steps {
-		return Kept{}, &RefusedError{&lerobot.WriteError{
-			Episode: -1, Kind: lerobot.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate (--rate)",
+		return Kept{}, &RefusedError{&lerobotwrite.Error{
+			Episode: -1, Kind: lerobotwrite.ErrNotAligned, Got: "times that count steps, because nobody said how many a second there are", Want: "the rate (--rate)",
 		}}
 	}
 	own, names, stamps, kept, err := l.arrange(ctx, e)
@@ -176,10 +177,10 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			*s = ordered
 		}
 	}
-	b := lerobot.Beside{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: times}
+	b := lerobotwrite.EpisodeOptions{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: times}
 	before := l.w.Report()
 	if err := l.w.AddWith(ctx, own, b); err != nil {
-		var bad *lerobot.WriteError
+		var bad *lerobotwrite.Error
 		if errors.As(err, &bad) && l.w.Err() == nil {
 			bad.Episode = -1 // which counts those that were written: the report has the episode's own number
 			err = errors.Join(&RefusedError{err}, l.anew())
@@ -233,7 +234,7 @@ func forget(e *Episode) {
 }
 
 // changed says what an episode lost or gained on its way into the dataset, by the reports before and after it.
-func changed(before, after lerobot.WriteReport) (remarks []string) {
+func changed(before, after lerobotwrite.Report) (remarks []string) {
 	if after.Moved > before.Moved && after.Moved > 100*time.Microsecond {
 		remarks = append(remarks, "frames of a copied video were moved to the times of their rows")
 	}
@@ -248,7 +249,7 @@ func changed(before, after lerobot.WriteReport) (remarks []string) {
 // begin begins the dataset with what its first episode says.
 func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	l.fps = cmp.Or(l.piece.Rate, e.Rate)
-	opt := lerobot.WriteOptions{
+	opt := lerobotwrite.Options{
 		FPS: l.fps, RobotType: l.robot(), Task: l.opt.Task, Overwrite: true,
 		Codec: l.opt.Codec, KeepImages: l.opt.Cameras == "auto" && e.Aligned == nil,
 	}
@@ -259,13 +260,13 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	if opt.Modality, l.remarks, err = l.modality(ctx, e); err != nil {
 		return err
 	}
-	l.w, err = lerobot.Create(l.path, opt)
+	l.w, err = lerobotwrite.Create(l.path, opt)
 	return err
 }
 
 // stepTimes are the times that LeRobot gives to n rows.
 func stepTimes(n int, fps float64) []int64 {
-	times, _ := dataset.StepTimes(n, fps) // of a rate that cannot be, none, and lerobot.Create says so
+	times, _ := dataset.StepTimes(n, fps) // of a rate that cannot be, none, and lerobotwrite.Create says so
 	return times
 }
 

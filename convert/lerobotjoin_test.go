@@ -15,7 +15,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -148,7 +148,7 @@ func TestAnnotationsKeepTheirTasks(t *testing.T) {
 	ctx := context.Background()
 	set := func(tasks []string, of string, numbers ...float64) string {
 		path := filepath.Join(t.TempDir(), "set")
-		w, err := lerobot.Create(path, lerobot.WriteOptions{FPS: 10, FirstTasks: tasks})
+		w, err := lerobotwrite.Create(path, lerobotwrite.Options{FPS: 10, FirstTasks: tasks})
 		require.NoError(t, err)
 		defer w.Close()
 		times, err := dataset.StepTimes(len(numbers), 10)
@@ -185,11 +185,11 @@ func TestAnnotationsKeepTheirTasks(t *testing.T) {
 func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	ctx := context.Background()
 	in := filepath.Join(t.TempDir(), "set")
-	w, err := lerobot.Create(in, lerobot.WriteOptions{FPS: 30})
+	w, err := lerobotwrite.Create(in, lerobotwrite.Options{FPS: 30})
 	require.NoError(t, err)
 	defer w.Close()
 	for i := range 2 {
-		require.NoError(t, w.AddWith(ctx, recorded(t, i, 10, false), lerobot.Beside{Splits: []string{[]string{"train", "val"}[i]}}))
+		require.NoError(t, w.AddWith(ctx, recorded(t, i, 10, false), lerobotwrite.EpisodeOptions{Splits: []string{[]string{"train", "val"}[i]}}))
 	}
 	require.NoError(t, w.Commit(ctx))
 	_, r := made(t, leRobot(t, LeRobotOptions{Names: map[string]string{"stat": "observation.state", "action": "act"}}), Options{}, in, in)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 )
 
 // undecoded says why no frame of a media stream can be decoded here, by its first: pixels of more than 8 bits, mostly. It is empty if they can, and if the first
@@ -33,8 +33,8 @@ func (l *leRobotWriter) unheld(e *Episode) error {
 		if l.needs(s.Name) || l.left[s.Name].Code != "" {
 			continue
 		}
-		var bad *lerobot.WriteError
-		switch err := lerobot.Unheld(s); {
+		var bad *lerobotwrite.Error
+		switch err := lerobotwrite.CheckStream(s); {
 		case errors.As(err, &bad):
 			l.left[s.Name] = dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "LeRobot", Got: bad.Got, Want: bad.Want}}
 		case err != nil:

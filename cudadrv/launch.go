@@ -3,7 +3,6 @@ package cudadrv
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 )
 
@@ -315,14 +314,4 @@ func (l *Launch) runBound(c *Context, h uintptr) Code {
 		c.drv.bind[l.fn].Store(true)
 	}
 	return code
-}
-
-// arg gives a copy of the packed bytes of argument i, nil if there is none.
-func (l *Launch) arg(i int) []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i < 0 || i >= len(l.sizes) {
-		return nil
-	}
-	return slices.Clone(wordBytes(l.words)[8*l.at[i]:][:l.sizes[i]])
 }

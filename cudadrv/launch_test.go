@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -289,4 +290,14 @@ func TestUseAfterCloseIsAnError(t *testing.T) {
 	}
 	assert.Empty(t, left, "everything made in the driver is destroyed there")
 	assert.Empty(t, k.mem)
+}
+
+// arg returns a copy of the packed bytes of argument i, nil if there is none.
+func (l *Launch) arg(i int) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i < 0 || i >= len(l.sizes) {
+		return nil
+	}
+	return slices.Clone(wordBytes(l.words)[8*l.at[i]:][:l.sizes[i]])
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/dataset/lerobot/write"
 )
 
 // BenchmarkExamine tells how fast examining is beside reading the same alone, every column of it decoded: the two take turns, so that what else the
@@ -54,7 +54,7 @@ func writeMany(tb testing.TB, path string, n int) {
 	d, err := dataset.Open(context.Background(), g1, dataset.Options{})
 	require.NoError(tb, err)
 	defer d.Close()
-	w, err := lerobot.Create(path, lerobot.WriteOptions{FPS: 30})
+	w, err := write.Create(path, write.Options{FPS: 30})
 	require.NoError(tb, err)
 	defer w.Close()
 	for i := range n {

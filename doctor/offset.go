@@ -331,10 +331,6 @@ func product(a, b []float64) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]
 	i := 0
-	if hasVector && len(a) >= 8 {
-		i = len(a) &^ 7
-		s0 = sum4(&a[0], &b[0], i)
-	}
 	for ; i+4 <= len(a); i += 4 {
 		s0 += a[i] * b[i]
 		s1 += a[i+1] * b[i+1]

@@ -18,8 +18,6 @@ type tally struct {
 	lengths [10]int // how many runs of equal rows are so long; the last is of all that are longer. The first and the last run are not counted
 	bad     []int   // rows with a value that is not finite, the first MostTimes of them
 	badRows int
-	lanes32 []lanes32 // room
-	lanes64 []lanes64
 }
 
 // run is rows from to to-1 that are equal.
@@ -28,8 +26,7 @@ type run struct{ from, to int }
 // leastRun is how many equal rows there must be for a stream to be thought stuck.
 const leastRun = 10
 
-// columnTally is what is counted of a column. Of one that has values that are not finite, step is +Inf and the sums say nothing. Of float32, step may be
-// rounded to that.
+// columnTally is what is counted of a column. Of one that has values that are not finite, step is +Inf and the sums say nothing.
 type columnTally struct {
 	min, max           float64 // of the finite values; +Inf and -Inf if there is none
 	step               float64 // the longest
@@ -80,13 +77,10 @@ func (v *values) at(row, column int) float64 {
 
 // scan makes the pass, into a tally that may be one of another stream.
 func (v *values) scan(t *tally) {
-	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0], lanes32: t.lanes32, lanes64: t.lanes64}
-	switch {
-	case hasVector:
-		scanVectors(t, v)
-	case v.f32 != nil:
+	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0]}
+	if v.f32 != nil {
 		scan(t, v.f32, v.width)
-	default:
+	} else {
 		scan(t, v.f64, v.width)
 	}
 	var bad []int

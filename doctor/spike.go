@@ -104,35 +104,25 @@ func changesOf[T number](list []float64, data []T, width, apart int, part float6
 	return list, zeros
 }
 
-// jumps appends the steps of columns that are beyond their limits, each as its place among the values, in any order. It may end where there are more than
-// most.
+// jumps appends the steps of columns that are beyond their limits, each as its place among the values, in order. It ends after a row with which there
+// are more than most.
 func (v *values) jumps(list []int, limits []float64, most int) []int {
-	if hasVector {
-		return jumpsOfVectors(list, v, limits, most)
-	}
 	if v.f32 != nil {
 		narrow := make([]float32, len(limits))
 		for c := range narrow {
 			narrow[c] = float32(limits[c])
 		}
-		return jumpsOf(list, v.f32, narrow)
+		return jumpsOf(list, v.f32, narrow, most)
 	}
-	return jumpsOf(list, v.f64, limits)
+	return jumpsOf(list, v.f64, limits, most)
 }
 
-func jumpsOf[T number](list []int, data, limits []T) []int {
-	for row := 1; (row+1)*len(limits) <= len(data); row++ {
-		list = appendJumps(list, data, len(limits), row, 0, limits)
-	}
-	return list
-}
-
-// appendJumps appends those of a row, from a column on.
-func appendJumps[T number](list []int, data []T, width, row, c int, limits []T) []int {
-	for i, limit := range limits {
-		at := row*width + c + i
-		if d := data[at] - data[at-width]; d > limit || -d > limit {
-			list = append(list, at)
+func jumpsOf[T number](list []int, data, limits []T, most int) []int {
+	for at := len(limits); at+len(limits) <= len(data) && len(list) <= most; at += len(limits) {
+		for c, limit := range limits {
+			if d := data[at+c] - data[at+c-len(limits)]; d > limit || -d > limit {
+				list = append(list, at+c)
+			}
 		}
 	}
 	return list

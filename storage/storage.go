@@ -74,12 +74,6 @@ func Schemes() []string {
 	return names
 }
 
-// IsURL reports whether a name has a scheme that is registered.
-func IsURL(name string) bool {
-	_, ok, err := storeOf(name)
-	return ok && err == nil
-}
-
 // Local returns the path of a local file, which file:// names too, and false for a URL of another scheme.
 func Local(name string) (string, bool) {
 	if scheme, rest, url := strings.Cut(name, "://"); url {

@@ -64,9 +64,10 @@ func TestAURLIsOfTheStoreThatRegisteredItsScheme(t *testing.T) {
 	ctx := context.Background()
 	assert.Panics(t, func() { Register("double", files) })
 	assert.Equal(t, []string{"double"}, Schemes())
-	assert.True(t, IsURL("double://a/b"))
-	assert.False(t, IsURL("none://a/b"))
-	assert.False(t, IsURL("a/b"))
+	for name, is := range map[string]bool{"double://a/b": true, "none://a/b": false, "a/b": false} {
+		_, ok, err := storeOf(name)
+		assert.Equal(t, is, ok && err == nil, name)
+	}
 	b, err := ReadFile(ctx, "double://a/x 1#")
 	require.NoError(t, err)
 	assert.Equal(t, "text", string(b))

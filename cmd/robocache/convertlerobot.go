@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/convert"
-	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -28,13 +28,13 @@ func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.opt.RobotType, "robot", "", "of lerobot: what the robot is called")
 	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "of lerobot: what cameras become, video or image; auto keeps png and jpeg that need no plan")
 	f.StringVar(&l.opt.Extra, "extra", convert.Extras[0], "of lerobot: what only later episodes have: error, drop it, or skip these episodes")
-	f.StringVar(&l.opt.Codec, "codec", "av1", "of lerobot: `CODEC` of videos that are encoded: "+strings.Join(lerobot.Codecs(), ", "))
+	f.StringVar(&l.opt.Codec, "codec", "av1", "of lerobot: `CODEC` of videos that are encoded: "+strings.Join(write.Codecs(), ", "))
 }
 
 // complete tells the shell what the flags may be.
 func (l *leRobotFlags) complete(cmd *cobra.Command) {
 	complete(cmd, "cameras", func() []string { return convert.Cameras })
-	complete(cmd, "codec", lerobot.Codecs)
+	complete(cmd, "codec", write.Codecs)
 	complete(cmd, "extra", func() []string { return convert.Extras })
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
+	"github.com/robocache/robocache/internal/test/cloudtest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
@@ -203,9 +203,12 @@ func TestEveryFormatGivesTheSameVoxels(t *testing.T) {
 	want, counted := voxelizeTo(t, lidar, args...)
 	assert.NotZero(t, counted.DroppedPoints)
 	for _, in := range []string{
-		write("ascii.pcd", func(b *bytes.Buffer) error { return pcd.Write(b, cloud, pcd.Options{Encoding: pcd.ASCII}) }),
-		write("lzf.pcd", func(b *bytes.Buffer) error { return pcd.Write(b, cloud, pcd.Options{Encoding: pcd.Compressed}) }),
-		write("named by its content", func(b *bytes.Buffer) error { return pcd.Write(b, cloud, pcd.Options{}) }),
+		write("ascii.pcd", func(b *bytes.Buffer) error { _, err := b.Write(cloudtest.PCD(t, cloud, "ascii")); return err }),
+		write("lzf.pcd", func(b *bytes.Buffer) error {
+			_, err := b.Write(cloudtest.PCD(t, cloud, "binary_compressed"))
+			return err
+		}),
+		write("named by its content", func(b *bytes.Buffer) error { _, err := b.Write(cloudtest.PCD(t, cloud, "binary")); return err }),
 		write("ascii.ply", func(b *bytes.Buffer) error { return ply.Write(b, cloud, ply.Options{ASCII: true}) }),
 		write("a.bin", func(b *bytes.Buffer) error { _, err := b.Write(raw); return err }),
 		write("a.npy", func(b *bytes.Buffer) error { return npy.Write(b, rows(4, flat...)) }),
@@ -344,9 +347,9 @@ func TestOpen3DPLYDouble(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"utm.ply":       func(w io.Writer) error { return ply.Write(w, cloud, ply.Options{}) },
 		"utm-ascii.ply": func(w io.Writer) error { return ply.Write(w, cloud, ply.Options{ASCII: true}) },
-		"utm.pcd":       func(w io.Writer) error { return pcd.Write(w, cloud, pcd.Options{}) },
-		"utm-ascii.pcd": func(w io.Writer) error { return pcd.Write(w, cloud, pcd.Options{Encoding: pcd.ASCII}) },
-		"utm-lzf.pcd":   func(w io.Writer) error { return pcd.Write(w, cloud, pcd.Options{Encoding: pcd.Compressed}) },
+		"utm.pcd":       func(w io.Writer) error { _, err := w.Write(cloudtest.PCD(t, cloud, "binary")); return err },
+		"utm-ascii.pcd": func(w io.Writer) error { _, err := w.Write(cloudtest.PCD(t, cloud, "ascii")); return err },
+		"utm-lzf.pcd":   func(w io.Writer) error { _, err := w.Write(cloudtest.PCD(t, cloud, "binary_compressed")); return err },
 	} {
 		var b bytes.Buffer
 		require.NoError(t, write(&b))

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/internal/test/memuse"
 	"github.com/robocache/robocache/tensor"
 )
@@ -68,7 +68,7 @@ func writeLeRobot(t *testing.T, dir string, size float64, camera frames) int {
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(1, 2))
 	times, err := dataset.StepTimes(rows, 30)
 	require.NoError(t, err)
-	w, err := lerobot.Create(dir, lerobot.WriteOptions{FPS: 30})
+	w, err := write.Create(dir, write.Options{FPS: 30})
 	require.NoError(t, err)
 	defer w.Close()
 	each := rows * 2 * width * 4

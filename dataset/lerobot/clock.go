@@ -77,15 +77,9 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 	return r.setTimes(frames, stamps, typ)
 }
 
-// captures reports whether the dataset has a column of times in nanoseconds.
-func (s *Set) captures(name string) bool {
-	k := slices.IndexFunc(s.header.features, func(f feature) bool { return f.Name == name })
-	return k >= 0 && s.header.features[k].DType == "int64" && s.header.features[k].width == 1
-}
-
 // capturedOf returns a column of times in nanoseconds, nil if there is none that can be used.
 func (r *reader) capturedOf(ctx context.Context, name string) ([]int64, error) {
-	if !r.set.captures(name) {
+	if !r.set.header.captures(name) {
 		return nil, nil
 	}
 	v, err := r.values(ctx, name)

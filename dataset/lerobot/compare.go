@@ -2,102 +2,19 @@ package lerobot
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sort"
 
-	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
 )
 
-// compareSchema compares a file's columns with the features, the first file's, and with those of the first file, the others'.
-func (x *indexer) compareSchema(f *parquet.File, name string) {
-	var b strings.Builder
-	for _, c := range f.Columns() {
-		fmt.Fprintf(&b, "%s %s %d\n", c.Name, c.Type, c.Rank)
-	}
-	if x.of != "" {
-		if b.String() != x.schema {
-			x.set.problems.add("data", "files whose columns are not those of "+x.of, name)
-		}
-		return
-	}
-	x.schema, x.of = b.String(), name
-	s := x.set
-	for i := range s.header.features {
-		f1 := &s.header.features[i]
-		c := f.Column(f1.Name)
-		switch {
-		case f1.DType == "video":
-			if c != nil {
-				s.problems.add("feature "+f1.Name, "is declared a video", "and is a column of "+c.Type)
-			}
-		case c == nil:
-			s.problems.add("feature "+f1.Name, "has no column", "it is declared as "+f1.DType)
-		case !fits(f1, c):
-			s.problems.add("feature "+f1.Name, "has another type than declared", fmt.Sprintf("the column has %s, declared is %s", c.Type, f1.DType))
-		}
-	}
-	for _, c := range f.Columns() {
-		if s.header.feature(c.Name) == nil {
-			s.problems.add("column "+c.Name, "is not declared", "LeRobot does not load a table with such a column")
-		}
-	}
-}
-
-// fits reports whether a column is of the type that its feature declares.
-func fits(f *feature, c *parquet.Column) bool {
-	switch f.DType {
-	case "image":
-		return c.Kind == parquet.Images || c.Kind == parquet.Texts && c.Rank == 0
-	case "language":
-		return true
-	case "string":
-		return c.Kind == parquet.Texts
-	}
-	return c.Type == f.DType
-}
-
-// compareIndex looks by the file's statistics whether index counts up and whether the timestamps can be frame_index/fps.
-func (x *indexer) compareIndex(f *parquet.File, file int32) {
-	s := x.set
-	index, stamps, frames := f.Column("index"), f.Column("timestamp"), f.Column("frame_index")
-	name := filepath.ToSlash(s.files[file])
-	row := x.row
-	for g, group := range f.Groups() {
-		if group.Rows == 0 {
-			continue
-		}
-		if index != nil && x.sure {
-			low, high, ok := index.Bounds(g)
-			want := float64(row)
-			if s.header.major == 2 { // files may be missing on purpose, so it is only the file's own that has to count up
-				want = low
-			}
-			if ok && (low != want || high != want+float64(group.Rows-1)) {
-				s.problems.add("data", "index does not count the rows, by which LeRobot finds an episode: a gap shifts every later one",
-					fmt.Sprintf("%s: row group %d has %.0f to %.0f, want %.0f to %.0f", name, g, low, high, want, want+float64(group.Rows-1)))
-			}
-		}
-		row += group.Rows
-		if stamps == nil || s.header.fps == 0 || s.info.RateFrom == "caller" {
-			continue
-		}
-		begin, end, counted := float64(0), float64(group.Rows-1), s.header.major == 2 && len(f.Groups()) == 1
-		if frames != nil {
-			begin, end, counted = frames.Bounds(g)
-		}
-		first, last, ok := stamps.Bounds(g)
-		if ok && counted && (departs(first, begin/s.header.fps, stamps.Type) || departs(last, end/s.header.fps, stamps.Type)) {
-			s.problems.add("data", "row groups whose timestamps depart from frame_index/fps by more than 0.1 ms",
-				fmt.Sprintf("%s: %g s to %g s, want %g s to %g s", name, first, last, begin/s.header.fps, end/s.header.fps))
-		}
-	}
-}
-
 // compare compares what is there with what is declared.
-func (s *Set) compare() {
+func (s *rowIndex) compare() {
 	where := "meta/episodes"
 	if s.header.major == 2 {
 		where += ".jsonl"
@@ -140,7 +57,7 @@ func (s *Set) compare() {
 }
 
 // compareTotals compares the numbers of episodes and rows.
-func (s *Set) compareTotals(where string, present []int64, broken int) {
+func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 	total, told := s.header.totals["total_episodes"]
 	if told && total != int64(len(present)) {
 		s.problems.add("meta/info.json", "total_episodes", fmt.Sprintf("%d, and there are %d", total, len(present)))
@@ -190,7 +107,7 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 }
 
 // compareFiles names the files that episodes should be in and that are not there, and returns the first.
-func (s *Set) compareFiles(absent []int64) (first string) {
+func (s *rowIndex) compareFiles(absent []int64) (first string) {
 	there := map[string]bool{}
 	for _, name := range s.files {
 		there[filepath.ToSlash(name)] = true
@@ -205,4 +122,59 @@ func (s *Set) compareFiles(absent []int64) (first string) {
 		first = cmp.Or(first, name)
 	}
 	return first
+}
+
+// compareVideos looks for the videos' files.
+func (s *rowIndex) compareVideos(ctx context.Context) error {
+	var files storage.Listing
+	for _, f := range s.header.features {
+		if f.DType != "video" {
+			continue
+		}
+		there := map[string]bool{}
+		for _, e := range s.episodes {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			name, _, why := s.videoOf(e.number, f.Name)
+			if why != "" {
+				s.problems.add("feature "+f.Name, "videos that cannot be found", fmt.Sprintf("episode %d: %s", e.number, why))
+				continue
+			}
+			if s.header.major == 3 {
+				if _, known := there[name]; known {
+					continue
+				}
+				there[name] = true
+			}
+			if !files.Has(ctx, s.path(name)) {
+				s.problems.add("feature "+f.Name, "video files that are missing", name)
+			}
+		}
+	}
+	return nil
+}
+
+// readSplits turns ranges of episodes, "0:80", into the episodes that there are.
+func (s *rowIndex) readSplits() {
+	all := make([]int, len(s.episodes)) // in the order of their numbers, so that a split is a part of it
+	for i := range all {
+		all[i] = i
+	}
+	place := func(number int64) int {
+		return sort.Search(len(s.episodes), func(i int) bool { return s.episodes[i].number >= number })
+	}
+	for _, m := range s.header.splits {
+		var from, to int64
+		text, _ := text(m.Value)
+		if n, err := fmt.Sscanf(text, "%d:%d", &from, &to); n != 2 || err != nil || from < 0 || to < from {
+			s.problems.add("split "+m.Name, "range", fmt.Sprintf("%.40s, want one such as 0:80", plain(m.Value)))
+			continue
+		}
+		begin, end := place(from), place(to)
+		if missing := to - from - int64(end-begin); missing > 0 {
+			s.problems.add("split "+m.Name, "episodes that are not there", fmt.Sprintf("%d of %d", missing, to-from))
+		}
+		s.info.Splits = append(s.info.Splits, dataset.Split{Name: m.Name, Episodes: all[begin:end:end]})
+	}
 }

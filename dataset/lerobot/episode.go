@@ -2,16 +2,13 @@ package lerobot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
-	"github.com/robocache/robocache/tensor"
 )
 
 // Episode reads episode i: its numbers. Its frames are read when they are asked for. A column that is broken costs itself and is counted in Damage;
@@ -40,76 +37,13 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 // empty leaves out all features of an episode without rows.
 func (r *reader) empty() {
 	for i := range r.set.header.features {
-		if f := &r.set.header.features[i]; !slices.Contains(bookkeeping, f.Name) {
+		if f := &r.set.header.features[i]; !slices.Contains(layout.Standard, f.Name) {
 			r.leave(f.Name, 0, dataset.CodeNoSamples, dataset.Detail{})
 			if f.DType != "video" && f.DType != "image" && f.DType != "string" {
 				r.e.Empty = append(r.e.Empty, dataset.EmptyStream{Name: f.Name, Columns: f.columns(f.width, f.DType, false)})
 			}
 		}
 	}
-}
-
-// reader reads an episode.
-type reader struct {
-	set      *Set
-	of       *episode
-	rows     int
-	files    []*openfiles.File[*parquet.File] // of the runs, those of one file once
-	e        *dataset.Episode
-	times    []int64
-	captured []int64 // of the clock capture_time
-	shown    []int64 // when the rows' frames are in a video, ns from its beginning: times, unless the caller chose another rate
-	good     bool    // a column could be read
-	first    error   // why the first could not
-}
-
-func (r *reader) close() {
-	for _, f := range r.files {
-		r.set.data.Give(f)
-	}
-}
-
-// file returns the open file of a run.
-func (r *reader) file(at run) (*parquet.File, error) {
-	path := r.set.path(r.set.files[at.file])
-	for _, f := range r.files {
-		if f.Path == path {
-			return f.File, nil
-		}
-	}
-	f, err := r.set.data.Get(path)
-	if err != nil {
-		return nil, err
-	}
-	r.files = append(r.files, f)
-	return f.File, nil
-}
-
-// damage counts what is broken; strict, it is an error.
-func (r *reader) damage(what string, count int, got, want string) error {
-	if count == 0 {
-		return nil
-	}
-	path := r.set.files[r.of.runs[0].file]
-	bad := formatError(dataset.ErrCorrupt, r.set.path(path), -1, "episode "+strconv.FormatInt(r.of.number, 10)+": "+what, got, want)
-	return r.lose(what, count, bad)
-}
-
-func (r *reader) lose(what string, count int, bad *dataset.FormatError) error {
-	if r.set.opt.Strict {
-		return bad
-	}
-	r.e.Damage.Add(what, 0, bad)
-	for i := range r.e.Damage {
-		if d := &r.e.Damage[i]; d.What == what {
-			d.Count += count - 1
-		}
-	}
-	return nil
-}
-
-func (r *reader) leave(name string, count int, code dataset.Code, d dataset.Detail) {
-	r.e.Notes = append(r.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
 func (r *reader) read(ctx context.Context) error {
@@ -152,51 +86,7 @@ func (r *reader) names(f *parquet.File) (names []string) {
 			names = append(names, c.Name)
 		}
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(bookkeeping, name) })
-}
-
-// values reads a column over all runs. What is broken is counted and gives nil.
-func (r *reader) values(ctx context.Context, name string) (*parquet.Values, error) {
-	v := &parquet.Values{}
-	typ := ""
-	for _, at := range r.of.runs {
-		f, err := r.file(at)
-		if err == nil {
-			switch c := f.Column(name); {
-			case c == nil || typ != "" && c.Type != typ:
-				err = formatError(dataset.ErrCorrupt, f.Path(), -1, "column "+name, "none of the type that it has in other files of the episode",
-					"one")
-			default:
-				typ = c.Type
-				err = c.Read(ctx, int(at.group), int64(at.from), int64(at.to), v)
-			}
-		}
-		if err != nil {
-			return nil, r.passOver(name, err)
-		}
-	}
-	r.good = true
-	return v, nil
-}
-
-// passOver leaves out a column that cannot be read, unless that is refused. An error that is none of the file's is one.
-func (r *reader) passOver(name string, err error) error {
-	bad, broken := dataset.AsDamage(err)
-	if r.first == nil {
-		r.first = err
-	}
-	code := dataset.CodeUnsupported
-	switch {
-	case broken:
-		code = dataset.CodeBroken
-		if err := r.lose("columns that cannot be read", 1, bad); err != nil {
-			return err
-		}
-	case !errors.Is(err, dataset.ErrUnsupported):
-		return err
-	}
-	r.leave(name, r.rows, code, dataset.Detail{Cause: err})
-	return nil
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(layout.Standard, name) })
 }
 
 // column reads a column that is a stream, or media, or what else there is.
@@ -220,167 +110,4 @@ func (r *reader) column(ctx context.Context, first *parquet.File, name string) e
 		return nil
 	}
 	return r.stream(name, c, f, v)
-}
-
-// stream makes a stream of a column of numbers.
-func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.Values) error {
-	declared := 0
-	if f != nil {
-		declared = f.width
-	}
-	if v.Len() == 0 {
-		r.leave(name, r.rows, dataset.CodeNoValues, dataset.Detail{})
-		return nil
-	}
-	nulls := len(v.Nulls)
-	if v.Lens != nil {
-		width := declared
-		if width == 0 || !slices.Contains(v.Lens, width) {
-			width = usual(v.Lens)
-		}
-		if size := int64(r.rows) * int64(width); size > int64(2*v.Len())+1<<24 {
-			r.leave(name, r.rows, dataset.CodeRaggedRows, dataset.Detail{Got: strconv.Itoa(width)})
-			return r.damage("columns of rows of different lengths", 1, name, "as many values in every row")
-		}
-		empty, odd := even(v, width)
-		if empty > 0 {
-			r.leave(name, empty, dataset.CodeNullRows, dataset.Detail{})
-		}
-		if err := r.damage("rows of another length than the others, NaN here", odd, "rows of "+name, fmt.Sprintf("%d values in each",
-			width)); err != nil {
-			return err
-		}
-	}
-	if nulls > 0 {
-		r.leave(name, nulls, dataset.CodeNullValues, dataset.Detail{})
-	}
-	if declared > 0 && v.Width != declared {
-		if err := r.damage("columns of another width than declared", 1, fmt.Sprintf("%s with %d values a row", name, v.Width),
-			fmt.Sprint(declared)); err != nil {
-			return err
-		}
-	}
-	values, inexact, err := valuesOf(v, c.Type, r.rows, v.Width)
-	if err != nil {
-		return err
-	}
-	s, err := dataset.NewStream(name, r.times, values, f.columns(v.Width, c.Type, c.Integer()))
-	s.Inexact = inexact
-	if err == nil && inexact > 0 && len(v.Nulls) == 0 && c.Type != "uint64" {
-		s.Integers, err = tensor.Of(v.Int64, r.rows, v.Width)
-	}
-	if err == nil {
-		r.e.Streams = append(r.e.Streams, s)
-	}
-	return err
-}
-
-// maxText is how long the attribute of a text that changes may be.
-const maxText = 64 << 10
-
-// texts makes an attribute of a column of texts.
-func (r *reader) texts(name string, v *parquet.Values) {
-	if v.Lens != nil || v.Width != 1 {
-		r.leave(name, r.rows, dataset.CodeTextLists, dataset.Detail{})
-		return
-	}
-	if len(v.Nulls) > 0 {
-		r.leave(name, len(v.Nulls), dataset.CodeNullTexts, dataset.Detail{})
-	}
-	var lines []string
-	size := 0
-	for i, t := range v.Texts {
-		if i > 0 && t == v.Texts[i-1] {
-			continue
-		}
-		line := fmt.Sprintf("%d: %s", i, t)
-		if size += len(line); size > maxText {
-			r.leave(name, r.rows, dataset.CodeLongTexts, dataset.Detail{})
-			return
-		}
-		lines = append(lines, line)
-	}
-	if len(lines) == 1 {
-		lines[0] = v.Texts[0]
-	}
-	r.e.Attributes.Other[name] = strings.Join(lines, "\n")
-}
-
-// task finds out what is to be done, by task_index, or by meta/episodes where there is none.
-func (r *reader) task(ctx context.Context, first *parquet.File) error {
-	d := r.set.declared[r.of.number]
-	var listed []string
-	if d != nil {
-		listed = d.tasks
-		for k, v := range d.other {
-			r.e.Attributes.Other[k] = v
-		}
-	}
-	var names []string
-	if first.Column("task_index") != nil {
-		v, err := r.values(ctx, "task_index")
-		if err != nil {
-			return err
-		}
-		if v != nil {
-			list, ok := wholes(v)
-			if !ok {
-				if err := r.damage("columns of bookkeeping that are not whole numbers", 1, "task_index", ""); err != nil {
-					return err
-				}
-			}
-			if names, err = r.named(list); err != nil {
-				return err
-			}
-			if len(list) > 0 && slices.ContainsFunc(list, func(n int64) bool { return n != list[0] }) {
-				v := &parquet.Values{Rows: len(list), Width: 1, Int64: r.set.placed(list)}
-				if err := r.stream("task_index", first.Column("task_index"), nil, v); err != nil {
-					return err
-				}
-				r.e.Streams[len(r.e.Streams)-1].Columns[0].Integer = true
-			}
-		}
-	}
-	if len(names) == 0 {
-		names = listed
-	}
-	r.e.Attributes.Task = strings.Join(names, "; ")
-	if all := strings.Join(listed, "; "); len(listed) > 0 && all != r.e.Attributes.Task {
-		r.e.Attributes.Other["tasks"] = all
-	}
-	return nil
-}
-
-// placed returns where in Info.Tasks the tasks of these numbers are: that is the number, unless the list of tasks has gaps; there it is -1 of one that
-// the list lacks.
-func (s *Set) placed(numbers []int64) []int64 {
-	if s.places == nil {
-		return numbers
-	}
-	list := make([]int64, len(numbers))
-	for i, n := range numbers {
-		list[i] = -1
-		if at, ok := s.places[n]; ok {
-			list[i] = int64(at)
-		}
-	}
-	return list
-}
-
-// named returns the tasks of an episode in the order in which they come.
-func (r *reader) named(list []int64) (names []string, err error) {
-	seen := map[int64]bool{}
-	unknown := 0
-	for i, n := range list {
-		if i > 0 && n == list[i-1] || seen[n] {
-			continue
-		}
-		seen[n] = true
-		if task, ok := r.set.tasks[n]; ok {
-			names = append(names, task)
-		} else {
-			unknown++
-		}
-	}
-	return names, r.damage("tasks that the list of tasks lacks", unknown, "task_index of no task", "one of the list")
 }

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/orderjson"
 )
 
@@ -35,19 +35,15 @@ type feature struct {
 	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
 }
 
-// bookkeeping are the columns that are no streams.
-var bookkeeping = []string{"timestamp", "frame_index", "episode_index", "index", "task_index"}
-
 // readHeader reads meta/info.json.
-func (s *Set) readHeader(path string) error {
+func (s *source) readHeader(path string) (*header, error) {
 	list, err := readObject(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h := &s.header
-	h.totals = map[string]int64{}
-	refuse := func(msg, got, want string) error {
-		return formatError(dataset.ErrUnsupported, path, -1, msg, got, want)
+	h := &header{totals: map[string]int64{}}
+	refuse := func(msg, got, want string) (*header, error) {
+		return nil, formatError(dataset.ErrUnsupported, path, -1, msg, got, want)
 	}
 	if h.version, _ = text(get(list, "codebase_version")); h.version == "" {
 		return refuse("codebase_version", "none", `a version, such as "v3.0"`)
@@ -94,7 +90,7 @@ func (s *Set) readHeader(path string) error {
 	}
 	features, err := orderjson.Members(get(list, "features"))
 	if err != nil {
-		return formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")),
+		return nil, formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")),
 			"an object with one for each feature")
 	}
 	at := map[string]int{}
@@ -112,13 +108,13 @@ func (s *Set) readHeader(path string) error {
 		h.features = append(h.features, f)
 		s.info.Features = append(s.info.Features, f.Feature)
 	}
-	for _, name := range bookkeeping {
+	for _, name := range layout.Standard {
 		if h.feature(name) == nil && name != "frame_index" {
 			s.problems.add("meta/info.json", "features that every dataset has are not declared", name)
 		}
 	}
 	s.info.Version, s.info.Attributes = h.version, attributes
-	return nil
+	return h, nil
 }
 
 // feature returns the feature of that name, or nil.
@@ -306,17 +302,8 @@ func indices(i int, shape []int) (s string) {
 	return s
 }
 
-// folderOf is the folder in which the files of a path pattern lie: "data" of "data/chunk-{episode_chunk:03d}/...".
-func folderOf(pattern, usual string) string {
-	fixed, _, ok := strings.Cut(pattern, "{")
-	if dir := filepath.Dir(filepath.FromSlash(fixed)); ok && dir != "." && filepath.IsLocal(dir) {
-		return dir
-	}
-	return usual
-}
-
 // readModality notes the slices of GR00T's meta/modality.json.
-func (s *Set) readModality(path string) {
+func (s *source) readModality(h *header, path string) {
 	list, err := readObject(path)
 	if err != nil {
 		s.unreadable("meta/modality.json", err)
@@ -342,7 +329,7 @@ func (s *Set) readModality(path string) {
 				continue
 			}
 			s.info.Attributes[where] = fmt.Sprintf("%s[%d:%d]", of, from, to)
-			if f := s.header.feature(of); f == nil {
+			if f := h.feature(of); f == nil {
 				s.problems.add("meta/modality.json", "features that there are not", of)
 			} else if from < 0 || to < from || f.width > 0 && to > int64(f.width) {
 				s.problems.add("meta/modality.json", "slices beyond their feature", fmt.Sprintf("%s is %s[%d:%d], which has %d columns", where, of,

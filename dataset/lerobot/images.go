@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
-
-// path returns the path of a file of the dataset.
-func (s *Set) path(name string) string { return storage.Join(s.root, filepath.FromSlash(name)) }
 
 // images makes media of a column of images. It reads the first page of them, to see how they are encoded.
 func (r *reader) images(ctx context.Context, name string, f *feature) error {
@@ -70,25 +66,10 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 		return nil
 	}
 	if f != nil {
-		m.Height, m.Width = f.size()
+		m.Height, m.Width = sizeIn(f.Shape, f.Names)
 	}
 	r.e.Media = append(r.e.Media, m)
 	return nil
-}
-
-// size returns the height and width of a feature's images, 0 if it does not say. Channels come last, or first if the names or the shape say so.
-func (f *feature) size() (height, width int) {
-	if len(f.Shape) != 3 {
-		return 0, 0
-	}
-	first := f.Shape[0] <= 4 && f.Shape[2] > 4
-	if len(f.Names) == 3 {
-		first = strings.HasPrefix(f.Names[0], "channel")
-	}
-	if first {
-		return f.Shape[1], f.Shape[2]
-	}
-	return f.Shape[0], f.Shape[1]
 }
 
 // sniff tells an image's encoding by its first bytes, empty if it is none that LeRobot writes.

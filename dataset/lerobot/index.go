@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
@@ -19,92 +16,14 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// episode is an episode that there is data of.
-type episode struct {
-	number int64
-	runs   []run
-	err    error // why it cannot be read; nil if it can
-}
-
-// rows returns how many rows the episode has.
-func (e *episode) rows() (n int64) {
-	for _, r := range e.runs {
-		n += int64(r.to - r.from)
-	}
-	return n
-}
-
-// run is rows [from,to) of a row group. At is the number of the first in the whole dataset, -1 where files before it could not be read.
-type run struct {
-	file, group int32
-	from, to    int32
-	at          int64
-}
-
-// parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.
-func (s *Set) parquetFiles(ctx context.Context, dir string) (names []string, err error) {
-	entries, err := storage.ReadDir(ctx, s.path(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// readIndex reads the footers of the data files.
+func readIndex(ctx context.Context, from *catalog) (*rowIndex, error) {
+	names, err := from.parquetFiles(ctx, folderOf(from.header.dataPath, "data"))
+	if err != nil {
 		return nil, err
 	}
-	add := func(dir string, entry storage.Info) {
-		name := filepath.Join(dir, entry.Name)
-		if entry.Mode&fs.ModeSymlink != 0 {
-			_, err := storage.Stat(ctx, s.path(name))
-			s.unreadable(filepath.ToSlash(name), err) // a link to nothing
-		} else if entry.IsRegular() {
-			names = append(names, name)
-		}
-	}
-	for _, entry := range entries {
-		if isParquet(entry.Name) {
-			add(dir, entry)
-			continue
-		}
-		if !entry.IsDir() {
-			continue
-		}
-		name := filepath.Join(dir, entry.Name)
-		below, err := storage.ReadDir(ctx, s.path(name))
-		if err != nil {
-			s.unreadable(filepath.ToSlash(name), err)
-		}
-		for _, file := range below {
-			if isParquet(file.Name) {
-				add(name, file)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-func isParquet(name string) bool {
-	return strings.HasSuffix(name, ".parquet") && !strings.HasPrefix(name, ".")
-}
-
-// indexer finds out which rows are of which episode.
-type indexer struct {
-	set    *Set
-	at     map[int64]int // an episode's place in Set.episodes
-	last   int           // the episode of the row before; -1 at first
-	row    int64         // how many rows came before
-	sure   bool          // that row is right: no file was passed over
-	schema string        // of the first file
-	of     string        // that file's name
-
-	inFile map[string][]int64 // which episodes meta/episodes has in a file, once that was asked
-	listed []int64            // the episodes that meta/episodes says the rows of, by their first, once that was asked
-}
-
-// index reads the footers of the data files.
-func (s *Set) index(ctx context.Context) error {
-	names, err := s.parquetFiles(ctx, folderOf(s.header.dataPath, "data"))
-	if err != nil {
-		return err
-	}
+	s := &rowIndex{catalog: from, files: names}
 	x := &indexer{set: s, at: map[int64]int{}, last: -1, sure: true}
-	s.files = names
 	type opened struct {
 		file *parquet.File
 		err  error
@@ -131,11 +50,11 @@ func (s *Set) index(ctx context.Context) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	s.info.Frames = int(x.row)
 	slices.SortFunc(s.episodes, func(a, b episode) int { return cmp.Compare(a.number, b.number) })
-	return nil
+	return s, nil
 }
 
 // pass notes a file that cannot be read. The episodes that are said to be in it are there, with its error.
@@ -166,52 +85,6 @@ func (x *indexer) pass(i int, err error) {
 			x.at[n] = len(s.episodes)
 			s.episodes = append(s.episodes, episode{number: n, err: err})
 		}
-	}
-}
-
-// numberOf returns the episode's number in the name of a file of version 2: "episode_000012.parquet".
-func numberOf(name string) (int64, bool) {
-	digits, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(name), ".parquet"), "episode_")
-	n, err := strconv.ParseInt(digits, 10, 53)
-	return n, ok && err == nil && n >= 0
-}
-
-// dataName is the name of the file that an episode's data should be in, empty where nobody says.
-func (s *Set) dataName(number int64, d *declared) string {
-	pattern := s.header.dataPath
-	if s.header.major == 2 {
-		if pattern == "" {
-			pattern = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
-		}
-		return expand(pattern, map[string]int64{"episode_chunk": number / s.header.chunkSize, "episode_index": number}, "")
-	}
-	if d.chunk < 0 || d.file < 0 {
-		return ""
-	}
-	if pattern == "" {
-		pattern = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-	}
-	return expand(pattern, map[string]int64{"chunk_index": d.chunk, "file_index": d.file}, "")
-}
-
-// expand replaces "{name}" and "{name:03d}" in a path by numbers, and "{video_key}" by a name.
-func expand(pattern string, numbers map[string]int64, video string) string {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(pattern, "{")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		field, after, _ := strings.Cut(rest, "}")
-		name, form, _ := strings.Cut(field, ":")
-		if name == "video_key" {
-			b.WriteString(video)
-		} else {
-			width, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(form, "0"), "d"))
-			fmt.Fprintf(&b, "%0*d", min(max(width, 0), 20), numbers[name])
-		}
-		pattern = after
 	}
 }
 

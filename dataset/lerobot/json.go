@@ -130,3 +130,26 @@ func readLines(path string, use func(m []orderjson.Member) error, bad func(*data
 	}
 	return s.Err()
 }
+
+// numbersIn returns the numbers of a list, or of lists in it, or one that is none; nil if anything else is among them.
+func numbersIn(raw json.RawMessage) (list []float64) {
+	if raw == nil {
+		return nil
+	}
+	var parts []json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil {
+		var v *float64
+		if json.Unmarshal(raw, &v) != nil || v == nil {
+			return nil
+		}
+		return []float64{*v}
+	}
+	for _, p := range parts {
+		inner := numbersIn(p)
+		if inner == nil {
+			return nil
+		}
+		list = append(list, inner...)
+	}
+	return list
+}

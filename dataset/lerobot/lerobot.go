@@ -6,23 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/openfiles"
-	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/storage"
-)
-
-// The clocks of Options.Clock.
-const (
-	clockFrames = "frame_index" // the row's number, or that of frame_index, divided by the rate
-	clockStamps = "timestamp"   // the column timestamp
-	// The column capture_time, if there is one: when a row was recorded, in nanoseconds; capture_time.<camera> of a camera's frame.
-	clockCaptured = "capture_time"
 )
 
 func init() {
@@ -47,14 +37,14 @@ func isFolder(ctx context.Context, path string) bool {
 	if !there || isHeader(head) {
 		return there
 	}
-	return slices.ContainsFunc(beside, func(name string) bool {
+	return slices.ContainsFunc(companions, func(name string) bool {
 		_, err := storage.Stat(ctx, storage.Join(path, "meta", name))
 		return err == nil
 	})
 }
 
-// beside are files and folders that only LeRobot has beside an info.json.
-var beside = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
+// companions are files and folders that only LeRobot has beside an info.json.
+var companions = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
 
 // headOf returns the beginning of a file, if it is there.
 func headOf(ctx context.Context, path string) (head []byte, there bool) {
@@ -68,28 +58,6 @@ func headOf(ctx context.Context, path string) (head []byte, there bool) {
 	defer f.Close()
 	head, _ = io.ReadAll(io.LimitReader(storage.Reader(f), 16*dataset.HeadBytes))
 	return head, true
-}
-
-// Options are dataset's. Strict refuses a dataset with any of Info.Problems, and an episode with Damage. Rate goes before fps of info.json, and the
-// timestamps are not compared with it then. Clock is "frame_index" or "timestamp", or "capture_time" where there is such a column.
-type Options = dataset.Options
-
-// Set is an open dataset. Its methods may be called from any goroutine.
-type Set struct {
-	root     string
-	opt      Options
-	header   header
-	info     dataset.Info
-	problems problems
-	tasks    map[int64]string
-	places   map[int64]int       // where in Info.Tasks a task is, if their numbers are not 0, 1, 2, ...
-	declared map[int64]*declared // episodes as meta/episodes has them
-	order    []int64             // their numbers, as they are listed
-	files    []string            // of rows, from the dataset's folder on
-	episodes []episode
-	data     openfiles.Cache[*parquet.File]
-	videos   openfiles.Cache[*footage]
-	tellings tellings
 }
 
 // How many data files and videos stay open while nobody reads them. An episode has a video for each camera.
@@ -108,113 +76,61 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	} else if !st.IsDir() {
 		header, root = path, storage.Join(storage.Dir(path), "..")
 	}
-	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
-	s.data.Format, s.data.Open, s.data.Most = "lerobot", openParquet, maxData
-	s.videos.Format, s.videos.Open, s.videos.Most = "lerobot", openFootage, maxVideos
-	if err := s.open(ctx, header); err != nil {
-		s.Close()
+	rows, err := readDataset(ctx, root, header, opt)
+	if err != nil {
 		return nil, err
+	}
+	s := &Set{rowIndex: rows, opt: opt}
+	s.data.Format, s.data.Open, s.data.Most = "lerobot", openParquet, maxData
+	s.videos.Format, s.videos.Open, s.videos.Most = "lerobot", footage.Open, maxVideos
+	return s, nil
+}
+
+// readDataset reads what the dataset states, finds its rows, and compares the two.
+func readDataset(ctx context.Context, root, path string, opt Options) (*rowIndex, error) {
+	from := &source{root: root}
+	h, err := from.readHeader(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := from.chooseClock(h, opt); err != nil {
+		return nil, err
+	}
+	list, err := readCatalog(ctx, from, h)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := storage.Stat(ctx, from.path(layout.ModalityFile)); err == nil {
+		from.readModality(h, from.path(layout.ModalityFile))
+	}
+	s, err := readIndex(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	if total, told := h.totals["total_episodes"]; len(s.files) == 0 && (!told || total != 0 || len(s.order) > 0) {
+		return nil, formatError(dataset.ErrNotFound, s.root, -1, "dataset", "none of its data files", "one below "+folderOf(h.dataPath, "data"))
+	}
+	s.compare()
+	if err := s.compareVideos(ctx); err != nil {
+		return nil, err
+	}
+	s.readSplits()
+	s.info.Problems = s.problems.told()
+	if opt.Strict && len(s.info.Problems) > 0 {
+		p := s.info.Problems[0]
+		return nil, formatError(dataset.ErrCorrupt, s.root, -1, p.Where, p.What, "")
 	}
 	return s, nil
 }
 
-func (s *Set) open(ctx context.Context, header string) error {
-	if err := s.readHeader(header); err != nil {
-		return err
-	}
+// chooseClock sets the clock and the rate of the rows.
+func (s *source) chooseClock(h *header, opt Options) error {
 	s.info.Clocks = []string{clockFrames, clockStamps}
-	if s.captures(clockCaptured) {
+	if h.captures(clockCaptured) {
 		s.info.Clocks = append(s.info.Clocks, clockCaptured)
 	}
-	if s.info.Clock = cmp.Or(s.opt.Clock, clockFrames); !slices.Contains(s.info.Clocks, s.info.Clock) {
-		return &dataset.OptionError{Arg: "Clock", Got: fmt.Sprintf("%q", s.opt.Clock), Want: strings.Join(s.info.Clocks, " or ")}
+	if s.info.Clock = cmp.Or(opt.Clock, clockFrames); !slices.Contains(s.info.Clocks, s.info.Clock) {
+		return &dataset.OptionError{Arg: "Clock", Got: fmt.Sprintf("%q", opt.Clock), Want: strings.Join(s.info.Clocks, " or ")}
 	}
-	if err := s.info.ChooseRate(s.opt.Rate, s.header.fps, 0); err != nil {
-		return err
-	}
-	if err := s.readTables(ctx); err != nil {
-		return err
-	}
-	if _, err := storage.Stat(ctx, storage.Join(s.root, "meta", "modality.json")); err == nil {
-		s.readModality(storage.Join(s.root, "meta", "modality.json"))
-	}
-	if err := s.index(ctx); err != nil {
-		return err
-	}
-	if total, told := s.header.totals["total_episodes"]; len(s.files) == 0 && (!told || total != 0 || len(s.order) > 0) {
-		return formatError(dataset.ErrNotFound, s.root, -1, "dataset", "none of its data files", "one below "+folderOf(s.header.dataPath, "data"))
-	}
-	s.compare()
-	if err := s.compareVideos(ctx); err != nil {
-		return err
-	}
-	s.readSplits()
-	s.info.Problems = s.problems.told()
-	if s.opt.Strict && len(s.info.Problems) > 0 {
-		p := s.info.Problems[0]
-		return formatError(dataset.ErrCorrupt, s.root, -1, p.Where, p.What, "")
-	}
-	return nil
-}
-
-// Name returns the name of the dataset's folder.
-func (s *Set) Name() string {
-	if abs, err := storage.Abs(s.root); err == nil {
-		return storage.Base(abs)
-	}
-	return storage.Base(s.root)
-}
-
-// Format returns "lerobot".
-func (s *Set) Format() string { return "lerobot" }
-
-// Info returns what the dataset says of itself, the rows that there are, and what is not as it says.
-func (s *Set) Info() dataset.Info {
-	info := s.info
-	info.Features, info.Tasks, info.Clocks = slices.Clone(info.Features), slices.Clone(info.Tasks), slices.Clone(info.Clocks)
-	info.Splits, info.Attributes, info.Problems = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Problems)
-	return info
-}
-
-// Len returns the number of episodes that there are.
-func (s *Set) Len() int { return len(s.episodes) }
-
-// Weights returns how many rows each episode has.
-func (s *Set) Weights() []int64 {
-	list := make([]int64, len(s.episodes))
-	for i := range s.episodes {
-		list[i] = s.episodes[i].rows()
-	}
-	return list
-}
-
-// Close closes the files. Close twice is fine. Episodes that were read stay; their frames cannot be read any more.
-func (s *Set) Close() error {
-	s.data.Close()
-	s.videos.Close()
-	return nil
-}
-
-// readSplits turns ranges of episodes, "0:80", into the episodes that there are.
-func (s *Set) readSplits() {
-	all := make([]int, len(s.episodes)) // in the order of their numbers, so that a split is a part of it
-	for i := range all {
-		all[i] = i
-	}
-	place := func(number int64) int {
-		return sort.Search(len(s.episodes), func(i int) bool { return s.episodes[i].number >= number })
-	}
-	for _, m := range s.header.splits {
-		var from, to int64
-		text, _ := text(m.Value)
-		if n, err := fmt.Sscanf(text, "%d:%d", &from, &to); n != 2 || err != nil || from < 0 || to < from {
-			s.problems.add("split "+m.Name, "range", fmt.Sprintf("%.40s, want one such as 0:80", plain(m.Value)))
-			continue
-		}
-		begin, end := place(from), place(to)
-		if missing := to - from - int64(end-begin); missing > 0 {
-			s.problems.add("split "+m.Name, "episodes that are not there", fmt.Sprintf("%d of %d", missing, to-from))
-		}
-		s.info.Splits = append(s.info.Splits, dataset.Split{Name: m.Name, Episodes: all[begin:end:end]})
-	}
+	return s.info.ChooseRate(opt.Rate, h.fps, 0)
 }

@@ -1,9 +1,7 @@
 package lerobot
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 
@@ -45,15 +43,6 @@ func (p *problems) told() []dataset.Problem {
 		list[i] = dataset.Problem{Where: one.where, What: what}
 	}
 	return list
-}
-
-// unreadable notes that a file is not there or cannot be read.
-func (s *Set) unreadable(name string, err error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		s.problems.add(name, "missing", "there is no such file")
-		return
-	}
-	s.problems.add(name, "cannot be read", err.Error())
 }
 
 // span is numbers that follow each other, both ends among them.

@@ -12,31 +12,12 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/orderjson"
-	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/storage"
 )
 
-// declared is an episode as meta/episodes has it. What it does not say is -1.
-type declared struct {
-	tasks       []string
-	length      int64
-	chunk, file int64 // of its data
-	from, to    int64 // its rows in the whole dataset
-	videos      map[string]video
-	other       map[string]string
-}
-
-// video is where a video of an episode lies: the file, and seconds in it. What meta/episodes does not say is -1.
-type video struct {
-	chunk, file int64
-	from, to    float64
-	// How many frames the file has before it, for it and in all, if each row of the episodes in it has one; all is negative if nobody knows.
-	before, count, all int64
-	next               float64 // where the next episode begins in the file; negative for the last
-}
-
-// readTables reads the tasks and the episodes.
-func (s *Set) readTables(ctx context.Context) error {
+// readCatalog reads the tasks and the episodes.
+func readCatalog(ctx context.Context, from *source, h *header) (*catalog, error) {
+	s := &catalog{source: from, header: h, tasks: map[int64]string{}, declared: map[int64]*episodeEntry{}}
 	read, stats := s.readLists, "meta/episodes_stats.jsonl"
 	switch {
 	case s.header.major == 3:
@@ -48,7 +29,7 @@ func (s *Set) readTables(ctx context.Context) error {
 		s.problems.add(stats, "missing", "there are no statistics")
 	}
 	if err := read(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	numbers := make([]int64, 0, len(s.tasks))
 	for n := range s.tasks {
@@ -66,11 +47,11 @@ func (s *Set) readTables(ctx context.Context) error {
 	if want, ok := s.header.totals["total_tasks"]; ok && want != int64(len(numbers)) {
 		s.problems.add("meta/info.json", "total_tasks", fmt.Sprintf("%d, and the list has %d", want, len(numbers)))
 	}
-	return nil
+	return s, nil
 }
 
 // readLists reads version 2's tasks.jsonl and episodes.jsonl.
-func (s *Set) readLists(ctx context.Context) error {
+func (s *catalog) readLists(ctx context.Context) error {
 	lines := func(name string, use func(m []orderjson.Member) error) {
 		err := readLines(storage.Join(s.root, "meta", name), use, func(bad *dataset.FormatError) {
 			s.problems.add("meta/"+name, "lines that cannot be read", bad.Error())
@@ -93,7 +74,7 @@ func (s *Set) readLists(ctx context.Context) error {
 		if !ok {
 			return errors.New("want episode_index")
 		}
-		d := &declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
+		d := &episodeEntry{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 		for _, one := range m {
 			switch one.Name {
 			case "episode_index":
@@ -118,28 +99,8 @@ func (s *Set) readLists(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (s *Set) task(n int64, task string) {
-	if _, twice := s.tasks[n]; twice {
-		s.problems.add("meta/tasks", "numbers that come twice", fmt.Sprintf("task_index %d", n))
-		return
-	}
-	s.tasks[n] = task
-}
-
-func (s *Set) declare(where string, n int64, d *declared) {
-	if _, twice := s.declared[n]; twice {
-		s.problems.add(where, "episodes that are listed twice", fmt.Sprint(n))
-		return
-	}
-	if s.header.major == 3 && n != int64(len(s.order)) {
-		s.problems.add(where, "rows that are not of the episode of their number, which LeRobot takes them for",
-			fmt.Sprintf("row %d is of episode %d", len(s.order), n))
-	}
-	s.declared[n], s.order = d, append(s.order, n)
-}
-
 // readParquet reads version 3's tasks.parquet and meta/episodes.
-func (s *Set) readParquet(ctx context.Context) error {
+func (s *catalog) readParquet(ctx context.Context) error {
 	if err := s.readTasks(ctx); err != nil {
 		if ctx.Err() != nil { // by which columns seem to be missing
 			return ctx.Err()
@@ -165,7 +126,7 @@ func (s *Set) readParquet(ctx context.Context) error {
 	return nil
 }
 
-func (s *Set) readTasks(ctx context.Context) error {
+func (s *catalog) readTasks(ctx context.Context) error {
 	t, err := s.openTable(ctx, filepath.Join("meta", "tasks.parquet"))
 	if err != nil {
 		return err
@@ -200,7 +161,7 @@ func (s *Set) readTasks(ctx context.Context) error {
 }
 
 // readEpisodes reads a file of meta/episodes. Names of columns are taken with "_" for "/" too, as some writers have them.
-func (s *Set) readEpisodes(ctx context.Context, name string) error {
+func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 	t, err := s.openTable(ctx, name)
 	if err != nil {
 		return err
@@ -211,9 +172,9 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 	if !ok {
 		return t.bad("no column episode_index of whole numbers")
 	}
-	list := make([]declared, len(numbers))
+	list := make([]episodeEntry, len(numbers))
 	for i := range list {
-		list[i] = declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
+		list[i] = episodeEntry{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 	}
 	set := func(column string, to func(i int, v float64)) bool {
 		values, ok := t.numbers(column)
@@ -272,90 +233,4 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 		s.declare(where, n, &list[i])
 	}
 	return ctx.Err()
-}
-
-// smallTable is a file of Parquet whose columns are read as a whole.
-type smallTable struct {
-	ctx  context.Context
-	file *parquet.File
-	note func(column string, err error) // takes what cannot be read
-}
-
-func (s *Set) openTable(ctx context.Context, name string) (*smallTable, error) {
-	f, err := openParquet(s.path(name))
-	if err == nil && f.Rows() > f.Size() { // a task or an episode takes more than a byte
-		f.Close()
-		most := fmt.Sprintf("at most one for each of its %d bytes", f.Size())
-		err = formatError(dataset.ErrTooLarge, f.Path(), -1, "rows", fmt.Sprint(f.Rows()), most)
-	}
-	return &smallTable{ctx, f, func(column string, err error) {
-		s.problems.add(filepath.ToSlash(name), "columns that cannot be read", column+": "+err.Error())
-	}}, err
-}
-
-func (t *smallTable) close() { t.file.Close() }
-
-func (t *smallTable) bad(got string) error {
-	return formatError(dataset.ErrCorrupt, t.file.Path(), -1, "columns", got, "one")
-}
-
-// column reads a column, if it is there and of that kind and can be read.
-func (t *smallTable) column(name string, kind parquet.Kind) (*parquet.Values, bool) {
-	c := t.file.Column(name)
-	if c == nil || c.Kind != kind {
-		return nil, false
-	}
-	v := &parquet.Values{}
-	for g, group := range t.file.Groups() {
-		if err := c.Read(t.ctx, g, 0, group.Rows, v); err != nil {
-			t.note(name, err)
-			return nil, false
-		}
-	}
-	return v, int64(v.Rows) == t.file.Rows()
-}
-
-// numbers reads a column of single numbers; null is NaN.
-func (t *smallTable) numbers(name string) ([]float64, bool) {
-	v, ok := t.column(name, parquet.Numbers)
-	if !ok {
-		return nil, false
-	}
-	list, ok := single(v)
-	return list, ok
-}
-
-// whole reads a column of whole numbers.
-func (t *smallTable) whole(name string) ([]int64, bool) {
-	v, ok := t.column(name, parquet.Numbers)
-	if !ok {
-		return nil, false
-	}
-	return wholes(v)
-}
-
-func (t *smallTable) texts(name string) ([]string, bool) {
-	v, ok := t.column(name, parquet.Texts)
-	if !ok || v.Lens != nil || (v.Width != 1 && v.Rows > 0) {
-		return nil, false
-	}
-	return v.Texts, true
-}
-
-// lists reads a column of lists of texts.
-func (t *smallTable) lists(name string) ([][]string, bool) {
-	v, ok := t.column(name, parquet.Texts)
-	if !ok {
-		return nil, false
-	}
-	list, at := make([][]string, v.Rows), 0
-	for i := range list {
-		n := v.Width
-		if v.Lens != nil {
-			n = v.Lens[i]
-		}
-		list[i] = v.Texts[at : at+n]
-		at += n
-	}
-	return list, true
 }

@@ -1,108 +1,19 @@
 package lerobot
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math"
-	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/dataset/mp4"
-	"github.com/robocache/robocache/storage"
-	"github.com/robocache/robocache/tensor"
 )
 
-// tolerance is how far a frame may be from its row, ns: what LeRobot allows.
-const tolerance = int64(100 * time.Microsecond)
-
 const unrowed = "video frames without a row"
-
-// footage is an open video.
-type footage struct {
-	file  *mp4.File
-	track *mp4.Track
-}
-
-func openFootage(path string) (*footage, error) {
-	file, err := mp4.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	track, err := file.Video()
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return &footage{file, track}, nil
-}
-
-func (f *footage) Close() error { return f.file.Close() }
-
-// videoOf returns the file of an episode's video and which part of it, or why nobody knows. Version 2 has a file for each episode.
-func (s *Set) videoOf(number int64, key string) (name string, at video, why string) {
-	pattern := s.header.videoPath
-	numbers := map[string]int64{"episode_index": number, "episode_chunk": number / s.header.chunkSize}
-	at = video{from: 0, to: -1, all: -1, next: -1}
-	if s.header.major == 2 {
-		if pattern == "" {
-			pattern = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
-		}
-	} else {
-		if pattern == "" {
-			pattern = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
-		}
-		d := s.declared[number]
-		if d == nil {
-			return "", at, "meta/episodes does not have the episode"
-		}
-		var ok bool
-		if at, ok = d.videos[key]; !ok || at.chunk < 0 || at.file < 0 || !(at.from >= 0 && at.from < 1e9) {
-			return "", at, "meta/episodes does not say where it is"
-		}
-		numbers["chunk_index"], numbers["file_index"] = at.chunk, at.file
-	}
-	if name = expand(pattern, numbers, key); !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", at, fmt.Sprintf("the path %.100q leads out of the dataset", name)
-	}
-	return name, at, ""
-}
-
-// compareVideos looks for the videos' files.
-func (s *Set) compareVideos(ctx context.Context) error {
-	var files storage.Listing
-	for _, f := range s.header.features {
-		if f.DType != "video" {
-			continue
-		}
-		there := map[string]bool{}
-		for _, e := range s.episodes {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			name, _, why := s.videoOf(e.number, f.Name)
-			if why != "" {
-				s.problems.add("feature "+f.Name, "videos that cannot be found", fmt.Sprintf("episode %d: %s", e.number, why))
-				continue
-			}
-			if s.header.major == 3 {
-				if _, known := there[name]; known {
-					continue
-				}
-				there[name] = true
-			}
-			if !files.Has(ctx, s.path(name)) {
-				s.problems.add("feature "+f.Name, "video files that are missing", name)
-			}
-		}
-	}
-	return nil
-}
 
 // video makes media of an episode's video.
 func (r *reader) video(ctx context.Context, name string) error {
@@ -120,7 +31,7 @@ func (r *reader) video(ctx context.Context, name string) error {
 		return r.passOver(name, err)
 	}
 	defer r.set.videos.Give(open)
-	track := open.File.track
+	track := open.File.Track
 	own, err := r.frameTimes(ctx, name)
 	if err != nil {
 		return err
@@ -131,7 +42,10 @@ func (r *reader) video(ctx context.Context, name string) error {
 	}
 	r.e.Media = append(r.e.Media, dataset.Media{
 		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height, Rate: rateOf(track),
-		Source: &frameSource{set: r.set, path: open.Path, frames: frames, of: toldOf{r.of.number, name}, all: len(frames) == r.rows},
+		Source: &footage.Source{
+			Videos: &r.set.videos, Path: open.Path, Frames: frames, Whole: len(frames) == r.rows,
+			Origin: footage.Origin{Feature: footage.Feature{Dataset: videoStats{r.set}, Name: name}, Episode: r.of.number},
+		},
 	})
 	return nil
 }
@@ -150,7 +64,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		end, bounded = frameFrom(track, at.to, half), true
 	}
 	got, want := "", ""
-	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > tolerance {
+	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > layout.Tolerance {
 		got, want = fmt.Sprintf("%s from frame %d on", name, first), fmt.Sprintf("%d: those before are of other episodes", at.before)
 		first, end = int(at.before), int(at.before+at.count)
 	}
@@ -160,7 +74,7 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		if off = max(off, -off); frame >= end || off > half || int32(frame) <= last {
 			continue
 		}
-		if off > tolerance {
+		if off > layout.Tolerance {
 			if drifts++; off > far {
 				far, worst = off, i
 			}
@@ -279,95 +193,17 @@ func rateOf(track *mp4.Track) float64 {
 	return float64(last) * float64(timescale) / float64(to-from)
 }
 
-// countFrames finds out which number the first frame of each episode has in its file, where each row has a frame, and whether episodes overlap there.
-func (s *Set) countFrames() {
-	half := 0.5
-	if s.header.fps > 0 {
-		half /= s.header.fps
+// Cut returns rows from to to-1 of a media stream that is the video of a LeRobot dataset, with their own times, so that a Writer copies its frames; and
+// false if it is no such stream, which nobody can copy from.
+func Cut(m *dataset.Media, from, to int) (cut dataset.Media, ok bool) {
+	source, ok := m.Source.(*footage.Source)
+	if !ok || from < 0 || from > to || to > len(source.Frames) {
+		return dataset.Media{}, false
 	}
-	for _, f := range s.header.features {
-		if f.DType != "video" {
-			continue
-		}
-		in := map[[2]int64][]int64{}
-		for _, n := range s.order {
-			if v, ok := s.declared[n].videos[f.Name]; ok && v.file >= 0 {
-				in[[2]int64{v.chunk, v.file}] = append(in[[2]int64{v.chunk, v.file}], n)
-			}
-		}
-		of := func(n int64) video { return s.declared[n].videos[f.Name] }
-		overlaps := []int64{}
-		for _, list := range in {
-			slices.SortStableFunc(list, func(a, b int64) int { return cmp.Compare(of(a).from, of(b).from) })
-			all := int64(0)
-			for i, n := range list {
-				if i > 0 && of(n).from < of(list[i-1]).to-half {
-					overlaps = append(overlaps, n)
-				}
-				if length := s.declared[n].length; length >= 0 && length <= math.MaxInt32 && all >= 0 {
-					all += length
-				} else {
-					all = -1
-				}
-			}
-			before := int64(0)
-			for i, n := range list {
-				v := of(n)
-				v.before, v.count, v.all, v.next = before, s.declared[n].length, all, -1
-				if i+1 < len(list) {
-					v.next = of(list[i+1]).from
-				}
-				before += v.count
-				s.declared[n].videos[f.Name] = v
-			}
-		}
-		slices.Sort(overlaps)
-		if len(overlaps) > 0 {
-			s.problems.add("feature "+f.Name, "episodes whose videos begin before that of another in the file ends", ranges(spansOf(overlaps)))
-		}
-	}
-}
-
-// frameSource reads an episode's frames of a video.
-type frameSource struct {
-	set    *Set
-	path   string
-	frames []int32 // of the file, ascending
-	// Which episode's video they are, and whether they are all of it: then what the dataset tells of it is true of them.
-	of  toldOf
-	all bool
-}
-
-// ReadFrame returns a frame as it is encoded.
-func (s *frameSource) ReadFrame(ctx context.Context, i int) ([]byte, error) {
-	open, err := s.set.videos.Get(s.path)
-	if err != nil {
-		return nil, err
-	}
-	defer s.set.videos.Give(open)
-	return open.File.track.ReadFrame(ctx, int(s.frames[i]))
-}
-
-// DecodeFrames decodes frames from to to-1, those that follow each other in the file in one go.
-func (s *frameSource) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
-	return func(yield func(*tensor.Tensor, error) bool) {
-		open, err := s.set.videos.Get(s.path)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer s.set.videos.Give(open)
-		for from < to {
-			end := from + 1
-			for end < to && s.frames[end] == s.frames[end-1]+1 {
-				end++
-			}
-			for t, err := range open.File.track.DecodeFrames(ctx, int(s.frames[from]), int(s.frames[end-1])+1) {
-				if !yield(t, err) || err != nil {
-					return
-				}
-			}
-			from = end
-		}
-	}
+	cut = *m
+	cut.Times = m.Times[from:to]
+	part := *source
+	part.Frames, part.Whole = source.Frames[from:to], source.Whole && to-from == len(source.Frames)
+	cut.Source = &part
+	return cut, true
 }

@@ -16,12 +16,6 @@ import (
 // Clocks are the names of a clock that comes without a stream's name: of a field of records, or of the array that is the clock of several streams.
 func Clocks() []string { return []string{"timestamp", "timestamps", "time", "times", "t", "stamp"} }
 
-// Clock returns the field that is the clock of records [S], and an empty name if they have none, or more than one.
-func Clock(h *npy.Header) string {
-	clock, _ := clockOf(h)
-	return clock
-}
-
 // clockOf returns the field that is the clock of records, or a note about its absence.
 func clockOf(h *npy.Header) (clock string, why dataset.Note) {
 	known := Clocks()

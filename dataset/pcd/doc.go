@@ -1,4 +1,4 @@
-// Package pcd reads and writes PCD files, the point clouds of the Point Cloud Library (file versions 0.5 to 0.7), whose data
+// Package pcd reads PCD files, the point clouds of the Point Cloud Library (file versions 0.5 to 0.7), whose data
 // is ascii, binary or binary_compressed.
 //
 // The fields x, y and z (or X, Y and Z), in any place and of any type, become the points; every other field becomes features, in file

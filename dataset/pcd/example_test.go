@@ -2,7 +2,6 @@ package pcd_test
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/pcd"
@@ -31,27 +30,4 @@ nan nan nan 0
 	// Output:
 	// f32 [2,3] on host [intensity] [200 0] <nil>
 	// 1 is not finite
-}
-
-func ExampleWrite() {
-	cloud, err := dataset.NewCloud([]float32{1, 2, 0.5}, []float32{200}, []dataset.Column{{Name: "intensity", Integer: true}})
-	if err != nil {
-		panic(err)
-	}
-	if err := pcd.Write(os.Stdout, cloud, pcd.Options{Encoding: pcd.ASCII}); err != nil {
-		panic(err)
-	}
-	// Output:
-	// # .PCD v0.7 - Point Cloud Data file format
-	// VERSION 0.7
-	// FIELDS x y z intensity
-	// SIZE 4 4 4 1
-	// TYPE F F F U
-	// COUNT 1 1 1 1
-	// WIDTH 1
-	// HEIGHT 1
-	// VIEWPOINT 0 0 0 1 0 0 0
-	// POINTS 1
-	// DATA ascii
-	// 1 2 0.5 200
 }

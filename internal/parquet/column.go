@@ -1,19 +1,20 @@
 package parquet
 
 import (
+	"context"
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/robocache/robocache/dataset"
 )
 
-// Kind says what a column holds.
+// Kind is the kind of a column's values.
 type Kind int
 
 const (
-	Other   Kind = iota // what is not read: structures, times of 96 bits
+	Other   Kind = iota // values that are not read: structures, times of 96 bits
 	Numbers             // numbers or truth values, or lists of them
 	Texts               // texts or bytes, or lists of them
 	Images              // structures of bytes and a path
@@ -27,7 +28,7 @@ type Column struct {
 	Type string
 	Rank int // how deep its lists are nested; 0 where a row has one value
 
-	file  *File
+	file  *handle
 	leaf  *leaf // of numbers and texts
 	bytes *leaf // of images
 	paths *leaf
@@ -39,7 +40,7 @@ func (c *Column) Integer() bool {
 }
 
 // newColumn finds out what a field is. A structure with one member counts as that member.
-func newColumn(f *File, field *parquet.Column) *Column {
+func newColumn(f *handle, field *parquet.Column) *Column {
 	c := &Column{Name: field.Name(), Type: "a structure", file: f}
 	below := field
 	for !below.Leaf() && len(below.Columns()) == 1 {
@@ -72,48 +73,8 @@ func newColumn(f *File, field *parquet.Column) *Column {
 
 func isBytes(c *parquet.Column) bool { return c.Leaf() && c.Type().Kind() == parquet.ByteArray }
 
-// typeOf returns numpy's name of a leaf's type, or what it is in words after a "_" where that is not read.
-func typeOf(c *parquet.Column) string {
-	logical := c.Type().LogicalType()
-	var integer *format.IntType
-	if logical != nil {
-		integer, _ = logical.Value.(*format.IntType)
-	}
-	switch c.Type().Kind() {
-	case parquet.Boolean:
-		return "bool"
-	case parquet.Float:
-		return "float32"
-	case parquet.Double:
-		return "float64"
-	case parquet.ByteArray:
-		return "string"
-	case parquet.Int32, parquet.Int64:
-		width := 32
-		if c.Type().Kind() == parquet.Int64 {
-			width = 64
-		}
-		if integer != nil {
-			if w := int(integer.BitWidth); w == 8 || w == 16 || w == width {
-				width = w
-			}
-			if !integer.IsSigned {
-				return fmt.Sprint("uint", width)
-			}
-		}
-		return fmt.Sprint("int", width)
-	case parquet.FixedLenByteArray:
-		if logical != nil && c.Type().Length() == 2 {
-			if _, half := logical.Value.(*format.Float16Type); half {
-				return "float16"
-			}
-		}
-	}
-	return "_values of " + c.Type().String()
-}
-
-// Bounds returns the least and the greatest value of a column of single numbers in a row group, as the file's statistics say, and false if they do
-// not.
+// Bounds returns the least and the greatest value of a column of single numbers in a row group, by the file's statistics, and false if
+// there are none.
 func (c *Column) Bounds(group int) (low, high float64, ok bool) {
 	if c.Kind != Numbers || c.Rank > 0 {
 		return 0, 0, false
@@ -145,4 +106,12 @@ func (c *Column) number(b []byte) (float64, bool) {
 		return float64(int64(binary.LittleEndian.Uint64(b))), true
 	}
 	return 0, false
+}
+
+// Read appends rows [from,to) of a row group to v. What v has is of the same column.
+func (c *Column) Read(ctx context.Context, group int, from, to int64, v *Values) error {
+	if c.leaf == nil {
+		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "numbers or texts", nil)
+	}
+	return c.leaf.read(ctx, group, from, to, v)
 }

@@ -22,8 +22,8 @@ var unzstd = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// decompress appends size bytes to to, which data has compressed. It returns an error if data has fewer or more bytes, and takes memory for size bytes
-// only, whatever data declares: the library's codecs make room for that.
+// decompress appends size bytes to to, which data has compressed. It returns an error if data has fewer or more bytes, and takes memory for
+// size bytes only, whatever data declares: the library's codecs make room for that.
 func decompress(to []byte, codec format.CompressionCodec, data []byte, size int) ([]byte, error) {
 	if codec == format.Snappy {
 		n, err := s2.DecodedLen(data)

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// deltas decodes n whole numbers that are stored as their differences, Parquet's DELTA_BINARY_PACKED, and returns them behind to, and what follows.
+// deltas decodes n whole numbers that are stored as their differences, Parquet's DELTA_BINARY_PACKED, and appends them to to. It also
+// returns the bytes that follow.
 func deltas(to []int64, data []byte, n int) (list []int64, rest []byte, err error) {
 	at := 0
 	uvarint := func() uint64 {

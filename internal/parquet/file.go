@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 
@@ -17,11 +16,7 @@ import (
 
 // File is an open Parquet file. Its methods may be called from any goroutine.
 type File struct {
-	format  string // of the errors
-	path    string
-	file    storage.File
-	size    int64
-	parsed  *parquet.File
+	handle
 	groups  []Group
 	rows    int64
 	columns []*Column
@@ -32,14 +27,14 @@ type Group struct {
 	First, Rows int64 // the number of its first row in the file, and how many it has
 }
 
-// Open opens a file and reads its footer. A file without a footer, which a recorder did not finish, is dataset.ErrTruncated. Errors are of the format
-// that is named, for example "lerobot".
+// Open opens a file and reads its footer. A file without a footer, which a recorder did not finish, is dataset.ErrTruncated. Errors are of
+// the format that is named, for example "lerobot".
 func Open(format, path string) (f *File, err error) {
 	file, err := storage.Open(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	f = &File{format: format, path: path, file: file}
+	f = &File{handle: handle{format: format, path: path, file: file}}
 	defer func() {
 		if err != nil {
 			file.Close()
@@ -61,7 +56,7 @@ func Open(format, path string) (f *File, err error) {
 	return f, f.describe()
 }
 
-// check reads the footer and looks whether what it declares can be.
+// check reads the footer and returns an error if it declares more than the file can have.
 func (f *File) check() error {
 	var tail [8]byte
 	if f.size < 12 {
@@ -114,23 +109,9 @@ func (f *File) describe() error {
 		f.rows += g.NumRows
 	}
 	for _, c := range f.parsed.Root().Columns() {
-		f.columns = append(f.columns, newColumn(f, c))
+		f.columns = append(f.columns, newColumn(&f.handle, c))
 	}
 	return nil
-}
-
-// guard turns a panic of the library into an error, should it have one on a broken file.
-func (f *File) guard(what string, err *error) {
-	if p := recover(); p != nil {
-		*err = f.bad(dataset.ErrCorrupt, -1, what, fmt.Sprint("what the decoder does not expect: ", p), "", nil)
-	}
-}
-
-func (f *File) bad(kind error, at int64, msg, got, want string, err error) *dataset.FormatError {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return &dataset.FormatError{Format: f.format, Path: f.path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want, Err: err}
 }
 
 // Path returns the file's path.

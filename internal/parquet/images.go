@@ -8,17 +8,11 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Image is a value of a column of images: its bytes, or the path of a file that has them.
-type Image struct {
-	Bytes []byte // nil if there are none
-	Path  string
-}
-
-// imageSize is what an Image takes beside its bytes.
+// imageSize is the memory of an Image without its bytes.
 const imageSize = 40
 
-// Images returns the images of a row and of those behind it in the same page, of most bytes together or one. The images are the caller's. A column of
-// single texts is one of images without paths.
+// Images returns the images of a row and of the rows after it in the same page, of most bytes together or one. The images are the caller's.
+// A column of single texts is one of images without paths.
 func (c *Column) Images(ctx context.Context, group int, row int64, most int) (list []Image, err error) {
 	if c.bytes == nil {
 		return nil, c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "images", nil)
@@ -36,7 +30,7 @@ func (c *Column) Images(ctx context.Context, group int, row int64, most int) (li
 	if row < 0 || page >= len(chunk.pages) {
 		return nil, c.file.bad(dataset.ErrCorrupt, chunk.end, "column "+c.Name, fmt.Sprintf("no row %d in row group %d", row, group), "one", nil)
 	}
-	err = c.bytes.decode(group, m, chunk, page, false, func(_ int, p *prepared) (bool, error) {
+	err = c.bytes.decode(group, m, chunk, page, false, func(_ int, p *decodedPage) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -60,7 +54,7 @@ func (c *Column) Images(ctx context.Context, group int, row int64, most int) (li
 }
 
 // blobs returns the values of a page from number skip on, of most bytes together or one.
-func (c *Column) blobs(p *prepared, skip, most int) (list []Image, err error) {
+func (c *Column) blobs(p *decodedPage, skip, most int) (list []Image, err error) {
 	full := byte(c.bytes.column.MaxDefinitionLevel())
 	at, size := 0, 0
 	for i := range p.n {
@@ -95,7 +89,7 @@ func (c *Column) blobs(p *prepared, skip, most int) (list []Image, err error) {
 }
 
 // Absent returns which rows in [from,to) of a row group have neither bytes nor a path, counted from the first row of the group. It
-// reads them only where the file's statistics say that some are null.
+// reads them only if the file's statistics count nulls.
 func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent []int64, err error) {
 	if meta := c.bytes.chunk(group); meta != nil && meta.Statistics.NullCount == 0 {
 		return nil, nil
@@ -114,29 +108,4 @@ func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent 
 		}
 	}
 	return absent, nil
-}
-
-// nulls returns which rows in [from,to) of a column without lists are null.
-func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int64, err error) {
-	m, err := l.load(group)
-	if err != nil {
-		return nil, err
-	}
-	defer loads.Put(m)
-	c, err := l.pagesOf(group, m)
-	if err != nil {
-		return nil, err
-	}
-	first, row := c.locate(from)
-	full := byte(l.column.MaxDefinitionLevel())
-	err = l.decode(group, m, c, first, false, func(_ int, p *prepared) (bool, error) {
-		for i, d := range p.defs {
-			if at := row + int64(i); d != full && at >= from && at < to {
-				list = append(list, at)
-			}
-		}
-		row += int64(p.n)
-		return row < to, ctx.Err()
-	})
-	return list, err
 }

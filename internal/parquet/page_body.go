@@ -2,77 +2,20 @@ package parquet
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
-	"math/bits"
 	"slices"
-	"sync"
 
-	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/raw"
-	"github.com/robocache/robocache/tensor"
 )
-
-// The encodings that are read, by Parquet's numbers.
-const (
-	plainValues     = 0
-	plainDictionary = 2 // an older name of indexValues
-	runs            = 3
-	differences     = 5
-	textsByLength   = 6
-	indexValues     = 8
-	splitBytes      = 9
-)
-
-// prepared is a page that is decompressed and taken apart. Its memory is lent, until release.
-type prepared struct {
-	kind       string  // of its values
-	reps, defs []byte  // levels; nil where the column has none
-	n          int     // values and nulls
-	dense      int     // values
-	width      int     // of every row, if there are no nulls and every row has as many; else 0
-	raw        []byte  // plain values, little endian; truth values a byte each
-	starts     []int   // where each text begins in raw; the last is where one more would
-	gap        int     // bytes between texts
-	ints       []int64 // whole numbers that were stored as differences; nil if they are in raw
-	index      []int32
-	dict       *dictionary // what index counts in; nil without one
-
-	body, plain, bools []byte // memory for the next page
-	at                 []int
-	longs              []int64
-	numbers            []int32
-	levels             [2][]byte
-}
-
-var pages = sync.Pool{New: func() any { return &prepared{} }}
-
-func (p *prepared) release() {
-	p.dict, p.index, p.raw, p.starts, p.ints, p.reps, p.defs = nil, nil, nil, nil, nil, nil, nil
-	if cap(p.body)+cap(p.plain) <= 8*maxHeld { // rare large ones are not kept
-		pages.Put(p)
-	}
-}
-
-// dictionary are the values that pages of a row group have the numbers of.
-type dictionary struct {
-	n       int
-	float32 []float32
-	float64 []float64
-	int64   []int64
-	texts   []string
-}
 
 // prepare reads a page.
-func (l *leaf) prepare(m io.ReaderAt, c *chunk, at span, dict *dictionary) (p *prepared, err error) {
-	p = pages.Get().(*prepared)
+func (l *leaf) prepare(m io.ReaderAt, c *chunk, at span, dict *dictionary) (p *decodedPage, err error) {
+	p = pages.Get().(*decodedPage)
 	p.kind, p.dict, p.width = l.kind, dict, 0
 	defer func() {
 		if err != nil {
@@ -116,7 +59,7 @@ func (l *leaf) prepare(m io.ReaderAt, c *chunk, at span, dict *dictionary) (p *p
 }
 
 // open reads a page's bytes, checks them and decompresses them.
-func (p *prepared) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data []byte, err error) {
+func (p *decodedPage) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data []byte, err error) {
 	p.body = slices.Grow(p.body[:0], int(at.size))[:at.size]
 	if n, err := m.ReadAt(p.body, at.at); n < len(p.body) {
 		return h, nil, err
@@ -143,210 +86,6 @@ func (p *prepared) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data []by
 	return h, p.plain, err
 }
 
-// levelV1 decodes levels that begin with their length, and returns what follows.
-func (p *prepared) levelV1(which int, data []byte, most int) (levels, rest []byte, err error) {
-	if most == 0 {
-		return nil, data, nil
-	}
-	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
-		return nil, nil, errors.New("levels that end behind the page")
-	}
-	end := 4 + int(binary.LittleEndian.Uint32(data))
-	levels, err = p.level(which, data[4:end], most)
-	return levels, data[end:], err
-}
-
-// level decodes levels from 0 to most, one for each value and null.
-func (p *prepared) level(which int, data []byte, most int) ([]byte, error) {
-	if most == 0 {
-		return nil, nil
-	}
-	width := bits.Len(uint(most))
-	if err := checkRuns(data, width, p.n); err != nil {
-		return nil, err
-	}
-	e := rle.Encoding{BitWidth: width}
-	out, err := e.DecodeLevels(p.levels[which], data)
-	if err != nil {
-		return nil, err
-	}
-	p.levels[which] = out
-	return out[:p.n], nil
-}
-
-// checkRuns returns an error unless runs of numbers of so many bits have n numbers, or few more: the decoder makes room for all that they declare.
-func checkRuns(data []byte, width, n int) error {
-	total := uint64(0)
-	for at := 0; at < len(data); {
-		head, size := binary.Uvarint(data[at:])
-		if size <= 0 {
-			return errors.New("runs that end in a header")
-		}
-		at += size
-		length, size64 := head>>1, uint64(width+7)/8
-		if head&1 != 0 {
-			if length > uint64(n) {
-				return fmt.Errorf("a run of %d times 8 numbers, want %d in all", length, n)
-			}
-			length, size64 = length*8, length*uint64(width)
-		}
-		if total += length; length > uint64(n)+8 || total > uint64(n)+512 {
-			return fmt.Errorf("runs of %d numbers or more, want %d", total, n)
-		}
-		if size64 > uint64(len(data)-at) {
-			return errors.New("a run that ends behind the page")
-		}
-		at += int(size64)
-	}
-	if total < uint64(n) {
-		return fmt.Errorf("runs of %d numbers, want %d", total, n)
-	}
-	return nil
-}
-
-// values takes the page's values apart.
-func (p *prepared) values(encoding int64, data []byte) error {
-	switch {
-	case encoding == plainDictionary || encoding == indexValues:
-		return p.indices(data)
-	case encoding == runs && p.kind == "bool":
-		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
-			return errors.New("truth values that end behind the page")
-		}
-		data = data[4 : 4+binary.LittleEndian.Uint32(data)]
-		if err := checkRuns(data, 1, p.dense); err != nil {
-			return err
-		}
-		e := rle.Encoding{BitWidth: 1}
-		out, err := e.DecodeLevels(p.bools, data)
-		if err != nil {
-			return err
-		}
-		p.bools, p.raw = out, out[:p.dense]
-		return nil
-	case encoding == differences && isWhole(p.kind):
-		list, _, err := deltas(p.longs[:0], data, p.dense)
-		if err == nil {
-			p.longs, p.ints = list, list
-		}
-		return err
-	case encoding == textsByLength && p.kind == "string":
-		return p.textsByLength(data)
-	case encoding == splitBytes && p.kind != "bool" && p.kind != "string":
-		size := sizeOf(p.kind)
-		if len(data) < p.dense*size {
-			return fmt.Errorf("%d bytes for %d values of %s", len(data), p.dense, p.kind)
-		}
-		p.bools = slices.Grow(p.bools[:0], p.dense*size)[:p.dense*size]
-		for i := range p.bools {
-			p.bools[i] = data[i%size*p.dense+i/size]
-		}
-		p.raw = p.bools
-		return nil
-	case encoding != plainValues:
-		return fmt.Errorf("values encoded in way %d", encoding) // not reached: pagesOf refuses it by name
-	case p.kind == "bool":
-		if len(data) < (p.dense+7)/8 {
-			return fmt.Errorf("%d bytes for %d truth values", len(data), p.dense)
-		}
-		p.bools = slices.Grow(p.bools[:0], p.dense)[:p.dense]
-		for i := range p.bools {
-			p.bools[i] = data[i/8] >> (i % 8) & 1
-		}
-		p.raw = p.bools
-		return nil
-	case p.kind == "string":
-		return p.plainTexts(data)
-	}
-	if size := p.dense * sizeOf(p.kind); len(data) < size {
-		return fmt.Errorf("%d bytes for %d values of %s", len(data), p.dense, p.kind)
-	}
-	p.raw = data
-	return nil
-}
-
-func (p *prepared) plainTexts(data []byte) error {
-	p.starts = slices.Grow(p.at[:0], p.dense+1)[:0]
-	at := 0
-	for range p.dense {
-		if len(data)-at < 4 || uint64(binary.LittleEndian.Uint32(data[at:])) > uint64(len(data)-at-4) {
-			return errors.New("a text that ends behind the page")
-		}
-		p.starts = append(p.starts, at+4)
-		at += 4 + int(binary.LittleEndian.Uint32(data[at:]))
-	}
-	p.starts = append(p.starts, at+4)
-	p.at, p.raw, p.gap = p.starts, data, 4
-	return nil
-}
-
-// textsByLength takes texts apart whose lengths come first.
-func (p *prepared) textsByLength(data []byte) error {
-	lengths, data, err := deltas(p.longs[:0], data, p.dense)
-	if err != nil {
-		return err
-	}
-	p.longs, p.starts = lengths, slices.Grow(p.at[:0], p.dense+1)[:0]
-	at := 0
-	for _, n := range lengths {
-		if n < 0 || n > int64(len(data)-at) {
-			return errors.New("a text that ends behind the page")
-		}
-		p.starts = append(p.starts, at)
-		at += int(n)
-	}
-	p.starts = append(p.starts, at)
-	p.at, p.raw, p.gap = p.starts, data, 0
-	return nil
-}
-
-// text returns text i.
-func (p *prepared) text(i int) []byte { return p.raw[p.starts[i] : p.starts[i+1]-p.gap] }
-
-// isWhole tells the kinds of whole numbers from the others.
-func isWhole(kind string) bool { return kind[0] == 'i' || kind[0] == 'u' }
-
-// indices decodes numbers of the dictionary's values, and checks that it has them.
-func (p *prepared) indices(data []byte) error {
-	if p.dict == nil {
-		return errors.New("numbers of a dictionary's values, and no dictionary")
-	}
-	if p.dense == 0 {
-		p.index = p.numbers[:0]
-		return nil
-	}
-	if len(data) == 0 || data[0] > 32 {
-		return errors.New("numbers of a dictionary's values of more than 32 bits")
-	}
-	if err := checkRuns(data[1:], int(data[0]), p.dense); err != nil {
-		return err
-	}
-	var e rle.DictionaryEncoding
-	out, err := e.DecodeInt32(p.numbers[:cap(p.numbers)], data)
-	if err != nil {
-		return err
-	}
-	p.numbers, p.index = out, out[:p.dense]
-	most := uint32(p.dict.n)
-	for _, k := range p.index {
-		if uint32(k) >= most {
-			return fmt.Errorf("value %d of a dictionary of %d", k, most)
-		}
-	}
-	return nil
-}
-
-// sizeOf is how many bytes a number takes.
-func sizeOf(kind string) int {
-	switch kind {
-	case "float64", "int64", "uint64":
-		return 8
-	case "float16":
-		return 2
-	}
-	return 4
-}
-
 // dictionaryOf reads a row group's dictionary, nil if there is none.
 func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, error) {
 	if c.dict.size == 0 {
@@ -358,7 +97,7 @@ func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, er
 	if known.d != nil && known.group == group {
 		return known.d, nil
 	}
-	p := pages.Get().(*prepared)
+	p := pages.Get().(*decodedPage)
 	defer p.release()
 	h, data, err := p.open(m, c, c.dict)
 	if err == nil {
@@ -383,89 +122,57 @@ func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, er
 	return d, nil
 }
 
-// appendTo appends values [a,b) to v.
-func (p *prepared) appendTo(v *Values, a, b int) {
-	n := b - a
-	switch d := p.dict; {
-	case p.index != nil && d.float32 != nil:
-		v.Float32 = pick(v.Float32, d.float32, p.index[a:b])
-	case p.index != nil && d.float64 != nil:
-		v.Float64 = pick(v.Float64, d.float64, p.index[a:b])
-	case p.index != nil && d.texts != nil:
-		v.Texts = pick(v.Texts, d.texts, p.index[a:b])
-	case p.index != nil:
-		v.Int64 = pick(v.Int64, d.int64, p.index[a:b])
-	case p.kind == "string":
-		for i := a; i < b; i++ {
-			v.Texts = append(v.Texts, string(p.text(i)))
+// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if
+// it is to be kept.
+func (l *leaf) decode(group int, m *chunkBytes, c *chunk, first int, keep bool, use func(i int, p *decodedPage) (bool, error)) (err error) {
+	defer l.file.guard("column "+l.name, &err)
+	var dict *dictionary
+	if first < c.uses { // writers give up on a dictionary that gets large, and the pages behind do without
+		if dict, err = l.dictionaryOf(m, group, c); err != nil {
+			return err
 		}
-	case p.kind == "float32":
-		v.Float32 = unpacked(v.Float32, p.raw[4*a:4*b], n, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-	case p.kind == "float64":
-		v.Float64 = unpacked(v.Float64, p.raw[8*a:8*b], n, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
-	case p.kind == "float16":
-		for raw := p.raw[2*a : 2*b]; len(raw) >= 2; raw = raw[2:] {
-			v.Float32 = append(v.Float32, tensor.Float16(binary.LittleEndian.Uint16(raw)).F32())
+	}
+	for i := first; i < len(c.pages); i++ {
+		p, err := l.prepare(m, c, c.pages[i].span, dict)
+		if err != nil {
+			return err
 		}
-	default:
-		v.Int64 = p.integers(slices.Grow(v.Int64, n), a, b)
+		more, err := use(i, p)
+		if keep && !more && err == nil {
+			l.hold(group, i, p)
+		} else {
+			p.release()
+		}
+		if !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold keeps a page, which is no longer the caller's.
+func (l *leaf) hold(group, number int, p *decodedPage) {
+	if p.n > maxHeld || len(p.raw) > 8*maxHeld {
+		p.release()
+		return
+	}
+	l.mu.Lock()
+	before := l.held
+	l.held = keptPage{group, number, p}
+	l.mu.Unlock()
+	if before.p != nil {
+		before.p.release()
 	}
 }
 
-// unpacked appends n numbers, which lie in from as little-endian machines have them.
-func unpacked[T float32 | float64 | int64](to []T, from []byte, n int, one func([]byte) T) []T {
-	old := len(to)
-	to = slices.Grow(to, n)[:old+n]
-	if raw.Little {
-		copy(raw.Bytes(to[old:]), from)
-		return to
+// take returns the page that is held if it is that, and holds it no longer; else nil.
+func (l *leaf) take(group, number int) *decodedPage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.held.p
+	if p == nil || l.held.group != group || l.held.number != number {
+		return nil
 	}
-	size := len(from) / max(n, 1)
-	for i := range n {
-		to[old+i] = one(from[size*i:])
-	}
-	return to
-}
-
-func (p *prepared) integers(to []int64, a, b int) []int64 {
-	if p.ints != nil {
-		for _, x := range p.ints[a:b] {
-			switch { // differences of 32 bits wrap
-			case sizeOf(p.kind) == 8:
-			case p.kind[0] == 'u':
-				x = int64(uint32(x))
-			default:
-				x = int64(int32(x))
-			}
-			to = append(to, x)
-		}
-		return to
-	}
-	switch p.kind {
-	case "bool":
-		for _, x := range p.raw[a:b] {
-			to = append(to, int64(x))
-		}
-	case "int64", "uint64":
-		return unpacked(to, p.raw[8*a:8*b], b-a, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
-	case "uint8", "uint16", "uint32":
-		for raw := p.raw[4*a : 4*b]; len(raw) >= 4; raw = raw[4:] {
-			to = append(to, int64(binary.LittleEndian.Uint32(raw)))
-		}
-	default:
-		for raw := p.raw[4*a : 4*b]; len(raw) >= 4; raw = raw[4:] {
-			to = append(to, int64(int32(binary.LittleEndian.Uint32(raw))))
-		}
-	}
-	return to
-}
-
-// pick appends the values that the numbers name.
-func pick[T any](to, from []T, index []int32) []T {
-	n := len(to)
-	to = slices.Grow(to, len(index))[:n+len(index)]
-	for i, k := range index {
-		to[n+i] = from[k]
-	}
-	return to
+	l.held = keptPage{}
+	return p
 }

@@ -32,7 +32,7 @@ type pageEncoder struct {
 	scratch    []byte
 }
 
-// begin looks whether a column is smaller with a dictionary.
+// begin begins a column, and makes its dictionary if that is smaller.
 func (p *pageEncoder) begin(c Field, d leafValues) {
 	p.dictionary = nil
 	switch d.typ {
@@ -48,7 +48,7 @@ func (p *pageEncoder) begin(c Field, d leafValues) {
 // dictionaryBytes is how large a dictionary is at most, as in pyarrow.
 const dictionaryBytes = 1 << 20
 
-// sampled is how many values are looked at first: a column of which most of them are distinct has no dictionary.
+// sampled is how many values are compared first: if most of them are distinct, there is no dictionary.
 const sampled = 1024
 
 // dictionaryOf makes a dictionary of values of that size, if they take fewer bytes with one.
@@ -78,7 +78,8 @@ func dictionaryOf[T any](p *pageEncoder, values []T, size int, bitsOf func(T) ui
 	}
 }
 
-// distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than most.
+// distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than
+// most.
 func distinct(p *pageEncoder, n, most int, value func(i int) uint64, use func(at int32)) int {
 	slots := 1 << bits.Len(uint(2*most+1))
 	if cap(p.table) < slots {
@@ -208,8 +209,8 @@ func (p *pageEncoder) end(kind format.PageType, rows, values int) (head, body []
 	return head, p.packed
 }
 
-// pack compresses a page. The better encoder has one pool for its tables of pages from 4 to 16 kB and for those, 7 times as large, of pages above 64 kB:
-// where such pages take turns, as those of numbers of rows and of states do, it would make new tables for each.
+// pack compresses a page. The better encoder has one pool for its tables of pages from 4 to 16 kB and for those, 7 times as large, of pages
+// above 64 kB: where such pages take turns, as those of numbers of rows and of states do, it would make new tables for each.
 func pack(to, page []byte) []byte {
 	if len(page) >= 4<<10 && len(page) < 16<<10 {
 		return s2.EncodeSnappy(to[:cap(to)], page)
@@ -217,7 +218,8 @@ func pack(to, page []byte) []byte {
 	return s2.EncodeSnappyBetter(to[:cap(to)], page)
 }
 
-// leafValues is the values of one of the file's own columns: one of the lists has them. The type "string" stands for an image's bytes and path too.
+// leafValues is the values of one of the file's own columns: one of the lists has them. The type "string" stands for an image's bytes and
+// path too.
 type leafValues struct {
 	typ     string
 	float32 []float32
@@ -286,19 +288,13 @@ func (d leafValues) appendBytes(b []byte) []byte {
 		b = append(b, raw.Bytes(d.float64)...)
 		return append(b, raw.Bytes(d.int64)...)
 	}
-	for _, v := range d.float32 {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	for _, v := range d.float64 {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
-	for _, v := range d.int64 {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	for _, list := range []any{d.float32, d.float64, d.int64} {
+		b, _ = binary.Append(b, binary.LittleEndian, list) // of numbers
 	}
 	return b
 }
 
-// bounds are the least and the largest of values, none of which is NaN; of the images of a column there are none.
+// bounds returns the least and the largest value. None may be NaN. Images have no bounds.
 func (d leafValues) bounds(images bool) (s format.Statistics) {
 	switch {
 	case len(d.bytes) > 0 && !images:
@@ -306,28 +302,25 @@ func (d leafValues) bounds(images bool) (s format.Statistics) {
 	case d.len() > 0 && d.typ == "bool":
 		low, high := extremes(d.int64)
 		s.MinValue, s.MaxValue = []byte{byte(low)}, []byte{byte(high)}
-	case len(d.float32) > 0:
-		low, high := extremes(d.float32)
-		if low == 0 {
-			low = float32(math.Copysign(0, -1)) // either zero may be among them
-		}
-		high += 0 // of -0, 0
-		s.MinValue = binary.LittleEndian.AppendUint32(nil, math.Float32bits(low))
-		s.MaxValue = binary.LittleEndian.AppendUint32(nil, math.Float32bits(high))
-	case len(d.float64) > 0:
-		low, high := extremes(d.float64)
-		if low == 0 {
-			low = math.Copysign(0, -1)
-		}
-		high += 0
-		s.MinValue = binary.LittleEndian.AppendUint64(nil, math.Float64bits(low))
-		s.MaxValue = binary.LittleEndian.AppendUint64(nil, math.Float64bits(high))
+	case d.typ == "float32" && d.len() > 0:
+		low, high := floatExtremes(d.float32)
+		s.MinValue, s.MaxValue = leafValues{float32: []float32{low}}.appendBytes(nil), leafValues{float32: []float32{high}}.appendBytes(nil)
+	case d.typ == "float64" && d.len() > 0:
+		low, high := floatExtremes(d.float64)
+		s.MinValue, s.MaxValue = leafValues{float64: []float64{low}}.appendBytes(nil), leafValues{float64: []float64{high}}.appendBytes(nil)
 	case len(d.int64) > 0:
 		low, high := extremes(d.int64)
-		s.MinValue = binary.LittleEndian.AppendUint64(nil, uint64(low))
-		s.MaxValue = binary.LittleEndian.AppendUint64(nil, uint64(high))
+		s.MinValue, s.MaxValue = leafValues{int64: []int64{low}}.appendBytes(nil), leafValues{int64: []int64{high}}.appendBytes(nil)
 	}
 	return s
+}
+
+// floatExtremes returns the least and the largest value. Zeros are -0 and 0, because either may be among the values.
+func floatExtremes[T float32 | float64](list []T) (low, high T) {
+	if low, high = extremes(list); low == 0 {
+		low = T(math.Copysign(0, -1))
+	}
+	return low, high + 0 // of -0, 0
 }
 
 func extremes[T cmp.Ordered](list []T) (low, high T) {

@@ -3,10 +3,7 @@ package parquet
 import (
 	"fmt"
 	"io"
-	"slices"
-	"sync"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/robocache/robocache/dataset"
@@ -17,125 +14,6 @@ const (
 	maxPageValues = 1 << 24
 	maxPageBytes  = 1 << 28
 )
-
-// leaf is a column of values as Parquet stores it.
-type leaf struct {
-	file   *File
-	column *parquet.Column
-	name   string
-	kind   string // of its values, as Column.Type
-
-	mu     sync.Mutex
-	chunks map[int]*chunk
-	held   held
-	dict   groupDictionary
-}
-
-// groupDictionary is the dictionary that was read last.
-type groupDictionary struct {
-	group int
-	d     *dictionary
-}
-
-func newLeaf(f *File, c *parquet.Column) *leaf {
-	name := ""
-	for i, part := range c.Path() {
-		if i > 0 {
-			name += "."
-		}
-		name += part
-	}
-	return &leaf{file: f, column: c, name: name, kind: typeOf(c), chunks: map[int]*chunk{}}
-}
-
-// chunk returns what the file says of the leaf's part of a row group, or nil.
-func (l *leaf) chunk(group int) *format.ColumnMetaData {
-	groups := l.file.parsed.Metadata().RowGroups
-	if group < 0 || group >= len(groups) || l.column.Index() < 0 || l.column.Index() >= len(groups[group].Columns) {
-		return nil
-	}
-	return &groups[group].Columns[l.column.Index()].MetaData
-}
-
-// chunk is the leaf's part of a row group: an optional dictionary and pages.
-type chunk struct {
-	meta  *format.ColumnMetaData
-	dict  span // size 0 if there is none before the pages
-	pages []page
-	uses  int // how many pages there are to the last that uses the dictionary
-	end   int64
-	total int64      // how many values the pages have
-	most  int64      // how many of them may be read at a time
-	mu    sync.Mutex // of the pages' rows and begins
-}
-
-type span struct{ at, size int64 }
-
-// page is where a page of values lies, its header included. Rows is how many begin in it, -1 while nobody knows; begins says that the first value
-// begins one.
-type page struct {
-	span
-	values int64
-	rows   int64
-	begins bool
-}
-
-// bounds returns where the bytes of a row group are.
-func (l *leaf) bounds(group int) (*format.ColumnMetaData, span, error) {
-	meta := l.chunk(group)
-	if meta == nil {
-		return nil, span{}, l.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, "none in row group "+fmt.Sprint(group), "one", nil)
-	}
-	at := meta.DataPageOffset
-	if d := meta.DictionaryPageOffset; d > 0 && d < at {
-		at = d
-	}
-	size := meta.TotalCompressedSize
-	if at < 4 || size < 0 || at > l.file.size-8 || size > l.file.size-8-at {
-		return nil, span{}, l.file.bad(dataset.ErrTooLarge, at, "column "+l.name, fmt.Sprintf("%d bytes in row group %d", size, group),
-			"what the file has", nil)
-	}
-	return meta, span{at, size}, nil
-}
-
-// maxLoad is how many bytes of a row group are read at once.
-const maxLoad = 1 << 20
-
-var loads = sync.Pool{New: func() any { return &loaded{} }}
-
-// loaded is a part of a file, which is read into memory with the first of its bytes if it is short. What is outside it is read from the file.
-type loaded struct {
-	file io.ReaderAt
-	span
-	b      []byte
-	inside bool // b has them
-}
-
-func (m *loaded) ReadAt(b []byte, at int64) (int, error) {
-	from := at - m.at
-	if from < 0 || from > m.size || int64(len(b)) > m.size-from || m.size > maxLoad {
-		return m.file.ReadAt(b, at)
-	}
-	if !m.inside {
-		m.b = slices.Grow(m.b[:0], int(m.size))[:m.size]
-		if n, err := m.file.ReadAt(m.b, m.at); n < len(m.b) {
-			return 0, err
-		}
-		m.inside = true
-	}
-	return copy(b, m.b[from:]), nil
-}
-
-// load returns the bytes of a row group. They are to be given back.
-func (l *leaf) load(group int) (*loaded, error) {
-	_, at, err := l.bounds(group)
-	if err != nil {
-		return nil, err
-	}
-	m := loads.Get().(*loaded)
-	m.file, m.span, m.inside = l.file.file, at, false
-	return m, nil
-}
 
 // pagesOf walks over the headers of the pages of a row group and checks what they declare.
 func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
@@ -199,7 +77,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	return c, nil
 }
 
-// knows reports whether a page is encoded in a way that is read.
+// knows reports whether the encoding of a page is supported.
 func (l *leaf) knows(h pageHead) bool {
 	if h.kind == 0 && (l.column.MaxDefinitionLevel() > 0 && h.defCode != runs || l.column.MaxRepetitionLevel() > 0 && h.repCode != runs) {
 		return false
@@ -233,60 +111,4 @@ func (l *leaf) head(from io.ReaderAt, at, end int64) (pageHead, error) {
 		}
 	}
 	return pageHead{}, nil // not reached
-}
-
-// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if it is to
-// be kept.
-func (l *leaf) decode(group int, m *loaded, c *chunk, first int, keep bool, use func(i int, p *prepared) (bool, error)) (err error) {
-	defer l.file.guard("column "+l.name, &err)
-	var dict *dictionary
-	if first < c.uses { // writers give up on a dictionary that gets large, and the pages behind do without
-		if dict, err = l.dictionaryOf(m, group, c); err != nil {
-			return err
-		}
-	}
-	for i := first; i < len(c.pages); i++ {
-		p, err := l.prepare(m, c, c.pages[i].span, dict)
-		if err != nil {
-			return err
-		}
-		more, err := use(i, p)
-		if keep && !more && err == nil {
-			l.hold(group, i, p)
-		} else {
-			p.release()
-		}
-		if !more || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// locate returns the page in which a row begins, and the number of the first row that begins in that page: as far on as is known.
-func (c *chunk) locate(row int64) (number int, first int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range c.pages {
-		n := c.pages[i].rows
-		if n < 0 || first+n > row {
-			return i, first
-		}
-		first += n
-	}
-	return len(c.pages), first
-}
-
-// learn notes how many rows begin in a page.
-func (c *chunk) learn(i int, rows int64, begins bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pages[i].rows, c.pages[i].begins = rows, begins
-}
-
-// ends reports whether it is known that no value of an earlier row is in page i.
-func (c *chunk) ends(i int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return i >= len(c.pages) || (c.pages[i].rows >= 0 && c.pages[i].begins)
 }

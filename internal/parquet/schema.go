@@ -6,9 +6,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Field describes a column that is written. Type is "float32", "float64", "int64", "bool", "string" or "image", which is a struct of the fields bytes and
-// path. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those of a Ragged one are lists of any
-// length but 0; without either, a row is a value.
+// Field describes a column that is written. Type is "float32", "float64", "int64", "bool", "string" or "image", which is a struct of the
+// fields bytes and path. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those
+// of a Ragged one are lists of any length but 0; without either, a row is a value.
 type Field struct {
 	Name   string
 	Type   string
@@ -114,7 +114,7 @@ func schemaOf(fields []Field) *parquet.Schema {
 	return parquet.NewSchema("schema", g)
 }
 
-// orderedGroup is a group whose fields keep their order: the library's own goes by the alphabet.
+// orderedGroup is a group whose fields keep their order: the library sorts them by name.
 type orderedGroup struct {
 	parquet.Group
 	names []string

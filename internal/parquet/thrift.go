@@ -83,7 +83,7 @@ func (s *skimmer) structure(visit func(id int, kind byte) error) error {
 	}
 }
 
-// list reads the head of a list, of which every element takes a byte at least.
+// list reads the head of a list. Every element takes at least one byte.
 func (s *skimmer) list() (n int, kind byte, err error) {
 	if s.pos >= len(s.b) {
 		return 0, 0, errShort
@@ -151,7 +151,8 @@ func (s *skimmer) skip(kind byte, depth int, inList bool) error {
 	return nil
 }
 
-// checkFooter returns an error unless a footer's lists fit into it, its columns form a tree that is not deep, and each row group can have them all.
+// checkFooter returns an error unless a footer's lists fit into it, its columns form a tree that is not deep, and each row group can have
+// them all.
 func checkFooter(b []byte) error {
 	s := &skimmer{b: b}
 	elements, groups := 0, 0

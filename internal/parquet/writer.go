@@ -16,8 +16,8 @@ import (
 
 // Writer writes a file. It is not for use from several goroutines at once.
 //
-// Every value is written with the levels that give its place: a column is optional, as pyarrow's are, and none of its values is null, zeros among them.
-// The library under it makes nulls of zeros in structs and maps, so that it is given neither.
+// Every value is written with the levels that give its place: a column is optional, as pyarrow's are, and none of its values is null, zeros
+// among them. The library under it makes nulls of zeros in structs and maps, so that it is given neither.
 type Writer struct {
 	fields []Field
 	out    *bufio.Writer
@@ -70,14 +70,14 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
-// MostGroups is how many row groups a file may have, whose numbers in it are of 16 bits.
+// MostGroups is how many row groups a file may have: their numbers have 16 bits.
 const MostGroups = math.MaxInt16 + 1
 
 // Groups returns how many row groups there are.
 func (w *Writer) Groups() int { return len(w.meta.RowGroups) }
 
-// WriteGroup writes a row group of n rows, data in the order of the fields. Truth values are in Int64, 0 or 1. Data of another length than its field has
-// is a mistake in the caller and panics. After an error every call returns it.
+// WriteGroup writes a row group of n rows, data in the order of the fields. Truth values are in Int64, 0 or 1. Data of another length than
+// its field has is a mistake in the caller and panics. After an error every call returns it.
 func (w *Writer) WriteGroup(n int, data []Values) error {
 	if w.err != nil {
 		return w.err
@@ -113,8 +113,8 @@ func (w *Writer) WriteGroup(n int, data []Values) error {
 	return nil
 }
 
-// writeLeaf writes n rows of a column of the file, one of those of column c. Lengths are of its rows, if it is Ragged; images says that it is of images'
-// bytes.
+// writeLeaf writes n rows of a column of the file, one of those of column c. lengths are those of its rows, if it is Ragged. images is set
+// for the bytes of images.
 func (w *Writer) writeLeaf(n int, c Field, d leafValues, lengths []int, images bool) format.ColumnChunk {
 	p := &w.pages
 	p.begin(c, d)

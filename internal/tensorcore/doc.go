@@ -13,5 +13,5 @@
 // result is then the bits 0x7fffffff. A product never overflows; a sum does, to infinity. A sum of nothing is +0.
 //
 // The rule is that of a published model (MMA-Sim, arXiv 2511.10909), except that there a product of zero has an exponent. For Hopper it was
-// compared with an H100 (package cudasim's TestTensorCoresSumAsTheirRuleSays); for Ampere it is as published and has not been measured here.
+// compared with an H100 (TestTensorCoresSumAsTheirRuleSays of cudasim/internal/program); for Ampere it is as published and has not been measured here.
 package tensorcore

@@ -71,14 +71,6 @@ func (f Format) Decode(v uint16) Decoded {
 	return d
 }
 
-// MMA is one step of Hopper: acc and the sum of the products of bfloat16 a and b.
-func MMA(acc float32, a, b *[16]uint16) float32 {
-	var da, db [16]Decoded
-	Decode(BFloat16, da[:], a[:])
-	Decode(BFloat16, db[:], b[:])
-	return Hopper.Dot(acc, da[:], db[:])
-}
-
 // Dot is acc and the products of a and b, in steps of the rule one after the other: what a chain of mma.sync over k gives. b is as long
 // as a; a last step may have fewer products.
 func (r Rule) Dot(acc float32, a, b []Decoded) float32 {

@@ -119,45 +119,6 @@ func fast(out, src []byte) (at, to int, err error) {
 }
 
 const (
-	maxDistance = 1 << 13
-	maxCopy     = 264
-	maxLiteral  = 32
-	hashBits    = 14
+	maxCopy    = 264
+	maxLiteral = 32
 )
-
-// Compress appends src in LZF. What cannot be compressed grows by a byte in 32.
-func Compress(dst, src []byte) []byte {
-	var seen [1 << hashBits]int // one more than where three bytes were last
-	literal := 0
-	flush := func(end int) {
-		for literal < end {
-			n := min(end-literal, maxLiteral)
-			dst = append(append(dst, byte(n-1)), src[literal:literal+n]...)
-			literal += n
-		}
-	}
-	for at := 0; at+3 <= len(src); {
-		h := (uint32(src[at])<<16 | uint32(src[at+1])<<8 | uint32(src[at+2])) * 2654435761 >> (32 - hashBits)
-		from := seen[h] - 1
-		seen[h] = at + 1
-		if from < 0 || at-from > maxDistance || [3]byte(src[from:]) != [3]byte(src[at:]) {
-			at++
-			continue
-		}
-		n := 3
-		for n < maxCopy && at+n < len(src) && src[from+n] == src[at+n] {
-			n++
-		}
-		flush(at)
-		distance := at - from - 1
-		if n-2 < 7 {
-			dst = append(dst, byte((n-2)<<5|distance>>8), byte(distance))
-		} else {
-			dst = append(dst, byte(7<<5|distance>>8), byte(n-2-7), byte(distance))
-		}
-		at += n
-		literal = at
-	}
-	flush(len(src))
-	return dst
-}

@@ -318,13 +318,3 @@ func (p *Page) Screenshot() []byte {
 	require.NoError(p.b.t, err)
 	return b
 }
-
-// Dark has the page be in dark colours, or light ones.
-func (p *Page) Dark(yes bool) {
-	p.b.t.Helper()
-	scheme := "light"
-	if yes {
-		scheme = "dark"
-	}
-	p.call("Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-}

@@ -1,0 +1,80 @@
+package driver
+
+import (
+	"encoding/binary"
+
+	"github.com/robocache/robocache/cudadrv"
+)
+
+func cuStreamBeginCapture(d *Device, a []uintptr) code {
+	s, ok := lookup[*stream](d, a[0])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	if a[1] > modeRelaxed {
+		return cudadrv.ErrInvalidValue
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.capture != nil {
+		return codeIllegalState
+	}
+	d.lastID++
+	c := &capture{id: d.lastID, mode: a[1], thread: threadID(), origin: s, graph: &graph{}}
+	s.capture, s.after = c, nil
+	d.captures[c] = struct{}{}
+	return cudadrv.Success
+}
+
+func cuStreamEndCapture(d *Device, a []uintptr) code {
+	s, ok := lookup[*stream](d, a[0])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	if a[1] == 0 {
+		return cudadrv.ErrInvalidValue
+	}
+	put64(a[1], 0)
+	g, c := d.endCapture(s)
+	if c != cudadrv.Success {
+		return c
+	}
+	return put64(a[1], uint64(d.add(kindGraph, g, 0)))
+}
+
+// cuStreamGetCaptureInfo tells the state, the capture's number, its graph, and what the next node would depend on.
+func cuStreamGetCaptureInfo(d *Device, a []uintptr) code {
+	s, ok := lookup[*stream](d, a[0])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	const none, active, invalid = 0, 1, 2
+	c := s.capture
+	switch {
+	case c == nil:
+		return put32(a[1], none)
+	case c.invalid:
+		return put32(a[1], invalid)
+	}
+	put32(a[1], active)
+	s.depsOut = s.depsOut[:0]
+	for _, n := range s.after {
+		s.depsOut = binary.NativeEndian.AppendUint64(s.depsOut, uint64(n.handle))
+	}
+	for i, v := range []uint64{c.id, 0, uint64(cudadrv.Addr(s.depsOut)), uint64(len(s.after))} {
+		if a[2+i] != 0 {
+			put64(a[2+i], v)
+		}
+	}
+	return cudadrv.Success
+}
+
+// cuStreamGetCaptureInfoV3 tells of edges too, none of which carries data here.
+func cuStreamGetCaptureInfoV3(d *Device, a []uintptr) code {
+	if a[5] != 0 {
+		put64(a[5], 0)
+	}
+	return cuStreamGetCaptureInfo(d, []uintptr{a[0], a[1], a[2], a[3], a[4], a[6]})
+}

@@ -1,0 +1,51 @@
+package driver
+
+import "github.com/robocache/robocache/cudasim/internal/exec"
+
+// Config says how devices are made. Its fields are those of cudasim.Config.
+type Config struct {
+	exec.Options // of each launch
+	Rewrite      func(text []byte) []byte
+	Memory       uint64
+	Shared       int
+}
+
+// Name is the name of the device.
+const Name = "Simulated GPU"
+
+// CUDAVersion is the CUDA version that the device states: 12.8.
+const CUDAVersion = 12080
+
+// ISAVersion is the newest .version of PTX that the device takes: 8.7, CUDA 12.8's.
+const ISAVersion = 87
+
+// The device's limits: those of compute capability 9.0.
+const (
+	ccMajor, ccMinor = 9, 0
+	maxThreads       = 1024
+	maxShared        = 48 << 10
+	maxSharedOptin   = 227 << 10
+	defaultMemory    = 2 << 30
+)
+
+func (c Config) memory() uint64 {
+	if c.Memory > 0 {
+		return c.Memory
+	}
+	return defaultMemory
+}
+
+func (d *Device) multiprocessors() int {
+	if d.cfg.Multiprocessors > 0 {
+		return d.cfg.Multiprocessors
+	}
+	return exec.DefaultMultiprocessors
+}
+
+// sharedOptin is how much shared memory a block may have.
+func (d *Device) sharedOptin() int {
+	if d.cfg.Shared > 0 {
+		return min(d.cfg.Shared, maxSharedOptin)
+	}
+	return maxSharedOptin
+}

@@ -1,0 +1,114 @@
+package driver
+
+import "github.com/robocache/robocache/cudadrv"
+
+// cudaContext is a device's primary context, the only one that it has. It is the same as long as someone holds it.
+type cudaContext struct{ d *Device }
+
+func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
+	return d.onDevice(a[1], func() code {
+		d.mu.Lock()
+		first := d.retained == 0
+		d.retained++
+		d.mu.Unlock()
+		if first {
+			h := d.add(kindContext, &cudaContext{d}, 0)
+			d.mu.Lock()
+			d.context = h
+			d.mu.Unlock()
+		}
+		return put64(a[0], uint64(d.context))
+	})
+}
+
+// cuDevicePrimaryCtxRelease ends a hold. On a lost device it says so, and ends it all the same.
+func cuDevicePrimaryCtxRelease(d *Device, a []uintptr) code {
+	return d.onDevice(a[0], func() code {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.retained == 0 {
+			return cudadrv.ErrInvalidContext
+		}
+		d.retained--
+		if d.retained == 0 {
+			delete(d.open, d.context)
+			d.context = 0
+		}
+		return d.lost()
+	})
+}
+
+func cuCtxPushCurrent(d *Device, a []uintptr) code {
+	if _, ok := lookup[*cudaContext](d, a[0]); !ok {
+		return cudadrv.ErrInvalidContext
+	}
+	t := threadID()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.current[t] = append(d.current[t], a[0])
+	return cudadrv.Success
+}
+
+func cuCtxPopCurrent(d *Device, a []uintptr) code {
+	t := threadID()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	stack := d.current[t]
+	if len(stack) == 0 {
+		return cudadrv.ErrInvalidContext
+	}
+	if a[0] != 0 {
+		put64(a[0], uint64(stack[len(stack)-1]))
+	}
+	d.current[t] = stack[:len(stack)-1] // an empty stack stays: the thread will bind again
+	return cudadrv.Success
+}
+
+// bound is the device whose context is current on the calling thread, nil if there is none; r.mu is held.
+func (r *driver) bound() *Device {
+	stack := r.current[threadID()]
+	if len(stack) == 0 {
+		return nil
+	}
+	for _, d := range r.devices {
+		if h := stack[len(stack)-1]; h == d.context && h != 0 {
+			return d
+		}
+	}
+	return nil
+}
+
+// hasCurrent reports whether the calling thread has a context.
+func (r *driver) hasCurrent() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bound() != nil
+}
+
+func cuCtxSynchronize(d *Device, a []uintptr) code {
+	d.mu.Lock()
+	capturing := false
+	for c := range d.captures {
+		if c.has(d) {
+			c.invalid, capturing = true, true
+		}
+	}
+	d.mu.Unlock()
+	if capturing {
+		return cudadrv.ErrCaptureUnsupported
+	}
+	d.waitAll()
+	d.memory.synchronised()
+	return d.lost()
+}
+
+// priorities: lower goes first. They change nothing here.
+func cuCtxGetStreamPriorityRange(d *Device, a []uintptr) code {
+	if a[0] != 0 {
+		put32(a[0], 0)
+	}
+	if a[1] != 0 {
+		put32(a[1], ^uint32(4)) // -5
+	}
+	return cudadrv.Success
+}

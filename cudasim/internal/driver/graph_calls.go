@@ -1,0 +1,160 @@
+package driver
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/cudadrv"
+)
+
+func cuGraphGetNodes(d *Device, a []uintptr) code {
+	g, ok := lookup[*graph](d, a[0])
+	if !ok || a[2] == 0 {
+		return cudadrv.ErrInvalidValue
+	}
+	if a[1] != 0 {
+		room := uintptr(get64(a[2]))
+		for i := range room {
+			h := uint64(0)
+			if i < uintptr(len(g.nodes)) {
+				h = uint64(g.nodes[i].handle)
+			}
+			put64(a[1]+8*i, h)
+		}
+		return put64(a[2], uint64(min(room, uintptr(len(g.nodes)))))
+	}
+	return put64(a[2], uint64(len(g.nodes)))
+}
+
+func cuGraphDestroy(d *Device, a []uintptr) code {
+	if _, ok := lookup[*graph](d, a[0]); !ok {
+		return cudadrv.ErrInvalidValue
+	}
+	d.drop(a[0])
+	return cudadrv.Success
+}
+
+func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
+	g, ok := lookup[*graph](d, a[1])
+	if !ok || a[0] == 0 {
+		return cudadrv.ErrInvalidValue
+	}
+	if a[2] != 0 {
+		return cudadrv.ErrUnsupported
+	}
+	x := &graphExec{index: map[uintptr]int{}, after: g.edges()}
+	x.now = &execution{running: new(sync.Mutex), ops: g.ops(), after: x.after, seed: d.cfg.Seed}
+	for i, n := range g.nodes {
+		x.index[n.handle] = i
+	}
+	return put64(a[0], uint64(d.add(kindGraphExec, x, 0)))
+}
+
+func cuGraphExecDestroy(d *Device, a []uintptr) code {
+	if _, ok := lookup[*graphExec](d, a[0]); !ok {
+		return cudadrv.ErrInvalidValue
+	}
+	d.drop(a[0])
+	return cudadrv.Success
+}
+
+// cuGraphLaunch queues the whole graph. It allocates nothing. In a capture it becomes one node.
+func cuGraphLaunch(d *Device, a []uintptr) code {
+	x, ok := lookup[*graphExec](d, a[0])
+	if !ok {
+		return cudadrv.ErrInvalidValue
+	}
+	s, ok := lookup[*stream](d, a[1])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	o := d.tasks.get()
+	x.mu.Lock()
+	o.kind, o.exec = taskGraph, x.now
+	x.mu.Unlock()
+	if done, c := s.captureWork(o); done {
+		return c
+	}
+	return s.push(o)
+}
+
+// Results of an update (CUgraphExecUpdateResult).
+const (
+	updateTopology = 2
+	updateNodeType = 3
+)
+
+func cuGraphExecUpdate(d *Device, a []uintptr) code   { return d.updateGraph(a[0], a[1], a[2]) }
+func cuGraphExecUpdateV1(d *Device, a []uintptr) code { return d.updateGraph(a[0], a[1], a[3]) }
+
+func (d *Device) updateGraph(exec, from, result uintptr) code {
+	x, ok := lookup[*graphExec](d, exec)
+	if !ok {
+		return cudadrv.ErrInvalidValue
+	}
+	g, ok := lookup[*graph](d, from)
+	if !ok {
+		return cudadrv.ErrInvalidValue
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !slices.EqualFunc(x.after, g.edges(), slices.Equal[[]int]) {
+		put32(result, updateTopology)
+		return cudadrv.ErrGraphUpdateFailure
+	}
+	ops := g.ops()
+	for i, o := range ops {
+		if o.kind != x.now.ops[i].kind || o.dev != x.now.ops[i].dev {
+			put32(result, updateNodeType)
+			return cudadrv.ErrGraphUpdateFailure
+		}
+	}
+	put32(result, 0)
+	x.now = &execution{running: x.now.running, ops: ops, after: x.after, seed: d.cfg.Seed}
+	return cudadrv.Success
+}
+
+func cuGraphExecKernelNodeSetParams(d *Device, a []uintptr) code {
+	const v2Bytes = 72
+	return d.setNode(a, cudadrv.View(a[2], v2Bytes))
+}
+
+func cuGraphExecKernelNodeSetParamsV1(d *Device, a []uintptr) code {
+	const v1Bytes = 56
+	return d.setNode(a, cudadrv.View(a[2], v1Bytes))
+}
+
+// setNode reads CUDA_KERNEL_NODE_PARAMS: a function, grid, block, shared bytes, parameters, extra and, in its second
+// version, a kernel and a context.
+func (d *Device) setNode(a []uintptr, b []byte) code {
+	x, ok := lookup[*graphExec](d, a[0])
+	if !ok || b == nil {
+		return cudadrv.ErrInvalidValue
+	}
+	u64 := func(at int) uintptr { return uintptr(binary.NativeEndian.Uint64(b[at:])) }
+	u32 := func(i int) uint32 { return binary.NativeEndian.Uint32(b[8+4*i:]) }
+	h := u64(0)
+	if h == 0 && len(b) > 56 {
+		h = u64(56)
+	}
+	f, ok := lookup[*function](d, h)
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i, ok := x.index[a[1]]
+	if !ok || x.now.ops[i].kind != taskLaunch {
+		return cudadrv.ErrInvalidValue
+	}
+	o := &task{kind: taskLaunch, dev: x.now.ops[i].dev}
+	o.launch.Early = x.now.ops[i].launch.Early
+	if c := o.launch.set(f, [3]uint32{u32(0), u32(1), u32(2)}, [3]uint32{u32(3), u32(4), u32(5)}, u32(6), u64(40)); c != cudadrv.Success {
+		return c
+	}
+	ops := slices.Clone(x.now.ops)
+	ops[i] = o
+	x.now = &execution{running: x.now.running, ops: ops, after: x.after, seed: d.cfg.Seed}
+	return cudadrv.Success
+}

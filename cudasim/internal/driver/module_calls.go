@@ -1,0 +1,187 @@
+package driver
+
+import (
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim/internal/exec"
+)
+
+func cuModuleLoadDataEx(d *Device, a []uintptr) code {
+	m, c := d.loadModule(a, a[1], a[2], a[3], a[4])
+	if c != cudadrv.Success {
+		return c
+	}
+	m.handle = d.add(kindModule, m, 0)
+	return put64(a[0], uint64(m.handle))
+}
+
+func cuModuleUnload(d *Device, a []uintptr) code {
+	m, ok := lookup[*module](d, a[0])
+	if !ok || m.handle != a[0] {
+		return cudadrv.ErrInvalidHandle
+	}
+	return d.unload(m)
+}
+
+func cuLibraryLoadData(d *Device, a []uintptr) code {
+	m, c := d.loadModule(a, a[1], a[4], a[2], a[3])
+	if c != cudadrv.Success {
+		return c
+	}
+	m.handle = d.add(kindModule, &library{m}, 0)
+	m.inner = d.add(kindInner, m, 0)
+	return put64(a[0], uint64(m.handle))
+}
+
+func cuLibraryUnload(d *Device, a []uintptr) code {
+	l, ok := lookup[*library](d, a[0])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	return d.unload(l.module)
+}
+
+func cuLibraryGetModule(d *Device, a []uintptr) code {
+	l, ok := lookup[*library](d, a[1])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	return put64(a[0], uint64(l.module.inner))
+}
+
+func cuModuleGetFunction(d *Device, a []uintptr) code {
+	m, ok := lookup[*module](d, a[1])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	f, ok := d.function(m, cudadrv.CString(a[2]))
+	if !ok {
+		return cudadrv.ErrNotFound
+	}
+	return put64(a[0], uint64(f.inner))
+}
+
+func cuLibraryGetKernel(d *Device, a []uintptr) code {
+	l, ok := lookup[*library](d, a[1])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	f, ok := d.function(l.module, cudadrv.CString(a[2]))
+	if !ok {
+		return cudadrv.ErrNotFound
+	}
+	return put64(a[0], uint64(f.handle))
+}
+
+func cuKernelGetFunction(d *Device, a []uintptr) code {
+	f, ok := lookup[*function](d, a[1])
+	if !ok || f.handle != a[1] {
+		return cudadrv.ErrInvalidHandle
+	}
+	return put64(a[0], uint64(f.inner))
+}
+
+// cuGetParamInfo is the same for kernels and functions.
+func cuGetParamInfo(d *Device, a []uintptr) code {
+	f, ok := lookup[*function](d, a[0])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	if a[1] >= uintptr(len(f.kernel.Params)) || a[2] == 0 {
+		return cudadrv.ErrInvalidValue
+	}
+	p := f.kernel.Params[a[1]]
+	if a[3] != 0 {
+		put64(a[3], uint64(p.Size))
+	}
+	return put64(a[2], uint64(p.Offset))
+}
+
+func cuFuncGetAttribute(d *Device, a []uintptr) code { return d.functionAttribute(a) }
+
+func cuKernelGetAttribute(d *Device, a []uintptr) code {
+	return d.onDevice(a[3], func() code { return d.functionAttribute(a) })
+}
+
+func (d *Device) functionAttribute(a []uintptr) code {
+	f, ok := lookup[*function](d, a[2])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v := 0
+	switch cudadrv.FuncAttr(int32(a[1])) {
+	case cudadrv.FuncMaxThreadsPerBlock:
+		v = f.maxThreads()
+	case cudadrv.FuncSharedSize:
+		v = int(f.kernel.Shared)
+	case cudadrv.FuncConstSize, 7: // and whether caching was asked for
+	case cudadrv.FuncLocalSize:
+		v = int(f.kernel.Local)
+	case cudadrv.FuncRegisters:
+		v = registersOf(f.kernel)
+	case cudadrv.FuncPTXVersion, cudadrv.FuncBinaryVersion:
+		v = 10*ccMajor + ccMinor
+	case cudadrv.FuncMaxDynamicShared:
+		v = f.dynamic
+	case cudadrv.FuncSharedCarveout:
+		v = f.carveout
+	default:
+		return cudadrv.ErrInvalidValue
+	}
+	return put32(a[0], uint32(int32(v)))
+}
+
+func cuFuncSetAttribute(d *Device, a []uintptr) code {
+	return d.setFunctionAttribute(a[0], a[1], a[2])
+}
+
+func cuKernelSetAttribute(d *Device, a []uintptr) code {
+	return d.onDevice(a[3], func() code { return d.setFunctionAttribute(a[2], a[0], a[1]) })
+}
+
+func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {
+	f, ok := lookup[*function](d, h)
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	v := int(int32(value))
+	switch cudadrv.FuncAttr(int32(attr)) {
+	case cudadrv.FuncMaxDynamicShared:
+		if v < 0 || v+int(f.kernel.Shared) > d.sharedOptin() {
+			return cudadrv.ErrInvalidValue
+		}
+		f.mu.Lock()
+		f.dynamic = v
+		f.mu.Unlock()
+	case cudadrv.FuncSharedCarveout:
+		if v < -1 || v > 100 {
+			return cudadrv.ErrInvalidValue
+		}
+		f.mu.Lock()
+		f.carveout = v
+		f.mu.Unlock()
+	default:
+		return cudadrv.ErrInvalidValue
+	}
+	return cudadrv.Success
+}
+
+// cuOccupancyMaxActiveBlocksPerMultiprocessor counts by threads, blocks, shared memory and the guess at registers.
+func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, a []uintptr) code {
+	f, ok := lookup[*function](d, a[1])
+	if !ok {
+		return cudadrv.ErrInvalidHandle
+	}
+	threads := int(int32(a[2]))
+	if threads <= 0 {
+		return cudadrv.ErrInvalidValue
+	}
+	shared := int(a[3]) + int(f.kernel.Shared)
+	if threads > f.maxThreads() || shared > d.sharedOptin() {
+		return put32(a[0], 0)
+	}
+	threads = (threads + 31) / 32 * 32
+	return put32(a[0], uint32(min(exec.ThreadsPerSM/threads, exec.BlocksPerSM, exec.SharedPerSM/(shared+exec.ReservedShared),
+		max(exec.RegistersPerSM/(registersOf(f.kernel)*threads), 1))))
+}

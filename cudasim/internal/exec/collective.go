@@ -1,0 +1,63 @@
+package exec
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/robocache/robocache/cudasim/report"
+)
+
+// Spread gives all lanes of exec one value.
+func (w *Warp) Spread(r int32, exec uint32, v uint64) {
+	d := &w.Regs[r]
+	for ; exec != 0; exec &= exec - 1 {
+		d[bits.TrailingZeros32(exec)&31] = v
+	}
+}
+
+// Collective returns the step of an instruction that waits for the lanes of a member mask, which in.C holds and which is the same in all of
+// them. It does f once for each set of lanes that have one mask.
+func Collective(f func(w *Warp, in *Inst, exec uint32)) Step {
+	return func(w *Warp, in *Inst, exec uint32) Status {
+		masks := &w.Regs[in.C]
+		for left := exec; left != 0; {
+			i := bits.TrailingZeros32(left) & 31
+			need := uint32(masks[i])
+			same := uint32(0)
+			for e := left; e != 0; e &= e - 1 {
+				if j := bits.TrailingZeros32(e) & 31; uint32(masks[j]) == need {
+					same |= 1 << j
+				}
+			}
+			if need>>i&1 == 0 {
+				return w.Fail(report.DivergentBarrier, in, 1<<i, "the thread is not in its own member mask")
+			}
+			if !w.gather(need, same) {
+				return w.park(exec, waitGather, 0)
+			}
+			left &^= same
+		}
+		for left := exec; left != 0; {
+			need := uint32(masks[bits.TrailingZeros32(left)&31])
+			w.synced()
+			f(w, in, need&exec)
+			left &^= need
+		}
+		return StatusNext
+	}
+}
+
+// wholeWarp makes fn wait for all 32 lanes of the warp. It is an error if there are fewer.
+func wholeWarp(fn func(w *Warp, in *Inst) Status) Step {
+	return func(w *Warp, in *Inst, exec uint32) Status {
+		switch all := ^uint32(0); {
+		case exec == all:
+			w.synced()
+			return fn(w, in)
+		case w.Alive != all:
+			return w.Fail(report.DivergentBarrier, in, exec,
+				fmt.Sprintf("all lanes of a warp are to come here, and lanes %#x have ended or never were", ^w.Alive))
+		}
+		return w.park(exec, waitGather, 0)
+	}
+}

@@ -1,0 +1,68 @@
+package exec
+
+// OpKind is how the warp's loop treats an instruction.
+type OpKind uint8
+
+const (
+	KindALU  OpKind = iota // D = ALU(A, B, C)
+	KindSet                // PD, PQ = Cmp(A, B), combined with PA by Logic
+	KindSel                // D = PA ? A : B
+	KindPred               // PD = Logic(PA, PB)
+	KindBra                // to Target
+	KindExit
+	KindFn // Fn does all of it
+)
+
+// Inst is one micro-operation. Register fields name virtual registers until the slots are assigned; -1 is none.
+type Inst struct {
+	Kind  OpKind
+	Class Class
+	Apart bool // writes results before it has read all operands: results need slots of their own
+	Guard int32
+	GX    uint32 // all ones for a guard that is negated
+
+	D, A, B, C int32
+	PD, PQ     int32  // predicates written: the result and its complement
+	PA, PB     int32  // predicates read
+	AX, BX     uint32 // all ones where PA or PB is negated
+
+	Target int32 // of a branch, by its place in the code
+	Line   int32 // of the module's text
+	ALU    ALU
+	Cmp    func(a, b *Lanes) uint32
+	Logic  func(a, b uint32) uint32
+	Fn     Step
+	X      *Extra
+}
+
+// Step executes an instruction for the lanes of exec, which are not none.
+type Step func(w *Warp, in *Inst, exec uint32) Status
+
+// Extra is what few instructions have.
+type Extra struct {
+	DD, AA   []int32 // more registers written and read
+	Space    SpaceKind
+	Size     uint64 // bytes of an element
+	N        int    // elements
+	Off      uint64 // added to the address
+	Wide     bool   // the address register has 64 bits
+	Uniform  bool   // the address is no register: every lane has the same
+	Signed   bool
+	Mask     uint64 // of the destination register's width
+	Strong   bool   // volatile, relaxed, acquire or release: one atomic access
+	Acquire  bool
+	Release  bool
+	Constant bool                          // the read-only path
+	MayMiss  bool                          // an atomic that leaves memory as it was where its value is not B
+	RMW      func(old, b, c uint64) uint64 // the new value of an atomic
+	Targets  []int32                       // of brx
+	Bar      BarSpec
+}
+
+// BarSpec is what a barrier instruction does.
+type BarSpec struct {
+	Aligned bool   // all lanes of the warp run it together
+	Arrive  bool   // counts and goes on
+	Red     string // popc, and, or: what it makes of the threads' predicates
+	Counted bool   // in.B says how many threads take part
+}

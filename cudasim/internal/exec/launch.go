@@ -1,0 +1,106 @@
+package exec
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/cudasim/internal/memory"
+	"github.com/robocache/robocache/cudasim/report"
+)
+
+// The limits of a multiprocessor, which bound how many blocks are resident at once.
+const (
+	ThreadsPerSM   = 2048
+	BlocksPerSM    = 32
+	SharedPerSM    = 228 << 10 // bytes
+	RegistersPerSM = 64 << 10  // of 32 bits
+	ReservedShared = 1 << 10   // bytes of shared memory that the system keeps of each block
+
+	DefaultMultiprocessors = 132
+)
+
+// Launch is one launch. Grid and Block have no zero; Params is the parameter block, as long as Kernel.ParamBytes.
+// The caller has checked Block against Kernel.MaxThreads and shared memory against the device's limit.
+type Launch struct {
+	Kernel *Kernel
+	Grid   [3]uint32
+	Block  [3]uint32
+	Shared uint32 // dynamic shared bytes
+	Params []byte
+	Early  bool          // it may begin before the end of the kernel ahead of it, so a thread in it must wait for that
+	Owner  *memory.Owner // the device whose memory the kernel reaches; nil reaches all
+	Options
+}
+
+// Options say how a launch runs. The zero value runs with every check, in order of block and warp.
+type Options struct {
+	Seed            uint64       // not 0: the order of blocks and warps is drawn from it
+	Workers         int          // goroutines that run blocks, 0 for GOMAXPROCS; the race check runs on one
+	Skip            report.Check // checks to leave out
+	Counters        bool         // count instructions and memory traffic
+	Lines           bool         // with Counters: count what ran for each line of the module's text
+	Multiprocessors int          // 0 is 132
+	MaxSteps        uint64       // instructions that a block's warps may run before it counts as hung, 0 for 2^31
+}
+
+// Machine runs the kernels of a space, one at a time.
+type Machine struct {
+	Space *memory.Space
+	cells cellPool
+}
+
+// launchRun is a launch that is running.
+type launchRun struct {
+	*Launch
+	sp      *memory.Space
+	cells   *cellPool
+	checks  report.Check
+	threads uint32 // of a block
+	warps   uint32 // of a block
+	blocks  uint64
+	drawn   drawn
+	order   []uint32 // of blocks, nil for first to last
+
+	next  atomic.Uint64 // the next block to start
+	stop  atomic.Bool
+	waits atomic.Bool // a thread executed griddepcontrol.wait
+	mu    sync.Mutex
+	fault *report.Fault
+	first uint64 // block of fault
+	total *tally
+
+	syncs      map[uint64]seen // what was released through each address of global memory
+	shadows    map[*memory.Allocation]*shadow
+	lastOf     *memory.Allocation
+	lastShadow *shadow
+}
+
+// occupancy is how many blocks of the launch are resident on one multiprocessor.
+func (r *launchRun) occupancy() uint64 {
+	n := min(BlocksPerSM, ThreadsPerSM/(32*r.warps))
+	if s := r.Kernel.Shared + r.Shared; s > 0 {
+		n = min(n, SharedPerSM/(s+ReservedShared))
+	}
+	return uint64(max(n, 1))
+}
+
+func (r *launchRun) sharedBytes() uint64 {
+	return uint64(r.Kernel.Shared) + uint64(r.Launch.Shared)
+}
+
+func (r *launchRun) blockAt(i uint64) [3]uint32 {
+	x, y := uint64(r.Grid[0]), uint64(r.Grid[1])
+	return [3]uint32{uint32(i % x), uint32(i / x % y), uint32(i / x / y)}
+}
+
+func (r *launchRun) threadAt(t uint32) [3]uint32 {
+	return [3]uint32{t % r.Block[0], t / r.Block[0] % r.Block[1], t / r.Block[0] / r.Block[1]}
+}
+
+// drawn is what a seed makes of a launch: a number of its own, not 0, how long the turns of its blocks are, about, and how many
+// begin before one has ended. So blocks of some launches do the same step at about the same time, and others run far ahead.
+type drawn struct {
+	seed     uint64
+	turn     uint64
+	together int
+}

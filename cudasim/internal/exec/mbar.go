@@ -1,0 +1,46 @@
+package exec
+
+import "encoding/binary"
+
+// mbar is an mbarrier object: eight bytes of shared memory, whose layout is this package's own.
+type mbar struct {
+	phase   uint64 // completed phases, its last bit is the parity; 12 bits
+	count   uint64 // arrivals that a phase expects; 15 bits
+	pending uint64 // arrivals that are still to come; 15 bits
+	tx      int64  // bytes that are still to come; 21 bits
+	ready   bool
+}
+
+const mbarReady = uint64(1) << 63
+
+func readMbar(b *block, at uint64) mbar {
+	v := binary.LittleEndian.Uint64(b.shared.Data[at:])
+	return mbar{phase: v & 0xfff, count: v >> 12 & 0x7fff, pending: v >> 27 & 0x7fff, tx: int64(v<<1) >> 43, ready: v&mbarReady != 0}
+}
+
+func (m *mbar) write(b *block, at uint64) {
+	v := m.phase&0xfff | m.count<<12 | m.pending<<27 | uint64(m.tx)&(1<<21-1)<<42
+	if m.ready {
+		v |= mbarReady
+	}
+	binary.LittleEndian.PutUint64(b.shared.Data[at:], v)
+	b.shared.Mark(at, 8)
+}
+
+// settle begins the next phase if nothing is awaited in this one.
+func (m *mbar) settle() {
+	if m.pending == 0 && m.tx == 0 {
+		m.phase++
+		m.pending = m.count
+	}
+}
+
+// state is the token that arrive gives: the object as it is.
+func (m *mbar) state() uint64 { return m.phase&0xfff | m.pending<<27 }
+
+// PendingCount is mbarrier.pending_count of tokens.
+func PendingCount(d, a, _, _ *Lanes) {
+	for i := range d {
+		d[i] = a[i] >> 27 & 0x7fff
+	}
+}

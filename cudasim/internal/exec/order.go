@@ -1,0 +1,120 @@
+package exec
+
+// snapshot is all that the warp knows and has done; what it does next is no part of it.
+func (w *Warp) snapshot() seen {
+	s := make(seen, len(w.known)+1)
+	for k, v := range w.known {
+		s[k] = v
+	}
+	own := make([]uint32, w.b.run.warps)
+	copy(own, s[w.b.index])
+	own[w.index] = w.clock
+	s[w.b.index] = own
+	w.clock++
+	return s
+}
+
+// syncMap gives the sync objects of a space.
+func (b *block) syncMap(sp SpaceKind) map[uint64]seen {
+	if sp == SpaceShared {
+		return b.syncs
+	}
+	if b.run.syncs == nil {
+		b.run.syncs = map[uint64]seen{}
+	}
+	return b.run.syncs
+}
+
+// release passes on what the warp knows to those who acquire from an address. A store begins anew, an atomic adds.
+func (w *Warp) release(sp SpaceKind, addr uint64, s seen, add bool) {
+	m := w.b.syncMap(sp)
+	if !add {
+		m[addr] = s
+		return
+	}
+	old := m[addr]
+	fresh := make(seen, len(old)+len(s))
+	fresh.learn(old)
+	fresh.learn(s)
+	m[addr] = fresh
+}
+
+// releaseTo and acquireFrom order memory through an mbarrier.
+func (w *Warp) releaseTo(at uint64) {
+	if w.b.racing {
+		w.release(SpaceShared, at, w.snapshot(), true)
+	}
+}
+
+func (w *Warp) acquireFrom(at uint64) {
+	if w.b.racing {
+		w.known.learn(w.b.syncs[at])
+	}
+}
+
+// synced orders the lanes of a warp after a collective.
+func (w *Warp) synced() {
+	if w.b.racing {
+		w.clock++
+	}
+}
+
+// ordered orders the accesses of a warp before and after a fence.
+func (w *Warp) ordered() {
+	if w.b.racing {
+		w.known.learn(w.pending)
+		w.pending = nil
+		w.fenced = w.snapshot()
+	}
+}
+
+// arrived adds to a barrier what the warp knows.
+func (w *Warp) arrived(bar *barrier) {
+	if w.b.racing {
+		bar.known.learn(w.snapshot())
+		bar.fenced.learn(w.fenced)
+	}
+}
+
+// completed tells all that wait at a barrier what those that arrived knew.
+func (b *block) completed(bar *barrier, id int) {
+	if !b.racing {
+		return
+	}
+	for i := range b.warps {
+		w := &b.warps[i]
+		for _, g := range w.groups {
+			if g.wait == waitBar && int(g.bar) == id {
+				w.known.learn(bar.known)
+				if len(bar.fenced) > 0 {
+					fenced := seen{}
+					fenced.learn(w.fenced)
+					fenced.learn(bar.fenced)
+					w.fenced = fenced
+				}
+				break
+			}
+		}
+	}
+}
+
+// strongAccess orders memory around an access that others see at once.
+func (w *Warp) strongAccess(in *Inst, sp SpaceKind, addr uint64, kind accessKind) {
+	if kind != accessWrite {
+		from := w.b.syncMap(sp)[addr]
+		if in.X.Acquire {
+			w.known.learn(from)
+		} else {
+			w.pending.learn(from)
+		}
+	}
+	if kind != accessRead {
+		what := w.fenced
+		if in.X.Release {
+			what = w.snapshot()
+		}
+		if kind != accessAtomic || len(what) > 0 {
+			w.release(sp, addr, what, kind == accessAtomic)
+		}
+	}
+}

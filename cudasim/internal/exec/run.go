@@ -1,0 +1,177 @@
+package exec
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/robocache/robocache/cudasim/report"
+)
+
+const (
+	warpTurn        = 8192    // instructions after which another warp of the block runs
+	blockTurn       = 1 << 20 // instructions after which another resident block runs
+	mostTogether    = 48      // blocks that a seed lets begin before one has ended
+	defaultMaxSteps = 1 << 31
+)
+
+// Run executes a launch and returns when it has ended. After a fault the memory holds what was written before it.
+// The counters are nil unless the options ask for them. Run replaces options of l that are zero by their defaults.
+func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
+	r := &launchRun{Launch: l, sp: m.Space, cells: &m.cells}
+	r.checks = report.CheckAll &^ r.Skip
+	if r.MaxSteps == 0 {
+		r.MaxSteps = defaultMaxSteps
+	}
+	if r.Multiprocessors <= 0 {
+		r.Multiprocessors = DefaultMultiprocessors
+	}
+	r.threads = l.Block[0] * l.Block[1] * l.Block[2]
+	r.warps = (r.threads + 31) / 32
+	r.blocks = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
+	workers := r.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if r.checks&report.CheckRaces != 0 || r.Seed != 0 {
+		workers = 1
+	}
+	workers = int(min(uint64(workers), r.blocks))
+	if r.Counters {
+		r.total = newTally(r.Lines)
+	}
+	if r.Seed != 0 {
+		r.drawn = draw(r.Seed, l.Params, r.blocks)
+		r.order = shuffled(r.drawn.seed, r.blocks)
+	}
+	capacity := (r.occupancy()*uint64(r.Multiprocessors) + uint64(workers) - 1) / uint64(workers)
+	if workers == 1 {
+		r.work(capacity)
+	} else {
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() { r.work(capacity) })
+		}
+		wg.Wait()
+	}
+	m.cells.ended()
+	if r.Early && r.fault == nil && !r.waits.Load() {
+		r.fault = r.neverWaited()
+	}
+	if r.total == nil {
+		return nil, r.fault
+	}
+	return &r.total.Counters, r.fault
+}
+
+// neverWaited is the fault of a launch that may begin early and in which no thread waited for what is ahead of it.
+func (r *launchRun) neverWaited() *report.Fault {
+	line := int(r.Kernel.Code[len(r.Kernel.Code)-1].Line)
+	return &report.Fault{Kind: report.NeverWaited, Kernel: r.Kernel.Name, Line: line, Text: TrimmedLine(r.Kernel.Source, line),
+		Detail: "no thread executed griddepcontrol.wait, so that what comes after this launch may run ahead of what came before it"}
+}
+
+// draw goes by the parameters, so that launches that follow each other differ and a run can be had again.
+func draw(seed uint64, params []byte, blocks uint64) drawn {
+	for _, b := range params {
+		seed = Mix(seed ^ uint64(b))
+	}
+	seed = max(Mix(seed^blocks), 1)
+	return drawn{seed, 1 << (6 + seed%11), int(min(1<<(seed>>8%7), mostTogether))}
+}
+
+// more says, under a seed, how many blocks begin when so many are resident and all have had a turn: one at times though enough are,
+// as those may wait for it.
+func (d *drawn) more(resident int) int {
+	d.seed = Mix(d.seed)
+	return max(d.together-resident, int(d.seed%8/7))
+}
+
+// work runs blocks until none is left. A block keeps the worker until it ends or waits for something outside; then the next
+// one starts, and when as many are resident as fit, they take turns. Under a seed turns are short, several blocks begin at once, and the
+// order is another in each round.
+func (r *launchRun) work(capacity uint64) {
+	var resident, spare []*block
+	var counts *tally
+	if r.total != nil {
+		counts = newTally(r.Lines)
+		defer func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.total.add(counts)
+		}()
+	}
+	defer func() {
+		for _, b := range spare {
+			b.run, b.counts = nil, nil
+			r.Kernel.blocks.Put(b)
+		}
+	}()
+	turn := 0
+	for !r.stop.Load() {
+		if turn >= len(resident) {
+			turn = 0
+			more := 1
+			if r.drawn.seed != 0 {
+				more = r.drawn.more(len(resident))
+			}
+			for ; more > 0 && uint64(len(resident)) < capacity; more-- {
+				b := r.start(&spare, counts)
+				if b == nil {
+					break
+				}
+				resident = append(resident, b)
+				turn = len(resident) - 1
+			}
+			if len(resident) == 0 {
+				return
+			}
+			if r.drawn.seed != 0 {
+				turn = 0
+				shuffle(r.drawn.seed, resident)
+			}
+		}
+		b := resident[turn]
+		switch b.turn() {
+		case statusExited:
+			resident = append(resident[:turn], resident[turn+1:]...)
+			spare = append(spare, b)
+		case statusFault:
+			r.report(b)
+			return
+		default:
+			turn++
+		}
+	}
+}
+
+// start makes the next block resident, nil if there is none.
+func (r *launchRun) start(spare *[]*block, counts *tally) *block {
+	i := r.next.Add(1) - 1
+	if i >= r.blocks {
+		return nil
+	}
+	if r.order != nil {
+		i = uint64(r.order[i])
+	}
+	var b *block
+	if n := len(*spare); n > 0 {
+		b, *spare = (*spare)[n-1], (*spare)[:n-1]
+	} else if old, ok := r.Kernel.blocks.Get().(*block); ok && len(old.warps) == int(r.warps) && old.shared.Size == r.sharedBytes() {
+		b = old
+		b.run, b.counts = r, counts
+	} else {
+		b = &block{run: r, counts: counts}
+	}
+	b.reset(i)
+	return b
+}
+
+// report keeps a block's fault, the one of the first block if there are several, and stops the launch.
+func (r *launchRun) report(b *block) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault == nil || b.index < r.first {
+		r.fault, r.first = b.fault, b.index
+	}
+	r.stop.Store(true)
+}

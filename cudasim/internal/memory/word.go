@@ -1,0 +1,27 @@
+package memory
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// AlignedBytes makes zeroed memory whose first byte is aligned to 16 at least, with whole words behind its end.
+func AlignedBytes(n uint64) []byte {
+	words := make([]uint64, (n+15)/8)
+	// SAFETY: the bytes are the words' own memory, which the slice keeps alive; n is at most 8*len(words).
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))[:n]
+}
+
+// Word32 is the aligned 32-bit word that begins at b, for the operations that kernels do atomically.
+func Word32(b []byte) *atomic.Uint32 {
+	b = b[:4] // without reading it
+	// SAFETY: four bytes are there, and the device address, whose alignment was checked, has the alignment of b.
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+// Word64 is the aligned 64-bit word that begins at b.
+func Word64(b []byte) *atomic.Uint64 {
+	b = b[:8]
+	// SAFETY: eight bytes are there, and the device address, whose alignment was checked, has the alignment of b.
+	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(b)))
+}

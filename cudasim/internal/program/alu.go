@@ -1,0 +1,137 @@
+package program
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/cudasim/internal/exec"
+)
+
+// signedType reports whether a type's values are signed.
+func signedType(t string) bool { return t[0] == 's' }
+
+// extend returns the function that takes the low bits of a value as one of a type, sign-extended if the type is signed.
+func extend(t string) func(uint64) uint64 {
+	switch t {
+	case "s8":
+		return func(v uint64) uint64 { return uint64(int64(int8(v))) }
+	case "s16":
+		return func(v uint64) uint64 { return uint64(int64(int16(v))) }
+	case "s32":
+		return func(v uint64) uint64 { return uint64(int64(int32(v))) }
+	}
+	m := width(t)
+	return func(v uint64) uint64 { return v & m }
+}
+
+// lanewise makes an alu of a function of 64-bit values: those of a signed type come sign-extended, others zero-extended, and
+// the result is cut to the mask.
+func lanewise(t string, mask uint64, f func(a, b, c uint64) uint64) alu {
+	switch t {
+	case "s16":
+		return func(d, a, b, c *lanes) {
+			for i := range d {
+				d[i] = f(uint64(int64(int16(a[i]))), uint64(int64(int16(b[i]))), uint64(int64(int16(c[i])))) & mask
+			}
+		}
+	case "s32":
+		return func(d, a, b, c *lanes) {
+			for i := range d {
+				d[i] = f(uint64(int64(int32(a[i]))), uint64(int64(int32(b[i]))), uint64(int64(int32(c[i])))) & mask
+			}
+		}
+	case "s64", "u64", "b64":
+		return func(d, a, b, c *lanes) {
+			for i := range d {
+				d[i] = f(a[i], b[i], c[i]) & mask
+			}
+		}
+	}
+	m := width(t)
+	return func(d, a, b, c *lanes) {
+		for i := range d {
+			d[i] = f(a[i]&m, b[i]&m, c[i]&m) & mask
+		}
+	}
+}
+
+// alu emits d = f(sources).
+func (c *compiler) alu(cl exec.Class, f alu, d int32, src ...int32) {
+	in := none(exec.KindALU, cl)
+	in.ALU, in.D = f, d
+	for i, r := range []*int32{&in.A, &in.B, &in.C} {
+		if i < len(src) {
+			*r = src[i]
+		}
+	}
+	c.emit(in)
+}
+
+// apply emits an instruction whose result, of type to, is f of operands of the types from.
+func (c *compiler) apply(cl exec.Class, f alu, to string, from ...string) {
+	args := c.args(1 + len(from))
+	d, src := c.dst(args[0], to), make([]int32, len(from))
+	for i, t := range from {
+		src[i] = c.src(args[1+i], t)
+	}
+	c.alu(cl, f, d, src...)
+}
+
+// each makes an alu of a function of the lanes' values.
+func each(f func(a, b, c uint64) uint64) alu {
+	return func(d, a, b, c *lanes) {
+		for i := range d {
+			d[i] = f(a[i], b[i], c[i])
+		}
+	}
+}
+
+// ints compiles an instruction of n integer sources, all of one type, with a result of that type.
+func (c *compiler) ints(n int, t string, f func(a, b, c uint64) uint64) {
+	c.intsTo(n, t, t, f)
+}
+
+func (c *compiler) intsTo(n int, t, to string, f func(a, b, c uint64) uint64) {
+	fast := fastInts[c.q.base+"."+t]
+	if fast == nil || to != t {
+		fast = lanewise(t, width(to), f)
+	}
+	c.apply(exec.ClassInt, fast, to, slices.Repeat([]string{t}, n)...)
+}
+
+// intType takes the instruction's type, one of those named.
+func (c *compiler) intType(types string) string {
+	t := c.q.typ()
+	if t == "" || !strings.Contains(" "+types+" ", " "+t+" ") {
+		fail("a type of %s expected, got .%s", types, t)
+	}
+	return t
+}
+
+const allInts = "u16 s16 u32 s32 u64 s64"
+
+// either sends floating-point forms of an instruction to one handler and integer forms to another.
+func either(float, integer func(c *compiler)) func(c *compiler) {
+	return func(c *compiler) {
+		if c.q.isFloat() {
+			float(c)
+		} else {
+			integer(c)
+		}
+	}
+}
+
+func less(signed bool, a, b uint64) bool {
+	if signed {
+		return int64(a) < int64(b)
+	}
+	return a < b
+}
+
+func (c *compiler) mustInt(t string) { c.mustBe(t, strings.Fields(allInts)...) }
+
+func (c *compiler) mustBe(t string, types ...string) {
+	if !slices.Contains(types, t) {
+		fail("a type of %v expected, got .%s", types, t)
+	}
+}

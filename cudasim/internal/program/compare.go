@@ -1,0 +1,294 @@
+package program
+
+import (
+	"math"
+	"strings"
+
+	"github.com/robocache/robocache/cudasim/internal/exec"
+)
+
+type integer interface {
+	~uint16 | ~uint32 | ~uint64 | ~int16 | ~int32 | ~int64
+}
+
+// logics combine a comparison with a predicate.
+var logics = map[string]func(a, b uint32) uint32{
+	"and": func(a, b uint32) uint32 { return a & b },
+	"or":  func(a, b uint32) uint32 { return a | b },
+	"xor": func(a, b uint32) uint32 { return a ^ b },
+}
+
+func compileSetp(c *compiler) {
+	op := c.q.one(comparisons...)
+	logic := c.q.one("and", "or", "xor")
+	ftz := c.q.has("ftz")
+	t := c.q.typ()
+	n := 3
+	if logic != "" {
+		n = 4
+	}
+	args := c.args(n)
+	in := none(exec.KindSet, exec.ClassPredicate)
+	first, second := pair(args[0])
+	in.PD, in.PQ = c.predDst(first), c.predDst(second)
+	in.A, in.B = c.src(args[1], regType(t)), c.src(args[2], regType(t))
+	if logic != "" {
+		in.PA, in.AX = c.pred(args[3])
+		in.Logic = logics[logic]
+	}
+	if hf, ok := halfFormats[t]; ok && hf.pair {
+		lo := compare(op, strings.TrimSuffix(t, "x2"), ftz)
+		in.X = &extra{DD: []int32{in.PD, in.PQ}}
+		in.PD, in.PQ, in.Kind = -1, -1, exec.KindFn
+		in.Cmp = lo
+		in.Fn = setpPair
+		if logic != "" {
+			fail("a packed comparison with a predicate")
+		}
+		c.emit(in)
+		return
+	}
+	in.Cmp = compare(op, t, ftz)
+	c.emit(in)
+}
+
+// setpPair compares both halves, each to a predicate of its own.
+func setpPair(w *warp, in *inst, active uint32) exec.Status {
+	a, b := w.Regs[in.A], w.Regs[in.B]
+	for k, p := range in.X.DD {
+		v := in.Cmp(&a, &b)
+		w.Preds[p] = w.Preds[p]&^active | v&active
+		if k == 0 {
+			for i := range a {
+				a[i] >>= 16
+				b[i] >>= 16
+			}
+		}
+	}
+	return exec.StatusNext
+}
+
+// compileSet is a comparison whose result is all ones, or 1.0.
+func compileSet(c *compiler) {
+	op := c.q.one(comparisons...)
+	logic := c.q.one("and", "or", "xor")
+	ftz := c.q.has("ftz")
+	to := c.q.typ()
+	t := c.q.typ()
+	n := 3
+	if logic != "" {
+		n = 4
+	}
+	args := c.args(n)
+	c.mustBe(to, "u32", "s32", "f32", "f16", "bf16", "u16", "s16")
+	yes := map[string]uint64{"f32": 0x3f800000, "f16": 0x3c00, "bf16": 0x3f80}[to]
+	if yes == 0 {
+		yes = width(to)
+	}
+	p := c.temp("pred")
+	in := none(exec.KindSet, exec.ClassPredicate)
+	in.PD, in.A, in.B, in.Cmp = p, c.src(args[1], regType(t)), c.src(args[2], regType(t)), compare(op, t, ftz)
+	if logic != "" {
+		in.PA, in.AX = c.pred(args[3])
+		in.Logic = logics[logic]
+	}
+	c.emit(in)
+	sel := none(exec.KindSel, exec.ClassInt)
+	sel.D, sel.A, sel.B, sel.PA = c.dst(args[0], regType(to)), c.constant(yes), c.constant(0), p
+	c.emit(sel)
+}
+
+func compileIsspacep(c *compiler) {
+	want := c.stateSpace("global", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry")
+	args := c.args(2)
+	in := none(exec.KindSet, exec.ClassPredicate)
+	in.PD, in.A = c.predDst(args[0]), c.src(args[1], "u64")
+	in.Cmp = func(a, _ *lanes) (m uint32) {
+		for i := range a {
+			if exec.SpaceOf(a[i]) == want {
+				m |= 1 << i
+			}
+		}
+		return m
+	}
+	c.emit(in)
+}
+
+// ordering is what all comparisons of a type are made of: each compares every lane, and gives a bit for each.
+type ordering struct{ eq, lt, le func(a, b *lanes) uint32 }
+
+// bit is the bit of lane 31, from where those of the lanes before have moved down.
+func bit(v bool) uint32 {
+	if v {
+		return 1 << 31
+	}
+	return 0
+}
+
+func eqT[T integer](a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(T(a[i]) == T(b[i]))
+	}
+	return m
+}
+
+func ltT[T integer](a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(T(a[i]) < T(b[i]))
+	}
+	return m
+}
+
+func leT[T integer](a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(T(a[i]) <= T(b[i]))
+	}
+	return m
+}
+
+func eqF32(a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(f32(a[i]) == f32(b[i]))
+	}
+	return m
+}
+
+func ltF32(a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(f32(a[i]) < f32(b[i]))
+	}
+	return m
+}
+
+func leF32(a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(f32(a[i]) <= f32(b[i]))
+	}
+	return m
+}
+
+func eqF64(a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(f64(a[i]) == f64(b[i]))
+	}
+	return m
+}
+
+func ltF64(a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(f64(a[i]) < f64(b[i]))
+	}
+	return m
+}
+
+func leF64(a, b *lanes) (m uint32) {
+	for i := range a {
+		m = m>>1 | bit(f64(a[i]) <= f64(b[i]))
+	}
+	return m
+}
+
+// widened is the ordering of the floating-point values that value makes of what registers hold.
+func widened(value func(v uint64) float64) ordering {
+	of := func(f func(a, b *lanes) uint32) func(a, b *lanes) uint32 {
+		return func(a, b *lanes) uint32 {
+			var x, y lanes
+			for i := range x {
+				x[i], y[i] = math.Float64bits(value(a[i])), math.Float64bits(value(b[i]))
+			}
+			return f(&x, &y)
+		}
+	}
+	return ordering{of(eqF64), of(ltF64), of(leF64)}
+}
+
+func integers[T integer]() ordering { return ordering{eqT[T], ltT[T], leT[T]} }
+
+// orderingOf gives a type's ordering, and whether some of its values are NaN, which are neither equal nor less.
+func orderingOf(t string, ftz bool) (o ordering, nan bool) {
+	switch t {
+	case "u16", "b16":
+		return integers[uint16](), false
+	case "s16":
+		return integers[int16](), false
+	case "u32", "b32":
+		return integers[uint32](), false
+	case "s32":
+		return integers[int32](), false
+	case "u64", "b64":
+		return integers[uint64](), false
+	case "s64":
+		return integers[int64](), false
+	case "f64":
+		return ordering{eqF64, ltF64, leF64}, true
+	case "f32":
+		if ftz {
+			return widened(toDouble("f32", ftz)), true
+		}
+		return ordering{eqF32, ltF32, leF32}, true
+	case "f16", "bf16":
+		hf := halfFormats[t]
+		return widened(func(v uint64) float64 {
+			if ftz {
+				v = hf.flush(v)
+			}
+			return hf.value(v & 0xffff)
+		}), true
+	}
+	fail("a comparison of .%s", t)
+	return ordering{}, false
+}
+
+var comparisons = []string{"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu",
+	"gtu", "geu", "num", "nan"}
+
+// compare gives the comparison of two values of a type.
+func compare(op, t string, ftz bool) func(a, b *lanes) uint32 {
+	signless := map[string]string{"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+	if is, ok := signless[op]; ok {
+		t = strings.Replace(t, "b", "u", 1)
+		if t[0] != 'u' {
+			fail("comparison .%s of .%s", op, t)
+		}
+		op = is
+	}
+	o, nan := orderingOf(t, ftz)
+	switch {
+	case op == "eq":
+		return o.eq
+	case op == "lt":
+		return o.lt
+	case op == "le":
+		return o.le
+	case op == "gt":
+		return func(a, b *lanes) uint32 { return o.lt(b, a) }
+	case op == "ge":
+		return func(a, b *lanes) uint32 { return o.le(b, a) }
+	case op == "ne" && !nan:
+		return func(a, b *lanes) uint32 { return ^o.eq(a, b) }
+	case !nan:
+		fail("comparison .%s of integers", op)
+	}
+	switch op {
+	case "ne":
+		return func(a, b *lanes) uint32 { return o.lt(a, b) | o.lt(b, a) }
+	case "equ":
+		return func(a, b *lanes) uint32 { return ^(o.lt(a, b) | o.lt(b, a)) }
+	case "neu":
+		return func(a, b *lanes) uint32 { return ^o.eq(a, b) }
+	case "ltu":
+		return func(a, b *lanes) uint32 { return ^o.le(b, a) }
+	case "leu":
+		return func(a, b *lanes) uint32 { return ^o.lt(b, a) }
+	case "gtu":
+		return func(a, b *lanes) uint32 { return ^o.le(a, b) }
+	case "geu":
+		return func(a, b *lanes) uint32 { return ^o.lt(a, b) }
+	case "num":
+		return func(a, b *lanes) uint32 { return o.eq(a, a) & o.eq(b, b) }
+	case "nan":
+		return func(a, b *lanes) uint32 { return ^(o.eq(a, a) & o.eq(b, b)) }
+	}
+	fail("comparison .%s of floating-point values", op)
+	return nil
+}

@@ -1,0 +1,102 @@
+package program
+
+import (
+	"github.com/robocache/robocache/cudasim/internal/exec"
+	"github.com/robocache/robocache/internal/ptxparse"
+	"github.com/robocache/robocache/internal/tensorcore"
+)
+
+func addMatrix() {
+	handlers["ldmatrix"] = compileLoadMatrix
+	handlers["stmatrix"] = compileStoreMatrix
+	handlers["movmatrix"] = compileTransposeMatrix
+	handlers["mma"] = compileMMA
+}
+
+// matrices takes what ldmatrix and stmatrix have in common, and gives the micro-operation and the registers' operands.
+func (c *compiler) matrices(address, regs ptxparse.Operand) (inst, []ptxparse.Operand) {
+	c.require("sync", "aligned", "m8n8")
+	n := map[string]int{"x1": 1, "x2": 2, "x4": 4}[c.q.one("x1", "x2", "x4")]
+	if n == 0 {
+		fail("x1, x2 or x4 expected")
+	}
+	in := newStep(exec.ClassMemory)
+	in.Apart = true
+	in.X = &extra{N: n, Space: spaceByName[c.q.one("shared", "shared::cta")]}
+	c.setAddress(&in, address)
+	if c.q.typ() != "b16" {
+		fail("a type of b16 expected")
+	}
+	return in, elements(regs, n)
+}
+
+func compileLoadMatrix(c *compiler) {
+	args := c.args(2)
+	trans := c.q.has("trans")
+	in, regs := c.matrices(args[1], args[0])
+	for _, o := range regs {
+		in.X.DD = append(in.X.DD, c.dst(o, "b32"))
+	}
+	in.Fn = exec.LoadMatrix(trans)
+	c.emit(in)
+}
+
+func compileStoreMatrix(c *compiler) {
+	args := c.args(2)
+	trans := c.q.has("trans")
+	in, regs := c.matrices(args[0], args[1])
+	for _, o := range regs {
+		in.X.AA = append(in.X.AA, c.src(o, "b32"))
+	}
+	in.Fn = exec.StoreMatrix(trans)
+	c.emit(in)
+}
+
+// compileTransposeMatrix is movmatrix, which transposes one matrix.
+func compileTransposeMatrix(c *compiler) {
+	c.require("sync", "aligned", "m8n8", "trans", "b16")
+	args := c.args(2)
+	in := newStep(exec.ClassSync)
+	in.Apart = true
+	in.D, in.A = c.dst(args[0], "b32"), c.src(args[1], "b32")
+	in.Fn = exec.TransposeMatrix
+	c.emit(in)
+}
+
+// compileMMA is mma.sync of 16 rows, 8 columns and 8 or 16 products with 32-bit sums, by the tensor cores' rule of compute capability 9.0.
+func compileMMA(c *compiler) {
+	c.require("sync", "aligned")
+	deep := map[string]int{"m16n8k8": 8, "m16n8k16": 16}[c.q.one("m16n8k8", "m16n8k16")]
+	if deep == 0 {
+		fail("a shape of m16n8k8 or m16n8k16 expected")
+	}
+	c.require("row", "col")
+	var types [4]string
+	for i := range types {
+		types[i] = c.q.typ()
+	}
+	format := tensorcore.BFloat16
+	if types[1] == "f16" {
+		format = tensorcore.Float16
+	} else if types[1] != "bf16" {
+		fail("factors of bf16 or f16 expected")
+	}
+	if types != [4]string{"f32", types[1], types[1], "f32"} {
+		fail("sums of f32 and factors of one type expected")
+	}
+	args := c.args(4)
+	in := newStep(exec.ClassTensor)
+	in.Apart = true
+	in.X = &extra{}
+	for _, o := range elements(args[0], 4) {
+		in.X.DD = append(in.X.DD, c.dst(o, "f32"))
+	}
+	nA, nB := deep/4, deep/8
+	for i, n := range []int{nA, nB, 4} {
+		for _, o := range elements(args[1+i], n) {
+			in.X.AA = append(in.X.AA, c.src(o, []string{"b32", "b32", "f32"}[i]))
+		}
+	}
+	in.Fn = exec.MultiplyMatrices(format, nA, nB)
+	c.emit(in)
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Check is a set of checks. Bounds and alignment are always checked.
+type Check uint
+
+const (
+	CheckUninitialised Check = 1 << iota // reads of memory that nobody wrote
+	CheckRaces                           // accesses of two threads that nothing orders
+	CheckAll           = CheckUninitialised | CheckRaces
+)
+
+// FaultKind is what a kernel did wrong.
+type FaultKind int
+
+const (
+	OutOfBounds FaultKind = iota + 1
+	Misaligned
+	UseAfterFree
+	Uninitialised
+	Race
+	DivergentBarrier
+	Trap
+	Timeout
+	Undefined
+	NeverWaited // a dependent launch has ended, and nothing says that the one ahead of it has
+)
+
+var faultNames = map[FaultKind]string{
+	OutOfBounds: "access out of bounds", Misaligned: "misaligned access", UseAfterFree: "use after free",
+	Uninitialised: "read of memory that was never written", Race: "race", DivergentBarrier: "divergent barrier",
+	Trap: "trap", Timeout: "no end in sight", Undefined: "operands that PTX leaves undefined",
+	NeverWaited: "dependent launch that never waited",
+}
+
+func (k FaultKind) String() string { return faultNames[k] }
+
+// Fault is why a launch ended early.
+type Fault struct {
+	Kind    FaultKind
+	Kernel  string
+	Line    int    // in the module's text, from 1
+	Text    string // that line
+	Block   [3]uint32
+	Thread  [3]uint32
+	Space   string // global, shared, local, param; empty if no address is involved
+	Address uint64
+	Bytes   int    // size of the access
+	Near    string // the allocation that the address is in or next to
+	Detail  string // what else is known: the other thread of a race, and its line
+}
+
+func (f *Fault) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "cudasim: %v in %s, block %v, thread %v, line %d: %s", f.Kind, f.Kernel, f.Block, f.Thread, f.Line, f.Text)
+	if f.Space != "" {
+		fmt.Fprintf(&b, "; %d bytes at %s address %#x", f.Bytes, f.Space, f.Address)
+	}
+	if f.Near != "" {
+		fmt.Fprintf(&b, ", %s", f.Near)
+	}
+	if f.Detail != "" {
+		fmt.Fprintf(&b, "; %s", f.Detail)
+	}
+	return b.String()
+}

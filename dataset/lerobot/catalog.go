@@ -1,0 +1,72 @@
+package lerobot
+
+import (
+	"fmt"
+)
+
+// episodeEntry is an episode as meta/episodes lists it. Numbers that are missing there are -1.
+type episodeEntry struct {
+	tasks       []string
+	length      int64
+	chunk, file int64 // of its data
+	from, to    int64 // its rows in the whole dataset
+	videos      map[string]video
+	other       map[string]string
+}
+
+// video is where a video of an episode lies: the file, and seconds in it. What meta/episodes does not say is -1.
+type video struct {
+	chunk, file int64
+	from, to    float64
+	// How many frames the file has before it, for it and in all, if each row of the episodes in it has one; all is negative if nobody knows.
+	before, count, all int64
+	next               float64 // where the next episode begins in the file; negative for the last
+}
+
+// catalog is the tasks and the episodes that a dataset lists.
+type catalog struct {
+	*source
+	header   *header
+	tasks    map[int64]string
+	places   map[int64]int           // of the tasks in Info.Tasks, if their numbers are not 0, 1, 2, ...
+	declared map[int64]*episodeEntry // episodes as meta/episodes has them
+	order    []int64                 // their numbers, as they are listed
+}
+
+func (s *catalog) task(n int64, task string) {
+	if _, twice := s.tasks[n]; twice {
+		s.problems.add("meta/tasks", "numbers that come twice", fmt.Sprintf("task_index %d", n))
+		return
+	}
+	s.tasks[n] = task
+}
+
+func (s *catalog) declare(where string, n int64, d *episodeEntry) {
+	if _, twice := s.declared[n]; twice {
+		s.problems.add(where, "episodes that are listed twice", fmt.Sprint(n))
+		return
+	}
+	if s.header.major == 3 && n != int64(len(s.order)) {
+		s.problems.add(where, "rows that are not of the episode of their number, which LeRobot takes them for",
+			fmt.Sprintf("row %d is of episode %d", len(s.order), n))
+	}
+	s.declared[n], s.order = d, append(s.order, n)
+}
+
+// dataName is the name of the file that an episode's data should be in, empty where nobody says.
+func (s *catalog) dataName(number int64, d *episodeEntry) string {
+	pattern := s.header.dataPath
+	if s.header.major == 2 {
+		if pattern == "" {
+			pattern = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
+		}
+		return expand(pattern, map[string]int64{"episode_chunk": number / s.header.chunkSize, "episode_index": number}, "")
+	}
+	if d.chunk < 0 || d.file < 0 {
+		return ""
+	}
+	if pattern == "" {
+		pattern = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+	}
+	return expand(pattern, map[string]int64{"chunk_index": d.chunk, "file_index": d.file}, "")
+}

@@ -1,0 +1,94 @@
+package lerobot
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/internal/parquet"
+)
+
+// compareSchema compares a file's columns with the features, the first file's, and with those of the first file, the others'.
+func (x *indexer) compareSchema(f *parquet.File, name string) {
+	var b strings.Builder
+	for _, c := range f.Columns() {
+		fmt.Fprintf(&b, "%s %s %d\n", c.Name, c.Type, c.Rank)
+	}
+	if x.of != "" {
+		if b.String() != x.schema {
+			x.set.problems.add("data", "files whose columns are not those of "+x.of, name)
+		}
+		return
+	}
+	x.schema, x.of = b.String(), name
+	s := x.set
+	for i := range s.header.features {
+		f1 := &s.header.features[i]
+		c := f.Column(f1.Name)
+		switch {
+		case f1.DType == "video":
+			if c != nil {
+				s.problems.add("feature "+f1.Name, "is declared a video", "and is a column of "+c.Type)
+			}
+		case c == nil:
+			s.problems.add("feature "+f1.Name, "has no column", "it is declared as "+f1.DType)
+		case !fits(f1, c):
+			s.problems.add("feature "+f1.Name, "has another type than declared", fmt.Sprintf("the column has %s, declared is %s", c.Type, f1.DType))
+		}
+	}
+	for _, c := range f.Columns() {
+		if s.header.feature(c.Name) == nil {
+			s.problems.add("column "+c.Name, "is not declared", "LeRobot does not load a table with such a column")
+		}
+	}
+}
+
+// fits reports whether a column is of the type that its feature declares.
+func fits(f *feature, c *parquet.Column) bool {
+	switch f.DType {
+	case "image":
+		return c.Kind == parquet.Images || c.Kind == parquet.Texts && c.Rank == 0
+	case "language":
+		return true
+	case "string":
+		return c.Kind == parquet.Texts
+	}
+	return c.Type == f.DType
+}
+
+// compareIndex looks by the file's statistics whether index counts up and whether the timestamps can be frame_index/fps.
+func (x *indexer) compareIndex(f *parquet.File, file int32) {
+	s := x.set
+	index, stamps, frames := f.Column("index"), f.Column("timestamp"), f.Column("frame_index")
+	name := filepath.ToSlash(s.files[file])
+	row := x.row
+	for g, group := range f.Groups() {
+		if group.Rows == 0 {
+			continue
+		}
+		if index != nil && x.sure {
+			low, high, ok := index.Bounds(g)
+			want := float64(row)
+			if s.header.major == 2 { // files may be missing on purpose, so it is only the file's own that has to count up
+				want = low
+			}
+			if ok && (low != want || high != want+float64(group.Rows-1)) {
+				s.problems.add("data", "index does not count the rows, by which LeRobot finds an episode: a gap shifts every later one",
+					fmt.Sprintf("%s: row group %d has %.0f to %.0f, want %.0f to %.0f", name, g, low, high, want, want+float64(group.Rows-1)))
+			}
+		}
+		row += group.Rows
+		if stamps == nil || s.header.fps == 0 || s.info.RateFrom == "caller" {
+			continue
+		}
+		begin, end, counted := float64(0), float64(group.Rows-1), s.header.major == 2 && len(f.Groups()) == 1
+		if frames != nil {
+			begin, end, counted = frames.Bounds(g)
+		}
+		first, last, ok := stamps.Bounds(g)
+		if ok && counted && (departs(first, begin/s.header.fps, stamps.Type) || departs(last, end/s.header.fps, stamps.Type)) {
+			s.problems.add("data", "row groups whose timestamps depart from frame_index/fps by more than 0.1 ms",
+				fmt.Sprintf("%s: %g s to %g s, want %g s to %g s", name, first, last, begin/s.header.fps, end/s.header.fps))
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package lerobot
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/openfiles"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/storage"
+)
+
+// The clocks of Options.Clock.
+const (
+	clockFrames = "frame_index" // the row's number, or that of frame_index, divided by the rate
+	clockStamps = "timestamp"   // the column timestamp
+	// The column capture_time, if there is one: when a row was recorded, in nanoseconds; capture_time.<camera> of a camera's frame.
+	clockCaptured = "capture_time"
+)
+
+// Options are dataset's. Strict refuses a dataset with any of Info.Problems, and an episode with Damage. Rate goes before fps of info.json, and the
+// timestamps are not compared with it then. Clock is "frame_index" or "timestamp", or "capture_time" where there is such a column.
+type Options = dataset.Options
+
+// Set is an open dataset. Its methods may be called from any goroutine.
+type Set struct {
+	*rowIndex
+	opt    Options
+	data   openfiles.Cache[*parquet.File]
+	videos openfiles.Cache[*footage.File]
+	stats  videoStatsCache
+}
+
+// captures reports whether the dataset has a column of times in nanoseconds.
+func (h *header) captures(name string) bool {
+	k := slices.IndexFunc(h.features, func(f feature) bool { return f.Name == name })
+	return k >= 0 && h.features[k].DType == "int64" && h.features[k].width == 1
+}
+
+// episodeVideo is the video of an episode.
+type episodeVideo struct {
+	episode int64
+	video   string
+}
+
+// statedStats is the statistics that a dataset states of an episode's video, by their names: a value for each channel, from 0 to 1.
+type statedStats map[string][]float64
+
+// videoStatsCache is the statistics of all episodes' videos, which are read when one is first asked for, whole or not at all.
+type videoStatsCache struct {
+	sync.Mutex
+	of map[episodeVideo]statedStats
+}
+
+// Name returns the name of the dataset's folder.
+func (s *Set) Name() string {
+	if abs, err := storage.Abs(s.root); err == nil {
+		return storage.Base(abs)
+	}
+	return storage.Base(s.root)
+}
+
+// Format returns "lerobot".
+func (s *Set) Format() string { return "lerobot" }
+
+// Info returns what the dataset says of itself, the rows that there are, and what is not as it says.
+func (s *Set) Info() dataset.Info {
+	info := s.info
+	info.Features, info.Tasks, info.Clocks = slices.Clone(info.Features), slices.Clone(info.Tasks), slices.Clone(info.Clocks)
+	info.Splits, info.Attributes, info.Problems = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Problems)
+	return info
+}
+
+// Len returns the number of episodes that there are.
+func (s *Set) Len() int { return len(s.episodes) }
+
+// Weights returns how many rows each episode has.
+func (s *Set) Weights() []int64 {
+	list := make([]int64, len(s.episodes))
+	for i := range s.episodes {
+		list[i] = s.episodes[i].rows()
+	}
+	return list
+}
+
+// Close closes the files. Close twice is fine. Episodes that were read stay; their frames cannot be read any more.
+func (s *Set) Close() error {
+	s.data.Close()
+	s.videos.Close()
+	return nil
+}

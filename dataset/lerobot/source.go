@@ -1,0 +1,74 @@
+package lerobot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/storage"
+)
+
+// source is the folder of a dataset, with what reading it finds: each step of Open adds to Info and to the problems.
+type source struct {
+	root     string
+	info     dataset.Info
+	problems problems
+}
+
+// path returns the path of a file of the dataset.
+func (s *source) path(name string) string { return storage.Join(s.root, filepath.FromSlash(name)) }
+
+// unreadable notes that a file is not there or cannot be read.
+func (s *source) unreadable(name string, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		s.problems.add(name, "missing", "there is no such file")
+		return
+	}
+	s.problems.add(name, "cannot be read", err.Error())
+}
+
+// parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.
+func (s *source) parquetFiles(ctx context.Context, dir string) (names []string, err error) {
+	entries, err := storage.ReadDir(ctx, s.path(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	add := func(dir string, entry storage.Info) {
+		name := filepath.Join(dir, entry.Name)
+		if entry.Mode&fs.ModeSymlink != 0 {
+			_, err := storage.Stat(ctx, s.path(name))
+			s.unreadable(filepath.ToSlash(name), err) // a link to nothing
+		} else if entry.IsRegular() {
+			names = append(names, name)
+		}
+	}
+	for _, entry := range entries {
+		if isParquet(entry.Name) {
+			add(dir, entry)
+			continue
+		}
+		if !entry.IsDir() {
+			continue
+		}
+		name := filepath.Join(dir, entry.Name)
+		below, err := storage.ReadDir(ctx, s.path(name))
+		if err != nil {
+			s.unreadable(filepath.ToSlash(name), err)
+		}
+		for _, file := range below {
+			if isParquet(file.Name) {
+				add(name, file)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func isParquet(name string) bool {
+	return strings.HasSuffix(name, ".parquet") && !strings.HasPrefix(name, ".")
+}

@@ -1,0 +1,142 @@
+package lerobot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/storage"
+)
+
+// Stated returns the statistics of meta/stats.json, or of version 2.1 those of meta/episodes_stats.jsonl, joined over the episodes that there is data of.
+// Cameras and the columns of bookkeeping are left out. Without either file it is nil; of a file that says nothing it is empty.
+func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, err error) {
+	if s.header.major == 2 && s.header.version != "v2.0" {
+		list, err = s.statedByEpisode(ctx)
+	} else {
+		list, err = s.statedOfAll()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// numeric reports whether a feature is a stream of numbers.
+func numeric(f *feature) bool {
+	switch f.DType {
+	case "video", "image", "string", "language":
+		return false
+	}
+	for _, name := range layout.Standard {
+		if f.Name == name {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Set) statedOfAll() (list []dataset.Stated, err error) {
+	const where = "meta/stats.json"
+	members, err := readObject(storage.Join(s.root, "meta", "stats.json"))
+	if err != nil {
+		return nil, err
+	}
+	list = []dataset.Stated{}
+	for i := range s.header.features {
+		f := &s.header.features[i]
+		if raw := get(members, f.Name); raw != nil && numeric(f) {
+			if st, ok := statedIn(raw); ok {
+				st.Stream, st.Where = f.Name, where
+				list = append(list, st)
+			}
+		}
+	}
+	return list, nil
+}
+
+// statedIn reads the statistics of one feature.
+func statedIn(raw json.RawMessage) (st dataset.Stated, ok bool) {
+	m, err := orderjson.Members(raw)
+	if err != nil {
+		return st, false
+	}
+	st.Min, st.Max, st.Mean, st.Std = numbersIn(get(m, "min")), numbersIn(get(m, "max")), numbersIn(get(m, "mean")), numbersIn(get(m, "std"))
+	if n := numbersIn(get(m, "count")); len(n) == 1 && n[0] >= 0 && n[0] < 1<<53 {
+		st.Count = int(n[0])
+	}
+	return st, st.Min != nil || st.Max != nil || st.Mean != nil || st.Std != nil
+}
+
+func (s *Set) statedByEpisode(ctx context.Context) (list []dataset.Stated, err error) {
+	const where = "meta/episodes_stats.jsonl"
+	present := make(map[int64]bool, len(s.episodes))
+	for i := range s.episodes {
+		present[s.episodes[i].number] = s.episodes[i].err == nil
+	}
+	joined := map[string]*dataset.Stated{}
+	seen := map[string]int{}
+	episodes := 0
+	err = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []orderjson.Member) error {
+		if n, ok := wholeNumber(get(m, "episode_index")); !ok || !present[n] {
+			return ctx.Err()
+		}
+		episodes++
+		features, err := orderjson.Members(get(m, "stats"))
+		if err != nil {
+			return err
+		}
+		for i := range s.header.features {
+			f := &s.header.features[i]
+			raw := get(features, f.Name)
+			if raw == nil || !numeric(f) {
+				continue
+			}
+			st, ok := statedIn(raw)
+			if !ok || st.Count == 0 {
+				continue
+			}
+			if joined[f.Name] == nil {
+				st.Stream, st.Where = f.Name, where
+				joined[f.Name] = &st
+				seen[f.Name] = 1
+			} else if join(joined[f.Name], &st) {
+				seen[f.Name]++
+			}
+		}
+		return ctx.Err()
+	}, func(*dataset.FormatError) {})
+	if err != nil {
+		return nil, err
+	}
+	list = []dataset.Stated{}
+	for _, f := range s.header.features {
+		if seen[f.Name] == len(s.episodes) && episodes == len(s.episodes) && len(s.episodes) > 0 { // else they are not of all
+			list = append(list, *joined[f.Name])
+		}
+	}
+	return list, ctx.Err()
+}
+
+// join adds the statistics of further samples, and reports whether they are of as many columns.
+func join(to, st *dataset.Stated) bool {
+	n := len(to.Mean)
+	for _, l := range [][]float64{to.Min, to.Max, to.Std, st.Min, st.Max, st.Mean, st.Std} {
+		if len(l) != n {
+			return false
+		}
+	}
+	for c := range n {
+		to.Min[c], to.Max[c] = min(to.Min[c], st.Min[c]), max(to.Max[c], st.Max[c])
+		m := summary.Pooled{Count: float64(to.Count), Mean: to.Mean[c], Variance: to.Std[c] * to.Std[c]}
+		m.Add(float64(st.Count), st.Mean[c], st.Std[c]*st.Std[c])
+		to.Mean[c], to.Std[c] = m.Mean, m.Std()
+	}
+	to.Count += st.Count
+	return true
+}

@@ -1,0 +1,176 @@
+package lerobot
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/storage"
+)
+
+// videoStats is a dataset as the writer sees it that copies its videos.
+type videoStats struct{ *Set }
+
+// PixelFormat returns the format of a video's pixels, empty if the dataset does not state one.
+func (s videoStats) PixelFormat(video string) string {
+	if f := s.header.feature(video); f != nil {
+		return f.pixels
+	}
+	return ""
+}
+
+// Stats returns the statistics that the dataset states of an episode's video, as far as they can be true: of three channels whose least, mean and
+// largest value ascend within 0 and 1, with a deviation that such values can have. Quantiles may be missing, as they are in version 2.1.
+func (s videoStats) Stats(ctx context.Context, video string, episode int64) (stats footage.Stats, ok bool) {
+	t := s.stated(ctx, episodeVideo{episode, video})
+	if len(t["count"]) != 1 || !(t["count"][0] >= 1 && t["count"][0] < 1<<53) {
+		return stats, false
+	}
+	stats.Frames, stats.Channels = int(t["count"][0]), make([]summary.Column, 3)
+	for _, name := range layout.StatNames {
+		values := t[name]
+		if quantile := strings.HasPrefix(name, "q"); name == "count" || quantile && len(values) == 0 {
+			stats.Bare = stats.Bare || quantile
+			continue
+		}
+		if len(values) != 3 {
+			return stats, false
+		}
+		for c, v := range values {
+			*layout.Stat(&stats.Channels[c], name) = v
+		}
+	}
+	for _, c := range stats.Channels {
+		const rounded = 1e-6 // by sums in float32
+		within := 0 <= c.Min && c.Min <= c.Mean+rounded && c.Mean <= c.Max+rounded && c.Max <= 1
+		if reach := c.Max - c.Min; !within || !(c.Std >= reach*1e-4 && c.Std <= reach/2+rounded) {
+			return stats, false
+		}
+	}
+	return stats, true
+}
+
+// stated returns the statistics of a video as they are written.
+func (s videoStats) stated(ctx context.Context, of episodeVideo) statedStats {
+	s.stats.Lock()
+	defer s.stats.Unlock()
+	if s.stats.of == nil {
+		s.stats.of = map[episodeVideo]statedStats{}
+		if s.header.major == 3 {
+			s.readTables(ctx)
+		} else if s.header.version != "v2.0" {
+			s.readLines(ctx)
+		}
+	}
+	t := s.stats.of[of]
+	if ctx.Err() != nil { // what was read is only a part, for a caller that wants nothing more
+		s.stats.of = nil
+	}
+	return t
+}
+
+// readTables reads them of meta/episodes. What cannot be read is passed over.
+func (s videoStats) readTables(ctx context.Context) {
+	names, err := s.parquetFiles(ctx, filepath.Join("meta", "episodes"))
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		f, err := openParquet(s.path(name))
+		if err != nil {
+			continue
+		}
+		t := &smallTable{ctx, f, func(string, error) {}}
+		numbers, ok := t.whole("episode_index")
+		for _, video := range s.videoNames() {
+			for _, stat := range layout.StatNames {
+				v, there := t.column("stats/"+video+"/"+stat, parquet.Numbers)
+				if !ok || !there || v.Lens != nil || len(v.Nulls) > 0 {
+					continue
+				}
+				width := v.Width
+				v.Width = 1 // all in one list
+				list, ok := single(v)
+				for i := 0; ok && i < len(numbers) && (i+1)*width <= len(list); i++ {
+					s.note(numbers[i], video, stat, list[i*width:(i+1)*width])
+				}
+			}
+		}
+		t.close()
+	}
+}
+
+// readLines reads them of meta/episodes_stats.jsonl.
+func (s videoStats) readLines(ctx context.Context) {
+	_ = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []orderjson.Member) error {
+		n, ok := wholeNumber(get(m, "episode_index"))
+		stats, err := orderjson.Members(get(m, "stats"))
+		if err != nil || !ok {
+			return err
+		}
+		for _, video := range s.videoNames() {
+			of, err := orderjson.Members(get(stats, video))
+			if err != nil {
+				continue
+			}
+			for _, stat := range layout.StatNames {
+				s.note(n, video, stat, numbersIn(get(of, stat)))
+			}
+		}
+		return ctx.Err()
+	}, func(*dataset.FormatError) {})
+}
+
+func (s videoStats) videoNames() (names []string) {
+	for _, f := range s.header.features {
+		if f.DType == "video" {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+func (s videoStats) note(episode int64, video, stat string, values []float64) {
+	of := episodeVideo{episode, video}
+	if s.stats.of[of] == nil {
+		s.stats.of[of] = statedStats{}
+	}
+	s.stats.of[of][stat] = values
+}
+
+// Levels returns those that a writer of this module has written of a video.
+func (s videoStats) Levels(video string) (l footage.Levels, ok bool) {
+	list, err := readObject(s.path(layout.LevelsFile))
+	if err != nil {
+		return l, false
+	}
+	var found struct {
+		Frames int        `json:"frames"`
+		Levels [][]uint64 `json:"levels"`
+	}
+	if raw := get(list, video); raw == nil || json.Unmarshal(raw, &found) != nil || len(found.Levels) != 3 || found.Frames <= 0 {
+		return l, false
+	}
+	l.Frames = found.Frames
+	for _, channel := range found.Levels {
+		pixels := uint64(0)
+		for _, n := range channel {
+			if n >= 1<<53 || pixels >= 1<<53 {
+				return l, false
+			}
+			pixels += n
+		}
+		if len(channel) != 256 || pixels == 0 {
+			return l, false
+		}
+		l.Levels = append(l.Levels, summary.Levels(channel))
+	}
+	return l, true
+}

@@ -1,0 +1,119 @@
+package write
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+)
+
+// write writes a planned episode.
+func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
+	if w.features == nil {
+		w.begin(p)
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for i, f := range w.features {
+			f.add(&p.features[i].data, p.features[i].stats)
+		}
+	})
+	err := w.rows.write(p)
+	if wait.Wait(); err != nil {
+		return err
+	}
+	from := w.report.Frames
+	index := w.report.Episodes
+	w.tasks.add(p.tasks)
+	w.parts.add(index, p.splits)
+	places := make([]videoPlace, len(w.features))
+	for i, f := range w.features {
+		if f.dtype == dtypeVideo {
+			if f.pixels != p.features[i].pixels { // of some episodes one, of others another
+				f.pixels = ""
+			}
+			var err error
+			if places[i], err = f.files.add(ctx, index, p.features[i].clip); err != nil {
+				return err
+			}
+			w.report.Moved = max(w.report.Moved, p.features[i].clip.moved)
+		}
+	}
+	w.report.Episodes++
+	w.report.Frames += p.rows
+	w.report.Inexact += p.inexact
+	w.report.Shift = max(w.report.Shift, p.shift)
+	for _, name := range p.left {
+		w.report.Notes.Add(dataset.Note{Code: dataset.CodeNoPlace, Subject: name, Count: 1, Detail: dataset.Detail{Want: "LeRobot", Unit: "it"}})
+	}
+	for stream, name := range p.names {
+		if stream != name {
+			if w.report.Renamed == nil {
+				w.report.Renamed = map[string]string{}
+			}
+			w.report.Renamed[stream] = name
+		}
+	}
+	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
+}
+
+// complete finishes every file, and reads all of them back. The rows are decoded once more if the quantiles need it.
+func (w *newDataset) complete(ctx context.Context) error {
+	if err := w.rows.finish(); err != nil {
+		return err
+	}
+	for _, f := range w.features {
+		if f.dtype == dtypeVideo {
+			if err := f.files.finish(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.episodes.flush(); err != nil {
+		return err
+	}
+	if err := w.episodes.finish(); err != nil {
+		return err
+	}
+	if err := w.tasks.write(w.out); err != nil {
+		return err
+	}
+	if err := w.out.check(ctx); err != nil {
+		return err
+	}
+	for {
+		more, err := w.next()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if err := w.rows.readBack(ctx); err != nil {
+			return err
+		}
+	}
+	w.leaveSplits()
+	for _, f := range w.features {
+		f.recount()
+	}
+	type content struct {
+		path    string
+		content any
+	}
+	files := []content{{layout.InfoFile, w.info()}, {layout.StatsFile, w.stats()}}
+	if levels := w.pixelLevels(); levels.Len() > 0 {
+		files = append(files, content{layout.LevelsFile, levels})
+	}
+	if len(w.opt.Modality) > 0 {
+		files = append(files, content{layout.ModalityFile, w.opt.Modality})
+	}
+	for _, file := range files {
+		if err := w.out.writeJSON(filepath.FromSlash(file.path), file.content); err != nil {
+			return err
+		}
+	}
+	return w.out.check(ctx)
+}

@@ -1,0 +1,145 @@
+package write
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
+	"github.com/robocache/robocache/internal/orderjson"
+	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/tensor"
+)
+
+// feature is a feature of an episode: a column of its rows, or a video.
+type feature struct {
+	name  string
+	dtype string // LeRobot's: "float32", "image"
+	shape []int  // of one row: [26]; of images [height, width, channels]
+	names []string
+
+	codec  string // of a video
+	pixels string // the format of its pixels, where it is known
+	bare   bool   // its statistics have no quantiles, as they were copied from a dataset that has none
+}
+
+// The dtypes that are written.
+const (
+	dtypeFloat32 = "float32"
+	dtypeFloat64 = "float64"
+	dtypeInt64   = "int64"
+	dtypeBool    = "bool"
+	dtypeString  = "string" // of meta/, not of rows
+	dtypeImage   = "image"
+	dtypeVideo   = "video"
+)
+
+// standardFeatures returns the features that every dataset has.
+func standardFeatures() []*feature {
+	list := make([]*feature, len(layout.Standard))
+	for i, name := range layout.Standard {
+		list[i] = &feature{name: name, dtype: dtypeInt64, shape: []int{1}}
+	}
+	list[0].dtype = dtypeFloat32
+	return list
+}
+
+// column returns the feature as a column of a Parquet file: of one value a row it is a scalar.
+func (f *feature) column() parquet.Field {
+	c := parquet.Field{Name: f.name, Type: f.dtype}
+	if f.dtype != dtypeImage && f.shape[0] != 1 {
+		c.Shape = f.shape
+	}
+	return c
+}
+
+// visual reports whether the feature is images or a video: their statistics are per channel.
+func (f *feature) visual() bool { return f.dtype == dtypeImage || f.dtype == dtypeVideo }
+
+// same returns an *Error unless another episode's feature is this one.
+func (f *feature) same(o *feature) *Error {
+	switch {
+	case f.dtype != o.dtype:
+		how := ""
+		switch floats := []string{dtypeFloat32, dtypeFloat64}; {
+		case slices.Contains(floats, f.dtype) && slices.Contains(floats, o.dtype):
+			how = ": a plan with dtype: f32 gives all the same"
+		case slices.Contains([]string{f.dtype, o.dtype}, dtypeVideo) && slices.Contains([]string{f.dtype, o.dtype}, dtypeImage):
+			how = ": images can be encoded as video"
+		}
+		return &Error{Kind: dataset.ErrDType, Got: o.dtype, Want: f.dtype + ", as in the first episode" + how}
+	case !slices.Equal(f.shape, o.shape):
+		return &Error{Kind: dataset.ErrShape, Got: tensor.FormatShape(o.shape), Want: tensor.FormatShape(f.shape) + ", as in the first episode"}
+	case !slices.Equal(f.names, o.names):
+		return &Error{
+			Kind: dataset.ErrShape, Got: fmt.Sprintf("columns %q", o.names), Want: fmt.Sprintf("%q, as in the first episode", f.names),
+		}
+	}
+	return nil
+}
+
+// newFeature returns the feature that a stream of numbers is.
+func newFeature(name string, s *dataset.Stream) (*feature, *Error) {
+	f := &feature{name: name, dtype: dtypeFloat32, shape: []int{len(s.Columns)}}
+	truth := true
+	for i, c := range s.Columns {
+		f.names = append(f.names, c.Name)
+		truth = truth && c.Type == "bool"
+		if !utf8.ValidString(c.Name) {
+			return f, &Error{Kind: dataset.ErrOption, Got: fmt.Sprintf("column %d, %q", i, c.Name), Want: "a name in UTF-8"}
+		}
+	}
+	switch {
+	case len(s.Columns) == 0:
+		return f, &Error{Kind: dataset.ErrShape, Got: "no columns", Want: "at least one"}
+	case truth:
+		f.dtype = dtypeBool
+	case s.AllInteger():
+		f.dtype = dtypeInt64
+	case s.Values.DType() == tensor.F64:
+		f.dtype = dtypeFloat64
+	}
+	if indexed(f.names) {
+		f.names = nil
+	}
+	return f, nil
+}
+
+// indexed reports whether names are just the indices of the columns.
+func indexed(names []string) bool {
+	for i, n := range names {
+		if n != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// videoInfo returns the entry "info" of a video in info.json.
+func (f *feature) videoInfo(fps float64) orderjson.Object {
+	info := orderjson.Of("video.height", f.shape[0], "video.width", f.shape[1], "video.codec", f.codec)
+	if f.pixels != "" {
+		info.Add("video.pix_fmt", f.pixels)
+	}
+	info.Add("video.fps", jsonNumber(fps), "video.channels", f.shape[2], "is_depth_map", false, "has_audio", false)
+	return info
+}
+
+// jsonNumber is a number without an exponent, as LeRobot's whole fps.
+type jsonNumber float64
+
+// MarshalJSON writes the number.
+func (n jsonNumber) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(n), 'f', -1, 64), nil
+}
+
+// statNames are the names of the statistics that a feature has: there are no quantiles if it is bare.
+func (f *feature) statNames() []string {
+	if f.bare {
+		return layout.StatNames[:len(layout.StatNames)-len(summary.QuantileNames)]
+	}
+	return layout.StatNames
+}

@@ -1,0 +1,82 @@
+package write
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/summary"
+)
+
+// newDataset is a dataset that is being written: its features and tables, and what it has so far.
+type newDataset struct {
+	opt      Options
+	out      *outputFolder
+	features []*featureTotals // nil before the first episode
+	rows     *rowTable
+	episodes *episodeTable
+	tasks    taskList
+	parts    parts
+	report   Report
+	limit    int64 // bytes of a table's file at which the next begins
+	groups   int   // row groups of it at which the next begins
+}
+
+// begin makes the features and tables of the dataset, which are those of the first episode.
+func (w *newDataset) begin(p *episodePlan) {
+	for _, f := range p.features {
+		all := &featureTotals{feature: f.feature}
+		switch {
+		case f.dtype == dtypeVideo:
+			all.files = &videoFiles{in: w.out, fps: w.opt.FPS, dir: filepath.Join("videos", f.name), limit: int64(w.opt.VideoFileMB) << 20}
+		case !f.visual():
+			all.numbers = summary.NewExact(f.shape[0], f.dtype == dtypeFloat64 || f.dtype == dtypeInt64, summary.Quantiles[:])
+		}
+		w.features = append(w.features, all)
+	}
+	w.rows = &rowTable{features: w.features, series: series{in: w.out, dir: "data", limit: w.limit, groups: w.groups}}
+	w.episodes = &episodeTable{
+		fps: w.opt.FPS, features: w.features,
+		series: series{in: w.out, dir: filepath.Join("meta", "episodes"), limit: w.limit, groups: w.groups},
+	}
+}
+
+// abandon closes the open files.
+func (w *newDataset) abandon() {
+	if w.rows != nil {
+		w.rows.abandon()
+	}
+	for _, f := range w.features {
+		if f.files != nil {
+			f.files.abandon()
+		}
+	}
+	if w.episodes != nil {
+		w.episodes.abandon()
+	}
+}
+
+// leaveSplits notes the parts that LeRobot cannot have.
+func (w *newDataset) leaveSplits() {
+	for _, p := range w.parts {
+		if p.size != p.to-p.from {
+			w.report.Notes.Add(dataset.Note{Code: dataset.CodeSplitOrder, Subject: "split " + p.name, Count: p.size, Detail: dataset.Detail{Want: fmt.Sprintf("%d to %d", p.from, p.to-1)}})
+		}
+	}
+}
+
+// next ends a pass of the statistics over all rows: the first while they were written, the second while they are read back. It reports
+// whether another is needed, as there is where many numbers of 64 bits begin alike.
+func (w *newDataset) next() (more bool, err error) {
+	for _, f := range w.features {
+		if f.numbers == nil {
+			continue
+		}
+		again, err := f.numbers.Next()
+		if err != nil {
+			return false, &Error{Episode: -1, Feature: f.name, Kind: ErrReadBack, Got: "other rows than were written"}
+		}
+		more = more || again
+	}
+	return more, nil
+}

@@ -1,0 +1,153 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+)
+
+// output is a file that is being written.
+type output interface {
+	Write(p []byte) (int, error)
+	Close() error
+}
+
+func createFile(path string) (output, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+// outputFolder is the folder of a dataset that is being written. What was written is read back before it gets its name.
+type outputFolder struct {
+	*atomicfile.Folder
+	open      func(path string) (output, error)
+	unchecked []*hashedFile // files that were completed and not read back yet
+	files     int           // that were read back
+	bytes     int64         // of these
+}
+
+// hashedFile is a file of the dataset that is being written. Its errors name the path that it would have.
+type hashedFile struct {
+	in   *outputFolder
+	path string // in the dataset
+	out  output
+	size int64
+	sum  maphash.Hash
+}
+
+// create begins a file of the dataset.
+func (o *outputFolder) create(path string) (*hashedFile, error) {
+	out, err := o.open(filepath.Join(o.Path(), path))
+	if err != nil {
+		return nil, o.broken(path, err)
+	}
+	return &hashedFile{in: o, path: path, out: out}, nil
+}
+
+func (f *hashedFile) Write(p []byte) (int, error) {
+	n, err := f.out.Write(p)
+	if err != nil {
+		return n, f.in.broken(f.path, err)
+	}
+	f.size += int64(n)
+	_, _ = f.sum.Write(p[:n])
+	return n, nil
+}
+
+// Close completes the file, which Commit reads back.
+func (f *hashedFile) Close() error {
+	if err := f.out.Close(); err != nil {
+		return f.in.broken(f.path, err)
+	}
+	f.in.unchecked = append(f.in.unchecked, f)
+	return nil
+}
+
+// abandon closes a file that is not to be completed.
+func (f *hashedFile) abandon() { f.out.Close() }
+
+// check reads a file back and compares its bytes with those that were written.
+func (f *hashedFile) check(ctx context.Context) error {
+	file, err := os.Open(filepath.Join(f.in.Path(), f.path))
+	if err != nil {
+		return f.in.broken(f.path, err)
+	}
+	defer file.Close()
+	var sum maphash.Hash
+	sum.SetSeed(f.sum.Seed())
+	size, err := io.Copy(&sum, contextReader{ctx, file})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return f.in.broken(f.path, err)
+	case size != f.size || sum.Sum64() != f.sum.Sum64():
+		return &Error{Episode: -1, Kind: ErrReadBack, Got: f.path, Err: errors.New("not the bytes that were written")}
+	}
+	return nil
+}
+
+// check reads the files back that were written since the last time, and counts them.
+func (o *outputFolder) check(ctx context.Context) error {
+	for _, f := range o.unchecked {
+		if err := f.check(ctx); err != nil {
+			return err
+		}
+		o.files++
+		o.bytes += f.size
+	}
+	o.unchecked = nil
+	return nil
+}
+
+// writeJSON writes a file.
+func (o *outputFolder) writeJSON(path string, content any) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "    ")
+	if err := e.Encode(content); err != nil {
+		return &Error{Episode: -1, Kind: dataset.ErrOption, Got: path, Err: err}
+	}
+	out, err := o.create(path)
+	if err != nil {
+		return err
+	}
+	if _, err = out.Write(text.Bytes()); err != nil {
+		out.abandon()
+		return err
+	}
+	return out.Close()
+}
+
+// broken names the file that could not be written, by the path that it would have.
+func (o *outputFolder) broken(path string, err error) error {
+	if below := (*fs.PathError)(nil); errors.As(err, &below) {
+		err = below.Err
+	}
+	return &fs.PathError{Op: "write", Path: filepath.Join(o.Name(), path), Err: err}
+}
+
+// contextReader is a reader that ends with ctx.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

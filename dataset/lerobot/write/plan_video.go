@@ -1,0 +1,176 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"path/filepath"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/dataset/mp4"
+	"github.com/robocache/robocache/internal/summary"
+	ffmpeg "github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/tensor"
+)
+
+// addVideo adds a video of another LeRobot dataset, whose frames are copied as they are encoded. The frames must follow each other in their
+// file. Their times there need not be those of the rows, so that writing mends videos that drifted or were joined with a drift. Its
+// statistics are those that the dataset states, if they can be true; else its frames are decoded.
+func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, m *dataset.Media, source *footage.Source) error {
+	if !source.Contiguous(p.rows) {
+		return &Error{
+			Kind: ErrNotAligned, Got: fmt.Sprintf("%d frames of a video for %d rows, not one behind the other", len(source.Frames), p.rows),
+			Want: "one for each row, which follow each other, or a codec to encode it anew",
+		}
+	}
+	c := clip{from: int(source.Frames[0]), to: int(source.Frames[0]) + p.rows, open: source.Open}
+	track, done, err := c.open()
+	if err != nil {
+		return &Error{Kind: dataset.ErrMissing, Err: err}
+	}
+	defer done()
+	for i := range p.rows {
+		ticks, scale := track.Time(c.from + i)
+		start, _ := track.Time(c.from)
+		off := math.Abs(float64(ticks-start)/float64(scale) - float64(i)/next.opt.FPS)
+		c.moved = max(c.moved, time.Duration(off*1e9))
+	}
+	from := &source.Origin
+	pixels := from.Dataset.PixelFormat(from.Name)
+	if source.Whole {
+		if stats, ok := from.Dataset.Stats(ctx, from.Name, from.Episode); ok && !(stats.Bare && next.quantiles(name)) {
+			f := &feature{
+				name: name, dtype: dtypeVideo, codec: m.Encoding, pixels: pixels, names: imageNames, shape: []int{track.Height, track.Width, 3}, bare: stats.Bare,
+			}
+			p.addClip(f, featureStats{columns: stats.Channels, frames: stats.Frames, bare: stats.Bare, origin: from}, c)
+			return nil
+		}
+	}
+	return p.addPixels(name, m.Encoding, pixels, c, p.pictures(ctx, m, p.rows), nil)
+}
+
+// encodeVideo encodes the frames of any media stream into a video of its own, which is copied from and removed.
+func (p *episodePlan) encodeVideo(ctx context.Context, next *planner, name string, m *dataset.Media) error {
+	path := filepath.Join(next.out.Path(), fmt.Sprintf("encoding-%d.mp4", len(p.temporary)))
+	p.temporary = append(p.temporary, path)
+	c := clip{to: p.rows, open: func() (*mp4.Track, func(), error) {
+		file, err := footage.Open(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return file.Track, func() { file.Close() }, nil
+	}}
+	encode := func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error {
+		err := ffmpeg.Encoding{Codec: next.opt.Codec, Width: width, Height: height, Rate: next.opt.FPS}.Encode(ctx, path, pictures)
+		if full := (*fs.PathError)(nil); errors.As(err, &full) && full.Path == path {
+			return next.out.broken(filepath.Join("videos", name), err)
+		}
+		if err != nil {
+			return err
+		}
+		track, done, err := c.open()
+		if err != nil { // of a disk, then, and not of the pictures
+			return next.out.broken(filepath.Join("videos", name), err)
+		}
+		defer done()
+		if track.Len() != p.rows {
+			return &Error{Kind: ErrReadBack, Got: fmt.Sprintf("a video of %d frames from ffmpeg", track.Len()), Want: fmt.Sprint(p.rows)}
+		}
+		return nil
+	}
+	return p.addPixels(name, next.opt.Codec, "yuv420p", c, p.pictures(ctx, m, p.rows), encode)
+}
+
+// pictures are a media stream's frames, each in colour.
+func (p *episodePlan) pictures(ctx context.Context, m *dataset.Media, n int) iter.Seq2[*tensor.Tensor, error] {
+	return func(yield func(*tensor.Tensor, error) bool) {
+		i := 0
+		for t, err := range m.DecodeRange(ctx, 0, n) {
+			if err == nil {
+				t, err = inColour(t)
+			}
+			if err != nil {
+				t, err = nil, atFrame(i, err)
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// addPixels adds a video, with statistics of its pictures. The first gives their size. encode, if it is not nil, encodes them all.
+func (p *episodePlan) addPixels(name, codec, format string, c clip, pictures iter.Seq2[*tensor.Tensor, error],
+	encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
+	f := &feature{name: name, dtype: dtypeVideo, codec: codec, pixels: format, names: imageNames}
+	stats := featureStats{levels: make([]summary.Levels, 3)}
+	sampled, i := sampleFrames(p.rows), 0
+	counted := func(yield func(*tensor.Tensor, error) bool) {
+		for t, err := range pictures {
+			if err == nil && f.shape == nil {
+				f.shape = t.Shape()
+			}
+			if err == nil && len(sampled) > 0 && sampled[0] == i {
+				sampled = sampled[1:]
+				stats.frames++
+				if err = countPixels(t, f.shape, stats.levels); err != nil {
+					err = inFrame(i, err)
+				}
+			}
+			i++
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}
+	err := eachPicture(counted, encode)
+	if err == nil && i != p.rows {
+		err = &Error{Kind: dataset.ErrMissing, Got: fmt.Sprintf("%d pictures", i), Want: fmt.Sprint(p.rows)}
+	}
+	if err != nil {
+		var bad *Error
+		if errors.As(err, &bad) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return &Error{Kind: dataset.ErrMissing, Got: "no video",
+			Want: "pictures that " + codec + " takes: another codec, images, or without this camera", Err: err}
+	}
+	stats.finish()
+	p.addClip(f, stats, c)
+	return nil
+}
+
+func (p *episodePlan) addClip(f *feature, stats featureStats, c clip) {
+	p.features = append(p.features, plannedFeature{feature: f, stats: stats, clip: c})
+}
+
+// eachPicture goes through pictures, and has encode take them if it is not nil.
+func eachPicture(pictures iter.Seq2[*tensor.Tensor, error], encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
+	if encode == nil {
+		for _, err := range pictures {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	next, stop := iter.Pull2(pictures)
+	defer stop()
+	first, err, ok := next()
+	if err != nil || !ok {
+		return err
+	}
+	return encode(first.Dim(1), first.Dim(0), func(yield func(*tensor.Tensor, error) bool) {
+		for t, err := first, error(nil); ok; t, err, ok = next() {
+			if !yield(t, err) {
+				return
+			}
+		}
+	})
+}

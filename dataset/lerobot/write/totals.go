@@ -1,0 +1,90 @@
+package write
+
+import (
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/internal/parquet"
+	"github.com/robocache/robocache/internal/summary"
+)
+
+// featureTotals is a feature of the dataset, with the statistics of all episodes.
+type featureTotals struct {
+	*feature
+	numbers *summary.Exact   // of numbers
+	levels  []summary.Levels // of images and videos, for each channel
+	frames  int              // that these are of
+	pool    videoPool        // of images and videos
+	copied  map[footage.Feature]*copiedEpisodes
+	files   *videoFiles // of a video
+}
+
+// copiedEpisodes are the episodes of a dataset that were copied, and the frames that their statistics are of.
+type copiedEpisodes struct {
+	numbers map[int64]bool
+	frames  int
+}
+
+// add adds an episode's numbers and pixels to the dataset's statistics.
+func (f *featureTotals) add(d *parquet.Values, s featureStats) {
+	if f.visual() {
+		if f.levels == nil {
+			f.levels = make([]summary.Levels, len(s.columns))
+		}
+		for i := range s.levels {
+			f.levels[i].Merge(&s.levels[i])
+		}
+		f.frames += s.frames
+		f.pool.add(s)
+		if s.origin != nil {
+			f.note(s)
+		}
+		return
+	}
+	f.count(d)
+}
+
+// count adds numbers to a pass of the statistics of all rows.
+func (f *featureTotals) count(v *parquet.Values) {
+	switch f.dtype {
+	case dtypeFloat32:
+		f.numbers.Add32(v.Float32)
+	case dtypeFloat64:
+		f.numbers.Add64(v.Float64)
+	case dtypeInt64:
+		f.numbers.Add64(convert[float64](v.Int64))
+	case dtypeBool:
+		f.numbers.Add32(convert[float32](v.Int64))
+	}
+}
+
+// note records an episode whose statistics were copied with its video.
+func (f *featureTotals) note(s featureStats) {
+	if f.copied == nil {
+		f.copied = map[footage.Feature]*copiedEpisodes{}
+	}
+	e := f.copied[s.origin.Feature]
+	if e == nil {
+		e = &copiedEpisodes{numbers: map[int64]bool{}}
+		f.copied[s.origin.Feature] = e
+	}
+	e.numbers[s.origin.Episode] = true
+	e.frames += s.frames
+}
+
+// recount makes statistics exact that were copied: if all datasets were copied whole, each episode once, and have the levels of their
+// videos, it adds those.
+func (f *featureTotals) recount() {
+	var all []footage.Levels
+	for from, e := range f.copied {
+		l, ok := from.Dataset.Levels(from.Name)
+		if !ok || len(e.numbers) != from.Dataset.Len() || l.Frames != e.frames || len(l.Levels) != len(f.levels) {
+			return
+		}
+		all = append(all, l)
+	}
+	for _, l := range all {
+		for i := range l.Levels {
+			f.levels[i].Merge(&l.Levels[i])
+		}
+	}
+	f.pool.told, f.copied = false, nil
+}

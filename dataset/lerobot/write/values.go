@@ -1,0 +1,58 @@
+package write
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// float64s returns values as float64, without a copy where they are.
+func float64s(t *tensor.Tensor) ([]float64, error) {
+	if t.DType() != tensor.F64 {
+		return tensor.Floats(t)
+	}
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Data[float64](t)
+}
+
+// integers returns the whole numbers that a stream's values are rounded from, nil if it has none, or values that were changed since.
+func integers(s *dataset.Stream, values []float64) []int64 {
+	if s.Integers == nil {
+		return nil
+	}
+	list, err := tensor.Data[int64](s.Integers)
+	if err != nil || len(list) != len(values) {
+		return nil
+	}
+	for i, n := range list {
+		if float64(n) != values[i] {
+			return nil
+		}
+	}
+	return list
+}
+
+// notFinite refuses value i of a stream, which is NaN or an infinity.
+func notFinite(s *dataset.Stream, i int, v float64) *Error {
+	return &Error{Kind: ErrNotFinite, Got: valueIn(s, i, v), Want: "finite numbers: fill or leave out such rows or columns first"}
+}
+
+// valueIn names a value of a stream by its row and column.
+func valueIn(s *dataset.Stream, i int, v float64) string {
+	width := len(s.Columns)
+	return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
+}
+
+// convert returns numbers as another type.
+func convert[To, From float32 | float64 | int64](values []From) []To {
+	out := make([]To, len(values))
+	for i, v := range values {
+		out[i] = To(v)
+	}
+	return out
+}

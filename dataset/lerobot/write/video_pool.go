@@ -1,0 +1,51 @@
+package write
+
+import (
+	"github.com/robocache/robocache/internal/summary"
+)
+
+// videoPool is the statistics of a feature's videos over episodes, some of which were copied and not counted: means weighted by the frames,
+// deviations pooled, and of quantiles the least up to the middle one, else the largest, as LeRobot has them.
+type videoPool struct {
+	told, bare bool
+	all        []summary.Column // with the moments of the first
+	moments    []summary.Pooled
+}
+
+func (p *videoPool) add(s featureStats) {
+	p.told, p.bare = p.told || s.origin != nil, p.bare || s.bare
+	n := float64(s.frames)
+	first := p.all == nil
+	if first {
+		p.all, p.moments = make([]summary.Column, len(s.columns)), make([]summary.Pooled, len(s.columns))
+	}
+	for i, c := range s.columns {
+		a := &p.all[i]
+		if p.moments[i].Add(n, c.Mean, c.Std*c.Std); first {
+			*a = c
+			continue
+		}
+		a.Min, a.Max = min(a.Min, c.Min), max(a.Max, c.Max)
+		for q, share := range summary.Quantiles {
+			if share <= 0.5 {
+				a.Quantiles[q] = min(a.Quantiles[q], c.Quantiles[q])
+			} else {
+				a.Quantiles[q] = max(a.Quantiles[q], c.Quantiles[q])
+			}
+		}
+	}
+}
+
+// columns returns the statistics of all episodes: those of the counted pixels where all were.
+func (p *videoPool) columns(levels []summary.Levels) []summary.Column {
+	list := make([]summary.Column, len(p.all))
+	for i := range list {
+		if !p.told {
+			list[i] = levels[i].Column()
+			continue
+		}
+		list[i] = p.all[i]
+		list[i].Mean, list[i].Std = p.moments[i].Mean, p.moments[i].Std()
+	}
+	return list
+}

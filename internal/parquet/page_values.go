@@ -1,0 +1,403 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/parquet-go/parquet-go/encoding/rle"
+
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/tensor"
+)
+
+// The encodings that are read, by Parquet's numbers.
+const (
+	plainValues     = 0
+	plainDictionary = 2 // an older name of indexValues
+	runs            = 3
+	differences     = 5
+	textsByLength   = 6
+	indexValues     = 8
+	splitBytes      = 9
+)
+
+// decodedPage is a page that is decompressed and taken apart. Its memory is lent, until release.
+type decodedPage struct {
+	kind       string  // of its values
+	reps, defs []byte  // levels; nil where the column has none
+	n          int     // values and nulls
+	dense      int     // values
+	width      int     // of every row, if there are no nulls and every row has as many; else 0
+	raw        []byte  // plain values, little endian; truth values a byte each
+	starts     []int   // where each text begins in raw; the last is where one more would
+	gap        int     // bytes between texts
+	ints       []int64 // whole numbers that were stored as differences; nil if they are in raw
+	index      []int32
+	dict       *dictionary // what index counts in; nil without one
+
+	body, plain, bools []byte // memory for the next page
+	at                 []int
+	longs              []int64
+	numbers            []int32
+	levels             [2][]byte
+}
+
+var pages = sync.Pool{New: func() any { return &decodedPage{} }}
+
+func (p *decodedPage) release() {
+	p.dict, p.index, p.raw, p.starts, p.ints, p.reps, p.defs = nil, nil, nil, nil, nil, nil, nil
+	if cap(p.body)+cap(p.plain) <= 8*maxHeld { // rare large ones are not kept
+		pages.Put(p)
+	}
+}
+
+// dictionary are the values that pages of a row group have the numbers of.
+type dictionary struct {
+	n       int
+	float32 []float32
+	float64 []float64
+	int64   []int64
+	texts   []string
+}
+
+// levelV1 decodes levels that begin with their length, and returns what follows.
+func (p *decodedPage) levelV1(which int, data []byte, most int) (levels, rest []byte, err error) {
+	if most == 0 {
+		return nil, data, nil
+	}
+	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
+		return nil, nil, errors.New("levels that end behind the page")
+	}
+	end := 4 + int(binary.LittleEndian.Uint32(data))
+	levels, err = p.level(which, data[4:end], most)
+	return levels, data[end:], err
+}
+
+// level decodes levels from 0 to most, one for each value and null.
+func (p *decodedPage) level(which int, data []byte, most int) ([]byte, error) {
+	if most == 0 {
+		return nil, nil
+	}
+	width := bits.Len(uint(most))
+	if err := checkRuns(data, width, p.n); err != nil {
+		return nil, err
+	}
+	e := rle.Encoding{BitWidth: width}
+	out, err := e.DecodeLevels(p.levels[which], data)
+	if err != nil {
+		return nil, err
+	}
+	p.levels[which] = out
+	return out[:p.n], nil
+}
+
+// checkRuns returns an error unless runs of numbers of so many bits have n numbers, or few more: the decoder makes room for all that they
+// declare.
+func checkRuns(data []byte, width, n int) error {
+	total := uint64(0)
+	for at := 0; at < len(data); {
+		head, size := binary.Uvarint(data[at:])
+		if size <= 0 {
+			return errors.New("runs that end in a header")
+		}
+		at += size
+		length, size64 := head>>1, uint64(width+7)/8
+		if head&1 != 0 {
+			if length > uint64(n) {
+				return fmt.Errorf("a run of %d times 8 numbers, want %d in all", length, n)
+			}
+			length, size64 = length*8, length*uint64(width)
+		}
+		if total += length; length > uint64(n)+8 || total > uint64(n)+512 {
+			return fmt.Errorf("runs of %d numbers or more, want %d", total, n)
+		}
+		if size64 > uint64(len(data)-at) {
+			return errors.New("a run that ends behind the page")
+		}
+		at += int(size64)
+	}
+	if total < uint64(n) {
+		return fmt.Errorf("runs of %d numbers, want %d", total, n)
+	}
+	return nil
+}
+
+// values decodes the page's values.
+func (p *decodedPage) values(encoding int64, data []byte) error {
+	switch {
+	case encoding == plainDictionary || encoding == indexValues:
+		return p.indices(data)
+	case encoding == runs && p.kind == "bool":
+		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
+			return errors.New("truth values that end behind the page")
+		}
+		data = data[4 : 4+binary.LittleEndian.Uint32(data)]
+		if err := checkRuns(data, 1, p.dense); err != nil {
+			return err
+		}
+		e := rle.Encoding{BitWidth: 1}
+		out, err := e.DecodeLevels(p.bools, data)
+		if err != nil {
+			return err
+		}
+		p.bools, p.raw = out, out[:p.dense]
+		return nil
+	case encoding == differences && isWhole(p.kind):
+		list, _, err := deltas(p.longs[:0], data, p.dense)
+		if err == nil {
+			p.longs, p.ints = list, list
+		}
+		return err
+	case encoding == textsByLength && p.kind == "string":
+		return p.textsByLength(data)
+	case encoding == splitBytes && p.kind != "bool" && p.kind != "string":
+		size := sizeOf(p.kind)
+		if len(data) < p.dense*size {
+			return fmt.Errorf("%d bytes for %d values of %s", len(data), p.dense, p.kind)
+		}
+		p.bools = slices.Grow(p.bools[:0], p.dense*size)[:p.dense*size]
+		for i := range p.bools {
+			p.bools[i] = data[i%size*p.dense+i/size]
+		}
+		p.raw = p.bools
+		return nil
+	case encoding != plainValues:
+		return fmt.Errorf("values encoded in way %d", encoding) // not reached: pagesOf refuses it by name
+	case p.kind == "bool":
+		if len(data) < (p.dense+7)/8 {
+			return fmt.Errorf("%d bytes for %d truth values", len(data), p.dense)
+		}
+		p.bools = slices.Grow(p.bools[:0], p.dense)[:p.dense]
+		for i := range p.bools {
+			p.bools[i] = data[i/8] >> (i % 8) & 1
+		}
+		p.raw = p.bools
+		return nil
+	case p.kind == "string":
+		return p.plainTexts(data)
+	}
+	if size := p.dense * sizeOf(p.kind); len(data) < size {
+		return fmt.Errorf("%d bytes for %d values of %s", len(data), p.dense, p.kind)
+	}
+	p.raw = data
+	return nil
+}
+
+func (p *decodedPage) plainTexts(data []byte) error {
+	p.starts = slices.Grow(p.at[:0], p.dense+1)[:0]
+	at := 0
+	for range p.dense {
+		if len(data)-at < 4 || uint64(binary.LittleEndian.Uint32(data[at:])) > uint64(len(data)-at-4) {
+			return errors.New("a text that ends behind the page")
+		}
+		p.starts = append(p.starts, at+4)
+		at += 4 + int(binary.LittleEndian.Uint32(data[at:]))
+	}
+	p.starts = append(p.starts, at+4)
+	p.at, p.raw, p.gap = p.starts, data, 4
+	return nil
+}
+
+// textsByLength decodes texts after their lengths.
+func (p *decodedPage) textsByLength(data []byte) error {
+	lengths, data, err := deltas(p.longs[:0], data, p.dense)
+	if err != nil {
+		return err
+	}
+	p.longs, p.starts = lengths, slices.Grow(p.at[:0], p.dense+1)[:0]
+	at := 0
+	for _, n := range lengths {
+		if n < 0 || n > int64(len(data)-at) {
+			return errors.New("a text that ends behind the page")
+		}
+		p.starts = append(p.starts, at)
+		at += int(n)
+	}
+	p.starts = append(p.starts, at)
+	p.at, p.raw, p.gap = p.starts, data, 0
+	return nil
+}
+
+// text returns text i.
+func (p *decodedPage) text(i int) []byte { return p.raw[p.starts[i] : p.starts[i+1]-p.gap] }
+
+// isWhole reports whether a kind is one of whole numbers.
+func isWhole(kind string) bool { return kind[0] == 'i' || kind[0] == 'u' }
+
+// indices decodes numbers of the dictionary's values, and checks that it has them.
+func (p *decodedPage) indices(data []byte) error {
+	if p.dict == nil {
+		return errors.New("numbers of a dictionary's values, and no dictionary")
+	}
+	if p.dense == 0 {
+		p.index = p.numbers[:0]
+		return nil
+	}
+	if len(data) == 0 || data[0] > 32 {
+		return errors.New("numbers of a dictionary's values of more than 32 bits")
+	}
+	if err := checkRuns(data[1:], int(data[0]), p.dense); err != nil {
+		return err
+	}
+	var e rle.DictionaryEncoding
+	out, err := e.DecodeInt32(p.numbers[:cap(p.numbers)], data)
+	if err != nil {
+		return err
+	}
+	p.numbers, p.index = out, out[:p.dense]
+	most := uint32(p.dict.n)
+	for _, k := range p.index {
+		if uint32(k) >= most {
+			return fmt.Errorf("value %d of a dictionary of %d", k, most)
+		}
+	}
+	return nil
+}
+
+// sizeOf is how many bytes a number takes.
+func sizeOf(kind string) int {
+	switch kind {
+	case "float64", "int64", "uint64":
+		return 8
+	case "float16":
+		return 2
+	}
+	return 4
+}
+
+// appendTo appends values [a,b) to v.
+func (p *decodedPage) appendTo(v *Values, a, b int) {
+	n := b - a
+	switch d := p.dict; {
+	case p.index != nil && d.float32 != nil:
+		v.Float32 = pick(v.Float32, d.float32, p.index[a:b])
+	case p.index != nil && d.float64 != nil:
+		v.Float64 = pick(v.Float64, d.float64, p.index[a:b])
+	case p.index != nil && d.texts != nil:
+		v.Texts = pick(v.Texts, d.texts, p.index[a:b])
+	case p.index != nil:
+		v.Int64 = pick(v.Int64, d.int64, p.index[a:b])
+	case p.kind == "string":
+		for i := a; i < b; i++ {
+			v.Texts = append(v.Texts, string(p.text(i)))
+		}
+	case p.kind == "float32":
+		v.Float32 = unpacked(v.Float32, p.raw[4*a:4*b], n)
+	case p.kind == "float64":
+		v.Float64 = unpacked(v.Float64, p.raw[8*a:8*b], n)
+	case p.kind == "float16":
+		for raw := p.raw[2*a : 2*b]; len(raw) >= 2; raw = raw[2:] {
+			v.Float32 = append(v.Float32, tensor.Float16(binary.LittleEndian.Uint16(raw)).F32())
+		}
+	default:
+		v.Int64 = p.integers(slices.Grow(v.Int64, n), a, b)
+	}
+}
+
+// unpacked appends n numbers, which lie in from as little-endian machines have them.
+func unpacked[T float32 | float64 | int64](to []T, from []byte, n int) []T {
+	old := len(to)
+	to = slices.Grow(to, n)[:old+n]
+	if raw.Little {
+		copy(raw.Bytes(to[old:]), from)
+	} else {
+		_, _ = binary.Decode(from, binary.LittleEndian, to[old:]) // of as many bytes
+	}
+	return to
+}
+
+func (p *decodedPage) integers(to []int64, a, b int) []int64 {
+	if p.ints != nil {
+		for _, x := range p.ints[a:b] {
+			switch { // differences of 32 bits wrap
+			case sizeOf(p.kind) == 8:
+			case p.kind[0] == 'u':
+				x = int64(uint32(x))
+			default:
+				x = int64(int32(x))
+			}
+			to = append(to, x)
+		}
+		return to
+	}
+	switch p.kind {
+	case "bool":
+		for _, x := range p.raw[a:b] {
+			to = append(to, int64(x))
+		}
+	case "int64", "uint64":
+		return unpacked(to, p.raw[8*a:8*b], b-a)
+	case "uint8", "uint16", "uint32":
+		for raw := p.raw[4*a : 4*b]; len(raw) >= 4; raw = raw[4:] {
+			to = append(to, int64(binary.LittleEndian.Uint32(raw)))
+		}
+	default:
+		for raw := p.raw[4*a : 4*b]; len(raw) >= 4; raw = raw[4:] {
+			to = append(to, int64(int32(binary.LittleEndian.Uint32(raw))))
+		}
+	}
+	return to
+}
+
+// pick appends the values that the numbers name.
+func pick[T any](to, from []T, index []int32) []T {
+	n := len(to)
+	to = slices.Grow(to, len(index))[:n+len(index)]
+	for i, k := range index {
+		to[n+i] = from[k]
+	}
+	return to
+}
+
+// maxHeld is how many values a page may have that is held.
+const maxHeld = 1 << 19
+
+// regular returns how many values each row has, if all have as many and the first begins one; 0 if not.
+func regular(reps []byte, n int) int {
+	if len(reps) == 0 {
+		return 1
+	}
+	count := bytes.Count(reps, []byte{0})
+	if count == 0 || n%count != 0 {
+		return 0
+	}
+	width := n / count
+	for i := 0; i < n; i += width {
+		if reps[i] != 0 {
+			return 0
+		}
+	}
+	return width
+}
+
+// reserve grows the list of v for n values, if it has none yet.
+func (p *decodedPage) reserve(v *Values, n int) {
+	switch {
+	case v.Len() > 0:
+	case p.kind == "float32":
+		v.Float32 = slices.Grow(v.Float32, n)
+	case p.kind == "float64":
+		v.Float64 = slices.Grow(v.Float64, n)
+	case p.kind != "float16" && p.kind != "string":
+		v.Int64 = slices.Grow(v.Int64, n)
+	}
+}
+
+func (p *decodedPage) appendNull(v *Values) {
+	switch p.kind {
+	case "float32", "float16":
+		v.Float32 = append(v.Float32, float32(math.NaN()))
+	case "float64":
+		v.Float64 = append(v.Float64, math.NaN())
+	case "string":
+		v.Texts = append(v.Texts, "")
+	default:
+		v.Int64 = append(v.Int64, 0)
+	}
+}
