@@ -48,7 +48,7 @@ func Groups(list []dataset.EpisodeNote) []Group {
 		subjects[i] = append(subjects[i], subjectOf(&n.Note))
 	}
 	for i := range groups {
-		groups[i].Line = lost(groups[i].First.Note) + line(groups[i].Line, subjects[i])
+		groups[i].Line = beginnings[groups[i].First.Note.Code.Class()] + line(groups[i].Line, subjects[i])
 	}
 	return groups
 }
