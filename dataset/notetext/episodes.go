@@ -76,7 +76,7 @@ func EpisodeEntries(list []dataset.EpisodeNote) []EpisodeEntry {
 	entries := []EpisodeEntry{}
 	for _, n := range list {
 		e := EpisodeEntry{EntryOf(n.Note), n.Episode, n.Episodes}
-		e.Text = beginnings[n.Code.Class()] + Line(n.Note)
+		e.Text = beginnings[n.Note.Code.Class()] + Line(n.Note)
 		entries = append(entries, e)
 	}
 	return entries
