@@ -428,6 +428,12 @@ var layers = map[string][]string{
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
+	"loader": {
+		"doc camera errors media normalise pool rows", "columns frame_cache part picture shard source subset", "batch camera_plan options store",
+		"empty_error episode index missing_samples stores", "file report", "join pack", "format pack_media", "build pack_shard", "unpacked",
+		"selection", "reread streamer", "choose shard_reader slots stats loader", "frames loader_report order resident", "batches frame_stretches",
+		"group plan", "frame_reader", "open", "mixture stream",
+	},
 	"internal/parquet": {
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
 	},

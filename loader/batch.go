@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"slices"
+	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
@@ -22,7 +22,9 @@ type Batch struct {
 	// the store), the number of its anchor in the episode, and that's time, ns. A row without a window has episode and tick -1.
 	Episodes, Ticks, Anchors *tensor.Tensor
 
-	loader *Loader
+	device *ops.Device
+	parts  []part
+	groups []group
 	copied bool // by Host
 }
 
@@ -56,11 +58,11 @@ func (b *Batch) Stream(name string) *BatchStream {
 }
 
 // views gives the streams of a group their parts of its tensors.
-func (b *Batch) views(l *Loader, g *group) error {
+func (b *Batch) views(parts []part, g *group) error {
 	rows, t, m := g.values.Dim(0), g.values.Dim(1), len(g.parts)
 	lo := 0
 	for k, i := range g.parts {
-		p := &l.parts[i]
+		p := &parts[i]
 		out := BatchStream{Name: p.name, Columns: p.columns}
 		var errs [4]error
 		out.Values, errs[0] = g.values.Slice(2, lo, lo+p.width)
@@ -88,7 +90,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	if b.copied {
 		return b, nil
 	}
-	out := &Batch{loader: b.loader, copied: true, Streams: make([]BatchStream, len(b.Streams))}
+	out := &Batch{copied: true, Streams: make([]BatchStream, len(b.Streams))}
 	copied := map[*tensor.Tensor]*tensor.Tensor{}
 	host := func(t *tensor.Tensor) (*tensor.Tensor, error) {
 		if t == nil || copied[t] != nil {
@@ -96,7 +98,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 		}
 		c, err := tensor.New(t.DType(), t.Shape()...)
 		if err == nil {
-			err = b.loader.device.Copy(ctx, c, t)
+			err = b.device.Copy(ctx, c, t)
 		}
 		copied[t] = c
 		return c, err
@@ -113,8 +115,8 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for k := range b.loader.groups { // whole groups: views of what lies on a device cannot be copied
-		g := &b.loader.groups[k]
+	for k := range b.groups { // whole groups: views of what lies on a device cannot be copied
+		g := &b.groups[k]
 		whole := group{parts: g.parts}
 		keep(&whole.values, g.values)
 		keep(&whole.valid, g.valid)
@@ -123,7 +125,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 		if err := errors.Join(errs...); err != nil {
 			return nil, err
 		}
-		if err := out.views(b.loader, &whole); err != nil {
+		if err := out.views(b.parts, &whole); err != nil {
 			return nil, err
 		}
 	}
@@ -221,137 +223,56 @@ func bitsOf(t *tensor.Tensor) (bits func(i int) uint64, size int, err error) {
 	return func(i int) uint64 { return uint64(math.Float32bits(list[i])) }, 4, err
 }
 
-// EpisodeOf returns the number in the store of an episode of a batch, -1 for one of -1.
-func (l *Loader) EpisodeOf(episode int64) int {
-	if episode < 0 || episode >= int64(len(l.numbers)) {
-		return -1
-	}
-	return l.numbers[episode]
+// shot is what a batch has of the cameras.
+type shot struct {
+	frames []*tensor.Tensor // [B,T,H,W,3] u8, of each camera
+	masks  *Batch           // valid, pad and age, on the host
+	err    error
+
+	mu  sync.Mutex
+	bad []badFrames // of each camera
 }
 
-// State is all that has to be kept to go on from a batch: on another device, with another number of ranks or size of batch, the windows that follow
-// are the same. Its JSON names are a contract.
-type State struct {
-	Version int    `json:"version"` // 1
-	Seed    uint64 `json:"seed"`
-	Epoch   int64  `json:"epoch"`
-	Taken   int64  `json:"taken"`   // positions of the epoch that all ranks together have taken
-	Windows int    `json:"windows"` // of an epoch
-	// ShardWindows and MixShards are those of an order of shards, 0 of another.
-	ShardWindows int `json:"shard_windows,omitempty"`
-	MixShards    int `json:"mix_shards,omitempty"`
-	// Mixture is the stores of a weighted mixture.
-	Mixture []MixtureState `json:"mixture,omitempty"`
-}
-
-// State returns the state after the last batch. Batches that were given to a queue of the caller's must be done.
-func (l *Loader) State(ctx context.Context) (State, error) {
-	at, err := l.feed.cursor(ctx)
-	return l.StateAt(at.Epoch, at.Taken), err
-}
-
-// StateAt returns the state of a place in the order, whether there is such a place or not.
-func (l *Loader) StateAt(epoch, taken int64) State {
-	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows,
-		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
-}
-
-// StateError is a state that another order of windows has left.
-type StateError struct{ What, Got, Want string }
-
-func (e *StateError) Error() string {
-	return fmt.Sprintf("loader: state: %s: got %s, want %s", e.What, e.Got, e.Want)
-}
-
-// Unwrap returns ops.ErrOption.
-func (e *StateError) Unwrap() error { return ops.ErrOption }
-
-// mostEpochs is the last epoch that Resume goes to: there are as many behind it.
-const mostEpochs = 1 << 62
-
-// Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows
-// that follow would not be those that the state was followed by.
-func (l *Loader) Resume(ctx context.Context, s State) error {
-	if err := l.Check(s); err != nil {
-		return err
-	}
-	if l.filmer != nil {
-		l.filmer.stop() // and begins where the feed is
-	}
-	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
-}
-
-// Check returns the error that Resume has for a state, and changes nothing.
-func (l *Loader) Check(s State) error {
-	switch {
-	case s.Version != 1:
-		return &StateError{"version", fmt.Sprint(s.Version), "1"}
-	case s.Seed != l.order.Seed:
-		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
-	case s.Windows != l.report.Windows:
-		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
-	case !slices.Equal(s.Mixture, l.mixtureStates()):
-		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
-	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
-		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
-	case s.Epoch < 0 || s.Epoch > mostEpochs || s.Taken < 0 || s.Taken > int64(s.Windows):
-		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("epoch 0 to %d, at most %d taken", mostEpochs, s.Windows)}
+// lose takes the window from rows: their targets are as those of any row without one.
+func (s *shot) lose(rows []int) error {
+	for i, frames := range s.frames {
+		masks := &s.masks.Streams[i]
+		pixels, err := tensor.Data[uint8](frames)
+		if err != nil {
+			return err
+		}
+		valid, err := tensor.Data[uint8](masks.Valid)
+		if err != nil {
+			return err
+		}
+		pad, err := tensor.Data[uint8](masks.Pad)
+		if err != nil {
+			return err
+		}
+		var age []int64
+		if masks.Age != nil {
+			if age, err = tensor.Data[int64](masks.Age); err != nil {
+				return err
+			}
+		}
+		t := masks.Valid.Dim(1)
+		size := len(pixels) / len(valid)
+		for _, row := range rows {
+			clear(pixels[row*t*size : (row+1)*t*size])
+			for k := row * t; k < (row+1)*t; k++ {
+				valid[k], pad[k] = 0, 1
+				if age != nil {
+					age[k] = 0
+				}
+			}
+		}
 	}
 	return nil
 }
 
-// shardsOf writes how an order is cut into shards.
-func shardsOf(windows, mix int) string {
-	if windows == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
-}
-
-// EpochEnds reports whether a state is at the end of its epoch: the next batch is one of another.
-func (l *Loader) EpochEnds(s State) bool {
-	begin, _ := l.order.Next(ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
-	return begin.Epoch != s.Epoch
-}
-
-// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store or dataset has it: to look at,
-// or to compare.
-func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
-	host, err := b.Host(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	episodes, err := tensor.Data[int64](host.Episodes)
-	if err != nil {
-		return nil, nil, err
-	}
-	s := host.Stream(stream)
-	if s == nil || row < 0 || row >= len(episodes) || episodes[row] < 0 {
-		return nil, nil, refuse("Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch")
-	}
-	e, err := store.Episode(ctx, l.EpisodeOf(episodes[row]))
-	if err != nil {
-		return nil, nil, err
-	}
-	anchors, err := tensor.Data[int64](host.Anchors)
-	if err != nil {
-		return nil, nil, err
-	}
-	var times []int64
-	for i := range l.parts {
-		if l.parts[i].name == stream {
-			for _, d := range l.parts[i].deltas {
-				times = append(times, anchors[row]+d)
-			}
-		}
-	}
-	values, err := s.Values.Slice(0, row, row+1)
-	if err != nil {
-		return nil, nil, err
-	}
-	if values, err = values.Reshape(s.Values.Dim(1), s.Values.Dim(2)); err != nil {
-		return nil, nil, err
-	}
-	made, err := dataset.NewStream(stream, times, values, s.Columns)
-	return e, &made, err
+// badFrames are targets whose frames could not be decoded.
+type badFrames struct {
+	count int
+	place int    // of the first, among the camera's targets of a batch
+	first string // what was wrong with it
 }

@@ -2,68 +2,14 @@ package loader
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
-
-// chosen are the episodes and streams that a plan takes.
-type chosen struct {
-	from   episodes
-	plan   align.Plan
-	opt    *Options
-	report *Report
-	keep   bool // the rows, to be packed; else they are read again when they are needed
-
-	preparer align.Preparer // of the plan
-
-	numbers         []int // of the episodes, in the store
-	known           []known
-	windows, begins []int64
-	parts           []part
-	rows            [][]row // of each part, an episode each, if they are kept
-	seen            []seen  // of each episode
-
-	filming *filming // nil without cameras
-	films   []*filmed
-	noted   dataset.EpisodeNotes // of the episodes that are drawn
-}
-
-// episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
-type episodes interface {
-	Len() int
-	// read returns an episode as a store has it, and what is known of it besides.
-	read(ctx context.Context, i int) (*dataset.Episode, *Episode, error)
-	// guard calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
-	guard(i int, do func() error) error
-	// media returns an episode's media streams.
-	media(ctx context.Context, i int) ([]dataset.Media, error)
-	Format() string
-	// place returns of which of several datasets an episode is, and its number there.
-	place(i int) (dataset, number int)
-}
-
-// row is what an episode has of a stream.
-type row struct{ values, times *tensor.Tensor }
-
-// known is what an episode is called, and its number in the dataset.
-type known struct {
-	name   string
-	number int
-}
-
-// seen is what shows whether an episode that is read again is what it was, and how it is read.
-type seen struct {
-	whole bool   // see looked.columns
-	times uint64 // a hash of all timestamps
-}
 
 // looked is what the first look at an episode found.
 type looked struct {
@@ -137,12 +83,6 @@ func (c *chosen) choose(ctx context.Context) error {
 	return nil
 }
 
-// whole reports whether all samples are read anyway, and not only when a shard of a store is.
-func (c *chosen) whole() bool {
-	_, decoded := c.from.(*unpacked)
-	return c.keep || decoded
-}
-
 // look reads an episode and prepares it.
 func (c *chosen) look(ctx context.Context, i int) (l looked) {
 	l.about = &Episode{Name: fmt.Sprint(i)}
@@ -194,87 +134,6 @@ func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 			} else {
 				l.columns = nil
 			}
-		}
-	}
-	return nil
-}
-
-// sameTimes reports whether two streams have the same timestamps.
-func sameTimes(a, b *tensor.Tensor) bool {
-	if a == b || a.Len() != b.Len() {
-		return a == b
-	}
-	mine, err := tensor.Data[int64](a)
-	theirs, failed := tensor.Data[int64](b)
-	return err == nil && failed == nil && slices.Equal(mine, theirs)
-}
-
-// hashed takes timestamps into a hash.
-func hashed(h uint64, t *tensor.Tensor) (uint64, error) {
-	times, err := tensor.Data[int64](t)
-	for _, x := range times {
-		h = bits.RotateLeft64((h^uint64(x))*0x9e3779b97f4a7c15, 29)
-	}
-	return h + uint64(len(times)), err
-}
-
-// columnOf returns where in the columns of a recorded stream those of a prepared one begin, -1 if that is not a part of it with all of its samples.
-// Of a stream without samples it is 0.
-func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
-	switch {
-	case recorded.Len() != prepared.Len():
-		return -1
-	case prepared.Len() == 0:
-		return 0
-	}
-	memory, lo, hi := recorded.Times.Extent()
-	if m, l, h := prepared.Times.Extent(); m != memory || l != lo || h != hi {
-		return -1
-	}
-	memory, lo, _ = recorded.Values.Extent()
-	m, l, _ := prepared.Values.Extent()
-	if m != memory || prepared.Values.Stride(0) != recorded.Values.Stride(0) || prepared.Values.Stride(1) != 1 {
-		return -1
-	}
-	return (l - lo) / recorded.Values.DType().Size()
-}
-
-// recordedAs returns the stream of a recording that has that name, one without samples where there is none.
-func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
-	if s := e.Stream(name); s != nil {
-		return s
-	}
-	return &dataset.Stream{}
-}
-
-// fatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
-func fatal(err error) bool {
-	var option *OptionError
-	if errors.As(err, &option) {
-		return true
-	}
-	var plan *align.PlanError
-	var missing *align.MissingError
-	return errors.As(err, &plan) || errors.As(err, &missing)
-}
-
-// Passes reports whether a plan's filter takes the episode.
-func (e *Episode) Passes(f *dataset.Filter) bool {
-	return f.Refuses(e.Splits, e.Task, e.Success) == dataset.NoField
-}
-
-// fits reports in what a prepared episode is not as the first.
-func fits(p *align.Prepared, parts []part) error {
-	if len(p.Streams) != len(parts) {
-		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(parts))
-	}
-	for m := range p.Streams {
-		s, q := &p.Streams[m], &parts[m]
-		switch {
-		case s.Name != q.name:
-			return fmt.Errorf("stream %s, where the first episode has %s", s.Name, q.name)
-		case !slices.EqualFunc(s.Options.Channels, q.options.Channels, func(a, b ops.Channel) bool { return a == b }):
-			return fmt.Errorf("stream %s has columns of other kinds than in the first episode", s.Name)
 		}
 	}
 	return nil
@@ -343,128 +202,4 @@ func (c *chosen) take(i int, l *looked) error {
 	}
 	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(anchors))
 	return nil
-}
-
-// anchors is how many of an episode's ticks have a window, of all windows there are.
-func (c *chosen) anchors(ticks int) int {
-	if c.filming != nil {
-		return c.filming.whole.Anchors(ticks)
-	}
-	return c.plan.Anchors(ticks)
-}
-
-// unsaid reports whether the plan leaves a stream's edge open.
-func (c *chosen) unsaid(m int) bool {
-	return (m >= len(c.plan.Streams) || c.plan.Streams[m].Edge == "") && c.plan.Defaults.Edge == ""
-}
-
-// begin makes the parts of the batches after the first episode.
-func (c *chosen) begin(p *align.Prepared) error {
-	for m := range p.Streams {
-		s := &p.Streams[m]
-		deltas, err := deltasOf(&c.plan, s.Name)
-		if err != nil {
-			return err
-		}
-		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
-		switch {
-		case s.How.DType != 0:
-			q.dtype = s.How.DType
-		case c.opt.DType != 0:
-			q.dtype = c.opt.DType
-		default:
-			q.dtype = s.Values.DType()
-		}
-		c.parts = append(c.parts, q)
-		c.report.Streams = append(c.report.Streams, StreamsReport{Name: q.name, Columns: q.width, Targets: len(q.deltas), DType: q.dtype.String()})
-	}
-	c.rows = make([][]row, len(c.parts))
-	return nil
-}
-
-// deltasOf returns the targets of a stream's window, ns from the anchor: the anchor itself where the plan has no window of it.
-func deltasOf(plan *align.Plan, name string) ([]int64, error) {
-	w, given := plan.Windows[name]
-	if !given {
-		return []int64{0}, nil
-	}
-	deltas := w.Ticks(plan.Rate)
-	if len(deltas) == 0 {
-		return nil, refuse("plan.windows."+name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, plan.Rate), "a window with a tick in it")
-	}
-	return deltas, nil
-}
-
-// pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.
-func (c *chosen) pack(m int, from stores) (err error) {
-	p := &c.parts[m]
-	s := from.whole(p.from)
-	n := int(p.offsets[len(p.offsets)-1])
-	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.untouched(m, s) {
-		p.values, p.times = s.Values, s.Times
-		return nil
-	}
-	p.values, p.times, err = joined(c.rows[m], p.width, n, p.packed)
-	return err
-}
-
-// untouched reports whether the rows are those of the packed stream: the same memory, one behind the other.
-func (c *chosen) untouched(m int, s *Stream) bool {
-	memory, at, _ := s.Values.Extent()
-	for _, r := range c.rows[m] {
-		if r.values.Len() == 0 {
-			continue
-		}
-		other, lo, hi := r.values.Extent()
-		if other != memory || lo != at || r.values.Stride(0) != s.Values.Dim(1) {
-			return false
-		}
-		at = hi
-	}
-	return true
-}
-
-// joined copies rows into packed tensors.
-func joined(rows []row, width, n int, dtype tensor.DType) (values, times *tensor.Tensor, err error) {
-	stamps := make([]int64, 0, n)
-	for _, r := range rows {
-		list, err := tensor.Data[int64](r.times)
-		if err != nil {
-			return nil, nil, err
-		}
-		stamps = append(stamps, list...)
-	}
-	if times, err = tensor.Of(stamps, n); err != nil {
-		return nil, nil, err
-	}
-	switch dtype {
-	case tensor.F64:
-		values, err = join[float64](rows, width, n)
-	case tensor.F16:
-		values, err = join[tensor.Float16](rows, width, n)
-	case tensor.BF16:
-		values, err = join[tensor.BFloat16](rows, width, n)
-	default:
-		values, err = join[float32](rows, width, n)
-	}
-	return values, times, err
-}
-
-func join[T tensor.Element](rows []row, width, n int) (*tensor.Tensor, error) {
-	list := make([]T, 0, n*width)
-	for _, r := range rows {
-		if r.values.Len() == 0 {
-			continue
-		}
-		t, err := r.values.Contiguous()
-		if err != nil {
-			return nil, err
-		}
-		part, err := tensor.Data[T](t)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, part...)
-	}
-	return tensor.Of(list, n, width)
 }

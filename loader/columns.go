@@ -148,11 +148,18 @@ func Columns(streams []align.Stream) map[string][]string {
 	return of
 }
 
-// differ adds the notes about a stream that is not as the first episode has it.
-func (e *Episode) differ(stream string, notes dataset.Notes) {
-	e.Notes = slices.Clip(e.Notes) // which others may share
-	for _, n := range notes {
-		n.Subject = stream
-		e.Notes = append(e.Notes, n)
+// columnNames lists the first columns.
+func columnNames(columns []dataset.Column) string {
+	const most = 8
+	text := ""
+	for i, c := range columns {
+		if i == most {
+			return text + ", ..."
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += c.Name
 	}
+	return text
 }

@@ -17,75 +17,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// indexKey is the text of the metadata that makes a safetensors file a store.
-const indexKey = "robocache.store"
-
-// index is what a store's file holds besides its tensors. Its JSON names are a contract.
-type index struct {
-	Version  int               `json:"version"` // 1
-	Name     string            `json:"name"`
-	Format   string            `json:"format"`
-	Data     string            `json:"data_version,omitempty"`
-	Rate     float64           `json:"rate,omitempty"`
-	RateFrom string            `json:"rate_from,omitempty"`
-	Clock    string            `json:"clock,omitempty"`
-	Clocks   []string          `json:"clocks,omitempty"`
-	Features []dataset.Feature `json:"features,omitempty"`
-	Tasks    []string          `json:"tasks,omitempty"`
-	Frames   int               `json:"frames,omitempty"`
-	Splits   []dataset.Split   `json:"splits,omitempty"`
-	Other    map[string]string `json:"attributes,omitempty"`
-	Problems []dataset.Problem `json:"problems,omitempty"`
-	Notes    dataset.Notes     `json:"notes,omitempty"`
-	Absent   dataset.Absent    `json:"absent,omitzero"`
-	Streams  []indexStream     `json:"streams"`
-	Media    []indexMedia      `json:"media,omitempty"`
-	Episodes []Episode         `json:"episodes"`
-	Skipped  dataset.Notes     `json:"unread,omitempty"`
-	Sources  []Source          `json:"sources,omitempty"`
-	Shard    *Shard            `json:"shard,omitempty"`
-}
-
-type indexStream struct {
-	Name       string           `json:"name"`
-	Columns    []dataset.Column `json:"columns"`
-	Rounded    int              `json:"rounded,omitempty"`
-	Overflowed int              `json:"overflowed,omitempty"`
-	Inexact    int              `json:"inexact,omitempty"`
-}
-
-type indexMedia struct {
-	Name     string `json:"name"`
-	Encoding string `json:"encoding"`
-	Width    int    `json:"width,omitempty"`
-	Height   int    `json:"height,omitempty"`
-}
-
-func (s *Store) index() *index {
-	i := &s.info
-	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
-		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Problems: i.Problems, Notes: i.Notes, Absent: i.Absent,
-		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
-	for k := range s.Streams {
-		p := &s.Streams[k]
-		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
-	}
-	for k := range s.Media {
-		m := &s.Media[k]
-		x.Media = append(x.Media, indexMedia{m.Name, m.Encoding, m.Width, m.Height})
-	}
-	return x
-}
-
-func (x *index) info() dataset.Info {
-	declared := 0.0
-	if x.RateFrom == "file" {
-		declared = x.Rate
-	}
-	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Declared: declared, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features,
-		Tasks: x.Tasks, Frames: x.Frames, Splits: x.Splits, Attributes: x.Other, Problems: x.Problems, Notes: x.Notes, Absent: x.Absent}
-}
-
 // saved is a tensor of a store's file.
 type saved struct {
 	name  string
@@ -167,19 +98,6 @@ func wasStore(path string) bool {
 	head := make([]byte, 64<<10)
 	n, _ := f.ReadAt(head, 0) // which a folder refuses, and a short file ends
 	return n > 8 && head[8] == '{' && bytes.Contains(head[:n], []byte(strconv.Quote(indexKey)))
-}
-
-// Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the
-// system maps no files, and of a URL. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
-//
-// A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
-// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of
-// the dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
-func Open(path string) (*Store, error) {
-	if info, err := storage.Stat(context.Background(), path); err == nil && info.IsDir() {
-		return openShards(path)
-	}
-	return openFile(path)
 }
 
 func openFile(path string) (*Store, error) {
@@ -297,6 +215,46 @@ func (p *Stream) check(episodes int) string {
 	return checkOffsets(p.Offsets, episodes, v.Dim(0))
 }
 
+// saved are the stream's tensors.
+func (p *Stream) saved() []saved {
+	var times []*tensor.Tensor
+	for _, s := range p.parts() {
+		times = append(times, s.Times)
+	}
+	n := p.Samples()
+	values := func(w io.Writer) error {
+		for _, s := range p.parts() {
+			if err := s.writeValues(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return []saved{{p.Name + ".values", p.DType(), []int{n, len(p.Columns)}, values}, savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
+		savedInts(p.Name+".offsets", p.Offsets)}
+}
+
+// writeValues writes those of one file.
+func (p *Stream) writeValues(w io.Writer) error {
+	if p.at == nil {
+		return npy.WriteData(w, p.Values)
+	}
+	const rows = 1 << 14 // that are put in order at a time
+	for lo := 0; lo < p.Values.Dim(0); lo += rows {
+		part, err := p.Values.Slice(0, lo, min(lo+rows, p.Values.Dim(0)))
+		if err == nil {
+			part, err = part.Take(1, p.at)
+		}
+		if err == nil {
+			err = npy.WriteData(w, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkOffsets says what is wrong with where episodes begin among samples, or nothing.
 func checkOffsets(offsets []int64, episodes, samples int) string {
 	if len(offsets) != episodes+1 || offsets[0] != 0 || offsets[episodes] != int64(samples) {
@@ -306,6 +264,84 @@ func checkOffsets(offsets []int64, episodes, samples int) string {
 		if offsets[e] > offsets[e+1] {
 			return fmt.Sprintf("offsets %d and %d of episode %d", offsets[e], offsets[e+1], e)
 		}
+	}
+	return ""
+}
+
+// saved are its tensors.
+func (m *Media) saved() []saved {
+	var frames, times []*tensor.Tensor
+	parts := m.parts()
+	for _, s := range parts {
+		frames, times = append(frames, s.Frames), append(times, s.Times)
+	}
+	offsets := saved{m.Name + ".frame_offsets", tensor.I64, []int{m.Len() + 1}, func(w io.Writer) error {
+		if err := (&list[int64]{rows: []int64{0}}).writeRows(w); err != nil {
+			return err
+		}
+		begin := int64(0)
+		for _, s := range parts {
+			ends, err := tensor.Data[int64](s.FrameOffsets)
+			if err != nil {
+				return err
+			}
+			ends = slices.Clone(ends[1:])
+			for i := range ends {
+				ends[i] += begin
+			}
+			if err := (&list[int64]{rows: ends}).writeRows(w); err != nil {
+				return err
+			}
+			begin += int64(s.Frames.Len())
+		}
+		return nil
+	}}
+	return []saved{savedOf(m.Name+".frames", tensor.U8, []int{m.Bytes()}, frames...), offsets, savedOf(m.Name+".times", tensor.I64, []int{m.Len()}, times...),
+		savedInts(m.Name+".offsets", m.Offsets)}
+}
+
+// check says what of a packed media stream does not go together, or nothing. Where each frame ends is looked at when it is read.
+func (m *Media) check(episodes int) string {
+	f, o, t := m.Frames, m.FrameOffsets, m.Times
+	switch {
+	case m.Encoding == "" || m.Width < 0 || m.Height < 0:
+		return fmt.Sprintf("encoding %q of %dx%d pixels", m.Encoding, m.Width, m.Height)
+	case f.DType() != tensor.U8 || f.Rank() != 1:
+		return fmt.Sprintf("frames %v", f)
+	case t.DType() != tensor.I64 || t.Rank() != 1:
+		return fmt.Sprintf("times %v", t)
+	case o.DType() != tensor.I64 || o.Rank() != 1 || o.Dim(0) != t.Dim(0)+1:
+		return fmt.Sprintf("frame_offsets %v of times %v", o, t)
+	}
+	return checkOffsets(m.Offsets, episodes, t.Dim(0))
+}
+
+// check says what of a shard does not go together with the store that it is, or nothing.
+func (h *Shard) check(s *Store) string {
+	if h == nil {
+		return ""
+	}
+	if h.Count < 1 || h.Count > MostShards || h.Index < 0 || h.Index >= h.Count || h.Episodes < 0 || h.Episodes > 1<<40 || h.Files < 0 || h.Files > 1<<40 {
+		return fmt.Sprintf("shard %d of %d, %d episodes, %d files", h.Index, h.Count, h.Episodes, h.Files)
+	}
+	begin, end := h.run()
+	next, skipped := begin, s.Skipped
+	skip := func() {
+		for len(skipped) > 0 && skipped[0].Row == dataset.At(next) {
+			skipped, next = skipped[1:], next+1
+		}
+	}
+	for i := range s.Episodes {
+		if skip(); s.Episodes[i].Number != next {
+			return fmt.Sprintf("episode number %d, where %d would be", s.Episodes[i].Number, next)
+		}
+		next++
+	}
+	if skip(); next != end || len(skipped) > 0 {
+		return fmt.Sprintf("episodes %d to %d, and %d more that were skipped, where it has those before %d", begin, next-1, len(skipped), end)
+	}
+	if mine := (h.Files - h.Index + h.Count - 1) / h.Count; len(s.Sources) != max(mine, 0) {
+		return fmt.Sprintf("%d sources of %d files", len(s.Sources), h.Files)
 	}
 	return ""
 }

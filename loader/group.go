@@ -32,7 +32,7 @@ func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options
 		return nil, refuse("devices", "none", "1 or more")
 	}
 	g := &Group{loaders: make([]*Loader, len(devices))}
-	opt.frames = newFrameCache(&opt)
+	opt.frames = newFrameCache(opt.FrameCache)
 	err := each(g.loaders, func(i int, _ *Loader) error {
 		mine := opt
 		mine.Rank += i

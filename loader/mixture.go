@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -16,36 +15,6 @@ type Weighted struct {
 	Store  *Store
 	Weight float64
 }
-
-// MixtureReport says what is drawn from one of several stores.
-type MixtureReport struct {
-	Name     string  `json:"name"`     // of the dataset
-	Episodes int     `json:"episodes"` // that windows are drawn from
-	Windows  int     `json:"windows"`
-	Weight   float64 `json:"weight"`
-	Share    int     `json:"share"`  // of an epoch's windows, how many are of it
-	Epochs   float64 `json:"epochs"` // how often an epoch draws each of its windows: Share/Windows
-}
-
-// MixtureState is what the order of a weighted mixture depends on, of one of its stores.
-type MixtureState struct {
-	Windows int `json:"windows"`
-	Share   int `json:"share"`
-}
-
-// MixtureError says that a store cannot be drawn from with those before it. It is dataset.ErrOption.
-type MixtureError struct {
-	Store     int // of the list
-	What      string
-	Got, Want string
-}
-
-func (e *MixtureError) Error() string {
-	return fmt.Sprintf("loader: store %d: %s: got %s, want %s", e.Store, e.What, e.Got, e.Want)
-}
-
-// Unwrap returns dataset.ErrOption.
-func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 
 // NewMixture prepares a loader as [New] does, of several stores that are put on the device together. They all must have the streams that the
 // plan names, or if it names none those of the first store, with the columns that this has, in any order, and the same dtype, and with weights each a
@@ -148,151 +117,11 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 	return nil
 }
 
-// StoreOf returns of which of the stores that a loader draws from an episode of a batch is, by its place in the list, and the episode's number
-// in it; -1 and -1 for an episode of -1.
-func (l *Loader) StoreOf(episode int64) (store, number int) {
-	if number = l.EpisodeOf(episode); number < 0 || l.stores == nil {
-		return min(number, 0), number
-	}
-	return l.stores[episode], number
-}
-
-// mixtureStates is what a state keeps of a weighted mixture.
-func (l *Loader) mixtureStates() (all []MixtureState) {
-	if l.order.Sources != nil {
-		for _, r := range l.report.Mixture {
-			all = append(all, MixtureState{r.Windows, r.Share})
-		}
-	}
-	return all
-}
-
-// stores are several, whose episodes are numbered through.
-type stores []*Store
-
-func (s stores) Len() int {
-	n := 0
-	for _, store := range s {
-		n += store.Len()
-	}
-	return n
-}
-
-// read reads an episode, whose streams it gives the columns that the first store has.
-func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
-	store, i := s.of(i)
-	e, known, err := store.read(ctx, i)
-	if err != nil || store == s[0] {
-		return e, known, err
-	}
-	about := *known
-	for k := range e.Streams {
-		from := &e.Streams[k]
-		want := s[0].Stream(from.Name)
-		if want == nil {
-			continue
-		}
-		f, why := fit(want.Columns, from.Columns, false)
-		if why.Code != "" { // of a stream that is not drawn
-			continue
-		}
-		if from.Values, err = f.of(from.Values); err != nil {
-			return nil, known, err
-		}
-		from.Columns = want.Columns
-		about.differ(from.Name, f.differs)
-	}
-	for k := range e.Empty {
-		if want := s[0].Stream(e.Empty[k].Name); want != nil {
-			e.Empty[k].Columns = want.Columns
-		}
-	}
-	e.Notes = about.Notes
-	return e, &about, nil
-}
-
-func (s stores) media(ctx context.Context, i int) ([]dataset.Media, error) {
-	store, i := s.of(i)
-	return store.media(ctx, i)
-}
-
-func (s stores) Format() string { return s[0].Format() }
-
-func (s stores) guard(i int, do func() error) error {
-	store, i := s.of(i)
-	return store.guard(i, do)
-}
-
-// of returns the store of an episode, and its number there.
-func (s stores) of(i int) (*Store, int) {
-	for ; i >= s[0].Len(); s = s[1:] {
-		i -= s[0].Len()
-	}
-	return s[0], i
-}
-
-// Guard calls do under the guards of all.
-func (s stores) Guard(do func() error) error {
-	if len(s) == 0 {
-		return do()
-	}
-	return s[0].Guard(func() error { return s[1:].Guard(do) })
-}
-
-// built reports whether all are in Go's memory, and none in a file that is closed some day.
-func (s stores) built() bool {
-	return !slices.ContainsFunc(s, func(store *Store) bool { return store.file != nil || store.shards != nil })
-}
-
-// whole returns the packed stream of that name if there is one store alone.
-func (s stores) whole(name string) *Stream {
-	if len(s) > 1 {
-		return nil
-	}
-	return s[0].Stream(name)
-}
-
-// alike checks that a store has the streams of the plan as the first one has them.
-func (s stores) alike(i int, plan *align.Plan) error {
-	if i == 0 {
-		return nil
-	}
-	for _, p := range plan.Streams {
-		name := p.From
-		if name == "" {
-			name = p.Name
-		}
-		want, got := s[0].Stream(name), s[i].Stream(name)
-		var why dataset.Note
-		if want != nil && got != nil {
-			_, why = fit(want.Columns, got.Columns, false)
-		}
-		switch {
-		case want == nil: // of which Prepare speaks
-		case got == nil:
-			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
-		case why.Code != "":
-			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)),
-				fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
-		case got.DType() != want.DType():
-			return &MixtureError{i, "stream " + name, got.DType().String(), fmt.Sprintf("%s, as the first store has it", want.DType())}
-		}
-	}
-	return nil
-}
-
-// columnNames lists the first columns.
-func columnNames(columns []dataset.Column) string {
-	const most = 8
-	text := ""
-	for i, c := range columns {
-		if i == most {
-			return text + ", ..."
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += c.Name
-	}
-	return text
+// New prepares a loader that keeps a store on the device: it chooses episodes and streams by the plan, puts them there, and plans what a batch takes.
+// The plan names its streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of
+// [align.Prepare]. An option that cannot be is an *OptionError, a plan that leaves no window an *EmptyError. On the CPU a store that was built lends
+// the loader its tensors; of all others it has copies. A store for which the device has not the
+// memory is an *ops.MemoryError: see [NewStreaming].
+func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan, opt Options) (*Loader, error) {
+	return NewMixture(ctx, device, []Weighted{{Store: store}}, plan, opt)
 }

@@ -1,9 +1,6 @@
 package loader
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // affine is what normalises a stream: (x-Shift)*Scale, then between Min and Max if these are given.
 type affine struct {
@@ -83,16 +80,6 @@ func normalise(rule string, stats []ColumnStats) *affine {
 // NeedsQuantiles reports whether a rule does, of the statistics.
 func NeedsQuantiles(rule string) bool { return normalisations[rule].quantiles }
 
-// Stats returns the statistics of a stream's columns over the episodes that windows are drawn from; nil if the plan does not normalise it.
-func (l *Loader) Stats(stream string) []ColumnStats {
-	for i := range l.parts {
-		if l.parts[i].name == stream {
-			return l.parts[i].stats
-		}
-	}
-	return nil
-}
-
 // Normalisation is what a stream's columns are normalised with: y = (x-Shift)*Scale, in float32, then not below Min or above Max. So x is
 // y/Scale + Shift, unless it was clipped.
 type Normalisation struct {
@@ -102,13 +89,21 @@ type Normalisation struct {
 	Min, Max     []float32 // of each column; nil of a rule that does not clip, infinite in a column that it leaves alone
 }
 
-// Normalisation returns what a stream is normalised with; nil if the plan does not normalise it.
-func (l *Loader) Normalisation(stream string) *Normalisation {
-	for i := range l.parts {
-		if p := &l.parts[i]; p.name == stream && p.affine != nil {
-			a := p.affine
-			return &Normalisation{a.rule, NeedsQuantiles(a.rule), slices.Clone(a.shift), slices.Clone(a.scale), slices.Clone(a.min), slices.Clone(a.max)}
-		}
-	}
-	return nil
+// ColumnStats are the statistics of a column over the samples of the episodes that a loader draws from, as they were recorded. NaN and infinite
+// samples are left out of them. They are computed exactly and rounded once, so they depend on no order of the samples.
+type ColumnStats struct {
+	Count     int
+	Mean, Std float64 // of the population: divided by Count
+	Min, Max  float64
+	// Q01 to Q99 are quantiles, linear between the nearest ranks, with the bits of numpy's quantile; 0 where the stream's rule needs none.
+	Q01, Q10, Q90, Q99 float64
+}
+
+// Statistics are what a stream is normalised with that others have computed. Those of the loader that a policy was trained with, [Loader.Normalisation],
+// are used as they are: Shift and Scale, and ClipMin and ClipMax if these are given. Without Shift the rule of the plan makes them of Stats.
+type Statistics struct {
+	Rule                           string   // that they were computed for; the plan's must be the same, if it has one
+	Columns                        []string // names, which must be the stream's; not looked at where there are none
+	Shift, Scale, ClipMin, ClipMax []float32
+	Stats                          []ColumnStats // NaN where something is not known
 }

@@ -1,17 +1,9 @@
 package loader
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strings"
 
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -42,66 +34,6 @@ type packing struct {
 	times  *list[int64]
 }
 
-// add appends an episode.
-func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
-	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
-		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassLeftOut)}
-	others := e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)
-	if len(p.only) > 0 {
-		others = others.About(slices.Concat(p.only, p.cameras))
-	}
-	out.Notes = append(out.Notes, others...)
-	leave := func(n dataset.Note, name string, count int) {
-		n.Subject, n.Count = name, cmp.Or(n.Count, count)
-		out.Notes = append(out.Notes, n)
-	}
-	for _, s := range e.Empty {
-		empty := EmptyStream{Name: s.Name, Columns: s.Columns}
-		if s.DType != 0 {
-			empty.DType = s.DType.String()
-		}
-		out.Empty = append(out.Empty, empty)
-	}
-	for i := range e.Streams {
-		s := &e.Streams[i]
-		if !slices.Contains(p.seen, s.Name) {
-			p.seen = append(p.seen, s.Name)
-		}
-		if len(p.only) > 0 && !slices.Contains(p.only, s.Name) {
-			continue
-		}
-		if err := s.Check(); err != nil {
-			leave(dataset.Note{Code: dataset.CodeInvalidStream, Detail: dataset.Detail{Cause: err}}, s.Name, s.Len())
-			continue
-		}
-		if e.Steps {
-			leave(dataset.Note{Code: dataset.CodeStepTimes}, s.Name, s.Len())
-			continue
-		}
-		if why, err := p.stream(&out, s); err != nil {
-			return err
-		} else if why.Code != "" {
-			leave(why, s.Name, s.Len())
-		}
-	}
-	if err := p.addMedia(ctx, e, leave); err != nil {
-		return err
-	}
-	for i := range e.Clouds {
-		leave(dataset.Note{Code: dataset.CodeCloudsNotPacked}, e.Clouds[i].Name, e.Clouds[i].Len())
-	}
-	p.episodes = append(p.episodes, out)
-	for m := range p.packed { // those that had no samples too
-		g := &p.packed[m]
-		g.Offsets = endAt(g.Offsets, len(p.episodes), g.times.len())
-	}
-	for m := range p.media {
-		g := &p.media[m]
-		g.Offsets = endAt(g.Offsets, len(p.episodes), g.times.len())
-	}
-	return nil
-}
-
 // endAt notes where the samples of so many episodes end. Those of episodes that have none are where others end.
 func endAt(offsets []int64, episodes, end int) []int64 {
 	for len(offsets) <= episodes {
@@ -109,58 +41,6 @@ func endAt(offsets []int64, episodes, end int) []int64 {
 	}
 	offsets[episodes] = int64(end)
 	return offsets
-}
-
-// stream appends the samples of a stream, or returns a note that explains why not.
-func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err error) {
-	if s.Times.DType() != tensor.I64 { // a time that is none has no place among nanoseconds
-		sec, err := tensor.Floats(s.Times)
-		if err != nil {
-			return why, err
-		}
-		if i := slices.IndexFunc(sec, func(v float64) bool { return !(math.Abs(v) <= 1<<62/1e9) }); i >= 0 {
-			return dataset.Note{Code: dataset.CodeTimeRefused, Row: dataset.At(i), Detail: dataset.Detail{Got: fmt.Sprint(sec[i])}}, nil
-		}
-	}
-	at, there := p.at[s.Name]
-	if !there && slices.ContainsFunc(p.media, func(m packingMedia) bool { return m.Name == s.Name }) {
-		return nameOfMedia, nil
-	}
-	asked := p.columns[s.Name]
-	if !there {
-		columns, err := wanted(s, asked)
-		if err != nil {
-			if p.refused[s.Name] == nil {
-				p.refused[s.Name] = err
-			}
-			text := strings.TrimPrefix(err.Error(), "stream "+s.Name+": ") // the note has the name
-			return dataset.Note{Code: dataset.CodeColumnsRefused, Detail: dataset.Detail{Cause: errors.New(text)}}, nil
-		}
-		at = len(p.packed)
-		p.at[s.Name] = at
-		p.packed = append(p.packed, packing{
-			Stream: Stream{Name: s.Name, Columns: columns, Offsets: make([]int64, len(p.episodes)+1)},
-			values: newFloats(&p.pool, p.as), times: growing(&p.pool, &list[int64]{}),
-		})
-	}
-	g := &p.packed[at]
-	f, why := fit(g.Columns, s.Columns, len(asked) > 0)
-	if why.Code != "" {
-		return why, nil
-	}
-	e.differ(s.Name, f.differs)
-	values, err := f.of(s.Values)
-	if err != nil {
-		return why, err
-	}
-	rounded, overflowed, err := g.values.floats(&p.pool, values)
-	if err != nil {
-		return why, err
-	}
-	g.Rounded += rounded
-	g.Overflowed += overflowed
-	g.Inexact += s.Inexact
-	return why, g.times.add(&p.pool, s.Nanoseconds())
 }
 
 // streams returns the packed streams, when no more episodes come. Their tensors are nil unless all is in memory.
@@ -206,5 +86,93 @@ func (p *packer) saved(ctx context.Context) []saved {
 	return all
 }
 
-// listed writes a few names in brackets.
-func listed(names []string) string { return "[" + text.List(names, 12) + "]" }
+// leftOut returns a *MediaError if an episode leaves a media stream out.
+func (p *packer) leftOut(media string) error {
+	for _, e := range p.episodes {
+		if n := e.Notes.LeftOut(media); n != nil {
+			return &MediaError{media, e.Name, *n}
+		}
+	}
+	return nil
+}
+
+// packedMedia returns the packed media streams, when no more episodes come. Their tensors are nil unless all is in memory.
+func (p *packer) packedMedia() ([]Media, error) {
+	var all []Media
+	for k := range p.media {
+		g := &p.media[k]
+		m := g.Media
+		if p.path == "" {
+			for _, t := range []struct {
+				to   **tensor.Tensor
+				from column
+			}{{&m.Frames, g.frames}, {&m.FrameOffsets, g.ends}, {&m.Times, g.times}} {
+				var err error
+				if *t.to, err = t.from.tensor(t.from.len()); err != nil {
+					return nil, err
+				}
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.
+type BuildOptions struct {
+	Streams []string // those to take, by name; all unless given
+	// Columns are those to take of a stream, by its name, as align.Stream has them; all that the first episode has unless given. An episode without them leaves
+	// the stream out. A range takes all, since it counts columns.
+	Columns map[string][]string
+	Media   []string     // media streams to take, by name, or AllMedia; none unless given; of videos those of logs, whose frames need no file
+	DType   tensor.DType // of all values: F32, F16 or BF16, or F64; F32 unless given. What it does not hold is rounded and counted
+	Workers int          // episodes that are read at a time; as many as there are processors unless given
+	// Strict makes an episode that cannot be read an error; else it is skipped and listed.
+	Strict bool
+	// Episodes are the numbers of those to take, ascending; all unless given. The others are as if the dataset had them not, but for the numbers.
+	Episodes []int
+	// Progress is told how many episodes are done, after each.
+	Progress func(done, of int)
+	// Large is told once by Build, before most of them are read, about how many bytes of memory frames will take, if that is over 1 GiB.
+	Large func(bytes int64)
+	// Replace lets PackShard replace shards that were packed otherwise.
+	Replace bool
+	// Sources are the files that the dataset is read from, for Store.Sources. They are best hashed before: what changes meanwhile makes the store stale.
+	Sources []Source
+
+	shard *Shard // the part of the dataset to pack; all of it unless given
+}
+
+// packingMedia is a packed media stream of which episodes are still to come.
+type packingMedia struct {
+	Media
+	frames *list[uint8]
+	ends   *list[int64]
+	times  *list[int64]
+}
+
+// newPacker returns a packer that keeps all in memory, or with a path what fits; the rest is in a file beside that, until the packer is closed.
+func newPacker(path string, opt *BuildOptions) (*packer, error) {
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, large: opt.Large}
+	switch opt.DType {
+	case 0:
+		p.as = tensor.F32
+	case tensor.F32, tensor.F16, tensor.BF16, tensor.F64:
+	default:
+		return nil, refuse("DType", opt.DType.String(), "f32, f64, f16 or bf16")
+	}
+	return p, nil
+}
+
+// whileWanted writes as long as a context lasts.
+type whileWanted struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w whileWanted) Write(b []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(b)
+}

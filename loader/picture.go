@@ -7,13 +7,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// shrink writes a picture in colours and as large as a camera's frames are.
-func (m *filmer) shrink(to []byte, camera int, picture *tensor.Tensor) error {
+// shrink writes a picture in colours and as large as the camera's frames are.
+func shrink(to []byte, camera Camera, picture *tensor.Tensor) error {
 	picture, err := coloured(picture)
 	if err != nil {
 		return err
 	}
-	dst, err := tensor.Of(to, m.cameras[camera].Height, m.cameras[camera].Width, 3)
+	dst, err := tensor.Of(to, camera.Height, camera.Width, 3)
 	if err != nil {
 		return err
 	}

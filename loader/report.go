@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -66,41 +65,12 @@ type Waits struct {
 	Read    int64         // shards that were read
 }
 
-// Report says what the loader draws from.
-func (l *Loader) Report() Report {
-	if s, streaming := l.feed.(*streamer); streaming { // whose workers add to it
-		s.mu.Lock()
-		defer s.mu.Unlock()
-	}
-	r := l.report
-	if r.Streaming != nil {
-		now := *r.Streaming
-		r.Streaming, r.Notes = &now, slices.Clone(r.Notes)
-	}
-	if l.filmer != nil {
-		l.filmer.mu.Lock()
-		defer l.filmer.mu.Unlock()
-		r.Cameras = slices.Clone(r.Cameras)
-		if l.filmer.cache != nil {
-			r.FrameCache = l.filmer.cache.said()
-		}
-		for i := range r.Cameras {
-			r.Cameras[i].Bad, r.Cameras[i].FirstBad = l.filmer.bad[i].count, l.filmer.bad[i].first
-		}
-	}
-	return r
-}
-
-// Waits says what a loader that reads or decodes meanwhile has waited for; nothing of one that does neither.
-func (l *Loader) Waits() Waits {
-	var frames time.Duration
-	if l.filmer != nil {
-		frames = time.Duration(l.filmer.waited.Load())
-	}
-	s, streaming := l.feed.(*streamer)
-	if !streaming {
-		return Waits{Frames: frames}
-	}
-	w := &s.waits
-	return Waits{frames, time.Duration(w.shards.Load()), time.Duration(w.slots.Load()), time.Duration(w.reading.Load()), w.bytes.Load(), w.read.Load()}
+// MixtureReport says what is drawn from one of several stores.
+type MixtureReport struct {
+	Name     string  `json:"name"`     // of the dataset
+	Episodes int     `json:"episodes"` // that windows are drawn from
+	Windows  int     `json:"windows"`
+	Weight   float64 `json:"weight"`
+	Share    int     `json:"share"`  // of an epoch's windows, how many are of it
+	Epochs   float64 `json:"epochs"` // how often an epoch draws each of its windows: Share/Windows
 }

@@ -165,3 +165,32 @@ func over[T tensor.Element](t *tensor.Tensor) (*tensor.Tensor, error) {
 	}
 	return tensor.Of(data, t.Shape()...)
 }
+
+// pack joins the rows of a stream that were kept: the store's own tensors where all of these are taken as they are.
+func (c *chosen) pack(m int, from stores) (err error) {
+	p := &c.parts[m]
+	s := from.whole(p.from)
+	n := int(p.offsets[len(p.offsets)-1])
+	if s != nil && s.Values != nil && n == s.Samples() && p.width == s.Values.Dim(1) && len(c.numbers) == from.Len() && c.untouched(m, s) {
+		p.values, p.times = s.Values, s.Times
+		return nil
+	}
+	p.values, p.times, err = joined(c.rows[m], p.width, n, p.packed)
+	return err
+}
+
+// untouched reports whether the rows are those of the packed stream: the same memory, one behind the other.
+func (c *chosen) untouched(m int, s *Stream) bool {
+	memory, at, _ := s.Values.Extent()
+	for _, r := range c.rows[m] {
+		if r.values.Len() == 0 {
+			continue
+		}
+		other, lo, hi := r.values.Extent()
+		if other != memory || lo != at || r.values.Stride(0) != s.Values.Dim(1) {
+			return false
+		}
+		at = hi
+	}
+	return true
+}

@@ -2,108 +2,14 @@ package loader
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
-
-// ChangedError says that an episode is not what it was when the loader was opened.
-type ChangedError struct{ What, Got, Want string }
-
-func (e *ChangedError) Error() string {
-	return fmt.Sprintf("loader: changed since the loader was opened: %s: got %s, want %s", e.What, e.Got, e.Want)
-}
-
-// Unwrap returns dataset.ErrCorrupt.
-func (e *ChangedError) Unwrap() error { return dataset.ErrCorrupt }
-
-// capacities returns how many rows of each part the largest shard of so many windows has, wherever it begins: a run of episodes that begins with the
-// last window of one has the most that can begin in it.
-func (s *streamer) capacities(windows int64) []int {
-	c := s.chosen
-	rows := make([]int, len(c.parts))
-	n := int64(s.order.Count)
-	for e := range c.numbers {
-		last := c.windows[e+1] - 1
-		if last < c.windows[e] {
-			continue
-		}
-		first, count := s.run(last, min(windows, n))
-		for m := range c.parts {
-			rows[m] = max(rows[m], runLength(c.parts[m].offsets, first, count))
-		}
-	}
-	return rows
-}
-
-// run returns the episodes of so many windows from one on, window 0 behind the last: the first and how many.
-func (s *streamer) run(from, windows int64) (first, count int) {
-	n, all := int64(s.order.Count), len(s.chosen.numbers)
-	to := (from + windows - 1) % n
-	first = s.episodeOf(from)
-	count = s.episodeOf(to) - first + 1
-	if to < from {
-		count = min(count+all, all)
-	}
-	return first, count
-}
-
-// runLength is how many samples a run of episodes has.
-func runLength(offsets []int64, first, count int) int {
-	all := len(offsets) - 1
-	end := first + count
-	if end > all { // and begins anew
-		return int(offsets[all] - offsets[first] + offsets[end-all])
-	}
-	return int(offsets[end] - offsets[first])
-}
-
-// shard returns the shard in a slot of an epoch's order, none with n of 0.
-func (s *streamer) shard(epoch, slot int64) (first, n int64) {
-	if s.order.Shuffle {
-		return s.order.Shard(epoch, slot)
-	}
-	first = slot * s.shards.windows
-	return first, max(min(s.shards.windows, int64(s.order.Count)-first), 0)
-}
-
-// reading reads the groups of shards that come, two at a time.
-type reading struct {
-	s      *streamer
-	ctx    context.Context
-	stop   context.CancelFunc
-	free   chan struct{} // a group's slots are
-	groups chan *mixed   // that are read or will be, in order
-	tasks  chan *slot
-	open   []*mixed // of the groups, what was taken and not released
-	work   sync.WaitGroup
-}
-
-// mixed is a group of shards in slots.
-type mixed struct {
-	epoch, number int64
-	slots         []slot
-	left          atomic.Int32  // slots that are not read yet
-	ready         chan struct{} // closed when all are
-}
-
-// slot is a shard of a group, and where it is.
-type slot struct {
-	group        *mixed
-	place        int // among all slots
-	first, count int // the episodes of its run
-	unread       []int
-	err          error
-}
 
 // start begins to read what comes from a batch on.
 func (s *streamer) start(begin ops.Cursor) {
@@ -168,6 +74,117 @@ func (s *streamer) mixed(epoch, g int64, half int) *mixed {
 	}
 	m.left.Store(int32(len(m.slots)))
 	return m
+}
+
+// next implements feed.
+func (s *streamer) next(ctx context.Context) ([]int, error) {
+	var begin ops.Cursor
+	begin, s.after = s.order.Next(s.at)
+	if s.reading == nil {
+		s.start(begin)
+	}
+	var open [2]*mixed // the groups that the batch is of
+	first := begin.Taken / s.shards.span
+	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
+		var err error
+		if open[g-first], err = s.reading.group(ctx, begin.Epoch, g); err != nil {
+			return nil, err
+		}
+	}
+	s.fill(begin, first, &open)
+	return s.lost, nil
+}
+
+// give implements feed: it copies the table to the device.
+func (s *streamer) give(q *ops.Queue) error {
+	if s.table == s.tableOn {
+		return nil
+	}
+	return q.Copy(s.tableOn, s.table)
+}
+
+// fill writes the table of a batch.
+func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
+	if len(s.window) <= fillRows {
+		s.fillPart(begin, first, open, 0) // which allocates nothing
+	} else {
+		s.fillParts(begin, first, *open)
+	}
+	s.lost = s.lost[:0]
+	for i, e := range s.rows[0] {
+		if e < 0 && s.window[i] >= 0 {
+			s.lost = append(s.lost, i)
+		}
+	}
+}
+
+// fillParts writes the rows by several goroutines.
+func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*mixed) {
+	var parts sync.WaitGroup
+	for from := 0; from < len(s.window); from += fillRows {
+		parts.Go(func() { s.fillPart(begin, first, &open, from) })
+	}
+	parts.Wait()
+}
+
+// fillPart writes the rows of one of them.
+func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*mixed, from int) {
+	to := min(from+fillRows, len(s.window))
+	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])
+	c := s.chosen
+	for i := from; i < to; i++ {
+		w := s.window[i]
+		e, tick, anchor := int64(-1), int64(-1), int64(0)
+		var sl *slot
+		if w >= 0 {
+			if !s.order.Shuffle {
+				s.slot[i] = w / s.shards.windows
+			}
+			sl = &open[s.slot[i]/s.shards.mix-first].slots[s.slot[i]%s.shards.mix]
+			e = int64(s.episodeOf(w))
+			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
+				e, tick, sl = -1, -1, nil // and is lost
+			} else {
+				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
+			}
+		}
+		s.rows[0][i], s.rows[1][i], s.rows[2][i] = e, tick, anchor
+		for k, m := range s.clocks {
+			start, length := int64(0), int64(0)
+			if sl != nil {
+				offsets := c.parts[m].offsets
+				start = int64(sl.place*s.rooms[m]) + distance(offsets, int64(sl.first), e)
+				length = offsets[e+1] - offsets[e]
+			}
+			s.rows[3+2*k][i], s.rows[4+2*k][i] = start, length
+		}
+	}
+}
+
+// made implements feed.
+func (s *streamer) made() {
+	s.at = s.after
+	s.mu.Lock()
+	s.report.Streaming.Unread += len(s.lost)
+	s.mu.Unlock()
+	begin, _ := s.order.Next(s.at)
+	s.reading.release(begin.Epoch, begin.Taken/s.shards.span)
+}
+
+func (s *streamer) cursor(context.Context) (ops.Cursor, error) { return s.at, nil }
+
+func (s *streamer) seek(_ context.Context, at ops.Cursor) error {
+	s.at = at
+	return s.Close()
+}
+
+// Close ends the reading, and returns when no worker is at work.
+func (s *streamer) Close() error {
+	if s.reading != nil {
+		s.reading.end()
+		s.reading = nil
+	}
+	return nil
 }
 
 // group returns a group when it is read.
@@ -240,202 +257,5 @@ func (r *reading) reader(worker int) {
 	}
 }
 
-// shardReader is a worker.
-type shardReader struct {
-	s      *streamer
-	queue  *ops.Queue
-	staged []target // nil where slots are on the host
-}
-
-// read reads a shard into its slot.
-func (w *shardReader) read(ctx context.Context, sl *slot) error {
-	s, c := w.s, w.s.chosen
-	to, base := w.staged, 0
-	if to == nil {
-		to, base = s.slots, sl.place
-	}
-	at := make([]int, len(c.parts)) // where the next episode's rows begin
-	for m := range at {
-		at[m] = base * s.rooms[m]
-	}
-	for k := 0; k < sl.count; {
-		e := (sl.first + k) % len(c.numbers)
-		n := w.run(e, min(sl.count-k, len(c.numbers)-e), to, at)
-		var err error
-		if n == 0 {
-			n, err = 1, w.episode(ctx, e, to, at)
-		}
-		k += n
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && (c.opt.Strict || errors.Is(err, dataset.ErrClosed)):
-			return err
-		case err != nil:
-			sl.unread = append(sl.unread, e)
-			s.cannot(e, err)
-		}
-		for m := range at {
-			o := c.parts[m].offsets
-			at[m] += int(o[e+n] - o[e])
-		}
-	}
-	for m := range at {
-		n := at[m] - base*s.rooms[m]
-		s.waits.bytes.Add(int64(n * s.size(m)))
-		if w.staged == nil || n == 0 {
-			continue
-		}
-		err := w.copy(s.slots[m].values, to[m].values, sl.place*s.rooms[m], n)
-		if err == nil && to[m].times != nil {
-			err = w.copy(s.slots[m].times, to[m].times, sl.place*s.rooms[m], n)
-		}
-		if err != nil {
-			return errors.Join(err, w.queue.Synchronize(context.Background()))
-		}
-	}
-	// What is staged is written again when this returns, and a copy takes no longer than is worth waiting for.
-	return w.queue.Synchronize(context.Background())
-}
-
-// copy copies the first n rows of what is staged to the rows of a slot.
-func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
-	dst, err := on.Slice(0, at, at+n)
-	if err != nil {
-		return err
-	}
-	src, err := staged.Slice(0, 0, n)
-	if err != nil {
-		return err
-	}
-	return w.queue.Copy(dst, src)
-}
-
-// cannot notes that an episode could not be read again.
-func (s *streamer) cannot(e int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.unread[e] {
-		s.unread[e] = true
-		s.report.Notes = append(s.report.Notes, refusedNote(s.chosen.known[e].name, err))
-	}
-}
-
-// episode reads an episode to where its rows begin.
-func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
-	c := w.s.chosen
-	number := c.numbers[e]
-	return c.from.guard(number, func() error {
-		recorded, _, err := c.from.read(ctx, number)
-		if err != nil {
-			return err
-		}
-		streams, err := c.again(e, recorded)
-		if err != nil {
-			return &dataset.EpisodeError{Episode: number, Err: err}
-		}
-		for m := range streams {
-			if streams[m].values == nil { // it has no samples
-				continue
-			}
-			if err := place(to[m].values, at[m], streams[m].values); err != nil {
-				return err
-			}
-			if to[m].times == nil {
-				continue
-			}
-			if err := place(to[m].times, at[m], streams[m].times); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// again returns what each part has of an episode that was read again, and finds out whether that is what it was.
-func (c *chosen) again(e int, recorded *dataset.Episode) ([]row, error) {
-	rows := make([]row, len(c.parts))
-	var prepared *align.Prepared
-	if !c.seen[e].whole {
-		var err error
-		if prepared, err = c.preparer.Prepare(recorded); err != nil {
-			return nil, err
-		}
-		if err := fits(prepared, c.parts); err != nil {
-			return nil, err
-		}
-	}
-	var times uint64
-	for m := range rows {
-		p, r := &c.parts[m], &rows[m]
-		var from *dataset.Stream
-		if prepared != nil {
-			from = &prepared.Streams[m].Stream
-		} else {
-			from = recordedAs(recorded, p.from)
-		}
-		got, want := from.Len(), int(p.offsets[e+1]-p.offsets[e])
-		switch {
-		case got != want:
-			return nil, &ChangedError{"samples of " + p.from, fmt.Sprint(got), fmt.Sprint(want)}
-		case got == 0:
-			continue
-		case from.Values.DType() != p.packed:
-			return nil, &ChangedError{"values of " + p.from, from.Values.DType().String(), p.packed.String()}
-		}
-		r.values, r.times = from.Values, from.Times
-		if at, width := max(p.column, 0), from.Values.Dim(1); width != p.width {
-			if width < at+p.width {
-				return nil, &ChangedError{"columns of " + p.from, fmt.Sprint(width), fmt.Sprintf("%d or more", at+p.width)}
-			}
-			var err error
-			if r.values, err = from.Values.Slice(1, at, at+p.width); err != nil {
-				return nil, err
-			}
-		}
-		var err error
-		if times, err = hashed(times, r.times); err != nil {
-			return nil, err
-		}
-	}
-	if times != c.seen[e].times {
-		return nil, &ChangedError{"timestamps", fmt.Sprintf("a hash of %016x", times), fmt.Sprintf("%016x", c.seen[e].times)}
-	}
-	return rows, nil
-}
-
-// place copies rows, as they were recorded or prepared, to where they begin in a contiguous tensor on the host.
-func place(to *tensor.Tensor, at int, from *tensor.Tensor) error {
-	switch from.DType() {
-	case tensor.F64:
-		return placed[float64](to, at, from)
-	case tensor.F16:
-		return placed[tensor.Float16](to, at, from)
-	case tensor.BF16:
-		return placed[tensor.BFloat16](to, at, from)
-	case tensor.I64:
-		return placed[int64](to, at, from)
-	}
-	return placed[float32](to, at, from)
-}
-
-func placed[T tensor.Element](to *tensor.Tensor, at int, from *tensor.Tensor) error {
-	dst, err := tensor.Data[T](to)
-	if err != nil {
-		return err
-	}
-	src, err := tensor.Elements[T](from)
-	if err != nil {
-		return err
-	}
-	width := to.Stride(0)
-	dst = dst[at*width : (at+from.Dim(0))*width]
-	if from.IsContiguous() {
-		copy(dst, src)
-		return nil
-	}
-	for i := range from.Dim(0) { // the columns of a recorded sample follow each other
-		copy(dst[i*width:(i+1)*width], src[i*from.Stride(0):])
-	}
-	return nil
-}
+// fillRows are how many rows of a table are worth a goroutine: at 100 ns each.
+const fillRows = 512

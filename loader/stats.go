@@ -13,27 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ColumnStats are the statistics of a column over the samples of the episodes that a loader draws from, as they were recorded. NaN and infinite
-// samples are left out of them. They are computed exactly and rounded once, so they depend on no order of the samples.
-type ColumnStats struct {
-	Count     int
-	Mean, Std float64 // of the population: divided by Count
-	Min, Max  float64
-	// Q01 to Q99 are quantiles, linear between the nearest ranks, with the bits of numpy's quantile; 0 where the stream's rule needs none.
-	Q01, Q10, Q90, Q99 float64
-}
-
 // visitor takes values [N,D] of a part. It may be called from several goroutines.
 type visitor func(part int, values *tensor.Tensor) error
-
-// Statistics are what a stream is normalised with that others have computed. Those of the loader that a policy was trained with, [Loader.Normalisation],
-// are used as they are: Shift and Scale, and ClipMin and ClipMax if these are given. Without Shift the rule of the plan makes them of Stats.
-type Statistics struct {
-	Rule                           string   // that they were computed for; the plan's must be the same, if it has one
-	Columns                        []string // names, which must be the stream's; not looked at where there are none
-	Shift, Scale, ClipMin, ClipMax []float32
-	Stats                          []ColumnStats // NaN where something is not known
-}
 
 // check returns an *OptionError unless statistics are those of a part.
 func (s *Statistics) check(p *part) error {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/tensor"
 )
@@ -71,46 +69,6 @@ func (p *Stream) parts() []*Stream {
 	return slices.DeleteFunc(slices.Clone(p.shards), func(s *Stream) bool { return s == nil })
 }
 
-// saved are the stream's tensors.
-func (p *Stream) saved() []saved {
-	var times []*tensor.Tensor
-	for _, s := range p.parts() {
-		times = append(times, s.Times)
-	}
-	n := p.Samples()
-	values := func(w io.Writer) error {
-		for _, s := range p.parts() {
-			if err := s.writeValues(w); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return []saved{{p.Name + ".values", p.DType(), []int{n, len(p.Columns)}, values}, savedOf(p.Name+".times", tensor.I64, []int{n}, times...),
-		savedInts(p.Name+".offsets", p.Offsets)}
-}
-
-// writeValues writes those of one file.
-func (p *Stream) writeValues(w io.Writer) error {
-	if p.at == nil {
-		return npy.WriteData(w, p.Values)
-	}
-	const rows = 1 << 14 // that are put in order at a time
-	for lo := 0; lo < p.Values.Dim(0); lo += rows {
-		part, err := p.Values.Slice(0, lo, min(lo+rows, p.Values.Dim(0)))
-		if err == nil {
-			part, err = part.Take(1, p.at)
-		}
-		if err == nil {
-			err = npy.WriteData(w, part)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // of returns views of an episode's samples.
 func (p *Stream) of(i int) (times, values *tensor.Tensor, err error) {
 	if p.shards != nil {
@@ -140,6 +98,20 @@ type Episode struct {
 	Empty    []EmptyStream     `json:"empty,omitempty"`    // declared streams without samples
 	Dropouts []dataset.Dropout `json:"dropouts,omitempty"`
 	Notes    dataset.Notes     `json:"notes,omitempty"` // streams that are not packed, damage, and remarks
+}
+
+// differ adds the notes about a stream that is not as the first episode has it.
+func (e *Episode) differ(stream string, notes dataset.Notes) {
+	e.Notes = slices.Clip(e.Notes) // which others may share
+	for _, n := range notes {
+		n.Subject = stream
+		e.Notes = append(e.Notes, n)
+	}
+}
+
+// Passes reports whether a plan's filter takes the episode.
+func (e *Episode) Passes(f *dataset.Filter) bool {
+	return f.Refuses(e.Splits, e.Task, e.Success) == dataset.NoField
 }
 
 // EmptyStream is what a recording says of a stream that is left out because it has no samples.
@@ -223,28 +195,6 @@ func (s *Store) Stream(name string) *Stream {
 	return nil
 }
 
-// empty adds the streams without samples to an episode, and a note about each: those that other episodes have first.
-func (s *Store) empty(e *dataset.Episode, i int) {
-	var list dataset.Notes
-	for m := range s.Streams {
-		p := &s.Streams[m]
-		if p.Offsets[i] < p.Offsets[i+1] {
-			continue
-		}
-		e.Empty = append(e.Empty, dataset.EmptyStream{Name: p.Name, Columns: p.Columns, DType: p.DType()})
-		if e.Notes.LeftOut(p.Name) == nil {
-			list = append(list, dataset.Note{Code: dataset.CodeNoSamples, Subject: p.Name})
-		}
-	}
-	for _, o := range s.Episodes[i].Empty {
-		if e.EmptyStream(o.Name) == nil {
-			dtype, _ := tensor.ParseDType(o.DType) // what is none is 0
-			e.Empty = append(e.Empty, dataset.EmptyStream{Name: o.Name, Columns: o.Columns, DType: dtype})
-		}
-	}
-	e.Notes = append(list, e.Notes...)
-}
-
 // holder returns the store whose file an episode is in: a shard of a folder, or the store itself.
 func (s *Store) holder(i int) *Store {
 	if s.shards == nil || i < 0 || i >= len(s.Episodes) {
@@ -253,63 +203,61 @@ func (s *Store) holder(i int) *Store {
 	return s.shards[shardAt(s.begins, i)]
 }
 
-// Episode returns an episode as views of the packed tensors.
-func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
-	if i < 0 || i >= len(s.Episodes) {
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Episodes)}
+// MediaStream returns the packed media stream of that name, or nil.
+func (s *Store) MediaStream(name string) *Media {
+	if i := slices.IndexFunc(s.Media, func(m Media) bool { return m.Name == name }); i >= 0 {
+		return &s.Media[i]
 	}
-	if err := s.usable(); err != nil {
-		return nil, err
+	return nil
+}
+
+// checkEpisodes checks the numbers that are asked for of a store.
+func (s *Store) checkEpisodes(numbers []int) error {
+	there := make(map[int]bool, len(s.Episodes)+len(s.Skipped))
+	for i := range s.Episodes {
+		there[s.Episodes[i].Number] = true
 	}
-	if err := s.holder(i).usable(); err != nil {
-		return nil, err
+	for _, n := range s.Skipped {
+		i, _ := n.Row.Index()
+		there[i] = true
 	}
-	in := &s.Episodes[i]
-	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
-		Dropouts: in.Dropouts, Notes: in.Notes}
-	s.empty(e, i)
-	for m := range s.Streams {
-		p := &s.Streams[m]
-		if p.Offsets[i] == p.Offsets[i+1] {
-			continue
+	return checkNumbers(numbers, len(there), func(n int) bool { return there[n] })
+}
+
+// Fresh compares the files of a dataset with those that the store was packed from. Others are a *StaleError. Of a store that is one of several files
+// it reads those that this one has hashed, and compares the others' names and sizes.
+func (s *Store) Fresh(ctx context.Context, path string) error {
+	var now []Source
+	var err error
+	if s.Shard == nil {
+		now, err = SourcesOf(ctx, path)
+	} else {
+		is := *s.Shard
+		if now, err = is.sources(ctx, path); err == nil && is.Listing != s.Shard.Listing {
+			return &StaleError{path, []string{fmt.Sprintf("%d files, of which some have another name or size than the %d that there were", is.Files, s.Shard.Files)}}
 		}
-		times, values, err := p.of(i)
-		if err != nil {
-			return nil, err
-		}
-		e.Streams = append(e.Streams, dataset.Stream{Name: p.Name, Times: times, Values: values, Columns: p.Columns})
 	}
-	return e, s.addMedia(e, i)
-}
-
-// names returns those of the packed streams.
-func (s *Store) names() []string {
-	list := make([]string, len(s.Streams))
-	for i := range s.Streams {
-		list[i] = s.Streams[i].Name
-	}
-	return list
-}
-
-// read returns an episode and what is known of it.
-func (s *Store) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
-	e, err := s.Episode(ctx, i)
-	return e, &s.Episodes[i], err
-}
-
-func (s *Store) guard(i int, do func() error) error { return s.holder(i).Guard(do) }
-
-// media returns an episode's media streams.
-func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
-	e, err := s.Episode(ctx, i)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return e.Media, nil
+	was := make(map[string]Source, len(s.Sources))
+	for _, f := range s.Sources {
+		was[f.Path] = f
+	}
+	var changed []string
+	for _, f := range now {
+		if was[f.Path] != f {
+			changed = append(changed, f.Path)
+		}
+		delete(was, f.Path)
+	}
+	for _, f := range s.Sources {
+		if _, gone := was[f.Path]; gone {
+			changed = append(changed, f.Path)
+		}
+	}
+	if len(changed) > 0 {
+		return &StaleError{path, changed}
+	}
+	return nil
 }
-
-// OptionError is an option that cannot be. Arg is a field of the options, or a key of the plan: "plan.windows.action".
-type OptionError = dataset.OptionError
-
-// refuse returns the *OptionError of an option.
-func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }

@@ -5,79 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sort"
-	"sync"
-	"sync/atomic"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
-
-// StreamingError says that a loader which reads or decodes meanwhile cannot do what needs the device alone: the host has to be done before windows
-// are drawn.
-type StreamingError struct{ Op string }
-
-func (e *StreamingError) Error() string {
-	return fmt.Sprintf("loader: %s: got a loader that reads shards or decodes frames meanwhile, on the host, want Next, or a store that is kept on the device, without cameras", e.Op)
-}
-
-// Unwrap returns dataset.ErrUnsupported.
-func (e *StreamingError) Unwrap() error { return dataset.ErrUnsupported }
-
-// RoomError says that the device has not the memory for the slots. Fewer shards mixed at a time, or smaller ones, need less: the greatest MixShards
-// of these ShardWindows, halved and halved again, for which there is the room, or the greatest ShardWindows of one; 0 if there is for neither.
-type RoomError struct {
-	ShardWindows, MixShards int
-	Bytes                   int // of all slots
-	FitWindows, FitMix      int // for which there is the room
-	Err                     error
-}
-
-func (e *RoomError) Error() string {
-	want := "a device with more memory, or shorter episodes"
-	if e.FitMix > 0 {
-		want = fmt.Sprintf("%d mixed of %d windows", e.FitMix, e.FitWindows)
-	}
-	return fmt.Sprintf("loader: no room on the device for the slots of two groups of %d shards of %d windows, %d bytes: want %s: %v", e.MixShards, e.ShardWindows, e.Bytes, want, e.Err)
-}
-
-// Unwrap returns the device's own error, an *ops.MemoryError.
-func (e *RoomError) Unwrap() error { return e.Err }
-
-// streamer is the feed of a dataset that is read meanwhile. Workers read the shards of a group into its slots while the group before is drawn from.
-type streamer struct {
-	device *ops.Device
-	order  ops.DrawOptions
-	chosen *chosen
-	shards sharding
-	clocks []int        // the parts that have timestamps of their own
-	rooms  []int        // the rows of each part that a slot has
-	slots  []target     // of each part
-	queues []*ops.Queue // of each worker
-	staged [][]target   // of each worker, from which its shards are copied; nil where the slots are on the host
-
-	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, and of each clock starts and lengths, on the host and on the device
-	rows           [][]int64      // of the table
-	window, slot   []int64        // [B]
-
-	at, after ops.Cursor // behind the last batch that was made, and behind the one that is
-	lost      []int      // rows without a window of the batch that is made, since their episodes could not be read again
-	reading   *reading   // nil until it begins
-
-	mu     sync.Mutex
-	report *Report
-	unread map[int]bool // episodes that could not be read again
-	waits  struct{ shards, slots, reading, bytes, read atomic.Int64 }
-}
-
-// sharding is how an epoch is cut.
-type sharding struct{ windows, mix, span int64 }
-
-// target is where the samples of a part go: [rows,D] and [rows], of a part with another's timestamps values alone.
-type target struct{ values, times *tensor.Tensor }
 
 // NewStreaming prepares a loader that reads meanwhile: what it keeps on the device is not the whole dataset but the shards that batches are drawn
 // from, and those that come next. It is for what does not fit the device. The dataset may be a store, or recordings, which each worker packs as
@@ -214,14 +147,6 @@ func (l *Loader) stream(c *chosen) error {
 	return nil
 }
 
-// cut is how an epoch is cut into shards of so many windows, so many mixed at a time: no larger and no more than there are.
-func (s *streamer) cut(windows, mix int64) sharding {
-	n := int64(s.order.Count)
-	w := min(windows, n)
-	k := min(mix, (n-1)/w+1)
-	return sharding{w, k, k * w}
-}
-
 // targets makes the tensors of each part for so many slots.
 func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.Tensor, error), hold func(*tensor.Tensor)) ([]target, error) {
 	list := make([]target, len(s.rooms))
@@ -280,24 +205,6 @@ func (s *streamer) tables(l *Loader) error {
 	return err
 }
 
-// size is the bytes of a row of a part, with its timestamp where that is its own.
-func (s *streamer) size(m int) int {
-	p := &s.chosen.parts[m]
-	n := p.width * p.packed.Size()
-	if p.clock == m {
-		n += tensor.I64.Size()
-	}
-	return n
-}
-
-// bytes is what so many rows of each part need.
-func (s *streamer) bytes(rows []int) (n int) {
-	for m, count := range rows {
-		n += count * s.size(m)
-	}
-	return n
-}
-
 // noRoom says what there would be room for.
 func (s *streamer) noRoom(err error) error {
 	var memory *ops.MemoryError
@@ -328,131 +235,4 @@ func (s *streamer) hasRoom(bytes int) bool {
 	}
 	t, err := s.device.Alloc(tensor.U8, bytes)
 	return err == nil && t.Close() == nil
-}
-
-// next implements feed.
-func (s *streamer) next(ctx context.Context) ([]int, error) {
-	var begin ops.Cursor
-	begin, s.after = s.order.Next(s.at)
-	if s.reading == nil {
-		s.start(begin)
-	}
-	var open [2]*mixed // the groups that the batch is of
-	first := begin.Taken / s.shards.span
-	for g := first; g <= (s.after.Taken-1)/s.shards.span; g++ {
-		var err error
-		if open[g-first], err = s.reading.group(ctx, begin.Epoch, g); err != nil {
-			return nil, err
-		}
-	}
-	s.fill(begin, first, &open)
-	return s.lost, nil
-}
-
-// give implements feed: it copies the table to the device.
-func (s *streamer) give(q *ops.Queue) error {
-	if s.table == s.tableOn {
-		return nil
-	}
-	return q.Copy(s.tableOn, s.table)
-}
-
-// fillRows are how many rows of a table are worth a goroutine: at 100 ns each.
-const fillRows = 512
-
-// fill writes the table of a batch.
-func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*mixed) {
-	if len(s.window) <= fillRows {
-		s.fillPart(begin, first, open, 0) // which allocates nothing
-	} else {
-		s.fillParts(begin, first, *open)
-	}
-	s.lost = s.lost[:0]
-	for i, e := range s.rows[0] {
-		if e < 0 && s.window[i] >= 0 {
-			s.lost = append(s.lost, i)
-		}
-	}
-}
-
-// fillParts writes the rows by several goroutines.
-func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*mixed) {
-	var parts sync.WaitGroup
-	for from := 0; from < len(s.window); from += fillRows {
-		parts.Go(func() { s.fillPart(begin, first, &open, from) })
-	}
-	parts.Wait()
-}
-
-// fillPart writes the rows of one of them.
-func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*mixed, from int) {
-	to := min(from+fillRows, len(s.window))
-	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])
-	c := s.chosen
-	for i := from; i < to; i++ {
-		w := s.window[i]
-		e, tick, anchor := int64(-1), int64(-1), int64(0)
-		var sl *slot
-		if w >= 0 {
-			if !s.order.Shuffle {
-				s.slot[i] = w / s.shards.windows
-			}
-			sl = &open[s.slot[i]/s.shards.mix-first].slots[s.slot[i]%s.shards.mix]
-			e = int64(s.episodeOf(w))
-			if tick = w - c.windows[e]; slices.Contains(sl.unread, int(e)) {
-				e, tick, sl = -1, -1, nil // and is lost
-			} else {
-				anchor = ops.Clock{Start: c.begins[e], Rate: s.order.Rate}.Tick(int(tick))
-			}
-		}
-		s.rows[0][i], s.rows[1][i], s.rows[2][i] = e, tick, anchor
-		for k, m := range s.clocks {
-			start, length := int64(0), int64(0)
-			if sl != nil {
-				offsets := c.parts[m].offsets
-				start = int64(sl.place*s.rooms[m]) + distance(offsets, int64(sl.first), e)
-				length = offsets[e+1] - offsets[e]
-			}
-			s.rows[3+2*k][i], s.rows[4+2*k][i] = start, length
-		}
-	}
-}
-
-// episodeOf returns the episode of a window.
-func (s *streamer) episodeOf(w int64) int {
-	return sort.Search(len(s.chosen.numbers), func(e int) bool { return s.chosen.windows[e+1] > w })
-}
-
-// distance is how many samples lie between the beginnings of two episodes, where the first comes behind the last.
-func distance(offsets []int64, from, to int64) int64 {
-	if to < from {
-		return offsets[len(offsets)-1] - offsets[from] + offsets[to]
-	}
-	return offsets[to] - offsets[from]
-}
-
-// made implements feed.
-func (s *streamer) made() {
-	s.at = s.after
-	s.mu.Lock()
-	s.report.Streaming.Unread += len(s.lost)
-	s.mu.Unlock()
-	begin, _ := s.order.Next(s.at)
-	s.reading.release(begin.Epoch, begin.Taken/s.shards.span)
-}
-
-func (s *streamer) cursor(context.Context) (ops.Cursor, error) { return s.at, nil }
-
-func (s *streamer) seek(_ context.Context, at ops.Cursor) error {
-	s.at = at
-	return s.Close()
-}
-
-// Close ends the reading, and returns when no worker is at work.
-func (s *streamer) Close() error {
-	if s.reading != nil {
-		s.reading.end()
-		s.reading = nil
-	}
-	return nil
 }

@@ -163,3 +163,5 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 }
 
 func (u *unpacked) guard(_ int, do func() error) error { return do() }
+
+func (u *unpacked) place(i int) (store, number int) { return 0, u.number(i) }

@@ -13,20 +13,6 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// few joins the first reasons.
-func few(list []dataset.NoteGroup, separator string, say func(*dataset.NoteGroup) string) string {
-	const most = 5
-	var parts []string
-	for i := range list {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
-			break
-		}
-		parts = append(parts, say(&list[i]))
-	}
-	return strings.Join(parts, separator)
-}
-
 // EmptyError says that a plan leaves no window to draw.
 type EmptyError struct {
 	Episodes, Filtered int

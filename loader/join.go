@@ -4,39 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"sort"
-	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/storage"
 )
-
-// shardFile is a file in a folder that is called as a shard is.
-type shardFile struct {
-	name         string
-	index, count int
-}
-
-var shardPattern = regexp.MustCompile(`^shard-(\d{5})-of-(\d{5})\.safetensors$`)
-
-// shardNames returns the files of a folder that are called as shards are, in the order of their names.
-func shardNames(folder string) ([]shardFile, error) {
-	entries, err := storage.ReadNames(context.Background(), folder, -1)
-	if err != nil {
-		return nil, err
-	}
-	var list []shardFile
-	for _, e := range entries {
-		if m := shardPattern.FindStringSubmatch(e.Name); m != nil {
-			index, _ := strconv.Atoi(m[1])
-			count, _ := strconv.Atoi(m[2])
-			list = append(list, shardFile{e.Name, index, count})
-		}
-	}
-	return list, nil
-}
 
 // openShards opens the folder of a store in several files.
 func openShards(path string) (s *Store, err error) {
@@ -284,7 +256,15 @@ func (s *Store) offsets(of func(shard int) []int64) []int64 {
 	return list
 }
 
-// shardAt returns the shard that an episode is in, of shards whose first episodes have these numbers.
-func shardAt(begins []int, episode int) int {
-	return sort.SearchInts(begins, episode+1) - 1
+// Open opens a store that Save or Pack wrote. Its header is read and held against its offsets, and the rest mapped into memory, or read where the
+// system maps no files, and of a URL. A file that is none, or whose parts do not go together, is a *dataset.FormatError. Close it when done.
+//
+// A folder is the store in several files that PackShard has written into it: all of them must be there, and be of one packing, else it is a
+// *dataset.FormatError that says which is not, ErrNotFound or ErrCorrupt. Nothing is copied. It has the episodes that one file has, in the order of
+// the dataset; a stream has the columns of the first shard with it, and is left out of the episodes of shards where it has others.
+func Open(path string) (*Store, error) {
+	if info, err := storage.Stat(context.Background(), path); err == nil && info.IsDir() {
+		return openShards(path)
+	}
+	return openFile(path)
 }

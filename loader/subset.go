@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -44,40 +43,3 @@ func checkNumbers(numbers []int, of int, there func(n int) bool) error {
 	}
 	return nil
 }
-
-// checkEpisodes checks the numbers that are asked for of a store.
-func (s *Store) checkEpisodes(numbers []int) error {
-	there := make(map[int]bool, len(s.Episodes)+len(s.Skipped))
-	for i := range s.Episodes {
-		there[s.Episodes[i].Number] = true
-	}
-	for _, n := range s.Skipped {
-		i, _ := n.Row.Index()
-		there[i] = true
-	}
-	return checkNumbers(numbers, len(there), func(n int) bool { return there[n] })
-}
-
-// wants reports whether an episode is one of those that are asked for.
-func (c *chosen) wants(i int) bool {
-	store, number := c.from.place(i)
-	if store >= len(c.opt.Episodes) || c.opt.Episodes[store] == nil {
-		return true
-	}
-	_, found := slices.BinarySearch(c.opt.Episodes[store], number)
-	return found
-}
-
-func (s *Store) place(i int) (store, number int) { return 0, s.Episodes[i].Number }
-
-func (s stores) place(i int) (store, number int) {
-	for k, o := range s {
-		if i < o.Len() {
-			return k, o.Episodes[i].Number
-		}
-		i -= o.Len()
-	}
-	return len(s), i
-}
-
-func (u *unpacked) place(i int) (store, number int) { return 0, u.number(i) }

@@ -1,7 +1,7 @@
 package loader
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,27 +11,6 @@ import (
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
-
-// Camera is a media stream whose frames a batch has, decoded and resized. Which frame a target gets is said by the plan, as of any stream: its
-// window, its edge, gaps and tolerance, and its kind, which is previous unless given, or nearest or next.
-type Camera struct {
-	Name   string `json:"name"`   // in the batch, in the plan, and in the recordings unless the plan says From
-	Height int    `json:"height"` // pixels that its frames are resized to: see dataset.Resize
-	Width  int    `json:"width"`
-}
-
-// CameraReport is a camera of the batches.
-type CameraReport struct {
-	Name    string `json:"name"`
-	Height  int    `json:"height"`
-	Width   int    `json:"width"`
-	Targets int    `json:"targets"` // of a window
-	Frames  int    `json:"frames"`  // of the episodes that windows are drawn from
-	Empty   int    `json:"empty"`   // episodes without frames of it
-	Bad     int    `json:"bad"`     // targets of the batches that were made whose frames could not be decoded: they are black and not valid
-	// FirstBad is what was wrong with the first of them; empty without one.
-	FirstBad string `json:"first_bad"`
-}
 
 // filming is what a plan says of cameras.
 type filming struct {
@@ -95,9 +74,6 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *filming, error) {
 	return plan, f, f.whole.Check()
 }
 
-// noFrame is the number of the frame that a target without one gets.
-const noFrame = -1
-
 // filmed are the frames of an episode, as numbers on a clock.
 type filmed struct {
 	streams []align.PreparedStream
@@ -148,44 +124,30 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 	return out, nil
 }
 
-// numbers makes the loader of frames' numbers, on the CPU: which frame a target gets is what Resample says of them.
-func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *chosen) (*Loader, error) {
-	n := &Loader{device: cpu, order: l.order, age: l.age}
-	l.held.add(n)
-	for i, s := range f.streams {
-		p := part{name: s.Name, columns: []dataset.Column{{Name: "frame"}}, packed: tensor.F64, dtype: tensor.F64, width: 1, clock: i, offsets: []int64{0}}
-		var err error
-		if p.deltas, err = deltasOf(&f.whole, s.Name); err != nil {
-			return nil, err
-		}
-		r := CameraReport{Name: s.Name, Height: f.cameras[i].Height, Width: f.cameras[i].Width, Targets: len(p.deltas)}
-		var rows []row
-		for _, film := range c.films {
-			s := &film.streams[i]
-			if s.Values == nil {
-				r.Empty++
-			} else {
-				rows = append(rows, row{s.Values, s.Times})
-				r.Frames += s.Len()
-				if len(rows) == 1 {
-					p.how, p.options = s.How, s.Options
-					p.options.Fill = ops.FillWith(noFrame)
-				}
-			}
-			p.offsets = append(p.offsets, int64(r.Frames))
-		}
-		if r.Frames == 0 {
-			return nil, f.none(i)
-		}
-		if p.values, p.times, err = joined(rows, 1, r.Frames, tensor.F64); err != nil {
-			return nil, err
-		}
-		n.parts = append(n.parts, p)
-		l.report.Cameras = append(l.report.Cameras, r)
+// none says why no episode has frames of a camera.
+func (f *filming) none(camera int) error {
+	if why := f.why[camera]; why.note.Code != "" {
+		return &MediaError{f.from(camera), why.episode, why.note}
 	}
-	if err := n.upload(ctx, c, true); err != nil {
-		return nil, err
+	return refuse(fmt.Sprintf("Cameras[%d]", camera), fmt.Sprintf("%q, which no episode has", f.from(camera)), mediaOf(f.seen))
+}
+
+// from is a camera's name in the recordings.
+func (f *filming) from(camera int) string {
+	return cmp.Or(f.streams[camera].From, f.cameras[camera].Name)
+}
+
+// tell takes up which media streams an episode has, and why it has no frames of a camera.
+func (f *filming) tell(episode string, film *filmed) {
+	for _, name := range film.media {
+		if !slices.Contains(f.seen, name) {
+			f.seen = append(f.seen, name)
+		}
 	}
-	n.held.add(n.feed)
-	return n, n.plan(ctx)
+	for i, why := range film.why {
+		if f.why[i].note.Code == "" {
+			f.why[i] = noFrames{episode, why}
+		}
+	}
+	film.media, film.why = nil, nil
 }

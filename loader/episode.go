@@ -1,0 +1,162 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/tensor"
+)
+
+// empty adds the streams without samples to an episode, and a note about each: those that other episodes have first.
+func (s *Store) empty(e *dataset.Episode, i int) {
+	var list dataset.Notes
+	for m := range s.Streams {
+		p := &s.Streams[m]
+		if p.Offsets[i] < p.Offsets[i+1] {
+			continue
+		}
+		e.Empty = append(e.Empty, dataset.EmptyStream{Name: p.Name, Columns: p.Columns, DType: p.DType()})
+		if e.Notes.LeftOut(p.Name) == nil {
+			list = append(list, dataset.Note{Code: dataset.CodeNoSamples, Subject: p.Name})
+		}
+	}
+	for _, o := range s.Episodes[i].Empty {
+		if e.EmptyStream(o.Name) == nil {
+			dtype, _ := tensor.ParseDType(o.DType) // what is none is 0
+			e.Empty = append(e.Empty, dataset.EmptyStream{Name: o.Name, Columns: o.Columns, DType: dtype})
+		}
+	}
+	e.Notes = append(list, e.Notes...)
+}
+
+// Episode returns an episode as views of the packed tensors.
+func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
+	if i < 0 || i >= len(s.Episodes) {
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Episodes)}
+	}
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	if err := s.holder(i).usable(); err != nil {
+		return nil, err
+	}
+	in := &s.Episodes[i]
+	e := &dataset.Episode{Name: in.Name, Frames: in.Frames, Rotation: in.Rotation, Attributes: dataset.Attributes{Task: in.Task, Success: in.Success},
+		Dropouts: in.Dropouts, Notes: in.Notes}
+	s.empty(e, i)
+	for m := range s.Streams {
+		p := &s.Streams[m]
+		if p.Offsets[i] == p.Offsets[i+1] {
+			continue
+		}
+		times, values, err := p.of(i)
+		if err != nil {
+			return nil, err
+		}
+		e.Streams = append(e.Streams, dataset.Stream{Name: p.Name, Times: times, Values: values, Columns: p.Columns})
+	}
+	return e, s.addMedia(e, i)
+}
+
+// addMedia gives an episode its frames.
+func (s *Store) addMedia(e *dataset.Episode, i int) error {
+	for k := range s.Media {
+		m := &s.Media[k]
+		lo, hi := int(m.Offsets[i]), int(m.Offsets[i+1])
+		if lo == hi {
+			if e.Notes.LeftOut(m.Name) == nil {
+				e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodeNoSamples, Subject: m.Name})
+			}
+			continue
+		}
+		from := &packedFrames{s, m, lo}
+		if m.shards != nil {
+			k := shardAt(m.begins, i)
+			from = &packedFrames{s.shards[k], m.shards[k], int(m.shards[k].Offsets[i-m.begins[k]])}
+		}
+		out := dataset.Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: from}
+		if video.Decodes(m.Encoding) {
+			out.Source = &video.Frames{FrameSource: from, Name: m.Name, Codec: m.Encoding, Count: hi - lo, Packet: from.packet}
+		}
+		err := from.store.Guard(func() error {
+			times, err := tensor.Data[int64](from.media.Times)
+			if err == nil {
+				out.Times = slices.Clone(times[from.from:][:hi-lo])
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		e.Media = append(e.Media, out)
+	}
+	return nil
+}
+
+// names returns those of the packed streams.
+func (s *Store) names() []string {
+	list := make([]string, len(s.Streams))
+	for i := range s.Streams {
+		list[i] = s.Streams[i].Name
+	}
+	return list
+}
+
+// read returns an episode and what is known of it.
+func (s *Store) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
+	e, err := s.Episode(ctx, i)
+	return e, &s.Episodes[i], err
+}
+
+func (s *Store) guard(i int, do func() error) error { return s.holder(i).Guard(do) }
+
+// media returns an episode's media streams.
+func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
+	e, err := s.Episode(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return e.Media, nil
+}
+
+func (s *Store) place(i int) (store, number int) { return 0, s.Episodes[i].Number }
+
+// packedFrames are the frames of an episode, from one on.
+type packedFrames struct {
+	store *Store
+	media *Media
+	from  int
+}
+
+// ReadFrame returns a copy of a frame.
+func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err error) {
+	err = p.store.Guard(func() error {
+		offsets, err := tensor.Data[int64](p.media.FrameOffsets)
+		if err != nil {
+			return err
+		}
+		frames, err := tensor.Data[uint8](p.media.Frames)
+		if err != nil {
+			return err
+		}
+		lo, hi := offsets[p.from+i], offsets[p.from+i+1]
+		if lo < 0 || hi < lo || hi > int64(len(frames)) {
+			return &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("frame %d of %s", i, p.media.Name),
+				Got: fmt.Sprintf("bytes %d to %d", lo, hi), Want: fmt.Sprintf("within 0 to %d", len(frames))}
+		}
+		frame = bytes.Clone(frames[lo:hi])
+		return nil
+	})
+	return frame, err
+}
+
+// packet says of a frame of a video how many bytes it has, and whether decoding can begin there.
+func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins bool, err error) {
+	b, err := p.ReadFrame(ctx, i)
+	return uint32(min(len(b), math.MaxUint32)), video.Begins(p.media.Encoding, b), err
+}

@@ -1,0 +1,87 @@
+package loader
+
+import (
+	"encoding/json"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// indexKey is the text of the metadata that makes a safetensors file a store.
+const indexKey = "robocache.store"
+
+// index is what a store's file holds besides its tensors. Its JSON names are a contract.
+type index struct {
+	Version  int               `json:"version"` // 1
+	Name     string            `json:"name"`
+	Format   string            `json:"format"`
+	Data     string            `json:"data_version,omitempty"`
+	Rate     float64           `json:"rate,omitempty"`
+	RateFrom string            `json:"rate_from,omitempty"`
+	Clock    string            `json:"clock,omitempty"`
+	Clocks   []string          `json:"clocks,omitempty"`
+	Features []dataset.Feature `json:"features,omitempty"`
+	Tasks    []string          `json:"tasks,omitempty"`
+	Frames   int               `json:"frames,omitempty"`
+	Splits   []dataset.Split   `json:"splits,omitempty"`
+	Other    map[string]string `json:"attributes,omitempty"`
+	Problems []dataset.Problem `json:"problems,omitempty"`
+	Notes    dataset.Notes     `json:"notes,omitempty"`
+	Absent   dataset.Absent    `json:"absent,omitzero"`
+	Streams  []indexStream     `json:"streams"`
+	Media    []indexMedia      `json:"media,omitempty"`
+	Episodes []Episode         `json:"episodes"`
+	Skipped  dataset.Notes     `json:"unread,omitempty"`
+	Sources  []Source          `json:"sources,omitempty"`
+	Shard    *Shard            `json:"shard,omitempty"`
+}
+
+func (x *index) info() dataset.Info {
+	declared := 0.0
+	if x.RateFrom == "file" {
+		declared = x.Rate
+	}
+	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Declared: declared, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features,
+		Tasks: x.Tasks, Frames: x.Frames, Splits: x.Splits, Attributes: x.Other, Problems: x.Problems, Notes: x.Notes, Absent: x.Absent}
+}
+
+type indexStream struct {
+	Name       string           `json:"name"`
+	Columns    []dataset.Column `json:"columns"`
+	Rounded    int              `json:"rounded,omitempty"`
+	Overflowed int              `json:"overflowed,omitempty"`
+	Inexact    int              `json:"inexact,omitempty"`
+}
+
+type indexMedia struct {
+	Name     string `json:"name"`
+	Encoding string `json:"encoding"`
+	Width    int    `json:"width,omitempty"`
+	Height   int    `json:"height,omitempty"`
+}
+
+func (s *Store) index() *index {
+	i := &s.info
+	x := &index{Version: 1, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
+		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Problems: i.Problems, Notes: i.Notes, Absent: i.Absent,
+		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
+	for k := range s.Streams {
+		p := &s.Streams[k]
+		x.Streams = append(x.Streams, indexStream{p.Name, p.Columns, p.Rounded, p.Overflowed, p.Inexact})
+	}
+	for k := range s.Media {
+		m := &s.Media[k]
+		x.Media = append(x.Media, indexMedia{m.Name, m.Encoding, m.Width, m.Height})
+	}
+	return x
+}
+
+// head is what the index has besides episodes, streams and media, of which sources are a part: it is equal of stores that were packed alike.
+func (s *Store) head() string {
+	x := s.index()
+	x.Streams, x.Media, x.Episodes, x.Skipped, x.Sources = nil, nil, nil, nil, nil
+	text, err := json.Marshal(x)
+	if err != nil {
+		return err.Error() // of what cannot be written at all
+	}
+	return string(text)
+}

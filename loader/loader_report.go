@@ -1,0 +1,37 @@
+package loader
+
+import (
+	"slices"
+	"time"
+)
+
+// Report says what the loader draws from.
+func (l *Loader) Report() Report {
+	if s, streaming := l.feed.(*streamer); streaming { // whose workers add to it
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	r := l.report
+	if r.Streaming != nil {
+		now := *r.Streaming
+		r.Streaming, r.Notes = &now, slices.Clone(r.Notes)
+	}
+	if l.frames != nil {
+		l.frames.report(&r)
+	}
+	return r
+}
+
+// Waits says what a loader that reads or decodes meanwhile has waited for; nothing of one that does neither.
+func (l *Loader) Waits() Waits {
+	var frames time.Duration
+	if l.frames != nil {
+		frames = l.frames.waits()
+	}
+	s, streaming := l.feed.(*streamer)
+	if !streaming {
+		return Waits{Frames: frames}
+	}
+	w := &s.waits
+	return Waits{frames, time.Duration(w.shards.Load()), time.Duration(w.slots.Load()), time.Duration(w.reading.Load()), w.bytes.Load(), w.read.Load()}
+}

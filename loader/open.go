@@ -1,0 +1,118 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// open makes a loader of checked options. Prepare chooses what it draws from, and gives it a feed and the parts their packed tensors and rows.
+func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options, prepare func(l *Loader, c *chosen) error) (l *Loader, err error) {
+	// A Draw may begin while the last batch's Fuses run: they have waited for the Draw before.
+	l = &Loader{device: device, order: ops.DrawOptions{
+		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchInputsReady,
+	}, age: opt.Age, apart: opt.Apart}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+			l = nil
+		}
+	}()
+	opt.ShardWindows, opt.MixShards, opt.Workers = cmp.Or(opt.ShardWindows, shardWindows), cmp.Or(opt.MixShards, mixShards), cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
+	switch {
+	case opt.Batch < 1 || opt.Batch > math.MaxInt32:
+		return l, refuse("Batch", fmt.Sprint(opt.Batch), "1 to 2^31-1")
+	case plan.Targets != nil || plan.Rate == 0:
+		return l, refuse("plan.rate", "none", "the rate of the windows' clock")
+	case opt.Ranks < 0 || opt.Ranks > math.MaxInt32:
+		return l, refuse("Ranks", fmt.Sprint(opt.Ranks), "1 to 2^31-1, or 0 for 1")
+	case !opt.Last.Valid():
+		return l, refuse("Last", opt.Last.String(), fmt.Sprintf("one of %v", opt.Last.Names()))
+	case opt.Rank < 0 || opt.Rank >= l.order.Ranks:
+		return l, refuse("Rank", fmt.Sprint(opt.Rank), fmt.Sprintf("0 to %d", l.order.Ranks-1))
+	case opt.ShardWindows < 1:
+		return l, refuse("ShardWindows", fmt.Sprint(opt.ShardWindows), "1 or more")
+	case opt.MixShards < 1:
+		return l, refuse("MixShards", fmt.Sprint(opt.MixShards), "1 or more")
+	case opt.Workers < 1:
+		return l, refuse("Workers", fmt.Sprint(opt.Workers), "1 or more")
+	case opt.FrameCache < -1:
+		return l, refuse("FrameCache", fmt.Sprint(opt.FrameCache), "1 byte or more, 0 for a gigabyte or less, -1 for none")
+	}
+	if plan.Shuffle == "shards" {
+		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
+		l.report.ShardWindows, l.report.MixShards = opt.ShardWindows, opt.MixShards
+	}
+	c := &chosen{plan: plan, opt: opt, report: &l.report}
+	if len(opt.Cameras) > 0 {
+		if err := c.shooting(l); err != nil {
+			return l, err
+		}
+	}
+	if err := prepare(l, c); err != nil {
+		return l, err
+	}
+	l.held.add(l.feed)
+	if err := l.plan(ctx); err != nil || c.filming == nil {
+		return l, err
+	}
+	return l, newFilmer(ctx, l, c)
+}
+
+// named is a plan that names its streams: those of the list, if it names none.
+func named(plan align.Plan, names []string) align.Plan {
+	if len(plan.Streams) == 0 {
+		for _, name := range names {
+			plan.Streams = append(plan.Streams, align.Stream{Name: name})
+		}
+	}
+	return plan
+}
+
+// shooting takes the cameras out of the plan.
+func (c *chosen) shooting(l *Loader) (err error) {
+	if c.plan, c.filming, err = split(c.plan, c.opt.Cameras); err != nil {
+		return err
+	}
+	return c.filming.room(l)
+}
+
+// room finds how large the frames of a batch are. A *FramesError says that memory cannot hold them; what other memory a device has is known when it
+// is asked for.
+func (f *filming) room(l *Loader) error {
+	copies := framesAhead + 1
+	if l.device.Info().Backend == "cpu" {
+		copies++ // the batch itself
+	}
+	left := tensor.Available()
+	for i := range f.cameras {
+		deltas, err := deltasOf(&f.whole, f.cameras[i].Name)
+		if err != nil {
+			return err
+		}
+		shape := [5]int{l.order.Batch, len(deltas), f.cameras[i].Height, f.cameras[i].Width, 3}
+		f.shapes = append(f.shapes, shape)
+		n := int64(copies)
+		for _, d := range shape {
+			if hi, lo := bits.Mul64(uint64(n), uint64(d)); hi == 0 && lo <= math.MaxInt64 {
+				n = int64(lo)
+			} else {
+				n = math.MaxInt64
+			}
+		}
+		if n > left {
+			what := fmt.Errorf("there are %d", left)
+			return &FramesError{f.cameras[i].Name, shape, copies, &ops.MemoryError{Device: "host", What: "frames", Bytes: n, Err: what}}
+		}
+		left -= n
+	}
+	return nil
+}

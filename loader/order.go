@@ -1,0 +1,205 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Windows returns how many windows an epoch has of an episode, which is numbered as in Batch.Episodes: one for each of its anchors. 0 of no episode.
+func (l *Loader) Windows(episode int64) int {
+	if l.EpisodeOf(episode) < 0 {
+		return 0
+	}
+	return int(l.windows[episode+1] - l.windows[episode])
+}
+
+// Known returns the name of an episode, which is numbered as in Batch.Episodes, and its number in the dataset; -1 of no episode.
+func (l *Loader) Known(episode int64) (name string, number int) {
+	if l.EpisodeOf(episode) < 0 {
+		return "", -1
+	}
+	e := &l.known[episode]
+	return e.name, e.number
+}
+
+// At returns the window at a position of an epoch, 0 to Report.Windows-1: its episode and the number of its anchor, as a batch has them in Episodes
+// and Ticks. Row i of a batch of rank r of w that begins behind t positions has position t + r + w*i.
+func (l *Loader) At(epoch, position int64) (episode, tick int64) {
+	w := l.order.Window(epoch, position)
+	e := sort.Search(len(l.numbers), func(i int) bool { return l.windows[i+1] > w })
+	return int64(e), w - l.windows[e]
+}
+
+// Begin returns the state that the batch after a state begins at: the same, or the next epoch's beginning where the epoch has no more batches.
+func (l *Loader) Begin(s State) State {
+	if l.EpochEnds(s) {
+		s.Epoch, s.Taken = s.Epoch+1, 0
+	}
+	return s
+}
+
+// EpisodeOf returns the number in the store of an episode of a batch, -1 for one of -1.
+func (l *Loader) EpisodeOf(episode int64) int {
+	if episode < 0 || episode >= int64(len(l.numbers)) {
+		return -1
+	}
+	return l.numbers[episode]
+}
+
+// State returns the state after the last batch. Batches that were given to a queue of the caller's must be done.
+func (l *Loader) State(ctx context.Context) (State, error) {
+	at, err := l.feed.cursor(ctx)
+	return l.StateAt(at.Epoch, at.Taken), err
+}
+
+// StateAt returns the state of a place in the order, whether there is such a place or not.
+func (l *Loader) StateAt(epoch, taken int64) State {
+	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows,
+		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
+}
+
+// Resume goes on from a state. One of another seed, of another number of windows, of other shards or of another mixture is a *StateError: the windows
+// that follow would not be those that the state was followed by.
+func (l *Loader) Resume(ctx context.Context, s State) error {
+	if err := l.Check(s); err != nil {
+		return err
+	}
+	if l.frames != nil {
+		l.frames.stop() // and begins where the feed is
+	}
+	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
+}
+
+// Check returns the error that Resume has for a state, and changes nothing.
+func (l *Loader) Check(s State) error {
+	switch {
+	case s.Version != 1:
+		return &StateError{"version", fmt.Sprint(s.Version), "1"}
+	case s.Seed != l.order.Seed:
+		return &StateError{"seed", fmt.Sprint(s.Seed), fmt.Sprint(l.order.Seed)}
+	case s.Windows != l.report.Windows:
+		return &StateError{"windows of an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
+	case !slices.Equal(s.Mixture, l.mixtureStates()):
+		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
+	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
+		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
+	case s.Epoch < 0 || s.Epoch > mostEpochs || s.Taken < 0 || s.Taken > int64(s.Windows):
+		return &StateError{"place", fmt.Sprintf("epoch %d, %d taken", s.Epoch, s.Taken), fmt.Sprintf("epoch 0 to %d, at most %d taken", mostEpochs, s.Windows)}
+	}
+	return nil
+}
+
+// EpochEnds reports whether a state is at the end of its epoch: the next batch is one of another.
+func (l *Loader) EpochEnds(s State) bool {
+	begin, _ := l.order.Next(ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
+	return begin.Epoch != s.Epoch
+}
+
+// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store or dataset has it: to look at,
+// or to compare.
+func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
+	host, err := b.Host(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	episodes, err := tensor.Data[int64](host.Episodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := host.Stream(stream)
+	if s == nil || row < 0 || row >= len(episodes) || episodes[row] < 0 {
+		return nil, nil, refuse("Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch")
+	}
+	e, err := store.Episode(ctx, l.EpisodeOf(episodes[row]))
+	if err != nil {
+		return nil, nil, err
+	}
+	anchors, err := tensor.Data[int64](host.Anchors)
+	if err != nil {
+		return nil, nil, err
+	}
+	var times []int64
+	for i := range l.parts {
+		if l.parts[i].name == stream {
+			for _, d := range l.parts[i].deltas {
+				times = append(times, anchors[row]+d)
+			}
+		}
+	}
+	values, err := s.Values.Slice(0, row, row+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if values, err = values.Reshape(s.Values.Dim(1), s.Values.Dim(2)); err != nil {
+		return nil, nil, err
+	}
+	made, err := dataset.NewStream(stream, times, values, s.Columns)
+	return e, &made, err
+}
+
+// mixtureStates is what a state keeps of a weighted mixture.
+func (l *Loader) mixtureStates() (all []MixtureState) {
+	if l.order.Sources != nil {
+		for _, r := range l.report.Mixture {
+			all = append(all, MixtureState{r.Windows, r.Share})
+		}
+	}
+	return all
+}
+
+// StoreOf returns of which of the stores that a loader draws from an episode of a batch is, by its place in the list, and the episode's number
+// in it; -1 and -1 for an episode of -1.
+func (l *Loader) StoreOf(episode int64) (store, number int) {
+	if number = l.EpisodeOf(episode); number < 0 || l.stores == nil {
+		return min(number, 0), number
+	}
+	return l.stores[episode], number
+}
+
+// State is all that has to be kept to go on from a batch: on another device, with another number of ranks or size of batch, the windows that follow
+// are the same. Its JSON names are a contract.
+type State struct {
+	Version int    `json:"version"` // 1
+	Seed    uint64 `json:"seed"`
+	Epoch   int64  `json:"epoch"`
+	Taken   int64  `json:"taken"`   // positions of the epoch that all ranks together have taken
+	Windows int    `json:"windows"` // of an epoch
+	// ShardWindows and MixShards are those of an order of shards, 0 of another.
+	ShardWindows int `json:"shard_windows,omitempty"`
+	MixShards    int `json:"mix_shards,omitempty"`
+	// Mixture is the stores of a weighted mixture.
+	Mixture []MixtureState `json:"mixture,omitempty"`
+}
+
+// StateError is a state that another order of windows has left.
+type StateError struct{ What, Got, Want string }
+
+func (e *StateError) Error() string {
+	return fmt.Sprintf("loader: state: %s: got %s, want %s", e.What, e.Got, e.Want)
+}
+
+// Unwrap returns ops.ErrOption.
+func (e *StateError) Unwrap() error { return ops.ErrOption }
+
+// mostEpochs is the last epoch that Resume goes to: there are as many behind it.
+const mostEpochs = 1 << 62
+
+// shardsOf writes how an order is cut into shards.
+func shardsOf(windows, mix int) string {
+	if windows == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
+}
+
+// MixtureState is what the order of a weighted mixture depends on, of one of its stores.
+type MixtureState struct {
+	Windows int `json:"windows"`
+	Share   int `json:"share"`
+}

@@ -1,0 +1,125 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
+)
+
+// videos are encodings whose frames are made of others.
+var videos = []string{"h264", "h265", "hevc", "av1", "vp8", "vp9", "mpeg4", "mpeg2"}
+
+// addMedia appends the frames of an episode, those that are asked for.
+func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n dataset.Note, name string, count int)) error {
+	for k := range e.Media {
+		m := &e.Media[k]
+		if !slices.Contains(p.seenMedia, m.Name) {
+			p.seenMedia = append(p.seenMedia, m.Name)
+		}
+		if !slices.Contains(p.cameras, m.Name) && !slices.Contains(p.cameras, AllMedia) {
+			continue
+		}
+		if e.Steps {
+			leave(dataset.Note{Code: dataset.CodeStepTimes}, m.Name, m.Len())
+			continue
+		}
+		why, err := p.frames(ctx, m)
+		if err != nil {
+			return err
+		}
+		if why.Code != "" {
+			leave(why, m.Name, m.Len())
+		}
+	}
+	return nil
+}
+
+// frames appends the frames of a media stream, or returns a note about all or some of them.
+func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note, err error) {
+	_, decodes := m.Source.(dataset.FrameDecoder)
+	_, packets := m.Source.(*video.Frames)
+	if !packets && (decodes || slices.Contains(videos, m.Encoding)) {
+		return dataset.Note{Code: dataset.CodeVideoNotPacked, Detail: dataset.Detail{Got: m.Encoding}}, nil
+	}
+	if m.Encoding == "" {
+		return dataset.Note{Code: dataset.CodeEncodingUnknown}, nil
+	}
+	at := slices.IndexFunc(p.media, func(o packingMedia) bool { return o.Name == m.Name })
+	if _, taken := p.at[m.Name]; taken && at < 0 {
+		return nameOfStream, nil
+	}
+	if at < 0 {
+		at = len(p.media)
+		g := packingMedia{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
+			frames: growing(&p.pool, &list[uint8]{}), ends: growing(&p.pool, &list[int64]{}), times: growing(&p.pool, &list[int64]{})}
+		p.media = append(p.media, g)
+		if err := g.ends.add(&p.pool, []int64{0}); err != nil {
+			return why, err
+		}
+	}
+	g := &p.media[at]
+	if why = g.other(m.Encoding, m.Width, m.Height); why.Code != "" {
+		return why, nil
+	}
+	lost := dataset.Note{Code: dataset.CodeFramesUnread, Detail: dataset.Detail{Of: m.Len()}}
+	alone := !packets // whether frames need none that were lost
+	for i, at := range m.Times {
+		frame, err := m.Frame(ctx, i)
+		if packets && (err != nil || video.Begins(m.Encoding, frame)) {
+			alone = err == nil
+		}
+		if err == nil && !alone {
+			err = fmt.Errorf("frame %d of %s: no key frame before it from which on all frames are there", i, m.Name)
+		}
+		switch {
+		case err != nil && (p.strict || ctx.Err() != nil):
+			return why, err
+		case err != nil:
+			if lost.Count++; lost.Count == 1 {
+				lost.Row, lost.Cause = dataset.At(i), err
+			}
+			continue
+		}
+		if i == 0 {
+			p.foresee(m.Name, g.frames.len()+len(frame)*m.Len())
+		}
+		if err := g.frames.add(&p.pool, frame); err != nil {
+			return why, err
+		}
+		if err := g.ends.add(&p.pool, []int64{int64(g.frames.len())}); err != nil {
+			return why, err
+		}
+		if err := g.times.add(&p.pool, []int64{at}); err != nil {
+			return why, err
+		}
+	}
+	if lost.Count > 0 {
+		return lost, nil
+	}
+	return why, nil
+}
+
+// foresee tells if frames will take much memory, of which so many bytes of a media stream are of the episodes up to this one.
+func (p *packer) foresee(name string, bytes int) {
+	if p.large == nil || p.path != "" {
+		return
+	}
+	if p.foreseen == nil {
+		p.foreseen = map[string]int64{}
+	}
+	p.foreseen[name] = int64(float64(bytes) * p.ahead)
+	all := int64(0)
+	for _, n := range p.foreseen {
+		all += n
+	}
+	if all > manyFrames {
+		p.large(all)
+		p.large = nil
+	}
+}
+
+// manyFrames is how many bytes of frames in memory are worth a word.
+const manyFrames = 1 << 30

@@ -1,0 +1,121 @@
+package loader
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// ChangedError says that an episode is not what it was when the loader was opened.
+type ChangedError struct{ What, Got, Want string }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("loader: changed since the loader was opened: %s: got %s, want %s", e.What, e.Got, e.Want)
+}
+
+// Unwrap returns dataset.ErrCorrupt.
+func (e *ChangedError) Unwrap() error { return dataset.ErrCorrupt }
+
+// hashed takes timestamps into a hash.
+func hashed(h uint64, t *tensor.Tensor) (uint64, error) {
+	times, err := tensor.Data[int64](t)
+	for _, x := range times {
+		h = bits.RotateLeft64((h^uint64(x))*0x9e3779b97f4a7c15, 29)
+	}
+	return h + uint64(len(times)), err
+}
+
+// sameTimes reports whether two streams have the same timestamps.
+func sameTimes(a, b *tensor.Tensor) bool {
+	if a == b || a.Len() != b.Len() {
+		return a == b
+	}
+	mine, err := tensor.Data[int64](a)
+	theirs, failed := tensor.Data[int64](b)
+	return err == nil && failed == nil && slices.Equal(mine, theirs)
+}
+
+// columnOf returns where in the columns of a recorded stream those of a prepared one begin, -1 if that is not a part of it with all of its samples.
+// Of a stream without samples it is 0.
+func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
+	switch {
+	case recorded.Len() != prepared.Len():
+		return -1
+	case prepared.Len() == 0:
+		return 0
+	}
+	memory, lo, hi := recorded.Times.Extent()
+	if m, l, h := prepared.Times.Extent(); m != memory || l != lo || h != hi {
+		return -1
+	}
+	memory, lo, _ = recorded.Values.Extent()
+	m, l, _ := prepared.Values.Extent()
+	if m != memory || prepared.Values.Stride(0) != recorded.Values.Stride(0) || prepared.Values.Stride(1) != 1 {
+		return -1
+	}
+	return (l - lo) / recorded.Values.DType().Size()
+}
+
+// recordedAs returns the stream of a recording that has that name, one without samples where there is none.
+func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
+	if s := e.Stream(name); s != nil {
+		return s
+	}
+	return &dataset.Stream{}
+}
+
+// again returns what each part has of an episode that was read again, and finds out whether that is what it was.
+func (c *chosen) again(e int, recorded *dataset.Episode) ([]row, error) {
+	rows := make([]row, len(c.parts))
+	var prepared *align.Prepared
+	if !c.seen[e].whole {
+		var err error
+		if prepared, err = c.preparer.Prepare(recorded); err != nil {
+			return nil, err
+		}
+		if err := fits(prepared, c.parts); err != nil {
+			return nil, err
+		}
+	}
+	var times uint64
+	for m := range rows {
+		p, r := &c.parts[m], &rows[m]
+		var from *dataset.Stream
+		if prepared != nil {
+			from = &prepared.Streams[m].Stream
+		} else {
+			from = recordedAs(recorded, p.from)
+		}
+		got, want := from.Len(), int(p.offsets[e+1]-p.offsets[e])
+		switch {
+		case got != want:
+			return nil, &ChangedError{"samples of " + p.from, fmt.Sprint(got), fmt.Sprint(want)}
+		case got == 0:
+			continue
+		case from.Values.DType() != p.packed:
+			return nil, &ChangedError{"values of " + p.from, from.Values.DType().String(), p.packed.String()}
+		}
+		r.values, r.times = from.Values, from.Times
+		if at, width := max(p.column, 0), from.Values.Dim(1); width != p.width {
+			if width < at+p.width {
+				return nil, &ChangedError{"columns of " + p.from, fmt.Sprint(width), fmt.Sprintf("%d or more", at+p.width)}
+			}
+			var err error
+			if r.values, err = from.Values.Slice(1, at, at+p.width); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if times, err = hashed(times, r.times); err != nil {
+			return nil, err
+		}
+	}
+	if times != c.seen[e].times {
+		return nil, &ChangedError{"timestamps", fmt.Sprintf("a hash of %016x", times), fmt.Sprintf("%016x", c.seen[e].times)}
+	}
+	return rows, nil
+}

@@ -1,0 +1,236 @@
+package loader
+
+import (
+	"context"
+	"errors"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// run reads episodes that follow each other in a store's file, from number e of those that are chosen on and at most so many, to where their rows begin: all at
+// once, from the file and not through its mapping, which is several times as fast where the mapping's pages are not there yet, and leaves them out of
+// the program's memory. It returns how many it has read. They are none where there is no such file, or an episode is not taken as it is packed; none
+// too where something is wrong, of which reading them one by one tells.
+func (w *shardReader) run(e, most int, to []target, at []int) int {
+	c := w.s.chosen
+	store, ok := c.from.(*Store)
+	if !ok {
+		return 0
+	}
+	number := c.numbers[e]
+	file := store.holder(number)
+	if file.file == nil {
+		return 0
+	}
+	n := 0
+	for n < most && c.seen[e+n].whole && c.numbers[e+n] == number+n && store.holder(number+n) == file {
+		n++
+	}
+	first, shard := number, 0 // in the file
+	if store.shards != nil {
+		shard = shardAt(store.begins, number)
+		first -= store.begins[shard]
+	}
+	for m := range c.parts {
+		p, rows := &c.parts[m], int(c.parts[m].offsets[e+n]-c.parts[m].offsets[e])
+		if rows == 0 {
+			continue
+		}
+		s := file.Stream(p.from)
+		if all := store.Stream(p.from); all != nil && all.shards != nil && all.shards[shard].at != nil {
+			return 0 // its columns are in another order here
+		}
+		if s == nil || len(s.Columns) != p.width || s.DType() != p.packed || int(s.Offsets[first+n]-s.Offsets[first]) != rows {
+			return 0
+		}
+		for _, t := range []struct {
+			to   *tensor.Tensor
+			name string
+		}{{to[m].values, ".values"}, {to[m].times, ".times"}} {
+			if t.to == nil {
+				continue
+			}
+			dst, err := t.to.Slice(0, at[m], at[m]+rows)
+			if err != nil || file.file.ReadRows(dst, s.Name+t.name, int(s.Offsets[first])) != nil {
+				return 0
+			}
+		}
+	}
+	for k := range n {
+		if !w.same(e, k, to, at) {
+			return 0
+		}
+	}
+	return n
+}
+
+// same reports whether an episode that was read, k behind the one whose rows begin there, has the timestamps that it had.
+func (w *shardReader) same(e, k int, to []target, at []int) bool {
+	c := w.s.chosen
+	var times uint64
+	for m := range c.parts {
+		p := &c.parts[m]
+		lo, hi := int(p.offsets[e+k]-p.offsets[e]), int(p.offsets[e+k+1]-p.offsets[e])
+		if lo == hi {
+			continue
+		}
+		stamps, err := to[p.clock].times.Slice(0, at[p.clock]+lo, at[p.clock]+hi)
+		if err == nil {
+			times, err = hashed(times, stamps)
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return times == c.seen[e+k].times
+}
+
+// shardReader is a worker.
+type shardReader struct {
+	s      *streamer
+	queue  *ops.Queue
+	staged []target // nil where slots are on the host
+}
+
+// read reads a shard into its slot.
+func (w *shardReader) read(ctx context.Context, sl *slot) error {
+	s, c := w.s, w.s.chosen
+	to, base := w.staged, 0
+	if to == nil {
+		to, base = s.slots, sl.place
+	}
+	at := make([]int, len(c.parts)) // where the next episode's rows begin
+	for m := range at {
+		at[m] = base * s.rooms[m]
+	}
+	for k := 0; k < sl.count; {
+		e := (sl.first + k) % len(c.numbers)
+		n := w.run(e, min(sl.count-k, len(c.numbers)-e), to, at)
+		var err error
+		if n == 0 {
+			n, err = 1, w.episode(ctx, e, to, at)
+		}
+		k += n
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && (c.opt.Strict || errors.Is(err, dataset.ErrClosed)):
+			return err
+		case err != nil:
+			sl.unread = append(sl.unread, e)
+			s.cannot(e, err)
+		}
+		for m := range at {
+			o := c.parts[m].offsets
+			at[m] += int(o[e+n] - o[e])
+		}
+	}
+	for m := range at {
+		n := at[m] - base*s.rooms[m]
+		s.waits.bytes.Add(int64(n * s.size(m)))
+		if w.staged == nil || n == 0 {
+			continue
+		}
+		err := w.copy(s.slots[m].values, to[m].values, sl.place*s.rooms[m], n)
+		if err == nil && to[m].times != nil {
+			err = w.copy(s.slots[m].times, to[m].times, sl.place*s.rooms[m], n)
+		}
+		if err != nil {
+			return errors.Join(err, w.queue.Synchronize(context.Background()))
+		}
+	}
+	// What is staged is written again when this returns, and a copy takes no longer than is worth waiting for.
+	return w.queue.Synchronize(context.Background())
+}
+
+// copy copies the first n rows of what is staged to the rows of a slot.
+func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
+	dst, err := on.Slice(0, at, at+n)
+	if err != nil {
+		return err
+	}
+	src, err := staged.Slice(0, 0, n)
+	if err != nil {
+		return err
+	}
+	return w.queue.Copy(dst, src)
+}
+
+// episode reads an episode to where its rows begin.
+func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
+	c := w.s.chosen
+	number := c.numbers[e]
+	return c.from.guard(number, func() error {
+		recorded, _, err := c.from.read(ctx, number)
+		if err != nil {
+			return err
+		}
+		streams, err := c.again(e, recorded)
+		if err != nil {
+			return &dataset.EpisodeError{Episode: number, Err: err}
+		}
+		for m := range streams {
+			if streams[m].values == nil { // it has no samples
+				continue
+			}
+			if err := place(to[m].values, at[m], streams[m].values); err != nil {
+				return err
+			}
+			if to[m].times == nil {
+				continue
+			}
+			if err := place(to[m].times, at[m], streams[m].times); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// cannot notes that an episode could not be read again.
+func (s *streamer) cannot(e int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.unread[e] {
+		s.unread[e] = true
+		s.report.Notes = append(s.report.Notes, refusedNote(s.chosen.known[e].name, err))
+	}
+}
+
+// place copies rows, as they were recorded or prepared, to where they begin in a contiguous tensor on the host.
+func place(to *tensor.Tensor, at int, from *tensor.Tensor) error {
+	switch from.DType() {
+	case tensor.F64:
+		return placed[float64](to, at, from)
+	case tensor.F16:
+		return placed[tensor.Float16](to, at, from)
+	case tensor.BF16:
+		return placed[tensor.BFloat16](to, at, from)
+	case tensor.I64:
+		return placed[int64](to, at, from)
+	}
+	return placed[float32](to, at, from)
+}
+
+func placed[T tensor.Element](to *tensor.Tensor, at int, from *tensor.Tensor) error {
+	dst, err := tensor.Data[T](to)
+	if err != nil {
+		return err
+	}
+	src, err := tensor.Elements[T](from)
+	if err != nil {
+		return err
+	}
+	width := to.Stride(0)
+	dst = dst[at*width : (at+from.Dim(0))*width]
+	if from.IsContiguous() {
+		copy(dst, src)
+		return nil
+	}
+	for i := range from.Dim(0) { // the columns of a recorded sample follow each other
+		copy(dst[i*width:(i+1)*width], src[i*from.Stride(0):])
+	}
+	return nil
+}

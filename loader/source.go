@@ -1,0 +1,34 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/sources"
+)
+
+// Source is a file that a store was packed from.
+type Source = sources.File
+
+// SourcesOf hashes the files of a dataset: the file, or all below the folder, in the order of their names. Names that begin with a dot are left out.
+func SourcesOf(ctx context.Context, path string) ([]Source, error) {
+	list, err := sources.List(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return list, sources.Hash(ctx, path, list)
+}
+
+// StaleError says that the files which a store was packed from are others now.
+type StaleError struct {
+	Path    string
+	Changed []string // files that are other, gone or new
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("loader: the store is stale: of %s %d files differ: %s; want it packed again", e.Path, len(e.Changed), listed(e.Changed))
+}
+
+// Unwrap returns dataset.ErrCorrupt.
+func (e *StaleError) Unwrap() error { return dataset.ErrCorrupt }

@@ -1,0 +1,148 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+)
+
+// MixtureError says that a store cannot be drawn from with those before it. It is dataset.ErrOption.
+type MixtureError struct {
+	Store     int // of the list
+	What      string
+	Got, Want string
+}
+
+func (e *MixtureError) Error() string {
+	return fmt.Sprintf("loader: store %d: %s: got %s, want %s", e.Store, e.What, e.Got, e.Want)
+}
+
+// Unwrap returns dataset.ErrOption.
+func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
+
+// stores are several, whose episodes are numbered through.
+type stores []*Store
+
+func (s stores) Len() int {
+	n := 0
+	for _, store := range s {
+		n += store.Len()
+	}
+	return n
+}
+
+// read reads an episode, whose streams it gives the columns that the first store has.
+func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
+	store, i := s.of(i)
+	e, known, err := store.read(ctx, i)
+	if err != nil || store == s[0] {
+		return e, known, err
+	}
+	about := *known
+	for k := range e.Streams {
+		from := &e.Streams[k]
+		want := s[0].Stream(from.Name)
+		if want == nil {
+			continue
+		}
+		f, why := fit(want.Columns, from.Columns, false)
+		if why.Code != "" { // of a stream that is not drawn
+			continue
+		}
+		if from.Values, err = f.of(from.Values); err != nil {
+			return nil, known, err
+		}
+		from.Columns = want.Columns
+		about.differ(from.Name, f.differs)
+	}
+	for k := range e.Empty {
+		if want := s[0].Stream(e.Empty[k].Name); want != nil {
+			e.Empty[k].Columns = want.Columns
+		}
+	}
+	e.Notes = about.Notes
+	return e, &about, nil
+}
+
+func (s stores) media(ctx context.Context, i int) ([]dataset.Media, error) {
+	store, i := s.of(i)
+	return store.media(ctx, i)
+}
+
+func (s stores) Format() string { return s[0].Format() }
+
+func (s stores) guard(i int, do func() error) error {
+	store, i := s.of(i)
+	return store.guard(i, do)
+}
+
+// of returns the store of an episode, and its number there.
+func (s stores) of(i int) (*Store, int) {
+	for ; i >= s[0].Len(); s = s[1:] {
+		i -= s[0].Len()
+	}
+	return s[0], i
+}
+
+// Guard calls do under the guards of all.
+func (s stores) Guard(do func() error) error {
+	if len(s) == 0 {
+		return do()
+	}
+	return s[0].Guard(func() error { return s[1:].Guard(do) })
+}
+
+// built reports whether all are in Go's memory, and none in a file that is closed some day.
+func (s stores) built() bool {
+	return !slices.ContainsFunc(s, func(store *Store) bool { return store.file != nil || store.shards != nil })
+}
+
+// whole returns the packed stream of that name if there is one store alone.
+func (s stores) whole(name string) *Stream {
+	if len(s) > 1 {
+		return nil
+	}
+	return s[0].Stream(name)
+}
+
+// alike checks that a store has the streams of the plan as the first one has them.
+func (s stores) alike(i int, plan *align.Plan) error {
+	if i == 0 {
+		return nil
+	}
+	for _, p := range plan.Streams {
+		name := p.From
+		if name == "" {
+			name = p.Name
+		}
+		want, got := s[0].Stream(name), s[i].Stream(name)
+		var why dataset.Note
+		if want != nil && got != nil {
+			_, why = fit(want.Columns, got.Columns, false)
+		}
+		switch {
+		case want == nil: // of which Prepare speaks
+		case got == nil:
+			return &MixtureError{i, "stream " + name, "none", "one, as the first store has it"}
+		case why.Code != "":
+			return &MixtureError{i, "stream " + name, fmt.Sprintf("%d columns: %s", len(got.Columns), columnNames(got.Columns)),
+				fmt.Sprintf("the %d of the first store: %s", len(want.Columns), columnNames(want.Columns))}
+		case got.DType() != want.DType():
+			return &MixtureError{i, "stream " + name, got.DType().String(), fmt.Sprintf("%s, as the first store has it", want.DType())}
+		}
+	}
+	return nil
+}
+
+func (s stores) place(i int) (store, number int) {
+	for k, o := range s {
+		if i < o.Len() {
+			return k, o.Episodes[i].Number
+		}
+		i -= o.Len()
+	}
+	return len(s), i
+}
