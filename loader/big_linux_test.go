@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/memuse"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // ROBOCACHE_BIG=5e9 packs a dataset of so many bytes, and opens the store.
@@ -32,13 +32,13 @@ func TestABigStoreTakesLittleMemory(t *testing.T) {
 	for i := range d.made[0].Streams {
 		rows += d.n * d.made[0].Streams[i].Len()
 	}
-	took, more := measured(func() { require.NoError(t, loader.Pack(ctx, d, path, loader.BuildOptions{})) })
+	took, more := measured(func() { require.NoError(t, store.Pack(ctx, d, path, store.BuildOptions{})) })
 	st, err := os.Stat(path)
 	require.NoError(t, err)
 	t.Logf("packed %d episodes, %d rows, into %d bytes in %v: %.2f million rows a second; %d MB", d.n, rows, st.Size(), took.Round(time.Millisecond), float64(rows)/took.Seconds()/1e6, more>>20)
 	assert.Less(t, more, int64(200e6))
-	var s *loader.Store
-	took, more = measured(func() { s, err = loader.Open(path); require.NoError(t, err) })
+	var s *store.Store
+	took, more = measured(func() { s, err = store.Open(path); require.NoError(t, err) })
 	t.Logf("opened in %v; %d MB", took.Round(time.Microsecond), more>>20)
 	assert.Less(t, more, int64(20e6))
 	took, more = measured(func() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -127,9 +128,9 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 // none says why no episode has frames of a camera.
 func (f *filming) none(camera int) error {
 	if why := f.why[camera]; why.note.Code != "" {
-		return &MediaError{f.from(camera), why.episode, why.note}
+		return &store.MediaError{Media: f.from(camera), Episode: why.episode, Note: why.note}
 	}
-	return refuse(fmt.Sprintf("Cameras[%d]", camera), fmt.Sprintf("%q, which no episode has", f.from(camera)), mediaOf(f.seen))
+	return store.UnknownMedia(fmt.Sprintf("Cameras[%d]", camera), f.from(camera), f.seen)
 }
 
 // from is a camera's name in the recordings.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -43,7 +44,7 @@ func TestACameraThatNothingDecodesIsRefused(t *testing.T) {
 		for _, e := range d {
 			change(e.MediaStream("front"))
 		}
-		store, err := loader.Build(ctx, d, loader.BuildOptions{Media: []string{"front"}})
+		store, err := store.Build(ctx, d, store.BuildOptions{Media: []string{"front"}})
 		require.NoError(t, err)
 		p := shards()
 		for _, open := range []func() (*loader.Loader, error){
@@ -79,12 +80,12 @@ func TestACameraWithoutFramesIsToldWhy(t *testing.T) {
 	}
 	rear := []loader.Camera{{Name: "rear", Height: 2, Width: 2}}
 	_, err := loader.NewStreaming(ctx, open(t, "cpu"), d, shards(), loader.Options{Batch: 2, Cameras: rear})
-	want := &loader.MediaError{Media: "rear", Episode: "e0", Note: missing}
-	var got *loader.MediaError
+	want := &store.MediaError{Media: "rear", Episode: "e0", Note: missing}
+	var got *store.MediaError
 	require.ErrorAs(t, err, &got)
 	assert.Equal(t, want, got)
 	assert.ErrorIs(t, err, dataset.ErrMissing)
-	_, err = loader.Build(ctx, d, loader.BuildOptions{Media: []string{"rear"}})
+	_, err = store.Build(ctx, d, store.BuildOptions{Media: []string{"rear"}})
 	assert.Equal(t, want, err)
 
 	_, err = loader.NewStreaming(ctx, open(t, "cpu"), filmedRecordings(t, -1), shards(), loader.Options{Batch: 2, Cameras: rear})

@@ -19,6 +19,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -196,9 +197,9 @@ func TestFramesAreOfTheSameWindows(t *testing.T) {
 
 	// So has a store on the device whose frames were packed with it.
 	path := filepath.Join(t.TempDir(), "store.safetensors")
-	err := loader.Pack(context.Background(), m, path, loader.BuildOptions{Media: []string{"front", "wrist"}})
+	err := store.Pack(context.Background(), m, path, store.BuildOptions{Media: []string{"front", "wrist"}})
 	require.NoError(t, err)
-	store, err := loader.Open(path)
+	store, err := store.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	for _, backend := range backends(t) {

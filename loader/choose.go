@@ -8,12 +8,13 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
 // looked is what the first look at an episode found.
 type looked struct {
-	about    *Episode
+	about    *store.Episode
 	filtered bool
 	unwanted bool // nobody asked for it
 	err      error
@@ -61,10 +62,10 @@ func (c *chosen) choose(ctx context.Context) error {
 			if c.opt.Strict || fatal(err) {
 				return err
 			}
-			if err := c.from.guard(i, func() error { return nil }); err != nil { // and so it is of others
+			if err := c.from.GuardEpisode(i, func() error { return nil }); err != nil { // and so it is of others
 				return err
 			}
-			c.report.Notes = append(c.report.Notes, refusedNote(l.about.Name, err))
+			c.report.Notes = append(c.report.Notes, store.RefusedNote(l.about.Name, err))
 		}
 	}
 	if ctx.Err() != nil {
@@ -85,17 +86,17 @@ func (c *chosen) choose(ctx context.Context) error {
 
 // look reads an episode and prepares it.
 func (c *chosen) look(ctx context.Context, i int) (l looked) {
-	l.about = &Episode{Name: fmt.Sprint(i)}
+	l.about = &store.Episode{Name: fmt.Sprint(i)}
 	if l.unwanted = !c.wants(i); l.unwanted {
 		return l
 	}
-	l.err = c.from.guard(i, func() error { return c.lookAt(ctx, i, &l) })
+	l.err = c.from.GuardEpisode(i, func() error { return c.lookAt(ctx, i, &l) })
 	return l
 }
 
 func (c *chosen) lookAt(ctx context.Context, i int, l *looked) (err error) {
 	var e *dataset.Episode
-	if e, l.about, err = c.from.read(ctx, i); err != nil {
+	if e, l.about, err = c.from.Read(ctx, i); err != nil {
 		return err
 	}
 	if l.filtered = !l.about.Passes(&c.plan.Filter); l.filtered {
@@ -177,7 +178,7 @@ func (c *chosen) take(i int, l *looked) error {
 		for clocks[m] = 0; c.parts[clocks[m]].clock != q.clock || l.clocks[clocks[m]] != l.clocks[m]; clocks[m]++ { // up to m, at most
 		}
 		if c.keep {
-			c.rows[m] = append(c.rows[m], row{s.Values, s.Times})
+			c.rows[m] = append(c.rows[m], store.Samples{Values: s.Values, Times: s.Times})
 		}
 		q.offsets = append(q.offsets, q.offsets[len(q.offsets)-1]+int64(s.Len()))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -70,11 +71,11 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 	digests(t, load(t, "cpu", plain, p, opt), want, 0, 1, 8)
 	require.Equal(t, 402, len(want))
 
-	store, err := loader.Build(ctx, other, loader.BuildOptions{})
+	packed, err := store.Build(ctx, other, store.BuildOptions{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for i := range 3 {
-		_, err := loader.PackShard(ctx, other, t.TempDir(), dir, i, 3, loader.BuildOptions{})
+		_, err := store.PackShard(ctx, other, t.TempDir(), dir, i, 3, store.BuildOptions{})
 		require.NoError(t, err)
 	}
 	files := opened(t, dir)
@@ -84,7 +85,7 @@ func TestColumnsAreTakenByTheirNames(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "store.safetensors")
 	require.NoError(t, files.Save(saved))
 	for what, l := range map[string]*loader.Loader{
-		"resident": load(t, "cpu", other, p, opt), "streaming": streamed(t, "cpu", other, p, opt), "store": streamed(t, "cpu", store, p, opt),
+		"resident": load(t, "cpu", other, p, opt), "streaming": streamed(t, "cpu", other, p, opt), "store": streamed(t, "cpu", packed, p, opt),
 		"files": streamed(t, "cpu", files, p, opt), "saved": streamed(t, "cpu", opened(t, saved), p, opt), "several": mixture(t, "cpu", two(t, other), p, opt),
 	} {
 		got := map[int64]uint64{}
@@ -125,9 +126,9 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 	kept := made{plain[1], plain[2], plain[3], plain[5], plain[6]}
 	want := map[int64]uint64{}
 	digests(t, load(t, "cpu", kept, p, opt), want, 0, 1, 8)
-	store, err := loader.Build(ctx, other, loader.BuildOptions{Columns: loader.Columns(p.Streams)})
+	packed, err := store.Build(ctx, other, store.BuildOptions{Columns: store.Columns(p.Streams)})
 	require.NoError(t, err)
-	resident, err := loader.New(ctx, open(t, "cpu"), store, p, opt)
+	resident, err := loader.New(ctx, open(t, "cpu"), packed, p, opt)
 	require.NoError(t, err)
 	defer resident.Close()
 	for what, l := range map[string]*loader.Loader{"resident": resident, "streaming": streamed(t, "cpu", other, p, opt)} {
@@ -141,11 +142,11 @@ func TestColumnsThatAreAskedForAreAllThatIsNeeded(t *testing.T) {
 		assert.Equal(t, `no stream that can be put on a clock, want one with samples and columns: state (`+string(dataset.CodeColumnsRefused)+`: 25, got column "d", want one of a, b, c, e, or a range within 0:4)`, r.Notes[0].Cause.Error(), what)
 		assert.Equal(t, dataset.CodeEpisodeRefused, r.Notes[0].Code)
 	}
-	_, err = loader.Build(ctx, other, loader.BuildOptions{Streams: []string{"state"}, Columns: map[string][]string{"state": {"f"}}})
+	_, err = store.Build(ctx, other, store.BuildOptions{Streams: []string{"state"}, Columns: map[string][]string{"state": {"f"}}})
 	var bad *align.StreamError
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, `column "f"`, bad.Got)
-	assert.Equal(t, map[string][]string{"a": {"x", "y"}}, loader.Columns([]align.Stream{{Name: "a", Columns: []string{"x"}}, {Name: "b"}, {Name: "c", From: "a", Columns: []string{"y"}}, {Name: "d", From: "b", Columns: []string{"z"}}}))
+	assert.Equal(t, map[string][]string{"a": {"x", "y"}}, store.Columns([]align.Stream{{Name: "a", Columns: []string{"x"}}, {Name: "b"}, {Name: "c", From: "a", Columns: []string{"y"}}, {Name: "d", From: "b", Columns: []string{"z"}}}))
 }
 
 // Quaternions whose columns are called x, y, z and w are those numbers in every order.
@@ -162,9 +163,9 @@ func TestQuaternionsByNameHaveAnyOrder(t *testing.T) {
 		require.NoError(t, err)
 		m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
 	}
-	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, []float32{1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0}, data[float32](t, store.Stream("q").Values))
+	assert.Equal(t, []float32{1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0}, data[float32](t, packed.Stream("q").Values))
 }
 
 // What is whole in the first episode and not in another is as the first has it, and a kind that is asked for decides.
@@ -218,9 +219,9 @@ func TestColumnsThatAreNotTheSameLeaveAStreamOut(t *testing.T) {
 			require.NoError(t, err)
 			m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{s}})
 		}
-		store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+		packed, err := store.Build(context.Background(), m, store.BuildOptions{})
 		require.NoError(t, err)
-		assert.Empty(t, store.Episodes[0].Notes)
-		assert.Equal(t, reason, store.Episodes[1].Notes.LeftOut("q").Reason())
+		assert.Empty(t, packed.Episodes[0].Notes)
+		assert.Equal(t, reason, packed.Episodes[1].Notes.LeftOut("q").Reason())
 	}
 }

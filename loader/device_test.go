@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/tensor"
@@ -63,7 +64,7 @@ func TestEveryDeviceGivesTheSameBits(t *testing.T) {
 }
 
 // large is a store of many frames: episodes of 500 frames at a jittered 30 Hz, 26 numbers of state and of action.
-func large(t testing.TB, episodes int) *loader.Store {
+func large(t testing.TB, episodes int) *store.Store {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 7))
 	const frames, width = 500, 26
@@ -85,18 +86,18 @@ func large(t testing.TB, episodes int) *loader.Store {
 		}
 		m = append(m, e)
 	}
-	s, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	s, err := store.Build(context.Background(), m, store.BuildOptions{})
 	require.NoError(t, err)
 	return s
 }
 
 // million is the store that the benchmarks draw from: ROBOCACHE_STORE, or one of a million frames.
-func million(b *testing.B) *loader.Store {
+func million(b *testing.B) *store.Store {
 	path := os.Getenv("ROBOCACHE_STORE")
 	if path == "" {
 		return large(b, 2000)
 	}
-	s, err := loader.Open(path)
+	s, err := store.Open(path)
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
 	return s
@@ -109,7 +110,7 @@ func windowsPlan() align.Plan {
 }
 
 // windows draws them, in bf16.
-func windows(b *testing.B, d *ops.Device, store *loader.Store, batch int) *loader.Loader {
+func windows(b *testing.B, d *ops.Device, store *store.Store, batch int) *loader.Loader {
 	l, err := loader.New(context.Background(), d, store, windowsPlan(), loader.Options{Batch: batch, DType: tensor.BF16})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, l.Close()) })

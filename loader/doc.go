@@ -1,9 +1,7 @@
 // Package loader makes training batches of recordings: windows of several streams around an anchor, drawn in an order that is a function of seed and
 // epoch alone, put on one clock, normalised and masked, on the device.
 //
-// A [Store] has the recordings of a dataset packed stream by stream, as they were recorded, each on its own clock, and the frames of cameras as they
-// were encoded. [Build] packs one in memory, [Pack] into a file, and [PackShard] into one of the files of a folder, which programs pack side by side;
-// [Open] maps a file or a folder. A store is a [dataset.Dataset], which [dataset.Open] knows where this package is imported.
+// A [store.Store] has the recordings of a dataset packed stream by stream, in memory or in files.
 //
 // A [Loader] keeps a store on a device and draws from it: a batch is one launch there. Which window is at which position of an epoch depends on
 // nothing but the seed, the epoch and the number of windows, so any number of ranks share one order, and whoever goes on from a [State] goes on in

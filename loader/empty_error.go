@@ -10,6 +10,8 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
+	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -25,7 +27,7 @@ type EmptyError struct {
 }
 
 // PassesNone is the error that a filter takes none of some episodes.
-func PassesNone(f dataset.Filter, episodes []*Episode) *EmptyError {
+func PassesNone(f dataset.Filter, episodes []*store.Episode) *EmptyError {
 	e := &EmptyError{Episodes: len(episodes), Filtered: len(episodes), Filter: f}
 	for _, about := range episodes {
 		e.has(about)
@@ -34,7 +36,7 @@ func PassesNone(f dataset.Filter, episodes []*Episode) *EmptyError {
 }
 
 // has takes up what a filter could ask of an episode.
-func (e *EmptyError) has(about *Episode) {
+func (e *EmptyError) has(about *store.Episode) {
 	if about.Task != "" && !slices.Contains(e.Tasks, about.Task) {
 		e.Tasks = append(e.Tasks, about.Task)
 	}
@@ -56,7 +58,7 @@ func (e *EmptyError) Error() string {
 		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.asked(), "; "))
 	}
 	if len(e.Notes) > 0 {
-		s += "; " + few(e.Notes.Groups(), "; ", func(g *dataset.NoteGroup) string { return g.Who() + ": " + g.Reason() })
+		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.NoteGroup) string { return g.Who() + ": " + g.Reason() })
 	}
 	return s
 }
@@ -64,7 +66,7 @@ func (e *EmptyError) Error() string {
 // ErrorNotes returns the notes.
 func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Notes }
 
-// Steps is as that of [NothingError].
+// Steps is as that of [store.NothingError].
 func (e *EmptyError) Steps() bool {
 	return slices.ContainsFunc(e.Notes, func(n dataset.Note) bool {
 		var none *align.NoStreamsError
@@ -78,20 +80,20 @@ func (e *EmptyError) asked() (list []string) {
 		if got == "" {
 			return
 		}
-		text := fmt.Sprintf("%s %q", what, got)
+		state := fmt.Sprintf("%s %q", what, got)
 		switch {
 		case slices.Contains(there, got):
-			text += ", which some have"
+			state += ", which some have"
 		case len(there) == 0:
-			text += ", where no episode has a " + what
+			state += ", where no episode has a " + what
 		default:
 			quoted := make([]string, len(there))
 			for i, name := range there {
 				quoted[i] = strconv.Quote(name)
 			}
-			text += near.DidYouMean(got, there) + fmt.Sprintf(", where the %ss are ", what) + listed(quoted)
+			state += near.DidYouMean(got, there) + fmt.Sprintf(", where the %ss are ", what) + "[" + text.List(quoted, 12) + "]"
 		}
-		list = append(list, text)
+		list = append(list, state)
 	}
 	one("split", e.Filter.Split, e.Splits)
 	one("task", e.Filter.Task, e.Tasks)

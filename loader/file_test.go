@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -21,26 +22,26 @@ func TestASavedStoreIsTheStore(t *testing.T) {
 	m := recordings(t)
 	m[4] = nil
 	m[2].Streams = m[2].Streams[:2]
-	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	packed, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "made.safetensors")
-	require.NoError(t, store.Save(path))
-	assert.True(t, loader.IsStore(path))
-	again, err := loader.Open(path)
+	require.NoError(t, packed.Save(path))
+	assert.True(t, store.IsStore(path))
+	again, err := store.Open(path)
 	require.NoError(t, err)
-	assert.Equal(t, store.Episodes, again.Episodes)
+	assert.Equal(t, packed.Episodes, again.Episodes)
 	require.Len(t, again.Skipped, 1)
-	assert.Equal(t, store.Skipped[0].String(), again.Skipped[0].String())
-	assert.Equal(t, store.Info().Splits, again.Info().Splits)
+	assert.Equal(t, packed.Skipped[0].String(), again.Skipped[0].String())
+	assert.Equal(t, packed.Info().Splits, again.Info().Splits)
 	want := map[int64]uint64{}
-	for _, s := range []*loader.Store{store, again} {
+	for _, s := range []*store.Store{packed, again} {
 		got := map[int64]uint64{}
 		l, err := loader.New(ctx, open(t, "cpu"), s, plan(), loader.Options{Batch: 8, Last: ops.LastShort})
 		require.NoError(t, err)
 		digests(t, l, got, 0, 1, 8)
 		require.NoError(t, l.Close())
-		if s == store {
+		if s == packed {
 			want = got
 		}
 		assert.Equal(t, want, got)
@@ -56,10 +57,10 @@ func TestASavedStoreIsTheStore(t *testing.T) {
 
 func TestWhatIsNoStoreIsRefused(t *testing.T) {
 	ctx := context.Background()
-	store, err := loader.Build(ctx, recordings(t), loader.BuildOptions{})
+	packed, err := store.Build(ctx, recordings(t), store.BuildOptions{})
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "s.safetensors")
-	require.NoError(t, store.Save(path))
+	require.NoError(t, packed.Save(path))
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for what, change := range map[string][2]string{
@@ -69,14 +70,14 @@ func TestWhatIsNoStoreIsRefused(t *testing.T) {
 		text := strings.Replace(string(whole), change[0], change[1], 1)
 		require.NotEqual(t, string(whole), text, what)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := loader.Open(path)
+		_, err := store.Open(path)
 		var bad *dataset.FormatError
 		assert.ErrorAs(t, err, &bad, what)
 	}
 	require.NoError(t, os.WriteFile(path, whole[:len(whole)-100], 0o600))
-	_, err = loader.Open(path)
+	_, err = store.Open(path)
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
-	_, err = loader.Open(filepath.Join(t.TempDir(), "none"))
+	_, err = store.Open(filepath.Join(t.TempDir(), "none"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -86,16 +87,16 @@ func TestAStoreKnowsWhenItIsStale(t *testing.T) {
 	for _, name := range []string{"a", "b", ".hidden"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 	}
-	store := &loader.Store{}
+	packed := &store.Store{}
 	var err error
-	store.Sources, err = loader.SourcesOf(ctx, dir)
+	packed.Sources, err = store.SourcesOf(ctx, dir)
 	require.NoError(t, err)
-	assert.Len(t, store.Sources, 2)
-	require.NoError(t, store.Fresh(ctx, dir))
+	assert.Len(t, packed.Sources, 2)
+	require.NoError(t, packed.Fresh(ctx, dir))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b"), []byte("c"), 0o600))
 	require.NoError(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "d")))
-	err = store.Fresh(ctx, dir)
-	var stale *loader.StaleError
+	err = packed.Fresh(ctx, dir)
+	var stale *store.StaleError
 	require.ErrorAs(t, err, &stale)
 	assert.ElementsMatch(t, []string{"a", "b", "d"}, stale.Changed)
 }

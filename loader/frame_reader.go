@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -207,7 +208,9 @@ func (m *filmer) act(ctx context.Context, s *shot, scenes []scene, batch int) er
 	for range min(m.workers, len(scenes)) {
 		working.Go(func() {
 			for sc := range tasks {
-				if err := caught.Do(func() error { return m.source.guard(sc.episode, func() error { return m.take(ctx, s, &sc, batch) }) }); err != nil {
+				if err := caught.Do(func() error {
+					return m.source.GuardEpisode(sc.episode, func() error { return m.take(ctx, s, &sc, batch) })
+				}); err != nil {
 					mu.Lock()
 					failed = errors.Join(failed, err)
 					mu.Unlock()
@@ -316,13 +319,13 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 			return nil, err
 		}
 		r := CameraReport{Name: s.Name, Height: f.cameras[i].Height, Width: f.cameras[i].Width, Targets: len(p.deltas)}
-		var rows []row
+		var rows []store.Samples
 		for _, film := range c.films {
 			s := &film.streams[i]
 			if s.Values == nil {
 				r.Empty++
 			} else {
-				rows = append(rows, row{s.Values, s.Times})
+				rows = append(rows, store.Samples{Values: s.Values, Times: s.Times})
 				r.Frames += s.Len()
 				if len(rows) == 1 {
 					p.how, p.options = s.How, s.Options
@@ -334,7 +337,7 @@ func (f *filming) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *ch
 		if r.Frames == 0 {
 			return nil, f.none(i)
 		}
-		if p.values, p.times, err = joined(rows, 1, r.Frames, tensor.F64); err != nil {
+		if p.values, p.times, err = store.Join(rows, 1, r.Frames, tensor.F64); err != nil {
 			return nil, err
 		}
 		n.parts = append(n.parts, p)

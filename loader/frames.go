@@ -70,7 +70,7 @@ func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Medi
 	}
 	o.used = batch
 	m.mu.Unlock()
-	o.once.Do(func() { o.media, o.err = m.source.media(ctx, sc.episode) })
+	o.once.Do(func() { o.media, o.err = m.source.EpisodeMedia(ctx, sc.episode) })
 	if o.err != nil {
 		return nil, o.err
 	}
@@ -127,8 +127,8 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 	for i := range m.cameras {
 		e := slices.IndexFunc(c.films, func(f *filmed) bool { return f.streams[i].Values != nil })
 		number := c.numbers[e]
-		err := m.source.guard(number, func() error {
-			list, err := m.source.media(ctx, number)
+		err := m.source.GuardEpisode(number, func() error {
+			list, err := m.source.EpisodeMedia(ctx, number)
 			if err != nil {
 				return err
 			}

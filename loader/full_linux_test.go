@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // TestAFullDiskIsAnErrorOfTheFile runs itself as a program that may write no more than some megabytes to a file.
@@ -38,7 +38,7 @@ func TestAFullDiskIsAnErrorOfTheFile(t *testing.T) {
 	}
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	path := filepath.Join(dir, "s.safetensors")
-	err := loader.Pack(context.Background(), d, path, loader.BuildOptions{})
+	err := store.Pack(context.Background(), d, path, store.BuildOptions{})
 	assert.ErrorIs(t, err, syscall.EFBIG)
 	var p *fs.PathError
 	require.ErrorAs(t, err, &p)

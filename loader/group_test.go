@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
 )
@@ -18,7 +19,7 @@ import (
 func grouped(t *testing.T, devices string, m made, opt loader.Options) *loader.Group {
 	t.Helper()
 	ctx := context.Background()
-	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	store, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
 	list, err := ops.OpenAll(devices)
 	require.NoError(t, err)
@@ -156,7 +157,7 @@ func TestAFailedStepDoesNotLeaveDevicesApart(t *testing.T) {
 
 func TestAGroupRefusesWhatCannotBe(t *testing.T) {
 	ctx := context.Background()
-	store, err := loader.Build(ctx, recordings(t), loader.BuildOptions{})
+	store, err := store.Build(ctx, recordings(t), store.BuildOptions{})
 	require.NoError(t, err)
 	list, err := ops.OpenAll("cpu,cpu,cpu")
 	require.NoError(t, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/tensor"
@@ -39,11 +40,11 @@ func (e *ending) Err() error {
 }
 
 // packed is a store of recordings with their frames, in a file.
-func packed(t *testing.T, d dataset.Dataset) *loader.Store {
+func packed(t *testing.T, d dataset.Dataset) *store.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.safetensors")
-	require.NoError(t, loader.Pack(context.Background(), d, path, loader.BuildOptions{Media: []string{loader.AllMedia}}))
-	s, err := loader.Open(path)
+	require.NoError(t, store.Pack(context.Background(), d, path, store.BuildOptions{Media: []string{store.AllMedia}}))
+	s, err := store.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -157,7 +158,7 @@ func TestWindowsOfCamerasCountForPadding(t *testing.T) {
 func TestOptionsThatCannotBeAreNamed(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	store, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		arg    string
@@ -230,7 +231,7 @@ func TestWhatIsSaidToFitFits(t *testing.T) {
 func TestACopyOfABatchStays(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	store, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
 	l := load(t, "cpu", m, shards(), loader.Options{Batch: 4})
 	require.NoError(t, l.Next(ctx))
@@ -254,7 +255,7 @@ func TestACopyOfABatchStays(t *testing.T) {
 func TestCamerasInAPlanFileChangeNoStream(t *testing.T) {
 	ctx := context.Background()
 	m := filmedRecordings(t, -1)
-	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	store, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
 	read := func(streams string) align.Plan {
 		path := filepath.Join(t.TempDir(), "plan.yaml")
@@ -293,10 +294,10 @@ func TestCamerasInAPlanFileChangeNoStream(t *testing.T) {
 func TestAStoreThatIsClosedUnderLoadersIsAnError(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "store.safetensors")
-	require.NoError(t, loader.Pack(ctx, filmedRecordings(t, 4), path, loader.BuildOptions{Media: []string{loader.AllMedia}}))
+	require.NoError(t, store.Pack(ctx, filmedRecordings(t, 4), path, store.BuildOptions{Media: []string{store.AllMedia}}))
 	before := runtime.NumGoroutine()
 	for k := range 8 {
-		store, err := loader.Open(path)
+		store, err := store.Open(path)
 		require.NoError(t, err)
 		d, err := ops.Open("cpu")
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/tensor"
@@ -92,9 +93,9 @@ func open(t *testing.T, backend string) *ops.Device {
 
 func load(t *testing.T, backend string, m made, p align.Plan, opt loader.Options) *loader.Loader {
 	t.Helper()
-	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
 	require.NoError(t, err)
-	l, err := loader.New(context.Background(), open(t, backend), store, p, opt)
+	l, err := loader.New(context.Background(), open(t, backend), packed, p, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
@@ -302,17 +303,17 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 	m[3] = nil
 	m[2].Streams = m[2].Streams[:2] // without action
 	m[0].Streams[1].Columns = nil
-	store, err := loader.Build(context.Background(), m, loader.BuildOptions{Workers: 1})
+	packed, err := store.Build(context.Background(), m, store.BuildOptions{Workers: 1})
 	require.NoError(t, err)
-	assert.Equal(t, 6, store.Len())
-	require.Len(t, store.Skipped, 1)
-	assert.Equal(t, []any{dataset.CodeEpisodeUnread, dataset.At(3)}, []any{store.Skipped[0].Code, store.Skipped[0].Row})
-	_, err = loader.Build(context.Background(), m, loader.BuildOptions{Strict: true})
+	assert.Equal(t, 6, packed.Len())
+	require.Len(t, packed.Skipped, 1)
+	assert.Equal(t, []any{dataset.CodeEpisodeUnread, dataset.At(3)}, []any{packed.Skipped[0].Code, packed.Skipped[0].Row})
+	_, err = store.Build(context.Background(), m, store.BuildOptions{Strict: true})
 	assert.ErrorContains(t, err, "episode 3")
 
 	p := plan()
 	p.Filter = dataset.Filter{Split: "train", Task: "lift"}
-	l, err := loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	l, err := loader.New(context.Background(), open(t, "cpu"), packed, p, loader.Options{Batch: 2})
 	require.NoError(t, err)
 	defer l.Close()
 	r := l.Report()
@@ -320,17 +321,17 @@ func TestFiltersAndBrokenEpisodesAreCounted(t *testing.T) {
 	assert.Equal(t, 3, r.Filtered)
 	assert.Equal(t, 1, r.Streams[2].Empty, "episode 2 has no action")
 	p.Filter.Task = "none"
-	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	_, err = loader.New(context.Background(), open(t, "cpu"), packed, p, loader.Options{Batch: 2})
 	require.ErrorIs(t, err, ops.ErrMissing)
 	assert.ErrorContains(t, err, `of 6 episodes the filter leaves out 6: split "train", which some have; task "none", where the tasks are ["lift"`)
 	yes := true
 	p.Filter = dataset.Filter{Split: "tain", Success: &yes}
-	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	_, err = loader.New(context.Background(), open(t, "cpu"), packed, p, loader.Options{Batch: 2})
 	assert.ErrorContains(t, err, `split "tain" (did you mean train?), where the splits are ["train"`)
 	assert.ErrorContains(t, err, "; success true, where ")
 	p.Filter = dataset.Filter{}
 	p.Windows["imu"] = align.Window{From: time.Nanosecond, To: 2 * time.Nanosecond}
-	_, err = loader.New(context.Background(), open(t, "cpu"), store, p, loader.Options{Batch: 2})
+	_, err = loader.New(context.Background(), open(t, "cpu"), packed, p, loader.Options{Batch: 2})
 	var option *loader.OptionError
 	require.ErrorAs(t, err, &option, "which is the plan's and no episode's")
 	assert.Equal(t, "plan.windows.imu", option.Arg)

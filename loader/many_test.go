@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -28,7 +29,7 @@ func TestMoreStreamsThanADrawTakes(t *testing.T) {
 		}
 		m = append(m, episode)
 	}
-	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	store, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
 	p := align.Plan{Rate: 10, Shuffle: "shards", Windows: map[string]align.Window{"s0": {To: 300 * time.Millisecond}, "s20": {From: -200 * time.Millisecond}}}
 	for _, backend := range []string{"cpu", "sim"} {

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -80,11 +81,11 @@ func filmed(t *testing.T) made {
 func TestFramesArePackedAsTheyWereEncoded(t *testing.T) {
 	ctx := context.Background()
 	m := filmed(t)
-	built, opened, path := saved(t, m, loader.BuildOptions{Media: []string{loader.AllMedia}})
+	built, opened, path := saved(t, m, store.BuildOptions{Media: []string{store.AllMedia}})
 	packed := filepath.Join(t.TempDir(), "p")
-	require.NoError(t, loader.Pack(ctx, m, packed, loader.BuildOptions{Media: []string{"eye", "wrist", "tape", "cut", "imu", "odd"}}))
+	require.NoError(t, store.Pack(ctx, m, packed, store.BuildOptions{Media: []string{"eye", "wrist", "tape", "cut", "imu", "odd"}}))
 	assert.True(t, bytes.Equal(content(t, path), content(t, packed)))
-	for _, s := range []*loader.Store{built, opened} {
+	for _, s := range []*store.Store{built, opened} {
 		require.Len(t, s.Media, 2)
 		assert.Equal(t, []int64{0, 0, 6, 13, 21, 29, 39, 39}, s.MediaStream("eye").Offsets, "one frame is broken, and the last episode counts steps")
 		assert.Nil(t, s.MediaStream("tape"))
@@ -145,7 +146,7 @@ func TestFramesArePackedAsTheyWereEncoded(t *testing.T) {
 // As the comment of Media has it for other programs.
 func TestAnyProgramFindsAFrameBySlices(t *testing.T) {
 	m := filmed(t)
-	_, _, path := saved(t, m, loader.BuildOptions{Media: []string{"eye"}})
+	_, _, path := saved(t, m, store.BuildOptions{Media: []string{"eye"}})
 	f, err := safetensors.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
@@ -173,11 +174,11 @@ func TestFramesMayBeMoreThanIsHeld(t *testing.T) {
 	one := &dataset.Episode{Name: "e", Media: []dataset.Media{camera("eye", "jpeg", 50, 100_000), camera("arm", "png", 50, 40_000)}}
 	d := repeated{made{one}, 16}
 	path := filepath.Join(t.TempDir(), "s")
-	require.NoError(t, loader.Pack(ctx, d, path, loader.BuildOptions{Media: []string{"all"}}))
+	require.NoError(t, store.Pack(ctx, d, path, store.BuildOptions{Media: []string{"all"}}))
 	st, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Greater(t, st.Size(), int64(40e6), "more than is held in memory")
-	s, err := loader.Open(path)
+	s, err := store.Open(path)
 	require.NoError(t, err)
 	defer s.Close()
 	e, err := s.Episode(ctx, 15)
@@ -196,17 +197,17 @@ func TestFramesMayBeMoreThanIsHeld(t *testing.T) {
 
 func TestMediaThatNobodyHasOrReadsAreErrors(t *testing.T) {
 	ctx := context.Background()
-	_, err := loader.Build(ctx, filmed(t), loader.BuildOptions{Media: []string{"nose"}})
+	_, err := store.Build(ctx, filmed(t), store.BuildOptions{Media: []string{"nose"}})
 	var option *loader.OptionError
 	require.ErrorAs(t, err, &option)
 	assert.Equal(t, "Media", option.Arg)
 	assert.Contains(t, option.Want, "wrist")
-	_, err = loader.Build(ctx, filmed(t), loader.BuildOptions{Media: []string{"eye"}, Strict: true})
+	_, err = store.Build(ctx, filmed(t), store.BuildOptions{Media: []string{"eye"}, Strict: true})
 	assert.ErrorIs(t, err, errFilm)
-	s, err := loader.Build(ctx, filmed(t), loader.BuildOptions{})
+	s, err := store.Build(ctx, filmed(t), store.BuildOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, s.Media, "nobody asked for them")
-	s, err = loader.Build(ctx, filmed(t), loader.BuildOptions{Media: []string{"tape"}})
+	s, err = store.Build(ctx, filmed(t), store.BuildOptions{Media: []string{"tape"}})
 	require.NoError(t, err, "it is there, and listed")
 	assert.Empty(t, s.Media)
 }
@@ -222,7 +223,7 @@ func TestRecordedFramesComeOutOfAStore(t *testing.T) {
 		d, err := dataset.Open(ctx, path+folder, dataset.Options{Rate: 5})
 		require.NoError(t, err)
 		to := filepath.Join(t.TempDir(), "s.safetensors")
-		require.NoError(t, loader.Pack(ctx, d, to, loader.BuildOptions{Media: []string{"all"}}), folder)
+		require.NoError(t, store.Pack(ctx, d, to, store.BuildOptions{Media: []string{"all"}}), folder)
 		s, err := dataset.Open(ctx, to, dataset.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, d.Format(), s.Format())
@@ -258,7 +259,7 @@ func TestRecordedFramesComeOutOfAStore(t *testing.T) {
 
 func TestAStoreIsOpenedWithItsOwnClock(t *testing.T) {
 	ctx := context.Background()
-	_, _, path := saved(t, told{recordings(t), dataset.Info{Clock: "timestamp", Clocks: []string{"frame_index", "timestamp"}}}, loader.BuildOptions{})
+	_, _, path := saved(t, told{recordings(t), dataset.Info{Clock: "timestamp", Clocks: []string{"frame_index", "timestamp"}}}, store.BuildOptions{})
 	for clock, ok := range map[string]bool{"": true, "timestamp": true, "frame_index": false, "other": false} {
 		d, err := dataset.Open(ctx, path, dataset.Options{Clock: clock})
 		if !ok {
@@ -275,7 +276,7 @@ func TestAStoreIsOpenedWithItsOwnClock(t *testing.T) {
 func TestEpisodesOfAStoreAsADatasetStay(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	_, _, path := saved(t, m, loader.BuildOptions{})
+	_, _, path := saved(t, m, store.BuildOptions{})
 	d, err := dataset.Open(ctx, path, dataset.Options{})
 	require.NoError(t, err)
 	e, err := d.Episode(ctx, 3)
@@ -300,16 +301,16 @@ func TestEpisodesOfAStoreAsADatasetStay(t *testing.T) {
 // A store is packed again into what it is.
 func TestAPackedStoreIsTheStore(t *testing.T) {
 	ctx := context.Background()
-	_, opened, path := saved(t, filmed(t), loader.BuildOptions{Media: []string{"all"}})
+	_, opened, path := saved(t, filmed(t), store.BuildOptions{Media: []string{"all"}})
 	again := filepath.Join(t.TempDir(), "again")
-	require.NoError(t, loader.Pack(ctx, opened, again, loader.BuildOptions{Media: []string{"all"}}))
-	s, err := loader.Open(again)
+	require.NoError(t, store.Pack(ctx, opened, again, store.BuildOptions{Media: []string{"all"}}))
+	s, err := store.Open(again)
 	require.NoError(t, err)
 	defer s.Close()
 	assert.Equal(t, opened.MediaStream("eye").Offsets, s.MediaStream("eye").Offsets)
 	assert.Equal(t, opened.Stream("imu").Offsets, s.Stream("imu").Offsets)
 	require.NoError(t, os.Truncate(path, 4096))
-	assert.ErrorIs(t, loader.Pack(ctx, opened, again, loader.BuildOptions{Strict: true}), dataset.ErrTruncated)
+	assert.ErrorIs(t, store.Pack(ctx, opened, again, store.BuildOptions{Strict: true}), dataset.ErrTruncated)
 }
 
 // largeFilm has a first frame of a mebibyte, and others that are broken.
@@ -329,7 +330,7 @@ func TestFramesThatTakeMuchMemoryAreToldBefore(t *testing.T) {
 			m[0].Media = append(m[0].Media, dataset.Media{Name: name, Encoding: "jpeg", Times: make([]int64, frames), Source: largeFilm{}})
 		}
 		var told []int64
-		_, err := loader.Build(context.Background(), m, loader.BuildOptions{Media: []string{loader.AllMedia}, Large: func(n int64) { told = append(told, n) }})
+		_, err := store.Build(context.Background(), m, store.BuildOptions{Media: []string{store.AllMedia}, Large: func(n int64) { told = append(told, n) }})
 		require.NoError(t, err)
 		assert.Equal(t, want, told, "%d frames of a MiB each, two cameras", frames)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -30,7 +31,7 @@ func TestAnEpisodeThatLacksAStreamIsToldOrWithStrictAnError(t *testing.T) {
 	} {
 		m := recordings(t)
 		one.spoil(m[2])
-		store, err := loader.Build(ctx, m, loader.BuildOptions{})
+		store, err := store.Build(ctx, m, store.BuildOptions{})
 		require.NoError(t, err)
 		p := plan()
 		p.Shuffle = "none"
@@ -86,7 +87,7 @@ func TestSamplesThatAreNotFiniteAreCounted(t *testing.T) {
 		list[at] = float32(math.Inf(at - 10))
 	}
 	list[12] = float32(math.NaN()) // of sample 2
-	store, err := loader.Build(ctx, m, loader.BuildOptions{})
+	store, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
 	p := plan()
 	p.Shuffle = "none"

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
 // Weighted is one of the stores that a loader draws from together. Weight says how often windows of it are drawn, relative to the weights
 // of the others. If all are 0, an epoch draws each window of every store once.
 type Weighted struct {
-	Store  *Store
+	Store  *store.Store
 	Weight float64
 }
 
@@ -30,7 +31,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	if i := slices.IndexFunc(list, func(s Weighted) bool { return s.Store == nil }); i >= 0 {
 		return nil, &MixtureError{i, "store", "none", "one that is open"}
 	}
-	plan = named(plan, list[0].Store.names())
+	plan = named(plan, list[0].Store.Names())
 	weighted := slices.ContainsFunc(list, func(s Weighted) bool { return s.Weight != 0 })
 	switch {
 	case weighted && plan.Shuffle == "shards":
@@ -52,7 +53,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 		return nil, refuse("Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), fmt.Sprintf("of %d", len(list)))
 	}
 	for i, numbers := range opt.Episodes {
-		if err := list[i].Store.checkEpisodes(numbers); err != nil {
+		if err := list[i].Store.CheckEpisodes(numbers); err != nil {
 			return nil, err
 		}
 	}
@@ -122,6 +123,6 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 // [align.Prepare]. An option that cannot be is an *OptionError, a plan that leaves no window an *EmptyError. On the CPU a store that was built lends
 // the loader its tensors; of all others it has copies. A store for which the device has not the
 // memory is an *ops.MemoryError: see [NewStreaming].
-func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan, opt Options) (*Loader, error) {
+func New(ctx context.Context, device *ops.Device, store *store.Store, plan align.Plan, opt Options) (*Loader, error) {
 	return NewMixture(ctx, device, []Weighted{{Store: store}}, plan, opt)
 }

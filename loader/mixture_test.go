@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -21,7 +22,7 @@ func two(t *testing.T, m made) []loader.Weighted {
 	t.Helper()
 	var list []loader.Weighted
 	for _, part := range []made{m[:3], m[3:]} {
-		store, err := loader.Build(context.Background(), part, loader.BuildOptions{})
+		store, err := store.Build(context.Background(), part, store.BuildOptions{})
 		require.NoError(t, err)
 		list = append(list, loader.Weighted{Store: store})
 	}
@@ -190,8 +191,8 @@ func TestAStateIsOfOneMixture(t *testing.T) {
 func TestStoresThatAreNotAlikeAreRefused(t *testing.T) {
 	ctx := context.Background()
 	m := recordings(t)
-	build := func(m made, o loader.BuildOptions) *loader.Store {
-		s, err := loader.Build(ctx, m, o)
+	build := func(m made, o store.BuildOptions) *store.Store {
+		s, err := store.Build(ctx, m, o)
 		require.NoError(t, err)
 		return s
 	}
@@ -200,15 +201,15 @@ func TestStoresThatAreNotAlikeAreRefused(t *testing.T) {
 	names := append([]dataset.Column{}, columns.Streams[1].Columns...)
 	names[2].Name = "other"
 	columns.Streams[1].Columns = names
-	one := build(m[:3], loader.BuildOptions{})
+	one := build(m[:3], store.BuildOptions{})
 	for want, second := range map[string]loader.Weighted{
-		"loader: store 1: stream imu: got none":                      {Store: build(m[3:], loader.BuildOptions{Streams: []string{"state", "action"}})},
-		"other, want the 3 of the first store":                       {Store: build(made{&columns}, loader.BuildOptions{})},
-		"stream state: got f16, want f32":                            {Store: build(m[3:], loader.BuildOptions{DType: tensor.F16})},
+		"loader: store 1: stream imu: got none":                      {Store: build(m[3:], store.BuildOptions{Streams: []string{"state", "action"}})},
+		"other, want the 3 of the first store":                       {Store: build(made{&columns}, store.BuildOptions{})},
+		"stream state: got f16, want f32":                            {Store: build(m[3:], store.BuildOptions{DType: tensor.F16})},
 		"store 1: weight: got -1":                                    {Store: one, Weight: -1},
 		"store 1: weight: got NaN":                                   {Store: one, Weight: math.NaN()},
 		"store 1: weight: got +Inf":                                  {Store: one, Weight: math.Inf(1)},
-		"store 1: windows: got none, want a window at least to draw": {Store: build(made{m[1]}, loader.BuildOptions{}), Weight: 1},
+		"store 1: windows: got none, want a window at least to draw": {Store: build(made{m[1]}, store.BuildOptions{}), Weight: 1},
 	} {
 		p := plan()
 		p.Filter.Task = "lift" // which episode 1 is not

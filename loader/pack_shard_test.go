@@ -16,6 +16,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -48,24 +49,24 @@ func sources(t *testing.T) sourced {
 	return s
 }
 
-func (s sourced) packShard(t *testing.T, folder string, index, count int, opt loader.BuildOptions) (fresh bool) {
+func (s sourced) packShard(t *testing.T, folder string, index, count int, opt store.BuildOptions) (fresh bool) {
 	t.Helper()
 	opt.Workers = 1
-	fresh, err := loader.PackShard(context.Background(), s, s.dir, folder, index, count, opt)
+	fresh, err := store.PackShard(context.Background(), s, s.dir, folder, index, count, opt)
 	require.NoError(t, err)
 	return fresh
 }
 
-func (s sourced) packAll(t *testing.T, folder string, count int, opt loader.BuildOptions) {
+func (s sourced) packAll(t *testing.T, folder string, count int, opt store.BuildOptions) {
 	t.Helper()
 	for i := range count {
 		s.packShard(t, folder, (i+count/2)%count, count, opt) // in any order
 	}
 }
 
-func opened(t *testing.T, path string) *loader.Store {
+func opened(t *testing.T, path string) *store.Store {
 	t.Helper()
-	s, err := loader.Open(path)
+	s, err := store.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -77,11 +78,11 @@ func TestShardsAreOneStore(t *testing.T) {
 	d := sources(t)
 	dir := t.TempDir()
 	single := filepath.Join(dir, "single.safetensors")
-	all, err := loader.SourcesOf(ctx, d.dir)
+	all, err := store.SourcesOf(ctx, d.dir)
 	require.NoError(t, err)
-	require.NoError(t, loader.Pack(ctx, d, single, loader.BuildOptions{Sources: all}))
+	require.NoError(t, store.Pack(ctx, d, single, store.BuildOptions{Sources: all}))
 	want := opened(t, single)
-	batches := func(s *loader.Store) map[int64]uint64 {
+	batches := func(s *store.Store) map[int64]uint64 {
 		got := map[int64]uint64{}
 		l, err := loader.New(ctx, open(t, "cpu"), s, plan(), loader.Options{Batch: 8, Last: ops.LastShort})
 		require.NoError(t, err)
@@ -92,8 +93,8 @@ func TestShardsAreOneStore(t *testing.T) {
 	drawn := batches(want)
 	for _, n := range []int{1, 2, 3, 7, 19} { // 19 are more than there are episodes
 		folder := filepath.Join(dir, fmt.Sprint(n))
-		d.packAll(t, folder, n, loader.BuildOptions{})
-		assert.True(t, loader.IsStore(folder))
+		d.packAll(t, folder, n, store.BuildOptions{})
+		assert.True(t, store.IsStore(folder))
 		got := opened(t, folder)
 		assert.Equal(t, want.Episodes, got.Episodes, n)
 		assert.Equal(t, want.Skipped, got.Skipped, n)
@@ -145,9 +146,9 @@ func TestAShardReadsItsEpisodesAlone(t *testing.T) {
 					want = append(want, e)
 				}
 			}
-			assert.False(t, d.packShard(t, dir, i, n, loader.BuildOptions{}))
+			assert.False(t, d.packShard(t, dir, i, n, store.BuildOptions{}))
 			assert.Equal(t, want, *d.read, "shard %d of %d", i, n)
-			s := opened(t, filepath.Join(dir, loader.ShardName(i, n)))
+			s := opened(t, filepath.Join(dir, store.ShardName(i, n)))
 			assert.Equal(t, len(want), len(s.Episodes)+len(s.Skipped))
 			for _, skipped := range s.Skipped {
 				assert.Equal(t, dataset.At(4), skipped.Row)
@@ -161,37 +162,37 @@ func TestAShardReadsItsEpisodesAlone(t *testing.T) {
 func TestAShardThatIsFreshStays(t *testing.T) {
 	d := sources(t)
 	folder := filepath.Join(t.TempDir(), "deep", "store")
-	path := filepath.Join(folder, loader.ShardName(1, 3))
-	packed := func(opt loader.BuildOptions) bool {
+	path := filepath.Join(folder, store.ShardName(1, 3))
+	packed := func(opt store.BuildOptions) bool {
 		*d.read = nil
 		fresh := d.packShard(t, folder, 1, 3, opt)
 		assert.Equal(t, fresh, len(*d.read) == 0)
 		return !fresh
 	}
-	assert.True(t, packed(loader.BuildOptions{}))
+	assert.True(t, packed(store.BuildOptions{}))
 	first := content(t, path)
-	assert.False(t, packed(loader.BuildOptions{}))
-	assert.True(t, packed(loader.BuildOptions{DType: tensor.F16, Replace: true}), "other options")
-	assert.False(t, packed(loader.BuildOptions{DType: tensor.F16, Replace: true}), "nothing to replace")
-	assert.True(t, packed(loader.BuildOptions{Streams: []string{"imu"}, Replace: true}), "other options")
-	assert.True(t, packed(loader.BuildOptions{Replace: true}), "other options")
+	assert.False(t, packed(store.BuildOptions{}))
+	assert.True(t, packed(store.BuildOptions{DType: tensor.F16, Replace: true}), "other options")
+	assert.False(t, packed(store.BuildOptions{DType: tensor.F16, Replace: true}), "nothing to replace")
+	assert.True(t, packed(store.BuildOptions{Streams: []string{"imu"}, Replace: true}), "other options")
+	assert.True(t, packed(store.BuildOptions{Replace: true}), "other options")
 	assert.Equal(t, first, content(t, path))
 
 	require.NoError(t, os.WriteFile(path, first[:len(first)-1], 0o600))
-	assert.True(t, packed(loader.BuildOptions{}), "cut short")
+	assert.True(t, packed(store.BuildOptions{}), "cut short")
 	require.NoError(t, os.WriteFile(filepath.Join(d.dir, "f1"), []byte("y"), 0o600)) // of the same length
-	assert.True(t, packed(loader.BuildOptions{}), "a file of its own is another")
+	assert.True(t, packed(store.BuildOptions{}), "a file of its own is another")
 	require.NoError(t, os.WriteFile(filepath.Join(d.dir, "f0"), []byte("longer"), 0o600))
-	assert.True(t, packed(loader.BuildOptions{}), "a file of another shard is longer")
+	assert.True(t, packed(store.BuildOptions{}), "a file of another shard is longer")
 	require.NoError(t, os.WriteFile(filepath.Join(d.dir, "f0"), []byte("equals"), 0o600))
-	assert.False(t, packed(loader.BuildOptions{}), "what another shard hashes")
+	assert.False(t, packed(store.BuildOptions{}), "what another shard hashes")
 
-	left := filepath.Join(folder, "."+loader.ShardName(1, 3)+".0123456789abcdef.tmp")
-	other := filepath.Join(folder, "."+loader.ShardName(2, 3)+".0123456789abcdef.tmp")
+	left := filepath.Join(folder, "."+store.ShardName(1, 3)+".0123456789abcdef.tmp")
+	other := filepath.Join(folder, "."+store.ShardName(2, 3)+".0123456789abcdef.tmp")
 	for _, name := range []string{left, other} {
 		require.NoError(t, os.WriteFile(name, nil, 0o600))
 	}
-	assert.True(t, packed(loader.BuildOptions{DType: tensor.F16, Replace: true}))
+	assert.True(t, packed(store.BuildOptions{DType: tensor.F16, Replace: true}))
 	assert.NoFileExists(t, left, "what a program that was killed has left")
 	assert.FileExists(t, other, "of another shard, which may be being written")
 }
@@ -200,29 +201,29 @@ func TestAShardThatIsFreshStays(t *testing.T) {
 func TestShardsOfOtherOptionsAreNotReplacedUnasked(t *testing.T) {
 	d := sources(t)
 	folder := t.TempDir()
-	d.packShard(t, folder, 1, 3, loader.BuildOptions{Media: []string{loader.AllMedia}})
-	d.packShard(t, folder, 2, 3, loader.BuildOptions{Media: []string{loader.AllMedia}})
-	were := [][]byte{content(t, filepath.Join(folder, loader.ShardName(1, 3))), content(t, filepath.Join(folder, loader.ShardName(2, 3)))}
+	d.packShard(t, folder, 1, 3, store.BuildOptions{Media: []string{store.AllMedia}})
+	d.packShard(t, folder, 2, 3, store.BuildOptions{Media: []string{store.AllMedia}})
+	were := [][]byte{content(t, filepath.Join(folder, store.ShardName(1, 3))), content(t, filepath.Join(folder, store.ShardName(2, 3)))}
 	for range 2 {
 		for index := range 3 {
-			for says, opt := range map[string]loader.BuildOptions{
+			for says, opt := range map[string]store.BuildOptions{
 				"media asked for none, where": {},
-				"streams asked for [imu]":     {Streams: []string{"imu"}, Media: []string{loader.AllMedia}},
-				"dtype f64, where":            {DType: tensor.F64, Media: []string{loader.AllMedia}},
-				"strict true, where":          {Strict: true, Media: []string{loader.AllMedia}},
+				"streams asked for [imu]":     {Streams: []string{"imu"}, Media: []string{store.AllMedia}},
+				"dtype f64, where":            {DType: tensor.F64, Media: []string{store.AllMedia}},
+				"strict true, where":          {Strict: true, Media: []string{store.AllMedia}},
 			} {
-				_, err := loader.PackShard(context.Background(), d, d.dir, folder, index, 3, opt)
+				_, err := store.PackShard(context.Background(), d, d.dir, folder, index, 3, opt)
 				assert.ErrorIs(t, err, dataset.ErrOption)
 				assert.ErrorContains(t, err, says)
 			}
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(d.dir, "f1"), []byte("y"), 0o600)) // which makes them stale
 	}
-	assert.Equal(t, []string{loader.ShardName(1, 3), loader.ShardName(2, 3)}, names(t, folder))
+	assert.Equal(t, []string{store.ShardName(1, 3), store.ShardName(2, 3)}, names(t, folder))
 	for i, was := range were {
-		assert.True(t, string(was) == string(content(t, filepath.Join(folder, loader.ShardName(i+1, 3)))))
+		assert.True(t, string(was) == string(content(t, filepath.Join(folder, store.ShardName(i+1, 3)))))
 	}
-	assert.False(t, d.packShard(t, folder, 1, 3, loader.BuildOptions{Media: []string{loader.AllMedia}}), "it is stale")
+	assert.False(t, d.packShard(t, folder, 1, 3, store.BuildOptions{Media: []string{store.AllMedia}}), "it is stale")
 }
 
 // A dataset that changed since is stale: for a shard by the files that it hashed and the others' names and sizes, for the whole by all.
@@ -230,10 +231,10 @@ func TestShardsKnowWhenTheyAreStale(t *testing.T) {
 	ctx := context.Background()
 	d := sources(t)
 	folder := t.TempDir()
-	d.packAll(t, folder, 2, loader.BuildOptions{})
-	whole, first, second := opened(t, folder), opened(t, filepath.Join(folder, loader.ShardName(0, 2))), opened(t, filepath.Join(folder, loader.ShardName(1, 2)))
+	d.packAll(t, folder, 2, store.BuildOptions{})
+	whole, first, second := opened(t, folder), opened(t, filepath.Join(folder, store.ShardName(0, 2))), opened(t, filepath.Join(folder, store.ShardName(1, 2)))
 	require.NoError(t, os.WriteFile(filepath.Join(d.dir, "f1"), []byte("y"), 0o600))
-	var stale *loader.StaleError
+	var stale *store.StaleError
 	require.ErrorAs(t, whole.Fresh(ctx, d.dir), &stale)
 	assert.Equal(t, []string{"f1"}, stale.Changed)
 	assert.ErrorAs(t, second.Fresh(ctx, d.dir), &stale)
@@ -253,9 +254,9 @@ func TestStreamsOfOtherColumnsInAShardAreLeftOutByName(t *testing.T) {
 		s.Values, s.Columns = values, s.Columns[:2]
 	}
 	folder := t.TempDir()
-	d.packAll(t, folder, 7, loader.BuildOptions{})
+	d.packAll(t, folder, 7, store.BuildOptions{})
 	got := opened(t, folder)
-	want, err := loader.Build(ctx, d, loader.BuildOptions{})
+	want, err := store.Build(ctx, d, store.BuildOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, want.Episodes, got.Episodes)
 	assert.Contains(t, got.Episodes[5].Notes, dataset.Note{Code: dataset.CodeColumnsUnnamed, Subject: "imu", Count: 91, Detail: dataset.Detail{Got: "2", Want: "3"}})
@@ -267,7 +268,7 @@ func TestStreamsOfOtherColumnsInAShardAreLeftOutByName(t *testing.T) {
 func TestAFolderThatIsNotOnePackingIsRefused(t *testing.T) {
 	ctx := context.Background()
 	d := sources(t)
-	first := loader.ShardName(0, 3)
+	first := store.ShardName(0, 3)
 	for what, c := range map[string]struct {
 		spoil func(folder string)
 		kind  error
@@ -275,57 +276,57 @@ func TestAFolderThatIsNotOnePackingIsRefused(t *testing.T) {
 	}{
 		"no shard":       {func(f string) { require.NoError(t, os.RemoveAll(f)); require.NoError(t, os.Mkdir(f, 0o700)) }, dataset.ErrUnsupported, "no shard"},
 		"a shard is not": {func(f string) { require.NoError(t, os.Remove(filepath.Join(f, first))) }, dataset.ErrNotFound, "got 2 of 3, want [" + first + "] too"},
-		"two packings": {func(f string) { require.NoError(t, os.WriteFile(filepath.Join(f, loader.ShardName(0, 4)), nil, 0o600)) }, dataset.ErrCorrupt,
+		"two packings": {func(f string) { require.NoError(t, os.WriteFile(filepath.Join(f, store.ShardName(0, 4)), nil, 0o600)) }, dataset.ErrCorrupt,
 			"shard-00000-of-00003.safetensors and shard-00000-of-00004.safetensors"},
 		"another shard": {func(f string) {
-			require.NoError(t, os.WriteFile(filepath.Join(f, first), content(t, filepath.Join(f, loader.ShardName(1, 3))), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(f, first), content(t, filepath.Join(f, store.ShardName(1, 3))), 0o600))
 		}, dataset.ErrCorrupt, "want shard 0 of 3"},
-		"other options": {func(f string) { d.packShard(t, f, 1, 3, loader.BuildOptions{DType: tensor.F16, Replace: true}) }, dataset.ErrCorrupt, "dtype: corrupt: got f16, want f32"},
+		"other options": {func(f string) { d.packShard(t, f, 1, 3, store.BuildOptions{DType: tensor.F16, Replace: true}) }, dataset.ErrCorrupt, "dtype: corrupt: got f16, want f32"},
 		"other files": {func(f string) {
 			require.NoError(t, os.WriteFile(filepath.Join(d.dir, "more"), nil, 0o600))
-			d.packShard(t, f, 1, 3, loader.BuildOptions{})
+			d.packShard(t, f, 1, 3, store.BuildOptions{})
 			require.NoError(t, os.Remove(filepath.Join(d.dir, "more")))
 		}, dataset.ErrCorrupt, "files of the dataset"},
 		"other episodes": {func(f string) {
 			less := d
 			less.made = d.made[:6]
-			less.packShard(t, f, 1, 3, loader.BuildOptions{})
+			less.packShard(t, f, 1, 3, store.BuildOptions{})
 		}, dataset.ErrCorrupt, "episodes of the dataset: corrupt: got 6, want 7"},
 		"an empty file": {func(f string) { require.NoError(t, os.WriteFile(filepath.Join(f, first), nil, 0o600)) }, dataset.ErrTruncated, first},
 		"a stream that no shard has": {func(f string) {
-			d.packAll(t, f, 3, loader.BuildOptions{Streams: []string{"imu", "none"}, Replace: true})
+			d.packAll(t, f, 3, store.BuildOptions{Streams: []string{"imu", "none"}, Replace: true})
 		}, dataset.ErrNotFound,
 			"none called none in any shard"},
 	} {
 		folder := t.TempDir()
-		d.packAll(t, folder, 3, loader.BuildOptions{})
+		d.packAll(t, folder, 3, store.BuildOptions{})
 		c.spoil(folder)
-		s, err := loader.Open(folder)
+		s, err := store.Open(folder)
 		assert.Nil(t, s)
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, what)
 		assert.ErrorIs(t, err, c.kind, what)
 		assert.ErrorContains(t, err, c.says, what)
 	}
-	assert.False(t, loader.IsStore(t.TempDir()))
+	assert.False(t, store.IsStore(t.TempDir()))
 
 	folder := t.TempDir()
-	d.packAll(t, folder, 2, loader.BuildOptions{})
-	for _, c := range [][2]int{{0, 3}, {2, 2}, {-1, 2}, {0, 0}, {0, loader.MostShards + 1}} {
-		_, err := loader.PackShard(ctx, d, d.dir, folder, c[0], c[1], loader.BuildOptions{})
+	d.packAll(t, folder, 2, store.BuildOptions{})
+	for _, c := range [][2]int{{0, 3}, {2, 2}, {-1, 2}, {0, 0}, {0, store.MostShards + 1}} {
+		_, err := store.PackShard(ctx, d, d.dir, folder, c[0], c[1], store.BuildOptions{})
 		assert.ErrorIs(t, err, dataset.ErrOption)
 	}
-	_, err := loader.PackShard(ctx, d, filepath.Join(d.dir, "none"), folder, 0, 2, loader.BuildOptions{})
+	_, err := store.PackShard(ctx, d, filepath.Join(d.dir, "none"), folder, 0, 2, store.BuildOptions{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	assert.Equal(t, []string{loader.ShardName(0, 2), loader.ShardName(1, 2)}, names(t, folder))
+	assert.Equal(t, []string{store.ShardName(0, 2), store.ShardName(1, 2)}, names(t, folder))
 }
 
 // What a shard says of itself is held against what it has.
 func TestAShardThatLiesIsRefused(t *testing.T) {
 	d := sources(t)
 	dir := t.TempDir()
-	d.packShard(t, dir, 1, 2, loader.BuildOptions{})
-	path := filepath.Join(dir, loader.ShardName(1, 2))
+	d.packShard(t, dir, 1, 2, store.BuildOptions{})
+	path := filepath.Join(dir, store.ShardName(1, 2))
 	whole := string(content(t, path))
 	for _, change := range [][2]string{
 		{`"count\":2`, `"count\":0`}, {`"count\":2`, `"count\":1`}, {`"index\":1`, `"index\":2`}, {`"index\":1`, `"index\":0`}, {`"episodes\":7,`, `"episodes\":8,`},
@@ -335,7 +336,7 @@ func TestAShardThatLiesIsRefused(t *testing.T) {
 		require.NotEqual(t, whole, text, change[0])
 		text = resized(t, text)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := loader.Open(path)
+		_, err := store.Open(path)
 		assert.ErrorIs(t, err, dataset.ErrCorrupt, change[1])
 	}
 }
@@ -360,13 +361,13 @@ func TestWhatCannotBeWrittenOfAShardIsSaid(t *testing.T) {
 	d := sources(t)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err := loader.PackShard(context.Background(), d, d.dir, filepath.Join(file, "store"), 0, 2, loader.BuildOptions{})
+	_, err := store.PackShard(context.Background(), d, d.dir, filepath.Join(file, "store"), 0, 2, store.BuildOptions{})
 	assert.Error(t, err)
 	var bad *dataset.FormatError
 	assert.False(t, errors.As(err, &bad))
-	strict := loader.BuildOptions{Strict: true, Workers: 1}
+	strict := store.BuildOptions{Strict: true, Workers: 1}
 	folder := t.TempDir()
-	_, err = loader.PackShard(context.Background(), d, d.dir, folder, 1, 2, strict)
+	_, err = store.PackShard(context.Background(), d, d.dir, folder, 1, 2, strict)
 	assert.ErrorContains(t, err, "broken")
 	assert.Empty(t, names(t, folder))
 }
@@ -376,13 +377,13 @@ func TestFramesInShardsAreThoseOfOneFile(t *testing.T) {
 	ctx := context.Background()
 	d := sources(t)
 	d.made = filmed(t)
-	opt := loader.BuildOptions{Media: []string{loader.AllMedia}}
+	opt := store.BuildOptions{Media: []string{store.AllMedia}}
 	dir := t.TempDir()
-	all, err := loader.SourcesOf(ctx, d.dir)
+	all, err := store.SourcesOf(ctx, d.dir)
 	require.NoError(t, err)
 	single := filepath.Join(dir, "single.safetensors")
 	opt.Sources = all
-	require.NoError(t, loader.Pack(ctx, d, single, opt))
+	require.NoError(t, store.Pack(ctx, d, single, opt))
 	want := opened(t, single)
 	for _, n := range []int{2, 7, 9} {
 		folder := filepath.Join(dir, fmt.Sprint(n))
@@ -418,8 +419,8 @@ func TestFramesInShardsAreThoseOfOneFile(t *testing.T) {
 		}
 	}
 	folder := t.TempDir()
-	d.packAll(t, folder, 2, loader.BuildOptions{Media: []string{"none"}})
-	_, err = loader.Open(folder)
+	d.packAll(t, folder, 2, store.BuildOptions{Media: []string{"none"}})
+	_, err = store.Open(folder)
 	assert.ErrorContains(t, err, "none called none in any shard")
 }
 
@@ -427,7 +428,7 @@ func TestFramesInShardsAreThoseOfOneFile(t *testing.T) {
 func TestAFolderOfShardsIsADataset(t *testing.T) {
 	d := sources(t)
 	folder := t.TempDir()
-	d.packAll(t, folder, 3, loader.BuildOptions{})
+	d.packAll(t, folder, 3, store.BuildOptions{})
 	s, err := dataset.Open(context.Background(), folder, dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, "made", s.Format())
@@ -437,7 +438,7 @@ func TestAFolderOfShardsIsADataset(t *testing.T) {
 	assert.Equal(t, d.made[6].Streams[0].Nanoseconds(), e.Stream("state").Nanoseconds())
 	_, err = s.Episode(context.Background(), 6)
 	assert.ErrorAs(t, err, new(*dataset.RangeError))
-	require.NoError(t, os.Truncate(filepath.Join(folder, loader.ShardName(2, 3)), 100))
+	require.NoError(t, os.Truncate(filepath.Join(folder, store.ShardName(2, 3)), 100))
 	_, err = s.Episode(context.Background(), 5)
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 	_, err = s.Episode(context.Background(), 0)
@@ -445,7 +446,7 @@ func TestAFolderOfShardsIsADataset(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err = s.Episode(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
-	require.NoError(t, os.Remove(filepath.Join(folder, loader.ShardName(1, 3))))
+	require.NoError(t, os.Remove(filepath.Join(folder, store.ShardName(1, 3))))
 	_, err = dataset.Open(context.Background(), folder, dataset.Options{})
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -87,16 +87,16 @@ func TestPackWritesTheFileThatSaveWrites(t *testing.T) {
 	some[2].Streams = some[2].Streams[:2]
 	for what, c := range map[string]struct {
 		d   dataset.Dataset
-		opt loader.BuildOptions
+		opt store.BuildOptions
 	}{
-		"some": {some, loader.BuildOptions{}}, "of some": {some, loader.BuildOptions{Streams: []string{"imu", "state"}, Workers: 1}},
-		"halves": {some, loader.BuildOptions{DType: tensor.F16, Sources: []loader.Source{{Path: "x", Bytes: 3}}}}, "more than is held": {many(t, 50e6), loader.BuildOptions{}},
-		"doubles, more than is held": {many(t, 40e6), loader.BuildOptions{DType: tensor.F64}},
+		"some": {some, store.BuildOptions{}}, "of some": {some, store.BuildOptions{Streams: []string{"imu", "state"}, Workers: 1}},
+		"halves": {some, store.BuildOptions{DType: tensor.F16, Sources: []store.Source{{Path: "x", Bytes: 3}}}}, "more than is held": {many(t, 50e6), store.BuildOptions{}},
+		"doubles, more than is held": {many(t, 40e6), store.BuildOptions{DType: tensor.F64}},
 	} {
-		store, err := loader.Build(ctx, c.d, c.opt)
+		packed, err := store.Build(ctx, c.d, c.opt)
 		require.NoError(t, err, what)
-		require.NoError(t, store.Save(filepath.Join(dir, "saved")))
-		require.NoError(t, loader.Pack(ctx, c.d, filepath.Join(dir, "packed"), c.opt), what)
+		require.NoError(t, packed.Save(filepath.Join(dir, "saved")))
+		require.NoError(t, store.Pack(ctx, c.d, filepath.Join(dir, "packed"), c.opt), what)
 		assert.True(t, string(content(t, filepath.Join(dir, "saved"))) == string(content(t, filepath.Join(dir, "packed"))), what)
 		assert.Equal(t, []string{"packed", "saved"}, names(t, dir))
 	}
@@ -112,11 +112,11 @@ func TestPackThatFailsLeavesWhatWasThere(t *testing.T) {
 	for i := range broken.n - 1 {
 		broken.made[i] = whole
 	}
-	assert.ErrorContains(t, loader.Pack(context.Background(), broken, path, loader.BuildOptions{Strict: true}), "broken")
+	assert.ErrorContains(t, store.Pack(context.Background(), broken, path, store.BuildOptions{Strict: true}), "broken")
 	for _, late := range []bool{false, true} {
 		d := many(t, 50e6)
 		ctx, cancel := context.WithCancel(context.Background())
-		err := loader.Pack(ctx, d, path, loader.BuildOptions{Progress: func(done, of int) {
+		err := store.Pack(ctx, d, path, store.BuildOptions{Progress: func(done, of int) {
 			if done == of || !late && done == of*3/4 {
 				cancel()
 			}
@@ -128,18 +128,18 @@ func TestPackThatFailsLeavesWhatWasThere(t *testing.T) {
 	for _, e := range none {
 		e.Steps = true
 	}
-	err := loader.Pack(context.Background(), none, path, loader.BuildOptions{})
-	var nothing *loader.NothingError
+	err := store.Pack(context.Background(), none, path, store.BuildOptions{})
+	var nothing *store.NothingError
 	require.ErrorAs(t, err, &nothing)
 	assert.ErrorIs(t, err, dataset.ErrMissing)
 	assert.ErrorContains(t, err, "loader: no streams to pack: state and 2 more (step-times: 25)")
 	assert.True(t, nothing.Steps())
-	err = loader.Pack(context.Background(), make(made, 3), path, loader.BuildOptions{})
+	err = store.Pack(context.Background(), make(made, 3), path, store.BuildOptions{})
 	assert.ErrorContains(t, err, "no episode that can be read, of 3: episode 0 and 2 more: ")
 	assert.Equal(t, "old", string(content(t, path)))
 	assert.Equal(t, []string{"s.safetensors"}, names(t, dir))
 	var p *fs.PathError
-	require.ErrorAs(t, loader.Pack(context.Background(), none, filepath.Join(dir, "none", "s"), loader.BuildOptions{}), &p)
+	require.ErrorAs(t, store.Pack(context.Background(), none, filepath.Join(dir, "none", "s"), store.BuildOptions{}), &p)
 	assert.Equal(t, filepath.Join(dir, "none", "s"), p.Path)
 }
 
@@ -176,9 +176,9 @@ func TestPackedNumbersAreTheRecordedOnes(t *testing.T) {
 		"f32, strided":   {strided, tensor.F32, 0, 0, func(i int) float64 { return wide[2*i] }},
 		"two at a sweep": {tensor.Must(tensor.New(tensor.F64, 200_000, 2)), tensor.BF16, 0, 0, func(int) float64 { return 0 }},
 	} {
-		store, err := loader.Build(ctx, one(c.values), loader.BuildOptions{DType: c.dtype})
+		packed, err := store.Build(ctx, one(c.values), store.BuildOptions{DType: c.dtype})
 		require.NoError(t, err, what)
-		s := store.Stream("s")
+		s := packed.Stream("s")
 		assert.Equal(t, [2]int{c.rounded, c.overflowed}, [2]int{s.Rounded, s.Overflowed}, what)
 		assert.Equal(t, c.dtype, s.Values.DType(), what)
 		if c.want == nil {
@@ -198,7 +198,7 @@ func TestPackedNumbersAreTheRecordedOnes(t *testing.T) {
 			}
 		}
 	}
-	_, err = loader.Build(ctx, one(singles), loader.BuildOptions{DType: tensor.I32})
+	_, err = store.Build(ctx, one(singles), store.BuildOptions{DType: tensor.I32})
 	assert.ErrorIs(t, err, dataset.ErrOption)
-	assert.True(t, errors.Is(loader.Pack(ctx, one(singles), filepath.Join(t.TempDir(), "s"), loader.BuildOptions{DType: tensor.I32}), dataset.ErrOption))
+	assert.True(t, errors.Is(store.Pack(ctx, one(singles), filepath.Join(t.TempDir(), "s"), store.BuildOptions{DType: tensor.I32}), dataset.ErrOption))
 }

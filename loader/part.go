@@ -99,3 +99,20 @@ type group struct {
 	pad    *tensor.Tensor
 	age    *tensor.Tensor
 }
+
+// fatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
+func fatal(err error) bool {
+	var option *OptionError
+	if errors.As(err, &option) {
+		return true
+	}
+	var plan *align.PlanError
+	var missing *align.MissingError
+	return errors.As(err, &plan) || errors.As(err, &missing)
+}
+
+// OptionError is an option that cannot be. Arg is a field of the options, or a key of the plan: "plan.windows.action".
+type OptionError = dataset.OptionError
+
+// refuse returns the *OptionError of an option.
+func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }

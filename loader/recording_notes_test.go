@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // What recordings say that bears on the streams is in the report once, with how many say it, whether they are packed or read meanwhile.
@@ -30,14 +31,14 @@ func TestALoaderSaysWhatItsRecordingsSay(t *testing.T) {
 	}
 	whole := []dataset.EpisodeNote{of(byName, 0, 3), of(noHeader, 1, 1), of(action, 1, 1), of(clocks, 2, 1), of(d[3].Notes[0], 3, 1)}
 	some := []dataset.EpisodeNote{whole[0], whole[2], whole[3], whole[4]}
-	built, opened, _ := saved(t, d, loader.BuildOptions{})
+	built, opened, _ := saved(t, d, store.BuildOptions{})
 	for _, c := range []struct {
 		streams []align.Stream
 		want    []dataset.EpisodeNote
 	}{{nil, whole}, {[]align.Stream{{Name: "s", From: "state"}, {Name: "action"}}, some}} {
 		p := plan()
 		p.Streams, p.Windows = c.streams, nil
-		for _, store := range []*loader.Store{built, opened} {
+		for _, store := range []*store.Store{built, opened} {
 			l, err := loader.New(ctx, open(t, "cpu"), store, p, loader.Options{Batch: 2})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, l.Report().EpisodeNotes)
@@ -46,6 +47,6 @@ func TestALoaderSaysWhatItsRecordingsSay(t *testing.T) {
 		p.Shuffle = "shards"
 		assert.Equal(t, c.want, streamed(t, "cpu", d, p, loader.Options{Batch: 2}).Report().EpisodeNotes)
 	}
-	only, _, _ := saved(t, d, loader.BuildOptions{Streams: []string{"action"}})
+	only, _, _ := saved(t, d, store.BuildOptions{Streams: []string{"action"}})
 	assert.Equal(t, dataset.Notes{action}, only.Episodes[1].Notes)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -69,8 +70,8 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 }
 
 // again returns what each part has of an episode that was read again, and finds out whether that is what it was.
-func (c *chosen) again(e int, recorded *dataset.Episode) ([]row, error) {
-	rows := make([]row, len(c.parts))
+func (c *chosen) again(e int, recorded *dataset.Episode) ([]store.Samples, error) {
+	rows := make([]store.Samples, len(c.parts))
 	var prepared *align.Prepared
 	if !c.seen[e].whole {
 		var err error
@@ -99,18 +100,18 @@ func (c *chosen) again(e int, recorded *dataset.Episode) ([]row, error) {
 		case from.Values.DType() != p.packed:
 			return nil, &ChangedError{"values of " + p.from, from.Values.DType().String(), p.packed.String()}
 		}
-		r.values, r.times = from.Values, from.Times
+		r.Values, r.Times = from.Values, from.Times
 		if at, width := max(p.column, 0), from.Values.Dim(1); width != p.width {
 			if width < at+p.width {
 				return nil, &ChangedError{"columns of " + p.from, fmt.Sprint(width), fmt.Sprintf("%d or more", at+p.width)}
 			}
 			var err error
-			if r.values, err = from.Values.Slice(1, at, at+p.width); err != nil {
+			if r.Values, err = from.Values.Slice(1, at, at+p.width); err != nil {
 				return nil, err
 			}
 		}
 		var err error
-		if times, err = hashed(times, r.times); err != nil {
+		if times, err = hashed(times, r.Times); err != nil {
 			return nil, err
 		}
 	}

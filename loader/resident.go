@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -175,19 +176,19 @@ func (c *chosen) pack(m int, from stores) (err error) {
 		p.values, p.times = s.Values, s.Times
 		return nil
 	}
-	p.values, p.times, err = joined(c.rows[m], p.width, n, p.packed)
+	p.values, p.times, err = store.Join(c.rows[m], p.width, n, p.packed)
 	return err
 }
 
 // untouched reports whether the rows are those of the packed stream: the same memory, one behind the other.
-func (c *chosen) untouched(m int, s *Stream) bool {
+func (c *chosen) untouched(m int, s *store.Stream) bool {
 	memory, at, _ := s.Values.Extent()
 	for _, r := range c.rows[m] {
-		if r.values.Len() == 0 {
+		if r.Values.Len() == 0 {
 			continue
 		}
-		other, lo, hi := r.values.Extent()
-		if other != memory || lo != at || r.values.Stride(0) != s.Values.Dim(1) {
+		other, lo, hi := r.Values.Extent()
+		if other != memory || lo != at || r.Values.Stride(0) != s.Values.Dim(1) {
 			return false
 		}
 		at = hi

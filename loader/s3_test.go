@@ -13,7 +13,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/isaaclab"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/internal/test/s3test"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	_ "github.com/robocache/robocache/storage/s3"
 	"github.com/robocache/robocache/tensor"
 )
@@ -32,23 +32,23 @@ func TestAPackedStoreIsReadFromABucket(t *testing.T) {
 	defer d.Close()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store.safetensors")
-	require.NoError(t, loader.Pack(ctx, d, path, loader.BuildOptions{}))
+	require.NoError(t, store.Pack(ctx, d, path, store.BuildOptions{}))
 	s3test.Shared().PutFolder(t, "stores", "packed", dir)
 	at := "s3://stores/packed/store.safetensors"
-	assert.True(t, loader.IsStore(at))
-	here, err := loader.Open(path)
+	assert.True(t, store.IsStore(at))
+	here, err := store.Open(path)
 	require.NoError(t, err)
 	defer here.Close()
-	there, err := loader.Open(at)
+	there, err := store.Open(at)
 	require.NoError(t, err)
 	defer there.Close()
 	require.Equal(t, len(here.Streams), len(there.Streams))
 	for i := range here.Streams {
 		assert.Equal(t, bytesOf(t, here.Streams[i].Values), bytesOf(t, there.Streams[i].Values))
 	}
-	sources, err := loader.SourcesOf(ctx, dir)
+	sources, err := store.SourcesOf(ctx, dir)
 	require.NoError(t, err)
-	remote, err := loader.SourcesOf(ctx, "s3://stores/packed")
+	remote, err := store.SourcesOf(ctx, "s3://stores/packed")
 	require.NoError(t, err)
 	assert.Equal(t, sources, remote)
 }

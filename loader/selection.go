@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // chosen are the episodes and streams that a plan takes.
@@ -23,8 +24,8 @@ type chosen struct {
 	known           []known
 	windows, begins []int64
 	parts           []part
-	rows            [][]row // of each part, an episode each, if they are kept
-	seen            []seen  // of each episode
+	rows            [][]store.Samples // of each part, an episode each, if they are kept
+	seen            []seen            // of each episode
 
 	filming *filming // nil without cameras
 	films   []*filmed
@@ -33,7 +34,7 @@ type chosen struct {
 
 // wants reports whether an episode is one of those that are asked for.
 func (c *chosen) wants(i int) bool {
-	store, number := c.from.place(i)
+	store, number := c.from.Place(i)
 	if store >= len(c.opt.Episodes) || c.opt.Episodes[store] == nil {
 		return true
 	}
@@ -79,13 +80,13 @@ func (c *chosen) notes(e *dataset.Episode) dataset.Notes {
 }
 
 // lacking lists the streams of the plan that an episode has no samples of, and why.
-func (c *chosen) lacking(i int, e *dataset.Episode, about *Episode, p *align.Prepared) (list []Lacking) {
+func (c *chosen) lacking(i int, e *dataset.Episode, about *store.Episode, p *align.Prepared) (list []Lacking) {
 	for m := range c.plan.Streams {
 		name, from := c.plan.Streams[m].Name, cmp.Or(c.plan.Streams[m].From, c.plan.Streams[m].Name)
 		if slices.ContainsFunc(p.Streams, func(s align.PreparedStream) bool { return s.Name == name && s.Len() > 0 }) {
 			continue
 		}
-		which, _ := c.from.place(i)
+		which, _ := c.from.Place(i)
 		list = append(list, Lacking{Dataset: which, Episode: about.Name, Stream: name, Note: whyEmpty(e, about, p, from)})
 	}
 	return list
@@ -111,7 +112,7 @@ func (c *chosen) begin(p *align.Prepared) error {
 		c.parts = append(c.parts, q)
 		c.report.Streams = append(c.report.Streams, StreamsReport{Name: q.name, Columns: q.width, Targets: len(q.deltas), DType: q.dtype.String()})
 	}
-	c.rows = make([][]row, len(c.parts))
+	c.rows = make([][]store.Samples, len(c.parts))
 	return nil
 }
 
@@ -119,14 +120,14 @@ func (c *chosen) begin(p *align.Prepared) error {
 type episodes interface {
 	Len() int
 	// read returns an episode as a store has it, and what is known of it besides.
-	read(ctx context.Context, i int) (*dataset.Episode, *Episode, error)
+	Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error)
 	// guard calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
-	guard(i int, do func() error) error
+	GuardEpisode(i int, do func() error) error
 	// media returns an episode's media streams.
-	media(ctx context.Context, i int) ([]dataset.Media, error)
+	EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error)
 	Format() string
 	// place returns of which of several datasets an episode is, and its number there.
-	place(i int) (dataset, number int)
+	Place(i int) (dataset, number int)
 }
 
 // known is what an episode is called, and its number in the dataset.

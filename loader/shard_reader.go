@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -15,47 +16,28 @@ import (
 // too where something is wrong, of which reading them one by one tells.
 func (w *shardReader) run(e, most int, to []target, at []int) int {
 	c := w.s.chosen
-	store, ok := c.from.(*Store)
+	store, ok := c.from.(*store.Store)
 	if !ok {
 		return 0
 	}
-	number := c.numbers[e]
-	file := store.holder(number)
-	if file.file == nil {
-		return 0
-	}
-	n := 0
-	for n < most && c.seen[e+n].whole && c.numbers[e+n] == number+n && store.holder(number+n) == file {
+	number, n := c.numbers[e], 0
+	for n < most && c.seen[e+n].whole && c.numbers[e+n] == number+n {
 		n++
 	}
-	first, shard := number, 0 // in the file
-	if store.shards != nil {
-		shard = shardAt(store.begins, number)
-		first -= store.begins[shard]
-	}
+	n = store.Run(number, n)
 	for m := range c.parts {
-		p, rows := &c.parts[m], int(c.parts[m].offsets[e+n]-c.parts[m].offsets[e])
+		p := &c.parts[m]
+		rows := int(p.offsets[e+n] - p.offsets[e])
 		if rows == 0 {
 			continue
 		}
-		s := file.Stream(p.from)
-		if all := store.Stream(p.from); all != nil && all.shards != nil && all.shards[shard].at != nil {
-			return 0 // its columns are in another order here
+		values, err := to[m].values.Slice(0, at[m], at[m]+rows)
+		times := to[m].times
+		if err == nil && times != nil {
+			times, err = times.Slice(0, at[m], at[m]+rows)
 		}
-		if s == nil || len(s.Columns) != p.width || s.DType() != p.packed || int(s.Offsets[first+n]-s.Offsets[first]) != rows {
+		if err != nil || !store.ReadRows(p.from, number, n, values, times) {
 			return 0
-		}
-		for _, t := range []struct {
-			to   *tensor.Tensor
-			name string
-		}{{to[m].values, ".values"}, {to[m].times, ".times"}} {
-			if t.to == nil {
-				continue
-			}
-			dst, err := t.to.Slice(0, at[m], at[m]+rows)
-			if err != nil || file.file.ReadRows(dst, s.Name+t.name, int(s.Offsets[first])) != nil {
-				return 0
-			}
 		}
 	}
 	for k := range n {
@@ -162,8 +144,8 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int) error {
 	c := w.s.chosen
 	number := c.numbers[e]
-	return c.from.guard(number, func() error {
-		recorded, _, err := c.from.read(ctx, number)
+	return c.from.GuardEpisode(number, func() error {
+		recorded, _, err := c.from.Read(ctx, number)
 		if err != nil {
 			return err
 		}
@@ -172,16 +154,16 @@ func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int)
 			return &dataset.EpisodeError{Episode: number, Err: err}
 		}
 		for m := range streams {
-			if streams[m].values == nil { // it has no samples
+			if streams[m].Values == nil { // it has no samples
 				continue
 			}
-			if err := place(to[m].values, at[m], streams[m].values); err != nil {
+			if err := place(to[m].values, at[m], streams[m].Values); err != nil {
 				return err
 			}
 			if to[m].times == nil {
 				continue
 			}
-			if err := place(to[m].times, at[m], streams[m].times); err != nil {
+			if err := place(to[m].times, at[m], streams[m].Times); err != nil {
 				return err
 			}
 		}
@@ -195,7 +177,7 @@ func (s *streamer) cannot(e int, err error) {
 	defer s.mu.Unlock()
 	if !s.unread[e] {
 		s.unread[e] = true
-		s.report.Notes = append(s.report.Notes, refusedNote(s.chosen.known[e].name, err))
+		s.report.Notes = append(s.report.Notes, store.RefusedNote(s.chosen.known[e].name, err))
 	}
 }
 

@@ -189,8 +189,8 @@ func (c *chosen) packedPass(ctx context.Context, from stores) func(visitor) erro
 // pass passes over the samples of the episodes that were chosen, which it reads again.
 func (c *chosen) pass(ctx context.Context, visit visitor) error {
 	read := func(ctx context.Context, e int) error {
-		return c.from.guard(c.numbers[e], func() error {
-			recorded, _, err := c.from.read(ctx, c.numbers[e])
+		return c.from.GuardEpisode(c.numbers[e], func() error {
+			recorded, _, err := c.from.Read(ctx, c.numbers[e])
 			if err != nil {
 				return err
 			}
@@ -199,10 +199,10 @@ func (c *chosen) pass(ctx context.Context, visit visitor) error {
 				return &dataset.EpisodeError{Episode: c.numbers[e], Err: err}
 			}
 			for m := range rows {
-				if rows[m].values == nil {
+				if rows[m].Values == nil {
 					continue
 				}
-				if err := visit(m, rows[m].values); err != nil {
+				if err := visit(m, rows[m].Values); err != nil {
 					return err
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -37,7 +38,7 @@ func statsOf(t *testing.T, dtype tensor.DType, rule string, columns [][]float64,
 		require.NoError(t, err)
 		m = append(m, &dataset.Episode{Name: fmt.Sprint(at), Streams: []dataset.Stream{s}})
 	}
-	store, err := loader.Build(ctx, m, loader.BuildOptions{DType: dtype})
+	store, err := store.Build(ctx, m, store.BuildOptions{DType: dtype})
 	require.NoError(t, err)
 	p := align.Plan{Rate: 10, Shuffle: "shards", Streams: []align.Stream{{Name: "s", Sampling: align.Sampling{Normalise: rule}}}}
 	resident, err := loader.New(ctx, open(t, "cpu"), store, p, loader.Options{Batch: 1})

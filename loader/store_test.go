@@ -17,18 +17,19 @@ import (
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
 // saved saves a store of a dataset, and opens it.
-func saved(t *testing.T, d dataset.Dataset, opt loader.BuildOptions) (built, opened *loader.Store, path string) {
+func saved(t *testing.T, d dataset.Dataset, opt store.BuildOptions) (built, opened *store.Store, path string) {
 	t.Helper()
-	built, err := loader.Build(context.Background(), d, opt)
+	built, err := store.Build(context.Background(), d, opt)
 	require.NoError(t, err)
 	path = filepath.Join(t.TempDir(), "s.safetensors")
 	require.NoError(t, built.Save(path))
-	opened, err = loader.Open(path)
+	opened, err = store.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	return built, opened, path
@@ -36,8 +37,8 @@ func saved(t *testing.T, d dataset.Dataset, opt loader.BuildOptions) (built, ope
 
 func TestUseAfterCloseIsAnError(t *testing.T) {
 	ctx := context.Background()
-	built, opened, path := saved(t, recordings(t), loader.BuildOptions{})
-	for _, s := range []*loader.Store{built, opened} {
+	built, opened, path := saved(t, recordings(t), store.BuildOptions{})
+	for _, s := range []*store.Store{built, opened} {
 		e, err := s.Episode(ctx, 1)
 		require.NoError(t, err)
 		_, err = e.Streams[0].Values.Contiguous()
@@ -55,8 +56,8 @@ func TestUseAfterCloseIsAnError(t *testing.T) {
 }
 
 func TestAStoreThatIsReplacedWhileItIsOpenStays(t *testing.T) {
-	built, opened, path := saved(t, recordings(t), loader.BuildOptions{})
-	other, err := loader.Build(context.Background(), recordings(t)[:1], loader.BuildOptions{})
+	built, opened, path := saved(t, recordings(t), store.BuildOptions{})
+	other, err := store.Build(context.Background(), recordings(t)[:1], store.BuildOptions{})
 	require.NoError(t, err)
 	require.NoError(t, other.Save(path))
 	require.NoError(t, opened.Guard(func() error {
@@ -67,7 +68,7 @@ func TestAStoreThatIsReplacedWhileItIsOpenStays(t *testing.T) {
 		return err
 	}))
 	require.NoError(t, opened.Save(path), "over what it is not any more")
-	again, err := loader.Open(path)
+	again, err := store.Open(path)
 	require.NoError(t, err)
 	assert.Equal(t, built.Len(), again.Len())
 	require.NoError(t, again.Close())
@@ -76,7 +77,7 @@ func TestAStoreThatIsReplacedWhileItIsOpenStays(t *testing.T) {
 func TestAStoreThatIsCutShortWhileItIsOpenIsAnError(t *testing.T) {
 	ctx := context.Background()
 	d := many(t, 1e6)
-	_, opened, path := saved(t, d, loader.BuildOptions{})
+	_, opened, path := saved(t, d, store.BuildOptions{})
 	e, err := opened.Episode(ctx, d.n-1)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(path, 8192))
@@ -86,7 +87,7 @@ func TestAStoreThatIsCutShortWhileItIsOpenIsAnError(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 	assert.ErrorIs(t, opened.Save(filepath.Join(t.TempDir(), "s")), dataset.ErrTruncated)
 
-	_, opened, path = saved(t, d, loader.BuildOptions{})
+	_, opened, path = saved(t, d, store.BuildOptions{})
 	e, err = opened.Episode(ctx, d.n-1)
 	require.NoError(t, err)
 	err = opened.Guard(func() error {
@@ -103,7 +104,7 @@ func TestALoaderIsMadeOfAWholeStore(t *testing.T) {
 	ctx := context.Background()
 	device := open(t, "cpu")
 	opt := loader.Options{Batch: 8, Last: ops.LastShort}
-	_, opened, path := saved(t, recordings(t), loader.BuildOptions{})
+	_, opened, path := saved(t, recordings(t), store.BuildOptions{})
 	l, err := loader.New(ctx, device, opened, plan(), opt)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(path, 4096))
@@ -143,8 +144,8 @@ func TestWhatADatasetSaysOfItselfIsKept(t *testing.T) {
 	e.Empty = []dataset.EmptyStream{{Name: "none", Columns: []dataset.Column{{Name: "0", Type: "int", Integer: true}}, DType: tensor.F64}}
 	e.Streams = []dataset.Stream{e.Streams[0], e.Streams[2]}
 	e.Notes.AddDamage(dataset.CodeMessageShort, 3, nil)
-	built, opened, _ := saved(t, d, loader.BuildOptions{})
-	for _, s := range []*loader.Store{built, opened} {
+	built, opened, _ := saved(t, d, store.BuildOptions{})
+	for _, s := range []*store.Store{built, opened} {
 		assert.Equal(t, d.info, s.Info())
 		assert.Equal(t, []string{d.Name(), d.Format()}, []string{s.Name(), s.Format()})
 		got, err := s.Episode(ctx, 3)
@@ -182,13 +183,13 @@ func TestStoresOfRecordingsAreKept(t *testing.T) {
 			return
 		}
 		defer d.Close()
-		built, err := loader.Build(ctx, d, loader.BuildOptions{})
+		built, err := store.Build(ctx, d, store.BuildOptions{})
 		require.NoError(t, err, path)
 		if built.Any() != nil {
 			return
 		}
 		count++
-		_, opened, _ := saved(t, d, loader.BuildOptions{})
+		_, opened, _ := saved(t, d, store.BuildOptions{})
 		assert.Equal(t, withoutNothing(built.Info()), opened.Info(), path)
 		assert.Equal(t, built.Episodes, opened.Episodes, path)
 		for i := range built.Len() {
@@ -256,7 +257,7 @@ func tiny(t testing.TB) []byte {
 		require.NoError(t, err)
 		m = append(m, &dataset.Episode{Name: fmt.Sprint(i), Streams: []dataset.Stream{s}})
 	}
-	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	store, err := store.Build(context.Background(), m, store.BuildOptions{})
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "s.safetensors")
 	require.NoError(t, store.Save(path))
@@ -271,12 +272,12 @@ func TestAStoreThatEndsTooSoonIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, whole, 0o600))
 	for n := len(whole) - 1; n >= 0; n-- {
 		require.NoError(t, os.Truncate(path, int64(n)))
-		_, err := loader.Open(path)
+		_, err := store.Open(path)
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, "%d bytes", n)
 	}
 	require.NoError(t, os.WriteFile(path, whole, 0o600))
-	s, err := loader.Open(path)
+	s, err := store.Open(path)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 }
@@ -287,8 +288,8 @@ func tryOpen(t *testing.T, b []byte) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "s.safetensors")
 	require.NoError(t, os.WriteFile(path, b, 0o600))
-	loader.IsStore(path)
-	s, err := loader.Open(path)
+	store.IsStore(path)
+	s, err := store.Open(path)
 	if err != nil {
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad)
@@ -373,7 +374,7 @@ func TestAnIndexThatCannotBeIsRefused(t *testing.T) {
 			text = string([]byte{byte(head + grown), byte((head + grown) >> 8)}) + text[2:]
 		}
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := loader.Open(path)
+		_, err := store.Open(path)
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, what)
 	}
@@ -385,7 +386,7 @@ func TestStreamsThatAreNoneAreNoted(t *testing.T) {
 	short, wild := good, good
 	short.Name, short.Times = "short", tensor.Must(tensor.Of([]int64{0}, 1))
 	wild.Name, wild.Times = "wild", tensor.Must(tensor.Of([]float64{0, 1e300}, 2))
-	store, err := loader.Build(context.Background(), made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}}, loader.BuildOptions{})
+	store, err := store.Build(context.Background(), made{{Name: "e", Streams: []dataset.Stream{good, short, wild}}}, store.BuildOptions{})
 	require.NoError(t, err)
 	notes := store.Episodes[0].Notes
 	require.Len(t, notes, 2)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // MixtureError says that a store cannot be drawn from with those before it. It is dataset.ErrOption.
@@ -24,7 +25,7 @@ func (e *MixtureError) Error() string {
 func (e *MixtureError) Unwrap() error { return dataset.ErrOption }
 
 // stores are several, whose episodes are numbered through.
-type stores []*Store
+type stores []*store.Store
 
 func (s stores) Len() int {
 	n := 0
@@ -35,10 +36,10 @@ func (s stores) Len() int {
 }
 
 // read reads an episode, whose streams it gives the columns that the first store has.
-func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
-	store, i := s.of(i)
-	e, known, err := store.read(ctx, i)
-	if err != nil || store == s[0] {
+func (s stores) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
+	holder, i := s.of(i)
+	e, known, err := holder.Read(ctx, i)
+	if err != nil || holder == s[0] {
 		return e, known, err
 	}
 	about := *known
@@ -48,15 +49,15 @@ func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 		if want == nil {
 			continue
 		}
-		f, why := fit(want.Columns, from.Columns, false)
+		f, why := store.Fit(want.Columns, from.Columns, false)
 		if why.Code != "" { // of a stream that is not drawn
 			continue
 		}
-		if from.Values, err = f.of(from.Values); err != nil {
+		if from.Values, err = f.Of(from.Values); err != nil {
 			return nil, known, err
 		}
 		from.Columns = want.Columns
-		about.differ(from.Name, f.differs)
+		about.Differ(from.Name, f.Differs)
 	}
 	for k := range e.Empty {
 		if want := s[0].Stream(e.Empty[k].Name); want != nil {
@@ -67,20 +68,20 @@ func (s stores) read(ctx context.Context, i int) (*dataset.Episode, *Episode, er
 	return e, &about, nil
 }
 
-func (s stores) media(ctx context.Context, i int) ([]dataset.Media, error) {
+func (s stores) EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error) {
 	store, i := s.of(i)
-	return store.media(ctx, i)
+	return store.EpisodeMedia(ctx, i)
 }
 
 func (s stores) Format() string { return s[0].Format() }
 
-func (s stores) guard(i int, do func() error) error {
+func (s stores) GuardEpisode(i int, do func() error) error {
 	store, i := s.of(i)
-	return store.guard(i, do)
+	return store.GuardEpisode(i, do)
 }
 
 // of returns the store of an episode, and its number there.
-func (s stores) of(i int) (*Store, int) {
+func (s stores) of(i int) (*store.Store, int) {
 	for ; i >= s[0].Len(); s = s[1:] {
 		i -= s[0].Len()
 	}
@@ -97,11 +98,11 @@ func (s stores) Guard(do func() error) error {
 
 // built reports whether all are in Go's memory, and none in a file that is closed some day.
 func (s stores) built() bool {
-	return !slices.ContainsFunc(s, func(store *Store) bool { return store.file != nil || store.shards != nil })
+	return !slices.ContainsFunc(s, func(store *store.Store) bool { return !store.InMemory() })
 }
 
 // whole returns the packed stream of that name if there is one store alone.
-func (s stores) whole(name string) *Stream {
+func (s stores) whole(name string) *store.Stream {
 	if len(s) > 1 {
 		return nil
 	}
@@ -121,7 +122,7 @@ func (s stores) alike(i int, plan *align.Plan) error {
 		want, got := s[0].Stream(name), s[i].Stream(name)
 		var why dataset.Note
 		if want != nil && got != nil {
-			_, why = fit(want.Columns, got.Columns, false)
+			_, why = store.Fit(want.Columns, got.Columns, false)
 		}
 		switch {
 		case want == nil: // of which Prepare speaks
@@ -137,7 +138,7 @@ func (s stores) alike(i int, plan *align.Plan) error {
 	return nil
 }
 
-func (s stores) place(i int) (store, number int) {
+func (s stores) Place(i int) (store, number int) {
 	for k, o := range s {
 		if i < o.Len() {
 			return k, o.Episodes[i].Number
@@ -145,4 +146,20 @@ func (s stores) place(i int) (store, number int) {
 		i -= o.Len()
 	}
 	return len(s), i
+}
+
+// columnNames lists the first columns.
+func columnNames(columns []dataset.Column) string {
+	const most = 8
+	text := ""
+	for i, c := range columns {
+		if i == most {
+			return text + ", ..."
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += c.Name
+	}
+	return text
 }

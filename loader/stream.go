@@ -8,13 +8,14 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
 // NewStreaming prepares a loader that reads meanwhile: what it keeps on the device is not the whole dataset but the shards that batches are drawn
 // from, and those that come next. It is for what does not fit the device. The dataset may be a store, or recordings, which each worker packs as
-// [Build] does, in float32. It stays open as long as the loader is, and is not closed by it.
+// [store.Build] does, in float32. It stays open as long as the loader is, and is not closed by it.
 //
 // The order is the plan's shuffle "shards", with Options.ShardWindows and MixShards, or "none". Windows, batches and states are those of a loader
 // that [New] makes with the same plan and options, to the bit. First every episode is read once, for the windows that it has, and the statistics if
@@ -43,36 +44,27 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	return open(ctx, device, plan, &opt, func(l *Loader, c *chosen) error {
 		var from interface {
 			episodes
-			names() []string
+			Names() []string
 		}
-		store := func(s *Store) error {
+		if s := store.Of(d); s != nil {
 			from = s
-			if len(opt.Episodes) == 0 {
-				return nil
+			if len(opt.Episodes) > 0 {
+				if err := s.CheckEpisodes(opt.Episodes[0]); err != nil {
+					return err
+				}
 			}
-			return s.checkEpisodes(opt.Episodes[0])
-		}
-		switch d := d.(type) {
-		case *Store:
-			if err := store(d); err != nil {
-				return err
-			}
-		case detached:
-			if err := store(d.Store); err != nil {
-				return err
-			}
-		default:
+		} else {
 			var sources []string
 			for _, s := range c.plan.Streams {
 				sources = append(sources, cmp.Or(s.From, s.Name))
 			}
-			u, err := unpack(ctx, d, sources, Columns(c.plan.Streams), &opt)
+			u, err := unpack(ctx, d, sources, store.Columns(c.plan.Streams), &opt)
 			if err != nil {
 				return err
 			}
 			from = u
 		}
-		c.from, c.plan = from, named(c.plan, from.names())
+		c.from, c.plan = from, named(c.plan, from.Names())
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -24,7 +25,7 @@ func TestAFileThatIsCutWhileItIsRead(t *testing.T) {
 	require.NoError(t, err)
 	p := align.Plan{Rate: 30, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}
 	opt := loader.Options{Batch: 64, ShardWindows: 500, MixShards: 2, Last: ops.LastShort, Strict: true}
-	store, err := loader.Open(path)
+	store, err := store.Open(path)
 	require.NoError(t, err)
 	defer store.Close()
 	l := streamed(t, "cpu", store, p, opt)

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -95,17 +96,17 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 		}
 		opt := loader.Options{Batch: 1 + r.IntN(6), Seed: r.Uint64(), Ranks: 1 + r.IntN(3), Last: ops.LastBatch(r.IntN(2)), ShardWindows: 1 + r.IntN(40), MixShards: 1 + r.IntN(5), Workers: 1 + r.IntN(5)}
 		opt.Rank = r.IntN(opt.Ranks)
-		build := loader.BuildOptions{}
+		build := store.BuildOptions{}
 		if opt.Cameras = twoCameras[:r.IntN(3)]; len(opt.Cameras) > 0 {
 			opt.Age = r.IntN(2) == 0
-			build.Media = []string{loader.AllMedia}
+			build.Media = []string{store.AllMedia}
 			p.Windows = map[string]align.Window{"front": {From: -40 * time.Millisecond, To: 150 * time.Millisecond}}
 			if len(p.Streams) > 0 {
 				p.Streams = append(p.Streams, align.Stream{Name: "front"})
 			}
 		}
 		what := fmt.Sprintf("case %d: %+v, %+v", k, p, opt)
-		store, err := loader.Build(ctx, m, build)
+		store, err := store.Build(ctx, m, build)
 		if err != nil {
 			require.ErrorContains(t, err, "no episode has", what)
 			continue

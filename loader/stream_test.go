@@ -16,6 +16,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -38,14 +39,14 @@ func streamed(t *testing.T, backend string, d dataset.Dataset, p align.Plan, opt
 // file or several, with any number of workers, shards and ranks.
 func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 	m := recordings(t)
-	store, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	packed, err := store.Build(context.Background(), m, store.BuildOptions{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for i := range 3 {
-		_, err := loader.PackShard(context.Background(), m, t.TempDir(), dir, i, 3, loader.BuildOptions{})
+		_, err := store.PackShard(context.Background(), m, t.TempDir(), dir, i, 3, store.BuildOptions{})
 		require.NoError(t, err)
 	}
-	files, err := loader.Open(dir)
+	files, err := store.Open(dir)
 	require.NoError(t, err)
 	defer files.Close()
 	for _, c := range []struct{ windows, mix int }{{16, 3}, {30, 2}, {64, 2}, {1000, 1}, {100, 9}} {
@@ -53,7 +54,7 @@ func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 		want := map[int64]uint64{}
 		digests(t, load(t, "cpu", m, shards(), opt), want, 0, 1, 8)
 		require.Equal(t, 402, len(want))
-		for _, d := range []dataset.Dataset{store, files, m} {
+		for _, d := range []dataset.Dataset{packed, files, m} {
 			for _, workers := range []int{1, 16} {
 				opt.Workers = workers
 				got := map[int64]uint64{}
@@ -65,7 +66,7 @@ func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 			got := map[int64]uint64{}
 			for rank := range ranks {
 				opt.Batch, opt.Rank, opt.Ranks = 3, rank, ranks
-				digests(t, streamed(t, "cpu", store, shards(), opt), got, rank, ranks, 3)
+				digests(t, streamed(t, "cpu", packed, shards(), opt), got, rank, ranks, 3)
 			}
 			same(t, want, got, "%d ranks", ranks)
 		}
@@ -399,8 +400,8 @@ func TestADeviceThatIsTooSmallIsToldWhatFits(t *testing.T) {
 // Next allocates nothing but for what reads the shards.
 func TestDrawingAllocatesNothing(t *testing.T) {
 	ctx := context.Background()
-	store := large(t, 20)
-	l, err := loader.NewStreaming(ctx, open(t, "cpu"), store, align.Plan{Rate: 30, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}, loader.Options{Batch: 8, ShardWindows: 2000, MixShards: 2})
+	packed := large(t, 20)
+	l, err := loader.NewStreaming(ctx, open(t, "cpu"), packed, align.Plan{Rate: 30, Streams: []align.Stream{{Name: "state"}, {Name: "action"}}}, loader.Options{Batch: 8, ShardWindows: 2000, MixShards: 2})
 	require.NoError(t, err)
 	defer l.Close()
 	require.NoError(t, l.Next(ctx))

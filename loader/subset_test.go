@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -49,9 +50,9 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 		want = append(want, sum)
 	}
 	opt.Episodes = [][]int{numbers}
-	whole, err := loader.Build(ctx, m, loader.BuildOptions{})
+	whole, err := store.Build(ctx, m, store.BuildOptions{})
 	require.NoError(t, err)
-	built, err := loader.Build(ctx, m, loader.BuildOptions{Episodes: numbers})
+	built, err := store.Build(ctx, m, store.BuildOptions{Episodes: numbers})
 	require.NoError(t, err)
 	assert.Len(t, built.Episodes, 3)
 	assert.Equal(t, dataset.At(4), built.Skipped[0].Row)
@@ -73,7 +74,7 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 
 	var option *loader.OptionError
 	for _, bad := range [][]int{{0, 7}, {-1}, {2, 1}, {1, 1}} {
-		_, err := loader.Build(ctx, m, loader.BuildOptions{Episodes: bad})
+		_, err := store.Build(ctx, m, store.BuildOptions{Episodes: bad})
 		require.ErrorAs(t, err, &option)
 		assert.Equal(t, "Episodes", option.Arg)
 		o := loader.Options{Batch: 1, Episodes: [][]int{bad}}
@@ -116,7 +117,7 @@ func TestStatisticsOfOthersNormalise(t *testing.T) {
 		opt.Statistics = map[string]loader.Statistics{"state": {Rule: rule, Shift: used.Shift, Scale: used.Scale}}
 		assert.Equal(t, used, load(t, "cpu", m[5:], p, opt).Normalisation("state"))
 
-		store, err := loader.Build(context.Background(), m, loader.BuildOptions{DType: tensor.F32})
+		store, err := store.Build(context.Background(), m, store.BuildOptions{DType: tensor.F32})
 		require.NoError(t, err)
 		cpu := open(t, "cpu")
 		for what, bad := range map[string]loader.Statistics{

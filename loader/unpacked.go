@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -30,13 +31,13 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	if len(opt.Episodes) > 0 {
 		episodes = opt.Episodes[0]
 	}
-	of, err := someOf(d, episodes)
+	of, err := store.NewSubset(d, episodes)
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len()), numbers: of.numbers}
+	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len()), numbers: of.Numbers}
 	type found struct {
-		streams []Stream
+		streams []store.Stream
 		err     error
 	}
 	wanted := map[string]bool{}
@@ -74,7 +75,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 }
 
 // names returns those of the streams.
-func (u *unpacked) names() []string {
+func (u *unpacked) Names() []string {
 	list := make([]string, len(u.streams))
 	for i := range u.streams {
 		list[i] = u.streams[i].Name
@@ -95,17 +96,17 @@ func (o one) Info() dataset.Info { return dataset.Info{} }
 func (o one) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
 // packed packs the named streams of an episode, or all without a name.
-func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []string) (*Store, error) {
+func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
 	if len(names) > 0 {
 		some := *e
 		some.Streams = slices.DeleteFunc(slices.Clone(e.Streams), func(s dataset.Stream) bool { return !slices.Contains(names, s.Name) })
 		e = &some
 	}
-	return Build(ctx, one{u.Dataset, e}, BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
+	return store.Build(ctx, one{u.Dataset, e}, store.BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
 }
 
 // media returns an episode's media streams.
-func (u *unpacked) media(ctx context.Context, i int) ([]dataset.Media, error) {
+func (u *unpacked) EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error) {
 	e, err := u.Episode(ctx, i)
 	if err != nil {
 		return nil, err
@@ -113,19 +114,19 @@ func (u *unpacked) media(ctx context.Context, i int) ([]dataset.Media, error) {
 	return e.Media, nil
 }
 
-func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
+func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	n := u.number(i)
-	about := &Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
+	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: u.splits[n]}
 	recorded, err := u.Episode(ctx, i)
 	if err != nil {
 		return nil, about, &dataset.EpisodeError{Episode: n, Err: err}
 	}
-	names := u.names()
+	names := u.Names()
 	s, err := u.packed(ctx, recorded, names)
 	if err != nil {
 		return nil, about, err
 	}
-	e, known, err := s.read(ctx, 0)
+	e, known, err := s.Read(ctx, 0)
 	if err != nil {
 		return nil, about, err
 	}
@@ -136,13 +137,13 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 	for _, o := range u.streams {
 		at := slices.IndexFunc(streams, func(s dataset.Stream) bool { return s.Name == o.Name })
 		if at >= 0 {
-			f, why := fit(o.Columns, streams[at].Columns, len(u.columns[o.Name]) > 0)
+			f, why := store.Fit(o.Columns, streams[at].Columns, len(u.columns[o.Name]) > 0)
 			if why.Code == "" {
-				if streams[at].Values, err = f.of(streams[at].Values); err != nil {
+				if streams[at].Values, err = f.Of(streams[at].Values); err != nil {
 					return nil, known, err
 				}
 				streams[at].Columns = o.Columns
-				known.differ(o.Name, f.differs)
+				known.Differ(o.Name, f.Differs)
 				e.Notes = known.Notes
 				e.Streams = append(e.Streams, streams[at])
 				continue
@@ -162,6 +163,6 @@ func (u *unpacked) read(ctx context.Context, i int) (*dataset.Episode, *Episode,
 	return e, known, nil
 }
 
-func (u *unpacked) guard(_ int, do func() error) error { return do() }
+func (u *unpacked) GuardEpisode(_ int, do func() error) error { return do() }
 
-func (u *unpacked) place(i int) (store, number int) { return 0, u.number(i) }
+func (u *unpacked) Place(i int) (store, number int) { return 0, u.number(i) }

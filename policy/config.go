@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
@@ -90,7 +91,7 @@ func (o *Options) isAction(stream string) bool {
 }
 
 // newConfig is a policy by the options, of a store's streams; what their columns and statistics are is missing still.
-func newConfig(store *loader.Store, o *Options) (*Config, error) {
+func newConfig(store *store.Store, o *Options) (*Config, error) {
 	recipe, err := RecipeOf(cmp.Or(o.Size, Sizes[0]))
 	if err != nil {
 		return nil, err
@@ -292,7 +293,7 @@ func (c *Config) plan(ahead bool) (align.Plan, error) {
 }
 
 // loader draws all windows of some episodes, in their order.
-func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.Store, episodes []int) (*loader.Loader, error) {
+func (c *Config) loader(ctx context.Context, device *ops.Device, store *store.Store, episodes []int) (*loader.Loader, error) {
 	p, err := c.plan(true)
 	if err != nil {
 		return nil, err
@@ -302,7 +303,7 @@ func (c *Config) loader(ctx context.Context, device *ops.Device, store *loader.S
 }
 
 // drawn draws windows of the training episodes, a batch for each device, of which the first is that of a rank of all.
-func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, store *loader.Store) (*loader.Group, error) {
+func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, store *store.Store) (*loader.Group, error) {
 	p, err := c.plan(true)
 	if err != nil {
 		return nil, err
@@ -314,7 +315,7 @@ func (c *Config) drawn(ctx context.Context, devices []*ops.Device, rank int, sto
 
 // episodes says which are trained on: those that the plan's filter takes, and that are neither held out nor left out. What is held out is, whatever the
 // filter says.
-func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) error {
+func (c *Config) episodes(from *store.Store, o *Options, f dataset.Filter) error {
 	for _, of := range []struct {
 		option  string
 		numbers []int
@@ -323,7 +324,7 @@ func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) err
 			if slices.Contains(of.numbers[:i], n) {
 				return refuse(of.option, fmt.Sprintf("%d twice", n), "each episode once")
 			}
-			if err := there(store, of.option, n); err != nil {
+			if err := there(from, of.option, n); err != nil {
 				return err
 			}
 		}
@@ -333,9 +334,9 @@ func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) err
 			return refuse("LeaveOut", fmt.Sprintf("%d, which is held out", n), "the numbers of other episodes")
 		}
 	}
-	var others []*loader.Episode
-	for i := range store.Episodes {
-		e := &store.Episodes[i]
+	var others []*store.Episode
+	for i := range from.Episodes {
+		e := &from.Episodes[i]
 		if slices.Contains(o.HoldOut, e.Number) || slices.Contains(o.LeaveOut, e.Number) {
 			continue
 		}
@@ -346,7 +347,7 @@ func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) err
 	c.Filtered = len(others) - len(c.Trained)
 	switch {
 	case len(others) == 0:
-		return refuse("HoldOut", fmt.Sprintf("all %d episodes, or left out", len(store.Episodes)), "at least one that is trained on")
+		return refuse("HoldOut", fmt.Sprintf("all %d episodes, or left out", len(from.Episodes)), "at least one that is trained on")
 	case len(c.Trained) == 0:
 		return loader.PassesNone(f, others)
 	}
@@ -357,7 +358,7 @@ func (c *Config) episodes(store *loader.Store, o *Options, f dataset.Filter) err
 }
 
 // there refuses the number of an episode that a store has not.
-func there(store *loader.Store, option string, n int) error {
+func there(store *store.Store, option string, n int) error {
 	numbers := []int{}
 	for i := range store.Episodes {
 		numbers = append(numbers, store.Episodes[i].Number)
@@ -402,7 +403,7 @@ func (c *Config) adopt(l *loader.Loader) {
 
 // enough opens a loader of those of some episodes that have as many ticks as are seen and predicted, takes the others off the list, and lists them in LeftOut.
 // It is an *EpisodeError if none is left.
-func (c *Config) enough(ctx context.Context, device *ops.Device, store *loader.Store, episodes *[]int) (*loader.Loader, error) {
+func (c *Config) enough(ctx context.Context, device *ops.Device, store *store.Store, episodes *[]int) (*loader.Loader, error) {
 	l, err := c.loader(ctx, device, store, *episodes)
 	if err != nil {
 		return nil, err

@@ -14,12 +14,13 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
 // contents reads what the policy takes of some episodes, by their numbers, and returns a hash of each: so an episode of a copy is known, whatever its name and
 // number are there. A value that is not finite is a *StreamError that says where it is.
-func (c *Config) contents(ctx context.Context, store *loader.Store, numbers []int) (map[int]string, error) {
+func (c *Config) contents(ctx context.Context, store *store.Store, numbers []int) (map[int]string, error) {
 	p, err := c.parse()
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (c *Config) Copies() (list [][2]int) {
 
 // TrainedOn returns those of some episodes of a store, by their numbers, that the policy was trained on: whose samples are the same, whatever the dataset is
 // called and however its episodes are numbered. A stream that is not there, or a value that is not finite, is a *StreamError.
-func (p *Policy) TrainedOn(ctx context.Context, store *loader.Store, numbers []int) ([]int, error) {
+func (p *Policy) TrainedOn(ctx context.Context, store *store.Store, numbers []int) ([]int, error) {
 	c := p.config
 	known := map[string]bool{}
 	for _, n := range c.Trained {

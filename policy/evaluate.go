@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 )
 
@@ -117,7 +117,7 @@ func (t *tally) done(episodes []int) Evaluation {
 
 // evaluate compares a model's predictions with what was recorded in some episodes of a store. Visit, if it is not nil, has each window and the chunk [C,A]
 // that was predicted, in the action's own unit; it may keep neither.
-func evaluate(ctx context.Context, c *Config, m *nn.Model, store *loader.Store, episodes []int, visit func(w *Window, chunk []float64) error) (_ Evaluation, err error) {
+func evaluate(ctx context.Context, c *Config, m *nn.Model, store *store.Store, episodes []int, visit func(w *Window, chunk []float64) error) (_ Evaluation, err error) {
 	t := newTally(c)
 	if len(episodes) == 0 {
 		return t.done([]int{}), nil

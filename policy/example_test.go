@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 )
@@ -35,7 +35,7 @@ func actions() (err error) {
 		return err
 	}
 	defer d.Close()
-	store, err := loader.Build(ctx, d, loader.BuildOptions{})
+	store, err := store.Build(ctx, d, store.BuildOptions{})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/robocache/robocache/policy"
@@ -60,7 +60,7 @@ func TestTwoGPUsByNCCLTrainToTheSameBits(t *testing.T) {
 	byNCCL(t, "cuda:0,cuda:1", recorded(t, "examples/data/g1"), policy.Options{HoldOut: []int{2}, Steps: 40}, 40)
 }
 
-func byNCCL(t *testing.T, backend string, store *loader.Store, o policy.Options, steps int) {
+func byNCCL(t *testing.T, backend string, store *store.Store, o policy.Options, steps int) {
 	ctx := context.Background()
 	var all []map[string]string
 	var dir string

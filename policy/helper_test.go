@@ -13,7 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda"
 	_ "github.com/robocache/robocache/ops/sim"
@@ -69,16 +69,16 @@ func robots(t testing.TB, rows ...int) made {
 	return m
 }
 
-func build(t testing.TB, d dataset.Dataset) *loader.Store {
+func build(t testing.TB, d dataset.Dataset) *store.Store {
 	t.Helper()
-	store, err := loader.Build(context.Background(), d, loader.BuildOptions{})
+	store, err := store.Build(context.Background(), d, store.BuildOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store
 }
 
 // recorded is a store of recordings of the shared folder, or of the examples.
-func recorded(t testing.TB, path string) *loader.Store {
+func recorded(t testing.TB, path string) *store.Store {
 	t.Helper()
 	if path = filepath.Join("..", path); strings.HasPrefix(path, "../shared") {
 		path = filepath.Join("..", path)
@@ -113,7 +113,7 @@ func all(t testing.TB, backends string) []*ops.Device {
 	return devices
 }
 
-func trainer(t testing.TB, backends string, store *loader.Store, o policy.Options) *policy.Trainer {
+func trainer(t testing.TB, backends string, store *store.Store, o policy.Options) *policy.Trainer {
 	t.Helper()
 	tr, err := policy.NewTrainer(context.Background(), all(t, backends), store, o)
 	require.NoError(t, err)

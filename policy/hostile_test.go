@@ -17,7 +17,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -25,7 +25,7 @@ import (
 )
 
 // saved is a checkpoint of two steps.
-func saved(t *testing.T, store *loader.Store, o policy.Options) string {
+func saved(t *testing.T, store *store.Store, o policy.Options) string {
 	t.Helper()
 	tr := trainer(t, "cpu", store, o)
 	train(t, tr, 2)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -57,7 +57,7 @@ func (p *Policy) Config() *Config { return p.config }
 
 // Evaluate compares the chunks that the policy predicts at each tick of some episodes of a store with what was recorded. Visit, if it is not nil, has each
 // window and its chunk [C,A], in the action's own unit; it may keep neither. A recording that lacks a stream, or has other columns, is an error.
-func (p *Policy) Evaluate(ctx context.Context, store *loader.Store, episodes []int, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
+func (p *Policy) Evaluate(ctx context.Context, store *store.Store, episodes []int, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
 	return evaluate(ctx, p.config, p.model, store, episodes, visit)
 }
 

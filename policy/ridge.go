@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -26,12 +26,12 @@ func ridgeLambdas() (list []float64) {
 // Ridge is the skill of ridge regression on the policy's inputs, of all tokens side by side and each with deviation 1, to the same targets, for each horizon by
 // itself. Cross-validation over the training episodes chooses lambda: the episodes are dealt out to 8 folds, and of each fold's windows the error is
 // taken that a regression on the others leaves. It is computed in float64, from sums over the windows, of no more than about 20,000 of them.
-func Ridge(ctx context.Context, c *Config, store *loader.Store) (Evaluation, error) {
+func Ridge(ctx context.Context, c *Config, store *store.Store) (Evaluation, error) {
 	return ridge(ctx, c, store, nil)
 }
 
 // ridge is Ridge; visit, if it is not nil, has what it predicts for windows that are held out so many ticks ahead, in deviations from the last action.
-func ridge(ctx context.Context, c *Config, store *loader.Store, visit func(w *Window, ticks int, y []float64)) (Evaluation, error) {
+func ridge(ctx context.Context, c *Config, store *store.Store, visit func(w *Window, ticks int, y []float64)) (Evaluation, error) {
 	out := Evaluation{Episodes: c.HoldOut}
 	width := len(c.Inputs) * c.Recipe.History
 	if width > ridgeWidth {
@@ -111,7 +111,7 @@ func ridge(ctx context.Context, c *Config, store *loader.Store, visit func(w *Wi
 }
 
 // predictBy visits the windows that are held out with what fits predict, by ticks.
-func (c *Config) predictBy(ctx context.Context, device *ops.Device, store *loader.Store, fits map[int][]float64, visit func(w *Window, ticks int, y []float64)) error {
+func (c *Config) predictBy(ctx context.Context, device *ops.Device, store *store.Store, fits map[int][]float64, visit func(w *Window, ticks int, y []float64)) error {
 	l, err := c.loader(ctx, device, store, c.HoldOut)
 	if err != nil {
 		return err

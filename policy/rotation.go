@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // component is how the columns of a quaternion are called, where they are not an array that says so.
@@ -14,7 +14,7 @@ var component = regexp.MustCompile(`(^|[^a-z])q[wxyz]$`)
 
 // Rotations are the columns of the action that are parts of quaternions, as the recording says or as their names do. Each is predicted as it is, by itself: see
 // docs/train.md.
-func (c *Config) Rotations(store *loader.Store) ([]string, error) {
+func (c *Config) Rotations(store *store.Store) ([]string, error) {
 	p, err := c.parse()
 	if err != nil {
 		return nil, err

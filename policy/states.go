@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // NotState is a stream of a dataset that is not taken as a state: by its name, unless a plan names it, or a camera that a plan names.
@@ -62,7 +62,7 @@ func (c *Config) Times() (list []Column) {
 }
 
 // choose takes the streams of a store that the options name, or that can be states, and the action, for a plan that names none.
-func (c *Config) choose(store *loader.Store, p *align.Plan, o *Options) error {
+func (c *Config) choose(store *store.Store, p *align.Plan, o *Options) error {
 	var names []string
 	for i := range store.Streams {
 		names = append(names, store.Streams[i].Name)

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -55,7 +55,7 @@ func (t *Trace) Add(w *Window, chunk []float64) error {
 }
 
 // Ridge is [Ridge] of the trace's policy, and keeps what it predicts for the episode, which is one that is held out.
-func (t *Trace) Ridge(ctx context.Context, store *loader.Store) (Evaluation, error) {
+func (t *Trace) Ridge(ctx context.Context, store *store.Store) (Evaluation, error) {
 	return ridge(ctx, t.config, store, func(w *Window, ticks int, y []float64) {
 		if w.Episode != t.episode || ticks != t.ticks {
 			return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
@@ -48,7 +49,7 @@ type Options struct {
 // Trainer trains a policy. Its methods are for one goroutine at a time.
 type Trainer struct {
 	config *Config
-	store  *loader.Store
+	store  *store.Store
 	loader *loader.Group
 	models []*nn.Model // one a device, with the same parameters
 	held   constants
@@ -63,7 +64,7 @@ type Trainer struct {
 // the training episodes, puts these on each device and captures a step of training, with the draw of each device's batch, in one graph. The devices
 // share the order of the windows. The caller closes it, before the devices. What cannot be trained on is an *OptionError, *StreamError or
 // *EpisodeError, an error of the loader, or one of package nn.
-func NewTrainer(ctx context.Context, devices []*ops.Device, store *loader.Store, o Options) (_ *Trainer, err error) {
+func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, o Options) (_ *Trainer, err error) {
 	t := &Trainer{store: store, ranks: o.Ranks}
 	defer func() {
 		if err != nil {
@@ -145,7 +146,7 @@ func (t *Trainer) alike(ctx context.Context) error {
 const ring = 1024
 
 // learn finds the columns of the streams and their statistics, on the CPU.
-func (c *Config) learn(ctx context.Context, store *loader.Store) error {
+func (c *Config) learn(ctx context.Context, store *store.Store) error {
 	device, err := ops.Open("cpu")
 	if err != nil {
 		return err

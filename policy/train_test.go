@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -116,7 +116,7 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 }
 
 // Devices train to the bits of as many of the CPU's exact way, from the draw of a window to the checkpoint.
-func sameBits(t *testing.T, backend string, store *loader.Store, o policy.Options, steps int) {
+func sameBits(t *testing.T, backend string, store *store.Store, o policy.Options, steps int) {
 	t.Helper()
 	ctx := context.Background()
 	var all []map[string]string

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -92,7 +93,7 @@ func (out *batched) on() string {
 }
 
 // of says what the batches are drawn from. There are no stores of a dataset that is read meanwhile.
-func (out *batched) of(stores []*loader.Store, g *loader.Group) {
+func (out *batched) of(stores []*store.Store, g *loader.Group) {
 	l := g.Loaders()[0]
 	out.Report = batching.Listed(g.Report())
 	out.Entries = notetext.EpisodeEntries(out.EpisodeNotes)

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/serve"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
@@ -93,8 +93,8 @@ dataset, are refused unless --replace is given.`,
 				}
 				return a.packShards(&p, out, shard.index, shard.index+1, shard.count, "")
 			case given("shards"):
-				if shards < 1 || shards > loader.MostShards {
-					return usagef("--shards: got %d, want 1 to %d", shards, loader.MostShards)
+				if shards < 1 || shards > store.MostShards {
+					return usagef("--shards: got %d, want 1 to %d", shards, store.MostShards)
 				}
 				begin, end, from, err := shardsOf(shards, os.Getenv)
 				if err != nil {
@@ -140,7 +140,7 @@ func (a *app) pack(p *batching.Packing, out string) error {
 	}
 	defer d.Close()
 	done := a.step("hashing the files of " + p.Path)
-	sources, err := loader.SourcesOf(ctx, p.Path)
+	sources, err := store.SourcesOf(ctx, p.Path)
 	done()
 	if err != nil {
 		return readError(p.Path, err)
@@ -148,7 +148,7 @@ func (a *app) pack(p *batching.Packing, out string) error {
 	if err := a.packInto(ctx, p, d, out, sources); err != nil {
 		return err
 	}
-	store, err := loader.Open(out)
+	store, err := store.Open(out)
 	if err != nil {
 		return readError(out, err)
 	}
@@ -161,7 +161,7 @@ func (a *app) pack(p *batching.Packing, out string) error {
 }
 
 // packInto writes the store of a dataset.
-func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, sources []loader.Source) error {
+func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, sources []store.Source) error {
 	bar := a.counting("packing episodes", d.Len())
 	defer bar.done()
 	written := func() {}
@@ -173,7 +173,7 @@ func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Datas
 		}
 	})
 	opt.Sources = sources
-	err := loader.Pack(ctx, d, out, opt)
+	err := store.Pack(ctx, d, out, opt)
 	var path *fs.PathError
 	if errors.As(err, &path) && path.Path == out {
 		return unwritten(err)
@@ -184,7 +184,7 @@ func (a *app) packInto(ctx context.Context, p *batching.Packing, d dataset.Datas
 	return nil
 }
 
-func packedOf(ctx context.Context, in, out string, store *loader.Store) (*packed, error) {
+func packedOf(ctx context.Context, in, out string, store *store.Store) (*packed, error) {
 	r := &packed{Input: in, Output: out, Episodes: store.Len(), Skipped: serve.SkippedOf(store.Skipped), Absent: []batching.Absent{}, Streams: []packedStream{}, Media: []packedMedia{}, LeftOut: []notetext.Reason{}, Remarks: []string{}, Packed: []int{}, Fresh: []int{}}
 	if absent := batching.AbsentOf(in, store); absent != nil {
 		r.Absent, r.Remarks = append(r.Absent, *absent), append(r.Remarks, absent.String())

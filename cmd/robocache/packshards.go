@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // packShards packs shards begin to end-1 of count into a folder. from is who said which.
@@ -42,9 +43,9 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 	}
 	written := out
 	if end-begin == 1 && count > 1 {
-		written = filepath.Join(out, loader.ShardName(begin, count))
+		written = filepath.Join(out, store.ShardName(begin, count))
 	}
-	store, err := loader.Open(written)
+	store, err := store.Open(written)
 	if err == nil && store.Shard == nil {
 		err = store.Any()
 	}
@@ -74,7 +75,7 @@ func (a *app) packShards(p *batching.Packing, out string, begin, end, count int,
 func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Dataset, out string, index, count int) (fresh bool, err error) {
 	done, episodes := a.step(fmt.Sprintf("shard %d of %d: hashing files", index, count)), bar{}
 	defer func() { done(); episodes.done() }()
-	return loader.PackShard(ctx, d, p.Path, out, index, count, p.BuildOptions(func(at, of int) {
+	return store.PackShard(ctx, d, p.Path, out, index, count, p.BuildOptions(func(at, of int) {
 		if at == 1 {
 			done()
 			episodes = a.counting(fmt.Sprintf("packing shard %d of %d", index, count), of)

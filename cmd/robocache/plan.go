@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/text"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 const planHelp = `Plan looks at a recording or dataset and writes a first plan for it: a file that resample, fuse,
@@ -113,10 +113,10 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 
 // open opens what a plan is to be made for.
 func (p *planning) open(ctx context.Context) (dataset.Dataset, error) {
-	if !loader.IsStore(p.Path) {
+	if !store.IsStore(p.Path) {
 		return p.Read(ctx)
 	}
-	d, err := loader.Open(p.Path)
+	d, err := store.Open(p.Path)
 	if err != nil {
 		return nil, readError(p.Path, err)
 	}

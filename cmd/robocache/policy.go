@@ -19,7 +19,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 	"github.com/robocache/robocache/tensor"
@@ -184,7 +184,7 @@ type actor struct {
 	*acting
 	app    *app
 	policy *policy.Policy
-	store  *loader.Store
+	store  *store.Store
 	out    *acted
 }
 

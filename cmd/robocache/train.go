@@ -19,7 +19,7 @@ import (
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn/ranks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -343,7 +343,7 @@ func (w *trainer) remark(format string, args ...any) {
 }
 
 // run trains, compares and writes.
-func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
+func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	if w.anew {
 		w.remark("--resume: there is no checkpoint in %s, training begins with the first step", w.training.out)
 	}
@@ -435,7 +435,7 @@ func (w *trainer) ended(tr *policy.Trainer) error {
 }
 
 // compare compares the policy and a ridge on the episodes that are held out.
-func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *loader.Store) error {
+func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	done := w.app.step("comparing with the episodes held out")
 	defer done()
 	e, err := tr.Evaluate(ctx, nil)

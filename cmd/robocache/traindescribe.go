@@ -9,12 +9,12 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/serve"
 	"github.com/robocache/robocache/internal/text"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/policy"
 )
 
 // describe says what is trained on what.
-func (w *trainer) describe(tr *policy.Trainer, store *loader.Store) error {
+func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 	c, r := tr.Config(), tr.Report()
 	o := w.out
 	o.Policy, o.Says, o.Recipe, o.Parameters, o.MFLOP = c.Policy, c.Says, c.Recipe, tr.Parameters(), c.Recipe.FLOP(len(c.Inputs), len(c.Targets))/1e6

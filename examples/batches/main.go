@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open("auto") finds a GPU
 	"github.com/robocache/robocache/viz"
@@ -48,7 +49,7 @@ func run(in, backend string, out io.Writer) error {
 		return err
 	}
 	defer d.Close()
-	store, err := loader.Build(ctx, d, loader.BuildOptions{})
+	store, err := store.Build(ctx, d, store.BuildOptions{})
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func run(in, backend string, out io.Writer) error {
 }
 
 // draw makes a picture of the actions of the first window over the samples of its episode.
-func draw(ctx context.Context, l *loader.Loader, store *loader.Store, batch *loader.Batch) error {
+func draw(ctx context.Context, l *loader.Loader, store *store.Store, batch *loader.Batch) error {
 	e, window, err := l.Window(ctx, store, batch, 0, "action")
 	if err != nil {
 		return err

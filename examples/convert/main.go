@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // so that the input may be of any format
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cpu"
 )
@@ -66,7 +67,7 @@ func windows(ctx context.Context, device *ops.Device, path string, rate float64,
 	}
 	defer d.Close()
 	fmt.Fprintf(out, "%s %s: %d rows at %g Hz, tasks %q\n", d.Format(), d.Info().Version, d.Info().Frames, d.Info().Rate, d.Info().Tasks)
-	store, err := loader.Build(ctx, d, loader.BuildOptions{})
+	store, err := store.Build(ctx, d, store.BuildOptions{})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/lerobot" // so that dataset.Open knows it
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open("auto") finds a GPU
 	"github.com/robocache/robocache/policy"
@@ -41,7 +41,7 @@ func run(in string, holdOut int, backend string, out io.Writer) (err error) {
 		return err
 	}
 	defer d.Close()
-	store, err := loader.Build(ctx, d, loader.BuildOptions{})
+	store, err := store.Build(ctx, d, store.BuildOptions{})
 	if err != nil {
 		return err
 	}

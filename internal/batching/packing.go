@@ -8,7 +8,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // wantRate names the argument that a recording lacks whose timestamps count steps.
@@ -24,7 +24,7 @@ type Packing struct {
 	// have one.
 	Prefer     string              `json:"-"`
 	PreferRate float64             `json:"-"`
-	Build      loader.BuildOptions `json:"-"`
+	Build      store.BuildOptions `json:"-"`
 	Spell      Spelling            `json:"-"`
 
 	cameras bool // Build.Media are the cameras of a Request
@@ -76,14 +76,14 @@ func (p *Packing) checkRate(info dataset.Info) error {
 }
 
 // BuildOptions are those of the loader, with a function to call at each episode that is done.
-func (p *Packing) BuildOptions(progress func(done, of int)) loader.BuildOptions {
+func (p *Packing) BuildOptions(progress func(done, of int)) store.BuildOptions {
 	opt := p.Build
 	opt.Strict, opt.Progress = p.Strict, progress
 	return opt
 }
 
 // Store reads the dataset and packs it into memory.
-func (p *Packing) Store(ctx context.Context, watch *Watch) (*loader.Store, error) {
+func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, error) {
 	d, err := p.Read(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*loader.Store, error
 	defer done()
 	opt := p.BuildOptions(func(int, int) { one() })
 	opt.Large = func(bytes int64) { watch.large(bytes, p.Spell.of("streaming")) }
-	store, err := loader.Build(ctx, d, opt)
+	store, err := store.Build(ctx, d, opt)
 	if err == nil {
 		err = store.Any()
 	}
@@ -109,8 +109,8 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*loader.Store, error
 // Explain says what an error of packing means for whoever asked for it.
 func (p *Packing) Explain(err error) error {
 	var option *OptionError
-	var nothing *loader.NothingError
-	var media *loader.MediaError
+	var nothing *store.NothingError
+	var media *store.MediaError
 	var stream *align.StreamError
 	switch {
 	case errors.As(err, &stream): // without the columns that are asked for

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/near"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -135,7 +136,7 @@ func (r *Request) Explain(err error) error {
 	var missing *align.MissingError
 	var mixture *loader.MixtureError
 	var camera *loader.CameraError
-	var media *loader.MediaError
+	var media *store.MediaError
 	var lacking *loader.LackingError
 	var placed *align.InPlanError
 	errors.As(err, &placed)

@@ -8,6 +8,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // mostRemarks is how many lines Remarks returns, besides one that counts the others.
@@ -57,7 +58,7 @@ func Notes(r *loader.Report) (notes dataset.Notes) {
 }
 
 // StoreNotes returns the notes of a store's recordings, and those about streams that are not in the order of time there.
-func StoreNotes(ctx context.Context, s *loader.Store) ([]dataset.EpisodeNote, error) {
+func StoreNotes(ctx context.Context, s *store.Store) ([]dataset.EpisodeNote, error) {
 	var all dataset.EpisodeNotes
 	for i := range s.Episodes {
 		all.Add(i, s.Episodes[i].Name, s.Episodes[i].Notes.Of(dataset.ClassRemark))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -25,7 +26,7 @@ func TestNotesOfAStore(t *testing.T) {
 	d := dataset.Single("x", "run", func(context.Context) (*dataset.Episode, error) {
 		return &dataset.Episode{Name: "run", Streams: []dataset.Stream{s}, Notes: dataset.Notes{log}}, nil
 	})
-	store, err := loader.Build(context.Background(), d, loader.BuildOptions{})
+	store, err := store.Build(context.Background(), d, store.BuildOptions{})
 	require.NoError(t, err)
 	list, err := StoreNotes(context.Background(), store)
 	require.NoError(t, err)

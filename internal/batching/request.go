@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -168,8 +169,8 @@ type Source struct {
 	*Request
 	Data dataset.Dataset
 	// Store is Data, if that is one, and Stores are all that are drawn from, Store first; none of a dataset that is read meanwhile.
-	Store  *loader.Store
-	Stores []*loader.Store
+	Store  *store.Store
+	Stores []*store.Store
 	// Absent are the inputs of which declared episodes are not there.
 	Absent []Absent
 	watch  Watch
@@ -185,9 +186,9 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		}
 	}()
 	switch {
-	case r.Fresh != "" && !loader.IsStore(r.Paths[0]):
+	case r.Fresh != "" && !store.IsStore(r.Paths[0]):
 		return nil, refusef("fresh", "a store that robocache pack has written", "it with %q", r.Paths[0])
-	case r.Streaming && !loader.IsStore(r.Paths[0]):
+	case r.Streaming && !store.IsStore(r.Paths[0]):
 		if s.Data, err = s.packing(0).Read(ctx); err == nil {
 			s.absent(r.Paths[0], s.Data)
 		}
@@ -212,7 +213,7 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	done := watch.step("hashing the files of " + r.Fresh)
 	err = s.Store.Fresh(ctx, r.Fresh)
 	done()
-	var stale *loader.StaleError
+	var stale *store.StaleError
 	switch {
 	case errors.As(err, &stale):
 		err = &InputError{Path: r.Paths[0], Err: err}
@@ -233,20 +234,20 @@ func (s *Source) absent(path string, d dataset.Dataset) {
 // columns are those that are asked for of each stream. Of a plan file that cannot be read, which Plan will tell, they are all.
 func (s *Source) columns() map[string][]string {
 	if !s.planned() {
-		return loader.Columns(s.Streams)
+		return store.Columns(s.Streams)
 	}
 	p, err := s.readPlan()
 	if err != nil {
 		return nil
 	}
-	return loader.Columns(p.Streams)
+	return store.Columns(p.Streams)
 }
 
 // packing is how a dataset of the request is read and packed, by its place among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
-	p.Build = loader.BuildOptions{Columns: s.columns()}
+	p.Build = store.BuildOptions{Columns: s.columns()}
 	for _, c := range s.Cameras {
 		p.Build.Media = append(p.Build.Media, c.Name)
 	}
@@ -260,11 +261,11 @@ func (s *Source) packing(i int) *Packing {
 }
 
 // open opens a store, or packs a dataset.
-func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, error) {
-	if !loader.IsStore(path) {
+func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, error) {
+	if !store.IsStore(path) {
 		return s.packing(i).Store(ctx, &s.watch)
 	}
-	store, err := loader.Open(path)
+	store, err := store.Open(path)
 	if err != nil {
 		return nil, ReadError(path, err)
 	}
@@ -278,9 +279,9 @@ func (s *Source) open(ctx context.Context, i int, path string) (*loader.Store, e
 }
 
 // filmed checks that a store has the frames of the cameras.
-func (r *Request) filmed(path string, s *loader.Store) error {
+func (r *Request) filmed(path string, s *store.Store) error {
 	for _, c := range r.Cameras {
-		if slices.ContainsFunc(s.Media, func(m loader.Media) bool { return m.Name == c.Name }) {
+		if slices.ContainsFunc(s.Media, func(m store.Media) bool { return m.Name == c.Name }) {
 			continue
 		}
 		err := errors.New("the store has no frames of it, want one that robocache pack --media has made, or the recordings")

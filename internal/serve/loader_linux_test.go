@@ -22,6 +22,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/all"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -109,7 +110,7 @@ func loaderOfG1(t testing.TB, opt loader.Options) *loader.Loader {
 	d, err := dataset.Open(ctx, g1, dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
-	store, err := loader.Build(ctx, d, loader.BuildOptions{})
+	store, err := store.Build(ctx, d, store.BuildOptions{})
 	require.NoError(t, err)
 	cpu, err := ops.Open("cpu")
 	require.NoError(t, err)

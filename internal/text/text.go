@@ -25,3 +25,16 @@ func List(names []string, most int) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
+
+// Join joins what describe returns for the first entries, at most most of them, and the number of the others: "a; b; and 3 more" with "; ".
+func Join[T any](list []T, most int, separator string, describe func(*T) string) string {
+	var parts []string
+	for i := range list {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		parts = append(parts, describe(&list[i]))
+	}
+	return strings.Join(parts, separator)
+}

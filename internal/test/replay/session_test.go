@@ -21,6 +21,7 @@ import (
 	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/internal/test/replay"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/record"
@@ -39,8 +40,8 @@ func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return m[i], nil
 }
 
-// store has episodes of two streams; the first is large enough to go to the sink.
-func store(t testing.TB) *loader.Store {
+// packed has episodes of two streams; the first is large enough to go to the sink.
+func packed(t testing.TB) *store.Store {
 	r := rand.New(rand.NewPCG(3, 4))
 	var m made
 	for i := range 6 {
@@ -62,13 +63,13 @@ func store(t testing.TB) *loader.Store {
 		}
 		m = append(m, e)
 	}
-	s, err := loader.Build(context.Background(), m, loader.BuildOptions{})
+	s, err := store.Build(context.Background(), m, store.BuildOptions{})
 	require.NoError(t, err)
 	return s
 }
 
 // batches makes a loader of windows of 8 and of 4 ticks, which are two Fuses.
-func batches(t testing.TB, s *loader.Store, dev *ops.Device) (*loader.Loader, error) {
+func batches(t testing.TB, s *store.Store, dev *ops.Device) (*loader.Loader, error) {
 	plan := align.Plan{Rate: 20, Shuffle: "windows", Streams: []align.Stream{{Name: "state"}, {Name: "action"}},
 		Windows: map[string]align.Window{"state": {From: -350 * time.Millisecond}, "action": {From: 50 * time.Millisecond, To: 200 * time.Millisecond}}}
 	return loader.New(context.Background(), dev, s, plan, loader.Options{Batch: 16, Seed: 9})
@@ -91,7 +92,7 @@ func testLoader(t *testing.T, drv *cudadrv.Driver) {
 	cpu, err := ops.Open("cpu")
 	require.NoError(t, err)
 	defer cpu.Close()
-	s := store(t)
+	s := packed(t)
 	want, err := batches(t, s, cpu)
 	require.NoError(t, err)
 	defer want.Close()

@@ -1,35 +1,13 @@
-package loader
+package store
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 )
-
-// OptionError is an option that cannot be. Arg is a field of the options, or a key of the plan: "plan.windows.action".
-type OptionError = dataset.OptionError
-
-// refuse returns the *OptionError of an option.
-func refuse(arg, got, want string) error { return &OptionError{Arg: arg, Got: got, Want: want} }
-
-// few joins the first reasons.
-func few(list []dataset.NoteGroup, separator string, say func(*dataset.NoteGroup) string) string {
-	const most = 5
-	var parts []string
-	for i := range list {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
-			break
-		}
-		parts = append(parts, say(&list[i]))
-	}
-	return strings.Join(parts, separator)
-}
 
 // listed writes a few names in brackets.
 func listed(names []string) string { return "[" + text.List(names, 12) + "]" }
@@ -50,23 +28,13 @@ func (e *MediaError) ErrorNotes() dataset.Notes { return dataset.Notes{e.Note} }
 // Unwrap returns dataset.ErrMissing.
 func (e *MediaError) Unwrap() error { return dataset.ErrMissing }
 
-// mediaOf says which media streams there are.
-func mediaOf(seen []string) string {
-	if len(seen) == 0 {
-		return "a dataset with media streams"
+// UnknownMedia returns the *OptionError of a name that no media stream has, of those that there are.
+func UnknownMedia(arg, name string, names []string) error {
+	want := "a dataset with media streams"
+	if len(names) > 0 {
+		want = "media streams of the dataset: " + listed(names)
 	}
-	return "media streams of the dataset: " + listed(seen)
-}
-
-// fatal tells a mistake in the plan or the options, or a stream that no episode can have, from an episode that is not as the others.
-func fatal(err error) bool {
-	var option *OptionError
-	if errors.As(err, &option) {
-		return true
-	}
-	var plan *align.PlanError
-	var missing *align.MissingError
-	return errors.As(err, &plan) || errors.As(err, &missing)
+	return refuse(arg, fmt.Sprintf("%q, which no episode has", name), want)
 }
 
 // ofEpisode returns an error without the number of the episode, which the subject of a note has.
@@ -78,7 +46,7 @@ func ofEpisode(err error) error {
 }
 
 // refusedNote is about an episode that cannot be taken.
-func refusedNote(episode string, err error) dataset.Note {
+func RefusedNote(episode string, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeRefused, Subject: episode, Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }
 
@@ -86,3 +54,6 @@ func refusedNote(episode string, err error) dataset.Note {
 func skippedNote(number int, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: strconv.Itoa(number), Row: dataset.At(number), Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }
+
+// refuse returns the *dataset.OptionError of an option.
+func refuse(arg, got, want string) error { return &dataset.OptionError{Arg: arg, Got: got, Want: want} }

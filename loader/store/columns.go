@@ -1,4 +1,4 @@
-package loader
+package store
 
 import (
 	"cmp"
@@ -16,14 +16,14 @@ import (
 // x, y, z and w.
 
 // fitting says how the columns of an episode's stream become those that are wanted.
-type fitting struct {
+type Fitting struct {
 	at      []int         // where each wanted column is; nil where they are these, in this order
-	differs dataset.Notes // about differences from the first; their subject is set by Episode.differ
+	Differs dataset.Notes // about differences from the first; their subject is set by Episode.differ
 }
 
 // fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
 // it is of no interest that there are more.
-func fit(want, have []dataset.Column, asked bool) (f fitting, why dataset.Note) {
+func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why
 	}
@@ -69,7 +69,7 @@ func fit(want, have []dataset.Column, asked bool) (f fitting, why dataset.Note) 
 	}
 	differ := func(list []string, code dataset.Code) {
 		if len(list) > 0 {
-			f.differs = append(f.differs, dataset.Note{Code: code, Detail: dataset.Detail{Names: list}})
+			f.Differs = append(f.Differs, dataset.Note{Code: code, Detail: dataset.Detail{Names: list}})
 		}
 	}
 	if !slices.IsSorted(f.at) {
@@ -87,7 +87,7 @@ func fit(want, have []dataset.Column, asked bool) (f fitting, why dataset.Note) 
 }
 
 // of returns the wanted columns of values [S,D].
-func (f *fitting) of(values *tensor.Tensor) (*tensor.Tensor, error) {
+func (f *Fitting) Of(values *tensor.Tensor) (*tensor.Tensor, error) {
 	if f.at == nil {
 		return values, nil
 	}
@@ -146,20 +146,4 @@ func Columns(streams []align.Stream) map[string][]string {
 		}
 	}
 	return of
-}
-
-// columnNames lists the first columns.
-func columnNames(columns []dataset.Column) string {
-	const most = 8
-	text := ""
-	for i, c := range columns {
-		if i == most {
-			return text + ", ..."
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += c.Name
-	}
-	return text
 }

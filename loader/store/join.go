@@ -1,4 +1,4 @@
-package loader
+package store
 
 import (
 	"context"
@@ -186,7 +186,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 		s.Streams = append(s.Streams, Stream{Name: p.Name, Columns: p.Columns, shards: make([]*Stream, len(s.shards)), begins: s.begins})
 		to = &s.Streams[len(s.Streams)-1]
 	default:
-		f, why := fit(to.Columns, p.Columns, false)
+		f, why := Fit(to.Columns, p.Columns, false)
 		if why.Code != "" {
 			s.leaveOut(shard, p.Name, p.Offsets, why)
 			return
@@ -195,7 +195,7 @@ func (s *Store) joinStream(shard int, p *Stream) {
 			in := *p
 			in.at, p = f.at, &in
 		}
-		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.differ(p.Name, f.differs) })
+		s.eachWith(shard, p.Offsets, func(e *Episode, _ int) { e.Differ(p.Name, f.Differs) })
 	}
 	to.shards[shard] = p
 	to.Rounded += p.Rounded

@@ -1,4 +1,4 @@
-package loader
+package store
 
 import (
 	"context"
@@ -8,27 +8,27 @@ import (
 )
 
 // some is a dataset of some of the episodes of another, by their numbers.
-type some struct {
+type Subset struct {
 	dataset.Dataset
-	numbers []int
+	Numbers []int
 }
 
-func (s some) Len() int { return len(s.numbers) }
+func (s Subset) Len() int { return len(s.Numbers) }
 
-func (s some) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
-	return s.Dataset.Episode(ctx, s.numbers[i])
+func (s Subset) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	return s.Dataset.Episode(ctx, s.Numbers[i])
 }
 
 // someOf returns the episodes of a dataset with such numbers, ascending, all of them for nil.
-func someOf(d dataset.Dataset, numbers []int) (some, error) {
+func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 	if numbers == nil {
 		all := make([]int, d.Len())
 		for i := range all {
 			all[i] = i
 		}
-		return some{d, all}, nil
+		return Subset{d, all}, nil
 	}
-	return some{d, numbers}, checkNumbers(numbers, d.Len(), func(n int) bool { return n >= 0 && n < d.Len() })
+	return Subset{d, numbers}, checkNumbers(numbers, d.Len(), func(n int) bool { return n >= 0 && n < d.Len() })
 }
 
 // checkNumbers checks numbers of episodes, of which a dataset has so many.

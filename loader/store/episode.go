@@ -1,4 +1,4 @@
-package loader
+package store
 
 import (
 	"bytes"
@@ -99,7 +99,7 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 }
 
 // names returns those of the packed streams.
-func (s *Store) names() []string {
+func (s *Store) Names() []string {
 	list := make([]string, len(s.Streams))
 	for i := range s.Streams {
 		list[i] = s.Streams[i].Name
@@ -108,15 +108,15 @@ func (s *Store) names() []string {
 }
 
 // read returns an episode and what is known of it.
-func (s *Store) read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
+func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	e, err := s.Episode(ctx, i)
 	return e, &s.Episodes[i], err
 }
 
-func (s *Store) guard(i int, do func() error) error { return s.holder(i).Guard(do) }
+func (s *Store) GuardEpisode(i int, do func() error) error { return s.holder(i).Guard(do) }
 
 // media returns an episode's media streams.
-func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
+func (s *Store) EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error) {
 	e, err := s.Episode(ctx, i)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (s *Store) media(ctx context.Context, i int) ([]dataset.Media, error) {
 	return e.Media, nil
 }
 
-func (s *Store) place(i int) (store, number int) { return 0, s.Episodes[i].Number }
+func (s *Store) Place(i int) (store, number int) { return 0, s.Episodes[i].Number }
 
 // packedFrames are the frames of an episode, from one on.
 type packedFrames struct {
@@ -159,4 +159,39 @@ func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err er
 func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins bool, err error) {
 	b, err := p.ReadFrame(ctx, i)
 	return uint32(min(len(b), math.MaxUint32)), video.Begins(p.media.Encoding, b), err
+}
+
+// InMemory reports whether the packed tensors are in Go's memory, and not in a file that Close ends.
+func (s *Store) InMemory() bool { return s.file == nil && s.shards == nil }
+
+// Run returns how many of the n episodes from episode i on follow each other in one file: 0 if the store is in memory.
+func (s *Store) Run(i, n int) int {
+	file := s.holder(i)
+	if file.file == nil {
+		return 0
+	}
+	k := 0
+	for k < n && s.holder(i+k) == file {
+		k++
+	}
+	return k
+}
+
+// ReadRows reads a stream of n episodes from episode i on, which [Store.Run] has counted, from their file and not through its mapping. values is [N,D];
+// times is [N], or nil. It reports whether both are read: not if the stream has other samples, columns or dtype there, or another order of columns.
+func (s *Store) ReadRows(stream string, i, n int, values, times *tensor.Tensor) bool {
+	file := s.holder(i)
+	if s.shards != nil {
+		k := shardAt(s.begins, i)
+		if all := s.Stream(stream); all != nil && all.shards[k].at != nil {
+			return false // its columns are in another order in the file
+		}
+		i -= s.begins[k]
+	}
+	p := file.Stream(stream)
+	if p == nil || len(p.Columns) != values.Dim(1) || p.DType() != values.DType() || int(p.Offsets[i+n]-p.Offsets[i]) != values.Dim(0) {
+		return false
+	}
+	at := int(p.Offsets[i])
+	return file.file.ReadRows(values, stream+".values", at) == nil && (times == nil || file.file.ReadRows(times, stream+".times", at) == nil)
 }

@@ -1,4 +1,4 @@
-package loader
+package store
 
 import (
 	"context"
@@ -32,6 +32,17 @@ func init() {
 // every dataset do.
 type detached struct{ *Store }
 
+// Of returns the store that a dataset is, also of one that [dataset.Open] opened; nil of any other dataset.
+func Of(d dataset.Dataset) *Store {
+	switch d := d.(type) {
+	case *Store:
+		return d
+	case detached:
+		return d.Store
+	}
+	return nil
+}
+
 // Episode returns an episode.
 func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err error) {
 	err = d.holder(i).Guard(func() error {
@@ -40,7 +51,7 @@ func (d detached) Episode(ctx context.Context, i int) (e *dataset.Episode, err e
 		}
 		for k := range e.Streams {
 			s := &e.Streams[k]
-			if s.Values, s.Times, err = joined([]row{{values: s.Values, times: s.Times}}, len(s.Columns), s.Len(), s.Values.DType()); err != nil {
+			if s.Values, s.Times, err = Join([]Samples{{Values: s.Values, Times: s.Times}}, len(s.Columns), s.Len(), s.Values.DType()); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package loader
+package store
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -71,17 +72,17 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	if from, ok := d.(*Store); ok {
 		guard = from.Guard
 	}
-	some, err := someOf(d, opt.Episodes)
+	some, err := NewSubset(d, opt.Episodes)
 	if err != nil {
 		return nil, err
 	}
 	if s.Shard != nil {
 		begin, end := s.Shard.run()
-		some.numbers = some.numbers[begin:end]
+		some.Numbers = some.Numbers[begin:end]
 	}
 	done := 0
 	for e, err := range dataset.ParallelWithin(ctx, some, workers, readAhead) {
-		i := some.numbers[done]
+		i := some.Numbers[done]
 		done++
 		if failed := (*dataset.EpisodeError)(nil); errors.As(err, &failed) {
 			failed.Episode = i
@@ -122,7 +123,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		if err := p.leftOut(name); err != nil {
 			return nil, err
 		}
-		return nil, refuse("Media", fmt.Sprintf("%q, which no episode has", name), mediaOf(p.seenMedia))
+		return nil, UnknownMedia("Media", name, p.seenMedia)
 	}
 	s.Episodes = p.episodes
 	if s.Streams, err = p.streams(); err == nil {
@@ -213,8 +214,8 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 			if p.refused[s.Name] == nil {
 				p.refused[s.Name] = err
 			}
-			text := strings.TrimPrefix(err.Error(), "stream "+s.Name+": ") // the note has the name
-			return dataset.Note{Code: dataset.CodeColumnsRefused, Detail: dataset.Detail{Cause: errors.New(text)}}, nil
+			why := strings.TrimPrefix(err.Error(), "stream "+s.Name+": ") // the note has the name
+			return dataset.Note{Code: dataset.CodeColumnsRefused, Detail: dataset.Detail{Cause: errors.New(why)}}, nil
 		}
 		at = len(p.packed)
 		p.at[s.Name] = at
@@ -224,12 +225,12 @@ func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err er
 		})
 	}
 	g := &p.packed[at]
-	f, why := fit(g.Columns, s.Columns, len(asked) > 0)
+	f, why := Fit(g.Columns, s.Columns, len(asked) > 0)
 	if why.Code != "" {
 		return why, nil
 	}
-	e.differ(s.Name, f.differs)
-	values, err := f.of(s.Values)
+	e.Differ(s.Name, f.Differs)
+	values, err := f.Of(s.Values)
 	if err != nil {
 		return why, err
 	}
@@ -272,18 +273,18 @@ func (e *NothingError) Error() string {
 	if e.Episodes == 0 {
 		why := ""
 		if len(e.Skipped) > 0 {
-			why = ": " + few(e.Skipped.Groups(), "; ", func(g *dataset.NoteGroup) string { return "episode " + g.Who() + ": " + g.Reason() })
+			why = ": " + text.Join(e.Skipped.Groups(), 5, "; ", func(g *dataset.NoteGroup) string { return "episode " + g.Who() + ": " + g.Reason() })
 		}
 		return fmt.Sprintf("loader: no streams to pack: no episode that can be read, of %d", len(e.Skipped)) + why
 	}
 	if len(e.Notes) == 0 {
-		text := fmt.Sprintf("loader: no streams to pack: none of %d episodes has any", e.Episodes)
+		message := fmt.Sprintf("loader: no streams to pack: none of %d episodes has any", e.Episodes)
 		if e.Format == "npz" || e.Format == "safetensors" {
-			text += ", want arrays NAME.values [S,D] and NAME.times [S] of each stream"
+			message += ", want arrays NAME.values [S,D] and NAME.times [S] of each stream"
 		}
-		return text
+		return message
 	}
-	return "loader: no streams to pack: " + few(e.Notes.Groups(), ", ", func(g *dataset.NoteGroup) string { return g.Who() + " (" + g.Reason() + ")" })
+	return "loader: no streams to pack: " + text.Join(e.Notes.Groups(), 5, ", ", func(g *dataset.NoteGroup) string { return g.Who() + " (" + g.Reason() + ")" })
 }
 
 // ErrorNotes returns the notes, and those of the episodes that were skipped.

@@ -1,4 +1,4 @@
-package loader
+package store
 
 import (
 	"context"
@@ -101,7 +101,7 @@ type Episode struct {
 }
 
 // differ adds the notes about a stream that is not as the first episode has it.
-func (e *Episode) differ(stream string, notes dataset.Notes) {
+func (e *Episode) Differ(stream string, notes dataset.Notes) {
 	e.Notes = slices.Clip(e.Notes) // which others may share
 	for _, n := range notes {
 		n.Subject = stream
@@ -212,7 +212,7 @@ func (s *Store) MediaStream(name string) *Media {
 }
 
 // checkEpisodes checks the numbers that are asked for of a store.
-func (s *Store) checkEpisodes(numbers []int) error {
+func (s *Store) CheckEpisodes(numbers []int) error {
 	there := make(map[int]bool, len(s.Episodes)+len(s.Skipped))
 	for i := range s.Episodes {
 		there[s.Episodes[i].Number] = true

@@ -1,15 +1,15 @@
-package loader
+package store
 
 import "github.com/robocache/robocache/tensor"
 
 // row is what an episode has of a stream.
-type row struct{ values, times *tensor.Tensor }
+type Samples struct{ Values, Times *tensor.Tensor }
 
 // joined copies rows into packed tensors.
-func joined(rows []row, width, n int, dtype tensor.DType) (values, times *tensor.Tensor, err error) {
+func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tensor.Tensor, err error) {
 	stamps := make([]int64, 0, n)
 	for _, r := range rows {
-		list, err := tensor.Data[int64](r.times)
+		list, err := tensor.Data[int64](r.Times)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -31,13 +31,13 @@ func joined(rows []row, width, n int, dtype tensor.DType) (values, times *tensor
 	return values, times, err
 }
 
-func join[T tensor.Element](rows []row, width, n int) (*tensor.Tensor, error) {
+func join[T tensor.Element](rows []Samples, width, n int) (*tensor.Tensor, error) {
 	list := make([]T, 0, n*width)
 	for _, r := range rows {
-		if r.values.Len() == 0 {
+		if r.Values.Len() == 0 {
 			continue
 		}
-		t, err := r.values.Contiguous()
+		t, err := r.Values.Contiguous()
 		if err != nil {
 			return nil, err
 		}
