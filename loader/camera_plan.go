@@ -86,8 +86,7 @@ type filmed struct {
 // film finds an episode's frames.
 func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 	out := &filmed{streams: make([]align.PreparedStream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
-	media := e.Media
-	for _, m := range media {
+	for _, m := range e.Media {
 		out.media = append(out.media, m.Name)
 	}
 	for i, s := range f.streams {
@@ -95,11 +94,11 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 		if n := e.Notes.LeftOut(name); n != nil {
 			out.why[i] = *n
 		}
-		k := slices.IndexFunc(media, func(m dataset.Media) bool { return m.Name == name })
-		if k < 0 || len(media[k].Times) == 0 {
+		media := e.MediaStream(name)
+		if media == nil || len(media.Times) == 0 {
 			continue
 		}
-		numbers := make([]float64, len(media[k].Times))
+		numbers := make([]float64, len(media.Times))
 		for j := range numbers {
 			numbers[j] = float64(j)
 		}
@@ -107,7 +106,7 @@ func (f *filming) film(e *dataset.Episode, strict bool) (*filmed, error) {
 		if err != nil {
 			return nil, err
 		}
-		stream, err := dataset.NewStream(name, media[k].Times, frames, nil)
+		stream, err := dataset.NewStream(name, media.Times, frames, nil)
 		if err != nil {
 			return nil, err
 		}

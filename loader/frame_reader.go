@@ -41,10 +41,9 @@ func newFilmer(ctx context.Context, l *Loader, c *chosen) (err error) {
 			if o.to == &b.Age && !l.age {
 				continue
 			}
-			if *o.to, err = l.device.Alloc(o.dtype, o.shape...); err != nil {
+			if *o.to, err = l.alloc(o.dtype, o.shape...); err != nil {
 				return noRoomForFrames(cam.Name, f.shapes[i], err)
 			}
-			l.hold(*o.to)
 		}
 		l.batch.Cameras = append(l.batch.Cameras, b)
 	}

@@ -70,7 +70,12 @@ func (m *filmer) media(ctx context.Context, sc *scene, batch int) (*dataset.Medi
 	}
 	o.used = batch
 	m.mu.Unlock()
-	o.once.Do(func() { o.media, o.err = m.source.EpisodeMedia(ctx, sc.episode) })
+	o.once.Do(func() {
+		e, err := m.source.Episode(ctx, sc.episode)
+		if o.err = err; err == nil {
+			o.media = e.Media
+		}
+	})
 	if o.err != nil {
 		return nil, o.err
 	}
@@ -128,16 +133,16 @@ func (m *filmer) tryout(ctx context.Context, c *chosen) error {
 		e := slices.IndexFunc(c.films, func(f *filmed) bool { return f.streams[i].Values != nil })
 		number := c.numbers[e]
 		err := m.source.GuardEpisode(number, func() error {
-			list, err := m.source.EpisodeMedia(ctx, number)
+			e, err := m.source.Episode(ctx, number)
 			if err != nil {
 				return err
 			}
-			k := slices.IndexFunc(list, func(o dataset.Media) bool { return o.Name == m.from[i] })
-			if k < 0 {
+			media := e.MediaStream(m.from[i])
+			if media == nil {
 				return nil // which is found out when it is wanted
 			}
-			_, m.videos[i] = list[k].Source.(dataset.FrameDecoder)
-			picture, err := list[k].Decode(ctx, 0)
+			_, m.videos[i] = media.Source.(dataset.FrameDecoder)
+			picture, err := media.Decode(ctx, 0)
 			if err == nil {
 				m.pixels[i] = picture.Dim(0) * picture.Dim(1)
 				_, err = coloured(picture)

@@ -59,6 +59,15 @@ func (l *Loader) hold(t *tensor.Tensor) {
 	l.report.Bytes += t.Len() * t.DType().Size()
 }
 
+// alloc allocates a tensor on the device, which is closed with the loader.
+func (l *Loader) alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	t, err := l.device.Alloc(dtype, shape...)
+	if err == nil {
+		l.hold(t)
+	}
+	return t, err
+}
+
 // choose chooses by the plan what windows there are.
 func (l *Loader) choose(ctx context.Context, c *chosen) error {
 	if err := c.choose(ctx); err != nil {

@@ -62,10 +62,9 @@ func (l *Loader) plan(ctx context.Context) error {
 			if o.to == &g.age && !l.age {
 				continue
 			}
-			if *o.to, err = l.device.Alloc(o.dtype, o.shape...); err != nil {
+			if *o.to, err = l.alloc(o.dtype, o.shape...); err != nil {
 				return err
 			}
-			l.hold(*o.to)
 		}
 		launch := ops.LaunchDependent // on the draw
 		switch {

@@ -66,20 +66,13 @@ func (l *Loader) Cursors() []*tensor.Tensor {
 
 // upload puts what was chosen on the device, and plans the Draw from it. On the CPU what is in Go's memory is there: own says that all is.
 func (l *Loader) upload(ctx context.Context, c *chosen, own bool) error {
-	room := func(d tensor.DType, shape ...int) (*tensor.Tensor, error) {
-		on, err := l.device.Alloc(d, shape...)
-		if err == nil {
-			l.hold(on) // before it is filled, which may end as Guard says
-		}
-		return on, err
-	}
-	rows := func() (*tensor.Tensor, error) { return room(tensor.I64, l.order.Batch) }
+	rows := func() (*tensor.Tensor, error) { return l.alloc(tensor.I64, l.order.Batch) }
 	up := func(t *tensor.Tensor) (*tensor.Tensor, error) {
 		if own && t.IsContiguous() {
 			l.report.Bytes += t.Len() * t.DType().Size()
 			return lent(t)
 		}
-		on, err := room(t.DType(), t.Shape()...)
+		on, err := l.alloc(t.DType(), t.Shape()...) // held before it is filled, which may end as Guard says
 		if err != nil {
 			return nil, err
 		}

@@ -119,14 +119,14 @@ func (c *chosen) begin(p *align.Prepared) error {
 // episodes is what a plan chooses from: a store, or a dataset whose episodes are packed one by one. Its methods may be called from any goroutine.
 type episodes interface {
 	Len() int
-	// read returns an episode as a store has it, and what is known of it besides.
+	// Read returns an episode as a store has it, and the store's entry about it.
 	Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error)
-	// guard calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
+	// GuardEpisode calls do, which reads an episode and its samples, and returns its error, or that of a file that is not whole any more: see Store.Guard.
 	GuardEpisode(i int, do func() error) error
-	// media returns an episode's media streams.
-	EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error)
+	// Episode returns an episode as it was recorded, for its media streams.
+	Episode(ctx context.Context, i int) (*dataset.Episode, error)
 	Format() string
-	// place returns of which of several datasets an episode is, and its number there.
+	// Place returns of which of several datasets an episode is, and its number there.
 	Place(i int) (dataset, number int)
 }
 

@@ -157,13 +157,13 @@ func (w *shardReader) episode(ctx context.Context, e int, to []target, at []int)
 			if streams[m].Values == nil { // it has no samples
 				continue
 			}
-			if err := place(to[m].values, at[m], streams[m].Values); err != nil {
+			if err := store.CopyRows(to[m].values, at[m], streams[m].Values); err != nil {
 				return err
 			}
 			if to[m].times == nil {
 				continue
 			}
-			if err := place(to[m].times, at[m], streams[m].Times); err != nil {
+			if err := store.CopyRows(to[m].times, at[m], streams[m].Times); err != nil {
 				return err
 			}
 		}
@@ -179,40 +179,4 @@ func (s *streamer) cannot(e int, err error) {
 		s.unread[e] = true
 		s.report.Notes = append(s.report.Notes, store.RefusedNote(s.chosen.known[e].name, err))
 	}
-}
-
-// place copies rows, as they were recorded or prepared, to where they begin in a contiguous tensor on the host.
-func place(to *tensor.Tensor, at int, from *tensor.Tensor) error {
-	switch from.DType() {
-	case tensor.F64:
-		return placed[float64](to, at, from)
-	case tensor.F16:
-		return placed[tensor.Float16](to, at, from)
-	case tensor.BF16:
-		return placed[tensor.BFloat16](to, at, from)
-	case tensor.I64:
-		return placed[int64](to, at, from)
-	}
-	return placed[float32](to, at, from)
-}
-
-func placed[T tensor.Element](to *tensor.Tensor, at int, from *tensor.Tensor) error {
-	dst, err := tensor.Data[T](to)
-	if err != nil {
-		return err
-	}
-	src, err := tensor.Elements[T](from)
-	if err != nil {
-		return err
-	}
-	width := to.Stride(0)
-	dst = dst[at*width : (at+from.Dim(0))*width]
-	if from.IsContiguous() {
-		copy(dst, src)
-		return nil
-	}
-	for i := range from.Dim(0) { // the columns of a recorded sample follow each other
-		copy(dst[i*width:(i+1)*width], src[i*from.Stride(0):])
-	}
-	return nil
 }

@@ -19,10 +19,7 @@ type visitor func(part int, values *tensor.Tensor) error
 // check returns an *OptionError unless statistics are those of a part.
 func (s *Statistics) check(p *part) error {
 	arg := "Statistics[" + p.name + "]"
-	var names []string
-	for _, c := range p.columns {
-		names = append(names, c.Name)
-	}
+	names := (&dataset.Stream{Columns: p.columns}).ColumnNames()
 	own := p.how.Normalise
 	switch {
 	case s.Rule != "" && own != "" && own != "none" && s.Rule != own:

@@ -1,9 +1,11 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -35,7 +37,7 @@ func (s stores) Len() int {
 	return n
 }
 
-// read reads an episode, whose streams it gives the columns that the first store has.
+// Read reads an episode, whose streams it gives the columns that the first store has.
 func (s stores) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	holder, i := s.of(i)
 	e, known, err := holder.Read(ctx, i)
@@ -68,9 +70,9 @@ func (s stores) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episo
 	return e, &about, nil
 }
 
-func (s stores) EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error) {
+func (s stores) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	store, i := s.of(i)
-	return store.EpisodeMedia(ctx, i)
+	return store.Episode(ctx, i)
 }
 
 func (s stores) Format() string { return s[0].Format() }
@@ -115,10 +117,7 @@ func (s stores) alike(i int, plan *align.Plan) error {
 		return nil
 	}
 	for _, p := range plan.Streams {
-		name := p.From
-		if name == "" {
-			name = p.Name
-		}
+		name := cmp.Or(p.From, p.Name)
 		want, got := s[0].Stream(name), s[i].Stream(name)
 		var why dataset.Note
 		if want != nil && got != nil {
@@ -150,16 +149,9 @@ func (s stores) Place(i int) (store, number int) {
 
 // columnNames lists the first columns.
 func columnNames(columns []dataset.Column) string {
-	const most = 8
-	text := ""
-	for i, c := range columns {
-		if i == most {
-			return text + ", ..."
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += c.Name
+	names := (&dataset.Stream{Columns: columns}).ColumnNames()
+	if len(names) > 8 {
+		names = append(names[:8], "...")
 	}
-	return text
+	return strings.Join(names, ", ")
 }

@@ -164,10 +164,9 @@ func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.
 func (s *streamer) tables(l *Loader) error {
 	b, n := l.order.Batch, 3+2*len(s.clocks)
 	var err error
-	if s.tableOn, err = l.device.Alloc(tensor.I64, n, b); err != nil {
+	if s.tableOn, err = l.alloc(tensor.I64, n, b); err != nil {
 		return err
 	}
-	l.hold(s.tableOn)
 	if s.table = s.tableOn; !s.table.OnHost() {
 		if s.table, err = l.device.AllocHost(tensor.I64, n, b); err != nil {
 			return err

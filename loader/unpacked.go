@@ -37,33 +37,30 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, columns map[
 	}
 	u := &unpacked{Dataset: of, dtype: tensor.F32, columns: columns, splits: info.SplitsOf(d.Len()), numbers: of.Numbers}
 	type found struct {
-		streams []store.Stream
-		err     error
+		packed *store.Store
+		err    error
 	}
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[name] = true
-	}
+	wanted := slices.Compact(slices.Sorted(slices.Values(names)))
 	look := func(ctx context.Context, i int) (f found) {
 		e, err := u.Episode(ctx, i)
 		if err != nil {
-			return found{err: &dataset.EpisodeError{Episode: u.number(i), Err: err}}
+			return found{nil, &dataset.EpisodeError{Episode: u.number(i), Err: err}}
 		}
 		s, err := u.packed(ctx, e, names)
-		if err != nil {
-			return found{err: err}
-		}
-		return found{streams: s.Streams}
+		return found{s, err}
 	}
 	for _, f := range inorder.Each(ctx, of.Len(), opt.Workers, opt.Workers, func(found) int { return opt.Workers }, look) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if f.err != nil && opt.Strict {
-			return nil, f.err
+		if f.err != nil {
+			if opt.Strict {
+				return nil, f.err
+			}
+			continue
 		}
-		for i := range f.streams {
-			if s := &f.streams[i]; !slices.ContainsFunc(u.streams, func(o dataset.EmptyStream) bool { return o.Name == s.Name }) {
+		for _, s := range f.packed.Streams {
+			if !slices.ContainsFunc(u.streams, func(o dataset.EmptyStream) bool { return o.Name == s.Name }) {
 				u.streams = append(u.streams, dataset.EmptyStream{Name: s.Name, Columns: s.Columns, DType: u.dtype})
 			}
 		}
@@ -103,15 +100,6 @@ func (u *unpacked) packed(ctx context.Context, e *dataset.Episode, names []strin
 		e = &some
 	}
 	return store.Build(ctx, one{u.Dataset, e}, store.BuildOptions{DType: u.dtype, Columns: u.columns, Workers: 1})
-}
-
-// media returns an episode's media streams.
-func (u *unpacked) EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error) {
-	e, err := u.Episode(ctx, i)
-	if err != nil {
-		return nil, err
-	}
-	return e.Media, nil
 }
 
 func (u *unpacked) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {

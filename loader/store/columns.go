@@ -15,13 +15,13 @@ import (
 // are whole numbers and which make a rotation is as the first episode has it. Quaternions of another order are other numbers, but where their names end with
 // x, y, z and w.
 
-// fitting says how the columns of an episode's stream become those that are wanted.
+// Fitting is how the columns of an episode's stream become those that are wanted.
 type Fitting struct {
 	at      []int         // where each wanted column is; nil where they are these, in this order
 	Differs dataset.Notes // about differences from the first; their subject is set by Episode.differ
 }
 
-// fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
+// Fit finds the wanted columns by their names, those of one name in the order that they come in; or it says why they cannot be had. If they were asked for,
 // it is of no interest that there are more.
 func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
@@ -86,7 +86,7 @@ func Fit(want, have []dataset.Column, asked bool) (f Fitting, why dataset.Note) 
 	return f, why
 }
 
-// of returns the wanted columns of values [S,D].
+// Of returns the wanted columns of values [S,D].
 func (f *Fitting) Of(values *tensor.Tensor) (*tensor.Tensor, error) {
 	if f.at == nil {
 		return values, nil

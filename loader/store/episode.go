@@ -98,7 +98,7 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 	return nil
 }
 
-// names returns those of the packed streams.
+// Names returns the names of the packed streams.
 func (s *Store) Names() []string {
 	list := make([]string, len(s.Streams))
 	for i := range s.Streams {
@@ -107,23 +107,16 @@ func (s *Store) Names() []string {
 	return list
 }
 
-// read returns an episode and what is known of it.
+// Read returns an episode, and its entry in Episodes.
 func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	e, err := s.Episode(ctx, i)
 	return e, &s.Episodes[i], err
 }
 
+// GuardEpisode is as Guard, of the file alone that has episode i.
 func (s *Store) GuardEpisode(i int, do func() error) error { return s.holder(i).Guard(do) }
 
-// media returns an episode's media streams.
-func (s *Store) EpisodeMedia(ctx context.Context, i int) ([]dataset.Media, error) {
-	e, err := s.Episode(ctx, i)
-	if err != nil {
-		return nil, err
-	}
-	return e.Media, nil
-}
-
+// Place returns 0, as the place of the only store, and the number of an episode in the dataset.
 func (s *Store) Place(i int) (store, number int) { return 0, s.Episodes[i].Number }
 
 // packedFrames are the frames of an episode, from one on.

@@ -45,7 +45,7 @@ func ofEpisode(err error) error {
 	return err
 }
 
-// refusedNote is about an episode that cannot be taken.
+// RefusedNote returns a note about an episode that cannot be taken.
 func RefusedNote(episode string, err error) dataset.Note {
 	return dataset.Note{Code: dataset.CodeEpisodeRefused, Subject: episode, Detail: dataset.Detail{Cause: ofEpisode(err)}}
 }
@@ -57,3 +57,10 @@ func skippedNote(number int, err error) dataset.Note {
 
 // refuse returns the *dataset.OptionError of an option.
 func refuse(arg, got, want string) error { return &dataset.OptionError{Arg: arg, Got: got, Want: want} }
+
+// errorsOf returns a function that makes the *dataset.FormatError of a store's file or folder.
+func errorsOf(path string) func(kind error, what, got, want string) error {
+	return func(kind error, what, got, want string) error {
+		return &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: kind, Msg: what, Got: got, Want: want}
+	}
+}

@@ -113,9 +113,7 @@ func openFile(path string) (*Store, error) {
 }
 
 func (s *Store) open(path string) error {
-	bad := func(kind error, what, got, want string) error {
-		return &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: kind, Msg: what, Got: got, Want: want}
-	}
+	bad := errorsOf(path)
 	text := s.file.Metadata()[indexKey]
 	if text == "" {
 		return bad(dataset.ErrUnsupported, "metadata", "no "+indexKey, "a store")
@@ -196,7 +194,7 @@ func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, e
 	}
 	numbers, err := tensor.Data[int64](t)
 	if err != nil {
-		return nil, &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "tensor " + name + ".offsets", Got: t.String(), Want: "i64"}
+		return nil, errorsOf(path)(dataset.ErrCorrupt, "tensor "+name+".offsets", t.String(), "i64")
 	}
 	return slices.Clone(numbers), nil // for they are no tensor, which knows when it is closed
 }
@@ -218,12 +216,12 @@ func (p *Stream) check(episodes int) string {
 // saved are the stream's tensors.
 func (p *Stream) saved() []saved {
 	var times []*tensor.Tensor
-	for _, s := range p.parts() {
+	for _, s := range present(p, p.shards) {
 		times = append(times, s.Times)
 	}
 	n := p.Samples()
 	values := func(w io.Writer) error {
-		for _, s := range p.parts() {
+		for _, s := range present(p, p.shards) {
 			if err := s.writeValues(w); err != nil {
 				return err
 			}
@@ -271,7 +269,7 @@ func checkOffsets(offsets []int64, episodes, samples int) string {
 // saved are its tensors.
 func (m *Media) saved() []saved {
 	var frames, times []*tensor.Tensor
-	parts := m.parts()
+	parts := present(m, m.shards)
 	for _, s := range parts {
 		frames, times = append(frames, s.Frames), append(times, s.Times)
 	}

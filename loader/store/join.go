@@ -12,9 +12,7 @@ import (
 
 // openShards opens the folder of a store in several files.
 func openShards(path string) (s *Store, err error) {
-	bad := func(kind error, what, got, want string) error {
-		return &dataset.FormatError{Format: "store", Path: path, Offset: -1, Kind: kind, Msg: what, Got: got, Want: want}
-	}
+	bad := errorsOf(path)
 	names, err := shardNames(path)
 	if err != nil {
 		return nil, err

@@ -35,18 +35,18 @@ func (m *Media) Len() int { return int(m.Offsets[len(m.Offsets)-1]) }
 // Bytes returns how many bytes the frames of all episodes have.
 func (m *Media) Bytes() int {
 	n := 0
-	for _, s := range m.parts() {
+	for _, s := range present(m, m.shards) {
 		n += s.Frames.Len()
 	}
 	return n
 }
 
-// parts are the media stream in the files that have it.
-func (m *Media) parts() []*Media {
-	if m.shards == nil {
-		return []*Media{m}
+// present returns a stream or media stream in the files that have it: itself if it is in one file.
+func present[T any](whole *T, shards []*T) []*T {
+	if shards == nil {
+		return []*T{whole}
 	}
-	return slices.DeleteFunc(slices.Clone(m.shards), func(s *Media) bool { return s == nil })
+	return slices.DeleteFunc(slices.Clone(shards), func(s *T) bool { return s == nil })
 }
 
 func (m *Media) close() {

@@ -1,51 +1,68 @@
 package store
 
-import "github.com/robocache/robocache/tensor"
+import (
+	"errors"
 
-// row is what an episode has of a stream.
+	"github.com/robocache/robocache/tensor"
+)
+
+// Samples are the samples of a stream in an episode: Values [S,D] and Times [S].
 type Samples struct{ Values, Times *tensor.Tensor }
 
-// joined copies rows into packed tensors.
+// Join copies the samples of several episodes, n in all, into packed tensors [n,width] and [n].
 func Join(rows []Samples, width, n int, dtype tensor.DType) (values, times *tensor.Tensor, err error) {
-	stamps := make([]int64, 0, n)
+	if values, err = tensor.New(dtype, n, width); err != nil {
+		return nil, nil, err
+	}
+	if times, err = tensor.New(tensor.I64, n); err != nil {
+		return nil, nil, err
+	}
+	at := 0
 	for _, r := range rows {
-		list, err := tensor.Data[int64](r.Times)
+		list, err := r.Values.Contiguous()
+		if err == nil {
+			err = errors.Join(CopyRows(values, at, list), CopyRows(times, at, r.Times))
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		stamps = append(stamps, list...)
+		at += r.Times.Len()
 	}
-	if times, err = tensor.Of(stamps, n); err != nil {
-		return nil, nil, err
-	}
-	switch dtype {
-	case tensor.F64:
-		values, err = join[float64](rows, width, n)
-	case tensor.F16:
-		values, err = join[tensor.Float16](rows, width, n)
-	case tensor.BF16:
-		values, err = join[tensor.BFloat16](rows, width, n)
-	default:
-		values, err = join[float32](rows, width, n)
-	}
-	return values, times, err
+	return values, times, nil
 }
 
-func join[T tensor.Element](rows []Samples, width, n int) (*tensor.Tensor, error) {
-	list := make([]T, 0, n*width)
-	for _, r := range rows {
-		if r.Values.Len() == 0 {
-			continue
-		}
-		t, err := r.Values.Contiguous()
-		if err != nil {
-			return nil, err
-		}
-		part, err := tensor.Data[T](t)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, part...)
+// CopyRows copies the rows of a tensor, of which each is contiguous, to those of a contiguous tensor on the host, from row at on.
+func CopyRows(to *tensor.Tensor, at int, from *tensor.Tensor) error {
+	switch from.DType() {
+	case tensor.F64:
+		return copyRows[float64](to, at, from)
+	case tensor.F16:
+		return copyRows[tensor.Float16](to, at, from)
+	case tensor.BF16:
+		return copyRows[tensor.BFloat16](to, at, from)
+	case tensor.I64:
+		return copyRows[int64](to, at, from)
 	}
-	return tensor.Of(list, n, width)
+	return copyRows[float32](to, at, from)
+}
+
+func copyRows[T tensor.Element](to *tensor.Tensor, at int, from *tensor.Tensor) error {
+	dst, err := tensor.Data[T](to)
+	if err != nil {
+		return err
+	}
+	src, err := tensor.Elements[T](from)
+	if err != nil {
+		return err
+	}
+	width := to.Stride(0)
+	dst = dst[at*width : (at+from.Dim(0))*width]
+	if from.IsContiguous() {
+		copy(dst, src)
+		return nil
+	}
+	for i := range from.Dim(0) { // the columns of a recorded sample follow each other
+		copy(dst[i*width:(i+1)*width], src[i*from.Stride(0):])
+	}
+	return nil
 }

@@ -58,15 +58,7 @@ func (p *Stream) Samples() int { return int(p.Offsets[len(p.Offsets)-1]) }
 
 // DType returns the dtype of the values.
 func (p *Stream) DType() tensor.DType {
-	return p.parts()[0].Values.DType()
-}
-
-// parts are the stream in the files that have it.
-func (p *Stream) parts() []*Stream {
-	if p.shards == nil {
-		return []*Stream{p}
-	}
-	return slices.DeleteFunc(slices.Clone(p.shards), func(s *Stream) bool { return s == nil })
+	return present(p, p.shards)[0].Values.DType()
 }
 
 // of returns views of an episode's samples.
@@ -100,7 +92,7 @@ type Episode struct {
 	Notes    dataset.Notes     `json:"notes,omitempty"` // streams that are not packed, damage, and remarks
 }
 
-// differ adds the notes about a stream that is not as the first episode has it.
+// Differ adds the notes about a stream that is not as the first episode has it.
 func (e *Episode) Differ(stream string, notes dataset.Notes) {
 	e.Notes = slices.Clip(e.Notes) // which others may share
 	for _, n := range notes {
@@ -211,9 +203,9 @@ func (s *Store) MediaStream(name string) *Media {
 	return nil
 }
 
-// checkEpisodes checks the numbers that are asked for of a store.
+// CheckEpisodes returns an *dataset.OptionError unless numbers are those of episodes of the dataset, ascending.
 func (s *Store) CheckEpisodes(numbers []int) error {
-	there := make(map[int]bool, len(s.Episodes)+len(s.Skipped))
+	there := map[int]bool{}
 	for i := range s.Episodes {
 		there[s.Episodes[i].Number] = true
 	}

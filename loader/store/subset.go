@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// some is a dataset of some of the episodes of another, by their numbers.
+// Subset is a dataset of some of the episodes of another, by their numbers.
 type Subset struct {
 	dataset.Dataset
 	Numbers []int
@@ -19,7 +19,7 @@ func (s Subset) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	return s.Dataset.Episode(ctx, s.Numbers[i])
 }
 
-// someOf returns the episodes of a dataset with such numbers, ascending, all of them for nil.
+// NewSubset returns the episodes of a dataset with such numbers, ascending, all of them for nil.
 func NewSubset(d dataset.Dataset, numbers []int) (Subset, error) {
 	if numbers == nil {
 		all := make([]int, d.Len())
