@@ -57,6 +57,7 @@ var rules = map[string][]string{
 	"loader":                 {"dataset/...", "storage", "align", "ops", "stats", "tensor", "internal/atomicfile", "internal/caught", "internal/inorder", "internal/near", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "ops", "internal/atomicfile", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/sources", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "align", "internal/nth", "internal/summary", "internal/text"},
+	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/inorder", "internal/orderjson", "internal/summary"},
 	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
@@ -427,6 +428,11 @@ var layers = map[string][]string{
 	"dataset/lerobot/write": {
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
 		"planner plan_images plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
+	},
+	"doctor": {
+		"doc kind options format vocabulary plot correlation advice", "finding", "scan", "clock workspace statistics splits", "examiner",
+		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
+		"examine report", "collector", "dataset",
 	},
 	"internal/parquet": {
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",

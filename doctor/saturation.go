@@ -8,10 +8,17 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
+// The rules of saturation.
+const (
+	plateau       = 3 // equal values at a limit that are cut off rather than a peak
+	leastPlateaus = 2
+	leastCut      = 6 // samples at a limit, in all plateaus
+)
+
 // saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other
 // value twice in a row, and is steep where it meets them.
 func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if x.known.of(s.Name).command || v.width == 1 && x.known.of(s.Name).rests {
+	if x.work.role(s.Name).command || v.width == 1 && x.work.role(s.Name).bounded {
 		return
 	}
 	var columns []string
@@ -21,7 +28,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	for c := range s.Columns {
 		k := &t.columns[c]
 		if s.Columns[c].Integer || not[c] || k.limit < leastCut-leastPlateaus || 8*(k.equal-k.limit) > 3*k.limit || k.bad > 0 || k.max <= k.min ||
-			4*k.equal > 3*v.rows || x.known.of(s.Columns[c].Name).rests {
+			4*k.equal > 3*v.rows || x.work.role(s.Columns[c].Name).bounded {
 			continue
 		}
 		for _, limit := range []float64{k.min, k.max} {
@@ -51,7 +58,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	}
 	slices.Sort(at)
 	f := x.add(Saturation, s.Name, total, why)
-	f.Columns, f.At, f.plot = columns, firstOf(at), x.series(s, v, where, firstOf(at))
+	f.Columns, f.At, f.draw = columns, firstOf(at), x.series(s, v, where, firstOf(at))
 }
 
 // cut counts the values of a column that are cut off at a limit, and returns the first rows of the plateaus; 0 if that is not what they are.

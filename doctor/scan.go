@@ -75,6 +75,34 @@ func (v *values) at(row, column int) float64 {
 	return v.f64[row*v.width+column]
 }
 
+// sameRow reports whether a row is that before it.
+func (v *values) sameRow(i int) bool {
+	if v.f32 != nil {
+		return slices.Equal(v.f32[(i-1)*v.width:i*v.width], v.f32[i*v.width:(i+1)*v.width])
+	}
+	return slices.Equal(v.f64[(i-1)*v.width:i*v.width], v.f64[i*v.width:(i+1)*v.width])
+}
+
+// equalRows reports whether two rows are equal.
+func (v *values) equalRows(a, b int) bool {
+	for c := range v.width {
+		if p, q := v.at(a, c), v.at(b, c); p != q && (p == p || q == q) {
+			return false
+		}
+	}
+	return true
+}
+
+// moving returns columns that change most often, at most as many as are drawn.
+func (v *values) moving(t *tally) []int {
+	list := make([]int, v.width)
+	for c := range list {
+		list[c] = c
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return t.columns[a].equal - t.columns[b].equal })
+	return list[:min(len(list), mostLines)]
+}
+
 // scan makes the pass, into a tally that may be one of another stream.
 func (v *values) scan(t *tally) {
 	*t = tally{columns: slices.Grow(t.columns[:0], v.width)[:v.width], runs: t.runs[:0]}
@@ -188,14 +216,6 @@ func (v *values) findRuns(t *tally) {
 	t.end(begin, v.rows, false)
 }
 
-// sameRow reports whether a row is that before it.
-func (v *values) sameRow(i int) bool {
-	if v.f32 != nil {
-		return slices.Equal(v.f32[(i-1)*v.width:i*v.width], v.f32[i*v.width:(i+1)*v.width])
-	}
-	return slices.Equal(v.f64[(i-1)*v.width:i*v.width], v.f64[i*v.width:(i+1)*v.width])
-}
-
 // end takes a run of equal rows that is over.
 func (t *tally) end(from, to int, inner bool) {
 	if inner {
@@ -216,4 +236,12 @@ func (v *values) badRows(columns []int) (rows []int, n int) {
 		}
 	}
 	return rows, n
+}
+
+// columnsOf returns the places of columns.
+func columnsOf(s *dataset.Stream, names []string) (list []int) {
+	for _, n := range names {
+		list = append(list, s.Column(n))
+	}
+	return list
 }

@@ -25,16 +25,16 @@ type schema struct {
 	episodes int
 	first    string   // episode, in words
 	names    []string // of the streams, in the order in which they came
-	streams  map[string]*inEpisodes
+	streams  map[string]*streamHistory
 	cameras  map[string]*dataset.Feature // as they are declared
-	videos   map[string]*inVideos
+	videos   map[string]*videoMismatch
 }
 
-// inVideos is how a camera's videos differ from what is declared of them.
-type inVideos struct{ size, rate, encoding unlike }
+// videoMismatch counts the differences of a camera's videos from its declaration.
+type videoMismatch struct{ size, rate, encoding mismatch }
 
-// inEpisodes is what is known of a stream.
-type inEpisodes struct {
+// streamHistory is what is known of a stream.
+type streamHistory struct {
 	columns []dataset.Column
 	rate    float64 // of the first episode in which it has one; 0 of none
 	first   string  // the episode, in words
@@ -44,22 +44,22 @@ type inEpisodes struct {
 	lacking string  // the first episode without it, in words
 	lacks   bool    // there is one
 
-	columnsDiffer, ratesDiffer unlike
+	columnsDiffer, ratesDiffer mismatch
 }
 
-// unlike is what differs from the first episode.
-type unlike struct {
+// mismatch is what differs from the first episode.
+type mismatch struct {
 	episodes int
 	how      string // of the first of them
 	order    bool   // only the order of columns does, in each
 }
 
 func newSchema(path string, info *dataset.Info) *schema {
-	s := &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*inEpisodes{},
-		cameras: map[string]*dataset.Feature{}, videos: map[string]*inVideos{}}
+	s := &schema{path: path, declared: info.Declared > 0 && info.RateFrom != "caller", streams: map[string]*streamHistory{},
+		cameras: map[string]*dataset.Feature{}, videos: map[string]*videoMismatch{}}
 	for i := range info.Features {
 		if f := &info.Features[i]; f.Width > 0 || f.Rate > 0 || f.Encoding != "" {
-			s.cameras[f.Name], s.videos[f.Name] = f, &inVideos{}
+			s.cameras[f.Name], s.videos[f.Name] = f, &videoMismatch{}
 		}
 	}
 	return s
@@ -80,7 +80,7 @@ func (s *schema) add(x *examiner) {
 			rate = c.stats.Rate
 		}
 		if k == nil {
-			k = &inEpisodes{columns: columns, first: in(), always: true}
+			k = &streamHistory{columns: columns, first: in(), always: true}
 			if s.episodes > 0 {
 				k.lacks, k.lacking = true, s.first
 			}
@@ -146,7 +146,7 @@ func (s *schema) video(m *dataset.Media, in func() string) {
 	}
 }
 
-func (u *unlike) add(order bool, how func() string) {
+func (u *mismatch) add(order bool, how func() string) {
 	if u.episodes++; u.episodes == 1 {
 		u.how, u.order = how(), order
 	}
@@ -221,7 +221,7 @@ func (s *schema) found() (list []Finding) {
 		for _, u := range []struct {
 			kind     Kind
 			severity Severity
-			unlike
+			mismatch
 		}{{Schema, Error, s.videos[name].size}, {FPSMismatch, Error, s.videos[name].rate}, {Schema, Warning, s.videos[name].encoding}} {
 			if u.episodes > 0 {
 				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, text.Count(u.episodes, "episode", "episodes")))
@@ -231,13 +231,13 @@ func (s *schema) found() (list []Finding) {
 		}
 	}
 	if !s.declared {
-		list = append(list, s.lacking()...)
+		list = append(list, s.missingStreams()...)
 	}
 	return list
 }
 
 // lacking tells streams with a rate that most episodes have and others have not; those that the same episodes lack together.
-func (s *schema) lacking() (list []Finding) {
+func (s *schema) missingStreams() (list []Finding) {
 	type group struct {
 		missing int
 		first   string
@@ -276,7 +276,7 @@ func (s *schema) finding(kind Kind, stream string, n int, why, what string) Find
 }
 
 // beside compares a dataset with one that was examined before it, if they are of one robot: half of the streams of the one that has less are in both.
-func (s *schema) beside(o *schema) (list []Finding) {
+func (s *schema) compare(o *schema) (list []Finding) {
 	var both, missing, more []string
 	for _, name := range s.names {
 		if o.streams[name] != nil {

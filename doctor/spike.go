@@ -28,10 +28,10 @@ var units = []struct {
 
 // jumps looks for values that leave a motion and come back at once, and for stretches in another unit.
 func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
-	if v.rows < leastJumpy || x.known.of(s.Name).command || s.AllInteger() {
+	if v.rows < leastJumpy || x.work.role(s.Name).command || s.AllInteger() {
 		return
 	}
-	usual, limits := floats(&x.known.usual, v.width), floats(&x.known.limits, v.width)
+	usual, limits := floats(&x.work.usual, v.width), floats(&x.work.limits, v.width)
 	any := false
 	for c := range limits {
 		k := &t.columns[c]
@@ -46,8 +46,8 @@ func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]boo
 		return
 	}
 	most := v.rows / 4 * v.width // of what jumps so often, nothing can be said
-	found := v.jumps(x.known.jumps[:0], limits, most)
-	x.known.jumps = found
+	found := v.jumps(x.work.jumps[:0], limits, most)
+	x.work.jumps = found
 	if len(found) == 0 || len(found) > most {
 		return
 	}
@@ -55,12 +55,6 @@ func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]boo
 	if !x.unitJump(s, v, found, usual) {
 		x.spikes(s, v, t, found)
 	}
-}
-
-// floats returns room for n numbers.
-func floats(room *[]float64, n int) []float64 {
-	*room = slices.Grow((*room)[:0], n)[:n]
-	return *room
 }
 
 // usual returns the change of a column that three in four steps do not exceed; 0 if it does not change at every other step, or if the longest is no jump
@@ -177,7 +171,7 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []f
 	}
 	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", text.Count(len(columns), "column", "columns"),
 		what, text.List(columns, mostNames), text.Count(len(rows), "time", "times")))
-	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, columnsOf(s, columns), x.at(s.Name, rows))
+	f.Columns, f.At, f.draw = columns, x.at(s.Name, rows), x.series(s, v, columnsOf(s, columns), x.at(s.Name, rows))
 	return true
 }
 
@@ -206,7 +200,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	var columns []string
 	var where, rows []int
 	least, most := math.Inf(1), 0.0
-	if name := x.known.of(s.Name); name.rests || name.strikes {
+	if name := x.work.role(s.Name); name.bounded || name.impulsive {
 		return
 	}
 	for i, at := range found { // by column, then by row
@@ -220,7 +214,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 		}
 		places := found[:n]
 		found = found[n:]
-		if name := x.known.of(s.Columns[c].Name); name.rests || name.strikes {
+		if name := x.work.role(s.Columns[c].Name); name.bounded || name.impulsive {
 			continue
 		}
 		of := make([]jump, 0, n)
@@ -253,7 +247,7 @@ func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	rows = slices.Compact(rows)
 	f := x.add(Spike, s.Name, n, fmt.Sprintf("%s away by %s or more and back within %d samples, where no other step is longer than %s: %s",
 		text.Count(n, "value jumps", "values jump"), short(least), spikeLong, short(most), text.List(columns, mostNames)))
-	f.Columns, f.At, f.plot = columns, x.at(s.Name, rows), x.series(s, v, where, x.at(s.Name, rows))
+	f.Columns, f.At, f.draw = columns, x.at(s.Name, rows), x.series(s, v, where, x.at(s.Name, rows))
 }
 
 // pairs returns where jumps begin that are followed by one back to about where it was, the rows of the steps of both, and the least of them.

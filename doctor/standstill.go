@@ -25,26 +25,26 @@ const (
 // stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
 // comes to rest slows down first, and starts again from where it stood.
 func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
-	if s.AllInteger() || x.known.of(s.Name).command {
+	if s.AllInteger() || x.work.role(s.Name).command {
 		return
 	}
 	if len(t.runs) == 1 && t.runs[0] == (run{0, v.rows}) {
 		if v.rows >= 2*leastRun {
-			x.still = append(x.still, x.unmoved(s, v, t))
+			x.still = append(x.still, x.constant(s, v, t))
 		}
 		return
 	}
-	x.moved = append(x.moved, s.Name)
+	x.moving = append(x.moving, s.Name)
 	if len(t.runs) == 0 || !v.lively(t) {
 		return
 	}
-	paces := v.paces()
+	sizes := v.stepSizes()
 	times := x.times[s.Name]
 	var at []int64
 	var worst run
 	n, rows := 0, 0
 	for _, r := range t.runs {
-		if !x.isStuck(s, v, t, paces, r) {
+		if !x.isStuck(s, v, t, sizes, r) {
 			continue
 		}
 		n++
@@ -65,31 +65,31 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	}
 	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, in the middle of a motion; %.3g %% of the samples",
 		text.Count(v.width, "column", "columns"), text.Count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
-	f.At, f.plot = at, x.series(s, v, v.moving(t), at)
+	f.At, f.draw = at, x.series(s, v, v.moving(t), at)
 }
 
 // unmoved is the finding of a stream that never changes, which is one only if it does in other episodes.
-func (x *examiner) unmoved(s *dataset.Stream, v *values, t *tally) Finding {
+func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
-	f.At, f.plot = x.at(s.Name, []int{0}), x.series(s, v, v.moving(t), nil)
+	f.At, f.draw = x.at(s.Name, []int{0}), x.series(s, v, v.moving(t), nil)
 	return x.placed(f)
 }
 
 // isStuck reports whether a run of equal rows is one of a stream that is stuck.
-func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, paces []pace, r run) bool {
+func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, sizes []stepSize, r run) bool {
 	times := x.times[s.Name]
 	if x.e.Steps || len(times) < v.rows {
-		return r.to-r.from >= 2*leastRun && r.to < v.rows && !v.atRest(t, paces, r) && v.abrupt(paces, r)
+		return r.to-r.from >= 2*leastRun && r.to < v.rows && !v.atRest(t, sizes, r) && v.abrupt(sizes, r)
 	}
 	from, to := times[r.from], times[r.to-1]
 	switch {
-	case to-from < int64(leastStill) || v.atRest(t, paces, r):
+	case to-from < int64(leastStill) || v.atRest(t, sizes, r):
 		return false
 	case r.from > 0 && len(t.runs) <= mostIgnored && x.ignored(s, from, to):
 		return true
 	}
-	return v.abrupt(paces, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
+	return v.abrupt(sizes, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
 }
 
 // lively reports whether a stream changes as a measurement does: at least every other step apart from the stretches in which it rests, of which there are
@@ -106,12 +106,12 @@ func (v *values) lively(t *tally) bool {
 }
 
 // atRest reports whether a stream is 0 in a stretch, as what measures contact often is, or each column that moves is at its own limit.
-func (v *values) atRest(t *tally, paces []pace, r run) bool {
+func (v *values) atRest(t *tally, sizes []stepSize, r run) bool {
 	zero, limit := true, true
 	for c := range v.width {
 		x := v.at(r.from, c)
 		zero = zero && x == 0
-		limit = limit && (paces[c].typical == 0 || x == t.columns[c].min || x == t.columns[c].max)
+		limit = limit && (sizes[c].typical == 0 || x == t.columns[c].min || x == t.columns[c].max)
 	}
 	return zero || limit
 }
@@ -130,7 +130,7 @@ func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi i
 // othersMove reports whether what else there is in the episode changes most of the time in a stretch: the commands, or where there are none any other
 // stream.
 func (x *examiner) othersMove(name string, from, to int64) bool {
-	told, any := false, false
+	commanded, any := false, false
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		v, lo, hi, ok := x.during(s, from, to)
@@ -144,13 +144,13 @@ func (x *examiner) othersMove(name string, from, to int64) bool {
 			}
 		}
 		moves := 2*changes > hi-lo
-		if any = any || moves; x.known.of(s.Name).command {
-			if told = true; moves {
+		if any = any || moves; x.work.role(s.Name).command {
+			if commanded = true; moves {
 				return true
 			}
 		}
 	}
-	return !told && any
+	return !commanded && any
 }
 
 // ignored reports whether the commands of a stream's own columns, by their names, went on for a good part of their range in a long stretch.
@@ -161,7 +161,7 @@ func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	for i := range x.e.Streams {
 		s := &x.e.Streams[i]
 		v, lo, hi, ok := x.during(s, from, to)
-		if !ok || !x.known.of(s.Name).command {
+		if !ok || !x.work.role(s.Name).command {
 			continue
 		}
 		for c := range v.width {
@@ -185,17 +185,17 @@ func (v *values) reach(c, lo, hi int) float64 {
 	return high - low
 }
 
-// pace is how a column changes from sample to sample.
-type pace struct {
+// stepSize describes how a column changes from sample to sample.
+type stepSize struct {
 	typical float64 // the median of the changes, those of 0 apart; 0 of a column that does not change
 	least   float64 // the smallest: what the column tells apart
 	noise   bool    // a change is followed by one back, rather than by one that goes on
 }
 
-// paces looks at as many stretches of rows as tell.
-func (v *values) paces() []pace {
+// sizes looks at as many stretches of rows as tell.
+func (v *values) stepSizes() []stepSize {
 	const most = 2000
-	list := make([]pace, v.width)
+	list := make([]stepSize, v.width)
 	every := max(1, v.rows/most)
 	steps := make([]float64, 0, most+1)
 	for c := range list {
@@ -206,7 +206,7 @@ func (v *values) paces() []pace {
 			steps, on, back = stepsOf(steps[:0], v.f64[c:], v.width, every)
 		}
 		if len(steps) > 0 {
-			list[c] = pace{nth.Of(steps, len(steps)/2), slices.Min(steps), back > on}
+			list[c] = stepSize{nth.Of(steps, len(steps)/2), slices.Min(steps), back > on}
 		}
 	}
 	return list
@@ -235,10 +235,10 @@ func stepsOf[T number](list []float64, data []T, width, every int) (steps []floa
 
 // abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on
 // from where it stood; what is stuck stops in the middle of a motion, and is elsewhere afterwards. What is noise is never at rest.
-func (v *values) abrupt(paces []pace, r run) bool {
+func (v *values) abrupt(sizes []stepSize, r run) bool {
 	first, last := r.from <= 1, r.to == v.rows
 	var moving, before, after, noisy int
-	for c, p := range paces {
+	for c, p := range sizes {
 		if p.typical == 0 {
 			continue
 		}
