@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strconv"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -60,16 +59,4 @@ func (c *clock) index(place int) int {
 		return c.which[place]
 	}
 	return place
-}
-
-// parseNumber reads the number of an episode.
-func parseNumber(text string, n int) (int, error) {
-	i, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, &badRequest{"episode", text, "a number from 0"}
-	}
-	if i < 0 || i >= n {
-		return 0, &dataset.RangeError{What: "episode", Got: i, Len: n}
-	}
-	return i, nil
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -9,14 +8,6 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 )
-
-func quoted(text string) string {
-	b, err := json.Marshal(text)
-	if err != nil {
-		return `""`
-	}
-	return string(b)
-}
 
 // The page's words for an episode. Times are seconds from its start.
 type (
@@ -99,9 +90,6 @@ func newFinding(f *doctor.Finding) findingJSON {
 	}
 	return j
 }
-
-// seconds is a timestamp on the page's clock.
-func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
 
 // serveEpisode says what an episode holds.
 func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {

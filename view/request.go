@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -46,13 +48,6 @@ func failWith(w http.ResponseWriter, err error) {
 	fail(w, status, err.Error())
 }
 
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // who has gone needs no answer
-}
-
 // number reads a finite number of a request; fallback where there is none.
 func number(r *http.Request, arg string, fallback, least, most float64) (float64, error) {
 	text := r.FormValue(arg)
@@ -75,42 +70,33 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// appendNumber writes a number, null where it is none.
-func appendNumber(b []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return append(b, "null"...)
+// parseNumber reads the number of an episode.
+func parseNumber(text string, n int) (int, error) {
+	i, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, &badRequest{"episode", text, "a number from 0"}
 	}
-	if f := float32(v); float64(f) == v {
-		return strconv.AppendFloat(b, v, 'g', -1, 32)
+	if i < 0 || i >= n {
+		return 0, &dataset.RangeError{What: "episode", Got: i, Len: n}
 	}
-	return strconv.AppendFloat(b, v, 'g', -1, 64)
+	return i, nil
 }
 
-func appendNumbers(b []byte, list []float64) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
+// columnsOf reads the indices of columns that a request asks for, all unless it does.
+func columnsOf(r *http.Request, width int) ([]int, error) {
+	text, list := r.FormValue("columns"), []int{}
+	if text == "" {
+		for k := range width {
+			list = append(list, k)
 		}
-		b = appendNumber(b, v)
+		return list, nil
 	}
-	return append(b, ']')
-}
-
-// appendTimes writes timestamps in seconds from a start.
-func appendTimes(b []byte, start int64, times ...int64) []byte {
-	b = append(b, '[')
-	for i, t := range times {
-		if i > 0 {
-			b = append(b, ',')
+	for part := range strings.SplitSeq(text, ",") {
+		k, err := strconv.Atoi(part)
+		if err != nil || k < 0 || k >= width || len(list) >= width {
+			return nil, &badRequest{"columns", text, fmt.Sprintf("numbers of columns from 0 to %d, with commas", width-1)}
 		}
-		b = strconv.AppendFloat(b, float64(t-start)/1e9, 'g', -1, 64)
+		list = append(list, k)
 	}
-	return append(b, ']')
-}
-
-// writeBytes sends JSON that was put together here.
-func writeBytes(w http.ResponseWriter, b []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // who has gone needs no answer
+	return list, nil
 }
