@@ -10,11 +10,11 @@ import (
 
 // The rules of angles, as parts of a turn.
 const (
-	wrapRange = 0.9 // that an angle covers which wraps
-	wrapStep  = 0.8 // of a step that wraps
+	wrapRange = 0.9 // least range of an angle that wraps
+	wrapStep  = 0.8 // least step of a wrap
 )
 
-// wraps looks for angles that jump by a turn.
+// wraps reports angles that jump by a turn.
 func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 	k := &t.columns[c]
 	for _, turn := range []float64{2 * math.Pi, 360} {
@@ -34,7 +34,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 					rows = append(rows, i)
 				}
 			case d > turn/4:
-				jumps++ // no angle that turns as it should
+				jumps++ // too far for a turning angle
 			default:
 				small += d
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
+// backSteps reports timestamps before the timestamp that precedes them.
 func (x *examiner) backSteps(c *clock) {
 	if c.stats.BackSteps == 0 {
 		return
@@ -27,6 +28,7 @@ func (x *examiner) backSteps(c *clock) {
 	f.At, f.draw = at, x.steps(c, at)
 }
 
+// duplicates reports timestamps that repeat the one before.
 func (x *examiner) duplicates(c *clock) {
 	n := c.stats.Duplicates
 	if n == 0 {
@@ -45,7 +47,7 @@ func (x *examiner) duplicates(c *clock) {
 			at = append(at, c.times[i])
 		}
 	}
-	if same == 0 && (!c.steady || n > len(c.times)/5) { // elements of one message, or several that came at once
+	if same == 0 && (!c.steady || n > len(c.times)/5) { // elements of one message, or messages that arrived together
 		return
 	}
 	why := text.Count(n, "timestamp repeats", "timestamps repeat") + " the one before"
@@ -62,9 +64,10 @@ func (x *examiner) duplicates(c *clock) {
 	f.At, f.draw = at, x.steps(c, at)
 }
 
+// gaps reports steps that are far longer than the others.
 func (x *examiner) gaps(c *clock) {
 	times, even := c.times[c.lo:c.hi], c.steady
-	if c.stats.BackSteps > 0 { // the way back to where it was is no gap
+	if c.stats.BackSteps > 0 { // the step forward after a step back is no gap
 		times = slices.Clone(times)
 		for i := 1; i < len(times); i++ {
 			times[i] = max(times[i], times[i-1])
@@ -99,7 +102,7 @@ func (x *examiner) gaps(c *clock) {
 	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that what lies in a gap is not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
 }
 
-// jitter tells a clock whose steps scatter, though it has a rate.
+// jitter reports a clock with a rate and scattered steps.
 func (x *examiner) jitter(c *clock) {
 	if c.hi-c.lo < leastJitter || x.work.role(c.stream).command || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) || !c.steady && !c.keepsTime() {
 		return
@@ -108,7 +111,7 @@ func (x *examiner) jitter(c *clock) {
 	f.At, f.draw = []int64{c.times[c.lo]}, x.steps(c, nil)
 }
 
-// coarse looks for timestamps that are rounded to a good part of their own step.
+// coarse reports timestamps that are rounded to a large part of their step.
 func (x *examiner) coarse(c *clock) {
 	times, median := c.times[c.lo:c.hi], c.stats.Median
 	if !c.steady || len(times) < 4*leastSteps || c.stats.BackSteps > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// noTimes looks for timestamps in seconds that are NaN or infinite.
+// noTimes reports timestamps in seconds that are NaN or infinite.
 func (x *examiner) noTimes(c *clock) bool {
 	var rows []int
 	switch {
@@ -28,7 +28,7 @@ func (x *examiner) noTimes(c *clock) bool {
 	}
 	f := x.add(NaN, c.stream, len(rows), fmt.Sprintf("%s NaN or infinite, the first of sample %d%s", text.Count(len(rows), "timestamp is", "timestamps are"), rows[0], c.sharers()))
 	for _, i := range rows[:min(len(rows), MostTimes)] {
-		f.At = append(f.At, c.times[max(i-1, 0)]) // of the sample before it
+		f.At = append(f.At, c.times[max(i-1, 0)]) // the time of the sample before it
 	}
 	f.WhatToDo = "Leave the samples out, or give them times between those of their neighbours: a resampled stream is made up around them."
 	return true
@@ -44,7 +44,7 @@ func notFinite[T float32 | float64](times *tensor.Tensor) (rows []int) {
 	return rows
 }
 
-// strays looks for timestamps far from all others, and leaves them out of the clock.
+// strays reports timestamps far from all others, and excludes them from the range of the clock.
 func (x *examiner) strays(c *clock) bool {
 	if c.stats.BackSteps > 0 || c.raw == nil {
 		return false
@@ -71,7 +71,7 @@ func (x *examiner) strays(c *clock) bool {
 	return true
 }
 
-// fps compares a clock with the rate that the files declare.
+// fps reports a rate that differs from the declared rate.
 func (x *examiner) fps(c *clock) {
 	if x.info == nil || x.info.Declared == 0 || x.info.RateFrom == "caller" || c.stats.Median == 0 || x.e.Frames == 0 || len(c.times) < leastSteps {
 		return
@@ -85,7 +85,7 @@ func (x *examiner) fps(c *clock) {
 	f.draw = x.steps(c, nil)
 }
 
-// timeUnit looks for timestamps in another unit.
+// timeUnit reports timestamps in another unit.
 func (x *examiner) timeUnit(c *clock) bool {
 	why := ""
 	if c.raw != nil {
@@ -117,7 +117,7 @@ func (x *examiner) timeUnit(c *clock) bool {
 	return true
 }
 
-// besideOthers tells a clock that covers a thousandth, or another such part, of what each of the other streams covers, though these agree.
+// unitByLength returns why a clock is in another unit, because the other streams cover 1e3, 1e6 or 1e9 times its duration; empty if they do not.
 func (x *examiner) unitByLength(c *clock) string {
 	longest, others := int64(0), 0
 	for _, o := range x.clocked {
@@ -138,7 +138,7 @@ func (x *examiner) unitByLength(c *clock) string {
 	return ""
 }
 
-// farSeconds tells seconds that are no seconds: beyond the year 2100, where in another unit they would be of this century.
+// farSeconds returns why timestamps in seconds are in another unit, because they lie after the year 2100, but in this century in that unit; empty if not.
 func farSeconds(times *tensor.Tensor) string {
 	if times.DType() == tensor.I64 || times.Len() == 0 {
 		return ""
@@ -161,7 +161,7 @@ func farSeconds(times *tensor.Tensor) string {
 	return ""
 }
 
-// float32Clock looks for timestamps that are float32 seconds, all of them, where float32 does not tell apart what a clock must.
+// float32Clock reports a clock with only float32 seconds, if the spacing of float32 numbers there is a large part of a step.
 func (x *examiner) float32Clock(c *clock) bool {
 	times := c.times[c.lo:c.hi]
 	if len(times) < leastSteps || x.e.Steps {
@@ -196,7 +196,7 @@ func (x *examiner) float32Clock(c *clock) bool {
 	return true
 }
 
-// countsFrames reports whether timestamps are those of frames that the dataset counts too, as far as a spacing in nanoseconds tells.
+// countsFrames reports whether timestamps are frame_index/fps up to a spacing in nanoseconds, in a dataset with frame_index.
 func (x *examiner) countsFrames(c *clock, spacing float64) bool {
 	if x.info == nil || x.info.Declared <= 0 || !slices.Contains(x.info.Clocks, "frame_index") {
 		return false

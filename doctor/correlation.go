@@ -14,19 +14,19 @@ const (
 	sharper    = 4     // times what the correlation lacks at its peak, it must lack without the lag
 )
 
-// differences are the changes of a column over some steps, and the sums of their squares before each, and of all.
+// differences are the changes of a column over some steps, and the prefix sums of their squares.
 type differences struct{ list, squares, room []float64 }
 
-// match is how two columns go together.
+// match is the best correlation of two columns.
 type match struct {
-	lag         float64 // by which the second is later, in steps
-	peak, still float64 // the correlation there, and without it
-	sharp       bool    // the correlation is much better there than without a lag, and nowhere else as good
+	lag         float64 // in steps; positive if the second column is later
+	peak, still float64 // the correlation at the lag, and without a lag
+	sharp       bool    // the correlation is much better at the lag than without one, and no other lag is nearly as good
 	curve       []float64
 	columns     [2]int
 }
 
-// compare returns the lag at which two series of changes correlate best; nil if they do at none.
+// compare returns the lag at which two series of changes correlate best; nil if they correlate at none.
 func compare(a, b *differences, lags int) *match {
 	if a == nil || b == nil || !a.like(b, lags) {
 		return nil
@@ -55,22 +55,22 @@ func compare(a, b *differences, lags int) *match {
 	return m
 }
 
-// shared returns what two series have both where the second is so much later, and the product of the squares there.
+// shared returns the range in which two series overlap at a lag of the second, and the product of their sums of squares there.
 func (a *differences) shared(b *differences, lag int) (lo, hi int, power float64) {
 	lo, hi = max(0, -lag), min(len(a.list), len(b.list)-lag)
 	return lo, hi, (a.squares[hi] - a.squares[lo]) * (b.squares[hi+lag] - b.squares[lo+lag])
 }
 
-// like reports whether two series correlate at a lag as one motion does. At most lags they do not, which is sure after a few products: those that are left
-// add no more than the root of the product of the squares that are left.
+// like reports whether two series correlate at any lag as one motion does. Most lags are ruled out after a few products, because the remaining products
+// add at most the root of the product of the remaining squares.
 func (a *differences) like(b *differences, lags int) bool {
-	const at = 64 // a time
+	const at = 64 // products between two checks
 	for l := -lags; l <= lags; l++ {
 		lo, hi, power := a.shared(b, l)
 		if !(power > 0) {
 			continue
 		}
-		missing := (sameMotion - 1e-9) * math.Sqrt(power) // sums that are made otherwise are rounded otherwise
+		missing := (sameMotion - 1e-9) * math.Sqrt(power) // the margin is for the rounding of sums
 		for i := lo; ; i += at {
 			if i >= hi {
 				if missing <= 0 {
@@ -88,7 +88,7 @@ func (a *differences) like(b *differences, lags int) bool {
 	return false
 }
 
-// product is the sum of the products of two lists, in four sums at a time.
+// product returns the dot product of two lists, in four partial sums.
 func product(a, b []float64) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]
@@ -105,8 +105,8 @@ func product(a, b []float64) float64 {
 	return s0 + s1 + s2 + s3
 }
 
-// echoes reports whether a correlation is nearly as good at another lag, as it is of what repeats itself. Where the lag is short beside the motion, what
-// is opposite half a period away is no echo.
+// echoes reports whether another lag correlates nearly as well, as it does for a periodic motion. If the lag is short compared with the period, the
+// negative correlation half a period away is no echo.
 func echoes(curve []float64, best int, short bool) bool {
 	left, right := best, best
 	for left > 0 && curve[left] > curve[best]/2 {

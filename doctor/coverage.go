@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// leastCover is the part of a recording that a stream with a rate covers; less is told.
+// leastCover is the part of a recording that a stream with a rate covers at least; less is a finding.
 const leastCover = 0.5
 
-// leastLong is how long a recording is at least in which a stream may cover little.
+// leastLong is the duration of a recording from which coverage is judged.
 const leastLong = 5 * time.Second
 
-// covers compares the time that the clocks of an episode cover: streams that share no moment cannot be put on one clock, and one that covers little of
-// the recording has nothing to say elsewhere.
+// coverage compares the ranges of the clocks in an episode. Streams without a common range cannot be put on one clock, and a stream that covers little of
+// the recording has no samples elsewhere.
 func (x *examiner) coverage() {
-	var groups [][]*clock // in order of time, those that overlap together
+	var groups [][]*clock // overlapping clocks, in order of time
 	var until int64
 	var list []*clock
 	for _, c := range x.clocked {
@@ -36,7 +36,7 @@ func (x *examiner) coverage() {
 	if len(groups) == 0 {
 		return
 	}
-	most := groups[0] // the one that the others are compared with: of most streams
+	most := groups[0] // the reference: the group of most streams
 	for _, g := range groups[1:] {
 		if c := cmp.Or(cmp.Compare(streamCount(g), streamCount(most)), cmp.Compare(sampleCount(g), sampleCount(most))); c > 0 {
 			most = g
@@ -57,7 +57,7 @@ func (x *examiner) coverage() {
 	}
 }
 
-// apart tells clocks that share no moment with the others. A topic without a rate may speak before the others do, but not at another time altogether.
+// noOverlap reports clocks without a common range with the others. A topic without a rate may have its samples a little before or after the others.
 func (x *examiner) noOverlap(g, others []*clock) {
 	from, to := rangeOf(g)
 	first, last := rangeOf(others)
@@ -88,7 +88,7 @@ func sampleCount(group []*clock) (n int) {
 	return n
 }
 
-// rangeOf returns the first and the last time of some clocks.
+// rangeOf returns the first and the last time of a group.
 func rangeOf(group []*clock) (from, to int64) {
 	from, to = group[0].first, group[0].last
 	for _, c := range group {

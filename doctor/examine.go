@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// examine looks at an episode.
+// examine runs all checks of an episode.
 func (x *examiner) examine() []Finding {
 	x.times, x.clockOf = make(map[string][]int64, len(x.e.Streams)), make(map[string]*clock, len(x.e.Streams)+len(x.e.Media))
 	x.clocked = x.clocks()
@@ -27,7 +27,7 @@ func (x *examiner) examine() []Finding {
 	return x.found()
 }
 
-// clock looks at one clock.
+// clock runs the checks of one clock.
 func (x *examiner) clock(c *clock) {
 	if c.hi, c.wrong = len(c.times), x.noTimes(c); c.wrong {
 		return
@@ -38,7 +38,7 @@ func (x *examiner) clock(c *clock) {
 	}
 	c.steady = steady(c.times[c.lo:c.hi], c.stats.Median)
 	if c.wrong = x.float32Clock(c) || x.timeUnit(c); c.wrong {
-		return // what else there is to say of it follows from that
+		return // because other faults would follow from this one
 	}
 	x.backSteps(c)
 	x.duplicates(c)
@@ -48,7 +48,7 @@ func (x *examiner) clock(c *clock) {
 	x.coarse(c)
 }
 
-// stream looks at the values of one stream.
+// stream runs the checks of the values of one stream.
 func (x *examiner) stream(s *dataset.Stream) {
 	v, ok := valuesOf(s)
 	if !ok {
@@ -74,7 +74,7 @@ func (x *examiner) stream(s *dataset.Stream) {
 	}
 }
 
-// found are the findings in order: errors first, then by kind, as they are listed, and by stream.
+// found returns the findings in order: errors first, then by kind and by stream.
 func (x *examiner) found() []Finding {
 	list := make([]Finding, len(x.list))
 	for i, f := range x.list {

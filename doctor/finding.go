@@ -11,28 +11,28 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Finding is one kind of fault in one stream of one episode, however often it is there.
+// Finding is one kind of fault in one stream of one episode, with all its occurrences.
 type Finding struct {
 	Kind     Kind     `json:"kind"`
 	Severity Severity `json:"severity"`
-	// Path is what was examined, as Options.Path named it.
+	// Path is Options.Path.
 	Path string `json:"path,omitempty"`
-	// Episode is the episode's number in its dataset, -1 of what is about the dataset as a whole, which is null in JSON.
+	// Episode is the episode's number in its dataset; Whole, which is null in JSON, if the finding is about the dataset.
 	Episode int `json:"episode"`
-	// Source is the file or URL that the episode was read from, where that is another than Path: one of a folder.
+	// Source is the file or URL of the episode if it differs from Path, for example one file of a folder.
 	Source string `json:"source,omitempty"`
-	// Stream is the stream, the camera or the file that it is about; empty where it is about the episode or the dataset.
+	// Stream is the name of the stream, the camera or the file; empty if the finding is about the episode or the dataset.
 	Stream string `json:"stream"`
-	// Columns are those of the stream that it is about; nil where it is about its clock, or all of them.
+	// Columns are the columns with the fault; nil if it is in the clock or in all columns.
 	Columns []string `json:"columns,omitempty"`
-	// Count is how often the fault is there: gaps, samples, frames, files; at least 1.
+	// Count is the number of occurrences: gaps, samples, frames, files; at least 1.
 	Count int `json:"count"`
-	// At is when, nanoseconds on the recording's clock: of each occurrence, the first MostTimes of them; empty where the fault has no time.
+	// At has the times of the first MostTimes occurrences, nanoseconds on the recording's clock; empty if the fault has no time.
 	At []int64 `json:"at_ns"`
-	// Why says what was seen and how it was measured, WhatToDo how to put it right: a sentence or two for a person.
+	// Why describes the fault and its measurement, WhatToDo its correction, in a sentence or two.
 	Why      string `json:"why"`
 	WhatToDo string `json:"what_to_do"`
-	// Note is the note of a reader that the finding is about, nil if doctor found it in the samples. Why is then its String.
+	// Note is the note of a reader that the finding reports, with its String as Why; nil if doctor found the fault in the samples.
 	Note *dataset.Note `json:"-"`
 	// Start is the time, in nanoseconds on the recording's clock, from which Plot counts seconds: the episode's beginning.
 	Start int64 `json:"-"`
@@ -42,15 +42,16 @@ type Finding struct {
 	draw drawing // makes Plot; nil if the finding has no picture, or when Plot is made
 }
 
-// MostTimes is how many times a finding lists.
+// MostTimes is the most times that a finding lists.
 const MostTimes = 256
 
-// firstOf returns as many times as a finding lists.
+// firstOf returns the first MostTimes times.
 func firstOf(at []int64) []int64 { return at[:min(len(at), MostTimes)] }
 
-// Whole is the Episode of findings about a dataset as a whole.
+// Whole is the Episode of a finding about a dataset as a whole.
 const Whole = -1
 
+// newFinding returns a finding with the severity and the advice of its kind.
 func newFinding(kind Kind, stream string, count int, why string) *Finding {
 	a := advice[kind]
 	return &Finding{Kind: kind, Severity: a.severity, Stream: stream, Count: count, Why: why, WhatToDo: a.what, Episode: Whole}
@@ -63,7 +64,7 @@ func findingOf(kind Kind, n *dataset.Note) *Finding {
 	return f
 }
 
-// Where names the episode for a person: "episode 11 (stuck.bag)"; "the dataset" of what is about it as a whole.
+// Where names the episode for a person: "episode 11 (stuck.bag)"; "the dataset" for Whole.
 func (f Finding) Where() string {
 	switch {
 	case f.Episode == Whole:
@@ -74,7 +75,7 @@ func (f Finding) Where() string {
 	return fmt.Sprintf("episode %d", f.Episode)
 }
 
-// MarshalJSON writes null for the episode of a finding that is about the dataset, and a list where there are no times.
+// MarshalJSON writes null as the episode Whole, an empty list if there are no times, and the keys of the note.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	type plain Finding
 	out := struct {
@@ -102,7 +103,7 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// sortFindings sorts by episode, those of the dataset first; then errors first, then by kind.
+// sortFindings sorts by episode, with the dataset first; then errors first, then by kind.
 func sortFindings(list []Finding) {
 	if len(list) < 2 {
 		return

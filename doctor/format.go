@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// span writes a length of time for a person: "12.5 ms".
+// span formats a length of time: "12.5 ms".
 func span(ns int64) string {
 	d := time.Duration(ns)
 	abs := max(d, -d)
@@ -20,12 +20,14 @@ func span(ns int64) string {
 	return strconv.FormatInt(ns, 10) + " ns"
 }
 
+// short formats a number with four digits.
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-// planTime writes a length of time as a plan takes it.
+// planTime formats a length of time for a plan: "12.5ms".
 func planTime(ns int64) string { return time.Duration(ns).String() }
 
+// hertz formats a rate: "29.97 Hz".
 func hertz(rate float64) string { return short(rate) + " Hz" }
 
-// mostNames is how many names a sentence has before it counts the others.
+// mostNames is the number of names in a sentence before it counts the others.
 const mostNames = 4

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// notFinite counts NaN and infinite values: those of columns that have numbers too, and columns that have none.
+// notFinite reports NaN and infinite values. Columns without any finite value are a finding of their own.
 func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 	if t.badRows == 0 {
 		return
@@ -23,7 +23,7 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 	}
 	if len(some) > 0 {
 		rows, n := t.bad, t.badRows
-		if len(never) > 0 { // in every row
+		if len(never) > 0 { // which are in every row
 			rows, n = v.badRows(columnsOf(s, some))
 		}
 		at := x.at(s.Name, rows)
@@ -34,7 +34,7 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(never), "column is", "columns are"),
 			text.Count(v.rows, "sample", "samples"), text.List(never, mostNames)))
 		f.Columns, f.At = never, x.at(s.Name, t.bad[:min(len(t.bad), 1)])
-		if x.e.Frames == 0 { // messages have fields that nobody fills
+		if x.e.Frames == 0 { // a message type may have fields that its publisher leaves NaN
 			f.Severity = Warning
 			f.WhatToDo = "Leave these columns out of the plan: the message has the fields, and nobody fills them."
 		}

@@ -11,25 +11,25 @@ import (
 
 // The rules of offsets between streams.
 const (
-	mostLag      = time.Second // further apart, one motion follows another rather than being recorded late
+	mostLag      = time.Second // with a longer lag, one motion follows the other
 	leastLag     = 5 * time.Millisecond
-	mostPoints   = 1024 // of the common clock on which two streams are compared
+	mostPoints   = 1024 // points of the common clock
 	leastPoints  = 128
-	mostStreams  = 6 // of an episode, that are compared with each other
-	mostCompared = 3 // columns of two streams that have the same names, or are the liveliest
-	over         = 5 // steps over which changes are taken, so that noise is less of them
+	mostStreams  = 6 // streams of an episode that are compared
+	mostCompared = 3 // columns of two streams that are compared
+	over         = 5 // steps of a change; several reduce the share of noise
 )
 
-// motion is a stream that may be compared with others.
+// motion is a stream that may be compared with others, interpolated on an even clock.
 type motion struct {
 	s      *dataset.Stream
 	v      values
 	times  []int64
 	median int64
-	on     grid                 // the clock on which it was put last
-	places []samplePosition     // of that clock, among its samples
-	series map[int]*differences // of its columns there; nil of one that is not to be compared
-	room   [][]float64          // of those of other clocks
+	on     grid                 // the even clock
+	places []samplePosition     // of the even clock among the samples
+	series map[int]*differences // by column; nil if a column cannot be compared
+	room   [][]float64          // buffers to use again
 }
 
 // grid is an even clock.
@@ -44,8 +44,8 @@ type samplePosition struct {
 	share float64
 }
 
-// offsets compares each two streams of an episode that measure something: where one's changes are the other's, always so much later, its clock is.
-// Streams of commands are not compared, for what follows a command later is the robot.
+// offsets compares each two measured streams of an episode. If the changes of one are those of the other with a constant lag, its clock is late.
+// Commands are not compared, because the robot follows a command later.
 func (x *examiner) offsets() {
 	var list []*motion
 	for i := range x.e.Streams {
@@ -75,14 +75,14 @@ func (x *examiner) offsets() {
 	}
 }
 
-// offset compares two streams.
+// offset compares two streams and reports a lag between them.
 func (x *examiner) offset(a, b *motion) {
 	step := max(a.median, b.median)
 	from, to := max(a.times[0], b.times[0]), min(a.times[len(a.times)-1], b.times[len(b.times)-1])
 	if step <= 0 || to <= from || (to-from)/step < leastPoints {
 		return
 	}
-	if n := (to - from) / step; n > mostPoints { // the middle of what they share
+	if n := (to - from) / step; n > mostPoints { // the middle of the common range
 		from += (n - mostPoints) / 2 * step
 		to = from + mostPoints*step
 	}
@@ -136,7 +136,7 @@ func (x *examiner) offset(a, b *motion) {
 	f.draw = func() *Plot { return correlationPlot(curve, step, lags) }
 }
 
-// pairs are the columns that are compared: those of the same names, else the liveliest of each.
+// pairs returns the columns to compare: those of the same name, or else the first of each.
 func pairs(a, b *motion) (list [][2]int) {
 	for i := range a.s.Columns {
 		if k := b.s.Column(a.s.Columns[i].Name); k >= 0 && !a.s.Columns[i].Integer && !b.s.Columns[k].Integer && len(list) < mostCompared {
@@ -156,7 +156,7 @@ func pairs(a, b *motion) (list [][2]int) {
 	return list
 }
 
-// put finds the places of an even clock among the samples.
+// put computes the places of an even clock among the samples.
 func (m *motion) put(on grid) {
 	if m.on == on {
 		return
@@ -171,7 +171,7 @@ func (m *motion) put(on grid) {
 	}
 	clear(m.series)
 	m.places = slices.Grow(m.places[:0], on.n)[:on.n]
-	k, _ := slices.BinarySearch(m.times, on.from+1) // the first sample after it
+	k, _ := slices.BinarySearch(m.times, on.from+1) // the first sample after the start
 	k = min(max(k-1, 0), len(m.times)-2)
 	for i := range m.places {
 		at := on.from + int64(i)*on.step
@@ -186,7 +186,7 @@ func (m *motion) put(on grid) {
 	}
 }
 
-// changes returns the differences of a column on the even clock; nil if one is not finite, or too few are not 0.
+// changes returns the differences of a column on the even clock; nil if one is not finite or most are 0.
 func (m *motion) changes(column int) *differences {
 	d, made := m.series[column]
 	if !made {
@@ -196,6 +196,7 @@ func (m *motion) changes(column int) *differences {
 	return d
 }
 
+// differ computes the result of changes.
 func (m *motion) differ(column int) *differences {
 	n := len(m.places)
 	var room []float64
@@ -204,7 +205,7 @@ func (m *motion) differ(column int) *differences {
 	}
 	room = slices.Grow(room[:0], 2*n+1)[:2*n+1]
 	list, squares := room[:n:n], room[n:]
-	values := squares[1:] // until their places are taken
+	values := squares[1:] // a buffer until the sums are computed
 	if m.v.f32 != nil {
 		interpolate(values, m.places, m.v.f32[column:], m.v.width)
 	} else {
@@ -232,7 +233,7 @@ func (m *motion) differ(column int) *differences {
 	return &differences{list, squares, room}
 }
 
-// interpolate writes the values of a column, which lie so far apart, at places among them.
+// interpolate writes the values at places of a column, whose samples are apart elements apart.
 func interpolate[T number](to []float64, places []samplePosition, column []T, apart int) {
 	after := -1
 	var v0, change float64

@@ -4,12 +4,12 @@ import (
 	"time"
 )
 
-// Options say what to look for. The zero value is the default.
+// Options are the options of an examination. The zero value is the default.
 type Options struct {
-	// Path names what is examined, in the findings.
+	// Path is the path or URL of the dataset, which findings repeat.
 	Path string
-	// MaxStep is the longest step of a clock that is no gap, of every clock; 0 is the greater of 20 ms and three medians, of clocks that have a rate.
+	// MaxStep is the longest step that is no gap, for every clock. If it is 0, clocks with a rate have gaps from the greater of 20 ms and three medians.
 	MaxStep time.Duration
-	// Next is called after each episode that was read, unless nil.
+	// Next is called after each episode; may be nil.
 	Next func()
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// leastRepeats is how many runs of equal rows show that a stream repeats its values.
+// leastRepeats is the least number of runs of equal rows that show a repetition.
 const leastRepeats = 20
 
-// repeated looks for streams in which each row comes several times: samples that were written faster than they were measured.
+// repeated reports streams in which each row occurs several times, because samples were written faster than they were measured.
 func (x *examiner) repeated(s *dataset.Stream, v *values, t *tally) {
 	if s.AllInteger() || x.work.role(s.Name).command {
 		return

@@ -4,16 +4,16 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Report is what was found, and in what. Findings are in order: those of the dataset first, then by episode; within it errors first.
+// Report has the findings about datasets. Findings of a dataset as a whole come first, then those of each episode, errors first.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Checked  Checked   `json:"checked"`
 
-	together *schema // of the first dataset; nil if nothing was read
+	together *schema // streams of the first dataset; nil if none was read
 }
 
-// Add appends the report on another dataset. Where both are of one robot, as the names of their streams say, what differs between them and the first is
-// found, too: columns, rates, streams that one of them lacks.
+// Add appends the report on another dataset. If both are of one robot, because half of the names of their streams agree, Add also appends findings about
+// differences from the first dataset: columns, rates, missing streams.
 func (r *Report) Add(o *Report) {
 	if o.together != nil && r.together != nil {
 		r.Findings = append(r.Findings, o.together.compare(r.together)...)
@@ -36,7 +36,7 @@ func (r *Report) Add(o *Report) {
 	c.Kinds = d.Kinds
 }
 
-// Count returns how many findings are as bad as that, or worse.
+// Count returns the number of findings that are at least as bad as least.
 func (r *Report) Count(least Severity) (n int) {
 	for i := range r.Findings {
 		if r.Findings[i].Severity.AtLeast(least) {
@@ -46,7 +46,7 @@ func (r *Report) Count(least Severity) (n int) {
 	return n
 }
 
-// Of returns the findings of one episode, or with Whole those of the dataset.
+// Of returns the findings of one episode, or those of the dataset for Whole.
 func (r *Report) Of(episode int) (list []Finding) {
 	for _, f := range r.Findings {
 		if f.Episode == episode {
@@ -56,20 +56,20 @@ func (r *Report) Of(episode int) (list []Finding) {
 	return list
 }
 
-// Checked is what a report is about.
+// Checked counts the contents that were examined.
 type Checked struct {
 	Paths    []Source `json:"paths"`
-	Episodes int      `json:"episodes"` // that were read
-	Unread   int      `json:"unread"`   // that could not be, each of which is a finding
+	Episodes int      `json:"episodes"` // episodes that were read
+	Unread   int      `json:"unread"`   // episodes that cannot be read; each is a finding
 	Streams  int      `json:"streams"`  // of numbers, over all episodes
 	Cameras  int      `json:"cameras"`  // media streams, over all episodes
 	Clouds   int      `json:"clouds"`   // series of point clouds, over all episodes
 	Samples  int      `json:"samples"`  // of the streams
 	Frames   int      `json:"frames"`   // of the cameras
-	Values   int      `json:"values"`   // numbers that were looked at
-	Rates    []Rate   `json:"rates"`    // of each clock, those that streams share once
-	Kinds    []Kind   `json:"kinds"`    // that were looked for
-	Unlisted int      `json:"unlisted"` // findings beyond MostOfKind of one kind and stream, which are counted only
+	Values   int      `json:"values"`   // numbers that were examined
+	Rates    []Rate   `json:"rates"`    // of each clock; streams with the same timestamps share one
+	Kinds    []Kind   `json:"kinds"`    // of fault that the examination covers
+	Unlisted int      `json:"unlisted"` // findings beyond MostOfKind of one kind and stream
 }
 
 func (c *Checked) add(e *dataset.Episode, values int) {
@@ -86,14 +86,14 @@ func (c *Checked) add(e *dataset.Episode, values int) {
 	}
 }
 
-// Rate is how fast a stream is, over its episodes.
+// Rate is the range of rates of a stream in its episodes.
 type Rate struct {
 	Path     string  `json:"path,omitempty"`
-	Stream   string  `json:"stream"` // the first of those that share the clock
+	Stream   string  `json:"stream"` // the first stream of the clock
 	Episodes int     `json:"episodes"`
 	Lowest   float64 `json:"lowest_hz"`  // 1e9 by the median step of the slowest episode
-	Highest  float64 `json:"highest_hz"` // and of the fastest
-	Jitter   int64   `json:"jitter_ns"`  // the most of an episode: the 95th percentile of |step - median|
+	Highest  float64 `json:"highest_hz"` // 1e9 by the median step of the fastest episode
+	Jitter   int64   `json:"jitter_ns"`  // 95th percentile of |step - median|, in the worst episode
 }
 
 // Source is one recording or dataset.
@@ -104,6 +104,5 @@ type Source struct {
 	Episodes int    `json:"episodes"`
 }
 
-// MostOfKind is how many findings of one kind in one stream of a dataset are listed: of a dataset of a hundred thousand episodes that all have the
-// same fault, one reads a few, and the number.
+// MostOfKind is the number of findings that a report lists of one kind in one stream of a dataset. Checked.Unlisted counts the others.
 const MostOfKind = 1000

@@ -10,13 +10,13 @@ import (
 
 // The rules of saturation.
 const (
-	plateau       = 3 // equal values at a limit that are cut off rather than a peak
+	plateau       = 3 // least number of equal values at a limit that are cut off rather than a peak
 	leastPlateaus = 2
-	leastCut      = 6 // samples at a limit, in all plateaus
+	leastCut      = 6 // least number of samples in all plateaus
 )
 
-// saturated looks for values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which is at no other
-// value twice in a row, and is steep where it meets them.
+// saturated reports values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which rarely repeats
+// other values, and is steep where it meets the plateaus.
 func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
 	if x.work.role(s.Name).command || v.width == 1 && x.work.role(s.Name).bounded {
 		return
@@ -61,7 +61,7 @@ func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int
 	f.Columns, f.At, f.draw = columns, firstOf(at), x.series(s, v, where, firstOf(at))
 }
 
-// cut counts the values of a column that are cut off at a limit, and returns the first rows of the plateaus; 0 if that is not what they are.
+// cut returns the number of values of a column that are cut off at a limit, and the first row of each plateau; 0 if none are.
 func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 	plateaus, elsewhere, steep := 0, 0, 0
 	sum, moves := 0.0, 0
@@ -92,7 +92,7 @@ func (v *values) cut(c int, limit float64, k *columnTally) (n int, rows []int) {
 	}
 	mean := sum / float64(max(moves, 1))
 	for _, i := range rows {
-		for k := i - 1; k >= max(i-2, 0); k-- { // the last step before the limit is a part of one
+		for k := i - 1; k >= max(i-2, 0); k-- { // the last step may be shortened by the limit
 			if math.Abs(v.at(k, c)-v.at(k+1, c)) >= mean/4 {
 				steep++
 				break

@@ -13,17 +13,17 @@ import (
 
 // The rules of streams that are stuck.
 const (
-	leastStill   = 250 * time.Millisecond // a stream that holds still for less is not stuck
-	longStill    = time.Second            // while the commands go on for a good part of their range, it is stuck if it holds still for so long
+	leastStill   = 250 * time.Millisecond // a shorter standstill is no fault
+	longStill    = time.Second            // a standstill of this duration is a fault if the commands cover goodPart of their range meanwhile
 	goodPart     = 0.1
-	mostIgnored  = 2   // stretches: a robot that rests more often ignores small commands
-	leastMoves   = 20  // changes that a stream must have, to be one that moves
-	mostRests    = 5   // stretches without a change; more are a habit
-	movesPerRest = 200 // unless they are rare
+	mostIgnored  = 2   // standstills; a robot with more ignores small commands
+	leastMoves   = 20  // least number of changes of a moving stream
+	mostRests    = 5   // most standstills of a lively stream
+	movesPerRest = 200 // or one in so many changes
 )
 
-// stuck looks for stretches in which nothing changes, in a stream that changes elsewhere, which begin or end in the middle of a motion: a robot that
-// comes to rest slows down first, and starts again from where it stood.
+// stuck reports standstills that begin or end in the middle of a motion, in a stream that changes elsewhere. A robot that comes to rest slows down first,
+// and starts again from the same place.
 func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	if s.AllInteger() || x.work.role(s.Name).command {
 		return
@@ -68,7 +68,7 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	f.At, f.draw = at, x.series(s, v, v.moving(t), at)
 }
 
-// unmoved is the finding of a stream that never changes, which is one only if it does in other episodes.
+// constant returns the finding of a stream that never changes, which counts only if the stream changes in other episodes.
 func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
@@ -76,7 +76,7 @@ func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	return x.placed(f)
 }
 
-// isStuck reports whether a run of equal rows is one of a stream that is stuck.
+// isStuck reports whether a run of equal rows is a fault.
 func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, sizes []stepSize, r run) bool {
 	times := x.times[s.Name]
 	if x.e.Steps || len(times) < v.rows {
@@ -92,8 +92,8 @@ func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, sizes []stepS
 	return v.abrupt(sizes, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
 }
 
-// lively reports whether a stream changes as a measurement does: at least every other step apart from the stretches in which it rests, of which there are
-// few. What is set now and then, or rests by habit, is not stuck when it does so.
+// lively reports whether a stream changes as a measurement does: at every other step or more outside of standstills, and with few standstills. A stream
+// that is set now and then, or rests often, is not stuck.
 func (v *values) lively(t *tally) bool {
 	moves, rest := 0, 0
 	for _, n := range t.lengths {
@@ -105,7 +105,7 @@ func (v *values) lively(t *tally) bool {
 	return moves >= leastMoves && 2*moves >= v.rows-rest && len(t.runs) <= max(mostRests, moves/movesPerRest)
 }
 
-// atRest reports whether a stream is 0 in a stretch, as what measures contact often is, or each column that moves is at its own limit.
+// atRest reports whether a run is 0, as contact sensors often are, or each column that moves is at its own limit.
 func (v *values) atRest(t *tally, sizes []stepSize, r run) bool {
 	zero, limit := true, true
 	for c := range v.width {
@@ -116,7 +116,7 @@ func (v *values) atRest(t *tally, sizes []stepSize, r run) bool {
 	return zero || limit
 }
 
-// during returns which samples of a stream are within a stretch of another, and its values; ok is false if it says nothing.
+// during returns the values of a stream and the range of its samples between two times; ok is false if there are too few.
 func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi int, ok bool) {
 	clock := x.times[s.Name]
 	if v, ok = valuesOf(s); !ok || len(clock) != v.rows || s.AllInteger() {
@@ -127,8 +127,8 @@ func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi i
 	return v, lo, hi, hi-lo > 2
 }
 
-// othersMove reports whether what else there is in the episode changes most of the time in a stretch: the commands, or where there are none any other
-// stream.
+// othersMove reports whether other streams of the episode change at most of their samples between two times: the commands, or any stream if there are no
+// commands.
 func (x *examiner) othersMove(name string, from, to int64) bool {
 	commanded, any := false, false
 	for i := range x.e.Streams {
@@ -153,7 +153,7 @@ func (x *examiner) othersMove(name string, from, to int64) bool {
 	return !commanded && any
 }
 
-// ignored reports whether the commands of a stream's own columns, by their names, went on for a good part of their range in a long stretch.
+// ignored reports whether the commands for columns of a stream cover goodPart of their range between two times. Names of columns relate the two.
 func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	if to-from < int64(longStill) {
 		return false
@@ -176,7 +176,7 @@ func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	return false
 }
 
-// reach is how far apart the values of a column are in some rows; NaN if one is.
+// reach returns the range of the values of a column in rows lo to hi-1; NaN if one is NaN.
 func (v *values) reach(c, lo, hi int) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := lo; i < hi; i++ {
@@ -187,12 +187,12 @@ func (v *values) reach(c, lo, hi int) float64 {
 
 // stepSize describes how a column changes from sample to sample.
 type stepSize struct {
-	typical float64 // the median of the changes, those of 0 apart; 0 of a column that does not change
-	least   float64 // the smallest: what the column tells apart
-	noise   bool    // a change is followed by one back, rather than by one that goes on
+	typical float64 // median of the changes other than 0; 0 if the column does not change
+	least   float64 // smallest change: the resolution of the column
+	noise   bool    // changes alternate in sign more often than not
 }
 
-// sizes looks at as many stretches of rows as tell.
+// stepSizes returns the step sizes of each column, from up to 2000 evenly spaced rows.
 func (v *values) stepSizes() []stepSize {
 	const most = 2000
 	list := make([]stepSize, v.width)
@@ -212,7 +212,8 @@ func (v *values) stepSizes() []stepSize {
 	return list
 }
 
-// stepsOf appends how long the changes of a column are, of every so many rows, but for those of 0; and counts those that go on, and back, with the next.
+// stepsOf appends the absolute changes of a column other than 0, at every every-th row. It counts those that the next change continues (on) or reverses
+// (back).
 func stepsOf[T number](list []float64, data []T, width, every int) (steps []float64, on, back int) {
 	for i := width; i < len(data); i += every * width {
 		x := float64(data[i])
@@ -233,8 +234,8 @@ func stepsOf[T number](list []float64, data []T, width, every int) (steps []floa
 	return list, on, back
 }
 
-// abrupt reports whether a run of equal rows is one of a stream that is stuck, and none of a robot that rests. That comes to rest before, and goes on
-// from where it stood; what is stuck stops in the middle of a motion, and is elsewhere afterwards. What is noise is never at rest.
+// abrupt reports whether a run of equal rows begins or ends in the middle of a motion. A resting robot slows down before, and continues from the same
+// place; a stuck stream stops during a motion, and is elsewhere afterwards. A noisy stream never rests.
 func (v *values) abrupt(sizes []stepSize, r run) bool {
 	first, last := r.from <= 1, r.to == v.rows
 	var moving, before, after, noisy int
@@ -244,7 +245,7 @@ func (v *values) abrupt(sizes []stepSize, r run) bool {
 		}
 		moving++
 		change := func(a, b int) float64 {
-			if d := math.Abs(v.at(a, c) - v.at(b, c)); d > 1.5*p.least { // a robot at rest makes changes of the least that there is
+			if d := math.Abs(v.at(a, c) - v.at(b, c)); d > 1.5*p.least { // a robot at rest changes by the resolution
 				return d / p.typical
 			}
 			return 0

@@ -11,15 +11,16 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // who has gone needs no answer
+	_ = enc.Encode(v) // an error here means that the client has gone
 }
 
-// writeBytes sends JSON that was put together here.
+// writeBytes sends bytes of JSON.
 func writeBytes(w http.ResponseWriter, b []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // who has gone needs no answer
+	_, _ = w.Write(b) // an error here means that the client has gone
 }
 
+// quoted returns text as a JSON string.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -28,7 +29,7 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// appendNumber writes a number, null where it is none.
+// appendNumber appends a number, or null if it is not finite.
 func appendNumber(b []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(b, "null"...)
@@ -50,7 +51,7 @@ func appendNumbers(b []byte, list []float64) []byte {
 	return append(b, ']')
 }
 
-// appendTimes writes timestamps in seconds from a start.
+// appendTimes appends timestamps in seconds from a start.
 func appendTimes(b []byte, start int64, times ...int64) []byte {
 	b = append(b, '[')
 	for i, t := range times {

@@ -11,12 +11,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// clock is the timestamps of frames or clouds in order.
+// clock has the timestamps of frames or clouds in ascending order.
 type clock struct {
 	times []int64     // ascending
-	which []int       // the frame at each; nil where these are in order
-	core  align.Cover // where sound
-	sound bool        // all of them are times
+	which []int       // index of the frame at each time; nil if the frames are in order
+	core  align.Cover // range without outliers, if sound
+	sound bool        // all timestamps are valid
 	gaps  []dataset.Span
 	stats dataset.Stats
 }
@@ -48,12 +48,12 @@ func newClock(name string, times []int64) clock {
 	return c
 }
 
-// at returns the place in order of what is shown at a time: the latest that is not after it, or the first.
+// at returns the place of the frame at a time: the latest frame not after it, or the first.
 func (c *clock) at(t int64) int {
 	return max(sort.Search(len(c.times), func(i int) bool { return c.times[i] > t })-1, 0)
 }
 
-// index returns the number of the frame at a place.
+// index returns the index of the frame at a place in order of time.
 func (c *clock) index(place int) int {
 	if c.which != nil {
 		return c.which[place]

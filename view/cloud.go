@@ -20,8 +20,8 @@ const (
 	mostVoxels      = 20000
 )
 
-// serveCloud sends the cloud at a time as float32 x, y, z of each point, little-endian, with what it is in the header Cloud. With a voxel's size it
-// sends the middles of those that have points, and their numbers of points as a fourth.
+// serveCloud sends the cloud at a time as float32 x, y, z of each point, little-endian, with its number and times in the header Cloud. If the request has
+// a voxel size, it sends the centre x, y, z and the number of points of each voxel that has points.
 func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
 	if k < 0 || len(e.cloudsOrder[k].times) == 0 {
@@ -66,10 +66,10 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	for _, v := range points {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
-	_, _ = w.Write(b) // who has gone needs no answer
+	_, _ = w.Write(b) // an error here means that the client has gone
 }
 
-// thin returns the finite points of a cloud, evenly fewer where they are many, and how many there are in all.
+// thin returns up to mostCloudPoints finite points of a cloud, evenly spaced, and the number of all points.
 func thin(c *dataset.Cloud) (points []float32, all int, err error) {
 	data, err := tensor.Floats(c.Points)
 	if err != nil {
@@ -87,7 +87,7 @@ func thin(c *dataset.Cloud) (points []float32, all int, err error) {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// voxels returns the middle and the number of points of each voxel that has some, and whether there were more than are sent.
+// voxels returns the centre and the number of points of up to mostVoxels voxels, and whether there are more.
 func (s *Server) voxels(ctx context.Context, c *dataset.Cloud, size float64) (list []float32, cut bool, err error) {
 	points, err := c.Points.Contiguous()
 	if err != nil || c.Len()-c.NotFinite == 0 {

@@ -12,22 +12,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// curve is a stream as it is drawn: its samples in the order of their times, with the extremes of blocks of them.
+// curve is a stream prepared for drawing: its samples in order of time, with the extremes of blocks of samples.
 type curve struct {
 	times  []int64 // ns, ascending
 	width  int     // columns
 	rows   lazy[table]
 	source *tensor.Tensor
 	gaps   []dataset.Span
-	limit  int64 // a line is broken where a step is longer; 0 for never
+	limit  int64 // a longer step breaks the line; 0 if none does
 	core   align.Cover
 	stats  dataset.Stats
-	back   int // steps back in time as recorded, over which the samples were sorted
-	lost   int // samples whose timestamp is no time
+	back   int // steps back in time before the samples were sorted
+	lost   int // samples with an invalid timestamp
 	held   bool
 }
 
-// newCurve prepares a stream, recorded or made of one. One of which nothing can be drawn, as it has no samples, is nil.
+// newCurve prepares a stream, either recorded or resampled. It returns nil if the stream has no samples.
 func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	c := &curve{stats: s.Stats(), width: len(s.Columns)}
 	if recorded && align.Disorder(s) != nil {
@@ -54,7 +54,7 @@ func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	return c, nil
 }
 
-// values returns the values, whose extremes are looked for the first time.
+// values returns the table of values. The first call computes the extremes.
 func (c *curve) values() (table, error) {
 	return c.rows.get(func() (table, error) {
 		values, err := c.source.Contiguous()
@@ -78,16 +78,16 @@ func (c *curve) values() (table, error) {
 	})
 }
 
-// points are what is drawn of a curve. Values are NaN where there is nothing, which breaks the line.
+// points are the points of a line. A NaN value breaks the line.
 type points struct {
 	times  []int64
-	values [][]float64 // of each column that was asked for
+	values [][]float64 // by requested column
 	rows   int         // samples in the range
 	each   bool        // the points are the samples themselves, not extremes
 }
 
-// draw returns what to draw of columns between two times in so many pixels: the samples and one beyond either end where they are few, else the least
-// and greatest of each pixel, the second half a pixel after the first.
+// draw returns the points of columns between two times for a width in pixels. If there are few samples, these are the points, with one beyond either end.
+// Otherwise the points are the least and the greatest value of each pixel, half a pixel apart.
 func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) {
 	values, err := c.values()
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) 
 		c.samples(&p, values, max(first-1, 0), min(last+1, len(c.times)), columns)
 		return p, nil
 	}
-	// In float64: the sum of a time and a range may lie beyond int64.
+	// In float64, because the sum of a time and a range may overflow int64.
 	pixel := (float64(to) - float64(from)) / float64(pixels)
 	low, high := make([]float64, c.width), make([]float64, c.width)
 	before := int64(math.MaxInt64)
@@ -125,7 +125,7 @@ func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) 
 	return p, nil
 }
 
-// samples adds rows as they are, with a break in each gap.
+// samples adds rows unchanged, with a break in each gap.
 func (c *curve) samples(p *points, values table, from, to int, columns []int) {
 	row := make([]float64, c.width)
 	for i := from; i < to; i++ {
@@ -139,7 +139,7 @@ func (c *curve) samples(p *points, values table, from, to int, columns []int) {
 	}
 }
 
-// add adds a point; nil is a break of the line.
+// add adds a point, or a break of the line if row is nil.
 func (p *points) add(at int64, row []float64, columns []int) {
 	p.times = append(p.times, at)
 	for i, k := range columns {
@@ -163,7 +163,7 @@ func (p *points) appendTo(b []byte, start int64) []byte {
 	return append(b, ']')
 }
 
-// spans returns the gaps that touch a range, those less than a pixel apart as one.
+// spans returns the gaps that touch a range. Gaps less than a pixel apart are joined.
 func spans(gaps []dataset.Span, from, to int64, pixels int) []dataset.Span {
 	at, _ := slices.BinarySearchFunc(gaps, from, func(g dataset.Span, t int64) int {
 		if g.To < t {

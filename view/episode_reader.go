@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// get returns an episode, from memory if it is there. One that is read is kept as keep says, and others are dropped for it.
+// get returns an episode from the cache, or reads it and keeps it in the cache with the retention keep.
 func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error) {
 	c := &s.episodes
 	c.Lock()
@@ -28,7 +28,7 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 			c.reading = map[int]*pendingEpisode{}
 		}
 		c.reading[i] = r
-		// Not of the request alone: others may wait for the same episode.
+		// With the server's context, because other requests may wait for the same episode.
 		begun := s.start(func() {
 			r.err = caught.Do(func() error {
 				e, err := s.data.Episode(s.ctx, i)
@@ -40,7 +40,7 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 			c.Lock()
 			delete(c.reading, i)
 			if r.err == nil && r.keep != unkept {
-				c.keep(r.entry, r.keep) // before the lock opens, so that nobody finds it neither here nor there
+				c.keep(r.entry, r.keep) // in the same critical section, so that the episode is always either pending or in the cache
 			}
 			c.Unlock()
 			close(r.done)
@@ -61,7 +61,7 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 	return r.entry, r.err
 }
 
-// entryOf returns the episode that a request is about, or answers it.
+// entryOf returns the episode of a request. If there is none, it writes the error and returns false.
 func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) {
 	i, ok := s.numberOf(w, r)
 	if !ok {

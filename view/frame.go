@@ -15,8 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// serveFrame sends the frame of a camera at a time, as JPEG or as it was recorded, with where it stands in the header Frame: its number, its time and
-// the time of the next, in seconds.
+// serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the time of the next, in seconds.
 func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == r.FormValue("camera") })
 	if k < 0 {
@@ -48,10 +47,10 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 		return
 	}
 	w.Header().Set("Content-Type", shot.kind)
-	_, _ = w.Write(shot.bytes) // who has gone needs no answer
+	_, _ = w.Write(shot.bytes) // an error here means that the client has gone
 }
 
-// frame returns a frame of a camera. Of a video those around it are decoded too, and the next ones when half of these have been seen.
+// frame returns a frame of a camera. Frames of a video are decoded in groups of ahead; the second half of a group starts the decoding of the next.
 func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int) (*rendering, error) {
 	m, c := &e.Media[camera], &e.mediaOrder[camera]
 	name := pictureKey{e.number, camera, place, height}
@@ -73,7 +72,7 @@ func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int)
 	return shot, err
 }
 
-// run decodes frames of a video one after the other. After an error those that are left have it too.
+// run decodes consecutive frames of a video. An error is the result of all frames that follow it.
 func (f *pictureCache) run(ctx context.Context, m *dataset.Media, name pictureKey, to int) {
 	failed := caught.Do(func() error {
 		for t, err := range m.DecodeRange(ctx, name.place, to) {
@@ -93,7 +92,7 @@ func (f *pictureCache) run(ctx context.Context, m *dataset.Media, name pictureKe
 	}
 }
 
-// one makes a picture of a frame that is by itself. A JPEG goes as it is unless it is far larger than what was asked for.
+// one returns the picture of a single frame. A JPEG is not encoded again unless it is more than twice as high as requested.
 func one(ctx context.Context, m *dataset.Media, name pictureKey, i int) (s *rendering) {
 	err := caught.Do(func() error {
 		if m.Encoding == "jpeg" {

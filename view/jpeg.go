@@ -53,7 +53,7 @@ func encode(t *tensor.Tensor, height int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// grey makes u8 of depth: the near bright, from the hundredth nearest pixel to the hundredth farthest, and what has no depth black.
+// grey converts depth to u8: near pixels are bright and pixels without depth black. The range excludes the nearest and the farthest hundredth.
 func grey(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t.DType() == tensor.U8 {
 		return t.Contiguous()

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/doctor"
 )
 
-// slow is how long reading takes of an episode that is not read again for a small picture.
+// slow is the reading time of an episode from which its thumbnail is made at once, so that it need not be read again.
 const slow = 100 * time.Millisecond
 
-// scan reads every episode for the list, one at a time, so that those who look at one need not wait.
+// scan reads every episode for the list, one at a time, so that requests need not wait.
 func (s *Server) scan(ctx context.Context) {
 	for i := range s.data.Len() {
 		if ctx.Err() != nil {
@@ -28,13 +28,13 @@ func (s *Server) scan(ctx context.Context) {
 		}
 		e, err := s.get(ctx, i, keep)
 		s.summarise(i, e, err)
-		if err == nil && time.Since(began) > slow { // so that it need not be read again for its picture
+		if err == nil && time.Since(began) > slow {
 			s.frames.keep(s.thumbnail(ctx, e))
 		}
 	}
 }
 
-// summarise puts an episode into the list.
+// summarise adds an episode to the list.
 func (s *Server) summarise(i int, e *entry, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
@@ -63,7 +63,7 @@ func (s *Server) summarise(i int, e *entry, err error) {
 	s.list.add(n)
 }
 
-// serveList sends the episodes that became known after the first so many, at most 2000 of them.
+// serveList sends up to 2000 summaries of episodes after the first N, in the order of scan: N is the argument after.
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	const most = 2000
 	after, err := integer(r, "after", 0, 0, 1<<40)

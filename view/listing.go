@@ -21,11 +21,11 @@ type summary struct {
 	Error    string   `json:"error,omitempty"` // why it cannot be read
 }
 
-// listing is what is known of the episodes.
+// listing has the summaries of the episodes that scan has read.
 type listing struct {
 	mu    sync.Mutex
-	known []*summary // nil where nothing is known yet
-	order []int      // in which they became known
+	known []*summary // nil if an episode is not read yet
+	order []int      // in which they were read
 }
 
 func (l *listing) init(n int) { l.known = make([]*summary, n) }

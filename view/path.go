@@ -8,7 +8,7 @@ import (
 // mostPathPoints is the number of points of a path in one answer.
 const mostPathPoints = 4000
 
-// servePath sends a path in space, at most so many points of it, evenly of its samples: {"t":[...],"x":[...],"y":[...],"z":[...]}.
+// servePath sends up to mostPathPoints evenly spaced points of a path: {"t":[...],"x":[...],"y":[...],"z":[...]}.
 func (s *Server) servePath(w http.ResponseWriter, r *http.Request, e *entry) {
 	i, err := e.stream(r.FormValue("stream"))
 	if err != nil {

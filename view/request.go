@@ -13,30 +13,30 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// badRequest is a request that cannot be answered as it is.
+// badRequest is an invalid argument of a request.
 type badRequest struct{ arg, got, want string }
 
 func (e *badRequest) Error() string {
 	return e.arg + ": got " + strconv.Quote(e.got) + ", want " + e.want
 }
 
-// missing is something that the episode does not have.
+// missing is a stream, a camera or a cloud that the episode does not have.
 type missing struct{ what string }
 
 func (e *missing) Error() string { return "no " + e.what }
 
-// fail writes an error as the page reads it.
+// fail writes an error as JSON for the page: {"error": "no stream"}.
 func fail(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": message}) // who has gone needs no answer
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": message}) // an error here means that the client has gone
 }
 
-// failWith chooses the status by the error.
+// failWith writes an error with the status of its type.
 func failWith(w http.ResponseWriter, err error) {
 	var bad *badRequest
 	var none *missing
-	status := http.StatusUnprocessableEntity // the recording is to blame
+	status := http.StatusUnprocessableEntity // the recording is broken
 	switch {
 	case errors.As(err, &bad):
 		status = http.StatusBadRequest
@@ -48,7 +48,7 @@ func failWith(w http.ResponseWriter, err error) {
 	fail(w, status, err.Error())
 }
 
-// number reads a finite number of a request; fallback where there is none.
+// number returns the value of a number in a request, from least to most; fallback if the request has none.
 func number(r *http.Request, arg string, fallback, least, most float64) (float64, error) {
 	text := r.FormValue(arg)
 	if text == "" {
@@ -61,7 +61,7 @@ func number(r *http.Request, arg string, fallback, least, most float64) (float64
 	return v, nil
 }
 
-// integer reads a whole number of a request.
+// integer returns the value of a whole number in a request.
 func integer(r *http.Request, arg string, fallback, least, most int) (int, error) {
 	v, err := number(r, arg, float64(fallback), float64(least), float64(most))
 	if err == nil && v != math.Trunc(v) {
@@ -70,7 +70,7 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// parseNumber reads the number of an episode.
+// parseNumber parses the number of one of n episodes.
 func parseNumber(text string, n int) (int, error) {
 	i, err := strconv.Atoi(text)
 	if err != nil {
@@ -82,7 +82,7 @@ func parseNumber(text string, n int) (int, error) {
 	return i, nil
 }
 
-// columnsOf reads the indices of columns that a request asks for, all unless it does.
+// columnsOf returns the indices of the columns in a request, or of all columns if it names none.
 func columnsOf(r *http.Request, width int) ([]int, error) {
 	text, list := r.FormValue("columns"), []int{}
 	if text == "" {

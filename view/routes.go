@@ -20,7 +20,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// New prepares the page of a dataset, which must stay open until Close, and begins to read its episodes one after the other for the list.
+// New returns the server of a dataset, and starts to read its episodes for the list. The dataset must stay open until Close.
 func New(d dataset.Dataset, opt Options) (*Server, error) {
 	device, err := ops.Open("cpu")
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// own reports whether a request's host is one of this server's. A page of another site that had its name lead here would have that name there; an
-// address cannot be made to lead anywhere else.
+// own reports whether the host of a request is localhost, an address or Options.Host. Other names are refused against DNS rebinding: a page of another
+// site can point its own name at this server, but not an address.
 func (s *Server) own(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /api/episodes/{episode}/thumbnail", s.serveThumbnail)
 }
 
-// noFolders is a file system whose folders have no listing.
+// noFolders is a file system without listings of folders.
 type noFolders struct{ fs.FS }
 
 func (n noFolders) Open(name string) (fs.File, error) {
@@ -138,7 +138,7 @@ func (n noFolders) Open(name string) (fs.File, error) {
 	return f, err
 }
 
-// serveDataset says what the dataset is.
+// serveDataset sends the description of the dataset and the findings about it.
 func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	rate := 0.0
 	if s.opt.Plan != nil {

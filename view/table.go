@@ -6,13 +6,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fan is how many blocks make one of the next level.
+// fan is the number of blocks in one block of the next level.
 const fan = 16
 
 // table is the values [S,D] of a stream.
 type table interface {
 	at(row, column int) float64
-	// extremes sets the least and greatest finite value of each column over rows from to to-1: +Inf and -Inf where there is none.
+	// extremes sets the least and the greatest finite value of each column in rows from to to-1, or +Inf and -Inf if a column has none.
 	extremes(from, to int, low, high []float64)
 }
 
@@ -35,7 +35,7 @@ func newBlocks[F float32 | float64](values *tensor.Tensor) (table, error) {
 		return b, nil
 	}
 	low, high := data, data
-	for rows := values.Dim(0) / fan; rows > 0; rows /= fan { // a block that is not full is left to the level below
+	for rows := values.Dim(0) / fan; rows > 0; rows /= fan { // the last block of a level is left out unless it is full
 		var next level[F]
 		next.low, next.high = make([]F, rows*b.d), make([]F, rows*b.d)
 		for i := range rows {
@@ -53,7 +53,7 @@ func newBlocks[F float32 | float64](values *tensor.Tensor) (table, error) {
 	return b, nil
 }
 
-// widen takes a row into extremes. What is not finite is passed over: an empty block's extremes are infinite, too.
+// widen updates extremes by a row or a block. It ignores values that are not finite, because the extremes of an empty block are infinite, too.
 func widen[F, T float32 | float64](lo, hi []T, low, high []F) {
 	hi, low, high = hi[:len(lo)], low[:len(lo)], high[:len(lo)]
 	least, most := F(math.Inf(-1)), F(math.Inf(1))
@@ -78,7 +78,7 @@ func (b *blocks[F]) extremes(from, to int, low, high []float64) {
 	}
 }
 
-// take takes blocks from to to-1 of a level in, -1 for the rows themselves: those that fill blocks of the next level by these.
+// take updates extremes by blocks from to to-1 of a level, or by rows if the level is -1. It uses full blocks of the next level where it can.
 func (b *blocks[F]) take(at, from, to int, low, high []float64) {
 	lows, highs := b.data, b.data
 	if at >= 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// thumbnailHeight is that of the pictures in the list, in pixels of a screen with two for each of the page.
+// thumbnailHeight is the height of pictures in the list, in pixels of a screen with two for each pixel of the page.
 const thumbnailHeight = 96
 
-// serveThumbnail sends a small picture of an episode: a frame of its middle, or without cameras the shape of its first stream.
+// serveThumbnail sends a small picture of an episode: its middle frame, or a sparkline if it has no camera.
 func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 	i, ok := s.numberOf(w, r)
 	if !ok {
@@ -37,7 +37,7 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, max-age=86400, immutable")
 	}
 	w.Header().Set("Content-Type", shot.kind)
-	_, _ = w.Write(shot.bytes) // who has gone needs no answer
+	_, _ = w.Write(shot.bytes) // an error here means that the client has gone
 }
 
 func thumbnailOf(episode int) pictureKey { return pictureKey{episode, -1, 0, thumbnailHeight} }
@@ -65,8 +65,7 @@ func (s *Server) thumbnail(ctx context.Context, e *entry) (made *rendering) {
 	return made
 }
 
-// sparkline draws the first columns of the stream with most samples, of flags only where there is nothing else, each from its least to its greatest
-// value.
+// sparkline draws the first columns of the stream with most samples, each from its least to its greatest value. It prefers streams other than flags.
 func (e *entry) sparkline() []byte {
 	const width, height, lines = 128, 96, 3
 	var b strings.Builder
@@ -77,7 +76,7 @@ func (e *entry) sparkline() []byte {
 			continue
 		}
 		n := len(c.times)
-		if e.Streams[i].AllInteger() { // flags, if there is nothing else
+		if e.Streams[i].AllInteger() { // flags are drawn if there is no other stream
 			n = 1
 		}
 		if n > most {

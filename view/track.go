@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// track is three columns of a stream that are a position in space.
+// track is the three columns of a stream with a position in space.
 type track struct {
 	Stream  string `json:"stream"`
-	Name    string `json:"name"` // what the columns have in common
+	Name    string `json:"name"` // the common part of the names of its columns
 	Columns [3]int `json:"columns"`
 }
 
@@ -24,7 +24,7 @@ var (
 	isOther    = regexp.MustCompile(`(?i)vel|acc|gyro|mag|force|torque|wrench|effort|angular|orient|rot|quat|euler|rpy|joint|linear|twist|gravity|covariance|scale|control|setpoint|stick|joy|input|position\[\d+\]\[`)
 )
 
-// tracks returns the positions in space that an episode has, by their names: columns x, y and z, or an array of three that is called a position.
+// tracks returns the positions of an episode by the names of columns: x, y and z, or an array of three with the name of a position.
 func (e *entry) tracks() []track {
 	list := []track{}
 	for i := range e.Streams {
@@ -39,7 +39,7 @@ func (e *entry) tracks() []track {
 			}
 		}
 	}
-	// The likeliest first, and of these the one with most samples.
+	// Likely names come first, and of these the stream with most samples.
 	slices.SortStableFunc(list, func(a, b track) int {
 		return cmp.Or(-cmp.Compare(likely(a), likely(b)), cmp.Compare(e.Stream(b.Stream).Len(), e.Stream(a.Stream).Len()))
 	})
@@ -48,6 +48,7 @@ func (e *entry) tracks() []track {
 
 var isLikely = regexp.MustCompile(`(?i)pos|odom|truth|trajectory|eef`)
 
+// likely returns 1 for names such as odom and position, 0 for others.
 func likely(t track) int {
 	if isLikely.MatchString(t.Stream + " " + t.Name) {
 		return 1
@@ -55,7 +56,7 @@ func likely(t track) int {
 	return 0
 }
 
-// position reports whether three columns are a position, and what it is called.
+// position returns the name of the position in three columns, and whether they are one.
 func position(s *dataset.Stream, k int) (string, bool) {
 	a, b, c := s.Columns[k].Name, s.Columns[k+1].Name, s.Columns[k+2].Name
 	if m := lastAxis.FindStringSubmatch(a); m != nil {
