@@ -126,7 +126,7 @@ func TestAClockOfSecondsStaysOne(t *testing.T) {
 	require.NoError(t, r.check(1))
 	for _, s := range r.Streams {
 		assert.Equal(t, n, s.Read)
-		assert.Positive(t, s.Dropped[betweenTicks])
+		assert.NotNil(t, s.Dropped.Find(dataset.CodeBetweenTicks))
 		assert.Positive(t, s.Used)
 		assert.Equal(t, r.Rows, s.Valid)
 	}
