@@ -432,7 +432,7 @@ var layers = map[string][]string{
 	"doctor": {
 		"doc kind options format vocabulary plot correlation advice", "finding", "scan", "clock workspace statistics splits", "examiner",
 		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
-		"examine report", "collector", "dataset",
+		"examine report", "collector", "doctor",
 	},
 	"internal/parquet": {
 		"doc thrift decompress delta", "handle values schema", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column", "file images",
