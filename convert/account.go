@@ -2,10 +2,16 @@ package convert
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+)
+
+// The kinds of accounts.
+const (
+	streamKind = "stream"
+	mediaKind  = "media"
+	cloudsKind = "clouds"
 )
 
 // StreamAccount says what became of the samples of a stream, the frames of a media stream or the clouds of a series. Its JSON names are a contract.
@@ -77,44 +83,6 @@ func (a *StreamAccount) check(episode string) error {
 	return nil
 }
 
-// besides returns the notes that no account of a stream has among what was dropped.
-func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
-	for _, n := range k.Notes {
-		if n.Code.Class() != dataset.ClassLeftOut || !slices.ContainsFunc(accounts, func(a StreamAccount) bool { return a.Name == n.Subject }) {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// settle compares accounts with what was written of an episode, and checks that they add up.
-func settle(episode string, list []StreamAccount, kept *Kept) error {
-	seen := 0
-	for i := range list {
-		a := &list[i]
-		n, written := kept.Samples[a.Name]
-		left := kept.Notes.LeftOut(a.Name)
-		switch {
-		case written:
-			seen++
-			if n != a.Rows {
-				return &BalanceError{episode, a.Name, fmt.Sprintf("%d rows written", n), fmt.Sprint(a.Rows)}
-			}
-		case left != nil:
-			a.dropAll(*left)
-		case a.Rows > 0:
-			return &BalanceError{episode, a.Name, "nothing written, and no reason given", fmt.Sprintf("%d rows", a.Rows)}
-		}
-		if err := a.check(episode); err != nil {
-			return err
-		}
-	}
-	if seen != len(kept.Samples) {
-		return &BalanceError{episode, fmt.Sprint(slices.Sorted(maps.Keys(kept.Samples))), "written", "those of the account"}
-	}
-	return nil
-}
-
 // add adds an account of the same stream of another episode.
 func (a *StreamAccount) add(b *StreamAccount) {
 	a.Episodes += b.Episodes
@@ -140,14 +108,6 @@ func sum(all, list []StreamAccount) []StreamAccount {
 			all = append(all, StreamAccount{Name: b.Name, Kind: b.Kind})
 		}
 		all[k].add(b)
-	}
-	return all
-}
-
-// Total returns the accounts of several shards together, streams of the same name as one.
-func Total(shards []*Report) (all []StreamAccount) {
-	for _, r := range shards {
-		all = sum(all, r.Streams)
 	}
 	return all
 }
@@ -202,3 +162,10 @@ func join(all, list []Loss) []Loss {
 	}
 	return all
 }
+
+// most is how many different losses a report lists, because texts may have numbers in them that differ in each episode. The others are counted
+// together.
+const most = 1000
+
+// others is what stands for losses beyond most.
+const others = "others, which are not listed"
