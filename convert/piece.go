@@ -113,7 +113,7 @@ func (p *piece) close() {
 func (n *entry) take(r *ready) {
 	n.Report.Episodes = append(n.Report.Episodes, r.about)
 	n.Streams = sum(n.Streams, r.accounts)
-	n.Losses = join(n.Losses, r.losses)
+	n.Losses.Add(r.about.Number, r.about.Name, r.losses)
 	n.Notes.Add(r.about.Number, r.about.Name, r.notes)
 }
 

@@ -11,10 +11,19 @@ type ready struct {
 	e        *Episode
 	about    EpisodeReport
 	accounts []StreamAccount
-	losses   []Loss
+	losses   dataset.Notes // content that the reader did not return
 	notes    dataset.Notes
 	bytes    int64 // that the episode takes while it is worked on
 	err      error // ends the conversion
+}
+
+// losses returns the notes about content of a recording that its streams do not have: what the reader left out, what is broken, and what the recorder lost.
+func losses(e *dataset.Episode) dataset.Notes {
+	list := e.Notes.Of(dataset.ClassLeftOut, dataset.ClassDamage)
+	if n := len(e.Dropouts); n > 0 {
+		list = append(list, dataset.Note{Code: dataset.CodeRecorderDropouts, Count: n})
+	}
+	return list
 }
 
 // withoutEmpty leaves out what has no samples where something has: it has no row of a clock that all have.

@@ -27,12 +27,13 @@ type Report struct {
 	Rows      int `json:"rows"` // of the episodes' common clocks
 	// LeftOut are the rows at the ends of the clocks that were left out since not every stream has a valid value there, and NotValid those among Rows
 	// of which that is so too, where the format has no place to say which they are.
-	LeftOut  int                  `json:"rows_left_out"`
-	NotValid int                  `json:"rows_not_valid"`
-	Streams  []StreamAccount      `json:"streams"`
-	Losses   []Loss               `json:"losses"`
-	Notes    dataset.EpisodeNotes `json:"remarks"`
-	Pieces   []PieceReport        `json:"pieces"`
+	LeftOut  int             `json:"rows_left_out"`
+	NotValid int             `json:"rows_not_valid"`
+	Streams  []StreamAccount `json:"streams"`
+	// Losses are notes about content that readers did not return: left out, broken, or lost by the recorder. Notes are choices and changes.
+	Losses dataset.EpisodeNotes `json:"losses"`
+	Notes  dataset.EpisodeNotes `json:"remarks"`
+	Pieces []PieceReport        `json:"pieces"`
 
 	// Before is how many pieces were there already, whole. It is not written.
 	Before int `json:"-"`
@@ -100,7 +101,7 @@ type entry struct {
 	Piece   int                  `json:"piece"`
 	Report  PieceReport          `json:"report"`
 	Streams []StreamAccount      `json:"streams"`
-	Losses  []Loss               `json:"losses,omitempty"`
+	Losses  dataset.EpisodeNotes `json:"losses"`
 	Notes   dataset.EpisodeNotes `json:"remarks"`
 }
 
@@ -126,10 +127,8 @@ func (r *Report) add(n *entry) {
 		}
 	}
 	r.Streams = sum(r.Streams, n.Streams)
-	r.Losses = join(r.Losses, n.Losses)
-	for _, m := range n.Notes.List {
-		r.Notes.Join(m)
-	}
+	r.Losses.JoinAll(n.Losses)
+	r.Notes.JoinAll(n.Notes)
 }
 
 // check returns a *BalanceError unless the report adds up over all episodes.

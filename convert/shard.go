@@ -32,7 +32,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 		return nil, refuse("shard", fmt.Sprint(shard), fmt.Sprintf("0 to %d", c.opt.Shards-1))
 	}
 	w := &work{Conversion: c, place: placeOf(c.out, c.traits, c.single, shard, c.opt.Shards), first: c.begins[shard], end: c.begins[shard+1]}
-	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Losses: []Loss{}, Pieces: []PieceReport{}}
+	w.report = Report{Head: c.head, Streams: []StreamAccount{}, Pieces: []PieceReport{}}
 	w.report.Shard = shard
 	unlock, err := w.alone()
 	if err != nil {
