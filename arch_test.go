@@ -408,6 +408,11 @@ var layers = map[string][]string{
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
 		"fuse resample voxelize backward draw tally nn nn_matmul nn_attention nn_gradient nn_rows meet", "backend explain tune",
 	},
+	"convert": {
+		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
+		"conversion place", "journal foreign_output ready arrange trim", "work prepare", "piece", "make", "shard", "lerobot_writer lerobot_vectors",
+		"lerobot_times lerobot_tasks lerobot_modality lerobot_features", "lerobot mcap arrays webdataset",
+	},
 	"cudasim/internal/memory": {"doc word", "space"},
 	"cudasim/internal/exec": {
 		"doc lanes random shadow element", "inst kernel launch block warp tally", "fault groups order mbar", "race watch access barrier collective control",
